@@ -1,0 +1,58 @@
+# dynet_stage(name SOURCES ... [TESTS ...] [BENCHES ...] [LINK ...])
+#
+# One object library a stage. Its include roots are include/ (public headers), its own
+# src/<name>/include, and those of the stages before it, which it gets from DYNET_STAGES in the
+# order the top-level file adds them. Each entry of TESTS is one test program.
+
+add_library(dynet_options INTERFACE)
+target_compile_features(dynet_options INTERFACE cxx_std_20)
+target_compile_options(dynet_options INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wconversion -Wshadow>
+  $<$<AND:$<BOOL:${DYNET_WERROR}>,$<COMPILE_LANGUAGE:CXX>>:-Werror>)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  # The floor of the library; faster instructions are chosen at run time (Highway).
+  target_compile_options(dynet_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-march=x86-64-v2>)
+endif()
+if(DYNET_SANITIZE)
+  target_compile_options(dynet_options INTERFACE -O1 -g1 -fsanitize=${DYNET_SANITIZE} -fno-omit-frame-pointer)
+  target_link_options(dynet_options INTERFACE -fsanitize=${DYNET_SANITIZE})
+  if(DYNET_SANITIZE MATCHES "undefined")
+    target_compile_options(dynet_options INTERFACE -fno-sanitize-recover=undefined)
+  endif()
+endif()
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+function(dynet_stage name)
+  cmake_parse_arguments(STAGE "" "" "SOURCES;TESTS;BENCHES;LINK" ${ARGN})
+  get_property(before GLOBAL PROPERTY DYNET_STAGES)
+  set(target dynet_${name})
+  add_library(${target} OBJECT ${STAGE_SOURCES})
+  target_include_directories(${target} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+    $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>)
+  target_link_libraries(${target} PUBLIC dynet_options ${STAGE_LINK})
+  foreach(earlier IN LISTS before)
+    target_include_directories(${target} PUBLIC
+      $<TARGET_PROPERTY:dynet_${earlier},INTERFACE_INCLUDE_DIRECTORIES>)
+  endforeach()
+  set_property(GLOBAL APPEND PROPERTY DYNET_STAGES ${name})
+  set(objects "")
+  foreach(stage IN LISTS before)
+    list(APPEND objects $<TARGET_OBJECTS:dynet_${stage}>)
+  endforeach()
+  list(APPEND objects $<TARGET_OBJECTS:${target}>)
+  if(DYNET_TESTS)
+    foreach(test IN LISTS STAGE_TESTS)
+      # A stage's test links the stages up to its own and no later one.
+      add_executable(${test} ${test}.cc ${objects})
+      target_link_libraries(${test} PRIVATE ${target} hwy::hwy GTest::gtest_main Threads::Threads)
+      add_test(NAME ${name}/${test} COMMAND ${test})
+    endforeach()
+  endif()
+  if(DYNET_BENCH)
+    foreach(bench IN LISTS STAGE_BENCHES)
+      add_executable(${bench} ${bench}.cc ${objects})
+      target_link_libraries(${bench} PRIVATE ${target} hwy::hwy benchmark::benchmark_main Threads::Threads)
+    endforeach()
+  endif()
+endfunction()

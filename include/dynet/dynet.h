@@ -1,0 +1,129 @@
+#pragma once
+
+// The computation graph as users see it.
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <fstream>
+#include <initializer_list>
+#include <iostream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "dynet/devices.h"
+#include "dynet/expression.h"
+#include "dynet/init.h"
+#include "dynet/model.h"
+#include "dynet/tensor.h"
+
+namespace dynet {
+
+namespace api { struct GraphState; }
+
+/// A computation graph: nodes appended by the operations of expr.h, values computed when asked for,
+/// gradients by `backward`. Any number may live at once. Thread rule: one thread at a time (a second
+/// one that enters gets GraphError); graphs of different threads may share parameters.
+struct ComputationGraph {
+  /// On the default device; batching as the option `--dynet-autobatch` says (on unless switched off).
+  ComputationGraph();
+  explicit ComputationGraph(bool batched);
+  ~ComputationGraph();
+  ComputationGraph(const ComputationGraph&) = delete;
+  ComputationGraph& operator=(const ComputationGraph&) = delete;
+
+  /// Removes all nodes; their expressions become stale. Marks are forgotten.
+  void clear();
+  /// Pushes a mark. Evaluates what was built so far; no group of nodes crosses a mark.
+  void checkpoint();
+  /// Removes the nodes above the last mark and the mark; without a mark does nothing.
+  void revert();
+
+  [[nodiscard]] Dim& get_dimension(VariableIndex index) const;
+  /// Forgets all values and computes up to `last`; random nodes draw anew.
+  const Tensor& forward(const Expression& last);
+  const Tensor& forward(VariableIndex i);
+  /// Computes only what is missing.
+  const Tensor& incremental_forward(const Expression& last);
+  const Tensor& incremental_forward(VariableIndex i);
+  const Tensor& get_value(VariableIndex i);
+  const Tensor& get_value(const Expression& e);
+  /// Of the last `backward`. GraphError where none reached so far.
+  const Tensor& get_gradient(VariableIndex i);
+  const Tensor& get_gradient(const Expression& e);
+  /// Forgets computed values, as after a change behind a pointer.
+  void invalidate();
+  /// Adds the gradient of scalar node `i` to the parameters. `full`: also computes gradients of nodes
+  /// that do not depend on a parameter. ShapeError unless the value has one element.
+  void backward(const Expression& last, bool full = false);
+  void backward(VariableIndex i, bool full = false);
+
+  /// Compute each node when it is added.
+  void set_immediate_compute(bool ic);
+  /// With immediate compute: NumericError at the first node with NaN or infinity.
+  void set_check_validity(bool cv);
+  /// Switches batching for what is computed from now on.
+  void set_batching(bool on);
+  [[nodiscard]] bool batching() const;
+  /// The stream of this graph's random nodes, for programs with threads; otherwise the next of the
+  /// process is drawn at the first random node.
+  void set_random_stream(std::uint64_t stream);
+
+  /// DOT text on stderr.
+  void print_graphviz() const;
+  /// The same as a string.
+  [[nodiscard]] std::string to_dot() const;
+  void dump(const std::string& filename, bool show_values, bool show_gradients, bool nan_check_only);
+  [[nodiscard]] unsigned get_id() const;
+
+  // Inputs by index, as programs of 2.1 add them; expr.h has the functions.
+  VariableIndex add_input(real s, Device* device = nullptr);
+  VariableIndex add_input(const real* ps, Device* device = nullptr);
+  VariableIndex add_input(const Dim& d, const std::vector<float>& data, Device* device = nullptr);
+  VariableIndex add_input(const Dim& d, const std::vector<float>* pdata, Device* device = nullptr);
+  VariableIndex add_parameters(Parameter p);
+  VariableIndex add_parameters(LookupParameter p);
+  VariableIndex add_const_parameters(Parameter p);
+  VariableIndex add_const_parameters(LookupParameter p);
+  VariableIndex add_lookup(LookupParameter p, unsigned index);
+  VariableIndex add_lookup(LookupParameter p, const unsigned* pindex);
+  VariableIndex add_lookup(LookupParameter p, const std::vector<unsigned>& indices);
+  VariableIndex add_lookup(LookupParameter p, const std::vector<unsigned>* pindices);
+
+  /// A read-only view of the nodes: `cg.nodes.size()`, `cg.nodes[i]->dim`.
+  struct NodeView {
+    Dim dim;
+    const NodeView* operator->() const { return this; }
+  };
+  class NodeList {
+   public:
+    explicit NodeList(const ComputationGraph& graph) : graph_(graph) {}
+    [[nodiscard]] std::size_t size() const;
+    [[nodiscard]] bool empty() const { return size() == 0; }
+    NodeView operator[](std::size_t i) const;
+
+   private:
+    const ComputationGraph& graph_;
+  };
+  const NodeList nodes{*this};
+
+  /// The library's own.
+  [[nodiscard]] api::GraphState& state() const { return *state_; }
+
+ private:
+  api::GraphState* state_;  ///< borrowed from the pool of workspaces, given back by the destructor
+};
+
+/// Number of graphs alive in the process.
+[[nodiscard]] int get_number_of_active_graphs();
+/// Epoch of the newest graph.
+[[nodiscard]] unsigned get_current_graph_id();
+
+}  // namespace dynet

@@ -1,0 +1,68 @@
+#pragma once
+
+// `Expression`: what user code passes around. A handle of 16 bytes to a node of a computation graph.
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "dynet/dim.h"
+#include "dynet/tensor.h"
+
+namespace dynet {
+
+struct ComputationGraph;
+using VariableIndex = unsigned;
+
+/// A node of a graph, and the epoch it was made in. Using it after its graph was cleared, reverted
+/// past it, or destroyed throws StaleExpression. Copy freely; thread rule: that of its graph.
+struct Expression {
+  ComputationGraph* pg = nullptr;  ///< null: unset
+  VariableIndex i = 0;
+  unsigned graph_id = 0;           ///< the epoch
+
+  Expression() = default;
+  /// The node `index` of a live graph.
+  Expression(ComputationGraph* graph, VariableIndex index);
+  Expression(ComputationGraph* graph, VariableIndex index, unsigned epoch)
+      : pg(graph), i(index), graph_id(epoch) {}
+
+  [[nodiscard]] std::string get_device_name() const;
+  [[nodiscard]] bool is_stale() const;
+  /// Computes what is missing. The view stays valid until the graph is computed anew or cleared.
+  [[nodiscard]] const Tensor& value() const;
+  /// Of the last `backward`; zeros where nothing flowed.
+  [[nodiscard]] const Tensor& gradient() const;
+  [[nodiscard]] const Dim& dim() const;
+};
+
+/// Subgradient of operations that are flat almost everywhere.
+enum GradientMode { zero_gradient, straight_through_gradient };
+
+namespace detail {
+/// An expression together with the place in the user's source where it was passed.
+struct Located {
+  const Expression& e;
+  const char* file;
+  unsigned line;
+  Located(const Expression& x, const char* f = __builtin_FILE(),  // NOLINT(google-explicit-constructor)
+          unsigned l = __builtin_LINE())
+      : e(x), file(f), line(l) {}
+};
+/// A graph together with the place where it was passed: first argument of inputs and constants.
+struct LocatedGraph {
+  ComputationGraph& graph;
+  const char* file;
+  unsigned line;
+  LocatedGraph(ComputationGraph& g, const char* f = __builtin_FILE(),  // NOLINT(google-explicit-constructor)
+               unsigned l = __builtin_LINE())
+      : graph(g), file(f), line(l) {}
+};
+}  // namespace detail
+
+namespace expr {
+using namespace dynet;  // NOLINT(google-build-using-namespace): programs of 2016 say dynet::expr::
+}
+
+}  // namespace dynet

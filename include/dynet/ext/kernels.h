@@ -1,0 +1,105 @@
+#pragma once
+
+// The loops a device offers. Operations that are not elementwise are written over these few; a new
+// device implements this class and nothing else (elementwise rules have their own path, rule.h).
+//
+// Every operand may consist of several blocks (operand.h). Where something is written, each block
+// says whether it is stored or added to (`fresh`); `Write` can override it for outputs that an
+// operation fills in several calls. Operands with one example beside others with n are repeated when
+// read, and summed over the examples when written. Shapes were checked when the node was built:
+// these functions do not check them again.
+
+#include <cstdint>
+
+#include "dynet/ext/operand.h"
+
+namespace dynet::ext {
+
+enum class Write : std::uint8_t { kAsBlocks, kStore, kAdd };
+enum class Transposed : std::uint8_t { kNo, kYes };
+
+/// A box of elements, the same in each example: element (i0, i1, ...) of the box is read at
+/// `from_offset + sum i_k * from_stride[k]` and written at `to_offset + sum i_k * to_stride[k]`.
+/// A `from_stride` of 0 repeats, a `to_stride` of 0 sums. Strides are in elements.
+struct Move {
+  Dim box;                                          ///< extents; bd is ignored
+  std::int64_t from_stride[DYNET_MAX_TENSOR_DIM] = {};
+  std::int64_t to_stride[DYNET_MAX_TENSOR_DIM] = {};
+  std::int64_t from_offset = 0;
+  std::int64_t to_offset = 0;
+  double scale = 1.0;
+  const unsigned* index = nullptr;    ///< one per example, or null: shifts the offsets by
+  std::int64_t from_index_stride = 0; ///< index[e] * this when reading, and by
+  std::int64_t to_index_stride = 0;   ///< index[e] * this when writing
+};
+/// Column-major strides of `d`.
+void strides_of(const Dim& d, std::int64_t (&stride)[DYNET_MAX_TENSOR_DIM]);
+/// The move that copies whole examples of `elements` elements in memory order.
+[[nodiscard]] Move whole_move(std::int64_t elements, double scale = 1.0);
+
+/// Where the numbers of one random node come from: element i of the node's value is a function of
+/// the key and i alone, so no schedule can change it.
+struct RandomKey {
+  std::uint64_t seed = 0;
+  std::uint64_t stream = 0;    ///< the graph's
+  std::uint64_t ordinal = 0;   ///< of the node among the random nodes of its graph
+  std::uint64_t evaluation = 0;
+};
+enum class Distribution : std::uint8_t { kBernoulli, kNormal, kUniform };
+
+struct AdamStep {
+  double rate, beta_1, beta_2, epsilon;  ///< rate: with bias correction and decay factor folded in
+  double gradient_scale;                 ///< from clipping
+};
+
+/// One device's loops. Thread rule: const, without state; any number of threads.
+class Kernels {
+ public:
+  Kernels() = default;
+  Kernels(const Kernels&) = delete;
+  Kernels& operator=(const Kernels&) = delete;
+  virtual ~Kernels() = default;
+
+  [[nodiscard]] virtual Number number() const = 0;
+
+  /// y = or += scale * x over a box: copies, slices, concatenation, transposition, repetition, sums.
+  virtual void move(const Move& m, const Operand& x, const Operand& y,
+                    Write write = Write::kAsBlocks) const = 0;
+  /// c = or += op(a) * op(b), example by example; {m,k} * {k,n}. A dimension missing counts as 1.
+  virtual void product(const Operand& a, Transposed ta, const Operand& b, Transposed tb,
+                       const Operand& c, Write write = Write::kAsBlocks) const = 0;
+  /// z = x * y elementwise, equal shapes.
+  virtual void multiply(const Operand& x, const Operand& y, const Operand& z) const = 0;
+  /// y = exp(x) / sum(exp(x)), or its logarithm, along `axis`; shifted by the maximum.
+  virtual void softmax(const Operand& x, unsigned axis, bool logarithm, const Operand& y) const = 0;
+  virtual void softmax_backward(const Operand& y, const Operand& dy, unsigned axis, bool logarithm,
+                                const Operand& dx) const = 0;
+  /// log_z{1} = log sum exp(x); y{1} = log_z - x[index[e]]; x is a vector.
+  virtual void pick_nll(const Operand& x, const unsigned* index, const Operand& y,
+                        const Operand& log_z) const = 0;
+  /// dx = dy * (exp(x - log_z) - onehot(index[e])).
+  virtual void pick_nll_backward(const Operand& x, const unsigned* index, const Operand& log_z,
+                                 const Operand& dy, const Operand& dx) const = 0;
+  /// Fills n elements. Bernoulli: b with probability a, else 0. Normal: mean a, deviation b.
+  /// Uniform: [a, b).
+  virtual void random(Distribution kind, double a, double b, const RandomKey& key, void* out,
+                      std::int64_t n) const = 0;
+  /// Sets n elements to `value`.
+  virtual void fill(void* out, double value, std::int64_t n) const = 0;
+  /// y = or += scale * x, n elements in a row.
+  virtual void add_scaled(double scale, const void* x, void* y, std::int64_t n, bool store) const = 0;
+  /// Converts n floats from the host (inputs, files).
+  virtual void from_floats(const float* x, void* y, std::int64_t n) const = 0;
+  virtual void to_floats(const void* x, float* y, std::int64_t n) const = 0;
+  [[nodiscard]] virtual double squared_norm(const void* x, std::int64_t n) const = 0;
+  /// w -= rate * gradient_scale * g, n elements; g is left as it is.
+  virtual void sgd_update(double rate, double gradient_scale, void* w, const void* g,
+                          std::int64_t n) const = 0;
+  virtual void adam_update(const AdamStep& step, void* w, const void* g, void* m, void* v,
+                           std::int64_t n) const = 0;
+};
+
+/// dW = or += dy * transpose(x): at once, or left for later where `d_weight` has a sink.
+void weight_gradient(const Kernels& k, const Operand& dy, const Operand& x, const Operand& d_weight);
+
+}  // namespace dynet::ext
