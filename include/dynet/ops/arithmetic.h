@@ -1,0 +1,346 @@
+#pragma once
+
+// Arithmetic on elements: operators, with broadcasting where the operation allows it, and the sum
+// and average of a list.
+
+#include "dynet/ops/common.h"
+
+namespace dynet::ops {
+
+struct Negate {
+  static constexpr ext::Info kInfo{.name = "negate",
+                                   .args = {"x"},
+                                   .formula = "y = -x",
+                                   .summary = "Negation.",
+                                   .shapes = "any -> the same",
+                                   .cpp = "operator-",
+                                   .python = "__neg__"};
+  Dim shape(const ext::Shapes& in) const { return in[0]; }
+  DYNET_DEVICE_FN auto value(auto x) const { return -x; }
+  DYNET_DEVICE_FN auto slope(auto /*x*/, auto /*y*/) const { return -1.0; }
+  static std::vector<ext::Example<Negate>> examples() { return {{{}, {{3, 2}}}, {{}, {{1}}}}; }
+};
+
+struct Add {
+  static constexpr ext::Info kInfo{
+      .name = "add",
+      .args = {"x", "y"},
+      .formula = "z = x + y",
+      .summary =
+          "Elementwise sum. Both sides broadcast: a dimension of 1, or a missing one, is "
+          "repeated.",
+      .shapes = "x, y with each dimension equal or 1 -> the larger of each",
+      .errors = "ShapeError where a dimension differs and neither is 1",
+      .cpp = "operator+",
+      .python = "__add__"};
+  Dim shape(const ext::Shapes& in) const { return broadcast_shape(in); }
+  DYNET_DEVICE_FN auto value(auto x, auto y) const { return x + y; }
+  DYNET_DEVICE_FN auto slopes(auto /*x*/, auto /*y*/, auto /*z*/) const {
+    return rule::each(1.0, 1.0);
+  }
+  static std::vector<ext::Example<Add>> examples() {
+    return {{{}, {{4, 3}, {4, 3}}},
+            {{}, {{4, 3}, {4}}},
+            {{}, {{1, 3}, {4, 1}}},
+            {{}, {{1}, {5}}},
+            {{}, {{2, 1, 3}, {2, 5}}}};
+  }
+};
+
+/// One node, where DyNet 2.1 builds `x + (-y)`.
+struct Subtract {
+  static constexpr ext::Info kInfo{
+      .name = "subtract",
+      .args = {"x", "y"},
+      .formula = "z = x - y",
+      .summary =
+          "Elementwise difference. Both sides broadcast: a dimension of 1, or a missing one, "
+          "is repeated.",
+      .shapes = "x, y with each dimension equal or 1 -> the larger of each",
+      .errors = "ShapeError where a dimension differs and neither is 1",
+      .cpp = "operator-",
+      .python = "__sub__"};
+  Dim shape(const ext::Shapes& in) const { return broadcast_shape(in); }
+  DYNET_DEVICE_FN auto value(auto x, auto y) const { return x - y; }
+  DYNET_DEVICE_FN auto slopes(auto /*x*/, auto /*y*/, auto /*z*/) const {
+    return rule::each(1.0, -1.0);
+  }
+  static std::vector<ext::Example<Subtract>> examples() {
+    return {{{}, {{4, 3}, {4, 3}}}, {{}, {{3}, {3, 2}}}, {{}, {{4, 1}, {1, 3}}}, {{}, {{7}, {1}}}};
+  }
+};
+
+struct AddScalar {
+  static constexpr ext::Info kInfo{.name = "add_scalar",
+                                   .args = {"x"},
+                                   .payload = "a",
+                                   .formula = "y = x + a",
+                                   .summary = "Adds a number to each element.",
+                                   .shapes = "any -> the same",
+                                   .cpp = "operator+",
+                                   .python = "__add__",
+                                   .mirrored = "__radd__"};
+  static constexpr ext::Payload kPayload = ext::Payload::kValues;
+  Dim shape(const ext::Shapes& in) const {
+    check_one_payload(in, "one number a");
+    return in[0];
+  }
+  DYNET_DEVICE_FN auto value(auto x, auto a) const { return x + a; }
+  DYNET_DEVICE_FN auto slope(auto /*x*/, auto /*a*/, auto /*y*/) const { return 1.0; }
+  static std::vector<ext::Example<AddScalar>> examples() {
+    return {ext::Example<AddScalar>{{}, {{4, 3}}}.with_values({2.5F}),
+            ext::Example<AddScalar>{{}, {{1}}}.with_values({-1.0F})};
+  }
+};
+
+struct SubtractScalar {
+  static constexpr ext::Info kInfo{.name = "subtract_scalar",
+                                   .args = {"x"},
+                                   .payload = "a",
+                                   .formula = "y = x - a",
+                                   .summary = "Subtracts a number from each element.",
+                                   .shapes = "any -> the same",
+                                   .cpp = "operator-",
+                                   .python = "__sub__"};
+  static constexpr ext::Payload kPayload = ext::Payload::kValues;
+  Dim shape(const ext::Shapes& in) const {
+    check_one_payload(in, "one number a");
+    return in[0];
+  }
+  DYNET_DEVICE_FN auto value(auto x, auto a) const { return x - a; }
+  DYNET_DEVICE_FN auto slope(auto /*x*/, auto /*a*/, auto /*y*/) const { return 1.0; }
+  static std::vector<ext::Example<SubtractScalar>> examples() {
+    return {ext::Example<SubtractScalar>{{}, {{3, 3}}}.with_values({0.75F}),
+            ext::Example<SubtractScalar>{{}, {{1}}}.with_values({-2.0F})};
+  }
+};
+
+/// The number stands on the left: only the mirrored function exists.
+struct SubtractFrom {
+  static constexpr ext::Info kInfo{.name = "subtract_from",
+                                   .args = {"x"},
+                                   .payload = "a",
+                                   .formula = "y = a - x",
+                                   .summary = "Subtracts each element from a number.",
+                                   .shapes = "any -> the same",
+                                   .cpp = "-",
+                                   .python = "-",
+                                   .mirrored = "__rsub__"};
+  static constexpr ext::Payload kPayload = ext::Payload::kValues;
+  Dim shape(const ext::Shapes& in) const {
+    check_one_payload(in, "one number a");
+    return in[0];
+  }
+  DYNET_DEVICE_FN auto value(auto x, auto a) const { return a - x; }
+  DYNET_DEVICE_FN auto slope(auto /*x*/, auto /*a*/, auto /*y*/) const { return -1.0; }
+  static std::vector<ext::Example<SubtractFrom>> examples() {
+    return {ext::Example<SubtractFrom>{{}, {{5}}}.with_values({1.0F}),
+            ext::Example<SubtractFrom>{{}, {{2, 1}}}.with_values({-0.5F})};
+  }
+};
+
+struct MultiplyScalar {
+  static constexpr ext::Info kInfo{.name = "multiply_scalar",
+                                   .args = {"x"},
+                                   .payload = "a",
+                                   .formula = "y = x * a",
+                                   .summary = "Multiplies each element by a number.",
+                                   .shapes = "any -> the same",
+                                   .cpp = "operator*",
+                                   .python = "__mul__",
+                                   .mirrored = "__rmul__"};
+  static constexpr ext::Payload kPayload = ext::Payload::kValues;
+  Dim shape(const ext::Shapes& in) const {
+    check_one_payload(in, "one number a");
+    return in[0];
+  }
+  DYNET_DEVICE_FN auto value(auto x, auto a) const { return x * a; }
+  DYNET_DEVICE_FN auto slope(auto /*x*/, auto a, auto /*y*/) const { return a; }
+  static std::vector<ext::Example<MultiplyScalar>> examples() {
+    return {ext::Example<MultiplyScalar>{{}, {{4, 3}}}.with_values({2.5F}),
+            ext::Example<MultiplyScalar>{{}, {{1}}}.with_values({-0.3F})};
+  }
+};
+
+struct DivideScalar {
+  static constexpr ext::Info kInfo{.name = "divide_scalar",
+                                   .args = {"x"},
+                                   .payload = "a",
+                                   .formula = "y = x * (1 / a)",
+                                   .summary =
+                                       "Divides each element by a number: a product with its "
+                                       "reciprocal.",
+                                   .shapes = "any -> the same",
+                                   .cpp = "operator/",
+                                   .python = "__truediv__"};
+  static constexpr ext::Payload kPayload = ext::Payload::kValues;
+  Dim shape(const ext::Shapes& in) const {
+    check_one_payload(in, "one number a");
+    return in[0];
+  }
+  DYNET_DEVICE_FN auto value(auto x, auto a) const { return x * (1.0 / a); }
+  DYNET_DEVICE_FN auto slope(auto /*x*/, auto a, auto /*y*/) const { return 1.0 / a; }
+  static std::vector<ext::Example<DivideScalar>> examples() {
+    return {ext::Example<DivideScalar>{{}, {{3, 2}}}.with_values({3.0F}),
+            ext::Example<DivideScalar>{{}, {{1}}}.with_values({-0.7F})};
+  }
+};
+
+struct CMult {
+  static constexpr ext::Info kInfo{
+      .name = "cmult",
+      .args = {"x", "y"},
+      .formula = "z = x * y",
+      .summary =
+          "Elementwise product. Both sides broadcast: a dimension of 1, or a missing one, is "
+          "repeated.",
+      .shapes = "x, y with each dimension equal or 1 -> the larger of each",
+      .errors = "ShapeError where a dimension differs and neither is 1"};
+  Dim shape(const ext::Shapes& in) const { return broadcast_shape(in); }
+  DYNET_DEVICE_FN auto value(auto x, auto y) const { return x * y; }
+  DYNET_DEVICE_FN auto slopes(auto x, auto y, auto /*z*/) const { return rule::each(y, x); }
+  static std::vector<ext::Example<CMult>> examples() {
+    return {{{}, {{4, 3}, {4, 3}}},
+            {{}, {{5}, {5, 3}}},
+            {{}, {{1, 3}, {4, 1}}},
+            {{}, {{3, 2, 2}, {1}}},
+            {{}, {{1}, {1}}}};
+  }
+};
+
+struct CDiv {
+  static constexpr ext::Info kInfo{
+      .name = "cdiv",
+      .args = {"x", "y"},
+      .formula = "z = x / y",
+      .summary =
+          "Elementwise quotient. The right side broadcasts: a dimension of 1, or a missing "
+          "one, is repeated.",
+      .shapes = "x, y with each dimension equal to that of x or 1 -> the shape of x",
+      .errors = "ShapeError where a dimension of y is neither 1 nor that of x"};
+  Dim shape(const ext::Shapes& in) const {
+    bool fits = in[1].nd <= in[0].nd;
+    for (unsigned i = 0; i < in[1].nd; ++i) {
+      fits = fits && (in[1][i] == in[0][i] || in[1][i] == 1);
+    }
+    if (!fits) {
+      in.fail("each dimension of y equal to that of x, or 1");
+    }
+    return in[0];
+  }
+  DYNET_DEVICE_FN auto value(auto x, auto y) const { return x / y; }
+  DYNET_DEVICE_FN auto slopes(auto /*x*/, auto y, auto z) const {
+    const auto r = 1.0 / y;
+    return rule::each(r, -z * r);
+  }
+  static std::vector<ext::Example<CDiv>> examples() {
+    return {{{}, {{4, 3}, {4, 3}}, 0.5, 2.0},
+            {{}, {{4, 3}, {4}}, 0.5, 2.0},
+            {{}, {{4, 3}, {1, 3}}, -2.0, -0.5},
+            {{}, {{7}, {1}}, 0.5, 2.0},
+            {{}, {{1}, {1}}, 0.5, 2.0}};
+  }
+};
+
+struct Max {
+  static constexpr ext::Info kInfo{
+      .name = "max",
+      .args = {"x", "y"},
+      .formula = "z = max(x, y)",
+      .summary = "The larger of each two elements. On ties the gradient goes to y.",
+      .shapes = "two equal shapes -> the same",
+      .errors = "ShapeError where the shapes differ",
+      .python = "bmax"};
+  Dim shape(const ext::Shapes& in) const { return same_shape(in); }
+  DYNET_DEVICE_FN auto value(auto x, auto y) const {
+    using rule::max;
+    return max(x, y);
+  }
+  DYNET_DEVICE_FN auto slopes(auto x, auto y, auto /*z*/) const {
+    using rule::select;
+    return rule::each(select(y < x, 1.0, 0.0), select(y < x, 0.0, 1.0));
+  }
+  static std::vector<ext::Example<Max>> examples() {
+    return {{{}, {{4, 3}, {4, 3}}}, {{}, {{5}, {5}}}, {{}, {{1}, {1}}}};
+  }
+};
+
+struct Sum {
+  static constexpr ext::Info kInfo{
+      .name = "sum",
+      .args = {"xs"},
+      .formula = "y = x1 + x2 + ...",
+      .summary = "Sum of a list, element by element.",
+      .shapes = "equal shapes (up to dimensions of 1 at the end) -> that of the first",
+      .errors = "ShapeError where the shapes differ, ValueError where the list is empty",
+      .python = "esum"};
+  static constexpr bool kVariadic = true;
+  Dim shape(const ext::Shapes& in) const {
+    for (std::size_t i = 1; i < in.size(); ++i) {
+      if (in[i].truncate() != in[0].truncate()) {
+        in.fail("equal shapes");
+      }
+    }
+    return in[0];
+  }
+  void forward(ext::Call& call) const {
+    const ext::Move all = ext::whole_move(call.out[0].size());
+    auto write = ext::Write::kStore;
+    for (const ext::Operand& x : call.in) {
+      call.kernels.move(all, x, call.out[0], write);
+      write = ext::Write::kAdd;
+    }
+  }
+  void backward(ext::Call& call) const {
+    const ext::Move all = ext::whole_move(call.out[0].size());
+    for (const ext::Operand& dx : call.d_in) {
+      if (!dx.absent()) {
+        call.kernels.move(all, call.d_out[0], dx);
+      }
+    }
+  }
+  static std::vector<ext::Example<Sum>> examples() {
+    return {{{}, {{4, 3}, {4, 3}, {4, 3}}}, {{}, {{5}, {5, 1}}}, {{}, {{1}}}};
+  }
+};
+
+struct Average {
+  static constexpr ext::Info kInfo{
+      .name = "average",
+      .args = {"xs"},
+      .formula = "y = (x1 + x2 + ... + xn) / n",
+      .summary = "Mean of a list, element by element.",
+      .shapes = "equal shapes -> the same",
+      .errors = "ShapeError where the shapes differ, ValueError where the list is empty"};
+  static constexpr bool kVariadic = true;
+  Dim shape(const ext::Shapes& in) const { return same_shape(in); }
+  void forward(ext::Call& call) const {
+    const ext::Move part = share(call);
+    auto write = ext::Write::kStore;
+    for (const ext::Operand& x : call.in) {
+      call.kernels.move(part, x, call.out[0], write);
+      write = ext::Write::kAdd;
+    }
+  }
+  void backward(ext::Call& call) const {
+    const ext::Move part = share(call);
+    for (const ext::Operand& dx : call.d_in) {
+      if (!dx.absent()) {
+        call.kernels.move(part, call.d_out[0], dx);
+      }
+    }
+  }
+  static std::vector<ext::Example<Average>> examples() {
+    return {{{}, {{4, 3}, {4, 3}, {4, 3}}}, {{}, {{5}, {5}}}, {{}, {{1}}}};
+  }
+
+ private:
+  static ext::Move share(const ext::Call& call) {
+    return ext::whole_move(call.out[0].size(), 1.0 / static_cast<double>(call.in.size()));
+  }
+};
+
+using ArithmeticOps = ext::OpList<Negate, Add, Subtract, AddScalar, SubtractScalar, SubtractFrom,
+                                  MultiplyScalar, DivideScalar, CMult, CDiv, Max, Sum, Average>;
+
+}  // namespace dynet::ops

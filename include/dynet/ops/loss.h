@@ -1,0 +1,154 @@
+#pragma once
+
+// Softmax and losses.
+
+#include <array>
+
+#include "dynet/ops/common.h"
+
+namespace dynet::ops {
+
+struct Softmax {
+  unsigned d = 0;
+
+  static constexpr ext::Info kInfo{
+      .name = "softmax",
+      .args = {"x"},
+      .attrs = {"d"},
+      .formula = "y_i = exp(x_i) / sum_j exp(x_j), j along dimension d",
+      .summary =
+          "Softmax along dimension d: by default of each column. Shifted by the maximum, so "
+          "that it does not overflow.",
+      .shapes = "any -> the same",
+      .errors = "ShapeError where x has no dimension d"};
+  Dim shape(const ext::Shapes& in) const {
+    check_axis(in, d);
+    return in[0];
+  }
+  void forward(ext::Call& call) const { call.kernels.softmax(call.in[0], d, false, call.out[0]); }
+  void backward(ext::Call& call) const {
+    call.kernels.softmax_backward(call.out[0], call.d_out[0], d, false, call.d_in[0]);
+  }
+  static std::vector<ext::Example<Softmax>> examples() {
+    return {{{0}, {{7}}}, {{0}, {{4, 3}}}, {{1}, {{4, 3}}}, {{2}, {{2, 1, 5}}}, {{0}, {{1}}}};
+  }
+};
+
+struct LogSoftmax {
+  unsigned d = 0;
+
+  static constexpr ext::Info kInfo{
+      .name = "log_softmax",
+      .args = {"x"},
+      .attrs = {"d"},
+      .formula = "y_i = x_i - ln(sum_j exp(x_j)), j along dimension d",
+      .summary = "Logarithm of the softmax along dimension d: by default of each column.",
+      .shapes = "any -> the same",
+      .errors = "ShapeError where x has no dimension d"};
+  Dim shape(const ext::Shapes& in) const {
+    check_axis(in, d);
+    return in[0];
+  }
+  void forward(ext::Call& call) const { call.kernels.softmax(call.in[0], d, true, call.out[0]); }
+  void backward(ext::Call& call) const {
+    call.kernels.softmax_backward(call.out[0], call.d_out[0], d, true, call.d_in[0]);
+  }
+  static std::vector<ext::Example<LogSoftmax>> examples() {
+    return {{{0}, {{7}}}, {{0}, {{4, 3}}}, {{1}, {{4, 3}}}, {{1}, {{2, 3, 2}}}, {{0}, {{1}}}};
+  }
+};
+
+struct PickNegLogSoftmax {
+  static constexpr ext::Info kInfo{
+      .name = "pickneglogsoftmax",
+      .args = {"x"},
+      .payload = "v",
+      .formula = "y = ln(sum_j exp(x_j)) - x_v",
+      .summary =
+          "Negative log likelihood of class v under the softmax of x. A batch takes one class "
+          "an example.",
+      .shapes = "{n} -> {1}",
+      .errors =
+          "ShapeError unless x is a vector, ValueError where a batch is given one class, "
+          "IndexError where v is not below n",
+      .python_batch = "pickneglogsoftmax_batch"};
+  static constexpr ext::Payload kPayload = ext::Payload::kIndices;
+  static constexpr unsigned kSaved = 1;  // ln(sum exp)
+  Dim shape(const ext::Shapes& in) const {
+    if (!is_vector_like(in[0])) {
+      in.fail("a vector x");
+    }
+    if (in.payload() != in.batch()) {
+      in.fail_value("one class for each of the " + std::to_string(in.batch()) + " examples, not " +
+                    std::to_string(in.payload()));
+    }
+    return {1};
+  }
+  std::array<Dim, 1> saved(const ext::Shapes& /*in*/) const { return {Dim({1})}; }
+  unsigned index_limit(const ext::Shapes& in) const { return in[0].rows(); }
+  void forward(ext::Call& call) const {
+    call.kernels.pick_nll(call.in[0], call.indices, call.out[0], call.saved[0]);
+  }
+  void backward(ext::Call& call) const {
+    call.kernels.pick_nll_backward(call.in[0], call.indices, call.saved[0], call.d_out[0],
+                                   call.d_in[0]);
+  }
+  static std::vector<ext::Example<PickNegLogSoftmax>> examples() {
+    return {ext::Example<PickNegLogSoftmax>{{}, {{7}}}.with_indices({3}),
+            ext::Example<PickNegLogSoftmax>{{}, {{5, 1}}}.with_indices({4}),
+            ext::Example<PickNegLogSoftmax>{{}, {{1}}}.with_indices({0})};
+  }
+};
+
+struct BinaryLogLoss {
+  static constexpr ext::Info kInfo{
+      .name = "binary_log_loss",
+      .args = {"x", "y"},
+      .formula = "z = -sum_i (y_i ln(x_i) + (1 - y_i) ln(1 - x_i))",
+      .summary =
+          "Binary cross entropy of the predictions x and the targets y. Where y is 0 or 1 only "
+          "the term that counts is computed. ln(0) is taken as ln(1.17549435e-38); with a "
+          "target in between, x of exactly 0 or 1 costs -ln(1.17549435e-38).",
+      .shapes = "two equal shapes -> {1}",
+      .errors = "ShapeError where the shapes differ"};
+  static constexpr bool kSummed = true;
+  static constexpr double kTiny = 1.17549435e-38;       // smallest normal float
+  static constexpr double kLogTiny = -87.336544750553;  // its logarithm
+  static constexpr double kAlmostOne = 0.9999999;
+
+  Dim shape(const ext::Shapes& in) const {
+    same_shape(in);
+    return {1};
+  }
+  DYNET_DEVICE_FN auto value(auto x, auto y) const {
+    using rule::select;
+    const auto of_one = log_of(x);
+    const auto of_zero = log_of(1.0 - x);
+    const auto mixed =
+        select(x == 0.0, kLogTiny, select(x == 1.0, kLogTiny, y * of_one + (1.0 - y) * of_zero));
+    return -select(y == 1.0, of_one, select(y == 0.0, of_zero, mixed));
+  }
+  /// For the target this is the true derivative, ln(1 - x) - ln(x); 2.1 has none that means
+  /// anything.
+  DYNET_DEVICE_FN auto slopes(auto x, auto y, auto /*z*/) const {
+    using rule::select;
+    const auto p = select(x == 0.0, kTiny, select(x == 1.0, kAlmostOne, x));
+    const auto dx = select(y == 1.0, -1.0 / p,
+                           select(y == 0.0, 1.0 / (1.0 - p), (1.0 - y) / (1.0 - p) - y / p));
+    return rule::each(select(x == y, 0.0, dx), log_of(1.0 - x) - log_of(x));
+  }
+  static std::vector<ext::Example<BinaryLogLoss>> examples() {
+    return {
+        {{}, {{5}, {5}}, 0.1, 0.9}, {{}, {{3, 3}, {3, 3}}, 0.02, 0.98}, {{}, {{1}, {1}}, 0.1, 0.9}};
+  }
+
+ private:
+  DYNET_DEVICE_FN static auto log_of(auto x) {
+    using rule::log, rule::select;
+    return log(select(x == 0.0, kTiny, x));
+  }
+};
+
+using LossOps = ext::OpList<Softmax, LogSoftmax, PickNegLogSoftmax, BinaryLogLoss>;
+
+}  // namespace dynet::ops

@@ -1,0 +1,183 @@
+#pragma once
+
+// Random operations. What they draw is a function of the node's key alone (Call::random), so no
+// schedule changes it.
+
+#include <array>
+
+#include "dynet/ops/common.h"
+
+namespace dynet::ops {
+
+/// Fills an output or saved output, each member of the call from its own key.
+inline void draw(const ext::Call& call, ext::Distribution kind, double a, double b,
+                 const ext::Operand& to) {
+  const bool is_float = call.kernels.number() == ext::Number::kFloat;
+  std::int64_t e = 0;
+  for (const auto& member : call.random) {
+    void* at = is_float ? static_cast<void*>(to.example<float>(e)) : to.example<double>(e);
+    call.kernels.random(kind, a, b, member.key, at, member.examples * to.size());
+    e += member.examples;
+  }
+}
+
+struct Dropout {
+  float p;
+
+  static constexpr ext::Info kInfo{
+      .name = "dropout",
+      .args = {"x"},
+      .attrs = {"p"},
+      .formula = "y = x * m / (1 - p), m_i = 0 with probability p, else 1",
+      .summary =
+          "Sets elements to 0 with probability p and scales the others up, so that the mean "
+          "stays. With p = 1 all are 0. Active wherever the node is: there is no test mode.",
+      .shapes = "any -> the same",
+      .errors = "ValueError unless 0 <= p <= 1",
+      .source = "Srivastava et al., 2014"};
+  static constexpr bool kRandom = true;
+  static constexpr unsigned kSaved = 1;  // the mask, scaled
+  Dim shape(const ext::Shapes& in) const {
+    if (!(p >= 0.0F && p <= 1.0F)) {
+      in.fail_value("p from 0 to 1, not " + ext::detail::text_of(static_cast<double>(p)));
+    }
+    return in[0];
+  }
+  std::array<Dim, 1> saved(const ext::Shapes& in) const { return {in[0]}; }
+  void forward(ext::Call& call) const {
+    const double kept = 1.0 - static_cast<double>(p);
+    draw(call, ext::Distribution::kBernoulli, kept, kept > 0.0 ? 1.0 / kept : 0.0, call.saved[0]);
+    call.kernels.multiply(call.in[0], call.saved[0], call.out[0]);
+  }
+  void backward(ext::Call& call) const {
+    call.kernels.multiply(call.d_out[0], call.saved[0], call.d_in[0]);
+  }
+  static std::vector<ext::Example<Dropout>> examples() {
+    return {{{0.5F}, {{4, 3}}}, {{0.2F}, {{7}}}, {{1.0F}, {{3}}}, {{0.0F}, {{1}}}};
+  }
+};
+
+struct Noise {
+  float stddev;
+
+  static constexpr ext::Info kInfo{
+      .name = "noise",
+      .args = {"x"},
+      .attrs = {"stddev"},
+      .formula = "y = x + n, n_i normal with mean 0 and deviation stddev",
+      .summary = "Adds Gaussian noise.",
+      .shapes = "any -> the same",
+      .errors = "ValueError where stddev is negative"};
+  static constexpr bool kRandom = true;
+  Dim shape(const ext::Shapes& in) const {
+    if (!(stddev >= 0.0F)) {
+      in.fail_value("stddev >= 0, not " + ext::detail::text_of(static_cast<double>(stddev)));
+    }
+    return in[0];
+  }
+  void forward(ext::Call& call) const {
+    draw(call, ext::Distribution::kNormal, 0.0, static_cast<double>(stddev), call.out[0]);
+    call.kernels.move(ext::whole_move(call.out[0].size()), call.in[0], call.out[0],
+                      ext::Write::kAdd);
+  }
+  void backward(ext::Call& call) const {
+    call.kernels.move(ext::whole_move(call.out[0].size()), call.d_out[0], call.d_in[0]);
+  }
+  static std::vector<ext::Example<Noise>> examples() {
+    return {{{1.0F}, {{4, 3}}}, {{0.1F}, {{5}}}, {{0.0F}, {{1}}}};
+  }
+};
+
+struct RandomBernoulli {
+  Dim dim;
+  float p;
+  float scale = 1.0F;
+
+  static constexpr ext::Info kInfo{.name = "random_bernoulli",
+                                   .attrs = {"dim", "p", "scale"},
+                                   .formula = "y_i = scale with probability p, else 0",
+                                   .summary = "Random numbers, each scale or 0.",
+                                   .shapes = "-> dim",
+                                   .errors = "ValueError unless 0 <= p <= 1",
+                                   .cpp = "-",
+                                   .python = "-"};
+  static constexpr bool kRandom = true;
+  Dim shape(const ext::Shapes& in) const {
+    if (!(p >= 0.0F && p <= 1.0F)) {
+      in.fail_value("p from 0 to 1, not " + ext::detail::text_of(static_cast<double>(p)));
+    }
+    return dim;
+  }
+  void forward(ext::Call& call) const {
+    draw(call, ext::Distribution::kBernoulli, static_cast<double>(p), static_cast<double>(scale),
+         call.out[0]);
+  }
+  void backward(ext::Call& /*call*/) const {}
+  static std::vector<ext::Example<RandomBernoulli>> examples() {
+    return {{{{4, 3}, 0.3F, 1.0F}, {}}, {{{5}, 0.5F, 2.0F}, {}}};
+  }
+};
+
+struct RandomNormal {
+  Dim dim;
+  float mean = 0.0F;
+  float stddev = 1.0F;
+
+  static constexpr ext::Info kInfo{.name = "random_normal",
+                                   .attrs = {"dim", "mean", "stddev"},
+                                   .formula = "y_i normal with this mean and deviation",
+                                   .summary = "Random numbers from a normal distribution.",
+                                   .shapes = "-> dim",
+                                   .errors = "ValueError where stddev is negative",
+                                   .cpp = "-",
+                                   .python = "-"};
+  static constexpr bool kRandom = true;
+  Dim shape(const ext::Shapes& in) const {
+    if (!(stddev >= 0.0F)) {
+      in.fail_value("stddev >= 0, not " + ext::detail::text_of(static_cast<double>(stddev)));
+    }
+    return dim;
+  }
+  void forward(ext::Call& call) const {
+    draw(call, ext::Distribution::kNormal, static_cast<double>(mean), static_cast<double>(stddev),
+         call.out[0]);
+  }
+  void backward(ext::Call& /*call*/) const {}
+  static std::vector<ext::Example<RandomNormal>> examples() {
+    return {{{{4, 3}, 0.0F, 1.0F}, {}}, {{{5}, -1.0F, 0.1F}, {}}};
+  }
+};
+
+struct RandomUniform {
+  Dim dim;
+  float left;
+  float right;
+
+  static constexpr ext::Info kInfo{.name = "random_uniform",
+                                   .attrs = {"dim", "left", "right"},
+                                   .formula = "y_i uniform in [left, right)",
+                                   .summary = "Random numbers from a uniform distribution.",
+                                   .shapes = "-> dim",
+                                   .errors = "ValueError unless left <= right",
+                                   .cpp = "-",
+                                   .python = "-"};
+  static constexpr bool kRandom = true;
+  Dim shape(const ext::Shapes& in) const {
+    if (!(left <= right)) {
+      in.fail_value("left <= right");
+    }
+    return dim;
+  }
+  void forward(ext::Call& call) const {
+    draw(call, ext::Distribution::kUniform, static_cast<double>(left), static_cast<double>(right),
+         call.out[0]);
+  }
+  void backward(ext::Call& /*call*/) const {}
+  static std::vector<ext::Example<RandomUniform>> examples() {
+    return {{{{4, 3}, 0.0F, 1.0F}, {}}, {{{5}, -2.0F, 0.5F}, {}}};
+  }
+};
+
+using RandomOps = ext::OpList<Dropout, Noise, RandomBernoulli, RandomNormal, RandomUniform>;
+
+}  // namespace dynet::ops

@@ -1,0 +1,421 @@
+#pragma once
+
+// Cells of recurrent and tree networks: what follows the affine transformation, in one node.
+//
+// A cell cuts its arguments into pieces of h numbers: `value` computes outputs and saved gates from
+// them, `pull` takes the gradients of the outputs back to the pieces. Pieces of the pre-activations
+// are written i, f, o, g; the gates behind the nonlinearity (saved by forward) carry an underscore.
+
+#include <array>
+
+#include "dynet/ops/common.h"
+
+namespace dynet::ops {
+
+/// Length h of one piece where the first argument must have `pieces` of them.
+inline unsigned piece(const ext::Shapes& in, unsigned pieces, const char* wanted) {
+  const Dim& a = in[0];
+  if (a.nd != 1 || a.d[0] % pieces != 0) {
+    in.fail(wanted);
+  }
+  return a.d[0] / pieces;
+}
+inline bool is_vector(const Dim& d, unsigned length) { return d.nd == 1 && d.d[0] == length; }
+
+/// Slope of the logistic function, and of tanh, from their value.
+DYNET_DEVICE_FN auto logistic_slope(auto y) { return y * (1.0 - y); }
+DYNET_DEVICE_FN auto tanh_slope(auto y) { return 1.0 - y * y; }
+
+struct LstmCell {
+  float forget_bias = 1.0F;
+
+  static constexpr ext::Info kInfo{
+      .name = "lstm_cell",
+      .args = {"a", "c"},
+      .attrs = {"forget_bias"},
+      .formula =
+          "[i; f; o; g] = a; c' = logistic(f + forget_bias) * c + logistic(i) * tanh(g); "
+          "h = logistic(o) * tanh(c')",
+      .summary =
+          "One step of an LSTM from its pre-activations a and the previous cell c: the new "
+          "cell and the hidden state.",
+      .shapes = "{4h}, {h} -> {h}, {h}",
+      .errors = "ShapeError unless a is {4h} and c is {h}",
+      .source = "Hochreiter and Schmidhuber, 1997; Gers et al., 2000"};
+  static constexpr unsigned kOutputs = 2;
+  static constexpr unsigned kSaved = 1;
+  static constexpr std::array kParts{4, 1};
+  static constexpr std::array kOutParts{1, 1};
+  static constexpr std::array kSavedParts{4};
+  std::array<Dim, 2> shapes(const ext::Shapes& in) const {
+    const unsigned h = piece(in, 4, "a {4h} and c {h}");
+    if (!is_vector(in[1], h)) {
+      in.fail("a {4h} and c {h}");
+    }
+    return {Dim({h}), Dim({h})};
+  }
+  std::array<Dim, 1> saved(const ext::Shapes& in) const { return {in[0]}; }
+  DYNET_DEVICE_FN auto value(auto i, auto f, auto o, auto g, auto c) const {
+    using rule::logistic, rule::tanh;
+    const auto i_ = logistic(i);
+    const auto f_ = logistic(f + forget_bias);
+    const auto o_ = logistic(o);
+    const auto g_ = tanh(g);
+    const auto c_new = f_ * c + i_ * g_;
+    return rule::each(c_new, o_ * tanh(c_new), i_, f_, o_, g_);
+  }
+  DYNET_DEVICE_FN auto pull(auto /*i*/, auto /*f*/, auto /*o*/, auto /*g*/, auto c, auto c_new,
+                            auto /*h*/, auto i_, auto f_, auto o_, auto g_, auto dc_new,
+                            auto dh) const {
+    using rule::tanh;
+    const auto t = tanh(c_new);
+    const auto dc = dc_new + dh * o_ * tanh_slope(t);
+    return rule::each(dc * g_ * logistic_slope(i_), dc * c * logistic_slope(f_),
+                      dh * t * logistic_slope(o_), dc * i_ * tanh_slope(g_), dc * f_);
+  }
+  static std::vector<ext::Example<LstmCell>> examples() {
+    return {{{1.0F}, {{12}, {3}}}, {{0.5F}, {{28}, {7}}}, {{1.0F}, {{4}, {1}}}};
+  }
+};
+
+struct LstmStartCell {
+  static constexpr ext::Info kInfo{
+      .name = "lstm_start_cell",
+      .args = {"a"},
+      .formula = "[i; f; o; g] = a; c = logistic(i) * tanh(g); h = logistic(o) * tanh(c)",
+      .summary = "First step of an LSTM that has no previous cell: cell and hidden state.",
+      .shapes = "{4h} -> {h}, {h}",
+      .errors = "ShapeError unless a is {4h}"};
+  static constexpr unsigned kOutputs = 2;
+  static constexpr unsigned kSaved = 1;
+  static constexpr std::array kParts{4};
+  static constexpr std::array kOutParts{1, 1};
+  static constexpr std::array kSavedParts{3};
+  std::array<Dim, 2> shapes(const ext::Shapes& in) const {
+    const unsigned h = piece(in, 4, "a {4h}");
+    return {Dim({h}), Dim({h})};
+  }
+  std::array<Dim, 1> saved(const ext::Shapes& in) const { return {Dim({in[0].d[0] / 4 * 3})}; }
+  DYNET_DEVICE_FN auto value(auto i, auto /*f*/, auto o, auto g) const {
+    using rule::logistic, rule::tanh;
+    const auto i_ = logistic(i);
+    const auto o_ = logistic(o);
+    const auto g_ = tanh(g);
+    const auto c = i_ * g_;
+    return rule::each(c, o_ * tanh(c), i_, o_, g_);
+  }
+  DYNET_DEVICE_FN auto pull(auto /*i*/, auto /*f*/, auto /*o*/, auto /*g*/, auto c, auto /*h*/,
+                            auto i_, auto o_, auto g_, auto dc_out, auto dh) const {
+    using rule::tanh;
+    const auto t = tanh(c);
+    const auto dc = dc_out + dh * o_ * tanh_slope(t);
+    return rule::each(dc * g_ * logistic_slope(i_), 0.0, dh * t * logistic_slope(o_),
+                      dc * i_ * tanh_slope(g_));
+  }
+  static std::vector<ext::Example<LstmStartCell>> examples() {
+    return {{{}, {{12}}}, {{}, {{28}}}, {{}, {{4}}}};
+  }
+};
+
+struct LstmGates {
+  float forget_bias = 1.0F;
+
+  static constexpr ext::Info kInfo{
+      .name = "lstm_gates",
+      .args = {"a"},
+      .attrs = {"forget_bias"},
+      .formula =
+          "[i; f; o; g] = a; y = [logistic(i); logistic(f + forget_bias); logistic(o); "
+          "tanh(g)]",
+      .summary =
+          "The gates of an LSTM from its pre-activations; vanilla_lstm_gates is this after an "
+          "affine transformation.",
+      .shapes = "{4h} -> {4h}",
+      .errors = "ShapeError unless a is {4h}"};
+  static constexpr std::array kParts{4};
+  static constexpr std::array kOutParts{4};
+  Dim shape(const ext::Shapes& in) const {
+    piece(in, 4, "a {4h}");
+    return in[0];
+  }
+  DYNET_DEVICE_FN auto value(auto i, auto f, auto o, auto g) const {
+    using rule::logistic, rule::tanh;
+    return rule::each(logistic(i), logistic(f + forget_bias), logistic(o), tanh(g));
+  }
+  DYNET_DEVICE_FN auto pull(auto /*i*/, auto /*f*/, auto /*o*/, auto /*g*/, auto i_, auto f_,
+                            auto o_, auto g_, auto di_, auto df_, auto do_, auto dg_) const {
+    return rule::each(di_ * logistic_slope(i_), df_ * logistic_slope(f_), do_ * logistic_slope(o_),
+                      dg_ * tanh_slope(g_));
+  }
+  static std::vector<ext::Example<LstmGates>> examples() {
+    return {{{1.0F}, {{12}}}, {{0.0F}, {{28}}}, {{1.0F}, {{4}}}};
+  }
+};
+
+struct VanillaLstmC {
+  static constexpr ext::Info kInfo{
+      .name = "vanilla_lstm_c",
+      .args = {"c_tm1", "gates_t"},
+      .formula = "[i; f; o; g] = gates; y = i * g + f * c",
+      .summary = "New cell of an LSTM from the previous one and the gates.",
+      .shapes = "{h}, {4h} -> {h}",
+      .errors = "ShapeError unless c is {h} and the gates are {4h}"};
+  static constexpr std::array kParts{1, 4};
+  static constexpr std::array kOutParts{1};
+  Dim shape(const ext::Shapes& in) const {
+    if (in[0].nd != 1 || !is_vector(in[1], 4 * in[0].d[0])) {
+      in.fail("c_tm1 {h} and gates_t {4h}");
+    }
+    return in[0];
+  }
+  DYNET_DEVICE_FN auto value(auto c, auto i, auto f, auto /*o*/, auto g) const {
+    return rule::each(i * g + f * c);
+  }
+  DYNET_DEVICE_FN auto pull(auto c, auto i, auto f, auto /*o*/, auto g, auto /*y*/, auto dy) const {
+    return rule::each(dy * f, dy * g, dy * c, 0.0, dy * i);
+  }
+  static std::vector<ext::Example<VanillaLstmC>> examples() {
+    return {{{}, {{3}, {12}}}, {{}, {{7}, {28}}}, {{}, {{1}, {4}}}};
+  }
+};
+
+struct VanillaLstmH {
+  static constexpr ext::Info kInfo{
+      .name = "vanilla_lstm_h",
+      .args = {"c_t", "gates_t"},
+      .formula = "[i; f; o; g] = gates; y = o * tanh(c)",
+      .summary = "Hidden state of an LSTM from its cell and the gates.",
+      .shapes = "{h}, {4h} -> {h}",
+      .errors = "ShapeError unless c is {h} and the gates are {4h}"};
+  static constexpr std::array kParts{1, 4};
+  static constexpr std::array kOutParts{1};
+  Dim shape(const ext::Shapes& in) const {
+    if (in[0].nd != 1 || !is_vector(in[1], 4 * in[0].d[0])) {
+      in.fail("c_t {h} and gates_t {4h}");
+    }
+    return in[0];
+  }
+  DYNET_DEVICE_FN auto value(auto c, auto /*i*/, auto /*f*/, auto o, auto /*g*/) const {
+    using rule::tanh;
+    return rule::each(o * tanh(c));
+  }
+  DYNET_DEVICE_FN auto pull(auto c, auto /*i*/, auto /*f*/, auto o, auto /*g*/, auto /*y*/,
+                            auto dy) const {
+    using rule::tanh;
+    const auto t = tanh(c);
+    return rule::each(dy * o * tanh_slope(t), 0.0, 0.0, dy * t, 0.0);
+  }
+  static std::vector<ext::Example<VanillaLstmH>> examples() {
+    return {{{}, {{3}, {12}}}, {{}, {{7}, {28}}}, {{}, {{1}, {4}}}};
+  }
+};
+
+/// The coupled LSTM needs two nodes: its output gate looks at the new cell through a matrix.
+struct CoupledLstmC {
+  static constexpr ext::Info kInfo{
+      .name = "coupled_lstm_c",
+      .args = {"i", "g", "c"},
+      .formula = "y = logistic(i) * tanh(g) + (1 - logistic(i)) * c",
+      .summary =
+          "New cell of an LSTM whose forget gate is 1 - input gate, from the pre-activations i "
+          "and g and the previous cell.",
+      .shapes = "{h}, {h}, {h} -> {h}",
+      .errors = "ShapeError where the shapes differ",
+      .source = "Greff et al., 2015"};
+  static constexpr unsigned kSaved = 1;
+  static constexpr std::array kParts{1, 1, 1};
+  static constexpr std::array kOutParts{1};
+  static constexpr std::array kSavedParts{2};
+  Dim shape(const ext::Shapes& in) const {
+    const unsigned h = piece(in, 1, "i, g and c {h}");
+    if (!is_vector(in[1], h) || !is_vector(in[2], h)) {
+      in.fail("i, g and c {h}");
+    }
+    return in[0];
+  }
+  std::array<Dim, 1> saved(const ext::Shapes& in) const { return {Dim({in[0].d[0] * 2})}; }
+  DYNET_DEVICE_FN auto value(auto i, auto g, auto c) const {
+    using rule::logistic, rule::tanh;
+    const auto i_ = logistic(i);
+    const auto g_ = tanh(g);
+    return rule::each(i_ * g_ + (1.0 - i_) * c, i_, g_);
+  }
+  DYNET_DEVICE_FN auto pull(auto /*i*/, auto /*g*/, auto c, auto /*y*/, auto i_, auto g_,
+                            auto dy) const {
+    return rule::each(dy * (g_ - c) * logistic_slope(i_), dy * i_ * tanh_slope(g_),
+                      dy * (1.0 - i_));
+  }
+  static std::vector<ext::Example<CoupledLstmC>> examples() {
+    return {{{}, {{3}, {3}, {3}}}, {{}, {{7}, {7}, {7}}}, {{}, {{1}, {1}, {1}}}};
+  }
+};
+
+struct CoupledLstmStartC {
+  static constexpr ext::Info kInfo{.name = "coupled_lstm_start_c",
+                                   .args = {"i", "g"},
+                                   .formula = "y = logistic(i) * tanh(g)",
+                                   .summary = "First cell of a coupled LSTM, from pre-activations.",
+                                   .shapes = "{h}, {h} -> {h}",
+                                   .errors = "ShapeError where the shapes differ"};
+  static constexpr unsigned kSaved = 1;
+  static constexpr std::array kParts{1, 1};
+  static constexpr std::array kOutParts{1};
+  static constexpr std::array kSavedParts{2};
+  Dim shape(const ext::Shapes& in) const {
+    if (!is_vector(in[1], piece(in, 1, "i and g {h}"))) {
+      in.fail("i and g {h}");
+    }
+    return in[0];
+  }
+  std::array<Dim, 1> saved(const ext::Shapes& in) const { return {Dim({in[0].d[0] * 2})}; }
+  DYNET_DEVICE_FN auto value(auto i, auto g) const {
+    using rule::logistic, rule::tanh;
+    const auto i_ = logistic(i);
+    const auto g_ = tanh(g);
+    return rule::each(i_ * g_, i_, g_);
+  }
+  DYNET_DEVICE_FN auto pull(auto /*i*/, auto /*g*/, auto /*y*/, auto i_, auto g_, auto dy) const {
+    return rule::each(dy * g_ * logistic_slope(i_), dy * i_ * tanh_slope(g_));
+  }
+  static std::vector<ext::Example<CoupledLstmStartC>> examples() {
+    return {{{}, {{3}, {3}}}, {{}, {{7}, {7}}}, {{}, {{1}, {1}}}};
+  }
+};
+
+struct CoupledLstmH {
+  static constexpr ext::Info kInfo{.name = "coupled_lstm_h",
+                                   .args = {"o", "c"},
+                                   .formula = "y = logistic(o) * tanh(c)",
+                                   .summary =
+                                       "Hidden state of a coupled LSTM, from the pre-activation o "
+                                       "of the output gate and the new cell.",
+                                   .shapes = "{h}, {h} -> {h}",
+                                   .errors = "ShapeError where the shapes differ"};
+  static constexpr unsigned kSaved = 1;
+  static constexpr std::array kParts{1, 1};
+  static constexpr std::array kOutParts{1};
+  static constexpr std::array kSavedParts{2};
+  Dim shape(const ext::Shapes& in) const {
+    if (!is_vector(in[1], piece(in, 1, "o and c {h}"))) {
+      in.fail("o and c {h}");
+    }
+    return in[0];
+  }
+  std::array<Dim, 1> saved(const ext::Shapes& in) const { return {Dim({in[0].d[0] * 2})}; }
+  DYNET_DEVICE_FN auto value(auto o, auto c) const {
+    using rule::logistic, rule::tanh;
+    const auto o_ = logistic(o);
+    const auto t = tanh(c);
+    return rule::each(o_ * t, o_, t);
+  }
+  DYNET_DEVICE_FN auto pull(auto /*o*/, auto /*c*/, auto /*y*/, auto o_, auto t, auto dy) const {
+    return rule::each(dy * t * logistic_slope(o_), dy * o_ * tanh_slope(t));
+  }
+  static std::vector<ext::Example<CoupledLstmH>> examples() {
+    return {{{}, {{3}, {3}}}, {{}, {{7}, {7}}}, {{}, {{1}, {1}}}};
+  }
+};
+
+struct TreeLstmLeafCell {
+  static constexpr ext::Info kInfo{
+      .name = "tree_lstm_leaf_cell",
+      .args = {"a"},
+      .formula = "[i; o; u] = a; c = logistic(i) * tanh(u); h = logistic(o) * tanh(c)",
+      .summary =
+          "Node of a binary tree LSTM over a word, from its pre-activations: cell and hidden "
+          "state.",
+      .shapes = "{3h} -> {h}, {h}",
+      .errors = "ShapeError unless a is {3h}",
+      .source = "Tai et al., 2015"};
+  static constexpr unsigned kOutputs = 2;
+  static constexpr unsigned kSaved = 1;
+  static constexpr std::array kParts{3};
+  static constexpr std::array kOutParts{1, 1};
+  static constexpr std::array kSavedParts{3};
+  std::array<Dim, 2> shapes(const ext::Shapes& in) const {
+    const unsigned h = piece(in, 3, "a {3h}");
+    return {Dim({h}), Dim({h})};
+  }
+  std::array<Dim, 1> saved(const ext::Shapes& in) const { return {in[0]}; }
+  DYNET_DEVICE_FN auto value(auto i, auto o, auto u) const {
+    using rule::logistic, rule::tanh;
+    const auto i_ = logistic(i);
+    const auto o_ = logistic(o);
+    const auto u_ = tanh(u);
+    const auto c = i_ * u_;
+    return rule::each(c, o_ * tanh(c), i_, o_, u_);
+  }
+  DYNET_DEVICE_FN auto pull(auto /*i*/, auto /*o*/, auto /*u*/, auto c, auto /*h*/, auto i_,
+                            auto o_, auto u_, auto dc_out, auto dh) const {
+    using rule::tanh;
+    const auto t = tanh(c);
+    const auto dc = dc_out + dh * o_ * tanh_slope(t);
+    return rule::each(dc * u_ * logistic_slope(i_), dh * t * logistic_slope(o_),
+                      dc * i_ * tanh_slope(u_));
+  }
+  static std::vector<ext::Example<TreeLstmLeafCell>> examples() {
+    return {{{}, {{9}}}, {{}, {{21}}}, {{}, {{3}}}};
+  }
+};
+
+struct TreeLstmCell {
+  static constexpr ext::Info kInfo{
+      .name = "tree_lstm_cell",
+      .args = {"a", "f1", "f2", "c1", "c2"},
+      .formula =
+          "[i; o; u] = a; c = logistic(i) * tanh(u) + logistic(f1) * c1 + logistic(f2) * c2; "
+          "h = logistic(o) * tanh(c)",
+      .summary =
+          "Node of a binary tree LSTM over two nodes, from its pre-activations and their "
+          "cells: cell and hidden state.",
+      .shapes = "{3h}, {h}, {h}, {h}, {h} -> {h}, {h}",
+      .errors = "ShapeError unless a is {3h} and the others are {h}",
+      .source = "Tai et al., 2015"};
+  static constexpr unsigned kOutputs = 2;
+  static constexpr unsigned kSaved = 1;
+  static constexpr std::array kParts{3, 1, 1, 1, 1};
+  static constexpr std::array kOutParts{1, 1};
+  static constexpr std::array kSavedParts{5};
+  std::array<Dim, 2> shapes(const ext::Shapes& in) const {
+    const char* wanted = "a {3h} and f1, f2, c1, c2 {h}";
+    const unsigned h = piece(in, 3, wanted);
+    for (std::size_t k = 1; k < in.size(); ++k) {
+      if (!is_vector(in[k], h)) {
+        in.fail(wanted);
+      }
+    }
+    return {Dim({h}), Dim({h})};
+  }
+  std::array<Dim, 1> saved(const ext::Shapes& in) const { return {Dim({in[1].d[0] * 5})}; }
+  DYNET_DEVICE_FN auto value(auto i, auto o, auto u, auto f1, auto f2, auto c1, auto c2) const {
+    using rule::logistic, rule::tanh;
+    const auto i_ = logistic(i);
+    const auto o_ = logistic(o);
+    const auto u_ = tanh(u);
+    const auto f1_ = logistic(f1);
+    const auto f2_ = logistic(f2);
+    const auto c = i_ * u_ + f1_ * c1 + f2_ * c2;
+    return rule::each(c, o_ * tanh(c), i_, o_, u_, f1_, f2_);
+  }
+  DYNET_DEVICE_FN auto pull(auto /*i*/, auto /*o*/, auto /*u*/, auto /*f1*/, auto /*f2*/, auto c1,
+                            auto c2, auto c, auto /*h*/, auto i_, auto o_, auto u_, auto f1_,
+                            auto f2_, auto dc_out, auto dh) const {
+    using rule::tanh;
+    const auto t = tanh(c);
+    const auto dc = dc_out + dh * o_ * tanh_slope(t);
+    return rule::each(dc * u_ * logistic_slope(i_), dh * t * logistic_slope(o_),
+                      dc * i_ * tanh_slope(u_), dc * c1 * logistic_slope(f1_),
+                      dc * c2 * logistic_slope(f2_), dc * f1_, dc * f2_);
+  }
+  static std::vector<ext::Example<TreeLstmCell>> examples() {
+    return {{{}, {{9}, {3}, {3}, {3}, {3}}},
+            {{}, {{21}, {7}, {7}, {7}, {7}}},
+            {{}, {{3}, {1}, {1}, {1}, {1}}}};
+  }
+};
+
+using RecurrentOps =
+    ext::OpList<LstmCell, LstmStartCell, LstmGates, VanillaLstmC, VanillaLstmH, CoupledLstmC,
+                CoupledLstmStartC, CoupledLstmH, TreeLstmLeafCell, TreeLstmCell>;
+
+}  // namespace dynet::ops

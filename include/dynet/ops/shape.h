@@ -1,0 +1,211 @@
+#pragma once
+
+// Rearrangement: nothing is computed, numbers are copied or only seen in another shape.
+
+#include <array>
+#include <utility>
+
+#include "dynet/ops/common.h"
+
+namespace dynet::ops {
+
+struct Reshape {
+  Dim d;
+
+  static constexpr ext::Info kInfo{
+      .name = "reshape",
+      .args = {"x"},
+      .attrs = {"d"},
+      .formula = "y = x in memory order",
+      .summary =
+          "The same numbers in another shape; no data move. With as many elements as the "
+          "whole batch, the result is exactly d; with as many as one example, d with the batch "
+          "of x.",
+      .shapes = "any -> d",
+      .errors = "ShapeError where the numbers of elements differ"};
+  static constexpr bool kAliases = true;
+  static constexpr std::array kRoles{ext::Role::kWhole};
+  Dim shape(const ext::Shapes& in) const {
+    if (d.elements() == in[0].elements()) {
+      return d;
+    }
+    if (d.bd != 1 || d.example_elements() != in[0].example_elements()) {
+      in.fail("as many elements as d = " + to_string(d) + " has");
+    }
+    Dim r = d;
+    r.bd = in[0].bd;
+    return r;
+  }
+  /// Where the value is not the argument's memory: copies.
+  void forward(ext::Call& call) const {
+    copy_flat(call.kernels, call.in[0], 0, call.out[0], 0,
+              call.out[0].size() * call.out[0].examples);
+  }
+  void backward(ext::Call& call) const {
+    copy_flat(call.kernels, call.d_out[0], 0, call.d_in[0], 0,
+              call.d_in[0].size() * call.d_in[0].examples);
+  }
+  static std::vector<ext::Example<Reshape>> examples() {
+    return {{{{3, 4}}, {{4, 3}}}, {{{6}}, {{1, 2, 3}}}, {{{1}}, {{1, 1}}}};
+  }
+};
+
+struct Concatenate {
+  unsigned d = 0;
+
+  static constexpr ext::Info kInfo{
+      .name = "concatenate",
+      .args = {"xs"},
+      .attrs = {"d"},
+      .formula = "y = [x1; x2; ...] along dimension d",
+      .summary =
+          "Lays a list one after the other along dimension d. Shapes with fewer dimensions are "
+          "filled up with 1.",
+      .shapes = "{n1,..}, {n2,..}, ... -> {n1+n2+..,..}",
+      .errors =
+          "ShapeError where another dimension than d differs, ValueError where the list is "
+          "empty"};
+  static constexpr bool kVariadic = true;
+  Dim shape(const ext::Shapes& in) const {
+    if (d >= DYNET_MAX_TENSOR_DIM) {
+      in.fail("d below 7, not " + std::to_string(d));
+    }
+    Dim r = in[0];
+    for (std::size_t i = 1; i < in.size(); ++i) {
+      r.nd = std::max(r.nd, in[i].nd);
+      for (unsigned k = 0; k < DYNET_MAX_TENSOR_DIM; ++k) {
+        if (k != d && in[i].d[k] != r.d[k]) {
+          in.fail("equal dimensions, other than dimension " + std::to_string(d));
+        }
+      }
+      r.d[d] += in[i].d[d];
+    }
+    r.nd = std::max(r.nd, d + 1);
+    return r;
+  }
+  void forward(ext::Call& call) const {
+    std::int64_t offset = 0;
+    for (const ext::Operand& x : call.in) {
+      ext::Move m = part(x.dim, call.out[0].dim);
+      m.to_offset = offset;
+      offset += m.box.d[d] * m.to_stride[d];
+      call.kernels.move(m, x, call.out[0]);
+    }
+  }
+  void backward(ext::Call& call) const {
+    std::int64_t offset = 0;
+    for (std::size_t i = 0; i < call.d_in.size(); ++i) {
+      ext::Move m = part(call.in[i].dim, call.out[0].dim);
+      std::swap(m.from_stride, m.to_stride);
+      m.from_offset = offset;
+      offset += m.box.d[d] * m.from_stride[d];
+      if (!call.d_in[i].absent()) {
+        call.kernels.move(m, call.d_out[0], call.d_in[i]);
+      }
+    }
+  }
+  static std::vector<ext::Example<Concatenate>> examples() {
+    return {{{0}, {{4}, {3}, {1}}},  {{0}, {{4, 3}, {2, 3}}},       {{1}, {{4, 2}, {4}, {4, 1}}},
+            {{2}, {{2, 3}, {2, 3}}}, {{1}, {{2, 1, 3}, {2, 2, 3}}}, {{0}, {{5}}}};
+  }
+
+ private:
+  [[nodiscard]] static ext::Move part(const Dim& x, const Dim& y) {
+    ext::Move m;
+    m.box = x;
+    m.box.nd = y.nd;
+    ext::strides_of(m.box, m.from_stride);
+    ext::strides_of(y, m.to_stride);
+    return m;
+  }
+};
+
+struct PickBatchElem {
+  static constexpr ext::Info kInfo{.name = "pick_batch_elem",
+                                   .args = {"x"},
+                                   .payload = "v",
+                                   .formula = "y = x[v], v counting the examples",
+                                   .summary = "One example of a batch.",
+                                   .shapes = "{..}xb -> {..}",
+                                   .errors = "IndexError where v is not below the batch size"};
+  static constexpr ext::Payload kPayload = ext::Payload::kIndices;
+  static constexpr bool kPartialGradient = true;
+  static constexpr std::array kRoles{ext::Role::kWhole};
+  Dim shape(const ext::Shapes& in) const {
+    check_one_payload(in, "one index v");
+    return in[0].single_batch();
+  }
+  unsigned index_limit(const ext::Shapes& in) const { return in[0].bd; }
+  void forward(ext::Call& call) const {
+    const std::int64_t n = call.out[0].size();
+    copy_flat(call.kernels, call.in[0], call.indices[0] * n, call.out[0], 0, n);
+  }
+  void backward(ext::Call& call) const {
+    const std::int64_t n = call.out[0].size();
+    copy_flat(call.kernels, call.d_out[0], 0, call.d_in[0], call.indices[0] * n, n);
+  }
+  static std::vector<ext::Example<PickBatchElem>> examples() {
+    return {ext::Example<PickBatchElem>{{}, {{4, 3}}}.with_indices({0}),
+            ext::Example<PickBatchElem>{{}, {{1}}}.with_indices({0})};
+  }
+};
+
+struct ConcatenateToBatch {
+  static constexpr ext::Info kInfo{
+      .name = "concatenate_to_batch",
+      .args = {"xs"},
+      .formula = "y = the examples of x1, then those of x2, ...",
+      .summary = "Makes one batch of a list.",
+      .shapes = "{..}xb1, {..}xb2, ... -> {..}x(b1+b2+..)",
+      .errors =
+          "ShapeError where the shapes of one example differ, ValueError where the list is "
+          "empty"};
+  static constexpr bool kVariadic = true;
+  static constexpr std::array kRoles{ext::Role::kWhole};
+  Dim shape(const ext::Shapes& in) const {
+    Dim r = in[0];
+    for (std::size_t i = 1; i < in.size(); ++i) {
+      if (in[i].single_batch() != in[0].single_batch()) {
+        in.fail("equal shapes of one example");
+      }
+      r.bd += in[i].bd;
+    }
+    return r;
+  }
+  void forward(ext::Call& call) const {
+    std::int64_t at = 0;
+    for (const ext::Operand& x : call.in) {
+      copy_flat(call.kernels, x, 0, call.out[0], at, x.examples * x.size());
+      at += x.examples * x.size();
+    }
+  }
+  void backward(ext::Call& call) const {
+    std::int64_t at = 0;
+    for (std::size_t i = 0; i < call.d_in.size(); ++i) {
+      const std::int64_t n = call.in[i].examples * call.in[i].size();
+      if (!call.d_in[i].absent()) {
+        copy_flat(call.kernels, call.d_out[0], at, call.d_in[i], 0, n);
+      }
+      at += n;
+    }
+  }
+  static std::vector<ext::Example<ConcatenateToBatch>> examples() {
+    return {{{}, {{4, 3}, {4, 3}, {4, 3}}}, {{}, {{1}, {1}}}, {{}, {{5}}}};
+  }
+};
+
+struct NoBackprop {
+  static constexpr ext::Info kInfo{.name = "nobackprop",
+                                   .args = {"x"},
+                                   .formula = "y = x; dx = 0",
+                                   .summary = "The value of x, through which no gradient flows.",
+                                   .shapes = "any -> the same"};
+  static constexpr bool kAliases = true;
+  static constexpr bool kStopsGradient = true;
+  Dim shape(const ext::Shapes& in) const { return in[0]; }
+  static std::vector<ext::Example<NoBackprop>> examples() { return {{{}, {{4, 3}}}, {{}, {{1}}}}; }
+};
+
+using ShapeOps = ext::OpList<Reshape, Concatenate, PickBatchElem, ConcatenateToBatch, NoBackprop>;
+
+}  // namespace dynet::ops

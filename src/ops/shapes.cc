@@ -1,0 +1,86 @@
+// Texts of an operation: what a shape rule throws, and attributes as they are printed.
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+#include "dynet/except.h"
+#include "dynet/ext/op.h"
+
+namespace dynet::ext {
+namespace {
+
+/// Name of argument `i` of `count` in messages. The list `xs` of a variadic operation is said as
+/// x1, x2, ...; one that has a pattern, `exprs, b, w, x, ...`, as b, w1, x1, w2, x2, ...
+std::string argument_name(const Info& info, std::size_t i, std::size_t count) {
+  std::size_t names = 0;
+  while (names < info.args.size() && !info.args[names].empty()) {
+    ++names;
+  }
+  if (names > 2 && info.args[names - 1] == "...") {
+    const std::size_t repeated = names - 3;
+    return i == 0 ? std::string(info.args[1])
+                  : std::string(info.args[2 + (i - 1) % repeated]) +
+                        std::to_string((i - 1) / repeated + 1);
+  }
+  if (names == count) {
+    return std::string(info.args[i]);
+  }
+  std::string_view list = names == 0 ? "xs" : info.args[0];
+  if (list.size() > 1 && list.back() == 's') {
+    list.remove_suffix(1);
+  }
+  return std::string(list) + std::to_string(i + 1);
+}
+
+std::string message(const Info& info, std::span<const Dim> dims, std::string_view wanted) {
+  std::string call(info.name);
+  std::string are;
+  call += '(';
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    const std::string name = argument_name(info, i, dims.size());
+    call += (i == 0 ? "" : ", ") + name;
+    if (i > 0) {
+      are += i + 1 == dims.size() ? " and " : ", ";
+    }
+    are += name + " is " + to_string(dims[i]);
+  }
+  are += are.empty() ? "want " : "; want ";
+  return call + "): " + are + std::string(wanted);
+}
+
+}  // namespace
+
+void Shapes::fail(std::string_view wanted) const {
+  throw ShapeError(message(info_, dims_, wanted));
+}
+void Shapes::fail_value(std::string_view wanted) const {
+  throw ValueError(message(info_, dims_, wanted));
+}
+
+namespace detail {
+
+/// Shortest text that reads back as the same float, where it is one.
+std::string text_of(double v) {
+  std::array<char, 32> text{};
+  char* end = text.data() + text.size();
+  const bool is_whole = std::nearbyint(v) == v && std::fabs(v) < 1e15;
+  const auto as_float = static_cast<float>(v);
+  if (is_whole) {
+    end = std::to_chars(text.data(), end, static_cast<long long>(v)).ptr;
+  } else if (static_cast<double>(as_float) == v) {
+    end = std::to_chars(text.data(), end, as_float).ptr;
+  } else {
+    end = std::to_chars(text.data(), end, v).ptr;
+  }
+  return {text.data(), end};
+}
+
+std::string text_of(const Dim& d) { return to_string(d); }
+
+}  // namespace detail
+}  // namespace dynet::ext
