@@ -5,6 +5,7 @@
 // A cell cuts its arguments into pieces of h numbers: `value` computes outputs and saved gates from
 // them, `pull` takes the gradients of the outputs back to the pieces. Pieces of the pre-activations
 // are written i, f, o, g; the gates behind the nonlinearity (saved by forward) carry an underscore.
+// A pull of ten and more pieces takes a pack, because nvcc 13 fails on so many `auto` parameters.
 
 #include <array>
 
@@ -64,9 +65,8 @@ struct LstmCell {
     const auto c_new = f_ * c + i_ * g_;
     return rule::each(c_new, o_ * tanh(c_new), i_, f_, o_, g_);
   }
-  DYNET_DEVICE_FN auto pull(auto /*i*/, auto /*f*/, auto /*o*/, auto /*g*/, auto c, auto c_new,
-                            auto /*h*/, auto i_, auto f_, auto o_, auto g_, auto dc_new,
-                            auto dh) const {
+  DYNET_DEVICE_FN auto pull(auto... x) const {
+    const auto [i, f, o, g, c, c_new, h, i_, f_, o_, g_, dc_new, dh] = rule::each(x...);
     using rule::tanh;
     const auto t = tanh(c_new);
     const auto dc = dc_new + dh * o_ * tanh_slope(t);
@@ -104,8 +104,8 @@ struct LstmStartCell {
     const auto c = i_ * g_;
     return rule::each(c, o_ * tanh(c), i_, o_, g_);
   }
-  DYNET_DEVICE_FN auto pull(auto /*i*/, auto /*f*/, auto /*o*/, auto /*g*/, auto c, auto /*h*/,
-                            auto i_, auto o_, auto g_, auto dc_out, auto dh) const {
+  DYNET_DEVICE_FN auto pull(auto... x) const {
+    const auto [i, f, o, g, c, h, i_, o_, g_, dc_out, dh] = rule::each(x...);
     using rule::tanh;
     const auto t = tanh(c);
     const auto dc = dc_out + dh * o_ * tanh_slope(t);
@@ -142,8 +142,8 @@ struct LstmGates {
     using rule::logistic, rule::tanh;
     return rule::each(logistic(i), logistic(f + forget_bias), logistic(o), tanh(g));
   }
-  DYNET_DEVICE_FN auto pull(auto /*i*/, auto /*f*/, auto /*o*/, auto /*g*/, auto i_, auto f_,
-                            auto o_, auto g_, auto di_, auto df_, auto do_, auto dg_) const {
+  DYNET_DEVICE_FN auto pull(auto... x) const {
+    const auto [i, f, o, g, i_, f_, o_, g_, di_, df_, do_, dg_] = rule::each(x...);
     return rule::each(di_ * logistic_slope(i_), df_ * logistic_slope(f_), do_ * logistic_slope(o_),
                       dg_ * tanh_slope(g_));
   }
@@ -345,8 +345,8 @@ struct TreeLstmLeafCell {
     const auto c = i_ * u_;
     return rule::each(c, o_ * tanh(c), i_, o_, u_);
   }
-  DYNET_DEVICE_FN auto pull(auto /*i*/, auto /*o*/, auto /*u*/, auto c, auto /*h*/, auto i_,
-                            auto o_, auto u_, auto dc_out, auto dh) const {
+  DYNET_DEVICE_FN auto pull(auto... x) const {
+    const auto [i, o, u, c, h, i_, o_, u_, dc_out, dh] = rule::each(x...);
     using rule::tanh;
     const auto t = tanh(c);
     const auto dc = dc_out + dh * o_ * tanh_slope(t);
@@ -397,9 +397,8 @@ struct TreeLstmCell {
     const auto c = i_ * u_ + f1_ * c1 + f2_ * c2;
     return rule::each(c, o_ * tanh(c), i_, o_, u_, f1_, f2_);
   }
-  DYNET_DEVICE_FN auto pull(auto /*i*/, auto /*o*/, auto /*u*/, auto /*f1*/, auto /*f2*/, auto c1,
-                            auto c2, auto c, auto /*h*/, auto i_, auto o_, auto u_, auto f1_,
-                            auto f2_, auto dc_out, auto dh) const {
+  DYNET_DEVICE_FN auto pull(auto... x) const {
+    const auto [i, o, u, f1, f2, c1, c2, c, h, i_, o_, u_, f1_, f2_, dc_out, dh] = rule::each(x...);
     using rule::tanh;
     const auto t = tanh(c);
     const auto dc = dc_out + dh * o_ * tanh_slope(t);

@@ -1,0 +1,133 @@
+// One forward and one backward kernel for each rule of AllOps.
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "dynet/except.h"
+#include "dynet/ops/all.h"
+
+#include "ops/device_rules.h"
+
+namespace dynet::ops {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr std::int64_t kMaxBlocks = 1 << 16;
+
+/// Streams by value, as a kernel's parameters.
+template <std::size_t kN>
+struct Streams {
+  ext::Stream s[kN];
+};
+
+template <class Op>
+struct Forward {
+  static constexpr std::size_t kIn = ext::RuleArity<Op>::inputs();
+  static constexpr std::size_t kOut = ext::RuleArity<Op>::results();
+  template <class... X>
+  __device__ static auto evaluate(const Op& op, X... x) {
+    return ext::forward_rule(op, x...);
+  }
+};
+template <class Op>
+struct Backward {
+  static constexpr std::size_t kIn = ext::RuleArity<Op>::backward_inputs();
+  static constexpr std::size_t kOut = ext::RuleArity<Op>::gradients();
+  template <class... X>
+  __device__ static auto evaluate(const Op& op, X... x) {
+    return ext::backward_rule(op, x...);
+  }
+};
+
+__device__ float read(const ext::Stream& s, std::int64_t i) {
+  return static_cast<const float*>(s.data)[s.mode == ext::Stream::kRepeat ? 0 : i];
+}
+/// `value` of a thread beyond the end counts as 0 in a sum, and is not written otherwise.
+__device__ void write(const ext::Stream& s, std::int64_t i, bool is_inside, float value) {
+  auto* y = static_cast<float*>(s.data);
+  if (s.mode == ext::Stream::kSum) {
+    float sum = is_inside ? value : 0.0F;
+    for (int lanes = 16; lanes > 0; lanes /= 2) {
+      sum += __shfl_down_sync(0xffffffffU, sum, lanes);
+    }
+    if (threadIdx.x % 32 == 0) {
+      atomicAdd(y, sum);
+    }
+  } else if (is_inside && s.mode == ext::Stream::kStore) {
+    y[i] = value;
+  } else if (is_inside && s.mode == ext::Stream::kAdd) {
+    y[i] += value;
+  }
+}
+
+template <class Direction, class Op, std::size_t... kI, std::size_t... kJ>
+__device__ void run_element(const Op& op, const Streams<Direction::kIn>& in,
+                            const Streams<Direction::kOut>& out, std::int64_t i, bool is_inside,
+                            std::index_sequence<kI...>, std::index_sequence<kJ...>) {
+  const std::int64_t at = is_inside ? i : 0;
+  const auto results = Direction::evaluate(op, read(in.s[kI], at)...);
+  (write(out.s[kJ], i, is_inside, static_cast<float>(std::get<kJ>(results))), ...);
+}
+
+/// All threads of a block go round equally often, as a warp sums together.
+template <class Direction, class Op>
+__global__ void run_rule(Op op, Streams<Direction::kIn> in, Streams<Direction::kOut> out,
+                         std::int64_t n) {
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * blockDim.x; first < n;
+       first += step) {
+    const std::int64_t i = first + threadIdx.x;
+    run_element<Direction>(op, in, out, i, i < n, std::make_index_sequence<Direction::kIn>{},
+                           std::make_index_sequence<Direction::kOut>{});
+  }
+}
+
+template <class Direction, class Op>
+void launch(const void* op, const ext::Stream* in, const ext::Stream* out, std::int64_t n,
+            void* cuda_stream) {
+  if (n == 0) {
+    return;
+  }
+  Streams<Direction::kIn> read_from;
+  Streams<Direction::kOut> write_to;
+  std::copy_n(in, Direction::kIn, read_from.s);
+  std::copy_n(out, Direction::kOut, write_to.s);
+  const auto blocks = static_cast<unsigned>(std::min(kMaxBlocks, (n + kThreads - 1) / kThreads));
+  run_rule<Direction><<<blocks, kThreads, 0, static_cast<cudaStream_t>(cuda_stream)>>>(
+      *static_cast<const Op*>(op), read_from, write_to, n);
+  const cudaError_t error = cudaGetLastError();
+  if (error != cudaSuccess) {
+    throw cuda_exception(std::string(Op::kInfo.name) + ": " + cudaGetErrorString(error));
+  }
+}
+
+template <class Op>
+constexpr DeviceLoops kDeviceLoops{launch<Forward<Op>, Op>, launch<Backward<Op>, Op>};
+
+template <class Op>
+void find(const ext::RuleInfo* rule, const DeviceLoops*& found, std::int64_t& count) {
+  if constexpr (ext::Rule<Op>) {
+    if (rule == &ext::kRuleInfo<Op>) {
+      found = &kDeviceLoops<Op>;
+    }
+    ++count;
+  }
+}
+template <class... Ops>
+std::pair<const DeviceLoops*, std::int64_t> search(const ext::RuleInfo* rule, ext::OpList<Ops...>) {
+  const DeviceLoops* found = nullptr;
+  std::int64_t count = 0;
+  (find<Ops>(rule, found, count), ...);
+  return {found, count};
+}
+
+}  // namespace
+
+const DeviceLoops* device_loops(const ext::RuleInfo* rule) { return search(rule, AllOps{}).first; }
+std::int64_t device_loop_count() { return search(nullptr, AllOps{}).second; }
+
+}  // namespace dynet::ops

@@ -1,0 +1,26 @@
+#pragma once
+
+// Elementwise rules on CUDA devices: the same `value`, `slope`, `slopes` and `pull` as on the CPU,
+// compiled by nvcc for every rule of AllOps. Built with -DDYNET_CUDA=ON only.
+
+#include <cstdint>
+
+#include "dynet/ext/op.h"
+
+namespace dynet::ops {
+
+/// Starts a rule's kernel on a CUDA stream (`cudaStream_t`) and returns at once. Streams of numbers
+/// are as for ext::RuleLoop, in float, with addresses of the device. Sums (Stream::kSum) are added
+/// block by block, in no fixed order. Throws cuda_exception where the start fails.
+using DeviceLoop = void (*)(const void* op, const ext::Stream* in, const ext::Stream* out,
+                            std::int64_t n, void* cuda_stream);
+struct DeviceLoops {
+  DeviceLoop forward, backward;
+};
+
+/// The device loops of a rule of AllOps; null for any other operation.
+[[nodiscard]] const DeviceLoops* device_loops(const ext::RuleInfo* rule);
+/// How many rules have them.
+[[nodiscard]] std::int64_t device_loop_count();
+
+}  // namespace dynet::ops
