@@ -1,0 +1,257 @@
+// The tenth identical step allocates nothing on the heap: build, forward, backward and update of a
+// tree and of a tagger's sentence, written with the builders.
+//
+// Every way to the heap is counted: operator new and, where no sanitizer stands in between, malloc
+// and its relatives.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <memory>
+#include <new>
+
+#include "dynet/expr.h"
+#include "dynet/lstm.h"
+#include "dynet/training.h"
+#include "dynet/treelstm.h"
+
+#include "support/random.h"
+
+namespace {
+std::atomic<bool> counting{false};
+std::atomic<long> allocations{0};
+void count() {
+  if (counting.load(std::memory_order_relaxed)) {
+    allocations.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+}  // namespace
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
+void* operator new(std::size_t bytes) {
+  count();
+  if (void* p = std::malloc(bytes)) {
+    return p;
+  }
+  throw std::bad_alloc();
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+#else
+// glibc's own names behind the public ones. operator new comes here too.
+extern "C" {
+void* __libc_malloc(std::size_t);
+void* __libc_calloc(std::size_t, std::size_t);
+void* __libc_realloc(void*, std::size_t);
+void* __libc_memalign(std::size_t, std::size_t);
+
+void* malloc(std::size_t bytes) noexcept {
+  count();
+  return __libc_malloc(bytes);
+}
+void* calloc(std::size_t n, std::size_t bytes) noexcept {
+  count();
+  return __libc_calloc(n, bytes);
+}
+void* realloc(void* p, std::size_t bytes) noexcept {
+  count();
+  return __libc_realloc(p, bytes);
+}
+void* memalign(std::size_t alignment, std::size_t bytes) noexcept {
+  count();
+  return __libc_memalign(alignment, bytes);
+}
+void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
+  count();
+  return __libc_memalign(alignment, bytes);
+}
+int posix_memalign(void** p, std::size_t alignment, std::size_t bytes) noexcept {
+  count();
+  *p = __libc_memalign(alignment, bytes);
+  return *p == nullptr ? ENOMEM : 0;
+}
+}
+#endif
+
+namespace dynet {
+namespace {
+
+using testing::Random;
+
+long allocations_of(const auto& work) {
+  allocations = 0;
+  counting = true;
+  work();
+  counting = false;
+  return allocations;
+}
+
+TEST(Counter, SeesAllocations) {
+  EXPECT_GE(allocations_of([] {
+              auto p = std::make_unique<std::vector<int>>(100);
+              p->push_back(1);
+            }),
+            3);
+  EXPECT_EQ(allocations_of([] {}), 0);
+}
+
+/// A binary tree over words: what to do in order, worked out beforehand.
+struct TreePlan {
+  std::vector<unsigned> words;
+  struct Join {
+    std::size_t left, right;
+  };
+  std::vector<Join> joins;  ///< states are numbered as they are made
+  explicit TreePlan(unsigned length) {
+    Random random(3);
+    std::vector<std::size_t> open;
+    for (unsigned i = 0; i < length; ++i) {
+      words.push_back(random.below(30));
+      open.push_back(i);
+    }
+    std::size_t next = length;
+    while (open.size() > 1) {
+      const unsigned at = random.below(static_cast<unsigned>(open.size()) - 1);
+      joins.push_back({open[at], open[at + 1]});
+      open[at] = next++;
+      open.erase(open.begin() + at + 1);
+    }
+  }
+};
+
+enum class Graphs { kNewEachStep, kCleared };
+std::string name_of(const ::testing::TestParamInfo<std::tuple<Graphs, bool>>& info) {
+  return std::string(std::get<0>(info.param) == Graphs::kCleared ? "Cleared" : "NewEachStep") +
+         (std::get<1>(info.param) ? "Batched" : "OneByOne");
+}
+
+class Allocation : public ::testing::TestWithParam<std::tuple<Graphs, bool>> {
+ protected:
+  /// Runs `step(graph)` ten times and counts the tenth.
+  void expect_none(const auto& step, Trainer& trainer) const {
+    const auto [graphs, batching] = GetParam();
+    std::unique_ptr<ComputationGraph> kept;
+    if (graphs == Graphs::kCleared) {
+      kept = std::make_unique<ComputationGraph>(batching);
+    }
+    const auto one = [&, batching = batching] {
+      if (kept != nullptr) {
+        kept->clear();
+        step(*kept);
+      } else {
+        ComputationGraph cg(batching);
+        step(cg);
+      }
+      trainer.update();
+    };
+    for (int i = 0; i < 9; ++i) {
+      one();
+    }
+    EXPECT_EQ(allocations_of(one), 0);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Steps, Allocation,
+                         ::testing::Combine(::testing::Values(Graphs::kNewEachStep,
+                                                              Graphs::kCleared),
+                                            ::testing::Bool()),
+                         name_of);
+
+TEST_P(Allocation, TreeLstm) {
+  ParameterCollection model;
+  BinaryTreeLSTMBuilder tree(16, 16, model);
+  LookupParameter words = model.add_lookup_parameters(30, {16});
+  Parameter classifier = model.add_parameters({5, 16});
+  AdamTrainer trainer(model);
+  const TreePlan plan(13);
+  std::vector<Expression> losses;
+  losses.reserve(64);
+  std::vector<TreeState> states;
+  states.reserve(64);
+  expect_none(
+      [&](ComputationGraph& cg) {
+        losses.clear();
+        states.clear();
+        tree.new_graph(cg);
+        const Expression w = parameter(cg, classifier);
+        for (const unsigned word : plan.words) {
+          states.push_back(tree.add_input(lookup(cg, words, word)));
+        }
+        for (const TreePlan::Join& j : plan.joins) {
+          states.push_back(tree.add_input(states[j.left], states[j.right]));
+        }
+        for (std::size_t i = 0; i < states.size(); ++i) {
+          losses.push_back(pickneglogsoftmax(w * states[i].h, static_cast<unsigned>(i % 5)));
+        }
+        const Expression loss = sum(losses);
+        cg.forward(loss);
+        cg.backward(loss);
+      },
+      trainer);
+}
+
+TEST_P(Allocation, TaggerSentence) {
+  ParameterCollection model;
+  VanillaLSTMBuilder forward(1, 12, 10, model);
+  VanillaLSTMBuilder backward(1, 12, 10, model);
+  LookupParameter words = model.add_lookup_parameters(50, {12});
+  Parameter w = model.add_parameters({8, 20});
+  Parameter b = model.add_parameters({8});
+  SimpleSGDTrainer trainer(model);
+  constexpr unsigned kLength = 15;
+  std::vector<Expression> inputs(kLength);
+  std::vector<Expression> left(kLength);
+  std::vector<Expression> right(kLength);
+  std::vector<Expression> losses(kLength);
+  expect_none(
+      [&](ComputationGraph& cg) {
+        forward.new_graph(cg);
+        backward.new_graph(cg);
+        forward.start_new_sequence();
+        backward.start_new_sequence();
+        for (unsigned i = 0; i < kLength; ++i) {
+          inputs[i] = lookup(cg, words, (i * 7) % 50);
+        }
+        for (unsigned i = 0; i < kLength; ++i) {
+          left[i] = forward.add_input(inputs[i]);
+        }
+        for (unsigned i = kLength; i-- > 0;) {
+          right[i] = backward.add_input(inputs[i]);
+        }
+        const Expression pw = parameter(cg, w);
+        const Expression pb = parameter(cg, b);
+        for (unsigned i = 0; i < kLength; ++i) {
+          losses[i] = pickneglogsoftmax(
+              affine_transform({pb, pw, concatenate({left[i], right[i]})}), i % 8);
+        }
+        const Expression loss = sum(losses);
+        cg.forward(loss);
+        cg.backward(loss);
+      },
+      trainer);
+}
+
+/// With values asked for in between, inputs, dropout and broadcasting.
+TEST_P(Allocation, MixedGraph) {
+  ParameterCollection model;
+  Parameter w = model.add_parameters({10, 10});
+  Parameter b = model.add_parameters({10});
+  AdamTrainer trainer(model);
+  const std::vector<float> data(30, 0.5F);
+  const std::vector<unsigned> labels{1, 2, 3};
+  expect_none(
+      [&](ComputationGraph& cg) {
+        const Expression x = input(cg, Dim({10}, 3), data);
+        Expression h = tanh(parameter(cg, w) * x + parameter(cg, b));
+        h = dropout(h, 0.2F);
+        static_cast<void>(h.value());
+        const Expression loss = sum_batches(pickneglogsoftmax(softmax(h) * 2.0F + h, labels));
+        static_cast<void>(loss.value());
+        cg.backward(loss);
+      },
+      trainer);
+}
+
+}  // namespace
+}  // namespace dynet

@@ -1,0 +1,158 @@
+// Checkpoint and revert: trying something in a graph and taking it back.
+
+#include <gtest/gtest.h>
+
+#include "dynet/expr.h"
+
+#include "support/program.h"
+
+namespace dynet::testing {
+namespace {
+
+class Checkpoint : public ::testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Batching, Checkpoint, ::testing::Bool());
+
+TEST_P(Checkpoint, RevertRemovesNodesAboveTheMark) {
+  ComputationGraph cg(GetParam());
+  const Expression x = input(cg, {3}, {1.0F, 2.0F, 3.0F});
+  cg.checkpoint();
+  const Expression y = tanh(x);
+  EXPECT_EQ(cg.nodes.size(), 2U);
+  static_cast<void>(y.value());
+  cg.revert();
+  EXPECT_EQ(cg.nodes.size(), 1U);
+  EXPECT_EQ(as_vector(square(x).value()), (std::vector<float>{1.0F, 4.0F, 9.0F}));
+}
+
+TEST_P(Checkpoint, WithoutAMarkRevertDoesNothing) {
+  ComputationGraph cg(GetParam());
+  const Expression x = input(cg, 2.0F);
+  cg.revert();
+  EXPECT_EQ(cg.nodes.size(), 1U);
+  EXPECT_EQ(as_scalar(x.value()), 2.0F);
+}
+
+TEST_P(Checkpoint, MarksNest) {
+  ComputationGraph cg(GetParam());
+  const Expression x = input(cg, 2.0F);
+  cg.checkpoint();
+  const Expression y = x * 2.0F;
+  cg.checkpoint();
+  const Expression z = y * 2.0F;
+  EXPECT_EQ(as_scalar(z.value()), 8.0F);
+  cg.revert();
+  EXPECT_TRUE(z.is_stale());
+  EXPECT_EQ(as_scalar((y + 1.0F).value()), 5.0F);
+  cg.revert();
+  EXPECT_TRUE(y.is_stale());
+  EXPECT_EQ(as_scalar((x + 1.0F).value()), 3.0F);
+}
+
+TEST_P(Checkpoint, ClearForgetsMarks) {
+  ComputationGraph cg(GetParam());
+  input(cg, 1.0F);
+  cg.checkpoint();
+  cg.clear();
+  const Expression x = input(cg, 2.0F);
+  cg.revert();
+  EXPECT_EQ(cg.nodes.size(), 1U);
+  EXPECT_EQ(as_scalar(x.value()), 2.0F);
+}
+
+/// Beam search: the same scorer tried with several continuations from one state.
+TEST_P(Checkpoint, ManyTriesFromOneState) {
+  ComputationGraph cg(GetParam());
+  ParameterCollection model;
+  Parameter w = model.add_parameters({4, 4}, ParameterInitUniform(0.5F));
+  LookupParameter table = model.add_lookup_parameters(6, {4}, ParameterInitUniform(0.5F));
+  Expression state = lookup(cg, table, 0U);
+  for (int step = 0; step < 5; ++step) {
+    float best = -1e9F;
+    unsigned which = 0;
+    for (unsigned word = 0; word < 6; ++word) {
+      cg.checkpoint();
+      const Expression next = tanh(parameter(cg, w) * state + lookup(cg, table, word));
+      const float score = as_scalar(sum_elems(next).value());
+      if (score > best) {
+        best = score;
+        which = word;
+      }
+      cg.revert();
+    }
+    state = tanh(parameter(cg, w) * state + lookup(cg, table, which));
+    EXPECT_NEAR(as_scalar(sum_elems(state).value()), best, 1e-5);
+  }
+  const Expression loss = squared_norm(state);
+  cg.backward(loss);
+  EXPECT_GT(model.gradient_l2_norm(), 0.0F);
+}
+
+/// The same numbers with and without a reverted attempt in between, gradients too; also after a
+/// backward above the mark.
+TEST_P(Checkpoint, RevertedNodesLeaveNoTraceInValuesAndGradients) {
+  const auto gradient = [&](bool attempt) {
+    ComputationGraph cg(GetParam());
+    ParameterCollection model;
+    Parameter w =
+        model.add_parameters({3, 3}, ParameterInitFromVector({1, 2, 3, 4, 5, 6, 7, 8, 9}));
+    const Expression x = input(cg, {3}, {0.1F, 0.2F, 0.3F});
+    const Expression y = tanh(parameter(cg, w) * x);
+    if (attempt) {
+      static_cast<void>(y.value());
+      cg.checkpoint();
+      const Expression z = squared_norm(exp(y) * 2.0F);
+      cg.backward(z);
+      cg.revert();
+      model.reset_gradient();
+    }
+    const Expression loss = squared_norm(y);
+    cg.backward(loss);
+    return std::make_pair(as_vector(w.get_storage().g), as_vector(y.gradient()));
+  };
+  EXPECT_EQ(gradient(true), gradient(false));
+}
+
+TEST_P(Checkpoint, CheckpointComputesWhatWasBuilt) {
+  ComputationGraph cg(GetParam());
+  float number = 1.0F;
+  const Expression x = input(cg, &number);
+  const Expression y = x + 1.0F;
+  cg.checkpoint();
+  number = 100.0F;
+  EXPECT_EQ(as_scalar(y.value()), 2.0F);
+  cg.revert();
+  EXPECT_EQ(as_scalar(y.value()), 2.0F);
+}
+
+/// A parameter first used above the mark.
+TEST_P(Checkpoint, ParameterUsedOnlyInTheAttempt) {
+  ComputationGraph cg(GetParam());
+  ParameterCollection model;
+  Parameter a = model.add_parameters({2}, ParameterInitConst(1.0F));
+  Parameter b = model.add_parameters({2}, ParameterInitConst(2.0F));
+  const Expression x = parameter(cg, a);
+  cg.checkpoint();
+  static_cast<void>((parameter(cg, b) + x).value());
+  cg.revert();
+  const Expression y = cmult(parameter(cg, b), x);
+  const Expression loss = sum_elems(y);
+  EXPECT_EQ(as_scalar(loss.value()), 4.0F);
+  cg.backward(loss);
+  EXPECT_EQ(as_vector(a.get_storage().g), (std::vector<float>{2.0F, 2.0F}));
+  EXPECT_EQ(as_vector(b.get_storage().g), (std::vector<float>{1.0F, 1.0F}));
+}
+
+/// Random nodes keep their numbers: the ordinal is not lowered by revert, so a draw after it
+/// differs from the one that was taken back.
+TEST_P(Checkpoint, RandomNodesAfterRevertDrawAnew) {
+  ComputationGraph cg(GetParam());
+  cg.set_random_stream(3);
+  const Expression x = input(cg, {64}, std::vector<float>(64, 1.0F));
+  cg.checkpoint();
+  const std::vector<float> first = as_vector(dropout(x, 0.5F).value());
+  cg.revert();
+  EXPECT_NE(as_vector(dropout(x, 0.5F).value()), first);
+}
+
+}  // namespace
+}  // namespace dynet::testing

@@ -1,0 +1,16 @@
+// The control: must compile.
+#include "dynet/ext/op.h"
+
+using dynet::Dim;
+namespace ext = dynet::ext;
+
+struct Op {
+  float alpha = 1.0F;
+  static constexpr ext::Info kInfo{.name = "op", .args = {"x"}, .attrs = {"alpha"}};
+  Dim shape(const ext::Shapes& in) const { return in[0]; }
+  auto value(auto x) const { return x * alpha; }
+  auto slope(auto, auto) const { return alpha; }
+  static std::vector<ext::Example<Op>> examples() { return {{{}, {{3}}}}; }
+};
+
+const ext::Record* record() { return &ext::kRecord<Op>; }

@@ -1,0 +1,105 @@
+// A thousand random graphs over every operation: merged and one by one give the same values and the
+// same gradient of everything. Also counts what was really merged.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <set>
+
+#include "kernels/targets.h"
+#include "ops/simd_rules.h"
+#include "support/generator.h"
+#include "support/observe.h"
+
+namespace dynet::testing {
+namespace {
+
+constexpr int kGraphs = 1000;
+constexpr long kWanted = 50;
+
+double largest_gradient(const Result& r) {
+  double most = 0.0;
+  for (const auto& step : r.gradients) {
+    for (const auto& output : step) {
+      for (const double g : output) {
+        most = std::max(most, std::isfinite(g) ? std::fabs(g) : 1e300);
+      }
+    }
+  }
+  return most;
+}
+
+void print_counts(const Counts& counts, const std::vector<Combination>& combinations) {
+  std::printf(
+      "members of merged calls, by operation, batch pattern (1: one example, n: a batch) and "
+      "argument\n");
+  for (const auto& [what, count] : counts) {
+    std::printf("%8ld  %s\n", count, what.c_str());
+  }
+  std::map<std::string, std::set<std::string>> alone;
+  for (const Combination& c : combinations) {
+    const std::string reason = c.reason_alone();
+    if (!reason.empty()) {
+      alone[reason].insert(std::string(c.sample->record->info->name) + ' ' + c.pattern());
+    }
+  }
+  for (const auto& [reason, which] : alone) {
+    std::printf("not merged: %s:", reason.c_str());
+    for (const std::string& w : which) {
+      std::printf(" %s,", w.c_str());
+    }
+    std::printf("\n");
+  }
+}
+
+TEST(RandomGraphs, MergedEqualsOneByOne) {
+  const std::vector<Combination> combinations = combinations_of(all_samples());
+  const auto targets = kernels::supported_targets();
+  Counts counts;
+  int skipped = 0;
+  int failures = 0;
+  for (int g = 0, seed = 1; g < kGraphs && failures < 5; ++seed) {
+    const Program program = random_program(static_cast<std::uint64_t>(seed), combinations, counts);
+    const Result expected = run(program, {double_device(), false});
+    if (largest_gradient(expected) > 1e3) {  // rounding would decide in float
+      ++skipped;
+      ASSERT_LT(skipped, kGraphs / 4);
+      continue;
+    }
+    ++g;
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Observed observed;
+    observed.count_into(&counts);
+    RunOptions merged{double_device(), true};
+    merged.observer = &observed;
+    std::string bad = compare(program, run(program, merged), expected, 1e-10);
+    kernels::use_target(targets[static_cast<std::size_t>(g) % targets.size()]);
+    ops::install_simd_rules();
+    const Result in_float = run(program, {float_device(), false});
+    if (bad.empty()) {
+      bad = compare(program, run(program, {float_device(), true}), in_float, 1e-4);
+    }
+    EXPECT_EQ(bad, "");
+    failures += bad.empty() ? 0 : 1;
+  }
+  kernels::use_target(targets.front());
+  ops::install_simd_rules();
+  std::printf("%d graphs, %d passed over for gradients above 1000\n", kGraphs, skipped);
+  print_counts(counts, combinations);
+  for (const Combination& c : combinations) {
+    if (!c.reason_alone().empty()) {
+      continue;
+    }
+    for (std::size_t i = 0; i < std::max<std::size_t>(1, c.batched.size()); ++i) {
+      const bool shared = i < c.shared.size() && c.shared[i] != 0;
+      const std::string what =
+          Observed::combination(c.sample->record->info->name, c.pattern(), i, shared);
+      EXPECT_GE(counts[what], kWanted) << what;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dynet::testing

@@ -1,0 +1,146 @@
+// Expressions that outlive what they stand for: every use says so and nothing else happens.
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "dynet/expr.h"
+
+namespace dynet {
+namespace {
+
+TEST(Stale, ValueOfAnExpressionOfADestroyedGraph) {
+  Expression e;
+  {
+    ComputationGraph cg;
+    e = input(cg, 5.0F);
+    EXPECT_FALSE(e.is_stale());
+    EXPECT_EQ(as_scalar(e.value()), 5.0F);
+  }
+  EXPECT_TRUE(e.is_stale());
+  EXPECT_THROW(static_cast<void>(e.value()), StaleExpression);
+  EXPECT_THROW(static_cast<void>(e.gradient()), StaleExpression);
+  EXPECT_THROW(static_cast<void>(e.dim()), StaleExpression);
+  EXPECT_THROW(static_cast<void>(e.value()), std::runtime_error);
+  EXPECT_THROW(static_cast<void>(e.value()), Error);
+}
+
+TEST(Stale, OperationOnAnExpressionOfADestroyedGraph) {
+  Expression e;
+  {
+    ComputationGraph cg;
+    e = input(cg, 5.0F);
+  }
+  EXPECT_THROW(tanh(e), StaleExpression);
+  ComputationGraph other;
+  const Expression x = input(other, 1.0F);
+  EXPECT_THROW(x + e, StaleExpression);
+  EXPECT_THROW(e + x, StaleExpression);
+  EXPECT_THROW(sum({x, e}), StaleExpression);
+  EXPECT_EQ(other.nodes.size(), 1U);
+  EXPECT_EQ(as_scalar((x + 1.0F).value()), 2.0F);
+}
+
+TEST(Stale, ClearedGraphWithANewNodeInTheSamePlace) {
+  ComputationGraph cg;
+  const Expression one = input(cg, 1.0F);
+  EXPECT_EQ(as_scalar(one.value()), 1.0F);
+  cg.clear();
+  const Expression five = input(cg, 5.0F);
+  EXPECT_EQ(one.i, five.i);
+  EXPECT_TRUE(one.is_stale());
+  EXPECT_FALSE(five.is_stale());
+  EXPECT_THROW(static_cast<void>(one.value()), StaleExpression);
+  EXPECT_THROW(tanh(one), StaleExpression);
+  EXPECT_EQ(as_scalar(five.value()), 5.0F);
+}
+
+/// A graph that takes the address of a dead one does not bring its expressions back to life.
+TEST(Stale, NewGraphAtTheSameAddress) {
+  alignas(ComputationGraph) std::byte room[sizeof(ComputationGraph)];
+  auto* cg = new (room) ComputationGraph;
+  const Expression one = input(*cg, 1.0F);
+  cg->~ComputationGraph();
+  cg = new (room) ComputationGraph;
+  const Expression five = input(*cg, 5.0F);
+  EXPECT_EQ(one.pg, five.pg);
+  EXPECT_TRUE(one.is_stale());
+  EXPECT_THROW(static_cast<void>(one.value()), StaleExpression);
+  EXPECT_EQ(as_scalar(five.value()), 5.0F);
+  cg->~ComputationGraph();
+}
+
+TEST(Stale, RevertEndsOnlyWhatLiesAboveTheMark) {
+  ComputationGraph cg;
+  const Expression below = input(cg, 2.0F);
+  cg.checkpoint();
+  const Expression above = below * 3.0F;
+  EXPECT_EQ(as_scalar(above.value()), 6.0F);
+  cg.revert();
+  EXPECT_FALSE(below.is_stale());
+  EXPECT_TRUE(above.is_stale());
+  EXPECT_EQ(as_scalar(below.value()), 2.0F);
+  EXPECT_THROW(static_cast<void>(above.value()), StaleExpression);
+  const Expression again = below * 4.0F;
+  EXPECT_EQ(again.i, above.i);
+  EXPECT_TRUE(above.is_stale());
+  EXPECT_EQ(as_scalar(again.value()), 8.0F);
+  EXPECT_EQ(as_scalar((again + below).value()), 10.0F);
+}
+
+TEST(Stale, GraphFunctionsRefuseThemToo) {
+  ComputationGraph cg;
+  const Expression old = input(cg, 1.0F);
+  cg.clear();
+  input(cg, 2.0F);
+  EXPECT_THROW(cg.forward(old), StaleExpression);
+  EXPECT_THROW(cg.backward(old), StaleExpression);
+  EXPECT_THROW(cg.get_value(old), StaleExpression);
+  EXPECT_THROW(cg.get_gradient(old), StaleExpression);
+  EXPECT_THROW(cg.incremental_forward(old), StaleExpression);
+}
+
+TEST(Stale, UnsetExpression) {
+  const Expression unset;
+  EXPECT_TRUE(unset.is_stale());
+  EXPECT_THROW(static_cast<void>(unset.value()), Error);
+  EXPECT_THROW(tanh(unset), Error);
+}
+
+TEST(Stale, ExpressionIsSixteenBytes) { EXPECT_EQ(sizeof(Expression), 16U); }
+
+TEST(Stale, ParametersOutliveTheirCollection) {
+  Parameter p;
+  LookupParameter t;
+  {
+    ParameterCollection model;
+    p = model.add_parameters({2}, ParameterInitConst(3.0F));
+    t = model.add_lookup_parameters(2, {2}, ParameterInitConst(4.0F));
+  }
+  ComputationGraph cg;
+  EXPECT_EQ(as_vector((parameter(cg, p) + lookup(cg, t, 1U)).value()),
+            (std::vector<float>{7.0F, 7.0F}));
+}
+
+TEST(Stale, ManyGraphsAtOnceEachWithItsOwnExpressions) {
+  std::vector<std::unique_ptr<ComputationGraph>> graphs;
+  std::vector<Expression> nodes;
+  for (int i = 0; i < 50; ++i) {
+    graphs.push_back(std::make_unique<ComputationGraph>());
+    nodes.push_back(input(*graphs.back(), static_cast<float>(i)) * 2.0F);
+  }
+  for (std::size_t i = 0; i < graphs.size(); i += 2) {
+    graphs[i].reset();
+  }
+  for (std::size_t i = 0; i < graphs.size(); ++i) {
+    EXPECT_EQ(nodes[i].is_stale(), i % 2 == 0);
+    if (i % 2 == 1) {
+      EXPECT_EQ(as_scalar(nodes[i].value()), static_cast<float>(2 * i));
+    }
+  }
+  EXPECT_THROW(nodes[1] + nodes[3], GraphError);
+  EXPECT_EQ(graphs[1]->nodes.size(), 2U);
+}
+
+}  // namespace
+}  // namespace dynet

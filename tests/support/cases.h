@@ -1,0 +1,31 @@
+#pragma once
+
+// The ways in which one example of an operation is tried: unbatched, batched, one argument batched
+// and the others not, parameters as operands, one node for several arguments, and several copies in
+// one graph that can merge, with distinct or shared operands.
+
+#include <string>
+#include <vector>
+
+#include "support/program.h"
+
+namespace dynet::testing {
+
+struct Case {
+  std::string name;
+  Program program;
+  int copies = 1;
+};
+
+/// Every case of one example that the operation accepts. `refused` gets the names of those whose
+/// shapes it does not (the library threw ShapeError, IndexError or ValueError).
+std::vector<Case> cases_of(const Sample& sample, std::vector<std::string>* refused = nullptr);
+
+/// An upper bound for the indices of a node with these arguments; `fallback` where there is none.
+unsigned index_limit(const Sample& sample, const std::vector<Dim>& args, unsigned batch,
+                     unsigned fallback);
+
+/// Adds to `program` a term for each output of each operation.
+void add_terms(Program& program, Draw& draw);
+
+}  // namespace dynet::testing

@@ -1,0 +1,516 @@
+#include "support/generator.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <set>
+
+#include "support/cases.h"
+#include "support/observe.h"
+
+namespace dynet::testing {
+
+std::string Combination::pattern() const {
+  std::string s;
+  for (const char b : batched) {
+    s += b != 0 ? 'n' : '1';
+  }
+  if (!s.empty()) {
+    return s;
+  }
+  return sample->inputs.empty() ? "-1" : "";
+}
+
+std::string Combination::reason_alone() const {
+  const ext::Record& r = *sample->record;
+  if (r.has_whole) {
+    return "mixes the examples of its batch";
+  }
+  if (r.aliases) {
+    return "is its argument's memory: nothing is computed";
+  }
+  const bool any = std::any_of(batched.begin(), batched.end(), [](char b) { return b != 0; });
+  for (std::size_t i = 0; i < batched.size(); ++i) {
+    const bool may_share = r.role(i) == ext::Role::kShared || r.role(i) == ext::Role::kEither;
+    if (any && batched[i] == 0 && !(may_share && shared[i] != 0)) {
+      return "one example beside a batch, not one storage: needs an index per member";
+    }
+    if (r.role(i) == ext::Role::kShared && batched[i] != 0) {
+      return "a weight with a batch of its own";
+    }
+    if (shared[i] != 0 && batched[i] != 0 && may_share) {
+      return "a batch shared by all members";
+    }
+    if (r.role(i) == ext::Role::kShared && shared[i] == 0) {
+      return "different weights: calls of their own";
+    }
+  }
+  return "";
+}
+
+namespace {
+/// Of operations with many arguments not all subsets are tried: none, all, the first, one of the
+/// next two, the weights of an affine transform, its weights and bias, and what is left of it.
+bool is_common(unsigned mask, std::size_t n) {
+  const unsigned all = (1U << n) - 1;
+  const unsigned weights = 0b01010U & all;
+  return mask <= 2 || mask == 4 || mask == all || mask == weights || mask == (weights | 1U) ||
+         mask == (all & ~weights & ~1U);
+}
+}  // namespace
+
+std::vector<Combination> combinations_of(const std::vector<Sample>& samples) {
+  std::vector<Combination> all;
+  for (const Sample& s : samples) {
+    if (s.is_leaf()) {
+      continue;
+    }
+    const std::size_t n = std::min<std::size_t>(s.inputs.size(), 5);
+    for (unsigned batched = 0; batched < (1U << n); ++batched) {
+      for (unsigned shared = 0; shared < (1U << n); ++shared) {
+        Combination c{&s, std::vector<char>(s.inputs.size(), 0),
+                      std::vector<char>(s.inputs.size(), 0)};
+        bool sensible = true;
+        for (std::size_t i = 0; i < n; ++i) {
+          c.batched[i] = static_cast<char>((batched >> i) & 1);
+          c.shared[i] = static_cast<char>((shared >> i) & 1);
+          // Sharing is tried where it means something: weights always, `either` both ways.
+          const ext::Role role = s.record->role(i);
+          sensible = sensible && (role == ext::Role::kEither ||
+                                  c.shared[i] == (role == ext::Role::kShared ? 1 : 0));
+        }
+        if (sensible && (n <= 2 || (is_common(batched, n) && is_common(shared, n)))) {
+          all.push_back(std::move(c));
+        }
+      }
+    }
+  }
+  return all;
+}
+
+namespace {
+
+/// What the generator knows of a result.
+struct Known {
+  Ref ref;
+  Dim dim;
+  double low, high;
+};
+
+class Generator {
+ public:
+  Generator(std::uint64_t seed, const std::vector<Combination>& combinations, const Counts& counts)
+      : draw_(seed),
+        combinations_(combinations),
+        counts_(counts),
+        live_(program_, double_device(), false) {
+    batch_ = 2 + random().below(2);
+    batched_graph_ = random().chance(0.6);
+  }
+
+  Program make() {
+    const unsigned rounds = 7 + random().below(4);
+    const bool reverts = random().chance(0.3);
+    if (random().chance(0.4)) {
+      tree();
+    }
+    for (unsigned r = 0; r < rounds; ++r) {
+      const bool temporary = reverts && r == rounds / 2;
+      const std::size_t known_before = known_.size();
+      if (temporary || random().chance(0.05)) {
+        event(Event::kCheckpoint, {});
+      }
+      round();
+      if (random().chance(0.25) && !known_.empty()) {
+        event(Event::kValue, known_.back().ref);
+      }
+      if (temporary) {
+        event(Event::kRevert, {});
+        known_.resize(known_before);
+      }
+    }
+    finish();
+    return std::move(program_);
+  }
+
+ private:
+  Random& random() { return draw_.random; }
+
+  void event(Event::Kind kind, Ref ref) {
+    const int last = static_cast<int>(program_.steps.size()) - 1;
+    if (last < 0) {
+      return;
+    }
+    program_.events.push_back({kind, last, ref});
+    // The live graph follows: happen() runs all events of the step, so only the new one is given.
+    const std::vector<Event> all = program_.events;
+    program_.events = {all.back()};
+    live_.happen(last);
+    program_.events = all;
+  }
+
+  /// Builds the last step of the program and notes its results. False, and the step is gone, where
+  /// the library refuses it.
+  bool built() {
+    const int index = static_cast<int>(program_.steps.size()) - 1;
+    const std::size_t nodes = live_.graph().nodes.size();
+    live_.make_sources();
+    try {
+      live_.build(index);
+    } catch (const std::invalid_argument&) {
+      if (live_.graph().nodes.size() != nodes) {
+        throw std::logic_error("a refused node stayed in the graph");
+      }
+      program_.steps.pop_back();
+      return false;
+    }
+    const Step& step = program_.steps.back();
+    const unsigned outputs = step.sample == nullptr ? 1 : step.sample->record->outputs;
+    for (unsigned o = 0; o < outputs; ++o) {
+      const Expression& e = live_.expression({index, o});
+      const std::vector<double> v = numbers(e.value());
+      const auto [low, high] = std::minmax_element(v.begin(), v.end());
+      known_.push_back({{index, o}, e.dim(), *low, *high});
+    }
+    return true;
+  }
+
+  /// A new leaf of one of the kinds that fit.
+  Ref leaf(const Dim& dim, double low, double high) {
+    const std::int64_t size = dim.elements();
+    int step = -1;
+    if (dim.bd != 1) {
+      if (random().chance(0.2)) {
+        const int table = program_.add_source(Source::kTable, dim.single_batch(),
+                                              draw_(4 * size / dim.bd, low, high), 4);
+        std::vector<unsigned> rows;
+        for (unsigned b = 0; b < dim.bd; ++b) {
+          rows.push_back(random().below(4));
+        }
+        step = program_.add_leaf(
+            random().chance(0.5) ? LeafKind::kLookup : LeafKind::kLookupPointer, table, rows);
+      } else {
+        const int source = program_.add_source(Source::kData, dim, draw_(size, low, high));
+        step = program_.add_leaf(random().chance(0.5) ? LeafKind::kInput : LeafKind::kInputPointer,
+                                 source);
+      }
+    } else {
+      step = unbatched_leaf(dim, low, high);
+    }
+    built();
+    return {step, 0};
+  }
+
+  int unbatched_leaf(const Dim& dim, double low, double high) {
+    const std::int64_t size = dim.elements();
+    switch (random().below(6)) {
+      case 0: {
+        const int p = program_.add_source(Source::kParameter, dim, draw_(size, low, high));
+        return program_.add_leaf(LeafKind::kParameter, p);
+      }
+      case 1: {
+        const int p = program_.add_source(Source::kParameter, dim, draw_(size, low, high));
+        return program_.add_leaf(LeafKind::kConstParameter, p);
+      }
+      case 2: {
+        const int t = program_.add_source(Source::kTable, dim, draw_(3 * size, low, high), 3);
+        static constexpr LeafKind kKinds[] = {LeafKind::kLookup, LeafKind::kLookupPointer,
+                                              LeafKind::kConstLookup};
+        return program_.add_leaf(kKinds[random().below(3)], t, {random().below(3)});
+      }
+      case 3:
+        if (dim == Dim({1})) {
+          const int s = program_.add_source(Source::kData, dim, draw_(1, low, high));
+          return program_.add_leaf(
+              random().chance(0.5) ? LeafKind::kScalar : LeafKind::kScalarPointer, s);
+        }
+        [[fallthrough]];
+      default: {
+        const int s = program_.add_source(Source::kData, dim, draw_(size, low, high));
+        return program_.add_leaf(random().chance(0.5) ? LeafKind::kInput : LeafKind::kInputPointer,
+                                 s);
+      }
+    }
+  }
+
+  static const Sample* find(std::string_view name) {
+    for (const Sample& s : all_samples()) {
+      if (s.record->info->name == name && !s.is_leaf()) {
+        return &s;
+      }
+    }
+    throw std::logic_error("no operation " + std::string(name));
+  }
+
+  /// low + (high - low) * logistic(x), kept away from the ends.
+  Ref squashed(Ref x, double low, double high) {
+    static const Sample* const logistic = find("logistic");
+    static const Sample* const scale = find("multiply_scalar");
+    static const Sample* const shift = find("add_scalar");
+    if (low <= -1.0 && high >= 1.0) {
+      static const Sample* const tanh = find("tanh");
+      program_.add_step(*tanh, {x});
+      built();
+      return known_.back().ref;
+    }
+    program_.add_step(*logistic, {x});
+    built();
+    program_.add_step(*scale, {known_.back().ref});
+    program_.steps.back().values = {static_cast<float>(0.9 * (high - low))};
+    built();
+    program_.add_step(*shift, {known_.back().ref});
+    program_.steps.back().values = {static_cast<float>(low + 0.05 * (high - low))};
+    built();
+    return known_.back().ref;
+  }
+
+  /// A result of this shape with values in the interval: one that is there, or squashed, or a leaf.
+  Ref operand(const Dim& dim, double low, double high, std::size_t among, bool weight) {
+    if (weight && dim.bd == 1 && random().chance(0.7)) {
+      const int p = program_.add_source(Source::kParameter, dim, draw_(dim.elements(), low, high));
+      const int node = program_.add_leaf(LeafKind::kParameter, p);
+      built();
+      return {node, 0};
+    }
+    if (random().chance(0.7)) {
+      std::vector<std::size_t> fitting;
+      for (std::size_t i = 0; i < among; ++i) {
+        if (known_[i].dim == dim && std::isfinite(known_[i].low) && std::isfinite(known_[i].high)) {
+          fitting.push_back(i);
+        }
+      }
+      if (!fitting.empty()) {
+        // Recent ones first, so that chains grow.
+        const auto n = static_cast<unsigned>(fitting.size());
+        const unsigned from_end = std::min(random().below(n), random().below(n));
+        const Known k = known_[fitting[n - 1 - from_end]];
+        return k.low >= low && k.high <= high ? k.ref : squashed(k.ref, low, high);
+      }
+    }
+    return leaf(dim, low, high);
+  }
+
+  /// The combination that was merged least among a few drawn.
+  const Combination& choose() {
+    const Combination* best = nullptr;
+    long best_count = 0;
+    for (int tries = 0; tries < 24; ++tries) {
+      const Combination& c =
+          combinations_[random().below(static_cast<unsigned>(combinations_.size()))];
+      const bool batched =
+          std::any_of(c.batched.begin(), c.batched.end(), [](char b) { return b != 0; });
+      if (batched && !batched_graph_) {
+        continue;
+      }
+      long count = chosen_[&c] * 4;
+      if (!c.reason_alone().empty()) {
+        count += 60;
+      }  // only to be tried, not to be counted
+      count += merged_count(c);
+      if (best == nullptr || count < best_count) {
+        best = &c;
+        best_count = count;
+      }
+    }
+    if (best == nullptr) {
+      return choose();
+    }
+    ++chosen_[best];
+    return *best;
+  }
+
+  [[nodiscard]] long merged_count(const Combination& c) const {
+    long least = 1000000;
+    const std::size_t args = std::max<std::size_t>(1, c.batched.size());
+    for (std::size_t i = 0; i < args; ++i) {
+      const bool shared = i < c.shared.size() && c.shared[i] != 0;
+      const auto found =
+          counts_.find(Observed::combination(c.sample->record->info->name, c.pattern(), i, shared));
+      least = std::min(least, found == counts_.end() ? 0 : found->second);
+    }
+    return least;
+  }
+
+  /// Copies of one combination.
+  void round() {
+    const Combination& c = choose();
+    const Sample& s = *c.sample;
+    const unsigned copies = 2 + random().below(4);
+    const std::size_t among = known_.size();
+    std::vector<Ref> kept(s.inputs.size());
+    std::vector<std::vector<Ref>> args(copies, std::vector<Ref>(s.inputs.size()));
+    for (unsigned copy = 0; copy < copies; ++copy) {
+      for (std::size_t i = 0; i < s.inputs.size(); ++i) {
+        Dim dim = s.inputs[i];
+        if (c.batched[i] != 0) {
+          dim.bd = batch_;
+        }
+        if (c.shared[i] != 0 && copy > 0) {
+          args[copy][i] = again(kept[i]);
+        } else {
+          args[copy][i] = kept[i] = operand(dim, s.low, s.high, among, c.shared[i] != 0);
+        }
+      }
+    }
+    const bool each = random().chance(0.5);
+    for (unsigned copy = 0; copy < copies; ++copy) {
+      add_copy(s, args[copy], each);
+    }
+  }
+
+  /// The same storage: the node, or another parameter(W) node of it.
+  Ref again(Ref ref) {
+    const Step& step = program_.steps[static_cast<std::size_t>(ref.step)];
+    if (step.leaf != LeafKind::kParameter || random().chance(0.5)) {
+      return ref;
+    }
+    const int node = program_.add_leaf(LeafKind::kParameter, step.source);
+    built();
+    return {node, 0};
+  }
+
+  void add_copy(const Sample& s, const std::vector<Ref>& args, bool each) {
+    if (too_close(s, args)) {
+      return;
+    }
+    program_.add_step(s, args);
+    Step& step = program_.steps.back();
+    std::vector<Dim> dims;
+    unsigned batch = 1;
+    for (const Ref& r : args) {
+      dims.push_back(live_.expression(r).dim());
+      batch = std::max(batch, dims.back().bd);
+    }
+    if (!step.indices.empty()) {
+      unsigned most = 0;
+      for (const unsigned v : step.indices) {
+        most = std::max(most, v + 1);
+      }
+      const unsigned limit = index_limit(s, dims, batch, most);
+      if (each && step.indices.size() == 1 && !s.record->has_whole) {
+        step.indices.resize(batch);
+      }
+      for (unsigned& v : step.indices) {
+        v = random().below(limit);
+      }
+    }
+    for (float& v : step.values) {
+      v = static_cast<float>(random().uniform(0.5, 2.0));
+    }
+    step.by_pointer = random().chance(0.3);
+    built();
+  }
+
+  /// At a kink (max of nearly equal numbers, rectify near 0) rounding chooses the gradient, so such
+  /// arguments are not given.
+  bool too_close(const Sample& s, const std::vector<Ref>& args) {
+    static const std::set<std::string_view> at_zero{"rectify", "elu", "selu", "abs"};
+    static const std::set<std::string_view> at_equal{"max", "min"};
+    const std::string_view name = s.record->info->name;
+    const auto values = [this](Ref r) { return numbers(live_.expression(r).value()); };
+    if (at_zero.contains(name)) {
+      for (const double v : values(args[0])) {
+        if (std::fabs(v) < 1e-3) {
+          return true;
+        }
+      }
+    }
+    if (at_equal.contains(name)) {
+      for (std::size_t i = 1; i < args.size(); ++i) {
+        const std::vector<double> a = values(args[i - 1]);
+        const std::vector<double> b = values(args[i]);
+        for (std::size_t k = 0; k < a.size() && k < b.size(); ++k) {
+          if (std::fabs(a[k] - b[k]) < 1e-3) {
+            return true;
+          }
+        }
+      }
+    }
+    return false;
+  }
+
+  /// A binary tree of h = tanh(b + W1 h1 + W2 h2) over a table, with a node of each parameter at
+  /// every tree node.
+  void tree() {
+    static const Sample* const affine = find("affine_transform");
+    static const Sample* const tanh = find("tanh");
+    const unsigned width = 3 + random().below(2);
+    const int table =
+        program_.add_source(Source::kTable, {width}, draw_(std::int64_t{5} * width, -1.0, 1.0), 5);
+    const int bias = program_.add_source(Source::kParameter, {width}, draw_(width, -1.0, 1.0));
+    const int left = program_.add_source(Source::kParameter, {width, width},
+                                         draw_(std::int64_t{width} * width, -1.0, 1.0));
+    const int right = program_.add_source(Source::kParameter, {width, width},
+                                          draw_(std::int64_t{width} * width, -1.0, 1.0));
+    std::vector<Ref> open;
+    const unsigned words = 3 + random().below(6);
+    for (unsigned w = 0; w < words; ++w) {
+      open.push_back({program_.add_leaf(LeafKind::kLookup, table, {random().below(5)}), 0});
+      built();
+    }
+    while (open.size() > 1) {
+      const unsigned i = random().below(static_cast<unsigned>(open.size()) - 1);
+      std::vector<Ref> args;
+      const auto parameter_node = [&](int source) {
+        args.push_back({program_.add_leaf(LeafKind::kParameter, source), 0});
+        built();
+      };
+      parameter_node(bias);
+      parameter_node(left);
+      args.push_back(open[i]);
+      parameter_node(right);
+      args.push_back(open[i + 1]);
+      program_.add_step(*affine, args);
+      built();
+      program_.add_step(*tanh, {known_.back().ref});
+      built();
+      open[i] = known_.back().ref;
+      open.erase(open.begin() + i + 1);
+    }
+  }
+
+  /// The loss: results that nothing uses, and some others.
+  void finish() {
+    std::set<std::pair<int, unsigned>> used;
+    for (std::size_t i = 0; i < program_.steps.size(); ++i) {
+      if (!live_.has(static_cast<int>(i))) {
+        continue;
+      }
+      for (const Ref& r : program_.steps[i].args) {
+        used.insert({r.step, r.output});
+      }
+    }
+    for (const Known& k : known_) {
+      const bool leaf_step = program_.steps[static_cast<std::size_t>(k.ref.step)].sample == nullptr;
+      const bool finite =
+          std::isfinite(k.low) && std::isfinite(k.high) && std::max(-k.low, k.high) < 1e3;
+      const bool sink = !used.contains({k.ref.step, k.ref.output}) && !leaf_step;
+      if (finite && (sink || random().chance(0.1))) {
+        program_.terms.push_back({k.ref, draw_(k.dim.elements(), -1.0, 1.0)});
+      }
+    }
+    if (program_.terms.empty()) {
+      const Ref r = leaf({3}, -1.0, 1.0);
+      program_.terms.push_back({r, {1.0F, 0.5F, -0.5F}});
+    }
+  }
+
+  Program program_;
+  Draw draw_;
+  const std::vector<Combination>& combinations_;
+  const Counts& counts_;
+  LiveProgram live_;
+  unsigned batch_ = 2;
+  bool batched_graph_ = false;
+  std::vector<Known> known_;
+  std::map<const Combination*, long> chosen_;
+};
+
+}  // namespace
+
+Program random_program(std::uint64_t seed, const std::vector<Combination>& combinations,
+                       const Counts& counts) {
+  return Generator(seed, combinations, counts).make();
+}
+
+}  // namespace dynet::testing

@@ -1,0 +1,41 @@
+#pragma once
+
+// Random graphs over every operation of the list.
+//
+// The generator builds the graph it makes in double, one by one, and looks at the values, so it
+// knows which nodes may stand where an operation wants arguments from some interval; others go
+// through a squashing function first. Operations come in rounds: several copies of one example,
+// with arguments chosen from what was there before the round, so that copies can merge. Which
+// operation and which pattern of batch extents and shared arguments is drawn by how often it was
+// merged so far, so rare combinations catch up.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "support/program.h"
+
+namespace dynet::testing {
+
+/// One way to use an operation: which arguments have the batch, which are one storage for all
+/// copies.
+struct Combination {
+  const Sample* sample = nullptr;
+  std::vector<char> batched;
+  std::vector<char> shared;
+  [[nodiscard]] std::string pattern() const;
+  /// Empty where settled.md 20 lets such nodes merge, else the reason why not.
+  [[nodiscard]] std::string reason_alone() const;
+};
+
+/// Those of all samples that are no leaves.
+std::vector<Combination> combinations_of(const std::vector<Sample>& samples);
+
+/// How often each combination was merged: keys as Observed::combination makes them.
+using Counts = std::map<std::string, long>;
+
+/// A random graph. The same seed, combinations and counts give the same graph.
+Program random_program(std::uint64_t seed, const std::vector<Combination>& combinations,
+                       const Counts& counts);
+
+}  // namespace dynet::testing

@@ -1,0 +1,67 @@
+#include "support/observe.h"
+
+#include <algorithm>
+
+#include "api/graph_state.h"
+
+namespace dynet::testing {
+
+std::string Observed::combination(std::string_view operation, std::string_view pattern,
+                                  std::size_t arg, bool shared) {
+  std::string s(operation);
+  s += ' ';
+  s += pattern;
+  s += " argument " + std::to_string(arg) + (shared ? " shared" : " per example");
+  return s;
+}
+
+void Observed::count(const graph::Graph& graph, std::span<const graph::NodeId> members,
+                     std::uint64_t shared) {
+  for (const graph::NodeId n : members) {
+    const auto args = graph.args(n);
+    std::string pattern;
+    for (const graph::NodeId a : args) {
+      pattern += graph.dim(a).bd == 1 ? '1' : 'n';
+    }
+    if (pattern.empty()) {
+      pattern = graph.dim(n).bd == 1 ? "-1" : "-n";
+    }
+    const std::string_view name = graph[n].record().info->name;
+    for (std::size_t a = 0; a < args.size(); ++a) {
+      ++(*counts_)[combination(name, pattern, a, ((shared >> a) & 1) != 0)];
+    }
+    if (args.empty()) {
+      ++(*counts_)[combination(name, pattern, 0, false)];
+    }
+  }
+}
+
+void Observed::on_call(const graph::Graph& graph, std::span<const graph::NodeId> members,
+                       std::uint64_t shared, bool backward) {
+  calls_.push_back({{members.begin(), members.end()}, shared, backward});
+  if (counts_ != nullptr && !backward && members.size() > 1) {
+    count(graph, members, shared);
+  }
+}
+
+bool Observed::together(const Expression& a, const Expression& b) const {
+  return std::any_of(calls_.begin(), calls_.end(), [&](const Call& c) {
+    const auto has = [&](graph::NodeId n) {
+      return std::find(c.members.begin(), c.members.end(), n) != c.members.end();
+    };
+    return !c.backward && has(a.i) && has(b.i);
+  });
+}
+
+std::size_t Observed::forward_calls() const {
+  return static_cast<std::size_t>(
+      std::count_if(calls_.begin(), calls_.end(), [](const Call& c) { return !c.backward; }));
+}
+
+void observe(ComputationGraph& cg, execute::Observer* observer) {
+  cg.state().executor.set_observer(observer);
+}
+
+unsigned key_of(const Expression& e) { return e.pg->state().graph[e.i].signature->key; }
+
+}  // namespace dynet::testing

@@ -1,0 +1,52 @@
+#pragma once
+
+// What was really run together: an observer of the executor's calls.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "dynet/dynet.h"
+
+#include "execute/executor.h"
+
+namespace dynet::testing {
+
+/// Remembers every call of one graph. Must outlive the graph's computing.
+class Observed : public execute::Observer {
+ public:
+  struct Call {
+    std::vector<graph::NodeId> members;
+    std::uint64_t shared;
+    bool backward;
+  };
+  void on_call(const graph::Graph& graph, std::span<const graph::NodeId> members,
+               std::uint64_t shared, bool backward) override;
+
+  /// Were two nodes members of one forward call?
+  [[nodiscard]] bool together(const Expression& a, const Expression& b) const;
+  [[nodiscard]] const std::vector<Call>& calls() const { return calls_; }
+  /// Forward calls.
+  [[nodiscard]] std::size_t forward_calls() const;
+
+  /// Adds, for each argument of each merged call, how many members it had: by operation, pattern of
+  /// batch extents and how the argument was read.
+  static std::string combination(std::string_view operation, std::string_view pattern,
+                                 std::size_t arg, bool shared);
+  void count_into(std::map<std::string, long>* counts) { counts_ = counts; }
+
+ private:
+  void count(const graph::Graph& graph, std::span<const graph::NodeId> members,
+             std::uint64_t shared);
+
+  std::vector<Call> calls_;
+  std::map<std::string, long>* counts_ = nullptr;
+};
+
+/// Has `observer` told of the graph's calls from now on; null: nobody.
+void observe(ComputationGraph& cg, execute::Observer* observer);
+
+/// The key of a node: equal for nodes that may run together.
+unsigned key_of(const Expression& e);
+
+}  // namespace dynet::testing
