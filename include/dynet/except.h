@@ -45,6 +45,8 @@ struct DomainError : detail::ErrorOf<std::domain_error> { using ErrorOf::ErrorOf
 struct GraphError : detail::ErrorOf<std::runtime_error> { using ErrorOf::ErrorOf; };
 /// An expression whose graph was cleared, reverted past it, or destroyed.
 struct StaleExpression : detail::ErrorOf<std::runtime_error> { using ErrorOf::ErrorOf; };
+/// Another call that cannot be done, where programs expect `std::runtime_error`.
+struct UsageError : detail::ErrorOf<std::runtime_error> { using ErrorOf::ErrorOf; };
 /// A device that does not exist or does not fit.
 struct DeviceError : detail::ErrorOf<std::runtime_error> { using ErrorOf::ErrorOf; };
 /// A file that cannot be read, written or understood.

@@ -4,51 +4,13 @@
 //
 //   Expression softplus(detail::Located x) { return ext::add_node(Softplus{}, x); }
 
-#include <cstdint>
 #include <span>
-#include <vector>
 
 #include "dynet/expression.h"
 #include "dynet/ext/op.h"
+#include "dynet/ext/payload.h"
 
 namespace dynet::ext {
-
-/// Where a node was built. C++: file and line. Python: `code` is the frame's code object and `line`
-/// the offset in it, resolved when an error is printed (set_location_resolver).
-struct Where {
-  const char* file = nullptr;
-  const void* code = nullptr;
-  unsigned line = 0;
-};
-/// Turns a Where with a code object into "file.py:42 in function".
-using LocationResolver = std::string (*)(const void* code, unsigned offset);
-void set_location_resolver(LocationResolver resolver);
-
-/// What varies per node: indices or values, copied into the graph or re-read through a pointer at
-/// each run. For parameters and lookups also the storage (kept alive by the graph).
-struct NodePayload {
-  enum Form : std::uint8_t { kNone, kCopied, kPointer, kVector };
-  Form form = kNone;
-  const void* data = nullptr;  ///< unsigned or float; kVector: std::vector of them
-  std::uint32_t count = 0;
-  const std::shared_ptr<void>* storage = nullptr;  ///< parameter or lookup storage
-
-  NodePayload() = default;
-  // Each refers to the caller's data for the duration of the call; copied ones are copied then.
-  static NodePayload of(const unsigned& v) { return {kCopied, &v, 1}; }
-  static NodePayload of(const float& v) { return {kCopied, &v, 1}; }
-  static NodePayload of(const unsigned* v) { return {kPointer, v, 1}; }
-  static NodePayload of(const float* v) { return {kPointer, v, 1}; }
-  static NodePayload of(const std::vector<unsigned>& v) { return {kCopied, v.data(), static_cast<std::uint32_t>(v.size())}; }
-  static NodePayload of(const std::vector<float>& v) { return {kCopied, v.data(), static_cast<std::uint32_t>(v.size())}; }
-  static NodePayload of(const std::vector<unsigned>* v) { return {kVector, v, static_cast<std::uint32_t>(v->size())}; }
-  static NodePayload of(const std::vector<float>* v) { return {kVector, v, static_cast<std::uint32_t>(v->size())}; }
-  static NodePayload of(std::span<const unsigned> v) { return {kCopied, v.data(), static_cast<std::uint32_t>(v.size())}; }
-  static NodePayload of(std::span<const float> v) { return {kCopied, v.data(), static_cast<std::uint32_t>(v.size())}; }
-
- private:
-  NodePayload(Form f, const void* d, std::uint32_t n) : form(f), data(d), count(n) {}
-};
 
 /// The general form. `graph` may be null where there are arguments. Checks staleness, that all
 /// arguments belong to one graph, shapes and indices given by value; throws before the graph is

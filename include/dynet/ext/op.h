@@ -119,6 +119,7 @@ class Shapes {
 /// Everything forward and backward of an operation work on. In a merged call the operands hold the
 /// examples of all members.
 struct Call {
+  explicit Call(const Kernels& k) : kernels(k) {}
   const Kernels& kernels;
   std::int64_t examples = 0;          ///< of the result
   std::span<const Operand> in;
@@ -168,6 +169,18 @@ template <class Op>
   else if constexpr (n == 7) { auto& [a, b, c, d, e, f, g] = op; return std::tie(a, b, c, d, e, f, g); }
   else { auto& [a, b, c, d, e, f, g, h] = op; return std::tie(a, b, c, d, e, f, g, h); }
 }
+
+namespace detail {
+template <class Op, std::size_t kI>
+constexpr bool read_member() {
+  Op op;  // not Op{}: a member without an initializer stays indeterminate, and reading it is no constant
+  const auto copy = std::get<kI>(attributes(op));
+  return sizeof copy != 0;
+}
+}  // namespace detail
+/// Whether member kI has an initializer. One without must be given by the caller, in C++ and Python.
+template <class Op, std::size_t kI>
+inline constexpr bool kHasDefault = requires { typename std::bool_constant<detail::read_member<Op, kI>()>; };
 
 /// A list of at most kMax small values as an attribute. Unused entries are zero.
 template <class T, std::size_t kMax>
@@ -479,6 +492,7 @@ constexpr Record make_record() {
   static_assert(AllAttributes<decltype(attributes(std::declval<Op&>()))>::value,
                 "an attribute is a plain value; what varies per node is payload or an argument");
   static_assert(count_names(Op::kInfo.attrs) == kAttrCount<Op>, "kInfo.attrs must name every member, and no more");
+  static_assert(packed_bytes<Op>() <= kMaxAttrs * sizeof(Dim), "the attributes take too many bytes");
   static_assert(HasShape<Op>, "the operation has no shape(const Shapes&) (or shapes, with kOutputs > 1)");
   static_assert(Computes<Op>, "the operation has neither value and slope, nor forward and backward");
   static_assert(HasExamples<Op>, "the operation has no examples()");

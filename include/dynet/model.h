@@ -1,0 +1,291 @@
+#pragma once
+
+// Parameters and the collections that hold them.
+//
+// `Parameter`, `LookupParameter` and `ParameterCollection` are handles: copies share what they name, and
+// nothing has to outlive anything. A collection of collections forms a tree; a parameter is listed in the
+// collection it was made in and in all above. Full names ("/enc/b_1") are what model files hold.
+//
+// Surprising: gradients are emptied without clearing their memory. `get_storage()`, `gradients()` and
+// the lists of a collection make the memory true first, and keep it true from then on; `p.p` does not.
+// Storages are stored values: a lookup table's effective value is the stored one times
+// `current_weight_decay()`.
+//
+// Thread rule: graphs in several threads may read parameters and add to gradients at the same time
+// (each storage has a lock). Whatever changes values, the names or the set of parameters, and
+// `Trainer::update`, must have the model for itself.
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "dynet/param-init.h"
+#include "dynet/tensor.h"
+#include "dynet/weight-decay.h"
+
+namespace dynet {
+
+class ParameterCollection;
+struct ParameterCollectionStorage;
+struct LookupParameterStorage;
+namespace detail {
+struct StorageState;     // memory, lock and gradient bookkeeping of one parameter (src/params/state.h)
+struct CollectionState;  // name, parent and counters of one collection
+struct ModelAccess;      // what the library itself does with storages
+}  // namespace detail
+
+/// What parameters and lookup tables have in common. Made by ParameterCollection only.
+struct ParameterStorageBase {
+  ParameterStorageBase(const ParameterStorageBase&) = delete;
+  ParameterStorageBase& operator=(const ParameterStorageBase&) = delete;
+  virtual ~ParameterStorageBase();
+
+  virtual void scale_parameters(float a) = 0;
+  virtual void scale_gradient(float a) = 0;
+  /// Sets the values to zero and empties the gradient.
+  virtual void zero() = 0;
+  virtual void squared_l2norm(float* sqnorm) const = 0;
+  virtual void g_squared_l2norm(float* sqnorm) const = 0;
+  [[nodiscard]] bool is_updated() const { return updated; }
+  /// Whether a gradient was added since it was last emptied.
+  [[nodiscard]] bool has_grad() const { return nonzero_grad; }
+  /// Number of values.
+  [[nodiscard]] std::size_t size() const;
+
+  std::string name;            ///< full name
+  bool updated = true;         ///< false: gets no gradient and is not changed by trainers
+  bool nonzero_grad = false;
+  ParameterCollection* owner = nullptr;  ///< the root collection; null after its end
+  Device* device = nullptr;
+
+  /// The library's own.
+  [[nodiscard]] detail::StorageState& state() const { return *state_; }
+
+ protected:
+  explicit ParameterStorageBase(std::unique_ptr<detail::StorageState> state);
+  std::unique_ptr<detail::StorageState> state_;
+};
+
+/// Values and gradient of one parameter.
+struct ParameterStorage final : ParameterStorageBase {
+  void scale_parameters(float a) override;
+  void scale_gradient(float a) override;
+  void zero() override;
+  void squared_l2norm(float* sqnorm) const override;
+  void g_squared_l2norm(float* sqnorm) const override;
+  /// Takes the values of `val`. ShapeError unless the shapes are equal.
+  void copy(const ParameterStorage& val);
+  /// g += gradient. ShapeError unless it has as many elements.
+  void accumulate_grad(const Tensor& gradient);
+  /// Empties the gradient.
+  void clear();
+  void clip(float left, float right);
+  /// SizeError unless `val` has as many elements.
+  void set_value(const std::vector<float>& val);
+
+  Dim dim;
+  Tensor values;
+  Tensor g;
+
+ private:
+  friend struct detail::ModelAccess;
+  ParameterStorage(std::unique_ptr<detail::StorageState> state, const Dim& d, Device* dev);
+};
+
+/// Values and gradients of a table with `rows()` rows of shape `dim`.
+struct LookupParameterStorage final : ParameterStorageBase {
+  void scale_parameters(float a) override;
+  void scale_gradient(float a) override;
+  void zero() override;
+  void squared_l2norm(float* sqnorm) const override;
+  void g_squared_l2norm(float* sqnorm) const override;
+  /// Sets one row. IndexError, SizeError where index or count do not fit.
+  void initialize(unsigned index, const std::vector<float>& val);
+  void copy(const LookupParameterStorage& val);
+  /// Adds to the whole table.
+  void accumulate_grad(const Tensor& gradient);
+  /// Adds to one row.
+  void accumulate_grad(unsigned index, const Tensor& gradient);
+  void clear();
+  /// Fills `values` and `grads`; done by `get_storage()`.
+  void initialize_lookups();
+  [[nodiscard]] unsigned rows() const { return rows_; }
+
+  Dim all_dim;                ///< `dim` with the number of rows as last dimension
+  Tensor all_values;
+  Tensor all_grads;
+  Dim dim;
+  std::vector<Tensor> values;  ///< views of the rows
+  std::vector<Tensor> grads;
+  std::unordered_set<unsigned> non_zero_grads;  ///< rows with a gradient, as of the last `get_storage()`
+  bool all_updated = false;    ///< the whole table has a gradient
+
+ private:
+  friend struct detail::ModelAccess;
+  LookupParameterStorage(std::unique_ptr<detail::StorageState> state, const Dim& row, unsigned rows,
+                         const Dim& all, Device* dev);
+  unsigned rows_;
+};
+
+/// Handle of a parameter. Default-constructed or null it is unset; using it then throws StateError.
+struct Parameter {
+  Parameter() = default;
+  Parameter(std::nullptr_t) {}  // NOLINT(google-explicit-constructor): programs write `p = nullptr`
+  explicit Parameter(std::shared_ptr<ParameterStorage> storage) : p(std::move(storage)) {}
+  [[nodiscard]] explicit operator bool() const { return p != nullptr; }
+
+  ParameterStorage& get_storage() const;
+  [[nodiscard]] std::string get_fullname() const;
+  /// Values and gradient become zero.
+  void zero();
+  [[nodiscard]] Dim dim() const;
+  /// Stored values; the gradient.
+  [[nodiscard]] Tensor* values() const;
+  [[nodiscard]] Tensor* gradients() const;
+  [[nodiscard]] float current_weight_decay() const;
+  /// false freezes it: no gradient, no update.
+  void set_updated(bool b);
+  [[nodiscard]] bool is_updated() const;
+  void scale(float s);
+  void scale_gradient(float s);
+  /// Clamps the effective values.
+  void clip_inplace(float left, float right);
+  void set_value(const std::vector<float>& val);
+
+  std::shared_ptr<ParameterStorage> p;
+};
+
+/// Handle of a lookup table.
+struct LookupParameter {
+  LookupParameter() = default;
+  LookupParameter(std::nullptr_t) {}  // NOLINT(google-explicit-constructor)
+  explicit LookupParameter(std::shared_ptr<LookupParameterStorage> storage) : p(std::move(storage)) {}
+  [[nodiscard]] explicit operator bool() const { return p != nullptr; }
+
+  LookupParameterStorage& get_storage() const;
+  /// Sets row `index`. IndexError, SizeError where index or count do not fit.
+  void initialize(unsigned index, const std::vector<float>& val) const;
+  void zero();
+  [[nodiscard]] std::string get_fullname() const;
+  /// Of one row.
+  [[nodiscard]] Dim dim() const;
+  [[nodiscard]] std::vector<Tensor>* values() const;
+  [[nodiscard]] float current_weight_decay() const;
+  void scale(float s);
+  void scale_gradient(float s);
+  void set_updated(bool b);
+  [[nodiscard]] bool is_updated() const;
+
+  std::shared_ptr<LookupParameterStorage> p;
+};
+
+/// What the handles of one collection share. Lists are in the order of creation.
+struct ParameterCollectionStorage {
+  explicit ParameterCollectionStorage(float weight_decay_lambda);
+  ParameterCollectionStorage(const ParameterCollectionStorage&) = delete;
+  ParameterCollectionStorage& operator=(const ParameterCollectionStorage&) = delete;
+  ~ParameterCollectionStorage();
+
+  /// Does nothing (the reference printed the norm).
+  void project_weights(float radius = 1.0F);
+  [[nodiscard]] float gradient_l2_norm() const;
+
+  std::vector<std::shared_ptr<ParameterStorageBase>> all_params;
+  std::vector<std::shared_ptr<ParameterStorage>> params;
+  std::vector<std::shared_ptr<LookupParameterStorage>> lookup_params;
+
+ private:
+  std::unique_ptr<detail::CollectionState> state_;
+  friend class ParameterCollection;
+  friend struct detail::ModelAccess;
+
+ public:
+  L2WeightDecay& weight_decay;
+};
+
+/// A set of parameters with a name. Copies share it; sub-collections keep their parents alive.
+class ParameterCollection {
+ public:
+  /// A root, named "/", with weight decay `default_weight_decay_lambda`.
+  ParameterCollection();
+  explicit ParameterCollection(float weight_decay_lambda);
+  virtual ~ParameterCollection();
+  ParameterCollection(const ParameterCollection&) = default;
+  ParameterCollection& operator=(const ParameterCollection&) = default;
+
+  /// Root of the sum of squares of all gradients, without frozen parameters.
+  [[nodiscard]] float gradient_l2_norm() const;
+  void reset_gradient();
+
+  /// A parameter of shape `d`, initialised uniformly in [-scale, scale), or by Glorot where `scale` is
+  /// 0. Unnamed ones are called `_0`, `_1`, ...; a name used before gets `_1`, `_2`, ... UsageError for
+  /// a name with `/` or `_`; ValueError for one with white space or `#`, or for a shape with a batch.
+  Parameter add_parameters(const Dim& d, float scale = 0.0F, const std::string& name = "",
+                           Device* device = default_device);
+  Parameter add_parameters(const Dim& d, Device* device);
+  Parameter add_parameters(const Dim& d, const std::string& name, Device* device = default_device);
+  Parameter add_parameters(const Dim& d, const char* name, Device* device = default_device) {
+    return add_parameters(d, std::string(name), device);
+  }
+  Parameter add_parameters(const Dim& d, const ParameterInit& init, const std::string& name = "",
+                           Device* device = default_device);
+  /// A table of `n` rows of shape `d`; without `init` each row is initialised by Glorot.
+  LookupParameter add_lookup_parameters(unsigned n, const Dim& d, const std::string& name = "",
+                                        Device* device = default_device);
+  LookupParameter add_lookup_parameters(unsigned n, const Dim& d, const ParameterInit& init,
+                                        const std::string& name = "", Device* device = default_device);
+  /// Names as for parameters, with a counter of their own. A negative rate follows this collection's.
+  ParameterCollection add_subcollection(const std::string& name = "", float weight_decay_lambda = -1);
+
+  /// Number of parameters, without lookup tables.
+  [[nodiscard]] std::size_t size() const;
+  /// "/", "/foo/", "/foo_1/bar/", ...
+  [[nodiscard]] std::string get_fullname() const;
+  /// By full name; UsageError when there is none.
+  [[nodiscard]] std::shared_ptr<ParameterStorage> get_parameter_storage(const std::string& pname) const;
+  [[nodiscard]] std::shared_ptr<LookupParameterStorage> get_lookup_parameter_storage(
+      const std::string& lookup_pname) const;
+  [[nodiscard]] std::vector<std::shared_ptr<ParameterStorage>> get_parameter_storages() const;
+  [[nodiscard]] std::vector<std::shared_ptr<LookupParameterStorage>> get_lookup_parameter_storages() const;
+  [[nodiscard]] std::vector<std::shared_ptr<ParameterStorageBase>> get_parameter_storages_base() const;
+  /// Of this collection and those below.
+  [[nodiscard]] const std::vector<std::shared_ptr<ParameterStorage>>& parameters_list() const;
+  [[nodiscard]] const std::vector<std::shared_ptr<LookupParameterStorage>>& lookup_parameters_list() const;
+  /// Number of values, lookup tables included.
+  [[nodiscard]] std::size_t parameter_count() const;
+  [[nodiscard]] std::size_t updated_parameter_count() const;
+  void project_weights(float radius = 1.0F);
+  /// DomainError when negative.
+  void set_weight_decay_lambda(float lambda);
+  [[nodiscard]] L2WeightDecay& get_weight_decay();
+  [[nodiscard]] float get_weight_decay_lambda() const;
+  [[nodiscard]] ParameterCollectionStorage& get_storage();
+  [[nodiscard]] const ParameterCollectionStorage& get_storage() const;
+  void set_updated_param(const Parameter* p, bool status);
+  void set_updated_lookup_param(const LookupParameter* p, bool status);
+  [[nodiscard]] bool is_updated_param(const Parameter* p) const;
+  [[nodiscard]] bool is_updated_lookup_param(const LookupParameter* p) const;
+
+ private:
+  friend struct detail::ModelAccess;
+  friend struct ParameterCollectionStorage;
+  explicit ParameterCollection(std::shared_ptr<ParameterCollectionStorage> storage)
+      : storage_(std::move(storage)) {}
+  std::shared_ptr<ParameterCollectionStorage> storage_;
+};
+
+/// The old name.
+class Model : public ParameterCollection {
+ public:
+  using ParameterCollection::ParameterCollection;
+  Model();
+};
+
+/// Text files with the key "/model"; see io.h.
+void save_dynet_model(std::string filename, ParameterCollection* model);
+void load_dynet_model(std::string filename, ParameterCollection* model);
+
+}  // namespace dynet

@@ -1,0 +1,97 @@
+#pragma once
+
+// Initial values of parameters. All random ones draw from `*rndeng` in memory order.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dynet/tensor.h"
+
+namespace dynet {
+
+/// Fills the values of a parameter; for lookup tables the whole table, rows last. Programs may derive
+/// their own. Thread rule: const, without state.
+struct ParameterInit {
+  ParameterInit() = default;
+  ParameterInit(const ParameterInit&) = default;
+  ParameterInit& operator=(const ParameterInit&) = default;
+  virtual ~ParameterInit();
+  virtual void initialize_params(Tensor& values) const = 0;
+};
+
+/// Normal with mean `m` and **variance** `v`. DomainError when `v` is negative.
+struct ParameterInitNormal : ParameterInit {
+  explicit ParameterInitNormal(float m = 0.0F, float v = 1.0F);
+  void initialize_params(Tensor& values) const override;
+
+ private:
+  float mean_, variance_;
+};
+
+/// Uniform in [-scale, scale) or [l, r). DomainError when the interval is empty.
+struct ParameterInitUniform : ParameterInit {
+  explicit ParameterInitUniform(float scale);
+  ParameterInitUniform(float l, float r);
+  void initialize_params(Tensor& values) const override;
+
+ private:
+  float left_, right_;
+};
+
+struct ParameterInitConst : ParameterInit {
+  explicit ParameterInitConst(float c) : value_(c) {}
+  void initialize_params(Tensor& values) const override;
+
+ private:
+  float value_;
+};
+
+/// UsageError for what is not a square matrix.
+struct ParameterInitIdentity : ParameterInit {
+  ParameterInitIdentity() = default;
+  void initialize_params(Tensor& values) const override;
+};
+
+/// Uniform in [-s, s) with s = gain * sqrt(3 D / (d0 + ... + d_{D-1})): sqrt(6/(m+n)) for a matrix. D is
+/// the number of dimensions, without the rows of a table when `is_lookup`. For D == 4, a filter
+/// {h,w,ci,co}, s = gain * sqrt(6 / (h w ci + h w co)). (Glorot and Bengio, 2010.)
+struct ParameterInitGlorot : ParameterInit {
+  explicit ParameterInitGlorot(bool is_lookup = false, float gain = 1.0F)
+      : is_lookup_(is_lookup), gain_(gain) {}
+  void initialize_params(Tensor& values) const override;
+
+ private:
+  bool is_lookup_;
+  float gain_;
+};
+
+/// A random orthonormal matrix times `gain` (Saxe et al., 2014). UsageError unless square.
+struct ParameterInitSaxe : ParameterInit {
+  explicit ParameterInitSaxe(float gain = 1.0F) : gain_(gain) {}
+  void initialize_params(Tensor& values) const override;
+
+ private:
+  float gain_;
+};
+
+/// Numbers separated by white space, in memory order. IoError unless the file has exactly as many as
+/// the parameter, all readable.
+struct ParameterInitFromFile : ParameterInit {
+  explicit ParameterInitFromFile(std::string f) : filename_(std::move(f)) {}
+  void initialize_params(Tensor& values) const override;
+
+ private:
+  std::string filename_;
+};
+
+/// The numbers of `v` in memory order. SizeError unless as many as the parameter has.
+struct ParameterInitFromVector : ParameterInit {
+  explicit ParameterInitFromVector(std::vector<float> v) : values_(std::move(v)) {}
+  void initialize_params(Tensor& values) const override;
+
+ private:
+  std::vector<float> values_;
+};
+
+}  // namespace dynet

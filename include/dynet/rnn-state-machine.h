@@ -1,0 +1,24 @@
+#pragma once
+
+// Which calls of a recurrent builder may follow which.
+
+namespace dynet {
+
+/// CREATED -> new_graph -> GRAPH_READY -> start_new_sequence -> READING_INPUT -> add_input, ...
+enum RNNState { CREATED, GRAPH_READY, READING_INPUT };
+enum RNNOp { new_graph, start_new_sequence, add_input };
+
+/// The state of one builder. Thread rule: that of the builder.
+class RNNStateMachine {
+ public:
+  [[nodiscard]] RNNState state() const { return state_; }
+  /// StateError, naming state and operation, where `op` may not come now.
+  void check(RNNOp op) const;
+  /// The same, then goes to the state after `op`.
+  void transition(RNNOp op);
+
+ private:
+  RNNState state_ = CREATED;
+};
+
+}  // namespace dynet

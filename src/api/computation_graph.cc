@@ -1,0 +1,189 @@
+#include <fstream>
+#include <iostream>
+
+#include "api/graph_state.h"
+#include "dynet/expr/leaves.h"
+#include "dynet/globals.h"
+
+namespace dynet {
+
+using api::Busy;
+
+ComputationGraph::ComputationGraph() : ComputationGraph(autobatch_flag != 0) {}
+
+ComputationGraph::ComputationGraph(bool batched) : state_(api::borrow_state(*default_device)) {
+  api::enter_live(this);
+  set_batching(batched);
+}
+
+ComputationGraph::~ComputationGraph() {
+  api::leave_live(this);
+  api::return_state(state_);
+}
+
+void ComputationGraph::clear() {
+  const Busy busy(*state_);
+  state_->marks.clear();
+  state_->executor.remove_all();
+  state_->graph.clear();
+  state_->epoch = api::next_epoch();
+  state_->has_random_stream = false;
+}
+
+void ComputationGraph::checkpoint() {
+  const Busy busy(*state_);
+  state_->executor.compute_all();
+  state_->marks.push_back({state_->graph.mark(), state_->executor.mark()});
+}
+
+void ComputationGraph::revert() {
+  const Busy busy(*state_);
+  if (state_->marks.empty()) { return; }
+  const api::GraphState::Mark mark = state_->marks.back();
+  state_->marks.pop_back();
+  state_->executor.revert(mark.executor, mark.graph.nodes);
+  state_->graph.revert(mark.graph);
+  state_->epoch = api::next_epoch();
+}
+
+namespace {
+void check_index(const api::GraphState& state, VariableIndex i, const char* user) {
+  if (i >= state.graph.size()) {
+    throw IndexError(std::string(user) + ": node " + std::to_string(i) + " of a graph of " +
+                     std::to_string(state.graph.size()) + " nodes");
+  }
+}
+}  // namespace
+
+Dim& ComputationGraph::get_dimension(VariableIndex index) const {
+  check_index(*state_, index, "get_dimension");
+  return const_cast<Dim&>(state_->graph.dim(index));  // 2.1's signature; nobody may write through it
+}
+
+const Tensor& ComputationGraph::forward(const Expression& last) {
+  return forward(api::checked_node(last, "forward"));
+}
+
+const Tensor& ComputationGraph::forward(VariableIndex i) {
+  invalidate();
+  return incremental_forward(i);
+}
+
+const Tensor& ComputationGraph::incremental_forward(const Expression& last) {
+  return incremental_forward(api::checked_node(last, "incremental_forward"));
+}
+
+const Tensor& ComputationGraph::incremental_forward(VariableIndex i) {
+  check_index(*state_, i, "incremental_forward");
+  const Busy busy(*state_);
+  return state_->executor.value(i);
+}
+
+const Tensor& ComputationGraph::get_value(VariableIndex i) { return incremental_forward(i); }
+const Tensor& ComputationGraph::get_value(const Expression& e) { return incremental_forward(e); }
+
+const Tensor& ComputationGraph::get_gradient(VariableIndex i) {
+  check_index(*state_, i, "get_gradient");
+  const Busy busy(*state_);
+  return state_->executor.gradient(i);
+}
+
+const Tensor& ComputationGraph::get_gradient(const Expression& e) {
+  return get_gradient(api::checked_node(e, "get_gradient"));
+}
+
+void ComputationGraph::invalidate() {
+  const Busy busy(*state_);
+  state_->executor.invalidate();
+}
+
+void ComputationGraph::backward(const Expression& last, bool full) {
+  backward(api::checked_node(last, "backward"), full);
+}
+
+void ComputationGraph::backward(VariableIndex i, bool full) {
+  check_index(*state_, i, "backward");
+  const Busy busy(*state_);
+  state_->executor.backward(i, full);
+}
+
+void ComputationGraph::set_immediate_compute(bool ic) { state_->immediate = ic; }
+void ComputationGraph::set_check_validity(bool cv) { state_->check_validity = cv; }
+
+void ComputationGraph::set_batching(bool on) {
+  state_->executor.set_policy(on ? schedule::Policy::kAgenda : schedule::Policy::kOneByOne);
+}
+
+bool ComputationGraph::batching() const {
+  return state_->executor.policy() != schedule::Policy::kOneByOne;
+}
+
+void ComputationGraph::set_random_stream(std::uint64_t stream) {
+  state_->executor.set_random_stream(stream);
+  state_->has_random_stream = true;
+}
+
+void ComputationGraph::print_graphviz() const { std::cerr << to_dot(); }
+std::string ComputationGraph::to_dot() const { return state_->graph.to_dot(); }
+
+namespace {
+void dump_numbers(std::ostream& out, const char* what, const Tensor& t, bool nan_check_only) {
+  out << "  " << what << ": ";
+  if (nan_check_only) {
+    out << (t.is_valid() ? "finite" : "NaN or infinity");
+  } else {
+    for (const float x : as_vector(t)) { out << x << ' '; }
+  }
+  out << '\n';
+}
+}  // namespace
+
+void ComputationGraph::dump(const std::string& filename, bool show_values, bool show_gradients,
+                            bool nan_check_only) {
+  std::ofstream file;
+  if (!filename.empty()) {
+    file.open(filename);
+    if (!file) { throw IoError("dump: cannot write " + filename); }
+  }
+  std::ostream& out = filename.empty() ? std::cout : file;
+  for (VariableIndex n = 0; n < state_->graph.size(); ++n) {
+    out << state_->graph.describe(n) << '\n';
+    if (show_values) { dump_numbers(out, "value", get_value(n), nan_check_only); }
+    if (show_gradients) { dump_numbers(out, "gradient", get_gradient(n), nan_check_only); }
+  }
+}
+
+unsigned ComputationGraph::get_id() const { return state_->epoch; }
+
+std::size_t ComputationGraph::NodeList::size() const { return graph_.state().graph.size(); }
+ComputationGraph::NodeView ComputationGraph::NodeList::operator[](std::size_t i) const {
+  return {graph_.state().graph.dim(static_cast<graph::NodeId>(i))};
+}
+
+VariableIndex ComputationGraph::add_input(real s, Device* device) { return input(*this, s, device).i; }
+VariableIndex ComputationGraph::add_input(const real* ps, Device* device) { return input(*this, ps, device).i; }
+VariableIndex ComputationGraph::add_input(const Dim& d, const std::vector<float>& data, Device* device) {
+  return input(*this, d, data, device).i;
+}
+VariableIndex ComputationGraph::add_input(const Dim& d, const std::vector<float>* pdata, Device* device) {
+  return input(*this, d, pdata, device).i;
+}
+VariableIndex ComputationGraph::add_parameters(Parameter p) { return parameter(*this, p).i; }
+VariableIndex ComputationGraph::add_parameters(LookupParameter p) { return parameter(*this, p).i; }
+VariableIndex ComputationGraph::add_const_parameters(Parameter p) { return const_parameter(*this, p).i; }
+VariableIndex ComputationGraph::add_const_parameters(LookupParameter p) { return const_parameter(*this, p).i; }
+VariableIndex ComputationGraph::add_lookup(LookupParameter p, unsigned index) { return lookup(*this, p, index).i; }
+VariableIndex ComputationGraph::add_lookup(LookupParameter p, const unsigned* pindex) {
+  return lookup(*this, p, pindex).i;
+}
+VariableIndex ComputationGraph::add_lookup(LookupParameter p, const std::vector<unsigned>& indices) {
+  return lookup(*this, p, indices).i;
+}
+VariableIndex ComputationGraph::add_lookup(LookupParameter p, const std::vector<unsigned>* pindices) {
+  return lookup(*this, p, pindices).i;
+}
+
+int get_number_of_active_graphs() { return api::live_count(); }
+unsigned get_current_graph_id() { return api::newest_epoch(); }
+
+}  // namespace dynet

@@ -1,0 +1,94 @@
+#include "api/graph_state.h"
+
+#include <mutex>
+
+#include "ops/simd_rules.h"
+
+namespace dynet::api {
+namespace {
+
+constexpr std::size_t kKeepNumbers = std::size_t{256} << 20;  // of each pool of a state at rest
+constexpr std::size_t kKeepTables = std::size_t{64} << 20;
+constexpr std::size_t kKeepStates = 16;
+
+/// States at rest. Bounded by count times the bytes that each may keep.
+struct StatePool {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<GraphState>> states;
+};
+StatePool& pool() {
+  static StatePool p;
+  return p;
+}
+
+std::atomic<std::uint32_t> epochs{0};
+
+}  // namespace
+
+std::uint32_t next_epoch() { return ++epochs; }
+std::uint32_t newest_epoch() { return epochs.load(); }
+
+Busy::Busy(GraphState& state) : state_(state) {
+  // A load and a store rather than an exchange: this guards against mistakes, not for exclusion, and
+  // it is paid for each node.
+  if (state.busy.load(std::memory_order_acquire)) {
+    throw GraphError("the computation graph is being used by another thread (or by an operation of its own)");
+  }
+  state.busy.store(true, std::memory_order_relaxed);
+}
+
+void GraphState::reset() {
+  executor.clear(kKeepNumbers);
+  graph.clear();
+  interner.trim(kKeepTables);
+  marks.clear();
+  has_random_stream = false;
+  immediate = false;
+  check_validity = false;
+  busy.store(false);
+}
+
+GraphState* borrow_state(const Device& device) {
+  static std::once_flag rules;
+  std::call_once(rules, [] { ops::install_simd_rules(); });
+  std::unique_ptr<GraphState> state;
+  {
+    const std::lock_guard lock(pool().mutex);
+    if (!pool().states.empty()) {
+      state = std::move(pool().states.back());
+      pool().states.pop_back();
+    }
+  }
+  if (state == nullptr) { state = std::make_unique<GraphState>(device); }
+  state->executor.set_device(device);
+  state->epoch = next_epoch();
+  return state.release();
+}
+
+void return_state(GraphState* state) {
+  std::unique_ptr<GraphState> owned(state);
+  owned->reset();
+  const std::lock_guard lock(pool().mutex);
+  if (pool().states.size() < kKeepStates) {
+    pool().states.reserve(kKeepStates);
+    pool().states.push_back(std::move(owned));
+  }
+}
+
+graph::NodeId checked_node(const Expression& e, const char* user) {
+  if (e.pg == nullptr) {
+    throw StaleExpression(std::string(user) + ": the expression is unset (it was never assigned)");
+  }
+  if (!is_live(e.pg)) {
+    throw StaleExpression(std::string(user) + ": stale expression " + std::to_string(e.i) +
+                          ": its computation graph was destroyed");
+  }
+  const graph::Graph& graph = e.pg->state().graph;
+  if (e.i >= graph.size() || graph[e.i].epoch != e.graph_id) {
+    throw StaleExpression(std::string(user) + ": stale expression " + std::to_string(e.i) +
+                          ": its computation graph was cleared, renewed or reverted since");
+  }
+  return e.i;
+}
+
+}  // namespace dynet::api

@@ -1,0 +1,75 @@
+#pragma once
+
+// The façade: what `Expression` and `ComputationGraph` are made of.
+//
+// A ComputationGraph borrows a GraphState (interned keys, node arrays, memory pools: everything that
+// is worth keeping warm) from a pool when it is made and gives it back when it dies, so a program that
+// makes a graph per example finds the tables and the memory of the last one. Expressions are handles
+// (graph, node, epoch); live_graphs.h tells whether the graph is alive, the node whether the epoch is
+// still its own. Start reading at add_node.cc.
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "dynet/dynet.h"
+#include "execute/executor.h"
+#include "graph/graph.h"
+#include "graph/interner.h"
+
+namespace dynet::api {
+
+/// A graph with its executor. Invariant: `epoch` is that of nodes made from now on. Not thread-safe;
+/// `Busy` turns a second thread into a GraphError.
+struct GraphState {
+  graph::Interner interner;
+  graph::Graph graph{interner};
+  execute::Executor executor;
+  std::uint32_t epoch = 0;
+  bool has_random_stream = false;
+  bool immediate = false;
+  bool check_validity = false;
+  std::atomic<bool> busy{false};
+  struct Mark {
+    graph::Graph::Mark graph;
+    execute::Executor::Mark executor;
+  };
+  std::vector<Mark> marks;
+  std::vector<graph::NodeId> args;  ///< of the node being added
+
+  explicit GraphState(const Device& device) : executor(graph, device) {}
+  /// Removes all nodes and settings; keeps warm memory.
+  void reset();
+};
+
+/// A number never given before in this process.
+[[nodiscard]] std::uint32_t next_epoch();
+[[nodiscard]] std::uint32_t newest_epoch();
+
+/// Holds a graph while one thread works in it. GraphError where another does.
+class Busy {
+ public:
+  explicit Busy(GraphState& state);
+  ~Busy() { state_.busy.store(false, std::memory_order_release); }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+
+ private:
+  GraphState& state_;
+};
+
+/// From the pool, or new. Thread-safe.
+GraphState* borrow_state(const Device& device);
+void return_state(GraphState* state);
+
+/// The node of an expression. StaleExpression where the graph or the node is gone; `user` says who asks.
+graph::NodeId checked_node(const Expression& e, const char* user);
+
+// live_graphs.cc. Thread-safe; the test is one probe without a lock.
+void enter_live(const ComputationGraph* graph);
+void leave_live(const ComputationGraph* graph);
+[[nodiscard]] bool is_live(const ComputationGraph* graph);
+[[nodiscard]] int live_count();
+
+}  // namespace dynet::api

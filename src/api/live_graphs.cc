@@ -1,0 +1,103 @@
+// The table of live graphs, keyed by address.
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "api/graph_state.h"
+
+namespace dynet::api {
+namespace {
+
+/// Open addressing. Readers probe without a lock; writers hold the mutex. A table that was outgrown is
+/// kept until the process ends, as a reader may still be in it: sizes double, so all old ones together
+/// are smaller than the current one.
+struct Table {
+  explicit Table(std::size_t size) : slots(size) {}
+  std::vector<std::atomic<const void*>> slots;
+  std::size_t used = 0;  ///< live entries and graves
+};
+const char grave_marker = 0;
+const void* const kGrave = &grave_marker;
+
+std::mutex mutex;
+std::atomic<Table*> current{nullptr};
+std::atomic<int> live{0};
+
+std::vector<std::unique_ptr<Table>>& tables() {
+  static std::vector<std::unique_ptr<Table>> all;
+  return all;
+}
+
+std::size_t hash_of(const void* p) {
+  return (reinterpret_cast<std::uintptr_t>(p) >> 4) * 0x9E3779B97F4A7C15ULL >> 24;
+}
+
+void put(Table& table, const void* graph) {
+  const std::size_t mask = table.slots.size() - 1;
+  std::size_t i = hash_of(graph) & mask;
+  while (true) {
+    const void* there = table.slots[i].load(std::memory_order_relaxed);
+    if (there == nullptr || there == kGrave) {
+      table.used += there == nullptr ? 1 : 0;
+      table.slots[i].store(graph, std::memory_order_release);
+      return;
+    }
+    i = (i + 1) & mask;
+  }
+}
+
+void grow() {
+  Table* old = current.load();
+  const std::size_t wanted = std::max<std::size_t>(256, 4 * (static_cast<std::size_t>(live.load()) + 1));
+  std::size_t size = old == nullptr ? 256 : old->slots.size();
+  while (size < wanted) { size *= 2; }
+  auto fresh = std::make_unique<Table>(size);
+  if (old != nullptr) {
+    for (const auto& slot : old->slots) {
+      const void* p = slot.load(std::memory_order_relaxed);
+      if (p != nullptr && p != kGrave) { put(*fresh, p); }
+    }
+  }
+  tables().push_back(std::move(fresh));
+  current.store(tables().back().get(), std::memory_order_release);
+}
+
+}  // namespace
+
+void enter_live(const ComputationGraph* graph) {
+  const std::lock_guard lock(mutex);
+  Table* table = current.load();
+  if (table == nullptr || (table->used + 1) * 2 > table->slots.size()) {
+    grow();
+    table = current.load();
+  }
+  put(*table, graph);
+  ++live;
+}
+
+void leave_live(const ComputationGraph* graph) {
+  const std::lock_guard lock(mutex);
+  Table& table = *current.load();
+  const std::size_t mask = table.slots.size() - 1;
+  std::size_t i = hash_of(graph) & mask;
+  while (table.slots[i].load(std::memory_order_relaxed) != graph) { i = (i + 1) & mask; }
+  table.slots[i].store(kGrave, std::memory_order_release);
+  --live;
+}
+
+bool is_live(const ComputationGraph* graph) {
+  const Table* table = current.load(std::memory_order_acquire);
+  if (table == nullptr) { return false; }
+  const std::size_t mask = table->slots.size() - 1;
+  for (std::size_t i = hash_of(graph) & mask;; i = (i + 1) & mask) {
+    const void* there = table->slots[i].load(std::memory_order_acquire);
+    if (there == graph) { return true; }
+    if (there == nullptr) { return false; }
+  }
+}
+
+int live_count() { return live.load(); }
+
+}  // namespace dynet::api

@@ -1,0 +1,108 @@
+// From the members of a segment to the operands of one call.
+#include <algorithm>
+
+#include "execute/executor.h"
+#include "params/random_streams.h"
+
+namespace dynet::execute {
+
+/// Argument `arg` of each member, all examples of each.
+ext::Operand Executor::stacked(const Dim& dim, std::span<const NodeId> members, std::uint32_t arg) {
+  return assembler_.operand(dim, number(), members.size(), [&](std::size_t i) {
+    const NodeId a = graph_[members[i]].args[arg];
+    return ext::Block{values_[a], graph_.examples(a), false};
+  });
+}
+
+ext::Operand Executor::outputs(std::span<const NodeId> members, std::uint32_t output) {
+  return assembler_.operand(graph_.dim(members[0] + output), number(), members.size(), [&](std::size_t i) {
+    const NodeId m = members[i];
+    return ext::Block{values_[m + output], graph_.examples(m), true};
+  });
+}
+
+ext::Operand Executor::saved(std::span<const NodeId> members, std::uint32_t index) {
+  const Dim& dim = graph_[members[0]].signature->saved[index];
+  const std::int64_t size = bytes(dim.example_elements());
+  return assembler_.operand(dim, number(), members.size(), [&](std::size_t i) {
+    const NodeId m = members[i];
+    auto* base = static_cast<std::byte*>(places_[group_of_[m] - 1].saved[index]);
+    return ext::Block{base + offset_[m] * size, graph_.examples(m), true};
+  });
+}
+
+ext::Call Executor::assemble(std::span<const NodeId> members, std::uint64_t shared) {
+  const graph::Node& node = graph_[members[0]];
+  const ext::Record& record = node.record();
+  ext::Call call(kernels());
+  auto* in = assembler_.array<ext::Operand>(node.arity);
+  for (std::uint32_t a = 0; a < node.arity; ++a) {
+    const bool is_shared = a < 64 && ((shared >> a) & 1) != 0;
+    in[a] = stacked(graph_.dim(node.args[a]), is_shared ? members.first(1) : members, a);
+  }
+  auto* out = assembler_.array<ext::Operand>(record.outputs);
+  for (std::uint32_t k = 0; k < record.outputs; ++k) { out[k] = outputs(members, k); }
+  auto* kept = assembler_.array<ext::Operand>(record.saved);
+  for (std::uint32_t k = 0; k < record.saved; ++k) { kept[k] = saved(members, k); }
+  call.examples = out[0].examples;
+  call.in = {in, node.arity};
+  call.out = {out, record.outputs};
+  call.saved = {kept, record.saved};
+  if (record.payload == ext::Payload::kIndices) { call.indices = expand_indices(members, out[0].examples); }
+  if (record.payload == ext::Payload::kValues) { call.values = expand_values(members); }
+  if (record.random) { call.random = random_keys(members); }
+  return call;
+}
+
+/// One index an example; a single one given for a batch is repeated.
+const unsigned* Executor::expand_indices(std::span<const NodeId> members, std::int64_t examples) {
+  if (members.size() == 1) {
+    const std::span<const unsigned> all = graph_.indices(members[0]);
+    if (static_cast<std::int64_t>(all.size()) == examples) { return all.data(); }
+  }
+  auto* expanded = assembler_.array<unsigned>(static_cast<std::size_t>(examples));
+  unsigned* at = expanded;
+  for (const NodeId m : members) {
+    const std::span<const unsigned> all = graph_.indices(m);
+    for (std::int64_t e = 0; e < graph_.examples(m); ++e) {
+      *at++ = all.size() == 1 ? all[0] : all[static_cast<std::size_t>(e)];
+    }
+  }
+  return expanded;
+}
+
+/// One scalar {1} an example, in the device's number type; one for all where there is one member.
+ext::Operand Executor::expand_values(std::span<const NodeId> members) {
+  auto* numbers = assembler_.array<double>(members.size());  // room for either number type
+  auto* bytes_at = reinterpret_cast<std::byte*>(numbers);
+  for (const NodeId m : members) {
+    kernels().from_floats(graph_.values(m).data(), bytes_at, 1);
+    bytes_at += ext::bytes_of(number());
+  }
+  if (members.size() == 1) {
+    return assembler_.operand({1}, number(), 1, [&](std::size_t) { return ext::Block{numbers, 1, false}; });
+  }
+  // A member with several examples repeats its scalar.
+  std::int64_t examples = 0;
+  for (const NodeId m : members) { examples += graph_.examples(m); }
+  auto* repeated = reinterpret_cast<std::byte*>(assembler_.array<double>(static_cast<std::size_t>(examples)));
+  std::byte* at = repeated;
+  const std::byte* from = reinterpret_cast<std::byte*>(numbers);
+  const auto width = static_cast<std::size_t>(ext::bytes_of(number()));
+  for (const NodeId m : members) {
+    for (std::int64_t e = 0; e < graph_.examples(m); ++e) { at = std::copy_n(from, width, at); }
+    from += width;
+  }
+  return assembler_.operand({1}, number(), 1, [&](std::size_t) { return ext::Block{repeated, examples, false}; });
+}
+
+std::span<const ext::Call::Random> Executor::random_keys(std::span<const NodeId> members) {
+  auto* keys = assembler_.array<ext::Call::Random>(members.size());
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    keys[i] = {{params::random_seed(), random_stream_, graph_[members[i]].random_ordinal, evaluation_},
+               graph_.examples(members[i])};
+  }
+  return {keys, members.size()};
+}
+
+}  // namespace dynet::execute

@@ -1,0 +1,199 @@
+#pragma once
+
+// Execution: from plans and addresses to numbers, forward and backward.
+//
+// In:  a Graph; requests for values of some node, for the gradient of a scalar.
+// Out: values and gradients in memory; gradients of parameters added to their storages.
+//
+// A request collects the nodes that are missing (nothing that is not needed is computed), has them
+// scheduled, placed and run group by group, and appends the groups to a history. Backward walks the
+// history in reverse. Nodes may be added and asked for at any time in between; groups of different
+// requests are never merged, which is also what keeps groups from crossing a checkpoint.
+//
+// Gradients have the memory layout of the values: the first writer into a group's block makes it, the
+// first writer of each member stores, later ones add (`fresh`). Products for a weight's gradient are
+// not computed on the way: operands are noted (ProductSink) and each parameter gets one product at the
+// end. All that is added to a parameter's storage is added there under its lock, so graphs of many
+// threads may run backward on one model.
+//
+// Start reading at forward.cc, then operands.h (how members become the operands of one call), then
+// backward.cc. Surprising: all nodes made of one parameter share one gradient block while a pass runs;
+// the gradient of one of several such nodes is computed on demand by a second pass (gradients.cc).
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "dynet/devices.h"
+#include "dynet/tensor.h"
+#include "execute/operands.h"
+#include "execute/views.h"
+#include "graph/graph.h"
+#include "memory/layout.h"
+#include "memory/pool.h"
+#include "schedule/plan.h"
+
+namespace dynet::execute {
+
+using graph::NodeId;
+
+/// Told of every kernel call; for tests, statistics and traces. Called inside the pass: may not use
+/// the graph's values.
+class Observer {
+ public:
+  Observer() = default;
+  Observer(const Observer&) = delete;
+  Observer& operator=(const Observer&) = delete;
+  virtual ~Observer() = default;
+  /// `shared`: bit a is set where argument a was one storage for all members.
+  virtual void on_call(const graph::Graph& graph, std::span<const NodeId> members,
+                       std::uint64_t shared, bool backward) = 0;
+};
+
+/// Computes one graph. Invariant: a node has a value exactly when it, and with it all its group, is in
+/// the history (parameters and aliases point to others' memory). An exception leaves the nodes of
+/// finished groups computed and the others not. Not thread-safe: belongs to its graph.
+class Executor {
+ public:
+  Executor(graph::Graph& graph, const Device& device);
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+  ~Executor();
+
+  void set_policy(schedule::Policy policy) { policy_ = policy; }
+  [[nodiscard]] schedule::Policy policy() const { return policy_; }
+  void set_device(const Device& device) { device_ = &device; }
+  [[nodiscard]] const Device& device() const { return *device_; }
+  void set_random_stream(std::uint64_t stream) { random_stream_ = stream; }
+  void set_observer(Observer* observer) { observer_ = observer; }
+
+  /// Computes what node `n` needs and does not have.
+  const Tensor& value(NodeId n);
+  /// Computes all nodes up to the last one.
+  void compute_all();
+  /// Forgets values and gradients; the next evaluation of random nodes draws anew.
+  void invalidate();
+  /// Adds the gradient of `root` to the parameters. ShapeError unless it has one element.
+  void backward(NodeId root, bool full);
+  const Tensor& gradient(NodeId n);
+
+  struct Mark {
+    memory::Pool::Mark pool;
+    std::size_t groups;
+    std::size_t resolved;
+  };
+  [[nodiscard]] Mark mark() const { return {values_pool_.mark(), history_.groups.size(), resolved_.size()}; }
+  /// Forgets nodes from `first_removed` on and whatever was computed after the mark.
+  void revert(const Mark& mark, NodeId first_removed);
+  /// Forgets all nodes: the graph is being cleared.
+  void remove_all();
+  /// The same at the end of a graph's life; keeps at most `keep_bytes` of each pool for the next one.
+  void clear(std::size_t keep_bytes);
+
+ private:
+  struct Deferred;
+  class Reading;
+
+  // forward.cc
+  void compute(NodeId last, bool all);
+  void collect_wanted(NodeId last, bool all);
+  void run_group(const schedule::Plan& plan, const schedule::Group& group);
+  void remember(const schedule::Plan& plan, const schedule::Group& group, const memory::Placement& place);
+  void run_segment(std::span<const NodeId> members, std::uint64_t shared);
+  void run_leaf(const graph::Node& node, NodeId n);
+  void resolve_parameter(NodeId n);
+  void forget(NodeId n);
+
+  // assemble.cc
+  ext::Call assemble(std::span<const NodeId> members, std::uint64_t shared);
+  ext::Operand stacked(const Dim& dim, std::span<const NodeId> members, std::uint32_t arg);
+  ext::Operand outputs(std::span<const NodeId> members, std::uint32_t output);
+  ext::Operand saved(std::span<const NodeId> members, std::uint32_t index);
+  const unsigned* expand_indices(std::span<const NodeId> members, std::int64_t examples);
+  ext::Operand expand_values(std::span<const NodeId> members);
+  std::span<const ext::Call::Random> random_keys(std::span<const NodeId> members);
+
+  // backward.cc
+  enum class Pass : std::uint8_t { kAccumulate, kInspect };
+  void run_backward(NodeId root, bool full, Pass pass);
+  void mark_path(NodeId root, bool full);
+  [[nodiscard]] bool is_trained(NodeId n) const;
+  void backward_segment(std::span<const NodeId> members, std::uint64_t shared);
+  void backward_alias(NodeId n);
+  void backward_call(std::span<const NodeId> active, std::uint64_t shared);
+  void* ensure_gradient(NodeId n);
+  void zero_gradient(NodeId n);
+  ext::Operand output_gradient(std::span<const NodeId> active, std::uint32_t output);
+  std::span<const ext::Operand> input_gradients(std::span<const NodeId> active, std::uint64_t shared);
+  ext::Operand input_gradient(std::span<const NodeId> active, std::uint32_t arg);
+  [[nodiscard]] NodeId gradient_owner(NodeId n) const;
+
+  // gradients.cc
+  void drop_gradients(Pass pass = Pass::kAccumulate);
+  void flush();
+  void flush_parameter(std::uint32_t slot);
+  void flush_lookup(NodeId n);
+  void add_products(std::uint32_t slot, const ext::Operand& destination);
+  void finish_parameter_gradient(NodeId n);
+  [[nodiscard]] Tensor tensor(NodeId n, void* data) const;
+
+  [[nodiscard]] const ext::Kernels& kernels() const { return *device_->kernels; }
+  [[nodiscard]] ext::Number number() const { return kernels().number(); }
+  [[nodiscard]] std::int64_t bytes(std::int64_t elements) const { return elements * ext::bytes_of(number()); }
+
+  static constexpr std::uint8_t kNeeds = 1;    ///< depends on something trained
+  static constexpr std::uint8_t kReached = 2;  ///< the root depends on it
+  static constexpr std::uint8_t kWritten = 4;  ///< its gradient memory holds something
+
+  graph::Graph& graph_;
+  const Device* device_;
+  schedule::Policy policy_ = schedule::Policy::kAgenda;
+  Observer* observer_ = nullptr;
+  std::uint64_t random_stream_ = 0;
+  std::uint64_t evaluation_ = 0;
+
+  // per node
+  std::vector<void*> values_;
+  std::vector<std::uint32_t> group_of_;  ///< index into the history + 1
+  std::vector<std::uint32_t> offset_;    ///< examples before this member in its group
+  std::vector<void*> gradients_;
+  std::vector<std::uint8_t> flags_;
+  NodeId computed_below_ = 0;            ///< all nodes below are computed or not wanted
+
+  schedule::Plan history_;
+  std::vector<memory::Placement> places_;
+  std::vector<NodeId> resolved_;         ///< parameter nodes with a value, in order
+  memory::Pool values_pool_;
+  memory::Pool gradients_pool_;
+
+  // scheduling
+  std::vector<NodeId> wanted_;
+  std::vector<std::uint8_t> is_wanted_;
+  schedule::Scratch scratch_;
+  schedule::Plan plan_;
+
+  // backward
+  bool has_gradients_ = false;
+  bool last_full_ = false;
+  NodeId last_root_ = 0;
+  Pass pass_ = Pass::kAccumulate;
+  Assembler assembler_;
+  std::vector<NodeId> active_;
+  std::vector<std::uint32_t> stamp_;     ///< node -> last segment that wrote its gradient
+  std::vector<std::uint32_t> stamp_arg_;
+  std::uint32_t stamp_count_ = 0;
+  std::vector<NodeId> lookups_;          ///< lookup nodes with a gradient
+  std::vector<std::unique_ptr<Deferred>> deferred_;  ///< one a storage slot
+  struct Product {
+    ext::Operand dy, x;
+    std::uint32_t next;                  ///< of the same parameter, + 1
+  };
+  std::vector<Product> products_;
+  graph::Arena product_blocks_;
+  std::vector<ext::Block> flush_blocks_;
+
+  Views value_views_;
+  Views gradient_views_;
+};
+
+}  // namespace dynet::execute

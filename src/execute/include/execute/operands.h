@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "dynet/ext/op.h"
+#include "graph/arena.h"
+
+namespace dynet::execute {
+
+/// Builds the operands of one call. Owns their blocks until `reset`. Not thread-safe.
+class Assembler {
+ public:
+  void reset() { arena_.reset(); }
+
+  /// An operand of `count` pieces; `piece(i)` is a Block. Neighbours in memory become one block.
+  template <class Piece>
+  ext::Operand operand(const Dim& dim, ext::Number number, std::size_t count, Piece piece) {
+    auto* blocks = array<ext::Block>(count);
+    ext::Operand o{.dim = dim.single_batch(), .blocks = blocks};
+    const std::int64_t stride = o.dim.example_elements() * ext::bytes_of(number);
+    std::int64_t n = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const ext::Block b = piece(i);
+      o.examples += b.examples;
+      if (n > 0) {
+        ext::Block& last = blocks[n - 1];
+        if (last.fresh == b.fresh && static_cast<std::byte*>(last.data) + last.examples * stride == b.data) {
+          last.examples += b.examples;
+          continue;
+        }
+      }
+      blocks[n++] = b;
+    }
+    o.block_count = n;
+    return o;
+  }
+  template <class T>
+  T* array(std::size_t count) {
+    return new (arena_.allocate(sizeof(T) * count)) T[count]();
+  }
+
+ private:
+  graph::Arena arena_;
+};
+
+}  // namespace dynet::execute

@@ -1,0 +1,232 @@
+#include "graph/graph.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "dynet/ops/input.h"
+#include "params/gradient.h"
+
+namespace dynet::graph {
+namespace {
+
+constexpr std::uint32_t kNoOrdinal = ~std::uint32_t{0};
+
+/// The same error with the place where the node was being built.
+template <class E>
+[[noreturn]] void rethrow_located(const E& e, const ext::Where& where) {
+  const std::string place = place_text(where);
+  throw E(place.empty() ? std::string(e.what()) : std::string(e.what()) + "\n  built at " + place);
+}
+
+std::uint32_t payload_vector_size(const ext::Record& record, const void* vector) {
+  return static_cast<std::uint32_t>(
+      record.payload == ext::Payload::kIndices
+          ? static_cast<const std::vector<unsigned>*>(vector)->size()
+          : static_cast<const std::vector<float>*>(vector)->size());
+}
+
+}  // namespace
+
+NodeId Graph::add(const ext::Record& record, const void* op, std::span<const NodeId> args,
+                  const ext::NodePayload& payload, const ext::Where& where, std::uint32_t epoch) {
+  const Arena::Mark before = arena_.mark();
+  auto* shapes = static_cast<ShapeId*>(arena_.allocate(args.size_bytes()));
+  for (std::size_t a = 0; a < args.size(); ++a) { shapes[a] = nodes_[args[a]].shape; }
+  const Signature* signature = nullptr;
+  try {
+    signature = &interner_.signature(record, op, {shapes, args.size()}, payload.count);
+    if (record.payload == ext::Payload::kIndices && payload.form == ext::NodePayload::kCopied) {
+      check_indices(*signature, payload.storage != nullptr ? payload.storage->get() : nullptr,
+                    {static_cast<const unsigned*>(payload.data), payload.count});
+    }
+  } catch (const ShapeError& e) {
+    arena_.release(before);
+    rethrow_located(e, where);
+  } catch (const IndexError& e) {
+    arena_.release(before);
+    rethrow_located(e, where);
+  } catch (const ValueError& e) {
+    arena_.release(before);
+    rethrow_located(e, where);
+  } catch (const SizeError& e) {
+    arena_.release(before);
+    rethrow_located(e, where);
+  }
+  arena_.release(before);
+
+  const NodeId id = size();
+  auto* stored_args = static_cast<NodeId*>(arena_.allocate(args.size_bytes()));
+  std::copy(args.begin(), args.end(), stored_args);
+  Node node{};
+  node.signature = signature;
+  node.args = stored_args;
+  node.payload = payload.form == ext::NodePayload::kNone && payload.storage == nullptr
+                     ? nullptr : store_payload(payload, id);
+  node.where = where;
+  node.arity = static_cast<std::uint32_t>(args.size());
+  node.shape = signature->outputs[0];
+  node.epoch = epoch;
+  node.random_ordinal = record.random ? random_nodes_++ : kNoOrdinal;
+  nodes_.push_back(node);
+  for (std::uint32_t k = 1; k < record.outputs; ++k) { add_projection(id, k); }
+  return id;
+}
+
+void Graph::add_projection(NodeId parent, std::uint32_t output) {
+  Node node = nodes_[parent];
+  auto* arg = static_cast<NodeId*>(arena_.allocate(sizeof(NodeId)));
+  *arg = parent;
+  node.args = arg;
+  node.arity = 1;
+  node.payload = nullptr;
+  node.random_ordinal = kNoOrdinal;
+  node.shape = node.signature->outputs[output];
+  node.output = output;
+  nodes_.push_back(node);
+}
+
+const Payload* Graph::store_payload(const ext::NodePayload& payload, NodeId node) {
+  auto* stored = new (arena_.allocate(sizeof(Payload))) Payload();
+  stored->form = payload.form;
+  stored->count = payload.count;
+  stored->data = payload.data;
+  if (payload.form == ext::NodePayload::kCopied) {
+    static_assert(sizeof(unsigned) == 4 && sizeof(float) == 4);
+    void* copy = arena_.allocate(std::size_t{payload.count} * 4);
+    if (payload.count != 0) { std::memcpy(copy, payload.data, std::size_t{payload.count} * 4); }
+    stored->data = copy;
+  }
+  if (payload.storage != nullptr) {
+    stored->storage = payload.storage->get();
+    stored->storage_slot = storage_slot(*payload.storage, node);
+  }
+  return stored;
+}
+
+std::uint32_t Graph::storage_slot(const std::shared_ptr<void>& storage, NodeId node) {
+  if ((storages_.size() + 1) * 2 > storage_table_.size()) {
+    storage_table_.assign(std::max<std::size_t>(64, storage_table_.size() * 2), 0);
+    for (std::uint32_t i = 0; i < storages_.size(); ++i) { enter_storage(i); }
+  }
+  const std::size_t mask = storage_table_.size() - 1;
+  for (std::size_t i = storage_hash(storage.get()) & mask;; i = (i + 1) & mask) {
+    const std::uint32_t entry = storage_table_[i];
+    if (entry == 0) {
+      storages_.push_back({storage, node, 1});
+      storage_table_[i] = static_cast<std::uint32_t>(storages_.size());
+      return static_cast<std::uint32_t>(storages_.size() - 1);
+    }
+    StorageUse& use = storages_[entry - 1];
+    if (use.storage.get() == storage.get()) {
+      ++use.nodes;
+      return entry - 1;
+    }
+  }
+}
+
+std::size_t Graph::storage_hash(const void* storage) {
+  return (reinterpret_cast<std::uintptr_t>(storage) >> 4) * 0x9E3779B97F4A7C15ULL >> 20;
+}
+
+void Graph::enter_storage(std::uint32_t index) {
+  const std::size_t mask = storage_table_.size() - 1;
+  std::size_t i = storage_hash(storages_[index].storage.get()) & mask;
+  while (storage_table_[i] != 0) { i = (i + 1) & mask; }
+  storage_table_[i] = index + 1;
+}
+
+bool Graph::is_trainable(NodeId n) const {
+  const Node& node = nodes_[n];
+  return node.record().leaf == ext::Leaf::kParameter
+             ? static_cast<const ops::Parameter*>(node.signature->op)->trainable
+             : static_cast<const ops::Lookup*>(node.signature->op)->trainable;
+}
+
+std::uint64_t Graph::identity(NodeId n) const {
+  const Node& node = nodes_[n];
+  if (node.record().leaf == ext::Leaf::kParameter) {
+    return reinterpret_cast<std::uint64_t>(node.payload->storage) | (is_trainable(n) ? 0U : 1U);
+  }
+  return (std::uint64_t{1} << 63) | n;
+}
+
+void Graph::check_indices(const Signature& signature, const void* storage,
+                          std::span<const unsigned> indices) const {
+  const ext::Record& record = *signature.record;
+  unsigned limit = 0;
+  if (record.leaf == ext::Leaf::kLookup) {
+    limit = params::lookup_storage(storage).rows();
+  } else if (record.index_limit != nullptr) {
+    Dim dims[ext::kMaxArgs];
+    const std::size_t count = std::min<std::size_t>(signature.arity, ext::kMaxArgs);
+    for (std::size_t a = 0; a < count; ++a) {
+      dims[a] = interner_.shape(signature.arg_shapes[a]);
+      if (!record.has_whole) { dims[a].bd = 1; }
+    }
+    limit = record.index_limit(signature.op, ext::Shapes(*record.info, {dims, count}, signature.batch,
+                                                         signature.payload_count));
+  } else {
+    return;
+  }
+  for (const unsigned index : indices) {
+    if (index >= limit) {
+      throw IndexError(std::string(record.info->name) + ": " +
+                       std::string(record.info->payload.empty() ? "index" : record.info->payload) + " is " +
+                       std::to_string(index) + "; want less than " + std::to_string(limit));
+    }
+  }
+}
+
+const void* Graph::payload_data(NodeId n) const {
+  const Payload& p = *nodes_[n].payload;
+  if (p.form != ext::NodePayload::kVector) { return p.data; }
+  const ext::Record& record = nodes_[n].record();
+  const std::uint32_t now = payload_vector_size(record, p.data);
+  if (now != p.count) {
+    throw ValueError(std::string(record.info->name) + ": the vector behind the pointer has " +
+                     std::to_string(now) + " elements; want the " + std::to_string(p.count) +
+                     " it had when the node was built\n  " + describe(n));
+  }
+  return record.payload == ext::Payload::kIndices
+             ? static_cast<const void*>(static_cast<const std::vector<unsigned>*>(p.data)->data())
+             : static_cast<const void*>(static_cast<const std::vector<float>*>(p.data)->data());
+}
+
+std::span<const unsigned> Graph::indices(NodeId n) const {
+  const Payload& p = *nodes_[n].payload;
+  const std::span<const unsigned> all{static_cast<const unsigned*>(payload_data(n)), p.count};
+  if (p.form != ext::NodePayload::kCopied) {
+    try {
+      check_indices(*nodes_[n].signature, p.storage, all);
+    } catch (const IndexError& e) {
+      rethrow_located(e, nodes_[n].where);
+    }
+  }
+  return all;
+}
+
+std::span<const float> Graph::values(NodeId n) const {
+  return {static_cast<const float*>(payload_data(n)), nodes_[n].payload->count};
+}
+
+void Graph::clear() {
+  nodes_.clear();
+  arena_.reset();
+  storages_.clear();
+  std::fill(storage_table_.begin(), storage_table_.end(), 0);
+  random_nodes_ = 0;
+}
+
+void Graph::revert(const Mark& mark) {
+  for (NodeId n = mark.nodes; n < size(); ++n) {
+    const Payload* p = nodes_[n].payload;
+    if (p != nullptr && p->storage != nullptr) { --storages_[p->storage_slot].nodes; }
+  }
+  nodes_.resize(mark.nodes);
+  arena_.release(mark.arena);
+  storages_.resize(mark.storages);
+  std::fill(storage_table_.begin(), storage_table_.end(), 0);
+  for (std::uint32_t i = 0; i < storages_.size(); ++i) { enter_storage(i); }
+}
+
+}  // namespace dynet::graph

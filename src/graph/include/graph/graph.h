@@ -1,0 +1,140 @@
+#pragma once
+
+// The computation graph: nodes, their shapes and keys. Knows no device and computes nothing.
+//
+// In:  operations (records), arguments, payload, the place in the user's source.
+// Out: nodes with shapes and keys; a Graph is what scheduling reads.
+//
+// A node is one record of 80 bytes in an array; argument lists and copied payload lie in a bump
+// arena. Attributes are not stored a node: they live in the interned *signature* (interner.h), which
+// is found by content from (operation, attribute bytes, argument shapes, payload count) and holds what
+// follows from these alone: the results' shapes and the *key*. Building a node whose signature was
+// seen before is one hash probe and two compares; the shape rule runs for a new signature only.
+//
+// Two nodes may run together exactly when their keys are equal (and neither depends on the other).
+// A key holds the operation, the attributes, the arguments' shapes without batch, which arguments
+// have the batch and which have one example, and the payload count an example. Which storage a
+// weight is, is not in the key.
+//
+// Start reading at Graph::add. Surprising: an operation with several outputs makes that many
+// consecutive nodes, the first computed, the others projections (record Output) that alias its
+// results; `owner` leads back. A failed add leaves the graph as it was.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dynet/dim.h"
+#include "dynet/ext/op.h"
+#include "dynet/ext/payload.h"
+#include "graph/arena.h"
+#include "graph/interner.h"
+
+namespace dynet::graph {
+
+using NodeId = std::uint32_t;
+
+/// Payload of a node as stored: copied data lie in the graph's arena.
+struct Payload {
+  ext::NodePayload::Form form = ext::NodePayload::kNone;
+  std::uint32_t count = 0;
+  const void* data = nullptr;
+  void* storage = nullptr;           ///< parameter or lookup storage
+  std::uint32_t storage_slot = 0;    ///< its index among the storages of this graph
+};
+
+struct Node {
+  const Signature* signature;  ///< operation, attributes, shapes, key
+  const NodeId* args;
+  const Payload* payload;      ///< null: none
+  ext::Where where;
+  std::uint32_t arity;
+  ShapeId shape;
+  std::uint32_t epoch;
+  std::uint32_t random_ordinal;  ///< among all random nodes ever made in this graph
+  std::uint32_t output;          ///< 0, or the index of the output this projection stands for
+
+  [[nodiscard]] const ext::Record& record() const { return *signature->record; }
+};
+
+/// A parameter or lookup storage that the graph uses.
+struct StorageUse {
+  std::shared_ptr<void> storage;  ///< keeps it alive
+  NodeId first;                   ///< the first node made of it
+  std::uint32_t nodes;            ///< how many there are
+};
+
+/// Nodes in the order they were made: arguments come before users. Invariant: every node's shape and
+/// key are known. Thread rule: one thread at a time; an Interner belongs to one graph at a time.
+class Graph {
+ public:
+  explicit Graph(Interner& interner) : interner_(interner) {}
+
+  /// Appends a node (and its projections). Throws ShapeError, ValueError, IndexError or SizeError
+  /// before anything is changed. Returns the id of output 0.
+  NodeId add(const ext::Record& record, const void* op, std::span<const NodeId> args,
+             const ext::NodePayload& payload, const ext::Where& where, std::uint32_t epoch);
+
+  [[nodiscard]] NodeId size() const { return static_cast<NodeId>(nodes_.size()); }
+  [[nodiscard]] const Node& operator[](NodeId n) const { return nodes_[n]; }
+  [[nodiscard]] const Dim& dim(NodeId n) const { return interner_.shape(nodes_[n].shape); }
+  [[nodiscard]] std::span<const NodeId> args(NodeId n) const { return {nodes_[n].args, nodes_[n].arity}; }
+  /// The node that computes `n`: itself, or the first output where `n` is a projection.
+  [[nodiscard]] NodeId owner(NodeId n) const { return n - nodes_[n].output; }
+  /// Number of examples that the node's result has.
+  [[nodiscard]] std::int64_t examples(NodeId n) const { return dim(n).bd; }
+  /// Of a parameter or lookup node: does its gradient go to the storage (it is not the const form)?
+  [[nodiscard]] bool is_trainable(NodeId n) const;
+  /// What tells shared operands apart: the storage of a parameter (and whether it is trained through
+  /// this node), else the node.
+  [[nodiscard]] std::uint64_t identity(NodeId n) const;
+  [[nodiscard]] const std::vector<StorageUse>& storages() const { return storages_; }
+  [[nodiscard]] Interner& interner() const { return interner_; }
+
+  /// The unsigned indices of a node's payload, read through its pointer now. IndexError where one is
+  /// not below the limit, ValueError where a vector behind a pointer changed its length.
+  [[nodiscard]] std::span<const unsigned> indices(NodeId n) const;
+  [[nodiscard]] std::span<const float> values(NodeId n) const;
+
+  /// Removes all nodes. Memory is kept for the next ones.
+  void clear();
+  /// A position to come back to.
+  struct Mark {
+    NodeId nodes;
+    Arena::Mark arena;
+    std::size_t storages;
+  };
+  [[nodiscard]] Mark mark() const { return {size(), arena_.mark(), storages_.size()}; }
+  void revert(const Mark& mark);
+
+  /// "node 17, tanh(n16) {4}x8, built at train.cc:42".
+  [[nodiscard]] std::string describe(NodeId n) const;
+  /// "tanh(n16)" with attributes.
+  [[nodiscard]] std::string call_text(NodeId n) const;
+  /// DOT text of all nodes.
+  [[nodiscard]] std::string to_dot() const;
+
+ private:
+  void add_projection(NodeId parent, std::uint32_t output);
+  const Payload* store_payload(const ext::NodePayload& payload, NodeId node);
+  std::uint32_t storage_slot(const std::shared_ptr<void>& storage, NodeId node);
+  static std::size_t storage_hash(const void* storage);
+  void enter_storage(std::uint32_t index);
+  void check_indices(const Signature& signature, const void* storage,
+                     std::span<const unsigned> indices) const;
+  [[nodiscard]] const void* payload_data(NodeId n) const;
+
+  Interner& interner_;
+  std::vector<Node> nodes_;
+  Arena arena_;
+  std::vector<StorageUse> storages_;
+  std::vector<std::uint32_t> storage_table_;  ///< open addressing over storages_, 0 = empty
+  std::uint32_t random_nodes_ = 0;
+};
+
+/// "file.cc:42", or what the resolver makes of a code object.
+[[nodiscard]] std::string place_text(const ext::Where& where);
+
+}  // namespace dynet::graph

@@ -1,0 +1,93 @@
+#pragma once
+
+// Shapes, signatures and keys: each distinct one is stored once and found by content.
+//
+// A hash only finds; every hit is confirmed by comparing all bytes, so two different nodes can never
+// get one key.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "dynet/dim.h"
+#include "dynet/ext/op.h"
+#include "graph/arena.h"
+
+namespace dynet::graph {
+
+using ShapeId = std::uint32_t;
+using KeyId = std::uint32_t;
+
+/// Room for the attributes of any operation: eight, the largest a list of seven and its count.
+inline constexpr std::size_t kMaxPackedBytes = 8 * sizeof(Dim);
+
+/// What follows from an operation, its attributes, its arguments' shapes and its payload count.
+struct Signature {
+  const ext::Record* record;
+  const void* op;                         ///< the operation with its attributes
+  KeyId key;
+  std::uint32_t batch;                    ///< examples of the result
+  std::uint32_t payload_count;
+  std::uint32_t arity;
+  bool alone;                             ///< never merged with other nodes
+  ShapeId outputs[ext::kMaxOutputs];
+  Dim saved[ext::kMaxOutputs];            ///< shapes of one example
+  const ShapeId* arg_shapes;              ///< with batch
+  const std::byte* attributes;            ///< their bytes, packed
+};
+
+/// Content-addressed tables that outlive graphs, so that later graphs find everything known.
+/// Invariant: ids and Signature addresses stay valid until `trim`. Thread rule: one graph at a time.
+class Interner {
+ public:
+  Interner();
+  Interner(const Interner&) = delete;
+  Interner& operator=(const Interner&) = delete;
+  ~Interner();
+
+  [[nodiscard]] const Dim& shape(ShapeId id) const { return shapes_[id]; }
+  [[nodiscard]] ShapeId intern(const Dim& dim);
+  /// Runs batch and shape rules where the signature is new; they throw before anything is stored.
+  const Signature& signature(const ext::Record& record, const void* op,
+                             std::span<const ShapeId> arg_shapes, std::uint32_t payload_count);
+  [[nodiscard]] std::size_t key_count() const { return keys_.size(); }
+  [[nodiscard]] std::size_t bytes() const { return arena_.capacity(); }
+  /// Forgets everything if it has grown past `limit` bytes. Only when no node is alive.
+  void trim(std::size_t limit);
+
+ private:
+  /// Open addressing over contents in the arena; slot 0 is empty, else index + 1.
+  struct Table {
+    struct Slot {
+      std::uint64_t hash;
+      std::uint32_t index;
+    };
+    std::vector<Slot> slots;
+    std::size_t used = 0;
+    template <class Equal>
+    std::uint32_t find(std::uint64_t hash, Equal equal) const;  ///< index + 1, or 0
+    void insert(std::uint64_t hash, std::uint32_t index);
+  };
+  const Signature& add_signature(const ext::Record& record, const void* op,
+                                 std::span<const ShapeId> arg_shapes, std::uint32_t payload_count,
+                                 std::uint64_t hash);
+  KeyId intern_key(const ext::Record& record, const void* op, std::span<const unsigned char> is_full,
+                   std::uint32_t payload_per_example);
+
+  std::vector<Dim> shapes_;
+  Table shape_table_;
+  std::vector<const Signature*> signatures_;
+  Table signature_table_;
+  struct KeyContent {
+    const std::byte* data;
+    std::size_t bytes;
+  };
+  std::vector<KeyContent> keys_;
+  Table key_table_;
+  Arena arena_;
+  std::vector<std::byte> key_scratch_;
+  std::vector<Dim> dims_scratch_;
+};
+
+}  // namespace dynet::graph

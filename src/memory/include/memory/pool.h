@@ -1,0 +1,71 @@
+#pragma once
+
+// Memory for numbers: where each result of a plan lies.
+//
+// In:  a Plan, the Graph's shapes, the number type.       Out: an address for each node's value.
+//
+// A Pool is a bump allocator of 64-byte aligned blocks that grows by chunks and is reset, not freed, so
+// a graph like the last one allocates nothing. The layout planner (layout.h) gives each group one
+// block for each of its results, members side by side in plan order: the next operation then finds a
+// contiguous operand wherever its own group has the same order.
+//
+// Surprising: only the start of a group's block is aligned, a member within it need not be.
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace dynet::memory {
+
+/// Caps what all pools of the process may hold together; 0: no cap. A pool that would pass it throws
+/// out_of_memory; so does a failed allocation of the system. Thread-safe.
+void set_cap(std::size_t bytes);
+[[nodiscard]] std::size_t bytes_held();
+
+/// Bump allocator for numbers. Invariants: blocks start on 64 bytes and never move; what lies below a
+/// mark stays valid until released. Not thread-safe: one pool belongs to one graph.
+class Pool {
+ public:
+  struct Mark {
+    std::size_t chunk = 0;
+    std::size_t used = 0;
+  };
+
+  Pool() = default;
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+  ~Pool();
+
+  void* allocate(std::int64_t bytes) {
+    const std::size_t rounded = (static_cast<std::size_t>(bytes) + 63) & ~std::size_t{63};
+    if (chunk_ < chunks_.size() && rounded <= chunks_[chunk_].bytes - used_) {
+      void* p = chunks_[chunk_].data + used_;
+      used_ += rounded;
+      return p;
+    }
+    return allocate_slow(rounded);
+  }
+  [[nodiscard]] Mark mark() const { return {chunk_, used_}; }
+  void release(const Mark& m) {
+    chunk_ = m.chunk;
+    used_ = m.used;
+  }
+  void reset() { release({}); }
+  /// Gives chunks back to the system until at most `bytes` are held. Nothing may be allocated.
+  void trim(std::size_t bytes);
+  [[nodiscard]] std::size_t held() const { return held_; }
+
+ private:
+  struct Chunk {
+    std::byte* data;
+    std::size_t bytes;
+  };
+  void* allocate_slow(std::size_t bytes);
+
+  std::vector<Chunk> chunks_;
+  std::size_t chunk_ = 0;
+  std::size_t used_ = 0;
+  std::size_t held_ = 0;
+};
+
+}  // namespace dynet::memory

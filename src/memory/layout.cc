@@ -1,0 +1,61 @@
+#include "memory/layout.h"
+
+#include <string>
+
+#include "dynet/except.h"
+
+namespace dynet::memory {
+namespace {
+
+using graph::NodeId;
+
+std::int64_t total_examples(const graph::Graph& graph, std::span<const NodeId> members) {
+  std::int64_t n = 0;
+  for (const NodeId m : members) { n += graph.examples(m); }
+  return n;
+}
+
+/// Memory for `examples` of `dim`, or out_of_memory that says for what.
+void* block_for(const graph::Graph& graph, NodeId node, const Dim& dim, std::int64_t examples,
+                ext::Number number, Pool& pool) {
+  const std::int64_t bytes = dim.example_elements() * examples * ext::bytes_of(number);
+  try {
+    return pool.allocate(bytes);
+  } catch (const out_of_memory& e) {
+    throw out_of_memory(std::string(e.what()) + "\n  for " + std::to_string(bytes) + " bytes: " +
+                        std::to_string(examples) + " x " + to_string(dim.single_batch()) + " of " +
+                        graph.describe(node));
+  }
+}
+
+}  // namespace
+
+void* place_output(const graph::Graph& graph, std::span<const NodeId> members, std::uint32_t output,
+                   ext::Number number, Pool& pool) {
+  const Dim& dim = graph.dim(members[0] + output);
+  return block_for(graph, members[0], dim, total_examples(graph, members), number, pool);
+}
+
+Placement place_group(const graph::Graph& graph, const schedule::Plan& plan,
+                      const schedule::Group& group, ext::Number number, Pool& pool) {
+  const std::span<const NodeId> members{plan.members.data() + group.first, group.members};
+  const graph::Signature& signature = *graph[members[0]].signature;
+  Placement place;
+  if (signature.record->aliases) { return place; }
+  const Pool::Mark before = pool.mark();
+  try {
+    for (std::uint32_t k = 0; k < signature.record->outputs; ++k) {
+      place.outputs[k] = place_output(graph, members, k, number, pool);
+    }
+    const std::int64_t examples = total_examples(graph, members);
+    for (std::uint32_t k = 0; k < signature.record->saved; ++k) {
+      place.saved[k] = block_for(graph, members[0], signature.saved[k], examples, number, pool);
+    }
+  } catch (const out_of_memory&) {
+    pool.release(before);
+    throw;
+  }
+  return place;
+}
+
+}  // namespace dynet::memory

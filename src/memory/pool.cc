@@ -1,0 +1,69 @@
+#include "memory/pool.h"
+
+#include <algorithm>
+#include <atomic>
+#include <new>
+#include <string>
+
+#include "dynet/except.h"
+
+namespace dynet::memory {
+namespace {
+constexpr std::size_t kFirstChunk = std::size_t{1} << 20;
+constexpr std::size_t kLargestGrowth = std::size_t{1} << 28;  // doubling stops here
+constexpr std::align_val_t kAlignment{64};
+std::atomic<std::size_t> cap{0};
+std::atomic<std::size_t> held_by_all{0};
+}  // namespace
+
+void set_cap(std::size_t bytes) { cap.store(bytes); }
+std::size_t bytes_held() { return held_by_all.load(); }
+
+Pool::~Pool() {
+  reset();
+  trim(0);
+}
+
+void* Pool::allocate_slow(std::size_t bytes) {
+  std::size_t next = chunk_ < chunks_.size() && used_ != 0 ? chunk_ + 1 : chunk_;
+  while (next < chunks_.size() && chunks_[next].bytes < bytes) { ++next; }
+  if (next >= chunks_.size()) {
+    const std::size_t last = chunks_.empty() ? kFirstChunk / 2 : chunks_.back().bytes;
+    std::size_t size = std::max(bytes, std::min(last * 2, kLargestGrowth));
+    const std::size_t limit = cap.load();
+    if (limit != 0 && held_by_all.load() + size > limit) { size = bytes; }
+    if (limit != 0 && held_by_all.load() + size > limit) {
+      throw out_of_memory("out of memory: " + std::to_string(bytes) + " bytes more would pass the cap of " +
+                          std::to_string(limit) + " bytes (" + std::to_string(held_by_all.load()) + " held)");
+    }
+    void* data = ::operator new(size, kAlignment, std::nothrow);
+    if (data == nullptr) {
+      throw out_of_memory("out of memory: the system refused " + std::to_string(size) + " bytes (" +
+                          std::to_string(held_by_all.load()) + " held)");
+    }
+    try {
+      chunks_.push_back({static_cast<std::byte*>(data), size});
+    } catch (...) {
+      ::operator delete(data, kAlignment);
+      throw;
+    }
+    held_ += size;
+    held_by_all += size;
+    next = chunks_.size() - 1;
+  }
+  chunk_ = next;
+  used_ = bytes;
+  return chunks_[chunk_].data;
+}
+
+void Pool::trim(std::size_t bytes) {
+  while (held_ > bytes && !chunks_.empty()) {
+    held_ -= chunks_.back().bytes;
+    held_by_all -= chunks_.back().bytes;
+    ::operator delete(chunks_.back().data, kAlignment);
+    chunks_.pop_back();
+  }
+  reset();
+}
+
+}  // namespace dynet::memory

@@ -1,0 +1,51 @@
+#include "memory/pool.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "dynet/except.h"
+
+namespace dynet::memory {
+namespace {
+
+TEST(Pool, BlocksAreAlignedAndApart) {
+  Pool pool;
+  std::byte* last = nullptr;
+  for (std::int64_t bytes = 0; bytes < 5000; bytes += 37) {
+    auto* p = static_cast<std::byte*>(pool.allocate(bytes));
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(p) % 64, 0U);
+    EXPECT_NE(p, last);
+    std::memset(p, 1, static_cast<std::size_t>(bytes));
+    last = bytes == 0 ? nullptr : p;
+  }
+}
+
+TEST(Pool, ReleaseGivesTheSameMemoryAgain) {
+  Pool pool;
+  pool.allocate(1000);
+  const Pool::Mark mark = pool.mark();
+  void* a = pool.allocate(3 << 20);
+  const std::size_t held = pool.held();
+  pool.release(mark);
+  pool.allocate(64);
+  pool.release(mark);
+  EXPECT_EQ(pool.allocate(3 << 20), a);
+  EXPECT_EQ(pool.held(), held);
+}
+
+TEST(Pool, TheCapIsAnErrorAndNothingIsLost) {
+  Pool pool;
+  auto* before = static_cast<std::byte*>(pool.allocate(100));
+  before[0] = std::byte{7};
+  set_cap(bytes_held() + (std::size_t{2} << 20));
+  EXPECT_THROW(pool.allocate(std::int64_t{64} << 20), out_of_memory);
+  EXPECT_EQ(before[0], std::byte{7});
+  EXPECT_NE(pool.allocate(100), nullptr);
+  set_cap(0);
+  EXPECT_NE(pool.allocate(std::int64_t{64} << 20), nullptr);
+}
+
+}  // namespace
+}  // namespace dynet::memory
