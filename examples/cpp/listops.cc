@@ -14,8 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include "baseline.h"
 #include "dynet/init.h"
+
+#include "baseline.h"
 #include "listops_data.h"
 #include "options.h"
 #include "progress.h"
@@ -32,9 +33,9 @@ constexpr std::size_t kBaselineTrees = 20000;
 /// What a run learns from and is tested on.
 struct Task {
   ModelSettings settings;
-  std::vector<Tree> train;           ///< bracketed trees; for ListOps those of the baselines
+  std::vector<Tree> train;  ///< bracketed trees; for ListOps those of the baselines
   std::vector<Tree> test;
-  std::vector<unsigned> test_depths; ///< ListOps only
+  std::vector<unsigned> test_depths;  ///< ListOps only
   TrainingPlan plan;
 };
 

@@ -56,8 +56,8 @@ Tree to_tree(const ListExpr& expr);
 /// column.
 ListExpr parse_list(std::string_view text);
 
-/// An endless supply of lists with 2 to 4 arguments and a depth of 1 to 4, each depth as frequent as
-/// the others. The same seed gives the same lists in C++ and in Python.
+/// An endless supply of lists with 2 to 4 arguments and a depth of 1 to 4, each depth as frequent
+/// as the others. The same seed gives the same lists in C++ and in Python.
 class ListOpsGenerator {
  public:
   explicit ListOpsGenerator(std::uint32_t seed) : random_(seed) {}

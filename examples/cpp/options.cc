@@ -14,7 +14,7 @@ void declare(CLI::App& app, Options& o) {
   app.add_option("--test-trees", o.test_trees, "held-out trees of ListOps")
       ->check(CLI::Range(1, 1000000))
       ->group("Data");
-  app.add_option("--hidden", o.hidden, "size of a node's state", true)
+  app.add_option("--hidden", o.hidden, "size of a node's state (128)")
       ->check(CLI::Range(1, 4096))
       ->group("Training");
   app.add_option("--updates", o.updates, "number of updates (ListOps 42000)")->group("Training");
@@ -32,8 +32,7 @@ void declare(CLI::App& app, Options& o) {
   app.add_flag("--deterministic-init", o.deterministic_init,
                "initial values by a formula that is the same in every language")
       ->group("Training");
-  app.add_option("--init-file", o.init_file, "initial values from a model file")
-      ->group("Training");
+  app.add_option("--init-file", o.init_file, "initial values from a model file")->group("Training");
   app.add_option("--autobatch", o.autobatch, "let the library run like nodes together, 0 or 1")
       ->group("Library");
   app.add_option("--device", o.device, "CPU, or CPU:double")

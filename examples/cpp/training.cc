@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "dynet/training.h"
+
 #include "progress.h"
 
 namespace examples {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "dynet/init.h"
+
 #include "listops_data.h"
 #include "tree_model.h"
 

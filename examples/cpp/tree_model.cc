@@ -105,8 +105,8 @@ std::vector<float> values_at(std::uint32_t parameter, std::size_t first, std::si
                              double scale) {
   std::vector<float> values(count);
   for (std::size_t i = 0; i < count; ++i) {
-    values[i] = static_cast<float>(
-        scale * number_at(parameter, static_cast<std::uint32_t>(first + i)));
+    values[i] =
+        static_cast<float>(scale * number_at(parameter, static_cast<std::uint32_t>(first + i)));
   }
   return values;
 }
@@ -126,8 +126,7 @@ void TreeModel::set_deterministic_values() {
     const std::size_t rows = storage->all_dim.size() / width;
     const double scale = std::sqrt(6.0 / (static_cast<double>(width) + 1.0));
     for (std::size_t row = 0; row < rows; ++row) {
-      storage->initialize(static_cast<unsigned>(row),
-                          values_at(number, row * width, width, scale));
+      storage->initialize(static_cast<unsigned>(row), values_at(number, row * width, width, scale));
     }
     ++number;
   }

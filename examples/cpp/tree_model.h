@@ -10,6 +10,7 @@
 #include "dynet/expr.h"
 #include "dynet/model.h"
 #include "dynet/treelstm.h"
+
 #include "trees.h"
 
 namespace examples {
@@ -51,15 +52,12 @@ class TreeModel {
  private:
   void add_states(dynet::ComputationGraph& cg, const Tree& tree);
 
-  using State = decltype(std::declval<dynet::BinaryTreeLSTMBuilder&>().add_input(
-      std::declval<const dynet::Expression&>()));
-
   dynet::ParameterCollection parameters_;
   dynet::LookupParameter words_;
   dynet::BinaryTreeLSTMBuilder builder_;
   dynet::Parameter classifier_;
   dynet::Expression weights_;              // the classifier in the current graph
-  std::vector<State> states_;              // of the current tree's nodes
+  std::vector<dynet::TreeState> states_;   // of the current tree's nodes
   std::vector<dynet::Expression> losses_;  // kept to reuse its memory
 };
 

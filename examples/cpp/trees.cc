@@ -77,8 +77,8 @@ class Parser {
   }
   void step() {
     if (at_ == text_.size()) {
-      fail(at_, "the tree ends before the '(' at column " +
-                    std::to_string(stack_.back().at + 1) + " is closed");
+      fail(at_, "the tree ends before the '(' at column " + std::to_string(stack_.back().at + 1) +
+                    " is closed");
     }
     if (text_[at_] == '(') {
       open();
@@ -104,8 +104,8 @@ class Parser {
     while (at_ < text_.size() && is_digit(text_[at_]) && label < 1000000) {
       label = label * 10 + static_cast<unsigned>(text_[at_++] - '0');
     }
-    const bool ends = at_ == text_.size() || is_space(text_[at_]) || text_[at_] == '(' ||
-                      text_[at_] == ')';
+    const bool ends =
+        at_ == text_.size() || is_space(text_[at_]) || text_[at_] == '(' || text_[at_] == ')';
     if (at_ == start || !ends) {
       fail(start, "want a label after '(', a number below " + std::to_string(classes_));
     }

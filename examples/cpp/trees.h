@@ -75,8 +75,7 @@ Tree parse_tree(std::string_view text, Vocabulary& vocabulary, unsigned classes,
 std::vector<Tree> read_trees(std::istream& in, const std::string& file, Vocabulary& vocabulary,
                              unsigned classes);
 /// The same from a file, one that cannot be opened: std::runtime_error.
-std::vector<Tree> read_tree_file(const std::string& file, Vocabulary& vocabulary,
-                                 unsigned classes);
+std::vector<Tree> read_tree_file(const std::string& file, Vocabulary& vocabulary, unsigned classes);
 
 /// Random integers that are the same in C++ and in Python: the words of mt19937, scaled by a
 /// multiplication (the standard's distributions differ between libraries).
@@ -84,9 +83,7 @@ class Random {
  public:
   explicit Random(std::uint32_t seed) : engine_(seed) {}
   /// In [0, n): the upper half of a word times n.
-  unsigned below(unsigned n) {
-    return static_cast<unsigned>((std::uint64_t{engine_()} * n) >> 32);
-  }
+  unsigned below(unsigned n) { return static_cast<unsigned>((std::uint64_t{engine_()} * n) >> 32); }
 
  private:
   std::mt19937 engine_;

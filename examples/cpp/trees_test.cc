@@ -46,7 +46,7 @@ std::vector<Walked> walk(const Tree& tree) {
 
 TEST(ListOps, ValuesByHand) {
   const std::vector<std::pair<std::string, unsigned>> cases = {
-      {"[MAX 3 [MIN 4 5] 1]", 4}, {"[MED 9 1 5]", 5},    {"[MED 9 1 5 7]", 5}, {"[SM 9 8 7]", 4},
+      {"[MAX 3 [MIN 4 5] 1]", 4}, {"[MED 9 1 5]", 5},      {"[MED 9 1 5 7]", 5}, {"[SM 9 8 7]", 4},
       {"MAX 3 MIN 4 5 ] ]", 4},   {"(SM 1 (MED 8 2))", 3}, {"min 4 2 9", 2},     {"7", 7}};
   for (const auto& [text, value] : cases) {
     EXPECT_EQ(evaluate(parse_list(text)), value) << text;
@@ -202,11 +202,15 @@ TEST(Trees, MistakesAreNamedWithTheirPlace) {
   }
   EXPECT_THROW(read_tree_file("/no/such/file", vocabulary, 5), std::runtime_error);
   // Nested deeper than any call stack: an error, not a crash.
-  EXPECT_THROW(parse_tree([] {
-                 std::string deep;
-                 for (int i = 0; i < 1000000; ++i) { deep += "(1 "; }
-                 return deep;
-               }(), vocabulary, 5),
+  EXPECT_THROW(parse_tree(
+                   [] {
+                     std::string deep;
+                     for (int i = 0; i < 1000000; ++i) {
+                       deep += "(1 ";
+                     }
+                     return deep;
+                   }(),
+                   vocabulary, 5),
                TreeError);
 }
 

@@ -1,0 +1,132 @@
+// One command, one table: what the library costs on this machine. One pinned core, the best of
+// three rounds for each row, the machine's own limits from the same run.
+//
+//   dynet_bench                      everything, two minutes at most
+//   dynet_bench --only graph         one part: graph, kernels, models, processes
+//   dynet_bench --csv rows.csv --json rows.json
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#if defined(__linux__)
+#include <sched.h>
+#endif
+
+#include "dynet/init.h"
+
+#include "report.h"
+
+namespace dynet::bench {
+
+void measure_machine(Report& report) {
+  const Machine& m = report.machine();
+  const auto add = [&](const char* name, double value, const char* unit, const char* note) {
+    report.add({"this machine, one core", name, value, unit, Want::kNothing, 0, note});
+  };
+  add("multiply-add", m.fma_gflops, "GF/s", m.simd);
+  add("read L1", m.l1_read_gbs, "GB/s", "");
+  add("read L2", m.l2_read_gbs, "GB/s", "");
+  add("read L3", m.l3_read_gbs, "GB/s", "");
+  add("read, modify, write L1", m.l1_rmw_gbs, "GB/s", "bytes read and written");
+  add("read, modify, write L2", m.l2_rmw_gbs, "GB/s", "");
+  add("read, modify, write L3", m.l3_rmw_gbs, "GB/s", "");
+}
+
+namespace {
+
+/// Stays on the core it is on. Returns whether it does.
+bool pin() {
+#if defined(__linux__)
+  const int core = sched_getcpu();
+  if (core < 0) {
+    return false;
+  }
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  CPU_SET(static_cast<unsigned>(core), &cores);
+  return sched_setaffinity(0, sizeof cores, &cores) == 0;
+#else
+  return false;
+#endif
+}
+
+void write(const std::string& file, const std::string& text) {
+  std::ofstream out(file);
+  out << text;
+  out.close();
+  if (!out) {
+    throw std::runtime_error("cannot write '" + file + "'");
+  }
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Measures the library on this machine and prints one table.");
+  std::vector<std::string> only;
+  std::string csv, json, child, python = "python3";
+  Settings settings;
+  app.add_option("--only", only, "graph, kernels, models or processes; may be given again")
+      ->check(CLI::IsMember({"graph", "kernels", "models", "processes"}));
+  app.add_option("--csv", csv, "write the rows to this file");
+  app.add_option("--json", json, "write the rows to this file");
+  app.add_option("--python", python,
+                 "interpreter that has the module dynet; '' for none (python3)");
+  app.add_flag("--quick", settings.is_quick, "a smoke test: short rounds, fewer sizes");
+  app.add_option("--as-child", child, "")->group("");
+  CLI11_PARSE(app, argc, argv);
+
+  DynetParams params;
+  params.random_seed = 1;
+  initialize(params);
+  if (!child.empty()) {
+    return run_as_child(child);
+  }
+  if (settings.is_quick) {
+    settings.seconds = 0.02;
+  }
+  const auto wanted = [&](const char* part) {
+    return only.empty() || std::find(only.begin(), only.end(), part) != only.end();
+  };
+  const bool is_pinned = pin();
+  Report report(probe_machine());
+  std::printf("dynet_bench: one core%s, best of three\n\n", is_pinned ? ", pinned" : "");
+  report.print_progress(true);
+  measure_machine(report);
+  if (wanted("graph")) {
+    measure_graph(report, settings);
+  }
+  if (wanted("kernels")) {
+    measure_kernels(report, settings);
+  }
+  if (wanted("models")) {
+    measure_models(report, settings);
+  }
+  if (wanted("processes")) {
+    measure_processes(report, "/proc/self/exe", python);
+  }
+  if (!csv.empty()) {
+    write(csv, report.csv());
+  }
+  if (!json.empty()) {
+    write(json, report.json());
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace dynet::bench
+
+int main(int argc, char** argv) {
+  try {
+    return dynet::bench::run(argc, argv);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "dynet_bench: %s\n", e.what());
+    return 1;
+  }
+}

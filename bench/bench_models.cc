@@ -1,0 +1,232 @@
+// Training steps of two of the paper's models, against what this machine could do.
+//
+// The floor of a row is its multiply-adds at 0.75 of the FMA probe, and one pass of Adam over the
+// dense parameters an update, timed here on arrays of that size.
+
+#include <cmath>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "dynet/devices.h"
+#include "dynet/expr.h"
+#include "dynet/ext/kernels.h"
+#include "dynet/lstm.h"
+#include "dynet/training.h"
+
+#include "report.h"
+#include "tree_model.h"
+#include "trees.h"
+
+namespace dynet::bench {
+
+namespace {
+
+constexpr unsigned kHidden = 128;
+constexpr unsigned kClasses = 5;
+constexpr unsigned kWords = 18300;
+
+/// Appends a random binary tree over `words` words, labels at every node. As often as not a word is
+/// one of a few hundred frequent ones.
+void append_tree(examples::Tree& tree, unsigned words, examples::Random& random) {
+  const int label = static_cast<int>(random.below(kClasses));
+  if (words == 1) {
+    const unsigned range = random.below(2) == 0 ? 300 : kWords;
+    tree.nodes.push_back({-1, -1, random.below(range), label});
+    return;
+  }
+  const unsigned left = 1 + random.below(words - 1);
+  append_tree(tree, left, random);
+  const int left_root = static_cast<int>(tree.nodes.size()) - 1;
+  append_tree(tree, words - left, random);
+  tree.nodes.push_back({left_root, static_cast<int>(tree.nodes.size()) - 1, 0, label});
+}
+
+std::vector<examples::Tree> make_trees(std::size_t count) {
+  examples::Random random(1);
+  std::vector<examples::Tree> trees(count);
+  for (examples::Tree& tree : trees) {
+    append_tree(tree, 5 + random.below(29), random);
+  }
+  return trees;
+}
+
+/// Multiply-adds of training on a tree: three products of each size, forward and two backward.
+double flops_of(const examples::Tree& tree) {
+  constexpr double h = kHidden;
+  const double words = static_cast<double>(tree.words());
+  const double nodes = static_cast<double>(tree.nodes.size());
+  const double forward =
+      words * 3 * h * h + (nodes - words) * (3 * 2 * h * h + 2 * h * h) + nodes * kClasses * h;
+  return 3 * 2 * forward;
+}
+
+double adam_seconds(std::size_t n) {
+  const ext::Kernels& kernels = *get_device_manager()->get_global_device("CPU")->kernels;
+  std::vector<float> w(n), g(n, 0.1F), m(n), v(n, 1.0F);
+  const ext::AdamStep step{1e-9, 0.9, 0.999, 1e-8, 1.0};
+  return seconds_a_call([&] {
+    kernels.adam_update(step, w.data(), g.data(), m.data(), v.data(), static_cast<std::int64_t>(n));
+  });
+}
+
+examples::ModelSettings tree_settings() {
+  examples::ModelSettings settings{"trees", kHidden, kClasses, {}};
+  for (unsigned i = 0; i < kWords; ++i) {
+    settings.words.push_back(std::to_string(i));
+  }
+  return settings;
+}
+
+/// Trains a tree LSTM on generated trees, `minibatch` of them an update.
+class TreeTraining {
+ public:
+  TreeTraining(unsigned minibatch, bool batching)
+      : minibatch_(minibatch),
+        batching_(batching),
+        trees_(make_trees(256)),
+        model_(tree_settings()),
+        trainer_(model_.parameters(), 0.001F) {}
+
+  void step() {
+    ComputationGraph cg(batching_);
+    model_.new_graph(cg);
+    losses_.clear();
+    for (unsigned i = 0; i < minibatch_; ++i) {
+      const examples::Tree& tree = trees_[next_++ % trees_.size()];
+      losses_.push_back(model_.add_tree(cg, tree).loss);
+    }
+    const Expression loss = minibatch_ == 1 ? losses_[0] : sum(losses_);
+    cg.forward(loss);
+    cg.backward(loss);
+    trainer_.update();
+  }
+  /// Whole passes over the trees, so that every round does the same work.
+  double seconds_a_tree(double round_seconds) {
+    const std::size_t steps = trees_.size() / minibatch_;
+    const double pass = seconds_a_call(
+        [&] {
+          for (std::size_t i = 0; i < steps; ++i) {
+            step();
+          }
+        },
+        round_seconds);
+    return pass / static_cast<double>(steps * minibatch_);
+  }
+  [[nodiscard]] double flops_a_tree() const {
+    double flops = 0;
+    for (const examples::Tree& tree : trees_) {
+      flops += flops_of(tree);
+    }
+    return flops / static_cast<double>(trees_.size());
+  }
+  [[nodiscard]] double words_a_tree() const {
+    double words = 0;
+    for (const examples::Tree& tree : trees_) {
+      words += static_cast<double>(tree.words());
+    }
+    return words / static_cast<double>(trees_.size());
+  }
+  std::size_t dense_parameters() {
+    std::size_t n = 0;
+    for (const auto& p : model_.parameters().parameters_list()) {
+      n += p->size();
+    }
+    return n;
+  }
+
+ private:
+  unsigned minibatch_;
+  bool batching_;
+  std::vector<examples::Tree> trees_;
+  examples::TreeModel model_;
+  AdamTrainer trainer_;
+  std::vector<Expression> losses_;
+  std::size_t next_ = 0;
+};
+
+void add_tree_row(Report& report, const Settings& settings, unsigned minibatch, bool batching,
+                  double done_at) {
+  TreeTraining training(minibatch, batching);
+  const double words = training.words_a_tree();
+  const double adam = adam_seconds(training.dense_parameters());
+  const double floor =
+      training.flops_a_tree() / (0.75e9 * report.machine().fma_gflops) + adam / minibatch;
+  const double seconds = training.seconds_a_tree(settings.seconds);
+  char name[96];
+  std::snprintf(name, sizeof name, "tree LSTM, %u an update, batching %s", minibatch,
+                batching ? "on" : "off");
+  char note[160];
+  std::snprintf(note, sizeof note, "floor %.0f: %.1f MFLOP, Adam %.0f us on %zu; %.1f words",
+                1 / floor, training.flops_a_tree() * 1e-6, adam * 1e6, training.dense_parameters(),
+                words);
+  report.add({"training, Adam, sparse updates", name, 1 / seconds, "sentences/s",
+              done_at > 0 ? Want::kAtLeast : Want::kNothing, done_at / floor, note});
+}
+
+/// Forward and backward of an LSTM of 128 over 20 steps, `batch` sequences side by side.
+double lstm_step_seconds(unsigned batch, bool batching) {
+  constexpr unsigned kSteps = 20;
+  ParameterCollection parameters;
+  VanillaLSTMBuilder builder(1, kHidden, kHidden, parameters);
+  const LookupParameter words = parameters.add_lookup_parameters(1000, {kHidden});
+  std::vector<unsigned> indices(batch);
+  std::vector<Expression> losses;
+  const double seconds = seconds_a_call(
+      [&] {
+        ComputationGraph cg(batching);
+        builder.new_graph(cg);
+        builder.start_new_sequence();
+        losses.clear();
+        for (unsigned step = 0; step < kSteps; ++step) {
+          for (unsigned i = 0; i < batch; ++i) {
+            indices[i] = (step * 37 + i * 11) % 1000;
+          }
+          losses.push_back(squared_norm(builder.add_input(lookup(cg, words, indices))));
+        }
+        const Expression loss = sum_batches(sum(losses));
+        cg.forward(loss);
+        cg.backward(loss);
+        parameters.reset_gradient();
+      },
+      0.05);
+  return seconds / kSteps;
+}
+
+}  // namespace
+
+void measure_models(Report& report, const Settings& settings) {
+  add_tree_row(report, settings, 1, false, 0);
+  add_tree_row(report, settings, 1, true, 0.6);
+  add_tree_row(report, settings, 16, true, 0.5);
+  add_tree_row(report, settings, 64, true, 0.5);
+  const struct {
+    unsigned batch;
+    double most_us;
+  } rows[] = {{1, 9}, {16, 82}, {64, 330}};
+  for (const auto& row : rows) {
+    const double flops = 3.0 * 2 * 4 * kHidden * 2 * kHidden * row.batch;
+    const double floor = flops / (0.75e9 * report.machine().fma_gflops);
+    char name[96];
+    std::snprintf(name, sizeof name, "LSTM step 128/128, forward and backward, batch %u",
+                  row.batch);
+    char note[96];
+    const double seconds = lstm_step_seconds(row.batch, true);
+    std::snprintf(note, sizeof note, "%.0f %% of the multiply-add floor of %.1f us",
+                  100 * floor / seconds, floor * 1e6);
+    // The bound was stated on a machine with 228 GF/s.
+    const double most = row.most_us * 228 / report.machine().fma_gflops;
+    report.add({"LSTM", name, seconds * 1e6, "us/step", Want::kAtMost, most, note});
+  }
+}
+
+int run_as_child(const std::string& what) {
+  TreeTraining training(1, true);
+  const int steps = what == "trees" ? 300 : 1;
+  for (int i = 0; i < steps; ++i) {
+    training.step();
+  }
+  return 0;
+}
+
+}  // namespace dynet::bench

@@ -1,0 +1,106 @@
+// What only a fresh process shows: start-up time and memory. And the rows of Python, which a
+// process of its own measures.
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+#include <string>
+
+#include "report.h"
+
+namespace dynet::bench {
+
+namespace {
+
+struct Child {
+  double seconds = 0;
+  double peak_mib = 0;
+  bool is_ok = false;
+};
+Child run_child(const std::string& self, const char* what) {
+  Child result;
+  const auto start = std::chrono::steady_clock::now();
+  const pid_t child = fork();
+  if (child == 0) {
+    execl(self.c_str(), self.c_str(), "--as-child", what, static_cast<char*>(nullptr));
+    _exit(127);
+  }
+  int status = 0;
+  rusage usage{};
+  if (child < 0 || wait4(child, &status, 0, &usage) != child) {
+    return result;
+  }
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.peak_mib = static_cast<double>(usage.ru_maxrss) / 1024;
+  result.is_ok = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  return result;
+}
+
+void add_python_rows(Report& report, const std::string& python) {
+  const std::string command = "'" + python + "' '" DYNET_BENCH_DIR "/python_bench.py' --lines 2>&1";
+  FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) {
+    return;
+  }
+  std::string output;
+  char buffer[512];
+  while (fgets(buffer, sizeof buffer, pipe) != nullptr) {
+    output += buffer;
+  }
+  const bool is_ok = pclose(pipe) == 0;
+  // Lines "name \t value \t unit \t bound or 0 \t note".
+  std::istringstream lines(output);
+  std::string line;
+  std::string last;
+  bool has_rows = false;
+  while (std::getline(lines, line)) {
+    std::istringstream fields(line);
+    std::string name, value, unit, bound, note;
+    if (std::getline(fields, name, '\t') && std::getline(fields, value, '\t') &&
+        std::getline(fields, unit, '\t') && std::getline(fields, bound, '\t')) {
+      std::getline(fields, note, '\t');
+      const double most = std::atof(bound.c_str());
+      report.add({"Python", name, std::atof(value.c_str()), unit,
+                  most > 0 ? Want::kAtMost : Want::kNothing, most, note});
+      has_rows = true;
+    } else {
+      last = line;
+    }
+  }
+  if (!is_ok || !has_rows) {
+    report.add({"Python", "not measured", 0, "", Want::kNothing, 0, last.empty() ? python : last});
+  }
+}
+
+}  // namespace
+
+void measure_processes(Report& report, const std::string& self, const std::string& python) {
+  double start_seconds = 1e9;
+  Child child;
+  for (int i = 0; i < 5; ++i) {
+    child = run_child(self, "start");
+    start_seconds = std::min(start_seconds, child.seconds);
+  }
+  if (child.is_ok) {
+    report.add({"process", "start, tree model made, one update", start_seconds * 1e3, "ms",
+                Want::kAtMost, 100, ""});
+    report.add({"process", "peak memory of that", child.peak_mib, "MiB", Want::kNothing, 0,
+                "table of 18,300 words"});
+  }
+  child = run_child(self, "trees");
+  if (child.is_ok) {
+    report.add({"process", "peak memory, tree LSTM, 300 updates", child.peak_mib, "MiB",
+                Want::kAtMost, 300, ""});
+  }
+  if (!python.empty()) {
+    add_python_rows(report, python);
+  }
+}
+
+}  // namespace dynet::bench

@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""What the library costs from Python: nanoseconds to build a node, updates of the tree LSTM.
+
+``dynet_bench`` runs this with ``--lines`` and prints the rows in its table.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import time
+from collections.abc import Callable
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "examples", "python"))
+
+import dynet as dy
+from tree_model import ModelSettings, TreeModel
+from trees import Tree, TreeNode
+
+NODES = 2000
+
+
+def best_seconds(f: Callable[[], object], round_seconds: float = 0.05) -> float:
+    """Least seconds a call of ``f`` takes, of three rounds."""
+    calls = 1
+    while True:
+        start = time.perf_counter()
+        for _ in range(calls):
+            f()
+        seconds = time.perf_counter() - start
+        if seconds > round_seconds / 2:
+            break
+        calls *= 2
+    best = seconds / calls
+    for _ in range(2):
+        start = time.perf_counter()
+        for _ in range(calls):
+            f()
+        best = min(best, (time.perf_counter() - start) / calls)
+    return best
+
+
+def build_chain() -> None:
+    dy.renew_cg()
+    x = dy.inputVector([0.5])
+    for _ in range(NODES):
+        x = dy.rectify(x)
+
+
+def build_pairs() -> None:
+    dy.renew_cg()
+    x = y = dy.inputVector([0.5] * 64)
+    for _ in range(NODES // 2):
+        x = dy.cmult(x, y)
+        y = x + y
+
+
+def random_tree(words: int, rng: random.Random) -> Tree:
+    nodes: list[TreeNode] = []
+
+    def append(count: int) -> int:
+        label = rng.randrange(5)
+        if count == 1:
+            nodes.append(TreeNode(-1, -1, rng.randrange(18300), label))
+        else:
+            left_words = 1 + rng.randrange(count - 1)
+            left = append(left_words)
+            right = append(count - left_words)
+            nodes.append(TreeNode(left, right, 0, label))
+        return len(nodes) - 1
+
+    append(words)
+    return Tree(nodes)
+
+
+def tree_rows() -> list[tuple[str, float, str, float, str]]:
+    rng = random.Random(1)
+    trees = [random_tree(5 + rng.randrange(29), rng) for _ in range(64)]
+    model = TreeModel(ModelSettings("trees", 128, 5, [str(i) for i in range(18300)]))
+    trainer = dy.AdamTrainer(model.parameters, 0.001)
+
+    def build() -> None:
+        for tree in trees:
+            model.new_graph()
+            model.add_tree(tree)
+
+    def train() -> None:
+        for tree in trees:
+            model.new_graph()
+            loss, _, _ = model.add_tree(tree)
+            loss.forward()
+            loss.backward()
+            trainer.update()
+
+    words = sum(len(tree.nodes) + 1 for tree in trees) / 2 / len(trees)
+    build_us = best_seconds(build, 0.2) / len(trees) * 1e6
+    rate = len(trees) / best_seconds(train, 0.5)
+    return [
+        ("build a tree, builder and losses", build_us, "us/tree", 0, f"{words:.1f} words"),
+        ("tree LSTM, 1 an update, batching on", rate, "sentences/s", 0, f"{words:.1f} words"),
+    ]
+
+
+def main() -> None:
+    chain = best_seconds(build_chain) / NODES * 1e9
+    pairs = best_seconds(build_pairs) / NODES * 1e9
+    rows: list[tuple[str, float, str, float, str]] = [
+        ("build a node: one argument", chain, "ns/node", 80, "a chain"),
+        ("build a node: two arguments", pairs, "ns/node", 80, "{64}"),
+        *tree_rows(),
+    ]
+    for name, value, unit, bound, note in rows:
+        if "--lines" in sys.argv:
+            print(f"{name}\t{value:.6g}\t{unit}\t{bound:g}\t{note}")
+        else:
+            print(f"{name:46} {value:10.2f} {unit:12} {note}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+"""The reader of trees and the generator of ListOps; with the module dynet also a small training.
+
+    python3 -m unittest discover examples/python
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from importlib.util import find_spec
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+from listops_data import ListOpsGenerator, parse_list  # noqa: E402
+from trees import Random, TreeError, Vocabulary, parse_tree, random_order  # noqa: E402
+
+
+class ListOpsTest(unittest.TestCase):
+    def test_values_by_hand(self) -> None:
+        cases = {
+            "[MAX 3 [MIN 4 5] 1]": 4,
+            "[MED 9 1 5]": 5,
+            "[MED 9 1 5 7]": 5,
+            "[SM 9 8 7]": 4,
+            "MAX 3 MIN 4 5 ] ]": 4,
+            "(SM 1 (MED 8 2))": 3,
+            "min 4 2 9": 2,
+            "7": 7,
+        }
+        for text, value in cases.items():
+            self.assertEqual(parse_list(text).evaluate(), value, text)
+
+    def test_same_lists_as_in_cpp(self) -> None:
+        lists = ListOpsGenerator(1)
+        self.assertEqual(str(lists.next()), "[SM [MAX 2 0 3 1] 3 3 [SM 4 3 6]]")
+        number = 0
+        for _ in range(1000):
+            for c in str(lists.next()):
+                number = (number * 31 + ord(c)) & 0xFFFFFFFF
+        self.assertEqual(number, 3041538011)
+
+    def test_labels_depth_and_text(self) -> None:
+        lists = ListOpsGenerator(7)
+        count = [0] * 5
+        for _ in range(1000):
+            expr = lists.next()
+            count[expr.depth()] += 1
+            tree = expr.to_tree()
+            self.assertEqual(tree.root.label, expr.evaluate())
+            self.assertEqual(str(parse_list(str(expr))), str(expr))
+            for i, node in enumerate(tree.nodes):
+                self.assertLess(max(node.left, node.right), i)
+                is_operator = node.left < 0 and node.symbol >= 10
+                self.assertEqual(node.label < 0, is_operator)
+        self.assertEqual(count[0], 0)
+        self.assertGreater(min(count[1:]), 180)
+
+    def test_mistakes(self) -> None:
+        cases = [
+            ("", 1, "want a digit or a list"),
+            ("MAX 3 12 ]", 7, "'12' is neither a digit"),
+            ("[MAX 3", 7, "MAX at column 1 is not closed"),
+            ("[MAX ]", 6, "has no arguments"),
+            ("MAX 3 ] ]", 9, "a closing bracket too many"),
+            ("[MAX 3 4)", 9, "the other kind of bracket"),
+            ("[3 4]", 2, "want an operator after the bracket"),
+            ("3 4", 3, "text after the end"),
+            ("[MAX " * 10000, 1006, "nested deeper"),
+        ]
+        for text, column, reason in cases:
+            with self.assertRaisesRegex(TreeError, reason) as caught:
+                parse_list(text)
+            self.assertEqual(caught.exception.column, column, text[:40])
+
+
+class TreesTest(unittest.TestCase):
+    def test_reads(self) -> None:
+        vocabulary = Vocabulary()
+        tree = parse_tree("(3 (2 It) (4 (2 's) (4 fun)))\n", vocabulary, 5)
+        self.assertEqual([node.label for node in tree.nodes], [2, 2, 4, 4, 3])
+        self.assertEqual((tree.root.left, tree.root.right), (0, 3))
+        self.assertEqual(vocabulary.words, ["<unk>", "It", "'s", "fun"])
+
+    def test_mistakes(self) -> None:
+        cases = [
+            ("hello", 1, "want a tree"),
+            ("(3 (2 It) (4 fun)", 18, "column 1 is closed"),
+            ("(3 (2 It) (4 fun)))", 19, "text after the end"),
+            ("(3 (2 It))", 10, "one subtree"),
+            ("(3)", 3, "without a word or two"),
+            ("(3 (2 a) (2 b) (2 c))", 16, "a third subtree"),
+            ("(3 It (2 a))", 7, "a subtree beside a word"),
+            ("(3 It is)", 7, "a word beside"),
+            ("(5 It)", 2, "label 5 is out of range"),
+            ("(x It)", 2, "want a label"),
+            ("(", 2, "want a label"),
+        ]
+        for text, column, reason in cases:
+            with self.assertRaisesRegex(TreeError, reason) as caught:
+                parse_tree(text, Vocabulary(), 5, "some.txt", 2)
+            self.assertEqual((caught.exception.line, caught.exception.column), (2, column), text)
+
+    def test_random_order(self) -> None:
+        order = random_order(100, Random(3))
+        self.assertNotEqual(order, sorted(order))
+        self.assertEqual(sorted(order), list(range(100)))
+
+
+@unittest.skipUnless(find_spec("dynet"), "needs the module dynet")
+class ProgramTest(unittest.TestCase):
+    def run_program(self, *args: str) -> subprocess.CompletedProcess[str]:
+        program = os.path.join(HERE, "listops.py")
+        return subprocess.run(
+            [sys.executable, program, *args], capture_output=True, text=True, timeout=300
+        )
+
+    def test_trains_saves_and_predicts(self) -> None:
+        with tempfile.TemporaryDirectory() as out:
+            small = ["--out", out, "--hidden", "16", "--updates", "300", "--test-trees", "50"]
+            run = self.run_program(*small, "--deterministic-init", "--print-losses", "300")
+            self.assertEqual(run.returncode, 0, run.stderr)
+            losses = [float(x.split()[2]) for x in run.stdout.splitlines() if x.startswith("loss ")]
+            self.assertEqual(len(losses), 300)
+            self.assertLess(sum(losses[-100:]), 0.9 * sum(losses[:100]))
+            self.assertIn("bag of symbols", run.stdout)
+            written = set(os.listdir(out))
+            expected = {"model.txt", "curve.csv", "graph.dot", "curve.svg", "graph.svg"}
+            self.assertLessEqual(expected, written)
+            answer = self.run_program("--out", out, "--predict", "MAX 3 MIN 4 5 ] ]")
+            self.assertRegex(answer.stdout, r"^\[MAX 3 \[MIN 4 5\]\] = \d, (right|not 4)$")
+            wrong = self.run_program("--out", out, "--predict", "MAX 3 ] ]")
+            self.assertNotEqual(wrong.returncode, 0)
+            self.assertIn("expression:1:9: a closing bracket too many", wrong.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
