@@ -1,0 +1,62 @@
+#pragma once
+
+// How the executor reads parameters and adds to their gradients. See state.h for the idea.
+
+#include <cstdint>
+#include <mutex>
+
+#include "params/state.h"
+#include "params/use_count.h"
+
+namespace dynet::params {
+
+// A graph holds storages as pointers without type. Both kinds derive from ParameterStorageBase alone
+// and virtually from nothing, so a storage and its base have one address.
+[[nodiscard]] inline ParameterStorageBase& storage_base(void* storage) {
+  return *static_cast<ParameterStorageBase*>(storage);
+}
+[[nodiscard]] inline const ParameterStorageBase& storage_base(const void* storage) {
+  return *static_cast<const ParameterStorageBase*>(storage);
+}
+[[nodiscard]] inline LookupParameterStorage& lookup_storage(void* storage) {
+  return *static_cast<LookupParameterStorage*>(storage);
+}
+[[nodiscard]] inline const LookupParameterStorage& lookup_storage(const void* storage) {
+  return *static_cast<const LookupParameterStorage*>(storage);
+}
+
+/// Stored values in the device's numbers; of a table all of them, or one row (`index` was checked).
+[[nodiscard]] inline const void* values(const ParameterStorageBase& s) { return s.state().values.data(); }
+[[nodiscard]] inline const void* row(const LookupParameterStorage& s, unsigned index) {
+  return s.state().value_row(index);
+}
+/// Effective value / stored value.
+[[nodiscard]] inline double decay_factor(const ParameterStorageBase& s) { return s.state().decay_factor(); }
+
+/// Holds the lock of a storage while a whole gradient is added. The holder stores to data() where
+/// fresh(), else adds, and then calls written(); without that call nothing has changed.
+class GradientLock {
+ public:
+  explicit GradientLock(ParameterStorageBase& storage);
+  [[nodiscard]] void* data() const { return state_.gradient.data(); }
+  [[nodiscard]] bool fresh() const { return state_.fill == detail::GradientFill::kEmpty; }
+  void written();
+
+ private:
+  detail::StorageState& state_;
+  std::lock_guard<std::mutex> lock_;
+};
+
+/// The same while gradients of rows are added.
+class LookupGradientLock {
+ public:
+  explicit LookupGradientLock(LookupParameterStorage& storage);
+  /// Row `index` += scale * gradient; IndexError when there is no such row.
+  void add_row(unsigned index, const void* gradient, double scale = 1.0);
+
+ private:
+  detail::StorageState& state_;
+  std::lock_guard<std::mutex> lock_;
+};
+
+}  // namespace dynet::params

@@ -1,0 +1,106 @@
+#pragma once
+
+// Parameters: what a storage keeps beside its public data.
+//
+// A storage owns two blocks, values and gradient, each starting on 64 bytes, in the number type of its
+// device. The gradient's memory is not cleared when it is emptied: `fill` says what of it is true.
+// The first to write after that stores, later ones add (gradient.h). A table also lists the rows that
+// were written, without allocating in the steady state: `touched`, and `stamps[row] == stamp` for
+// membership.
+//
+// Once a user has been given a reference to the storage (`exposed`), the gradient's memory is always
+// true, because they may read or write it at any time: then emptying does clear it.
+//
+// Start reading here, then gradient.h (what the executor does), access.h (what trainers and files do),
+// storage.cc. Surprising: decay acts on the values of dense parameters at once, on tables by `factor`.
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "dynet/ext/kernels.h"
+#include "dynet/model.h"
+#include "params/memory.h"
+#include "params/use_count.h"
+
+namespace dynet::detail {
+
+/// A collection's rate of weight decay; kept alive by its parameters and sub-collections.
+struct Decay {
+  L2WeightDecay own;
+  std::shared_ptr<Decay> parent;
+};
+
+/// What of the gradient's memory is true: nothing (all zero), the touched rows, or everything.
+enum class GradientFill : std::uint8_t { kEmpty, kRows, kAll };
+
+/// Thread rule: gradient, fill, touched and stamps under `mutex`; values and factor change only while no
+/// graph runs (use_count.h).
+struct StorageState {
+  /// `rows` is 0 for a dense parameter. `what` names it in errors.
+  StorageState(const Device& device, std::int64_t all_elements, unsigned rows, const std::string& what);
+
+  [[nodiscard]] bool is_table() const { return table != nullptr; }
+  [[nodiscard]] std::byte* value_row(unsigned row) const { return values.data() + row * row_bytes; }
+  [[nodiscard]] std::byte* gradient_row(unsigned row) const { return gradient.data() + row * row_bytes; }
+  [[nodiscard]] std::int64_t row_elements() const { return row_bytes / number_bytes; }
+  [[nodiscard]] double decay_factor() const {
+    return factor * static_cast<double>(decay->own.current_weight_decay());
+  }
+  [[nodiscard]] bool is_touched(unsigned row) const { return stamps[row] == stamp; }
+  /// Lists `row`; true when it was not listed.
+  bool touch(unsigned row);
+  /// Makes the whole gradient true.
+  void fill_gradient();
+  /// Takes over rows that a user noted in `non_zero_grads`.
+  void absorb_exposed_rows();
+  /// Empties the gradient.
+  void forget_gradient();
+  /// Runs `f(pointer, elements)` over the parts of the gradient that may not be zero.
+  template <class F>
+  void for_gradient(F f) {
+    if (is_table() && !table->all_updated) {
+      for (const unsigned row : touched) { f(gradient_row(row), row_elements()); }
+    } else if (fill != GradientFill::kEmpty) {
+      fill_gradient();
+      f(gradient.data(), elements);
+    }
+  }
+  [[nodiscard]] double gradient_squared_norm();
+
+  const ext::Kernels& kernels;
+  std::int64_t elements;
+  std::int64_t number_bytes;
+  std::int64_t row_bytes = 0;             ///< of a table
+  params::Memory values;
+  params::Memory gradient;
+  std::mutex mutex;
+  GradientFill fill = GradientFill::kEmpty;
+  bool is_pristine = true;                ///< the gradient's memory was never written
+  bool has_unlisted = false;              ///< rows that are not listed may hold something (a loaded file)
+  std::atomic<bool> exposed{false};
+  std::vector<unsigned> touched;
+  std::vector<std::uint32_t> stamps;      ///< one a row
+  std::uint32_t stamp = 1;
+  LookupParameterStorage* table = nullptr;
+  ParameterStorageBase* storage = nullptr;
+  double factor = 1.0;                    ///< of a table: yet to be multiplied into the values
+  std::shared_ptr<Decay> decay;
+  std::shared_ptr<params::Usage> usage;
+};
+
+/// What one collection keeps beside its lists. Thread rule: one thread at a time.
+struct CollectionState {
+  std::string name;
+  std::shared_ptr<ParameterCollectionStorage> parent;
+  std::shared_ptr<Decay> decay;
+  std::shared_ptr<params::Usage> usage;
+  std::unordered_map<std::string, unsigned> names;      ///< uses of each given name
+  std::unordered_map<std::string, unsigned> sub_names;  ///< the same for sub-collections
+  std::unique_ptr<ParameterCollection> self;            ///< of a root: what `owner` points to
+  bool exposed = false;                                 ///< its lists were given to a user
+};
+
+}  // namespace dynet::detail

@@ -1,0 +1,112 @@
+#include "dynet/init.h"
+
+#include <atomic>
+#include <mutex>
+#include <utility>
+
+#include "dynet/except.h"
+#include "params/options.h"
+#include "params/random_streams.h"
+#include "params/settings.h"
+
+namespace dynet {
+namespace {
+
+constexpr std::size_t kMebi = std::size_t{1} << 20;
+
+std::atomic<std::uint64_t> seed{std::mt19937::default_seed};
+std::atomic<std::uint64_t> next_stream{0};
+
+std::mutex sink_mutex;
+std::function<void(const std::string&)> sink;
+
+std::mutex init_mutex;
+bool is_initialized = false;
+std::atomic<const char*> precision_word{"highest"};
+
+}  // namespace
+
+namespace params {
+
+std::uint64_t random_seed() { return seed.load(); }
+std::uint64_t next_random_stream() { return next_stream.fetch_add(1); }
+void seed_random_streams(std::uint64_t value) {
+  seed.store(value);
+  next_stream.store(0);
+}
+
+Settings& settings() {
+  static Settings all;
+  return all;
+}
+
+void log(const std::string& text) {
+  std::function<void(const std::string&)> copy;  // called without the lock: it may set another sink
+  {
+    const std::lock_guard lock(sink_mutex);
+    copy = sink;
+  }
+  if (copy) { copy(text); }
+}
+
+}  // namespace params
+
+DynetParams::DynetParams() = default;
+DynetParams::~DynetParams() = default;
+
+void set_log_sink(std::function<void(const std::string&)> new_sink) {
+  const std::lock_guard lock(sink_mutex);
+  sink = std::move(new_sink);
+}
+
+void set_float32_matmul_precision(const std::string& precision) {
+  precision_word = params::checked_precision(precision);
+}
+std::string get_float32_matmul_precision() { return precision_word.load(); }
+
+void reset_rng(unsigned new_seed) {
+  rndeng->seed(new_seed);
+  params::seed_random_streams(new_seed);
+}
+
+void initialize(DynetParams& params) {
+  const std::lock_guard lock(init_mutex);
+  if (is_initialized) {
+    params::log("initialize: the library is initialized already; the call changes nothing");
+    return;
+  }
+  params::check(params);
+  Device* device = get_device_manager()->get_global_device(params.device);
+  while (params.random_seed == 0) { params.random_seed = std::random_device()(); }
+  reset_rng(params.random_seed);
+  default_device = device;
+  default_weight_decay_lambda = params.weight_decay;
+  autobatch_flag = params.autobatch;
+  profiling_flag = params.profiling;
+  precision_word = params::checked_precision(params.precision);
+  params::settings().lstm = params.lstm == "vanilla" ? params::LstmKind::kVanilla : params::LstmKind::kCoupled;
+  params::settings().memory_cap_bytes = params.mem_cap * kMebi;
+  is_initialized = true;
+  params::log("random seed: " + std::to_string(params.random_seed));
+}
+
+void initialize(int& argc, char**& argv, bool shared_parameters) {
+  DynetParams params = extract_dynet_params(argc, argv, shared_parameters);
+  initialize(params);
+}
+
+void cleanup() {
+  const std::lock_guard lock(init_mutex);
+  get_device_manager()->clear();
+  default_device = get_device_manager()->get_global_device("CPU");
+  default_weight_decay_lambda = 0.0F;
+  autobatch_flag = 1;
+  profiling_flag = 0;
+  precision_word = "highest";
+  params::settings().lstm = params::LstmKind::kCoupled;
+  params::settings().memory_cap_bytes = 0;
+  reset_rng(std::mt19937::default_seed);
+  is_initialized = false;
+}
+
+}  // namespace dynet

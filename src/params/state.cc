@@ -1,0 +1,134 @@
+#include "params/state.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "params/gradient.h"
+
+namespace dynet::detail {
+
+StorageState::StorageState(const Device& device, std::int64_t all_elements, unsigned rows,
+                           const std::string& what)
+    : kernels(*device.kernels),
+      elements(all_elements),
+      number_bytes(device.number_bytes()),
+      row_bytes(rows == 0 ? 0 : all_elements / rows * number_bytes),
+      values(all_elements, number_bytes, what),
+      gradient(all_elements, number_bytes, what),
+      stamps(rows, 0) {}
+
+bool StorageState::touch(unsigned row) {
+  if (stamps[row] == stamp) { return false; }
+  touched.push_back(row);
+  stamps[row] = stamp;
+  is_pristine = false;
+  return true;
+}
+
+void StorageState::fill_gradient() {
+  if (fill == GradientFill::kAll) { return; }
+  const auto bytes = static_cast<std::size_t>(elements * number_bytes);
+  if (fill == GradientFill::kRows) {
+    for (unsigned r = 0; r < stamps.size(); ++r) {
+      if (!is_touched(r)) { std::memset(gradient_row(r), 0, static_cast<std::size_t>(row_bytes)); }
+    }
+  } else if (!is_pristine) {
+    std::memset(gradient.data(), 0, bytes);
+  }
+  fill = GradientFill::kAll;
+}
+
+void StorageState::absorb_exposed_rows() {
+  if (!is_table() || !exposed) { return; }
+  for (const unsigned r : table->non_zero_grads) {
+    if (r < stamps.size()) { touch(r); }
+  }
+}
+
+void StorageState::forget_gradient() {
+  const bool whole = !is_table() || table->all_updated || has_unlisted;
+  if (!exposed) {
+    fill = GradientFill::kEmpty;
+  } else if (whole) {
+    std::memset(gradient.data(), 0, static_cast<std::size_t>(elements * number_bytes));
+  } else {
+    absorb_exposed_rows();
+    for (const unsigned r : touched) {
+      std::memset(gradient_row(r), 0, static_cast<std::size_t>(row_bytes));
+    }
+  }
+  touched.clear();
+  if (++stamp == 0) {
+    std::fill(stamps.begin(), stamps.end(), 0U);
+    stamp = 1;
+  }
+  has_unlisted = false;
+  storage->nonzero_grad = false;
+  if (is_table()) {
+    table->all_updated = false;
+    table->non_zero_grads.clear();
+  }
+}
+
+double StorageState::gradient_squared_norm() {
+  absorb_exposed_rows();
+  double sum = 0.0;
+  for_gradient([&](const std::byte* g, std::int64_t n) { sum += kernels.squared_norm(g, n); });
+  return sum;
+}
+
+}  // namespace dynet::detail
+
+namespace dynet::params {
+
+using detail::GradientFill;
+
+GradientLock::GradientLock(ParameterStorageBase& storage) : state_(storage.state()), lock_(state_.mutex) {
+  if (state_.fill == GradientFill::kRows) { state_.fill_gradient(); }
+  state_.is_pristine = false;  // even if the holder fails half-way
+}
+
+void GradientLock::written() {
+  state_.fill = GradientFill::kAll;
+  state_.storage->nonzero_grad = true;
+  if (state_.is_table()) { state_.table->all_updated = true; }
+}
+
+LookupGradientLock::LookupGradientLock(LookupParameterStorage& storage)
+    : state_(storage.state()), lock_(state_.mutex) {}
+
+void LookupGradientLock::add_row(unsigned index, const void* gradient, double scale) {
+  if (index >= state_.stamps.size()) {
+    throw IndexError("lookup " + state_.storage->name + ": gradient of row " + std::to_string(index) +
+                     "; there are " + std::to_string(state_.stamps.size()));
+  }
+  const bool first = state_.touch(index);
+  const bool store = first && state_.fill != GradientFill::kAll;
+  if (state_.fill == GradientFill::kEmpty) { state_.fill = GradientFill::kRows; }
+  state_.kernels.add_scaled(scale, gradient, state_.gradient_row(index), state_.row_elements(), store);
+  state_.storage->nonzero_grad = true;
+}
+
+RunScope::RunScope(Usage& usage) : usage_(usage) {
+  int users = usage_.users.load(std::memory_order_relaxed);
+  do {
+    if (users < 0) {
+      throw GraphError("a graph was run while its model is being updated; update() needs the model for itself");
+    }
+  } while (!usage_.users.compare_exchange_weak(users, users + 1, std::memory_order_acquire));
+}
+
+UpdateScope::UpdateScope(Usage& usage, const char* action) : usage_(usage) {
+  int nobody = 0;
+  if (!usage_.users.compare_exchange_strong(nobody, -1, std::memory_order_acquire)) {
+    throw GraphError(std::string(action) +
+                     (nobody > 0 ? ": a graph of this model is running in another thread"
+                                 : ": the model is being updated in another thread") +
+                     "; nothing was changed");
+  }
+}
+
+Usage& usage_of(const ParameterStorageBase& storage) { return *storage.state().usage; }
+
+}  // namespace dynet::params

@@ -1,0 +1,190 @@
+#include <string>
+
+#include "params/access.h"
+#include "params/gradient.h"
+#include "params/host.h"
+
+namespace dynet {
+namespace {
+
+using detail::StorageState;
+
+void require_size(const char* what, const std::string& name, std::size_t have, std::int64_t want) {
+  if (static_cast<std::int64_t>(have) != want) {
+    throw SizeError(std::string(what) + ": " + std::to_string(have) + " values for " + name + "; want " +
+                    std::to_string(want));
+  }
+}
+void scale_values(StorageState& s, float a) {
+  s.kernels.add_scaled(a, s.values.data(), s.values.data(), s.elements, true);
+}
+void scale_stored_gradient(StorageState& s, float a) {
+  const std::lock_guard lock(s.mutex);
+  s.absorb_exposed_rows();
+  s.for_gradient([&](std::byte* g, std::int64_t n) { s.kernels.add_scaled(a, g, g, n, true); });
+}
+void gradient_norm(StorageState& s, float* sqnorm) {
+  const std::lock_guard lock(s.mutex);
+  *sqnorm = static_cast<float>(s.gradient_squared_norm());
+}
+void forget(StorageState& s) {
+  const std::lock_guard lock(s.mutex);
+  s.forget_gradient();
+}
+void copy_values(StorageState& to, const Tensor& target, const Tensor& from, const std::string& name) {
+  if (target.d != from.d) {
+    throw ShapeError("copy to " + name + ": it is " + to_string(target.d) + " and the other is " +
+                     to_string(from.d));
+  }
+  Tensor view = target;
+  TensorTools::copy_elements(view, from);
+  to.factor = 1.0;
+}
+/// The numbers of `t` as the device of `s` holds them; converted into `scratch` where they are not.
+const void* as_numbers_of(const StorageState& s, const Tensor& t, params::Memory& scratch) {
+  if ((t.is_double() ? 8 : 4) == s.number_bytes) { return t.v; }
+  scratch = params::Memory(t.d.elements(), s.number_bytes, "accumulate_grad");
+  params::visit(t, [&](const auto* from, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      if (s.number_bytes == 8) { reinterpret_cast<double*>(scratch.data())[i] = static_cast<double>(from[i]); }
+      else { reinterpret_cast<float*>(scratch.data())[i] = static_cast<float>(from[i]); }
+    }
+  });
+  return scratch.data();
+}
+void accumulate_all(ParameterStorageBase& storage, const Tensor& gradient) {
+  StorageState& s = storage.state();
+  require_size("accumulate_grad", storage.name, static_cast<std::size_t>(gradient.d.elements()), s.elements);
+  params::Memory scratch;
+  const void* from = as_numbers_of(s, gradient, scratch);
+  params::GradientLock lock(storage);
+  s.kernels.add_scaled(1.0, from, lock.data(), s.elements, lock.fresh());
+  lock.written();
+}
+float* as_floats(std::byte* p) { return reinterpret_cast<float*>(p); }
+
+}  // namespace
+
+ParameterStorageBase::ParameterStorageBase(std::unique_ptr<detail::StorageState> state)
+    : state_(std::move(state)) {
+  state_->storage = this;
+}
+ParameterStorageBase::~ParameterStorageBase() = default;
+std::size_t ParameterStorageBase::size() const { return static_cast<std::size_t>(state_->elements); }
+
+ParameterStorage::ParameterStorage(std::unique_ptr<detail::StorageState> state, const Dim& d, Device* dev)
+    : ParameterStorageBase(std::move(state)),
+      dim(d),
+      values(d, as_floats(state_->values.data()), dev, DeviceMempool::PS),
+      g(d, as_floats(state_->gradient.data()), dev, DeviceMempool::PS) {
+  device = dev;
+}
+
+void ParameterStorage::scale_parameters(float a) { scale_values(*state_, a); }
+void ParameterStorage::scale_gradient(float a) { scale_stored_gradient(*state_, a); }
+void ParameterStorage::zero() {
+  TensorTools::zero(values);
+  clear();
+}
+void ParameterStorage::squared_l2norm(float* sqnorm) const {
+  *sqnorm = static_cast<float>(state_->kernels.squared_norm(state_->values.data(), state_->elements));
+}
+void ParameterStorage::g_squared_l2norm(float* sqnorm) const { gradient_norm(*state_, sqnorm); }
+void ParameterStorage::copy(const ParameterStorage& val) { copy_values(*state_, values, val.values, name); }
+void ParameterStorage::accumulate_grad(const Tensor& gradient) { accumulate_all(*this, gradient); }
+void ParameterStorage::clear() { forget(*state_); }
+void ParameterStorage::clip(float left, float right) { TensorTools::clip(values, left, right); }
+void ParameterStorage::set_value(const std::vector<float>& val) {
+  require_size("set_value", name, val.size(), state_->elements);
+  TensorTools::set_elements(values, val);
+}
+
+LookupParameterStorage::LookupParameterStorage(std::unique_ptr<detail::StorageState> state, const Dim& row,
+                                               unsigned rows, const Dim& all, Device* dev)
+    : ParameterStorageBase(std::move(state)),
+      all_dim(all),
+      all_values(all, as_floats(state_->values.data()), dev, DeviceMempool::PS),
+      all_grads(all, as_floats(state_->gradient.data()), dev, DeviceMempool::PS),
+      dim(row),
+      rows_(rows) {
+  device = dev;
+  state_->table = this;
+}
+
+void LookupParameterStorage::scale_parameters(float a) { scale_values(*state_, a); }
+void LookupParameterStorage::scale_gradient(float a) { scale_stored_gradient(*state_, a); }
+void LookupParameterStorage::zero() {
+  TensorTools::zero(all_values);
+  clear();
+}
+void LookupParameterStorage::squared_l2norm(float* sqnorm) const {
+  *sqnorm = static_cast<float>(state_->kernels.squared_norm(state_->values.data(), state_->elements));
+}
+void LookupParameterStorage::g_squared_l2norm(float* sqnorm) const { gradient_norm(*state_, sqnorm); }
+void LookupParameterStorage::initialize(unsigned index, const std::vector<float>& val) {
+  if (index >= rows_) {
+    throw IndexError("initialize: row " + std::to_string(index) + " of " + name + "; there are " +
+                     std::to_string(rows_));
+  }
+  require_size("initialize", name, val.size(), state_->row_elements());
+  state_->kernels.from_floats(val.data(), state_->value_row(index), state_->row_elements());
+}
+void LookupParameterStorage::copy(const LookupParameterStorage& val) {
+  copy_values(*state_, all_values, val.all_values, name);
+  state_->factor = val.state_->factor;
+}
+void LookupParameterStorage::accumulate_grad(const Tensor& gradient) { accumulate_all(*this, gradient); }
+void LookupParameterStorage::accumulate_grad(unsigned index, const Tensor& gradient) {
+  require_size("accumulate_grad", name, static_cast<std::size_t>(gradient.d.elements()),
+               state_->row_elements());
+  params::Memory scratch;
+  const void* from = as_numbers_of(*state_, gradient, scratch);
+  params::LookupGradientLock(*this).add_row(index, from);
+}
+void LookupParameterStorage::clear() { forget(*state_); }
+void LookupParameterStorage::initialize_lookups() {
+  if (values.size() == rows_) { return; }
+  std::vector<Tensor> rows;
+  std::vector<Tensor> row_gradients;
+  rows.reserve(rows_);
+  row_gradients.reserve(rows_);
+  for (unsigned r = 0; r < rows_; ++r) {
+    rows.emplace_back(dim, as_floats(state_->value_row(r)), device, DeviceMempool::PS);
+    row_gradients.emplace_back(dim, as_floats(state_->gradient_row(r)), device, DeviceMempool::PS);
+  }
+  values = std::move(rows);
+  grads = std::move(row_gradients);
+}
+
+namespace detail {
+
+void ModelAccess::expose(ParameterStorageBase& storage) {
+  StorageState& s = storage.state();
+  if (s.exposed && !s.is_table()) { return; }
+  const std::lock_guard lock(s.mutex);
+  if (s.is_table()) {
+    s.table->initialize_lookups();
+    s.table->non_zero_grads.insert(s.touched.begin(), s.touched.end());
+  }
+  s.fill_gradient();
+  s.is_pristine = false;
+  s.exposed = true;
+}
+
+std::shared_ptr<ParameterStorage> ModelAccess::make_parameter(const Dim& dim, Device& device,
+                                                              const std::string& what) {
+  auto state = std::make_unique<StorageState>(device, dim.elements(), 0, what);
+  return std::shared_ptr<ParameterStorage>(new ParameterStorage(std::move(state), dim, &device));
+}
+
+std::shared_ptr<LookupParameterStorage> ModelAccess::make_lookup(unsigned rows, const Dim& dim,
+                                                                 Device& device, const std::string& what) {
+  Dim all = dim;
+  all.add_dim(rows);
+  auto state = std::make_unique<StorageState>(device, all.elements(), rows, what);
+  return std::shared_ptr<LookupParameterStorage>(
+      new LookupParameterStorage(std::move(state), dim, rows, all, &device));
+}
+
+}  // namespace detail
+}  // namespace dynet

@@ -1,0 +1,177 @@
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <type_traits>
+
+#include "dynet/tensor.h"
+#include "params/host.h"
+
+namespace dynet {
+namespace {
+
+using params::visit;
+
+/// x = f(x) for all elements.
+template <class F>
+void map(const Tensor& t, F f) {
+  visit(t, [&](auto* x, std::int64_t n) {
+    using Number = std::remove_pointer_t<decltype(x)>;
+    for (std::int64_t i = 0; i < n; ++i) { x[i] = static_cast<Number>(f(x[i])); }
+  });
+}
+/// x = draw() for all elements, in memory order.
+template <class Draw>
+void fill_with(const Tensor& t, Draw draw) {
+  map(t, [&](auto) { return draw(); });
+}
+void require_same_size(const char* operation, const Tensor& a, const Tensor& b) {
+  if (a.d.elements() != b.d.elements()) {
+    throw ShapeError(std::string(operation) + ": the target is " + to_string(a.d) + " and the source is " +
+                     to_string(b.d) + "; want equal numbers of elements");
+  }
+}
+std::int64_t checked_index(const char* operation, const Tensor& t, std::int64_t index) {
+  if (index < 0 || index >= t.d.elements()) {
+    throw IndexError(std::string(operation) + ": element " + std::to_string(index) + " of " +
+                     to_string(t.d) + ", which has " + std::to_string(t.d.elements()));
+  }
+  return index;
+}
+float read(const Tensor& t, std::int64_t index) {
+  return visit(t, [&](const auto* x, std::int64_t) { return static_cast<float>(x[index]); });
+}
+void write(const Tensor& t, std::int64_t index, double value) {
+  visit(t, [&](auto* x, std::int64_t) {
+    x[index] = static_cast<std::remove_pointer_t<decltype(x)>>(value);
+  });
+}
+/// Calls f(i, number of b at i) into a, with a's number type.
+template <class F>
+void combine(const Tensor& a, const Tensor& b, F f) {
+  visit(a, [&](auto* x, std::int64_t n) {
+    using Number = std::remove_pointer_t<decltype(x)>;
+    visit(b, [&](const auto* y, std::int64_t) {
+      for (std::int64_t i = 0; i < n; ++i) { x[i] = f(x[i], static_cast<Number>(y[i])); }
+    });
+  });
+}
+
+}  // namespace
+
+void TensorTools::clip(Tensor& d, float left, float right) {
+  map(d, [&](auto x) {
+    using Number = decltype(x);
+    return std::min(std::max(x, Number{left}), Number{right});
+  });
+}
+void TensorTools::scale(Tensor& x, float left, float right) {
+  map(x, [&](auto v) { return v * left + right; });
+}
+void TensorTools::uniform_to_bernoulli(Tensor& x, float p) {
+  map(x, [&](auto v) { return std::floor(v + p); });
+}
+void TensorTools::constant(Tensor& d, float c) {
+  map(d, [&](auto) { return c; });
+}
+void TensorTools::zero(Tensor& d) { constant(d, 0.0F); }
+void TensorTools::identity(Tensor& val) {
+  const std::size_t n = params::square_order(val, "identity");
+  visit(val, [&](auto* x, std::int64_t) {
+    std::fill_n(x, n * n, 0.0F);
+    for (std::size_t i = 0; i < n; ++i) { x[i * (n + 1)] = 1.0F; }
+  });
+}
+
+void TensorTools::randomize_bernoulli(Tensor& val, real p, real scale) {
+  if (!(p >= 0.0F && p <= 1.0F)) {
+    throw DomainError("randomize_bernoulli: p is " + std::to_string(p) + "; want 0 <= p <= 1");
+  }
+  std::bernoulli_distribution draw(static_cast<double>(p));
+  fill_with(val, [&] { return draw(*rndeng) ? scale : 0.0F; });
+}
+void TensorTools::randomize_normal(Tensor& val, real mean, real stddev) {
+  if (!(stddev >= 0.0F)) {
+    throw DomainError("randomize_normal: the deviation is " + std::to_string(stddev) + "; want 0 or more");
+  }
+  if (stddev == 0.0F) { return constant(val, mean); }
+  std::normal_distribution<real> draw(mean, stddev);
+  fill_with(val, [&] { return draw(*rndeng); });
+}
+void TensorTools::randomize_uniform(Tensor& val, real left, real right) {
+  if (!(left <= right)) {
+    throw DomainError("randomize_uniform: the interval is [" + std::to_string(left) + ", " +
+                      std::to_string(right) + ")");
+  }
+  std::uniform_real_distribution<real> draw(left, right);
+  fill_with(val, [&] { return draw(*rndeng); });
+}
+void TensorTools::randomize_orthonormal(Tensor& val, real scale) {
+  const std::size_t n = params::square_order(val, "randomize_orthonormal");
+  std::uniform_real_distribution<real> draw(-1.0F, 1.0F);
+  // Gram-Schmidt on random columns, each orthogonalised twice ("twice is enough", Kahan); a column that
+  // is nearly a combination of those before it is drawn again.
+  std::vector<double> q(n * n);
+  for (std::size_t j = 0; j < n;) {
+    double* column = q.data() + j * n;
+    for (std::size_t i = 0; i < n; ++i) { column[i] = static_cast<double>(draw(*rndeng)); }
+    double norm = 0.0;
+    for (int pass = 0; pass < 2; ++pass) {
+      for (std::size_t k = 0; k < j; ++k) {
+        const double* other = q.data() + k * n;
+        double dot = 0.0;
+        for (std::size_t i = 0; i < n; ++i) { dot += other[i] * column[i]; }
+        for (std::size_t i = 0; i < n; ++i) { column[i] -= dot * other[i]; }
+      }
+    }
+    for (std::size_t i = 0; i < n; ++i) { norm += column[i] * column[i]; }
+    norm = std::sqrt(norm);
+    if (norm < 1e-6) { continue; }
+    for (std::size_t i = 0; i < n; ++i) { column[i] /= norm; }
+    ++j;
+  }
+  std::size_t i = 0;
+  fill_with(val, [&] { return q[i++] * static_cast<double>(scale); });
+}
+
+float TensorTools::access_element(const Tensor& v, int index) {
+  return read(v, checked_index("access_element", v, index));
+}
+float TensorTools::access_element(const Tensor& v, const Dim& index) {
+  std::int64_t offset = 0;
+  std::int64_t stride = 1;
+  for (unsigned i = 0; i < std::max(index.nd, v.d.nd); ++i) {
+    const unsigned at = i < index.nd ? index.d[i] : 0;
+    if (at >= v.d[i]) {
+      throw IndexError("access_element: position " + to_string(index) + " in " + to_string(v.d));
+    }
+    offset += stride * at;
+    stride *= v.d[i];
+  }
+  return read(v, offset);
+}
+void TensorTools::set_element(const Tensor& v, int index, float value) {
+  write(v, checked_index("set_element", v, index), static_cast<double>(value));
+}
+void TensorTools::copy_element(const Tensor& l, int lindex, Tensor& r, int rindex) {
+  const std::int64_t from = checked_index("copy_element", l, lindex);
+  const std::int64_t to = checked_index("copy_element", r, rindex);
+  visit(l, [&](const auto* x, std::int64_t) { write(r, to, static_cast<double>(x[from])); });
+}
+void TensorTools::set_elements(const Tensor& v, const std::vector<float>& vec) {
+  if (static_cast<std::int64_t>(vec.size()) > v.d.elements()) {
+    throw SizeError("set_elements: " + std::to_string(vec.size()) + " numbers for " + to_string(v.d) +
+                    ", which has " + std::to_string(v.d.elements()));
+  }
+  visit(v, [&](auto* x, std::int64_t) { std::copy(vec.begin(), vec.end(), x); });
+}
+void TensorTools::copy_elements(Tensor& v, const Tensor& v_src) {
+  require_same_size("copy_elements", v, v_src);
+  combine(v, v_src, [](auto, auto y) { return y; });
+}
+void TensorTools::accumulate(Tensor& v, const Tensor& v_src) {
+  require_same_size("accumulate", v, v_src);
+  combine(v, v_src, [](auto x, auto y) { return x + y; });
+}
+
+}  // namespace dynet

@@ -1,0 +1,7 @@
+#include "dynet/except.h"
+
+namespace dynet {
+
+Error::~Error() = default;
+
+}  // namespace dynet
