@@ -104,13 +104,14 @@ struct CoupledLSTMBuilder : public LSTMBuilderBase {
 
 /// The standard LSTM:
 ///
-///   [i; f; o; g] = bi + x2i x + h2i h',  c = logistic(f + forget_bias) * c' + logistic(i) * tanh(g),
-///   h = logistic(o) * tanh(c)
+///   [i; f; o; g] = bi + x2i x + h2i h',  c = logistic(f + forget_bias) * c' + logistic(i) *
+///   tanh(g), h = logistic(o) * tanh(c)
 ///
-/// With `ln_lstm` the two products and the cell inside the last tanh go through layer normalisation.
-/// Parameters of a layer, in the collection `vanilla-lstm-builder`: x2i {4h,in}, h2i {4h,h}, bi {4h}
-/// (0). With `ln_lstm` also, in the collection `model` itself as in DyNet 2.1: gh {4h} (1), bh (0),
-/// gx (1), bx (0), gc {h} (1), bc (0). Dropout: one mask a sequence, on inputs and on h'.
+/// With `ln_lstm` the two products and the cell inside the last tanh go through layer
+/// normalisation. Parameters of a layer, in the collection `vanilla-lstm-builder`: x2i {4h,in}, h2i
+/// {4h,h}, bi {4h} (0). With `ln_lstm` also, in the collection `model` itself as in DyNet 2.1: gh
+/// {4h} (1), bh (0), gx (1), bx (0), gc {h} (1), bc (0). Dropout: one mask a sequence, on inputs
+/// and on h'.
 struct VanillaLSTMBuilder : public LSTMBuilderBase {
   VanillaLSTMBuilder() = default;
   explicit VanillaLSTMBuilder(unsigned layers, unsigned input_dim, unsigned hidden_dim,

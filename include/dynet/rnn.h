@@ -6,10 +6,10 @@
 //   builder.start_new_sequence();     once for each sequence
 //   h = builder.add_input(x);         once for each step: the top layer's output
 //
-// A step is known by its index, the number of steps made before it in this sequence; -1 is the initial
-// state. `add_input(prev, x)` continues any step, so steps form a tree. Errors: StateError for a
-// call out of order, ValueError for a wrong number of expressions or a bad rate, IndexError for a step
-// that does not exist.
+// A step is known by its index, the number of steps made before it in this sequence; -1 is the
+// initial state. `add_input(prev, x)` continues any step, so steps form a tree. Errors: StateError
+// for a call out of order, ValueError for a wrong number of expressions or a bad rate, IndexError
+// for a step that does not exist.
 
 #include <vector>
 
@@ -57,16 +57,16 @@ struct RNNBuilder {
   [[nodiscard]] RNNPointer state() const { return cur; }
   /// Adds the parameters to a graph; without `update` they get no gradient.
   void new_graph(ComputationGraph& cg, bool update = true);
-  /// Forgets all steps. `h_0` is the initial state: for LSTMs the cells of all layers, then the hidden
-  /// states of all layers; else the hidden states. Empty: there is none, and what would use it is left
-  /// out.
+  /// Forgets all steps. `h_0` is the initial state: for LSTMs the cells of all layers, then the
+  /// hidden states of all layers; else the hidden states. Empty: there is none, and what would use
+  /// it is left out.
   void start_new_sequence(const std::vector<Expression>& h_0 = {});
   /// Appends a step after `prev` whose hidden states are `h_new`, one a layer; cells are those of
   /// `prev` (zeros where there are none).
   Expression set_h(const RNNPointer& prev, const std::vector<Expression>& h_new = {},
                    const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
-  /// The same with the whole state. LSTMs: one expression a layer are cells (hidden states are those of
-  /// `prev`), two a layer are cells, then hidden states.
+  /// The same with the whole state. LSTMs: one expression a layer are cells (hidden states are
+  /// those of `prev`), two a layer are cells, then hidden states.
   Expression set_s(const RNNPointer& prev, const std::vector<Expression>& s_new = {},
                    const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
   /// Appends a step after the current one and makes it the current one. The top layer's output.
@@ -75,7 +75,8 @@ struct RNNBuilder {
   /// The same after step `prev`.
   Expression add_input(const RNNPointer& prev, const Expression& x,
                        const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
-  /// Makes the step before the current one the current one; steps stay. StateError where there is none.
+  /// Makes the step before the current one the current one; steps stay. StateError where there is
+  /// none.
   void rewind_one_step();
   /// The step before `p`.
   [[nodiscard]] RNNPointer get_head(const RNNPointer& p) const;
@@ -104,6 +105,8 @@ struct RNNBuilder {
   virtual Expression add_input_impl(int prev, const Expression& x) = 0;
   virtual Expression set_h_impl(int prev, const std::vector<Expression>& h_new) = 0;
   virtual Expression set_s_impl(int prev, const std::vector<Expression>& c_new) = 0;
+  /// For a step that a derived class appended by itself: gives it an index, `cur` stays.
+  void note_step(RNNPointer prev);
 
   RNNPointer cur = -1;
   float dropout_rate = 0.0F;
@@ -122,8 +125,8 @@ struct RNNBuilder {
 
 /// h_t = tanh(hb + x2h x_t + h2h h_{t-1}), layer on layer.
 ///
-/// Parameters of a layer, in the collection `simple-rnn-builder`: x2h {h,in}, h2h {h,h}, hb {h} (0),
-/// and with `support_lags` l2h {h,h}. Dropout: one mask a sequence, on inputs and on h_{t-1}.
+/// Parameters of a layer, in the collection `simple-rnn-builder`: x2h {h,in}, h2h {h,h}, hb {h}
+/// (0), and with `support_lags` l2h {h,h}. Dropout: one mask a sequence, on inputs and on h_{t-1}.
 struct SimpleRNNBuilder : public RNNBuilder {
   SimpleRNNBuilder() = default;
   explicit SimpleRNNBuilder(unsigned layers, unsigned input_dim, unsigned hidden_dim,

@@ -6,8 +6,8 @@
 //   TreeState left = builder.add_input(x1), right = builder.add_input(x2);
 //   TreeState top = builder.add_input(left, right);      top.h is its vector
 //
-// States are values: keep as many as the tree needs. Errors: StateError before new_graph; else those
-// of the operations, with the caller's line.
+// States are values: keep as many as the tree needs. Errors: StateError before new_graph; else
+// those of the operations, with the caller's line.
 
 #include <vector>
 
@@ -61,8 +61,8 @@ class BinaryTreeBuilder {
 ///   c = i * u + f_1 * c1 + f_2 * c2,  h = o * tanh(c)
 ///
 /// Parameters, in the collection `binary-tree-lstm-builder`, the gates i, o, u stacked: W {3h,in},
-/// b {3h} (0), U {3h,2h}, F_1, F_2 {h,h}, b_f {h} (0). Each matrix of a gate is initialised by Glorot
-/// for itself.
+/// b {3h} (0), U {3h,2h}, F_1, F_2 {h,h}, b_f {h} (0). Each matrix of a gate is initialised by
+/// Glorot for itself.
 class BinaryTreeLSTMBuilder final : public BinaryTreeBuilder {
  public:
   explicit BinaryTreeLSTMBuilder(unsigned input_dim, unsigned hidden_dim,

@@ -1,0 +1,100 @@
+#pragma once
+
+// Written by tools/generate-api from the operations in dynet/ops/recurrent.h. Not to be edited.
+
+#include <array>
+
+#include "dynet/expr/arguments.h"
+
+namespace dynet {
+
+/// One step of an LSTM from its pre-activations a and the previous cell c: the new cell and the
+///   hidden state.
+/// `[i; f; o; g] = a; c' = logistic(f + forget_bias) * c + logistic(i) * tanh(g); h = logistic(o) *
+///   tanh(c')`
+/// Shapes: {4h}, {h} -> {h}, {h}.
+/// Results: in the order of the formula.
+/// Errors: ShapeError unless a is {4h} and c is {h}.
+/// Source: Hochreiter and Schmidhuber, 1997; Gers et al., 2000.
+std::array<Expression, 2> lstm_cell(const Expression& a, const Expression& c,
+                                    float forget_bias = 1.0F, const char* file = __builtin_FILE(),
+                                    unsigned line = __builtin_LINE());
+
+/// First step of an LSTM that has no previous cell: cell and hidden state.
+/// `[i; f; o; g] = a; c = logistic(i) * tanh(g); h = logistic(o) * tanh(c)`
+/// Shapes: {4h} -> {h}, {h}.
+/// Results: in the order of the formula.
+/// Errors: ShapeError unless a is {4h}.
+std::array<Expression, 2> lstm_start_cell(const Expression& a, const char* file = __builtin_FILE(),
+                                          unsigned line = __builtin_LINE());
+
+/// The gates of an LSTM from its pre-activations; vanilla_lstm_gates is this after an affine
+///   transformation.
+/// `[i; f; o; g] = a; y = [logistic(i); logistic(f + forget_bias); logistic(o); tanh(g)]`
+/// Shapes: {4h} -> {4h}.
+/// Errors: ShapeError unless a is {4h}.
+Expression lstm_gates(const Expression& a, float forget_bias = 1.0F,
+                      const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
+
+/// New cell of an LSTM from the previous one and the gates.
+/// `[i; f; o; g] = gates; y = i * g + f * c`
+/// Shapes: {h}, {4h} -> {h}.
+/// Errors: ShapeError unless c is {h} and the gates are {4h}.
+Expression vanilla_lstm_c(const Expression& c_tm1, const Expression& gates_t,
+                          const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
+
+/// Hidden state of an LSTM from its cell and the gates.
+/// `[i; f; o; g] = gates; y = o * tanh(c)`
+/// Shapes: {h}, {4h} -> {h}.
+/// Errors: ShapeError unless c is {h} and the gates are {4h}.
+Expression vanilla_lstm_h(const Expression& c_t, const Expression& gates_t,
+                          const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
+
+/// New cell of an LSTM whose forget gate is 1 - input gate, from the pre-activations i and g and
+///   the previous cell.
+/// `y = logistic(i) * tanh(g) + (1 - logistic(i)) * c`
+/// Shapes: {h}, {h}, {h} -> {h}.
+/// Errors: ShapeError where the shapes differ.
+/// Source: Greff et al., 2015.
+Expression coupled_lstm_c(const Expression& i, const Expression& g, const Expression& c,
+                          const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
+
+/// First cell of a coupled LSTM, from pre-activations.
+/// `y = logistic(i) * tanh(g)`
+/// Shapes: {h}, {h} -> {h}.
+/// Errors: ShapeError where the shapes differ.
+Expression coupled_lstm_start_c(const Expression& i, const Expression& g,
+                                const char* file = __builtin_FILE(),
+                                unsigned line = __builtin_LINE());
+
+/// Hidden state of a coupled LSTM, from the pre-activation o of the output gate and the new cell.
+/// `y = logistic(o) * tanh(c)`
+/// Shapes: {h}, {h} -> {h}.
+/// Errors: ShapeError where the shapes differ.
+Expression coupled_lstm_h(const Expression& o, const Expression& c,
+                          const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
+
+/// Node of a binary tree LSTM over a word, from its pre-activations: cell and hidden state.
+/// `[i; o; u] = a; c = logistic(i) * tanh(u); h = logistic(o) * tanh(c)`
+/// Shapes: {3h} -> {h}, {h}.
+/// Results: in the order of the formula.
+/// Errors: ShapeError unless a is {3h}.
+/// Source: Tai et al., 2015.
+std::array<Expression, 2> tree_lstm_leaf_cell(const Expression& a,
+                                              const char* file = __builtin_FILE(),
+                                              unsigned line = __builtin_LINE());
+
+/// Node of a binary tree LSTM over two nodes, from its pre-activations and their cells: cell and
+///   hidden state.
+/// `[i; o; u] = a; c = logistic(i) * tanh(u) + logistic(f1) * c1 + logistic(f2) * c2; h =
+///   logistic(o) * tanh(c)`
+/// Shapes: {3h}, {h}, {h}, {h}, {h} -> {h}, {h}.
+/// Results: in the order of the formula.
+/// Errors: ShapeError unless a is {3h} and the others are {h}.
+/// Source: Tai et al., 2015.
+std::array<Expression, 2> tree_lstm_cell(const Expression& a, const Expression& f1,
+                                         const Expression& f2, const Expression& c1,
+                                         const Expression& c2, const char* file = __builtin_FILE(),
+                                         unsigned line = __builtin_LINE());
+
+}  // namespace dynet

@@ -1,0 +1,61 @@
+#pragma once
+
+// Written by tools/generate-api from the operations in dynet/ops/shape.h. Not to be edited.
+
+#include <initializer_list>
+#include <vector>
+
+#include "dynet/expr/arguments.h"
+
+namespace dynet {
+
+/// The same numbers in another shape; no data move. With as many elements as the whole batch, the
+///   result is exactly d; with as many as one example, d with the batch of x.
+/// `y = x in memory order`
+/// Shapes: any -> d.
+/// Errors: ShapeError where the numbers of elements differ.
+Expression reshape(const Expression& x, const Dim& d, const char* file = __builtin_FILE(),
+                   unsigned line = __builtin_LINE());
+
+/// Lays a list one after the other along dimension d. Shapes with fewer dimensions are filled up
+///   with 1.
+/// `y = [x1; x2; ...] along dimension d`
+/// Shapes: {n1,..}, {n2,..}, ... -> {n1+n2+..,..}.
+/// Errors: ShapeError where another dimension than d differs, ValueError where the list is empty.
+Expression concatenate(const std::initializer_list<Expression>& xs, unsigned d = 0,
+                       const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
+Expression concatenate(const std::vector<Expression>& xs, unsigned d = 0,
+                       const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
+
+/// One example of a batch.
+/// `y = x[v], v counting the examples`
+/// Shapes: {..}xb -> {..}.
+/// `v`: one index for all examples, or one for each; by pointer it is read again at every run.
+/// Errors: IndexError where v is not below the batch size.
+Expression pick_batch_elem(const Expression& x, unsigned v, const char* file = __builtin_FILE(),
+                           unsigned line = __builtin_LINE());
+Expression pick_batch_elem(const Expression& x, detail::Pointer<unsigned> v,
+                           const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
+Expression pick_batch_elem(const Expression& x, const std::vector<unsigned>& v,
+                           const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
+Expression pick_batch_elem(const Expression& x, detail::Pointer<std::vector<unsigned>> v,
+                           const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
+
+/// Makes one batch of a list.
+/// `y = the examples of x1, then those of x2, ...`
+/// Shapes: {..}xb1, {..}xb2, ... -> {..}x(b1+b2+..).
+/// Errors: ShapeError where the shapes of one example differ, ValueError where the list is empty.
+Expression concatenate_to_batch(const std::initializer_list<Expression>& xs,
+                                const char* file = __builtin_FILE(),
+                                unsigned line = __builtin_LINE());
+Expression concatenate_to_batch(const std::vector<Expression>& xs,
+                                const char* file = __builtin_FILE(),
+                                unsigned line = __builtin_LINE());
+
+/// The value of x, through which no gradient flows.
+/// `y = x; dx = 0`
+/// Shapes: any -> the same.
+Expression nobackprop(const Expression& x, const char* file = __builtin_FILE(),
+                      unsigned line = __builtin_LINE());
+
+}  // namespace dynet

@@ -1,0 +1,74 @@
+// Written by tools/generate-api from the operations in dynet/ops/arithmetic.h. Not to be edited.
+
+#include "dynet/ops/arithmetic.h"
+
+#include "dynet/expr/arithmetic.h"
+#include "dynet/ext/add_node.h"
+
+#include "api/functions.h"
+
+namespace dynet {
+
+Expression operator-(const detail::Located& x) { return ext::add_node(ops::Negate{}, x); }
+
+Expression operator+(const detail::Located& x, const Expression& y) {
+  return ext::add_node(ops::Add{}, x, y);
+}
+
+Expression operator-(const detail::Located& x, const Expression& y) {
+  return ext::add_node(ops::Subtract{}, x, y);
+}
+
+Expression operator+(const detail::Located& x, real a) {
+  return ext::add_node(ops::AddScalar{}, x, ext::NodePayload::of(a));
+}
+Expression operator+(real a, const detail::Located& x) {
+  return ext::add_node(ops::AddScalar{}, x, ext::NodePayload::of(a));
+}
+
+Expression operator-(const detail::Located& x, real a) {
+  return ext::add_node(ops::SubtractScalar{}, x, ext::NodePayload::of(a));
+}
+
+Expression operator-(real a, const detail::Located& x) {
+  return ext::add_node(ops::SubtractFrom{}, x, ext::NodePayload::of(a));
+}
+
+Expression operator*(const detail::Located& x, real a) {
+  return ext::add_node(ops::MultiplyScalar{}, x, ext::NodePayload::of(a));
+}
+Expression operator*(real a, const detail::Located& x) {
+  return ext::add_node(ops::MultiplyScalar{}, x, ext::NodePayload::of(a));
+}
+
+Expression operator/(const detail::Located& x, real a) {
+  return ext::add_node(ops::DivideScalar{}, x, ext::NodePayload::of(a));
+}
+
+Expression cmult(const Expression& x, const Expression& y, const char* file, unsigned line) {
+  return ext::add_node(ops::CMult{}, {x, file, line}, y);
+}
+
+Expression cdiv(const Expression& x, const Expression& y, const char* file, unsigned line) {
+  return ext::add_node(ops::CDiv{}, {x, file, line}, y);
+}
+
+Expression max(const Expression& x, const Expression& y, const char* file, unsigned line) {
+  return ext::add_node(ops::Max{}, {x, file, line}, y);
+}
+
+Expression sum(const std::initializer_list<Expression>& xs, const char* file, unsigned line) {
+  return ext::add_node(ops::Sum{}, {xs.begin(), xs.size()}, file, line);
+}
+Expression sum(const std::vector<Expression>& xs, const char* file, unsigned line) {
+  return ext::add_node(ops::Sum{}, xs, file, line);
+}
+
+Expression average(const std::initializer_list<Expression>& xs, const char* file, unsigned line) {
+  return ext::add_node(ops::Average{}, {xs.begin(), xs.size()}, file, line);
+}
+Expression average(const std::vector<Expression>& xs, const char* file, unsigned line) {
+  return ext::add_node(ops::Average{}, xs, file, line);
+}
+
+}  // namespace dynet

@@ -1,0 +1,55 @@
+#pragma once
+
+// Builders: recurrent and tree networks out of parameters and the operations of expr.h.
+//
+// In: a collection to make parameters in; then, for each graph, input expressions. Out: expressions
+// of the new states. A builder computes nothing: it adds one affine transformation and one cell
+// node (dynet/ops/recurrent.h) a layer and step, and remembers which expressions are the state of
+// which step. Nothing here is more than a program could write itself with expr.h.
+//
+// Start reading at dynet/rnn.h (the interface and its state machine), then rnn.cc, lstm.cc. This
+// header holds what the builders share. Surprising: the order in which parameters are made is part
+// of saved models, and steps live in vectors that are never freed (detail::StepMemory), so that a
+// sequence like an earlier one allocates nothing.
+
+#include <string>
+#include <vector>
+
+#include "dynet/rnn.h"
+
+namespace dynet::builders {
+
+/// ValueError unless 0 <= rate <= 1.
+void check_rate(const char* builder, const char* name, float rate);
+/// ValueError unless `given` is `wanted`.
+void check_count(const char* builder, const char* what, std::size_t given, std::size_t wanted);
+/// IndexError unless -1 <= i < steps.
+void check_step(const char* builder, RNNPointer i, std::size_t steps);
+
+/// The parameters' nodes, `vars` shaped like `params`. StateError for a parameter that is unset.
+void add_parameters(ComputationGraph& cg, bool update,
+                    const std::vector<std::vector<Parameter>>& params,
+                    std::vector<std::vector<Expression>>& vars);
+/// Makes `to` the handles of `from`. ValueError unless both have the same numbers and shapes.
+void share_parameters(const char* builder, const std::vector<std::vector<Parameter>>& from,
+                      std::vector<std::vector<Parameter>>& to);
+
+/// An affine transformation put together term by term, without memory of its own.
+class Affine {
+ public:
+  explicit Affine(const Expression& bias) : list_{bias} {}
+  void add(const Expression& w, const Expression& x) {
+    list_[count_++] = w;
+    list_[count_++] = x;
+  }
+  [[nodiscard]] Expression build(const char* file, unsigned line) const;
+
+ private:
+  Expression list_[7];  // bias and at most three products
+  std::size_t count_ = 1;
+};
+
+/// A mask that drops with probability `rate` and scales up what stays.
+Expression add_mask(ComputationGraph& cg, unsigned size, unsigned batch_size, float rate);
+
+}  // namespace dynet::builders

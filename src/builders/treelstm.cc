@@ -1,0 +1,91 @@
+#include "dynet/treelstm.h"
+
+#include <cmath>
+#include <string>
+
+#include "dynet/except.h"
+
+namespace dynet {
+
+namespace {
+
+enum { W, B, U, F1, F2, BF };
+
+/// Range of Glorot's initialiser for a {rows,cols} matrix that stands stacked with others.
+ParameterInitUniform glorot(unsigned rows, unsigned cols) {
+  const double sum = static_cast<double>(rows) + static_cast<double>(cols);
+  return ParameterInitUniform(static_cast<float>(std::sqrt(6.0 / sum)));
+}
+
+}  // namespace
+
+BinaryTreeBuilder::~BinaryTreeBuilder() = default;
+
+void BinaryTreeBuilder::new_graph(ComputationGraph& cg, bool update) {
+  param_vars.clear();
+  for (const Parameter& p : params) {
+    param_vars.push_back(update ? parameter(cg, p) : const_parameter(cg, p));
+  }
+}
+
+void BinaryTreeBuilder::check_ready(const char* name) const {
+  if (param_vars.empty()) {
+    throw StateError(std::string(name) + ": add_input before new_graph");
+  }
+}
+
+BinaryTreeLSTMBuilder::BinaryTreeLSTMBuilder(unsigned input_size, unsigned hidden_dim,
+                                             ParameterCollection& model)
+    : BinaryTreeBuilder(model.add_subcollection("binary-tree-lstm-builder")),
+      input_dim(input_size),
+      hid(hidden_dim) {
+  const ParameterInitConst zero(0.0F);
+  params.push_back(local_model.add_parameters({3 * hid, input_dim}, glorot(hid, input_dim)));
+  params.push_back(local_model.add_parameters({3 * hid}, zero));
+  params.push_back(local_model.add_parameters({3 * hid, 2 * hid}, glorot(hid, 2 * hid)));
+  params.push_back(local_model.add_parameters({hid, hid}));
+  params.push_back(local_model.add_parameters({hid, hid}));
+  params.push_back(local_model.add_parameters({hid}, zero));
+}
+
+TreeState BinaryTreeLSTMBuilder::add_input(const Expression& x, const char* file, unsigned line) {
+  check_ready("BinaryTreeLSTMBuilder");
+  const Expression a = affine_transform({param_vars[B], param_vars[W], x}, file, line);
+  const auto [c, h] = tree_lstm_leaf_cell(a, file, line);
+  return {c, h};
+}
+
+TreeState BinaryTreeLSTMBuilder::add_input(const TreeState& left, const TreeState& right,
+                                           const char* file, unsigned line) {
+  check_ready("BinaryTreeLSTMBuilder");
+  const std::vector<Expression>& p = param_vars;
+  const Expression both = concatenate({left.h, right.h}, 0, file, line);
+  const Expression a = affine_transform({p[B], p[U], both}, file, line);
+  const Expression f1 = affine_transform({p[BF], p[F1], left.h}, file, line);
+  const Expression f2 = affine_transform({p[BF], p[F2], right.h}, file, line);
+  const auto [c, h] = tree_lstm_cell(a, f1, f2, left.c, right.c, file, line);
+  return {c, h};
+}
+
+TreeRNNBuilder::TreeRNNBuilder(unsigned hidden_dim, ParameterCollection& model)
+    : BinaryTreeBuilder(model.add_subcollection("tree-rnn-builder")), hid(hidden_dim) {
+  params.push_back(local_model.add_parameters({hid, 2 * hid}));
+}
+
+TreeState TreeRNNBuilder::add_input(const Expression& x, const char* /*file*/, unsigned /*line*/) {
+  check_ready("TreeRNNBuilder");
+  if (x.dim().single_batch() != Dim({hid})) {
+    throw ShapeError("TreeRNNBuilder: x is " + to_string(x.dim()) + "; want {" +
+                     std::to_string(hid) + "}");
+  }
+  return {Expression(), x};
+}
+
+TreeState TreeRNNBuilder::add_input(const TreeState& left, const TreeState& right, const char* file,
+                                    unsigned line) {
+  check_ready("TreeRNNBuilder");
+  const Expression both = concatenate({left.h, right.h}, 0, file, line);
+  return {Expression(), tanh(detail::Located(param_vars[0], file, line) * both, file, line)};
+}
+
+}  // namespace dynet

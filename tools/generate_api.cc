@@ -1,0 +1,524 @@
+// Writes the C++ functions of the operations, one header and one source a family:
+//
+//   generate_api ROOT           writes ROOT/include/dynet/expr/*.h and ROOT/src/api/functions/*.cc
+//   generate_api ROOT --check   exit status 1 and the names of the files that differ from that
+//
+// In: the lists of operations (dynet/ops/all.h). What a function looks like follows from the
+// operation alone: its arguments, its payload, its members with their types and defaults. Files are
+// compared without regard to spaces, so that the check needs no clang-format; `tools/generate-api`
+// runs it after writing.
+//
+// The two rules that are not obvious:
+// - The user's line reaches a named function as trailing default arguments and an operator through
+//   `detail::Located`, because operators cannot have default arguments. Named functions take
+//   `const Expression&`: with a converting parameter, a template `f(const T&, const T&)` that a
+//   using directive makes visible, std::max for one, would be the better match.
+// - A pointer payload is taken as `detail::Pointer`, which converts from the pointer: so a literal
+// 0
+//   is an index and not a null pointer.
+
+#include <array>
+#include <cctype>
+#include <cstddef>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "dynet/ops/all.h"
+
+namespace {
+
+using dynet::ext::Info;
+using dynet::ext::Payload;
+using std::string;
+using std::string_view;
+
+// ---- what the generator knows about an operation
+// --------------------------------------------------
+
+struct Attribute {
+  string name;
+  string type;           ///< as a parameter: "float", "const Dim&", "const std::vector<unsigned>&"
+  string default_value;  ///< empty: the caller must say
+  string list_type;      ///< "ext::List<unsigned, 7>" where it is one
+};
+
+struct Function {
+  Info info;
+  string op;  ///< "ops::Tanh"
+  std::vector<Attribute> attributes;
+  std::size_t arg_count = 0;
+  bool variadic = false;
+  Payload payload = Payload::kNone;
+  unsigned outputs = 1;
+
+  [[nodiscard]] string name() const {
+    if (only_mirrored()) {
+      return mirrored_name();
+    }
+    return string(info.cpp.empty() ? info.name : info.cpp);
+  }
+  /// `a - x` has no form with the number on the right.
+  [[nodiscard]] bool only_mirrored() const { return info.cpp == "-" && !info.mirrored.empty(); }
+  [[nodiscard]] string mirrored_name() const {
+    for (const auto& [python, cpp] : {std::pair{"__radd__", "operator+"},
+                                      {"__rsub__", "operator-"},
+                                      {"__rmul__", "operator*"},
+                                      {"__rtruediv__", "operator/"}}) {
+      if (info.mirrored == python) {
+        return cpp;
+      }
+    }
+    throw std::runtime_error("no C++ operator for " + string(info.mirrored));
+  }
+  [[nodiscard]] bool is_operator() const { return name().starts_with("operator"); }
+};
+
+template <class T>
+string type_name() {
+  const string_view whole = __PRETTY_FUNCTION__;
+  const std::size_t from = whole.find("T = ") + 4;
+  return string(whole.substr(from, whole.find_first_of(";]", from) - from));
+}
+
+template <class T>
+string number_text(T value) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return value ? "true" : "false";
+  } else {
+    std::ostringstream os;
+    os << value;
+    string s = os.str();
+    if constexpr (std::is_same_v<T, float>) {
+      if (s.find_first_of(".en") == string::npos) {
+        s += ".0";
+      }
+      s += "F";
+    }
+    return s;
+  }
+}
+
+template <class T>
+concept IsList = requires(T t) {
+  t.items;
+  t.count;
+};
+
+template <class Op, std::size_t kI>
+Attribute describe_attribute() {
+  const Op op{};
+  const auto& value = std::get<kI>(dynet::ext::attributes(op));
+  using T = std::remove_cvref_t<decltype(value)>;
+  Attribute a;
+  a.name = Op::kInfo.attrs[kI];
+  if constexpr (std::is_same_v<T, dynet::Dim>) {
+    a.type = "const Dim&";
+  } else if constexpr (IsList<T>) {
+    using Item = std::remove_cvref_t<decltype(value.items[0])>;
+    const string item = std::is_same_v<Item, unsigned> ? "unsigned" : type_name<Item>();
+    a.type = "const std::vector<" + item + ">&";
+    a.list_type = "ext::List<" + item + ", " + std::to_string(std::size(value.items)) + ">";
+    a.default_value = "{";
+    for (const auto& v : value) {
+      a.default_value += (a.default_value.size() > 1 ? ", " : "") + number_text(v);
+    }
+    a.default_value += "}";
+  } else {
+    a.type = std::is_same_v<T, unsigned> ? "unsigned" : type_name<T>();
+    if constexpr (dynet::ext::kHasDefault<Op, kI>) {
+      a.default_value = number_text(value);
+    }
+  }
+  return a;
+}
+
+template <class Op>
+Function describe() {
+  Function f;
+  f.info = Op::kInfo;
+  f.op = type_name<Op>();
+  f.op.erase(0, string_view("dynet::").size());
+  f.arg_count = dynet::ext::kArgCount<Op>;
+  f.variadic = dynet::ext::detail::is_variadic<Op>();
+  f.payload = dynet::ext::detail::payload_of<Op>();
+  f.outputs = dynet::ext::detail::outputs_of<Op>();
+  [&]<std::size_t... kI>(std::index_sequence<kI...>) {
+    (f.attributes.push_back(describe_attribute<Op, kI>()), ...);
+  }(std::make_index_sequence<dynet::ext::kAttrCount<Op>>{});
+  // A default argument before one without is none.
+  bool required = false;
+  for (auto a = f.attributes.rbegin(); a != f.attributes.rend(); ++a) {
+    required = required || a->default_value.empty();
+    if (required) {
+      a->default_value.clear();
+    }
+  }
+  return f;
+}
+
+// ---- one overload
+// ---------------------------------------------------------------------------------
+
+struct Parameter {
+  string type;
+  string name;
+  string default_value;
+};
+
+/// One function: declared in the header, defined in the source.
+struct Overload {
+  string result;
+  string name;
+  std::vector<Parameter> parameters;
+  string body;
+
+  [[nodiscard]] string signature(bool with_defaults) const {
+    string s = result + " " + name + "(";
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const Parameter& p = parameters[i];
+      s += (i > 0 ? ", " : "") + p.type + " " + p.name;
+      if (with_defaults && !p.default_value.empty()) {
+        s += " = " + p.default_value;
+      }
+    }
+    return s + ")";
+  }
+};
+
+/// "ops::Elu{alpha}"
+string construct(const Function& f, std::size_t given) {
+  if (given == 0) {
+    return f.op + "{}";
+  }
+  string s = f.op + "{";
+  for (std::size_t i = 0; i < given; ++i) {
+    const Attribute& a = f.attributes[i];
+    s += i > 0 ? ", " : "";
+    s += a.list_type.empty() ? a.name
+                             : "api::to_list<" + a.list_type + ">(" + a.name + ", \"" +
+                                   string(f.info.name) + "\", \"" + a.name + "\")";
+  }
+  return s + "}";
+}
+
+void add_location(std::vector<Parameter>& to) {
+  to.push_back({"const char*", "file", "__builtin_FILE()"});
+  to.push_back({"unsigned", "line", "__builtin_LINE()"});
+}
+
+/// The rest of an overload once its leading parameters are known. `leading` ends with the payload,
+/// `call` is the text of the call to make with the operation as `@`.
+Overload finish(const Function& f, std::vector<Parameter> leading, const string& call,
+                std::size_t attributes, bool location) {
+  Overload o;
+  o.name = f.name();
+  o.result = f.outputs > 1 ? "std::array<Expression, " + std::to_string(f.outputs) + ">"
+                           : string("Expression");
+  o.parameters = std::move(leading);
+  for (std::size_t i = 0; i < attributes; ++i) {
+    const Attribute& a = f.attributes[i];
+    // A list's default is an overload of its own: an empty argument costs no heap allocation.
+    o.parameters.push_back({a.type, a.name, a.list_type.empty() ? a.default_value : ""});
+  }
+  if (location) {
+    add_location(o.parameters);
+  }
+  string text = call;
+  text.replace(text.find('@'), 1, construct(f, attributes));
+  if (f.outputs > 1) {
+    text = "api::outputs<" + std::to_string(f.outputs) + ">(" + text + ")";
+  }
+  o.body = "return " + text + ";";
+  return o;
+}
+
+/// The overload, and before it the one without a trailing list that has a default.
+void add_overloads(const Function& f, const std::vector<Parameter>& leading, const string& call,
+                   bool location, std::vector<Overload>& to) {
+  const std::size_t n = f.attributes.size();
+  if (n > 0 && !f.attributes.back().list_type.empty() &&
+      !f.attributes.back().default_value.empty()) {
+    // Through Located: beside `const char* file` a list {0} would be taken for a null pointer.
+    std::vector<Parameter> located = leading;
+    located[0].type = "const detail::Located&";
+    string short_call = call;
+    const string given = "{" + located[0].name + ", file, line}";
+    short_call.replace(short_call.find(given), given.size(), located[0].name);
+    to.push_back(finish(f, located, short_call, n - 1, false));
+  }
+  to.push_back(finish(f, leading, call, n, location));
+}
+
+void add_variadic(const Function& f, std::vector<Overload>& to) {
+  const string list(f.info.args[0]);
+  for (const char* type :
+       {"const std::initializer_list<Expression>&", "const std::vector<Expression>&"}) {
+    const bool braces = string_view(type).find("initializer") != string_view::npos;
+    const string span = braces ? "{" + list + ".begin(), " + list + ".size()}" : list;
+    add_overloads(f, {{type, list, ""}}, "ext::add_node(@, " + span + ", file, line)", true, to);
+  }
+}
+
+void add_operator(const Function& f, std::vector<Overload>& to) {
+  std::vector<Parameter> parameters;
+  string call = "ext::add_node(@";
+  for (std::size_t i = 0; i < f.arg_count; ++i) {
+    const string name(f.info.args[i]);
+    parameters.push_back({i == 0 ? "const detail::Located&" : "const Expression&", name, ""});
+    call += ", " + name;
+  }
+  if (f.payload == Payload::kNone) {
+    to.push_back(finish(f, parameters, call + ")", f.attributes.size(), false));
+    return;
+  }
+  const string scalar(f.info.payload);
+  call += ", ext::NodePayload::of(" + scalar + "))";
+  const Parameter payload{"real", scalar, ""};
+  if (!f.only_mirrored()) {
+    parameters.push_back(payload);
+    to.push_back(finish(f, parameters, call, f.attributes.size(), false));
+    parameters.pop_back();
+  }
+  if (!f.info.mirrored.empty()) {
+    parameters.insert(parameters.begin(), payload);
+    to.push_back(finish(f, parameters, call, f.attributes.size(), false));
+  }
+}
+
+void add_named(const Function& f, std::vector<Overload>& to) {
+  std::vector<Parameter> parameters;
+  string call = "ext::add_node(@";
+  for (std::size_t i = 0; i < f.arg_count; ++i) {
+    const string name(f.info.args[i]);
+    parameters.push_back({"const Expression&", name, ""});
+    call += i == 0 ? ", {" + name + ", file, line}" : ", " + name;
+  }
+  const string payload(f.info.payload);
+  if (f.payload == Payload::kNone) {
+    add_overloads(f, parameters, call + ")", true, to);
+  } else if (f.payload == Payload::kValues) {
+    parameters.push_back({"real", payload, ""});
+    add_overloads(f, parameters, call + ", ext::NodePayload::of(" + payload + "))", true, to);
+  } else {
+    const string vector = "std::vector<unsigned>";
+    for (const Parameter& p :
+         {Parameter{"unsigned", payload, ""}, Parameter{"detail::Pointer<unsigned>", payload, ""},
+          Parameter{"const " + vector + "&", payload, ""},
+          Parameter{"detail::Pointer<" + vector + ">", payload, ""}}) {
+      parameters.push_back(p);
+      const string value = p.type.starts_with("detail")
+                               ? "api::pointee(" + payload + ", \"" + string(f.info.name) +
+                                     "\", \"" + payload + "\")"
+                               : payload;
+      add_overloads(f, parameters, call + ", ext::NodePayload::of(" + value + "))", true, to);
+      parameters.pop_back();
+    }
+  }
+}
+
+std::vector<Overload> overloads(const Function& f) {
+  std::vector<Overload> all;
+  if (f.variadic) {
+    add_variadic(f, all);
+  } else if (f.arg_count == 0) {
+    throw std::runtime_error(f.name() +
+                             ": functions without expression arguments are written by hand");
+  } else if (f.is_operator()) {
+    add_operator(f, all);
+  } else {
+    add_named(f, all);
+  }
+  return all;
+}
+
+// ---- files
+// ----------------------------------------------------------------------------------------
+
+/// Comment lines of at most 100 columns.
+void write_comment(std::ostream& out, const string& text) {
+  std::istringstream words(text);
+  string word;
+  string line = "///";
+  while (words >> word) {
+    if (line.size() + 1 + word.size() > 100) {
+      out << line << "\n";
+      line = "///  ";
+    }
+    line += " " + word;
+  }
+  out << line << "\n";
+}
+
+void write_documentation(std::ostream& out, const Function& f) {
+  write_comment(out, string(f.info.summary));
+  if (!f.info.formula.empty()) {
+    write_comment(out, "`" + string(f.info.formula) + "`");
+  }
+  const auto sentence = [](const char* start, string_view text) {
+    return start + string(text) + (text.ends_with(".") ? "" : ".");
+  };
+  if (!f.info.shapes.empty()) {
+    write_comment(out, sentence("Shapes: ", f.info.shapes));
+  }
+  if (f.payload == Payload::kIndices && !f.variadic) {
+    write_comment(out, "`" + string(f.info.payload) +
+                           "`: one index for all examples, or one for each; by pointer it is read "
+                           "again at every run.");
+  }
+  if (f.outputs > 1) {
+    write_comment(out, "Results: in the order of the formula.");
+  }
+  if (!f.info.errors.empty()) {
+    write_comment(out, sentence("Errors: ", f.info.errors));
+  }
+  if (!f.info.source.empty()) {
+    write_comment(out, sentence("Source: ", f.info.source));
+  }
+}
+
+const char* const kNotice = "// Written by tools/generate-api from the operations in dynet/ops/";
+
+string header_of(const string& family, const std::vector<Function>& functions) {
+  std::ostringstream out;
+  out << "#pragma once\n\n" << kNotice << family << ".h. Not to be edited.\n\n";
+  std::ostringstream body;
+  for (const Function& f : functions) {
+    write_documentation(body, f);
+    for (const Overload& o : overloads(f)) {
+      body << o.signature(true) << ";\n";
+    }
+    body << "\n";
+  }
+  if (body.str().find("std::array") != string::npos) {
+    out << "#include <array>\n";
+  }
+  if (body.str().find("initializer_list") != string::npos) {
+    out << "#include <initializer_list>\n";
+  }
+  if (body.str().find("std::vector") != string::npos) {
+    out << "#include <vector>\n";
+  }
+  out << "\n#include \"dynet/expr/arguments.h\"\n\nnamespace dynet {\n\n"
+      << body.str() << "}  // namespace dynet\n";
+  return out.str();
+}
+
+string source_of(const string& family, const std::vector<Function>& functions) {
+  std::ostringstream out;
+  out << kNotice << family << ".h. Not to be edited.\n\n";
+  out << "#include \"dynet/ops/" << family << ".h\"\n\n#include \"dynet/expr/" << family
+      << ".h\"\n#include \"dynet/ext/add_node.h\"\n\n#include \"api/functions.h\"\n\nnamespace "
+         "dynet {\n\n";
+  for (const Function& f : functions) {
+    for (const Overload& o : overloads(f)) {
+      out << o.signature(false) << " {\n" << o.body << "\n}\n";
+    }
+    out << "\n";
+  }
+  out << "}  // namespace dynet\n";
+  return out.str();
+}
+
+struct File {
+  std::filesystem::path path;
+  string text;
+};
+
+template <class List>
+void add_family(const string& family, std::vector<File>& files) {
+  std::vector<Function> functions;
+  List::for_each([&]<class Op>() {
+    if (Op::kInfo.cpp != "-" || !Op::kInfo.mirrored.empty()) {
+      functions.push_back(describe<Op>());
+    }
+  });
+  if (functions.empty()) {
+    return;
+  }
+  files.push_back({std::filesystem::path("include/dynet/expr") / (family + ".h"),
+                   header_of(family, functions)});
+  files.push_back({std::filesystem::path("src/api/functions") / (family + ".cc"),
+                   source_of(family, functions)});
+}
+
+std::vector<File> all_files() {
+  namespace ops = dynet::ops;
+  std::vector<File> files;
+  add_family<ops::ActivationOps>("activation", files);
+  add_family<ops::ArithmeticOps>("arithmetic", files);
+  add_family<ops::LinearOps>("linear", files);
+  add_family<ops::ReduceOps>("reduce", files);
+  add_family<ops::ShapeOps>("shape", files);
+  add_family<ops::PickOps>("pick", files);
+  add_family<ops::LossOps>("loss", files);
+  add_family<ops::RandomOps>("random", files);
+  add_family<ops::RecurrentOps>("recurrent", files);
+  return files;
+}
+
+string without_spaces(const string& text) {
+  string s;
+  for (const char c : text) {
+    if (std::isspace(static_cast<unsigned char>(c)) == 0) {
+      s += c;
+    }
+  }
+  return s;
+}
+
+string read_file(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+int check(const std::filesystem::path& root, const std::vector<File>& files) {
+  int stale = 0;
+  for (const File& f : files) {
+    if (without_spaces(read_file(root / f.path)) != without_spaces(f.text)) {
+      std::cerr << f.path.string() << " is not what the operations say: run tools/generate-api\n";
+      stale = 1;
+    }
+  }
+  return stale;
+}
+
+void write(const std::filesystem::path& root, const std::vector<File>& files) {
+  for (const File& f : files) {
+    std::filesystem::create_directories((root / f.path).parent_path());
+    std::ofstream out(root / f.path);
+    if (!(out << f.text).flush()) {
+      throw std::runtime_error("cannot write " + f.path.string());
+    }
+    std::cout << f.path.string() << "\n";
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const std::vector<string> args(argv + 1, argv + argc);
+    if (args.empty() || args.size() > 2 || (args.size() == 2 && args[1] != "--check")) {
+      std::cerr << "usage: generate_api ROOT [--check]\n";
+      return 2;
+    }
+    if (args.size() == 2) {
+      return check(args[0], all_files());
+    }
+    write(args[0], all_files());
+    return 0;
+  } catch (const std::exception& e) {
+    std::cerr << "generate_api: " << e.what() << "\n";
+    return 1;
+  }
+}
