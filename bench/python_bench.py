@@ -15,6 +15,7 @@ from collections.abc import Callable
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "examples", "python"))
 
 import dynet as dy
+
 from tree_model import ModelSettings, TreeModel
 from trees import Tree, TreeNode
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
+
 from trees import Tree
 
 _RATE = 0.05

@@ -26,12 +26,16 @@ def _line(points: list[tuple[float, float]], colour: str) -> str:
 
 
 def _text(x: float, y: float, text: str, anchor: str = "middle", colour: str = "#333") -> str:
-    return f"<text x='{x:.1f}' y='{y:.1f}' text-anchor='{anchor}' fill='{colour}'>{escape(text)}</text>"
+    place = f"x='{x:.1f}' y='{y:.1f}' text-anchor='{anchor}' fill='{colour}'"
+    return f"<text {place}>{escape(text)}</text>"
 
 
 def _svg(width: float, height: float, parts: list[str]) -> str:
-    head = f"<svg xmlns='http://www.w3.org/2000/svg' width='{width:.0f}' height='{height:.0f}' {_STYLE}>"
-    return "\n".join([head, "<rect width='100%' height='100%' fill='white'/>", *parts, "</svg>", ""])
+    size = f"width='{width:.0f}' height='{height:.0f}'"
+    head = f"<svg xmlns='http://www.w3.org/2000/svg' {size} {_STYLE}>"
+    return "\n".join(
+        [head, "<rect width='100%' height='100%' fill='white'/>", *parts, "</svg>", ""]
+    )
 
 
 def draw_curve(csv_file: str, svg_file: str) -> None:
@@ -99,7 +103,8 @@ class _Graph:
         for _ in range(4):
             for near in (arguments, users):
                 for names in columns:
-                    names.sort(key=lambda name, near=near: _mean(near[name], height, height[name]))
+                    wanted = {name: _mean(near[name], height, height[name]) for name in names}
+                    names.sort(key=wanted.__getitem__)
                     height.update({name: i for i, name in enumerate(names)})
         return columns
 
@@ -148,7 +153,9 @@ def draw_graph(dot_file: str, svg_file: str) -> None:
             f"fill='{colour}' stroke='#888'><title>{escape(graph.labels[name])}</title></rect>"
         )
         parts.append(_text(x + box_width / 2, y + 14, f"{number} {operation}"[:20]))
-        parts.append(_text(x + box_width / 2, y + 28, shape.group() if shape else "", colour="#777"))
+        parts.append(
+            _text(x + box_width / 2, y + 28, shape.group() if shape else "", colour="#777")
+        )
     width = 40 + len(columns) * (box_width + gap_x)
     with open(svg_file, "w", encoding="utf-8") as file:
         file.write(_svg(width, height, parts))

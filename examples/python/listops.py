@@ -1,267 +1,31 @@
 #!/usr/bin/env python3
 """The main job: trains a tree LSTM on ListOps, or on bracketed trees, and shows what it learned.
 
-The model is tree_model.py, the loop training.py, the data listops_data.py. The C++ twin is
-../cpp/listops.cc; both take the same options and read each other's model files.
+Start reading at job.py; the model is tree_model.py, the loop training.py, the data listops_data.py.
+The C++ twin is ../cpp/listops.cc; both take the same options and read each other's model files.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
 import sys
 
-import dynet_config
-from trees import Tree, TreeError, Vocabulary, parse_tree, random_order, read_tree_file
-from trees import Random
-
-SENTIMENT_CLASSES = 5
-BASELINE_TREES = 20000
+from options import parse_options
+from trees import TreeError
 
 
-def parse_options(argv: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    data = parser.add_argument_group("data")
-    data.add_argument("--train", help="bracketed trees to learn from; without it ListOps")
-    data.add_argument("--dev", help="bracketed trees to test on")
-    data.add_argument("--seed", type=int, default=1, help="of the data and of the library")
-    data.add_argument("--test-trees", type=int, default=2000, help="held-out trees of ListOps")
-    training = parser.add_argument_group("training")
-    training.add_argument("--hidden", type=int, default=128, help="size of a node's state")
-    training.add_argument("--updates", type=int, default=0, help="number of updates (ListOps 42000)")
-    training.add_argument("--epochs", type=int, default=3, help="passes over --train")
-    training.add_argument("--minibatch", type=int, default=1, help="trees an update")
-    training.add_argument(
-        "--max-seconds", type=float, default=110, help="end ListOps training after this time"
-    )
-    training.add_argument("--trainer", choices=["adam", "sgd"], default="adam")
-    training.add_argument("--learning-rate", type=float, default=0, help="(adam 0.001, sgd 0.02)")
-    training.add_argument(
-        "--deterministic-init",
-        action="store_true",
-        help="initial values by a formula that is the same in every language",
-    )
-    training.add_argument("--init-file", help="initial values from a model file")
-    library = parser.add_argument_group("library")
-    library.add_argument("--autobatch", type=int, choices=[0, 1], default=1)
-    library.add_argument("--device", choices=["CPU", "CPU:double"], default="CPU")
-    output = parser.add_argument_group("output")
-    output.add_argument("--out", default="listops-output", help="folder for what is written")
-    output.add_argument("--model", help="model file (OUT/model.txt)")
-    output.add_argument("--curve", help="learning curve (OUT/curve.csv)")
-    output.add_argument("--dot", help="graph of one tree (OUT/graph.dot)")
-    output.add_argument(
-        "--predict", help="evaluate this with the model file, after training if there is none"
-    )
-    output.add_argument("--print-losses", type=int, default=0, help="print the first N losses")
-    output.add_argument("--quiet", action="store_true", help="print the final table only")
-    options, others = parser.parse_known_args(argv)
-    if others and not others[0].startswith("--dynet"):  # those are the library's
-        parser.error(f"unrecognized arguments: {' '.join(others)}")
-    if options.dev and not options.train:
-        parser.error("--dev needs --train")
-    options.model = options.model or os.path.join(options.out, "model.txt")
-    options.curve = options.curve or os.path.join(options.out, "curve.csv")
-    options.dot = options.dot or os.path.join(options.out, "graph.dot")
-    if options.learning_rate <= 0:
-        options.learning_rate = 0.001 if options.trainer == "adam" else 0.02
-    if not options.updates and not options.train:
-        options.updates = 42000
-    return options
+def main() -> None:
+    options = parse_options(sys.argv[1:])
+    # The library reads its options when it is imported, those of the command line last.
+    ours = ["--dynet-seed", str(options.seed), "--dynet-devices", options.device]
+    ours += ["--dynet-autobatch", str(options.autobatch)]
+    sys.argv[1:1] = ours
+    from job import run
 
-
-# The library is started by its import, so the options it needs are given to it before.
-OPTIONS = parse_options(sys.argv[1:]) if __name__ == "__main__" else None
-if OPTIONS is not None:
-    sys.argv += ["--dynet-devices", OPTIONS.device]
-    dynet_config.set(random_seed=OPTIONS.seed, autobatch=OPTIONS.autobatch)
-
-import dynet as dy  # noqa: E402
-from baseline import measure_baselines  # noqa: E402
-from draw_curves import draw_all  # noqa: E402
-from listops_data import DIGITS, MAX_DEPTH, WORDS, ListExpr, ListOpsGenerator, parse_list  # noqa: E402
-from progress import minutes  # noqa: E402
-from training import TrainingPlan, TrainingResult, train, write_curve  # noqa: E402
-from tree_model import ModelSettings, TreeModel, classify_roots  # noqa: E402
-
-
-class ListOpsSource:
-    """New trees of ListOps without end, none of which is held out."""
-
-    def __init__(self, seed: int, held_out: set[str]) -> None:
-        self._generator = ListOpsGenerator(seed)
-        self._held_out = held_out
-
-    def next(self) -> Tree:
-        expr = self._generator.next()
-        while str(expr) in self._held_out:
-            expr = self._generator.next()
-        return expr.to_tree()
-
-
-class EpochSource:
-    """Goes over the trees in a new random order each time."""
-
-    def __init__(self, seed: int, trees: list[Tree]) -> None:
-        self._random = Random(seed)
-        self._trees = trees
-        self._order: list[int] = []
-
-    def next(self) -> Tree:
-        if not self._order:
-            self._order = random_order(len(self._trees), self._random)[::-1]
-        return self._trees[self._order.pop()]
-
-
-def example_tree(task: Task) -> Tree:
-    """A tree small enough for a picture."""
-    if task.settings.task == "listops":
-        return parse_list("[MAX 3 [MIN 4 5]]").to_tree()
-    return min((tree for tree in task.test if len(tree.nodes) > 6), key=lambda t: len(t.nodes), default=task.test[0])
-
-
-class Task:
-    """What a run learns from and is tested on."""
-
-    def __init__(self, options: argparse.Namespace) -> None:
-        self.depths: list[int] = []  # of the held-out lists
-        if options.train:
-            self._read(options)
-        else:
-            self._generate(options)
-
-    def _generate(self, options: argparse.Namespace) -> None:
-        self.settings = ModelSettings("listops", options.hidden, DIGITS, WORDS)
-        lists = ListOpsGenerator(options.seed + 1000000007)
-        held_out: dict[str, ListExpr] = {}
-        while len(held_out) < options.test_trees:
-            expr = lists.next()
-            held_out.setdefault(str(expr), expr)
-        self.test = [expr.to_tree() for expr in held_out.values()]
-        self.depths = [expr.depth() for expr in held_out.values()]
-        for_baselines = ListOpsSource(options.seed, set(held_out))
-        self.train = [for_baselines.next() for _ in range(BASELINE_TREES)]
-        self.plan = TrainingPlan(
-            ListOpsSource(options.seed, set(held_out)).next,
-            self.test,
-            options.updates,
-            max(options.updates // 40, 1),
-            test_limit=300,
-            max_seconds=options.max_seconds,
-            lowers_rate=True,
-        )
-
-    def _read(self, options: argparse.Namespace) -> None:
-        vocabulary = Vocabulary()
-        self.train = read_tree_file(options.train, vocabulary, SENTIMENT_CLASSES)
-        vocabulary.freeze()
-        self.test = read_tree_file(options.dev or options.train, vocabulary, SENTIMENT_CLASSES)
-        self.settings = ModelSettings("trees", options.hidden, SENTIMENT_CLASSES, vocabulary.words)
-        epoch = -(-len(self.train) // options.minibatch)
-        self.plan = TrainingPlan(
-            EpochSource(options.seed, self.train).next,
-            self.test,
-            options.updates or epoch * options.epochs,
-            epoch,
-            test_limit=len(self.test),
-        )
-
-
-def print_table(
-    task: Task, model: TreeModel, result: TrainingResult, options: argparse.Namespace
-) -> None:
-    settings = task.settings
-    frequent, bag = measure_baselines(
-        task.train, task.test, len(settings.words), settings.classes, 5 if options.train else 2
-    )
-    answers = classify_roots(model, task.test, len(task.test))
-    right = [answer == tree.root.label for answer, tree in zip(answers, task.test)]
-    print(
-        f"\n{result.updates} updates in {minutes(result.seconds)} of training, "
-        f"{result.updates / result.seconds:.0f} a second"
-    )
-    kind = "training" if options.train and not options.dev else "held-out"
-    print(f"right answers at the root of {len(task.test)} {kind} trees:")
-    print(f"  most frequent answer  {100 * frequent:5.1f} %")
-    print(f"  bag of symbols        {100 * bag:5.1f} %")
-    print(f"  tree LSTM             {100 * sum(right) / len(right):5.1f} %")
-    for depth in range(1, MAX_DEPTH + 1):
-        group = [ok for ok, d in zip(right, task.depths) if d == depth]
-        if group:
-            share = 100 * sum(group) / len(group)
-            print(f"    depth {depth}             {share:5.1f} %  ({len(group)} trees)")
-
-
-def write_graph(model: TreeModel, tree: Tree, file: str) -> None:
-    model.new_graph()
-    model.add_tree(tree)
-    with open(file, "w", encoding="utf-8") as out:
-        out.write(dy.cg().to_dot())
-
-
-def train_and_report(options: argparse.Namespace) -> None:
-    for file in (options.model, options.curve, options.dot):
-        os.makedirs(os.path.dirname(file) or ".", exist_ok=True)
-    task = Task(options)
-    model = TreeModel(task.settings)
-    if options.deterministic_init:
-        model.set_deterministic_values()
-    if options.init_file:
-        model.parameters.populate(options.init_file)
-    if not options.quiet:
-        print(
-            f"{task.settings.task}: {len(task.settings.words)} words, state {options.hidden}, "
-            f"{model.parameters.parameter_count()} parameters, {options.trainer}, batching "
-            f"{'on' if options.autobatch else 'off'}, seed {options.seed}"
-        )
-    result = train(model, task.plan, options)
-    task.settings.save(options.model)
-    model.parameters.save(options.model)
-    write_curve(result.curve, options.curve)
-    write_graph(model, example_tree(task), options.dot)
-    print_table(task, model, result, options)
-    pictures = draw_all(options.curve, options.dot)
-    if not options.quiet:
-        print("wrote " + ", ".join([options.model, options.curve, options.dot, *pictures]))
-
-
-def predict_list(model: TreeModel, text: str) -> None:
-    expr = parse_list(text)
-    answer = classify_roots(model, [expr.to_tree()], 1)[0]
-    value = expr.evaluate()
-    print(f"{expr} = {answer}, {'right' if answer == value else f'not {value}'}")
-
-
-def predict(options: argparse.Namespace, texts: list[str]) -> None:
-    settings = ModelSettings.load(options.model)
-    model = TreeModel(settings)
-    model.parameters.populate(options.model)
-    for text in texts:
-        if settings.task == "listops":
-            predict_list(model, text)
-            continue
-        vocabulary = Vocabulary(settings.words)
-        vocabulary.freeze()
-        tree = parse_tree(text, vocabulary, settings.classes, "expression")
-        print(f"class {classify_roots(model, [tree], 1)[0]}")
-
-
-def run(options: argparse.Namespace) -> None:
-    trains = not options.predict or not os.path.exists(options.model)
-    if trains and options.predict and not options.train:
-        parse_list(options.predict)  # a mistake is reported before minutes of training
-    if trains:
-        train_and_report(options)
-    if options.predict:
-        predict(options, [options.predict])
-    elif not options.train and not options.quiet:
-        print("\nthe saved model, read again:")
-        predict(options, ["[MAX 3 [MIN 4 5] 1]", "[SM 7 [MED 2 9 4] 8]"])
-        print(f'try your own: {sys.argv[0]} --predict "[SM 4 [MAX 2 7] 5]"')
+    try:
+        run(options)
+    except TreeError as error:
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":
-    try:
-        run(OPTIONS)
-    except TreeError as error:
-        sys.exit(str(error))
+    main()

@@ -2,8 +2,8 @@
 
     [MAX 3 [MIN 4 5] 1]    the largest of 3, 4 and 1: 4
 
-MIN, MAX, MED (the lower median) and SM (the sum modulo 10) over digits and lists. As a binary tree a
-list branches to the left: its operator is a word, and each argument is joined to what stands before
+MIN, MAX, MED (the lower median) and SM (the sum modulo 10) over digits and lists. As a binary tree
+a list branches to the left: its operator is a word, and each argument is joined to what stands before
 it, ``(((MAX 3) ((MIN 4) 5)) 1)``, so every node has a value of its own: that of the operator over
 the arguments read so far. That value is its label. Operators have no label. No closing symbol is
 needed: a list ends where the node that joins it begins.
@@ -84,8 +84,8 @@ def _append(expr: ListExpr, nodes: list[TreeNode]) -> int:
 
 
 class ListOpsGenerator:
-    """An endless supply of lists with 2 to 4 arguments and a depth of 1 to 4, each depth as frequent
-    as the others. The same seed gives the same lists in C++ and in Python."""
+    """An endless supply of lists with 2 to 4 arguments and a depth of 1 to 4, each depth as
+    frequent as the others. The same seed gives the same lists in C++ and in Python."""
 
     def __init__(self, seed: int) -> None:
         self._below = Random(seed).below
@@ -94,7 +94,7 @@ class ListOpsGenerator:
         return self._list(1 + self._below(MAX_DEPTH))
 
     def _list(self, depth: int) -> ListExpr:
-        """Of exactly this depth: one argument, drawn, is of depth - 1, the others of any up to it."""
+        """Of exactly this depth: one argument, drawn, is of depth - 1, the others up to it."""
         op = self._below(len(OPS))
         count = 2 + self._below(3)
         deep = self._below(count)
@@ -116,7 +116,8 @@ _CLOSES = {"[": "]", "(": ")", "": "]"}
 class _ListParser:
     def __init__(self, text: str) -> None:
         self.tokens = [
-            (token.start(), token.group()) for token in re.finditer(r"[\[\](),]|[^\s\[\](),]+", text)
+            (token.start(), token.group())
+            for token in re.finditer(r"[\[\](),]|[^\s\[\](),]+", text)
         ]
         self.tokens = [(at, token.upper()) for at, token in self.tokens if token != ","]
         self.tokens.append((len(text), ""))

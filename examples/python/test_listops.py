@@ -1,6 +1,6 @@
 """The reader of trees and the generator of ListOps; with the module dynet also a small training.
 
-    python3 -m unittest discover examples/python
+python3 -m unittest discover examples/python
 """
 
 from __future__ import annotations

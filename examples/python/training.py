@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import dynet as dy
 import numpy as np
+
 from progress import Progress, Stopwatch
 from tree_model import TreeModel, root_accuracy
 from trees import Tree
@@ -48,7 +49,7 @@ def rate_factor(share: float) -> float:
 
 
 class _Scores:
-    """Sums since the last point of the curve, and a mean that follows the last few hundred trees."""
+    """Sums since the last point of the curve; a mean that follows the last few hundred trees."""
 
     KEEP = 0.996
 

@@ -1,4 +1,4 @@
-"""A tree LSTM with a classifier at each node: all of the example that knows the library's models."""
+"""A tree LSTM with a classifier at each node: the part that knows the library."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import dynet as dy
 import numpy as np
+
 from trees import Tree
 
 

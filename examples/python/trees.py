@@ -106,9 +106,7 @@ class _Parser:
                 self.word(at, token.group())
         if self.stack:
             column = self.stack[-1].at + 1
-            raise self.fail(
-                len(text), f"the tree ends before the '(' at column {column} is closed"
-            )
+            raise self.fail(len(text), f"the tree ends before the '(' at column {column} is closed")
         return Tree(self.nodes)
 
     def open(self, at: int, token: re.Match[str]) -> None:
