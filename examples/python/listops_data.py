@@ -3,10 +3,10 @@
     [MAX 3 [MIN 4 5] 1]    the largest of 3, 4 and 1: 4
 
 MIN, MAX, MED (the lower median) and SM (the sum modulo 10) over digits and lists. As a binary tree
-a list branches to the left: its operator is a word, and each argument is joined to what stands before
-it, ``(((MAX 3) ((MIN 4) 5)) 1)``, so every node has a value of its own: that of the operator over
-the arguments read so far. That value is its label. Operators have no label. No closing symbol is
-needed: a list ends where the node that joins it begins.
+a list branches to the left: its operator is a word, and each argument is joined to what stands
+before it, ``(((MAX 3) ((MIN 4) 5)) 1)``, so every node has a value of its own: that of the operator
+over the arguments read so far. That value is its label. Operators have no label. No closing symbol
+is needed: a list ends where the node that joins it begins.
 """
 
 from __future__ import annotations
