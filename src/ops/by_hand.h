@@ -10,13 +10,14 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "dynet/ops/all.h"
 
-#include "kernels/devices.h"
+#include "kernels/kernels.h"
 
 namespace dynet::ops::testing {
 
@@ -263,7 +264,7 @@ class ByHand {
     }
   }
   void call_views() {
-    call_.emplace(ext::Call{.kernels = kernels::double_kernels()});
+    call_.emplace(kernels::double_kernels());
     const auto views = [](std::vector<Held>& held, std::vector<ext::Operand>& to) {
       to.clear();
       for (const Held& h : held) {

@@ -24,7 +24,8 @@ struct Pick {
       .errors =
           "ShapeError where x has no dimension d or another number of examples than indices, "
           "IndexError where v is too large",
-      .python_batch = "pick_batch"};
+      .python_batch = "pick_batch",
+      .python_params = "e, index=0, dim"};
   static constexpr ext::Payload kPayload = ext::Payload::kIndices;
   static constexpr bool kPartialGradient = true;
   Dim shape(const ext::Shapes& in) const {

@@ -1,0 +1,2 @@
+#pragma once
+namespace dynet::ops { void install_simd_rules(); }
