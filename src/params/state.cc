@@ -71,6 +71,12 @@ void StorageState::forget_gradient() {
   }
 }
 
+void StorageState::apply_factor() {
+  const double pending = decay_factor();
+  factor = 1.0;
+  if (pending != 1.0) { kernels.add_scaled(pending, values.data(), values.data(), elements, true); }
+}
+
 double StorageState::gradient_squared_norm() {
   absorb_exposed_rows();
   double sum = 0.0;

@@ -18,6 +18,9 @@ struct ModelAccess {
   static const std::vector<std::shared_ptr<LookupParameterStorage>>& lookups(const ParameterCollection& c) {
     return c.storage_->lookup_params;
   }
+  static const std::vector<std::shared_ptr<ParameterStorageBase>>& all(const ParameterCollection& c) {
+    return c.storage_->all_params;
+  }
   static const CollectionState& state(const ParameterCollection& c) { return *c.storage_->state_; }
   /// Makes the public data of a storage true, and keeps the gradient true from then on.
   static void expose(ParameterStorageBase& storage);

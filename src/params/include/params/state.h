@@ -58,6 +58,8 @@ struct StorageState {
   void absorb_exposed_rows();
   /// Empties the gradient.
   void forget_gradient();
+  /// Multiplies what is pending into the values: of the own factor and the collection's.
+  void apply_factor();
   /// Runs `f(pointer, elements)` over the parts of the gradient that may not be zero.
   template <class F>
   void for_gradient(F f) {

@@ -1,0 +1,197 @@
+#pragma once
+
+// Trainers: they change parameters by their gradients.
+
+#include <cstdint>
+#include <iostream>
+#include <memory>
+#include <vector>
+
+#include "dynet/model.h"
+#include "dynet/shadow-params.h"
+
+namespace dynet {
+
+namespace ext { struct AdamStep; }
+namespace trainers { class TextReader; }
+
+enum struct MovingAverage { None, Cumulative, Exponential };
+/// "None", "Cumulative" or "Exponential".
+std::ostream& operator<<(std::ostream& os, const MovingAverage& o);
+/// UsageError for another word.
+std::istream& operator>>(std::istream& is, MovingAverage& o);
+
+/// Base of all trainers. One `update()`:
+///   1. makes room for the state of parameters that are new,
+///   2. multiplies the gradient by clip_threshold / n where its norm n is above the threshold,
+///   3. applies the rule to every parameter with `updated`, whether or not it got a gradient, then to
+///      every lookup table: to the rows with a gradient, or, without `sparse_updates_enabled` or where
+///      the table was used as a whole, to all,
+///   4. moving averages, 5. counts, 6. weight decay: what was updated is multiplied by 1 - lambda
+///      (tables by a factor that stored values are to be multiplied with). All gradients are empty then.
+///
+/// Keeps the collection alive and may be made before its parameters. Users may derive: `update_rule` and
+/// the `update_*params` get the index into the collection's lists. Thread rule: the model belongs to
+/// `update()` alone; GraphError when a graph of it runs in another thread.
+struct Trainer {
+  explicit Trainer(ParameterCollection& m, real rate);
+  virtual ~Trainer();
+  Trainer(const Trainer&) = default;
+  Trainer& operator=(const Trainer&) = default;
+
+  /// NumericError when the gradient's norm is NaN or infinite: then nothing but the gradients, which are
+  /// emptied, is changed.
+  virtual void update();
+  /// The same with all gradients multiplied by `scale` first (as before 2.0).
+  void update(real scale);
+  /// Ends an epoch: `epoch` grows by `r`, and where `eta_decay` is not 0 the rate becomes
+  /// eta0 / (1 + epoch * eta_decay), as before 2.0.
+  void update_epoch(real r = 1.0F);
+  /// Forgets momentum and its like; `updates` and the rate stay.
+  virtual void restart() = 0;
+  void restart(real lr);
+  /// Writes the state as text.
+  virtual void save(std::ostream& os);
+  /// Reads it back; all or nothing. UsageError or IoError when it does not fit.
+  virtual void populate(std::istream& is);
+  void populate(std::istream& is, real lr);
+  /// The factor that the gradients are to be multiplied with.
+  float clip_gradients();
+  /// Multiplies pending decay factors into the stored values.
+  void rescale_and_reset_weight_decay();
+
+  [[nodiscard]] MovingAverage moving_average() const { return ma_mode; }
+  /// Averages parameters from the first update on. UsageError after it, or when `update_freq` is 0.
+  void exponential_moving_average(float beta, unsigned update_freq = 1U);
+  void cumulative_moving_average(unsigned update_freq = 1U);
+  /// Puts the averages in the place of the parameters; `save_weights` keeps these for
+  /// swap_params_to_weights. UsageError when there is no average.
+  void swap_params_to_moving_average(bool save_weights = true, bool bias_correction = false);
+  /// Does nothing where they are in place already; update() begins with it.
+  void swap_params_to_weights();
+
+  /// "[lr=... clips=... updates=...] " on stderr, for what happened since the last call.
+  void status() {
+    std::cerr << "[lr=" << learning_rate << " clips=" << clips_since_status
+              << " updates=" << updates_since_status << "] ";
+    clips_since_status = 0;
+    updates_since_status = 0;
+  }
+
+  union {  // one number under two names: `eta` is what it was called before 2.0
+    real learning_rate;
+    real eta;
+  };
+  bool clipping_enabled = true;
+  real clip_threshold = 5.0F;
+  real clips = 0.0F;
+  real updates = 0.0F;
+  real clips_since_status = 0.0F;
+  real updates_since_status = 0.0F;
+  bool sparse_updates_enabled = true;
+  unsigned aux_allocated = 0;         ///< parameters with state
+  unsigned aux_allocated_lookup = 0;  ///< tables with state
+  ParameterCollection* model = nullptr;
+  // Of update_epoch.
+  real eta0 = 0.0F;
+  real eta_decay = 0.0F;
+  real epoch = 0.0F;
+
+ protected:
+  Trainer() : learning_rate(0.0F) {}
+
+  /// Makes state for the parameters after the first `aux_allocated`; returns how many there were.
+  virtual unsigned alloc_impl();
+  virtual unsigned alloc_lookup_impl();
+  /// Applies the rule to `values[0]` with the gradient `values[1]` and state after them.
+  virtual void update_rule(real gscale, const std::vector<Tensor*>& values) = 0;
+  virtual void update_params(real gscale, std::size_t idx) = 0;
+  virtual void update_lookup_params(real gscale, std::size_t idx, std::size_t lidx) = 0;  ///< one row
+  virtual void update_lookup_params(real gscale, std::size_t idx) = 0;                   ///< whole table
+
+  /// Makes room for the state of new parameters.
+  void aux_alloc();
+  /// The number of this update, from 1.
+  [[nodiscard]] std::uint64_t step_number() const;
+  /// Steps are divided by this: effective value / stored value.
+  [[nodiscard]] double decay_of(const ParameterStorageBase& p) const;
+
+  real ema_beta = 0.0F;
+  MovingAverage ma_mode = MovingAverage::None;
+  bool ma_params_swapped = false;
+  bool ma_params_saved = false;
+  unsigned ma_update_freq = 0;
+  unsigned ma_updates = 0;
+  unsigned ma_aux_allocated = 0;
+  unsigned ma_aux_allocated_lookup = 0;
+  std::vector<ShadowParameters> ma_p, ma_saved_p;
+  std::vector<ShadowLookupParameters> ma_lp, ma_saved_lp;
+
+  /// The base part of save() and populate(); reading changes nothing, committing throws nothing.
+  struct Saved;
+  void save_base(std::ostream& os) const;
+  Saved read_base(trainers::TextReader& in) const;
+  void commit_base(Saved& saved);
+
+ private:
+  void apply_rules(real gscale);
+  void apply_decay();
+  void update_averages();
+  void enable_average(MovingAverage mode, unsigned update_freq);
+  void allocate_averages();
+  void restore_weights();
+
+  std::shared_ptr<ParameterCollection> kept_;  ///< what `model` points to
+  std::uint64_t steps_ = 0;                    ///< `updates` as an integer, which floats lose at 2^24
+  real scale_ = 1.0F;                          ///< of update(scale)
+};
+
+/// w -= learning_rate * g.
+struct SimpleSGDTrainer : Trainer {
+  explicit SimpleSGDTrainer(ParameterCollection& collection, real rate = 0.1F)
+      : Trainer(collection, rate) {}
+  void restart() override {}
+  using Trainer::restart;
+
+ protected:
+  void update_rule(real gscale, const std::vector<Tensor*>& values) override;
+  void update_params(real gscale, std::size_t idx) override;
+  void update_lookup_params(real gscale, std::size_t idx, std::size_t lidx) override;
+  void update_lookup_params(real gscale, std::size_t idx) override;
+
+ private:
+  SimpleSGDTrainer() = default;
+};
+
+/// Adam (Kingma and Ba, 2015): m = b1 m + (1-b1) g, v = b2 v + (1-b2) g^2,
+/// w -= learning_rate * sqrt(1-b2^t)/(1-b1^t) * m / (sqrt(v) + eps), with t the number of updates of the
+/// trainer; `eps` is added to the uncorrected root.
+struct AdamTrainer : Trainer {
+  explicit AdamTrainer(ParameterCollection& collection, float rate = 0.001F, float b1 = 0.9F,
+                       float b2 = 0.999F, float eps = 1e-8F);
+  void restart() override;
+  using Trainer::restart;
+  void save(std::ostream& os) override;
+  void populate(std::istream& is) override;
+  using Trainer::populate;
+
+ protected:
+  unsigned alloc_impl() override;
+  unsigned alloc_lookup_impl() override;
+  void update_rule(real gscale, const std::vector<Tensor*>& values) override;
+  void update_params(real gscale, std::size_t idx) override;
+  void update_lookup_params(real gscale, std::size_t idx, std::size_t lidx) override;
+  void update_lookup_params(real gscale, std::size_t idx) override;
+
+  float beta_1 = 0.9F;
+  float beta_2 = 0.999F;
+  float epsilon = 1e-8F;
+  std::vector<ShadowParameters> m, v;
+  std::vector<ShadowLookupParameters> lm, lv;
+
+ private:
+  AdamTrainer() = default;
+  [[nodiscard]] ext::AdamStep step(double decay, real gscale) const;
+};
+
+}  // namespace dynet

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstddef>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "dynet/training.h"
+
+namespace dynet::trainers {
+
+/// Sets a stream to the format of trainer files and back.
+class TextFormat {
+ public:
+  explicit TextFormat(std::ostream& os);
+  TextFormat(const TextFormat&) = delete;
+  TextFormat& operator=(const TextFormat&) = delete;
+  ~TextFormat();
+
+ private:
+  std::ostream& os_;
+  std::ios::fmtflags flags_;
+  std::streamsize precision_;
+};
+
+/// "#name# parameters lookups".
+void write_header(std::ostream& os, const char* name, std::size_t parameters, std::size_t lookups);
+void write_shadows(std::ostream& os, const std::vector<ShadowParameters>& shadows);
+void write_shadows(std::ostream& os, const std::vector<ShadowLookupParameters>& shadows);
+/// IoError when the stream has failed.
+void check_written(std::ostream& os);
+
+/// The numbers of the tensors of one kind of state, one vector a parameter.
+using Block = std::vector<std::vector<double>>;
+struct ShadowCounts {
+  std::size_t parameters = 0;
+  std::size_t lookups = 0;
+};
+
+/// Reads a trainer's text strictly. Sizes are checked against the model before memory is asked for.
+class TextReader {
+ public:
+  TextReader(std::istream& is, const ParameterCollection& model) : is_(is), model_(model) {}
+  /// The next word; IoError when there is none. `wanted` is what errors say.
+  std::string word(const char* wanted);
+  float number(const char* wanted);
+  unsigned count(const char* wanted);
+  bool flag(const char* wanted);
+  /// The line of write_header. UsageError for another name; UsageError when the model has fewer.
+  ShadowCounts header(const std::string& name);
+  Block parameters(ShadowCounts counts);
+  Block lookups(ShadowCounts counts);
+
+ private:
+  std::vector<double> tensor(const char* kind, std::size_t size);
+
+  std::istream& is_;
+  const ParameterCollection& model_;
+};
+
+/// Copies what was read; tensors beyond it become zero.
+void assign(std::vector<ShadowParameters>& shadows, const Block& block);
+void assign(std::vector<ShadowLookupParameters>& shadows, const Block& block);
+
+}  // namespace dynet::trainers
+
+/// What read_base found; complete and checked.
+struct dynet::Trainer::Saved {
+  float rate = 0.0F;
+  bool clipping = false;
+  float threshold = 0.0F;
+  float update_count = 0.0F;
+  float beta = 0.0F;
+  MovingAverage mode = MovingAverage::None;
+  bool swapped = false;
+  bool saved = false;
+  unsigned freq = 0;
+  unsigned average_count = 0;
+  trainers::Block averages, lookup_averages;
+  std::vector<ShadowParameters> shadows;
+  std::vector<ShadowLookupParameters> lookup_shadows;
+};
