@@ -1,0 +1,48 @@
+#pragma once
+
+// Vocabularies: words to ids and back.
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace dynet {
+
+/// Words with ids 0, 1, 2, ... in the order in which they were first seen. Frozen, it takes no new
+/// ones. Thread rule: reads of a frozen dictionary may run at once; else one thread.
+class Dict {
+ public:
+  Dict() = default;
+  [[nodiscard]] unsigned size() const { return static_cast<unsigned>(words_.size()); }
+  [[nodiscard]] bool contains(const std::string& words) const { return d_.count(words) != 0; }
+  void freeze() { frozen = true; }
+  [[nodiscard]] bool is_frozen() const { return frozen; }
+  /// Id of a word, which is added unless the dictionary is frozen; then an unknown word is the one
+  /// given to set_unk, or std::runtime_error where none was.
+  int convert(const std::string& word);
+  /// The word with an id. IndexError where there is none.
+  [[nodiscard]] const std::string& convert(const int& id) const;
+  /// What unknown words are taken for; added if it is new. Once, after freeze: else
+  /// std::runtime_error.
+  void set_unk(const std::string& word);
+  /// -1 where set_unk was not called.
+  [[nodiscard]] int get_unk_id() const { return unk_id; }
+  [[nodiscard]] const std::vector<std::string>& get_words() const { return words_; }
+  /// Forgets the words; frozen stays frozen.
+  void clear();
+
+ protected:
+  bool frozen = false;
+  bool map_unk = false;
+  int unk_id = -1;
+  std::vector<std::string> words_;
+  std::unordered_map<std::string, int> d_;
+};
+
+/// Ids of the words of a line, which white space separates.
+std::vector<int> read_sentence(const std::string& line, Dict& sd);
+/// Appends ids of the words before the first `|||` to `s`, of those after it to `t`.
+void read_sentence_pair(const std::string& line, std::vector<int>& s, Dict& sd, std::vector<int>& t,
+                        Dict& td);
+
+}  // namespace dynet
