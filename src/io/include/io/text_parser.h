@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dynet/dim.h"
+
+namespace dynet::io {
+
+/// One object of a file. `name` points into the reader's text.
+struct TextObject {
+  bool is_lookup = false;
+  std::string_view name;
+  Dim dim;
+  std::vector<float> values;
+  std::vector<float> gradient;  ///< empty for ZERO_GRAD
+  std::size_t at = 0;           ///< first byte of the header
+};
+
+/// Reads a model file strictly: every count must be right, every number whole, every line ended. Holds
+/// the text; what it allocates beyond is bounded by it. Not thread-safe.
+class TextParser {
+ public:
+  /// Reads the whole file. IoError.
+  explicit TextParser(std::string file_name);
+
+  /// Reads the next header into `object`; false at the end of the file. Then one of the two below.
+  bool next(TextObject& object);
+  /// Reads the numbers of the object.
+  void read(TextObject& object);
+  /// Passes over them; checks line ends and the byte count only.
+  void skip();
+
+  [[nodiscard]] const std::string& file_name() const { return file_name_; }
+  /// IoError with file, line and byte.
+  [[noreturn]] void fail(std::size_t at, const std::string& what) const;
+
+ private:
+  std::string_view line(const char* wanted);
+  void read_numbers(std::size_t count, std::vector<float>& to);
+  void read_dim(std::string_view text, Dim& dim) const;
+  void check_bytes(std::size_t begin) const;
+
+  std::string file_name_;
+  std::string text_;
+  std::size_t position_ = 0;
+  // Of the object whose header was read last.
+  std::size_t header_at_ = 0;
+  std::size_t count_ = 0;           ///< numbers of a line
+  std::size_t declared_bytes_ = 0;
+  bool has_gradient_ = false;
+  bool has_flag_ = false;
+};
+
+}  // namespace dynet::io

@@ -1,0 +1,194 @@
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "dynet/io.h"
+#include "io/keys.h"
+#include "io/replace_file.h"
+#include "params/access.h"
+#include "params/host.h"
+#include "params/settings.h"
+
+namespace dynet {
+namespace {
+
+constexpr std::size_t kNumberWidth = 16;  ///< "+1.00000000e+00 "
+constexpr std::size_t kBufferBytes = std::size_t{1} << 16;
+
+/// As printf("%+.8e "); returns the end.
+char* print(float x, char* to) {
+  *to++ = std::signbit(x) ? '-' : '+';
+  to = std::to_chars(to, to + kNumberWidth, std::fabs(x), std::chars_format::scientific, 8).ptr;
+  *to++ = ' ';
+  return to;
+}
+/// Bytes of a line of numbers: NaN and infinity are shorter than others.
+std::size_t line_bytes(const Tensor& t, float scale) {
+  return params::visit(t, [&](const auto* x, std::int64_t n) {
+    std::size_t bytes = 1;
+    for (std::int64_t i = 0; i < n; ++i) {
+      bytes += std::isfinite(static_cast<float>(x[i]) * scale) ? kNumberWidth : std::size_t{5};
+    }
+    return bytes;
+  });
+}
+
+}  // namespace
+
+namespace io {
+
+std::string collection_key(const char* call, const std::string& key) {
+  if (key.empty()) { return key; }
+  if (key[0] != '/' || key == "/" || key.find_first_of(" \t\r\n#") != std::string::npos) {
+    throw ValueError(std::string(call) + ": the key '" + key +
+                     "'; want one that starts with '/', is longer, and has no space or '#'");
+  }
+  return key.back() == '/' ? key : key + '/';
+}
+
+void check_parameter_key(const char* call, const std::string& key) {
+  if (key == "/" || key.find_first_of(" \t\r\n#") != std::string::npos) {
+    throw ValueError(std::string(call) + ": the key '" + key + "'; want one without space or '#' and not '/'");
+  }
+}
+
+}  // namespace io
+
+Saver::~Saver() = default;
+
+/// The new file and what is yet to be written to it.
+struct TextFileSaver::File {
+  File(const std::string& name, bool append) : file(name, append) { buffer.reserve(kBufferBytes + 64); }
+
+  void text(const std::string& s) {
+    buffer += s;
+    if (buffer.size() >= kBufferBytes) { flush(); }
+  }
+  void numbers(const Tensor& t, float scale) {
+    std::array<char, kNumberWidth * 2> word{};
+    params::visit(t, [&](const auto* x, std::int64_t n) {
+      for (std::int64_t i = 0; i < n; ++i) {
+        buffer.append(word.data(), print(static_cast<float>(x[i]) * scale, word.data()));
+        if (buffer.size() >= kBufferBytes) { flush(); }
+      }
+    });
+    buffer += '\n';
+  }
+  void flush() {
+    file.write(buffer.data(), buffer.size());
+    buffer.clear();
+  }
+  void object(const char* type, const std::string& name, ParameterStorageBase& storage,
+              const Tensor& values, const Tensor& gradient) {
+    detail::StorageState& state = storage.state();
+    const std::lock_guard lock(state.mutex);
+    const auto decay = static_cast<float>(state.decay_factor());
+    const bool full = storage.nonzero_grad;
+    if (full) { state.fill_gradient(); }
+    const std::size_t bytes = line_bytes(values, decay) + (full ? line_bytes(gradient, 1.0F) : 0);
+    std::ostringstream dim;
+    dim << values.d;
+    text(std::string(type) + ' ' + name + ' ' + dim.str() + ' ' + std::to_string(bytes) +
+         (full ? " FULL_GRAD\n" : " ZERO_GRAD\n"));
+    numbers(values, decay);
+    if (full) { numbers(gradient, 1.0F); }
+  }
+
+  io::ReplaceFile file;
+  std::string buffer;
+  bool failed = false;
+  int exceptions = std::uncaught_exceptions();
+};
+
+namespace {
+
+/// Runs `write`; what it leaves half written is never put in the place of the old file.
+template <class File, class Write>
+void guarded(File* file, Write write) {
+  if (file == nullptr) { throw UsageError("TextFileSaver::save: the saver is closed"); }
+  try {
+    write();
+  } catch (...) {
+    file->failed = true;
+    throw;
+  }
+}
+
+}  // namespace
+
+TextFileSaver::TextFileSaver(const std::string& filename, bool append)
+    : file_(std::make_unique<File>(filename, append)) {}
+
+TextFileSaver::~TextFileSaver() {
+  if (file_ == nullptr || file_->failed || std::uncaught_exceptions() > file_->exceptions) { return; }
+  try {
+    close();
+  } catch (const std::exception& e) {
+    try {
+      params::log(std::string("TextFileSaver: the file was not saved: ") + e.what());
+    } catch (...) {  // a sink that throws has nobody to tell
+    }
+  }
+}
+
+void TextFileSaver::close() {
+  if (file_ == nullptr) { return; }
+  const std::unique_ptr<File> file = std::move(file_);
+  if (file->failed) { throw UsageError("TextFileSaver::close: a save failed, so the old file stays"); }
+  file->flush();
+  file->file.commit();
+}
+
+void TextFileSaver::save(const ParameterCollection& model, const std::string& key) {
+  const std::string prefix = io::collection_key("TextFileSaver::save", key);
+  const params::RunScope scope(params::usage_of(model));
+  const std::string full = model.get_fullname();
+  const auto name_of = [&](const std::string& name) {
+    if (prefix.empty()) { return name; }
+    if (startswith(name, full)) { return prefix + name.substr(full.size()); }
+    return prefix + (startswith(name, "/") ? name.substr(1) : name);  // one that load_param renamed
+  };
+  guarded(file_.get(), [&] {
+    for (const auto& p : detail::ModelAccess::parameters(model)) {
+      file_->object("#Parameter#", name_of(p->name), *p, p->values, p->g);
+    }
+    for (const auto& p : detail::ModelAccess::lookups(model)) {
+      file_->object("#LookupParameter#", name_of(p->name), *p, p->all_values, p->all_grads);
+    }
+  });
+}
+
+void TextFileSaver::save(const Parameter& param, const std::string& key) {
+  if (!param) { throw StateError("TextFileSaver::save: the parameter is unset"); }
+  save(*param.p, key);
+}
+void TextFileSaver::save(const LookupParameter& param, const std::string& key) {
+  if (!param) { throw StateError("TextFileSaver::save: the lookup parameter is unset"); }
+  save(*param.p, key);
+}
+
+void TextFileSaver::save(const ParameterStorage& param, const std::string& key) {
+  io::check_parameter_key("TextFileSaver::save", key);
+  auto& p = const_cast<ParameterStorage&>(param);  // zeros are spread in its gradient: not a change
+  const params::RunScope scope(params::usage_of(p));
+  guarded(file_.get(), [&] { file_->object("#Parameter#", key.empty() ? p.name : key, p, p.values, p.g); });
+}
+void TextFileSaver::save(const LookupParameterStorage& param, const std::string& key) {
+  io::check_parameter_key("TextFileSaver::save", key);
+  auto& p = const_cast<LookupParameterStorage&>(param);
+  const params::RunScope scope(params::usage_of(p));
+  guarded(file_.get(), [&] {
+    file_->object("#LookupParameter#", key.empty() ? p.name : key, p, p.all_values, p.all_grads);
+  });
+}
+
+void save_dynet_model(std::string filename, ParameterCollection* model) {
+  TextFileSaver saver(filename);
+  saver.save(*model, "/model");
+  saver.close();
+}
+
+}  // namespace dynet
