@@ -1,0 +1,27 @@
+# `cmake --install build/release [--prefix DIR]`: the package `dynet` with the target dynet::dynet.
+# Everything else the library is made of (Highway, threads) is its own affair: a user of the package
+# needs a C++17 compiler and, at run time, libhwy.
+
+include(CMakePackageConfigHelpers)
+
+set_target_properties(dynet PROPERTIES
+  VERSION ${PROJECT_VERSION}
+  SOVERSION ${PROJECT_VERSION_MAJOR}
+  EXPORT_NAME dynet)
+
+set(DYNET_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/dynet)
+install(TARGETS dynet EXPORT dynetTargets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
+  RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT library)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/dynet DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  COMPONENT development FILES_MATCHING PATTERN "*.h")
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT library)
+
+install(EXPORT dynetTargets NAMESPACE dynet:: DESTINATION ${DYNET_PACKAGE_DIR} COMPONENT development)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/dynetConfigVersion.cmake
+  COMPATIBILITY SameMajorVersion)
+file(WRITE ${PROJECT_BINARY_DIR}/dynetConfig.cmake
+  "include(\"\${CMAKE_CURRENT_LIST_DIR}/dynetTargets.cmake\")\n")
+install(FILES ${PROJECT_BINARY_DIR}/dynetConfig.cmake ${PROJECT_BINARY_DIR}/dynetConfigVersion.cmake
+  DESTINATION ${DYNET_PACKAGE_DIR} COMPONENT development)
