@@ -31,6 +31,6 @@ file(WRITE ${OUT}/trees.txt
      "(3 (2 It) (4 (2 is) (4 fun)))\n(1 (2 It) (1 (2 is) (1 dull)))\n(2 (2 It) (2 is))\n")
 run_program(0 "training trees:.*tree LSTM" --train ${OUT}/trees.txt --hidden 8 --epochs 5)
 run_program(0 "class [0-4]" --predict "(0 (0 fun) (0 unheard))")
-run_program(2 "expression:1:8: a node with one subtree" --predict "(0 (0 a))")
+run_program(2 "expression:1:9: a node with one subtree" --predict "(0 (0 a))")
 file(WRITE ${OUT}/bad.txt "(3 (2 It) (4 fun))\n(3 (2 It) (7 fun))\n")
 run_program(2 "bad.txt:2:12: label 7 is out of range" --train ${OUT}/bad.txt)
