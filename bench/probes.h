@@ -161,7 +161,7 @@ inline std::size_t cache_bytes(int level, std::size_t otherwise) {
 
 }  // namespace detail
 
-/// Takes about a third of a second.
+/// Takes about a second: many short rounds, since a neighbour on the machine spoils most long ones.
 inline Machine probe_machine() {
   const detail::Loops loops = detail::best_loops();
   Machine machine;
@@ -172,7 +172,7 @@ inline Machine probe_machine() {
     v = 0.5F;
   }
   constexpr std::int64_t kSteps = 100000;
-  const double fma_seconds = seconds_a_call([&] { loops.fma(kSteps, out); }, 0.02);
+  const double fma_seconds = seconds_a_call([&] { loops.fma(kSteps, out); }, 0.002, 60);
   detail::keep(out);
   machine.fma_gflops = 2.0 * 12 * loops.lanes * kSteps / fma_seconds * 1e-9;
   const std::size_t l3 = std::min(machine.l2_bytes * 4, std::size_t{16} << 20);
@@ -192,7 +192,7 @@ inline Machine probe_machine() {
                          loops.read(x, n, out);
                          detail::keep(out);
                        },
-                       0.01) *
+                       0.002, 30) *
                    1e-9;
     for (float& v : out) {
       v = 1e-9F;
@@ -203,7 +203,7 @@ inline Machine probe_machine() {
                         loops.rmw(x, n, out);
                         detail::keep(*x);
                       },
-                      0.01) *
+                      0.002, 30) *
                   1e-9;
   }
   return machine;
