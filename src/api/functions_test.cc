@@ -1,0 +1,270 @@
+// The functions of expr.h: leaves, payload by value and by pointer, errors with the caller's line.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "dynet/expr.h"
+#include "dynet/ops/all.h"
+
+namespace dynet {
+namespace {
+
+using Floats = std::vector<float>;
+
+Floats value_of(const Expression& e) { return as_vector(e.value()); }
+
+template <class Thrown, class F>
+std::string text_of_error(F f) {
+  try {
+    f();
+  } catch (const Thrown& e) {
+    return e.what();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return "";
+}
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Inputs, ByValueAndByPointer) {
+  ComputationGraph cg;
+  float s = 2.0F;
+  Floats data{1, 2, 3, 4};
+  const Expression a = input(cg, 3);
+  const Expression b = input(cg, &s);
+  const Expression c = input(cg, Dim({2}, 2), data);
+  const Expression d = input(cg, {2, 2}, &data);
+  s = 5.0F;
+  data[0] = 9.0F;
+  EXPECT_EQ(value_of(a), Floats{3});
+  EXPECT_EQ(value_of(b), Floats{5});
+  EXPECT_EQ(value_of(c), (Floats{1, 2, 3, 4}));
+  EXPECT_EQ(c.dim(), Dim({2}, 2));
+  EXPECT_EQ(value_of(d), (Floats{9, 2, 3, 4}));
+  s = 6.0F;
+  cg.invalidate();
+  EXPECT_EQ(value_of(b), Floats{6});
+  EXPECT_EQ(value_of(input(cg, 0)), Floats{0});
+}
+
+TEST(Inputs, Sparse) {
+  ComputationGraph cg;
+  const Expression e = input(cg, Dim({2}, 2), {3U, 0U, 3U}, {1.0F, 2.0F, 4.0F}, 0.5F);
+  EXPECT_EQ(value_of(e), (Floats{2, 0.5F, 0.5F, 4}));
+  EXPECT_THROW(input(cg, {2}, {0U}, {1.0F, 2.0F}), ValueError);
+  EXPECT_THROW(input(cg, {2}, {2U}, {1.0F}), IndexError);
+  EXPECT_EQ(value_of(one_hot(cg, 3, 1)), (Floats{0, 1, 0}));
+  const Expression batch = one_hot(cg, 2, {1U, 0U, 1U});
+  EXPECT_EQ(batch.dim(), Dim({2}, 3));
+  EXPECT_EQ(value_of(batch), (Floats{0, 1, 1, 0, 0, 1}));
+  EXPECT_THROW(one_hot(cg, 3, 3), IndexError);
+  EXPECT_THROW(one_hot(cg, 3, std::vector<unsigned>{}), ValueError);
+}
+
+TEST(Inputs, ErrorsLeaveTheGraphAsItWas) {
+  ComputationGraph cg;
+  const std::size_t nodes = cg.nodes.size();
+  EXPECT_THROW(input(cg, {3}, Floats{1, 2}), ValueError);
+  EXPECT_THROW(input(cg, static_cast<const float*>(nullptr)), ValueError);
+  EXPECT_THROW(input(cg, {3}, static_cast<const Floats*>(nullptr)), ValueError);
+  EXPECT_THROW(parameter(cg, Parameter()), StateError);
+  EXPECT_THROW(lookup(cg, LookupParameter(), 1), StateError);
+  Device* other = get_device_manager()->get_global_device("CPU:double");
+  EXPECT_THROW(zeros(cg, {2}, other), DeviceError);
+  EXPECT_THROW(input(cg, 1.0F, other), DeviceError);
+  EXPECT_THROW(random_normal(cg, {2}, 0, 1, other), DeviceError);
+  EXPECT_EQ(cg.nodes.size(), nodes);
+  EXPECT_EQ(value_of(zeros(cg, {2}, default_device)), (Floats{0, 0}));
+}
+
+TEST(Inputs, Constants) {
+  ComputationGraph cg;
+  EXPECT_EQ(value_of(zeros(cg, {2})), (Floats{0, 0}));
+  EXPECT_EQ(value_of(zeroes(cg, {2})), (Floats{0, 0}));
+  EXPECT_EQ(value_of(ones(cg, Dim({1}, 2))), (Floats{1, 1}));
+  EXPECT_EQ(value_of(constant(cg, {2}, -1.5F)), (Floats{-1.5F, -1.5F}));
+}
+
+class Leaves : public testing::Test {
+ protected:
+  Leaves() : p(model.add_parameters({2})), table(model.add_lookup_parameters(3, {2})) {
+    p.set_value({1, 2});
+    for (unsigned i = 0; i < 3; ++i) {
+      table.initialize(i, {static_cast<float>(10 * i), static_cast<float>(10 * i + 1)});
+    }
+  }
+  ParameterCollection model;
+  Parameter p;
+  LookupParameter table;
+  ComputationGraph cg;
+};
+
+TEST_F(Leaves, Parameters) {
+  EXPECT_EQ(value_of(parameter(cg, p)), (Floats{1, 2}));
+  EXPECT_EQ(value_of(const_parameter(cg, p)), (Floats{1, 2}));
+  EXPECT_EQ(parameter(cg, table).dim(), Dim({2, 3}));
+  EXPECT_EQ(value_of(const_parameter(cg, table)), (Floats{0, 1, 10, 11, 20, 21}));
+  cg.backward(squared_norm(const_parameter(cg, p)) + squared_norm(const_parameter(cg, table)));
+  EXPECT_FALSE(p.p->has_grad());
+  EXPECT_FALSE(table.p->has_grad());
+  cg.backward(squared_norm(parameter(cg, p)) + squared_norm(parameter(cg, table)));
+  EXPECT_EQ(as_vector(*p.gradients()), (Floats{2, 4}));
+  EXPECT_EQ(as_vector(table.get_storage().all_grads), (Floats{0, 2, 20, 22, 40, 42}));
+}
+
+TEST_F(Leaves, LookupsByValueAndByPointer) {
+  unsigned index = 1;
+  std::vector<unsigned> indices{0, 2};
+  const Expression by_pointer = lookup(cg, table, &index);
+  const Expression batch = lookup(cg, table, &indices);
+  EXPECT_EQ(value_of(lookup(cg, table, 0)), (Floats{0, 1}));
+  EXPECT_EQ(value_of(lookup(cg, table, indices)), (Floats{0, 1, 20, 21}));
+  EXPECT_EQ(value_of(by_pointer), (Floats{10, 11}));
+  EXPECT_EQ(batch.dim(), Dim({2}, 2));
+  index = 2;
+  indices = {1, 1};
+  cg.invalidate();
+  EXPECT_EQ(value_of(by_pointer), (Floats{20, 21}));
+  EXPECT_EQ(value_of(batch), (Floats{10, 11, 10, 11}));
+  EXPECT_THROW(lookup(cg, table, 3), IndexError);
+  index = 3;
+  cg.invalidate();
+  EXPECT_THROW(value_of(by_pointer), IndexError);
+  index = 0;
+  EXPECT_EQ(value_of(by_pointer), (Floats{0, 1}));
+}
+
+TEST_F(Leaves, ConstLookupsGetNoGradient) {
+  unsigned index = 1;
+  const std::vector<unsigned> indices{0, 2};
+  const Expression all = squared_norm(const_lookup(cg, table, 0)) +
+                         squared_norm(const_lookup(cg, table, &index)) +
+                         sum_batches(squared_norm(const_lookup(cg, table, indices))) +
+                         sum_batches(squared_norm(const_lookup(cg, table, &indices)));
+  cg.backward(all);
+  EXPECT_FALSE(table.p->has_grad());
+  cg.backward(squared_norm(lookup(cg, table, 1)));
+  EXPECT_EQ(as_vector(table.get_storage().all_grads), (Floats{0, 0, 20, 22, 0, 0}));
+}
+
+TEST(Functions, PickByValueAndByPointer) {
+  ComputationGraph cg;
+  const Expression x = input(cg, Dim({2}, 2), Floats{1, 2, 3, 4});
+  unsigned v = 0;
+  const std::vector<unsigned> vs{1, 0};
+  EXPECT_EQ(value_of(pick(x, 0)), (Floats{1, 3}));
+  EXPECT_EQ(value_of(pick(x, &v)), (Floats{1, 3}));
+  EXPECT_EQ(value_of(pick(x, vs)), (Floats{2, 3}));
+  EXPECT_EQ(value_of(pick(x, &vs)), (Floats{2, 3}));
+  EXPECT_THROW(pick(x, static_cast<const unsigned*>(nullptr)), ValueError);
+  EXPECT_THROW(pick(x, 2), IndexError);
+}
+
+TEST(Functions, ScalarsOnBothSides) {
+  ComputationGraph cg;
+  const Expression x = input(cg, {2}, Floats{1, 4});
+  EXPECT_EQ(value_of(x + 1), (Floats{2, 5}));
+  EXPECT_EQ(value_of(1 + x), (Floats{2, 5}));
+  EXPECT_EQ(value_of(x - 1), (Floats{0, 3}));
+  EXPECT_EQ(value_of(1 - x), (Floats{0, -3}));
+  EXPECT_EQ(value_of(x * 2.0), (Floats{2, 8}));
+  EXPECT_EQ(value_of(2.0 * x), (Floats{2, 8}));
+  EXPECT_EQ(value_of(x / 2), (Floats{0.5F, 2}));
+  EXPECT_EQ(value_of(-x), (Floats{-1, -4}));
+  EXPECT_EQ(value_of(x / x), (Floats{1, 1}));
+  EXPECT_EQ(value_of(x - (x + x)), (Floats{-1, -4}));
+}
+
+TEST(Functions, ListsAndCompositions) {
+  ComputationGraph cg;
+  const Expression a = input(cg, {2}, Floats{1, 4});
+  const Expression b = input(cg, {2}, Floats{2, 3});
+  const std::vector<Expression> list{a, b};
+  EXPECT_EQ(value_of(max({a, b})), (Floats{2, 4}));
+  EXPECT_EQ(value_of(max(list)), (Floats{2, 4}));
+  EXPECT_EQ(value_of(max({a})), (Floats{1, 4}));
+  EXPECT_EQ(value_of(sum(list)), value_of(sum({a, b})));
+  EXPECT_EQ(concatenate_cols(list).dim(), Dim({2, 2}));
+  EXPECT_EQ(value_of(concatenate_cols({a, b})), (Floats{1, 4, 2, 3}));
+  EXPECT_EQ(value_of(pickrange(a, 1, 2)), Floats{4});
+  const std::vector<Expression> none;
+  EXPECT_THROW(max(none), std::invalid_argument);
+  EXPECT_THROW(sum(none), std::invalid_argument);
+  EXPECT_THROW(concatenate_cols(none), std::invalid_argument);
+}
+
+TEST(Functions, TransposeOfAList) {
+  ComputationGraph cg;
+  const Expression x = input(cg, {1, 2, 3}, Floats{1, 2, 3, 4, 5, 6});
+  EXPECT_EQ(transpose(x, {2, 0, 1}).dim(), Dim({3, 1, 2}));
+  EXPECT_EQ(transpose(input(cg, {2, 1}, Floats{1, 2})).dim(), Dim({1, 2}));
+  EXPECT_EQ(transpose(input(cg, {2}, Floats{1, 2}), {0}).dim(), Dim({2}));
+  const std::string text = text_of_error<ValueError>(
+      [&] { transpose(x, std::vector<unsigned>{0, 1, 2, 3, 4, 5, 6, 7}); });
+  EXPECT_EQ(text, "transpose: dims has 8 entries; want at most 7");
+}
+
+TEST(Functions, VanillaLstmGates) {
+  ComputationGraph cg;
+  const Expression x = input(cg, {1}, Floats{0.5F});
+  const Expression h = input(cg, {1}, Floats{-1});
+  const Expression wx = input(cg, {4, 1}, Floats{1, 2, 3, 4});
+  const Expression wh = input(cg, {4, 1}, Floats{0.5F, 0.25F, 1, -1});
+  const Expression b = input(cg, {4}, Floats{0.1F, 0.2F, 0.3F, 0.4F});
+  const auto sigma = [](double v) { return 1.0 / (1.0 + std::exp(-v)); };
+  const double want[] = {sigma(0.1), sigma(0.95 + 1.0), sigma(0.8), std::tanh(3.4)};
+  const Floats got = value_of(vanilla_lstm_gates(x, h, wx, wh, b));
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_NEAR(static_cast<double>(got[i]), want[i], 1e-6);
+  }
+  const Floats noisy = value_of(vanilla_lstm_gates(x, h, wx, wh, b, 0.1F));
+  EXPECT_NE(noisy, got);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_NEAR(noisy[i], got[i], 0.5);
+  }
+  EXPECT_THROW(vanilla_lstm_gates(x, h, wx, wh, b, -0.1F), ValueError);
+}
+
+TEST(Functions, ErrorsSayTheCallersLine) {
+  ComputationGraph cg;
+  const Expression a = ones(cg, {2});
+  const Expression b = ones(cg, {3});
+  const auto expect_line = [](const std::string& text, unsigned line) {
+    EXPECT_TRUE(contains(text, "functions_test.cc:" + std::to_string(line))) << text;
+  };
+  const std::size_t nodes = cg.nodes.size();
+  unsigned line = __LINE__ + 1;
+  expect_line(text_of_error<ShapeError>([&] { a + b; }), line);
+  line = __LINE__ + 1;
+  expect_line(text_of_error<ShapeError>([&] { a* b; }), line);
+  line = __LINE__ + 1;
+  expect_line(text_of_error<ShapeError>([&] { a / b; }), line);
+  line = __LINE__ + 1;
+  expect_line(text_of_error<ShapeError>([&] { cmult(a, b); }), line);
+  line = __LINE__ + 1;
+  expect_line(text_of_error<ShapeError>([&] { sum({a, b}); }), line);
+  line = __LINE__ + 1;
+  expect_line(text_of_error<ShapeError>([&] { softmax(a, 3); }), line);
+  line = __LINE__ + 1;
+  expect_line(text_of_error<ShapeError>([&] { vanilla_lstm_gates(a, a, a, a, a); }), line);
+  line = __LINE__ + 1;
+  expect_line(text_of_error<ValueError>([&] { input(cg, {3}, Floats{1}); }), line);
+  EXPECT_EQ(cg.nodes.size(), nodes);
+}
+
+TEST(Functions, AttributesWithoutInitializerMustBeGiven) {
+  EXPECT_FALSE((ext::kHasDefault<ops::Dropout, 0>));
+  EXPECT_FALSE((ext::kHasDefault<ops::Noise, 0>));
+  EXPECT_FALSE((ext::kHasDefault<ops::PickRange, 1>));
+  EXPECT_TRUE((ext::kHasDefault<ops::PickRange, 2>));
+  EXPECT_TRUE((ext::kHasDefault<ops::Elu, 0>));
+  EXPECT_TRUE((ext::kHasDefault<ops::Transpose, 0>));
+}
+
+}  // namespace
+}  // namespace dynet
