@@ -1,0 +1,71 @@
+"""Options of dynet, to be set before ``import dynet``:
+
+>>> import dynet_config
+>>> dynet_config.set(random_seed=1, autobatch=0)
+>>> import dynet as dy                             # doctest: +SKIP
+
+What is set here goes before the command line; what is left at its default does not.
+"""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+_CONFIG = "__DYNET_CONFIG"
+_GPU = "__DYNET_GPU"
+
+
+def set(  # noqa: A001
+    mem: int | str = "512",
+    random_seed: int = 0,
+    autobatch: int = 1,
+    profiling: int = 0,
+    weight_decay: float = 0,
+    shared_parameters: int = 0,
+    requested_gpus: int = 0,
+    gpu_mask: list[int] | None = None,
+    lstm: str = "coupled",
+    devices: str = "CPU",
+    precision: str = "highest",
+) -> None:
+    """A second call replaces what the first one said.
+
+    ``lstm``: what LSTMBuilder is, "coupled" or "vanilla". ``devices``: "CPU", or "CPU:double", which
+    computes in double precision, slowly, to check results. ``precision``: of products of matrices.
+    """
+    config = {
+        "mem": mem,
+        "seed": random_seed,
+        "autobatch": autobatch,
+        "profiling": profiling,
+        "weight_decay": weight_decay,
+        "shared_params": shared_parameters,
+        "requested_gpus": requested_gpus,
+        "gpu_mask": gpu_mask if gpu_mask is not None else [],
+        "lstm": lstm,
+        "devices": devices,
+        "precision": precision,
+    }
+    builtins.__dict__[_CONFIG] = config
+
+
+def set_gpu(flag: bool = True) -> None:
+    """Asks for one GPU. A build for the CPU warns and goes on."""
+    builtins.__dict__[_GPU] = flag
+    if get() is None:
+        set()
+    config = get()
+    assert config is not None
+    config["requested_gpus"] = 1 if flag else 0
+
+
+def gpu() -> bool:
+    """Whether a GPU was asked for."""
+    return bool(builtins.__dict__.get(_GPU, False))
+
+
+def get() -> dict[str, Any] | None:
+    """What was set, or None."""
+    config: dict[str, Any] | None = builtins.__dict__.get(_CONFIG)
+    return config

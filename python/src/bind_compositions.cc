@@ -1,0 +1,78 @@
+// Functions that are other functions put together; C++ has them in dynet/expr/compositions.h.
+
+#include <vector>
+
+#include "dynet/ext/add_node.h"
+#include "dynet/ops/arithmetic.h"
+#include "dynet/ops/linear.h"
+#include "dynet/ops/pick.h"
+#include "dynet/ops/random.h"
+#include "dynet/ops/recurrent.h"
+#include "dynet/ops/shape.h"
+
+#include "binding.h"
+#include "graph.h"
+#include "where.h"
+
+namespace dynet::python {
+namespace {
+
+template <class Op>
+Expression add(const Op& op, std::span<const Expression> args) {
+  return ext::add_node(ext::kRecord<Op>, &op, nullptr, args, {}, here());
+}
+
+Expression largest(const ExprListArg& xs) {
+  const std::vector<Expression> nodes = xs.nodes();
+  if (nodes.empty()) { throw ValueError("emax: the list of arguments is empty; want at least one"); }
+  Expression result = nodes[0];
+  for (std::size_t i = 1; i < nodes.size(); ++i) {
+    const Expression pair[] = {result, nodes[i]};
+    result = add(ops::Max{}, pair);
+  }
+  return result;
+}
+
+Expression noisy(const Expression& w, float stddev) {
+  return stddev == 0.0F ? w : add(ops::Noise{stddev}, {&w, 1});
+}
+
+Expression lstm_gates(const ExprArg& x, const ExprArg& h, const ExprArg& w_x, const ExprArg& w_h,
+                      const ExprArg& b, float stddev) {
+  const Expression args[] = {b.node(), noisy(w_x.node(), stddev), x.node(),
+                             noisy(w_h.node(), stddev), h.node()};
+  const Expression a = add(ops::AffineTransform{}, args);
+  return add(ops::LstmGates{}, {&a, 1});
+}
+
+}  // namespace
+
+void bind_compositions(nb::module_& m) {
+  using nb::arg;
+  m.def("emax", [](const ExprListArg& xs) { return PyExpression(largest(xs)); }, arg("xs"),
+        "The largest of a list, element by element.");
+  m.def(
+      "concatenate_cols",
+      [](const ExprListArg& xs) { return PyExpression(add(ops::Concatenate{1}, xs.nodes())); },
+      arg("xs"), "Lays matrices side by side: `concatenate` along dimension 1.");
+  m.def(
+      "pickrange",
+      [](const ExprArg& x, unsigned s, unsigned e) {
+        const Expression node = x.node();
+        return PyExpression(add(ops::PickRange{s, e, 0}, {&node, 1}));
+      },
+      arg("x"), arg("s"), arg("e"), "`pick_range` of dimension 0, by its old name.");
+  m.def(
+      "vanilla_lstm_gates",
+      [](const ExprArg& x, const ExprArg& h, const ExprArg& w_x, const ExprArg& w_h,
+         const ExprArg& b, float stddev) {
+        return PyExpression(lstm_gates(x, h, w_x, w_h, b, stddev));
+      },
+      arg("x_t"), arg("h_tm1"), arg("Wx"), arg("Wh"), arg("b"), arg("weightnoise_std") = 0.0F,
+      "The gates of an LSTM step, in the order i, f, o, g, from a = b + Wx x_t + Wh h_tm1: "
+      "[logistic(a_i); logistic(a_f + 1); logistic(a_o); tanh(a_g)]. With `weightnoise_std` above 0 "
+      "each matrix gets normal noise.");
+  m.attr("cwise_multiply") = m.attr("cmult");
+}
+
+}  // namespace dynet::python

@@ -1,0 +1,295 @@
+// Operations written in Python.
+//
+//   class Softplus:
+//       attributes = ("beta",)                         # what tells two objects of the class apart
+//       def __init__(self, beta): self.beta = beta
+//       def shape(self, x): return x                   # optional; else that of the first argument
+//       def forward(self, x): return np.log1p(np.exp(self.beta * x)) / self.beta
+//       def backward(self, xs, y, dy): return dy / (1 + np.exp(-self.beta * xs[0]))
+//
+//   y = dy.apply(Softplus(2.0), x)
+//
+// An object is entered in a table by its class and declared attributes and stands there for all that
+// are equal; the node's only C++ attribute is the index. So its identity is what was declared, as for
+// every operation, and forward and backward must not depend on anything else.
+//
+// A class is written for one example: its functions are called for each example of a batch, with
+// arrays of one example, and gradients of arguments with one example are summed. A class that says
+// `batched = True` gets the whole batch at once, as the last axis of arrays where it is not 1.
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <nanobind/stl/string.h>
+
+#include "dynet/ext/add_node.h"
+
+#include "arrays.h"
+#include "binding.h"
+#include "graph.h"
+#include "where.h"
+
+namespace dynet::python {
+namespace {
+
+/// The objects by index; strong references, for ever. Guarded by the GIL.
+struct Table {
+  nb::dict index_of;
+  nb::list objects;
+};
+Table& table() {
+  static auto* t = new Table;
+  return *t;
+}
+
+nb::object object_of(std::uint64_t index) { return table().objects[index]; }
+std::string class_name(nb::handle object) {
+  return nb::cast<std::string>(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()))).attr("__name__"));
+}
+
+/// An attribute as a dictionary key: values that compare equal but differ, as 0.0 and -0.0, or 1 and
+/// True, are kept apart.
+nb::object key_of(nb::handle value) {
+  const nb::handle type(reinterpret_cast<PyObject*>(Py_TYPE(value.ptr())));
+  if (PyFloat_Check(value.ptr())) { return nb::make_tuple(type, value.attr("hex")()); }
+  if (PyTuple_Check(value.ptr())) {
+    nb::list keys;
+    for (const nb::handle item : nb::borrow<nb::tuple>(value)) { keys.append(key_of(item)); }
+    return nb::make_tuple(type, nb::tuple(keys));
+  }
+  return nb::make_tuple(type, value);
+}
+
+std::uint64_t enter(nb::handle object) {
+  const nb::handle type(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())));
+  nb::list keys;
+  keys.append(type);
+  const nb::object names = nb::getattr(object, "attributes", nb::tuple());
+  for (const nb::handle name : nb::iter(names)) { keys.append(key_of(nb::getattr(object, name))); }
+  const nb::tuple key(keys);
+  Table& t = table();
+  if (t.index_of.contains(key)) { return nb::cast<std::uint64_t>(t.index_of[key]); }
+  const std::uint64_t index = t.objects.size();
+  t.objects.append(object);
+  t.index_of[key] = index;
+  return index;
+}
+
+bool is_batched(nb::handle object) {
+  return nb::cast<bool>(nb::bool_(nb::getattr(object, "batched", nb::bool_(false))));
+}
+
+// ---- numbers -------------------------------------------------------------------------------------------
+
+nb::tuple shape_tuple(const Dim& d) {
+  nb::list extents;
+  for (unsigned i = 0; i < d.nd; ++i) { extents.append(d.d[i]); }
+  if (d.bd > 1) { extents.append(d.bd); }
+  return nb::tuple(extents);
+}
+
+/// Examples `first` up to `first + count` of an operand as one array.
+nb::object array_of(const ext::Operand& x, std::int64_t first, std::int64_t count, bool is_double) {
+  Dim d = x.dim;
+  d.bd = static_cast<unsigned>(count);
+  void* to = nullptr;
+  nb::object array = new_array(d, is_double, &to);
+  const auto bytes = static_cast<std::size_t>(x.size()) * (is_double ? sizeof(double) : sizeof(float));
+  for (std::int64_t e = 0; e < count; ++e) {
+    const void* from = is_double ? static_cast<const void*>(x.example<double>(first + e))
+                                 : static_cast<const void*>(x.example<float>(first + e));
+    std::copy_n(static_cast<const char*>(from), bytes, static_cast<char*>(to) + static_cast<std::size_t>(e) * bytes);
+  }
+  return array;
+}
+
+/// Stores or adds what Python returned into the same examples.
+void write(nb::handle values, const ext::Operand& y, std::int64_t first, std::int64_t count, bool adds,
+           bool is_double, nb::handle object, const char* function) {
+  const HostArray array(values, is_double);
+  Dim want = y.dim;
+  want.bd = static_cast<unsigned>(count);
+  if (!array.has_shape(want)) {
+    throw ShapeError(class_name(object) + "." + function + ": returned an array of shape " +
+                     nb::cast<std::string>(nb::str(array.object.attr("shape"))) + "; want " +
+                     nb::cast<std::string>(nb::str(shape_tuple(want))));
+  }
+  const auto put = [&]<class T>(const T* from) {
+    for (std::int64_t e = 0; e < count; ++e) {
+      T* to = y.example<T>(first + e);
+      for (std::int64_t i = 0; i < y.size(); ++i) { to[i] = from[e * y.size() + i] + (adds ? to[i] : T{0}); }
+    }
+  };
+  if (is_double) { put(static_cast<const double*>(array.data)); }
+  else { put(static_cast<const float*>(array.data)); }
+}
+
+/// The examples of an operand that one Python call is about.
+struct Range {
+  std::int64_t first, count;
+};
+Range range_of(const ext::Operand& x, bool whole, std::int64_t example) {
+  return whole ? Range{0, x.examples} : Range{x.examples == 1 ? 0 : example, 1};
+}
+
+nb::tuple arrays_of(std::span<const ext::Operand> xs, bool whole, std::int64_t example, bool is_double) {
+  nb::list arrays;
+  for (const ext::Operand& x : xs) {
+    const Range r = range_of(x, whole, example);
+    arrays.append(array_of(x, r.first, r.count, is_double));
+  }
+  return nb::tuple(arrays);
+}
+
+void call_forward(nb::handle object, const ext::Call& call, bool whole) {
+  const bool is_double = call.kernels.number() == ext::Number::kDouble;
+  const ext::Operand& y = call.out[0];
+  for (std::int64_t e = 0; e < (whole ? 1 : y.examples); ++e) {
+    const nb::object value = object.attr("forward")(*arrays_of(call.in, whole, e, is_double));
+    const Range r = range_of(y, whole, e);
+    write(value, y, r.first, r.count, false, is_double, object, "forward");
+  }
+}
+
+/// backward returns one gradient an argument, None for none; one argument's may come without a tuple.
+nb::object gradient_of(nb::handle object, const nb::object& gradients, std::size_t arg, std::size_t args) {
+  const bool is_list = PyTuple_Check(gradients.ptr()) || PyList_Check(gradients.ptr());
+  if (!is_list && args == 1) { return gradients; }
+  if (!is_list || nb::len(gradients) != args) {
+    throw ValueError(class_name(object) + ".backward: want a gradient for each of the " +
+                     std::to_string(args) + " arguments, as a tuple");
+  }
+  return gradients[arg];
+}
+
+void call_backward(nb::handle object, const ext::Call& call, bool whole) {
+  const bool is_double = call.kernels.number() == ext::Number::kDouble;
+  const ext::Operand& y = call.out[0];
+  for (std::int64_t e = 0; e < (whole ? 1 : y.examples); ++e) {
+    const Range r = range_of(y, whole, e);
+    const nb::object gradients = object.attr("backward")(
+        arrays_of(call.in, whole, e, is_double), array_of(y, r.first, r.count, is_double),
+        array_of(call.d_out[0], r.first, r.count, is_double));
+    for (std::size_t a = 0; a < call.d_in.size(); ++a) {
+      const ext::Operand& dx = call.d_in[a];
+      const nb::object gradient = gradient_of(object, gradients, a, call.d_in.size());
+      if (dx.absent() || gradient.is_none()) { continue; }
+      const Range to = range_of(dx, whole, e);
+      write(gradient, dx, to.first, to.count, true, is_double, object, "backward");
+    }
+  }
+}
+
+// ---- the operation --------------------------------------------------------------------------------------
+
+Dim shape_of(std::uint64_t index, const ext::Shapes& in) {
+  const nb::gil_scoped_acquire gil;
+  const nb::object object = object_of(index);
+  Dim result = in[0];
+  if (nb::hasattr(object, "shape")) {
+    nb::list shapes;
+    for (std::size_t i = 0; i < in.size(); ++i) { shapes.append(shape_tuple(in[i].single_batch())); }
+    const nb::object shape = object.attr("shape")(*nb::tuple(shapes));
+    DimArg d;
+    if (!nb::try_cast(shape, d)) {
+      throw ShapeError(class_name(object) + ".shape: returned " +
+                       nb::cast<std::string>(nb::repr(shape)) + "; want an int or a tuple of ints");
+    }
+    result = d.dim;
+  }
+  result.bd = 1;
+  return result;
+}
+
+/// Called for each example.
+struct PythonOp {
+  std::uint64_t object;
+
+  static constexpr ext::Info kInfo{.name = "python_operation",
+                                   .args = {"xs"},
+                                   .attrs = {"object"},
+                                   .summary = "An operation written in Python.",
+                                   .cpp = "-",
+                                   .python = "-"};
+  static constexpr bool kVariadic = true;
+  static constexpr bool kPartialGradient = true;  // adds, as one example's gradient may come often
+  Dim shape(const ext::Shapes& in) const { return shape_of(object, in); }
+  void forward(ext::Call& call) const {
+    const nb::gil_scoped_acquire gil;
+    call_forward(object_of(object), call, false);
+  }
+  void backward(ext::Call& call) const {
+    const nb::gil_scoped_acquire gil;
+    call_backward(object_of(object), call, false);
+  }
+  static std::vector<ext::Example<PythonOp>> examples() { return {}; }
+};
+
+/// Called once for the whole batch.
+struct PythonBatchOp {
+  std::uint64_t object;
+
+  static constexpr ext::Info kInfo{.name = "python_batch_operation",
+                                   .args = {"xs"},
+                                   .attrs = {"object"},
+                                   .summary = "An operation on batches written in Python.",
+                                   .cpp = "-",
+                                   .python = "-"};
+  static constexpr bool kVariadic = true;
+  static constexpr bool kPartialGradient = true;
+  static constexpr std::array kRoles{ext::Role::kWhole};
+  Dim shape(const ext::Shapes& in) const {
+    Dim d = shape_of(object, in);
+    for (std::size_t i = 0; i < in.size(); ++i) { d.bd = std::max(d.bd, in[i].bd); }
+    return d;
+  }
+  void forward(ext::Call& call) const {
+    const nb::gil_scoped_acquire gil;
+    call_forward(object_of(object), call, true);
+  }
+  void backward(ext::Call& call) const {
+    const nb::gil_scoped_acquire gil;
+    call_backward(object_of(object), call, true);
+  }
+  static std::vector<ext::Example<PythonBatchOp>> examples() { return {}; }
+};
+
+template <class Op>
+Expression add(std::uint64_t index, std::span<const Expression> xs) {
+  const Op op{index};
+  return ext::add_node(ext::kRecord<Op>, &op, nullptr, xs, {}, here());
+}
+
+PyExpression apply(nb::handle operation, nb::args xs) {
+  ExprListArg list;
+  nb::detail::make_caster<ExprListArg> caster;
+  if (!caster.from_python(xs, 0, nullptr) || caster.value.count == 0) {
+    throw nb::type_error("apply: want an operation and one expression or more");
+  }
+  for (const char* function : {"forward", "backward"}) {
+    if (!nb::hasattr(operation, function)) {
+      throw nb::type_error(("apply: " + class_name(operation) + " has no " + function).c_str());
+    }
+  }
+  const std::uint64_t index = enter(operation);
+  const std::vector<Expression> nodes = caster.value.nodes();
+  return PyExpression(is_batched(operation) ? add<PythonBatchOp>(index, nodes)
+                                            : add<PythonOp>(index, nodes));
+}
+
+}  // namespace
+
+void bind_custom(nb::module_& m) {
+  m.def("apply", &apply, nb::arg("operation"), nb::arg("xs"),
+        nb::sig("def apply(operation: typing.Any, *xs: Expression) -> Expression"),
+        "An operation written in Python: an object with `forward(*xs)`, which returns an array, and "
+        "`backward(xs, y, dy)`, which returns the gradients of the arguments as a tuple (None where "
+        "there is none). Optional: `shape(*shapes)`, the result's shape (else that of the first "
+        "argument), and in the class `attributes`, the names of the attributes that tell its objects "
+        "apart, and `batched = True`. Functions see one example each, or, when batched, the whole "
+        "batch as last axis. Two objects of a class with equal attributes count as one.");
+}
+
+}  // namespace dynet::python

@@ -1,0 +1,216 @@
+// The class Expression: values, gradients, parts.
+
+#include <string>
+
+#include <nanobind/stl/string.h>
+
+#include "dynet/ext/add_node.h"
+#include "dynet/ops/pick.h"
+
+#include "arrays.h"
+#include "binding.h"
+#include "graph.h"
+#include "where.h"
+
+namespace dynet::python {
+
+PyTypeObject* expression_type = nullptr;
+
+namespace {
+
+nb::tuple shape_tuple(const Dim& d) {
+  nb::list extents;
+  for (unsigned i = 0; i < d.nd; ++i) { extents.append(d.d[i]); }
+  return nb::tuple(extents);
+}
+
+nb::object value_of(const PyExpression& x, bool recalculate) {
+  const Tensor& t = evaluate(resolve(x), recalculate);
+  if (t.d.nd >= 2) { return to_numpy(t); }
+  if (t.d.elements() == 1) { return nb::float_(to_scalar(t)); }
+  return to_list(t);
+}
+
+template <class Op>
+Expression add_picked(const Expression& e, const Op& op, const ext::NodePayload& payload) {
+  return ext::add_node(ext::kRecord<Op>, &op, nullptr, {&e, 1}, payload, here());
+}
+
+Expression pick_index(const Expression& e, long index) {
+  const Dim& d = e.dim();
+  const long n = static_cast<long>(d.d[0]);
+  if (index < -n || index >= n) {
+    throw IndexError("pick: index " + std::to_string(index) + " of an expression " + to_string(d) +
+                     "; want from " + std::to_string(-n) + " to " + std::to_string(n - 1));
+  }
+  const auto at = static_cast<unsigned>(index < 0 ? index + n : index);
+  return add_picked(e, ops::Pick{0}, ext::NodePayload::of(at));
+}
+
+/// A bound of a slice; `otherwise` where it is None.
+long bound(const nb::object& value, long otherwise) {
+  if (value.is_none()) { return otherwise; }
+  const long b = nb::cast<long>(value);
+  if (b < 0) { throw ValueError("slice: bound " + std::to_string(b) + "; want at least 0"); }
+  return b;
+}
+
+Expression pick_slice(const Expression& e, nb::handle slice, unsigned axis) {
+  const long n = static_cast<long>(e.dim()[axis]);
+  const nb::object step = slice.attr("step");
+  if (!step.is_none() && nb::cast<long>(step) != 1) {
+    throw ValueError("slice: step " + std::to_string(nb::cast<long>(step)) + "; want 1");
+  }
+  const long from = bound(slice.attr("start"), 0);
+  const long to = std::min(bound(slice.attr("stop"), n), n);
+  if (from == 0 && to == n) { return e; }
+  const ops::PickRange op{static_cast<unsigned>(from), static_cast<unsigned>(to), axis};
+  return add_picked(e, op, {});
+}
+
+nb::object get_item(const PyExpression& x, nb::handle index) {
+  Expression e = resolve(x);
+  if (PyIndex_Check(index.ptr()) != 0) {
+    return make_expression(pick_index(e, nb::cast<long>(nb::object(index.attr("__index__")()))),
+                           PyExpression::Settable::kIndices);
+  }
+  if (PySlice_Check(index.ptr())) { return make_expression(pick_slice(e, index, 0)); }
+  if (PyTuple_Check(index.ptr())) {
+    unsigned axis = 0;
+    for (const nb::handle part : nb::borrow<nb::tuple>(index)) {
+      if (!PySlice_Check(part.ptr()) || axis >= e.dim().nd) {
+        throw nb::type_error("an expression's index is an int, a slice, or a tuple of one slice for "
+                             "each dimension at most");
+      }
+      e = pick_slice(e, part, axis++);
+    }
+    return make_expression(e);
+  }
+  throw nb::type_error("an expression's index is an int, a slice, or a tuple of slices");
+}
+
+void set_indices(const PyExpression& x, nb::handle value) {
+  if (PyIndex_Check(value.ptr()) != 0) {
+    const auto index = nb::cast<unsigned>(value);
+    ext::set_payload(x.e, std::span<const unsigned>(&index, 1));
+    return;
+  }
+  std::vector<unsigned> indices;
+  for (const nb::handle index : nb::iter(value)) { indices.push_back(nb::cast<unsigned>(index)); }
+  ext::set_payload(x.e, std::span<const unsigned>(indices));
+}
+
+void set_value(const PyExpression& x, nb::handle value) {
+  if (x.settable == PyExpression::Settable::kNot) {
+    throw ValueError("set: the expression is not an input that can be set");
+  }
+  if (x.settable == PyExpression::Settable::kIndices) {
+    set_indices(x, value);
+  } else if (PyNumber_Check(value.ptr()) != 0 && !nb::hasattr(value, "__len__")) {
+    const float number = nb::cast<float>(value);
+    ext::set_payload(x.e, std::span<const float>(&number, 1));
+  } else {
+    ext::set_payload(x.e, std::span<const float>(read_numbers(value)));
+  }
+}
+
+std::string expression_text(const PyExpression& x) {
+  return "expression " + std::to_string(x.e.i) + "/" + std::to_string(current_graph().version());
+}
+
+void bind_values(nb::class_<PyExpression>& c) {
+  using nb::arg;
+  c.def(
+       "value",
+       [](const PyExpression& x, bool recalculate) { return value_of(x, recalculate); },
+       arg("recalculate") = false,
+       nb::sig("def value(self, recalculate: bool = False) -> typing.Any"),
+       "The value: a float for one element, a list for a vector (a batch one after the other), an "
+       "array for two dimensions or more. Computes what is missing, or everything anew.")
+      .def(
+          "scalar_value",
+          [](const PyExpression& x, bool recalculate) {
+            return to_scalar(evaluate(resolve(x), recalculate));
+          },
+          arg("recalculate") = false, "The only element. ValueError where there are several.")
+      .def(
+          "vec_value",
+          [](const PyExpression& x, bool recalculate) {
+            return to_list(evaluate(resolve(x), recalculate));
+          },
+          arg("recalculate") = false,
+          nb::sig("def vec_value(self, recalculate: bool = False) -> list[float]"),
+          "All elements, column by column, the examples of a batch one after the other.")
+      .def(
+          "npvalue",
+          [](const PyExpression& x, bool recalculate) {
+            return to_numpy(evaluate(resolve(x), recalculate));
+          },
+          arg("recalculate") = false,
+          nb::sig("def npvalue(self, recalculate: bool = False) -> numpy.typing.NDArray[typing.Any]"),
+          "The value as an array, the batch as last axis where it is not 1.")
+      .def(
+          "forward",
+          [](const PyExpression& x, bool recalculate) { evaluate(resolve(x), recalculate); },
+          arg("recalculate") = false, "Computes the value.")
+      .def(
+          "backward", [](const PyExpression& x, bool full) { run_backward(resolve(x), full); },
+          arg("full") = false,
+          "Adds the gradients of this value, which has one element, to the parameters. `full`: also "
+          "computes gradients of nodes that do not depend on a parameter.")
+      .def(
+          "gradient", [](const PyExpression& x) { return to_numpy(resolve(x).gradient()); },
+          nb::sig("def gradient(self) -> numpy.typing.NDArray[typing.Any]"),
+          "The gradient of the last `backward` as an array.");
+}
+
+void bind_parts(nb::class_<PyExpression>& c) {
+  using nb::arg;
+  c.def(
+       "dim",
+       [](const PyExpression& x) {
+         const Dim d = resolve(x).dim();
+         return nb::make_tuple(shape_tuple(d), d.bd);
+       },
+       nb::sig("def dim(self) -> tuple[tuple[int, ...], int]"),
+       "The shape of one example, and the number of examples.")
+      .def("__getitem__", &get_item, arg("index"),
+           nb::sig("def __getitem__(self, index: int | slice | tuple[slice, ...], /) -> Expression"),
+           "A part: `pick` for an int, `pick_range` for a slice of step 1.")
+      .def("__len__", [](const PyExpression& x) { return resolve(x).dim().d[0]; },
+           "Extent of the first dimension.")
+      .def("__bool__", [](const PyExpression&) { return true; })
+      .def("__repr__", &expression_text)
+      .def("is_stale", [](const PyExpression& x) { return resolve(x).is_stale(); },
+           "Whether the graph has gone on without it.")
+      .def(
+          "set",
+          &set_value, arg("value"),
+          "Replaces the numbers of an input, or the indices of a lookup, and forgets what was "
+          "computed. As many as before. Ask for a value before the next `backward`.")
+      .def(
+          "set_index",
+          [](const PyExpression& x, nb::handle index) {
+            if (x.settable != PyExpression::Settable::kIndices) {
+              throw ValueError("set_index: the expression has no index that can be set");
+            }
+            set_indices(x, index);
+          },
+          arg("index"), "Replaces the index, or indices, of a pick; see `set`.");
+}
+
+}  // namespace
+
+void bind_expression(nb::module_& m) {
+  nb::class_<PyExpression> c(m, "Expression", nb::pooled(1024),
+                             "A node of the computation graph. Operators and functions of "
+                             "expressions make further nodes; nothing is computed until a value is "
+                             "asked for.");
+  expression_type = reinterpret_cast<PyTypeObject*>(c.ptr());
+  // NumPy then leaves `array * expression` to us, instead of looking into the expression.
+  c.attr("__array_ufunc__") = nb::none();
+  bind_values(c);
+  bind_parts(c);
+}
+
+}  // namespace dynet::python

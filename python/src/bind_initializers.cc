@@ -1,0 +1,74 @@
+// Initial values of parameters.
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nanobind/stl/string.h>
+
+#include "arrays.h"
+#include "binding.h"
+#include "params.h"
+
+namespace dynet::python {
+namespace {
+
+// A Python class each, so that they can be told apart and named in signatures.
+struct PyNormal : PyInitializer {};
+struct PyUniform : PyInitializer {};
+struct PyConst : PyInitializer {};
+struct PyIdentity : PyInitializer {};
+struct PyGlorot : PyInitializer {};
+struct PySaxe : PyInitializer {};
+struct PyFromFile : PyInitializer {};
+struct PyNumpy : PyInitializer {};
+
+template <class PyClass, class Init, class... Args>
+PyClass make(Args... args) {
+  PyClass result;
+  result.init = std::make_shared<Init>(std::move(args)...);
+  return result;
+}
+
+template <class PyClass>
+nb::class_<PyClass, PyInitializer> define(nb::module_& m, const char* name, const char* doc) {
+  return nb::class_<PyClass, PyInitializer>(m, name, doc);
+}
+
+PyNumpy from_array(nb::handle values) {
+  const FloatArray array = read_array(values);
+  auto result = make<PyNumpy, ParameterInitFromVector>(
+      std::vector<float>(array.data, array.data + array.size));
+  result.shape = array.dim(false);
+  return result;
+}
+
+}  // namespace
+
+void bind_initializers(nb::module_& m) {
+  using nb::arg;
+  nb::class_<PyInitializer>(m, "PyInitializer", "Base of the initialisers.");
+  define<PyNormal>(m, "NormalInitializer", "Normal numbers with this mean and variance.")
+      .def(nb::new_(&make<PyNormal, ParameterInitNormal, float, float>), arg("mean") = 0.0F,
+           arg("var") = 1.0F);
+  define<PyUniform>(m, "UniformInitializer", "Uniform numbers in [-scale, scale).")
+      .def(nb::new_(&make<PyUniform, ParameterInitUniform, float>), arg("scale"));
+  define<PyConst>(m, "ConstInitializer", "Every element c.")
+      .def(nb::new_(&make<PyConst, ParameterInitConst, float>), arg("c"));
+  define<PyIdentity>(m, "IdentityInitializer", "The identity matrix.")
+      .def(nb::new_(&make<PyIdentity, ParameterInitIdentity>));
+  define<PyGlorot>(m, "GlorotInitializer",
+                   "Uniform numbers within gain * sqrt(6 / (rows + columns)). `is_lookup`: of a row "
+                   "of a lookup table, not of the whole.")
+      .def(nb::new_(&make<PyGlorot, ParameterInitGlorot, bool, float>), arg("is_lookup") = false,
+           arg("gain") = 1.0F);
+  define<PySaxe>(m, "SaxeInitializer", "A random orthonormal matrix times scale.")
+      .def(nb::new_(&make<PySaxe, ParameterInitSaxe, float>), arg("scale") = 1.0F);
+  define<PyFromFile>(m, "FromFileInitializer", "Numbers from a file, column by column.")
+      .def(nb::new_(&make<PyFromFile, ParameterInitFromFile, std::string>), arg("fname"));
+  define<PyNumpy>(m, "NumpyInitializer", "The numbers of an array.")
+      .def(nb::new_(&from_array), arg("array"));
+}
+
+}  // namespace dynet::python

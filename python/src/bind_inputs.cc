@@ -1,0 +1,271 @@
+// Functions that put numbers, constants, random numbers and rows of tables into this thread's graph.
+
+#include <string>
+#include <vector>
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "dynet/ext/add_node.h"
+#include "dynet/ops/input.h"
+#include "dynet/ops/random.h"
+
+#include "arrays.h"
+#include "binding.h"
+#include "graph.h"
+#include "where.h"
+
+namespace dynet::python {
+namespace {
+
+using Settable = PyExpression::Settable;
+
+template <class Op>
+PyExpression add_source(const Op& op, const ext::NodePayload& payload = {},
+                        Settable settable = Settable::kNot) {
+  return PyExpression(
+      ext::add_node(ext::kRecord<Op>, &op, &current_graph().cg, {}, payload, here()), settable);
+}
+
+/// A device may be named; it must be the one that everything is on.
+void check_device(const std::string& name) {
+  if (!name.empty() && name != default_device->name) {
+    throw DeviceError("asked for device \"" + name + "\"; the graph is on " + default_device->name);
+  }
+}
+
+PyExpression add_numbers(const Dim& d, const float* data, std::size_t count, Settable settable) {
+  return add_source(ops::Input{d}, ext::NodePayload::of(std::span<const float>(data, count)),
+                    settable);
+}
+
+PyExpression input_vector(nb::handle values, const std::string& device) {
+  check_device(device);
+  const std::vector<float>& numbers = read_numbers(values);
+  return add_numbers(Dim({static_cast<unsigned>(numbers.size())}), numbers.data(), numbers.size(),
+                     Settable::kNumbers);
+}
+
+bool is_array(nb::handle o) { return nb::hasattr(o, "__array__"); }
+
+/// A list of arrays is a batch of them.
+nb::object stack_arrays(nb::handle list) {
+  return nb::module_::import_("numpy").attr("stack")(list, nb::arg("axis") = -1);
+}
+
+PyExpression input_tensor(nb::handle values, bool batched, const std::string& device,
+                          bool reusable_expr) {
+  check_device(device);
+  nb::object source = nb::borrow(values);
+  if (PyList_Check(values.ptr()) || PyTuple_Check(values.ptr())) {
+    if (nb::len(values) > 0 && is_array(values[0])) {
+      source = stack_arrays(values);
+      batched = true;
+    }
+  } else if (!is_array(values)) {
+    throw nb::type_error("inputTensor: want an array, a list of numbers (nested), or a list of arrays");
+  }
+  const FloatArray array = read_array(source);
+  if (array.shape.empty()) { throw ValueError("inputTensor: the array has no axis; want at least one"); }
+  return add_numbers(array.dim(batched), array.data, array.size,
+                     reusable_expr ? Settable::kNumbers : Settable::kNot);
+}
+
+PyExpression input_tensor_transpose(nb::handle values, const nb::object& dim, unsigned batch_size,
+                                    const std::string& device) {
+  check_device(device);
+  const std::vector<float>& numbers = read_numbers(values);
+  DimArg d;
+  if (dim.is_none()) {
+    d.dim = Dim({static_cast<unsigned>(numbers.size() / std::max(1U, batch_size))});
+  } else {
+    d = nb::cast<DimArg>(dim);
+  }
+  const Dim full = d.with_batch(batch_size);
+  if (full.elements() != static_cast<std::int64_t>(numbers.size())) {
+    throw ShapeError("inputTensorTranspose: " + std::to_string(numbers.size()) + " numbers for " +
+                     to_string(full));
+  }
+  return add_numbers(full, numbers.data(), numbers.size(), Settable::kNumbers);
+}
+
+/// Flat positions from one list of indices an axis.
+std::vector<std::size_t> flat_positions(nb::handle idxs, const Dim& d, std::size_t axes) {
+  if (nb::len(idxs) != axes) {
+    throw ValueError("sparse_inputTensor: " + std::to_string(nb::len(idxs)) +
+                     " lists of indices; want one for each of the " + std::to_string(axes) + " axes");
+  }
+  std::vector<std::size_t> flat;
+  std::size_t stride = 1;
+  for (std::size_t axis = 0; axis < axes; ++axis) {
+    const std::size_t extent = axis < d.nd ? d.d[axis] : d.bd;
+    std::size_t count = 0;
+    for (const nb::handle index : nb::iter(nb::object(idxs[axis]))) {
+      const auto at = nb::cast<std::size_t>(index);
+      if (at >= extent) {
+        throw IndexError("sparse_inputTensor: index " + std::to_string(at) + " of axis " +
+                         std::to_string(axis) + "; want less than " + std::to_string(extent));
+      }
+      if (axis == 0) { flat.push_back(0); }
+      if (count == flat.size()) { throw ValueError("sparse_inputTensor: lists of different lengths"); }
+      flat[count++] += at * stride;
+    }
+    if (count != flat.size()) { throw ValueError("sparse_inputTensor: lists of different lengths"); }
+    stride *= extent;
+  }
+  return flat;
+}
+
+PyExpression sparse_input(nb::handle idxs, nb::handle values, const DimArg& shape, bool batched,
+                          float defval, const std::string& device) {
+  check_device(device);
+  Dim d = shape.dim;
+  const std::size_t axes = d.nd;
+  if (batched) {
+    const unsigned batch = d.d[d.nd - 1];
+    d.d[--d.nd] = 1;
+    if (d.nd == 0) { d.nd = 1; }
+    d.bd = batch;
+  }
+  const std::vector<std::size_t> flat = flat_positions(idxs, d, axes);
+  const std::vector<float>& given = read_numbers(values);
+  if (given.size() != flat.size()) {
+    throw ValueError("sparse_inputTensor: " + std::to_string(given.size()) + " values for " +
+                     std::to_string(flat.size()) + " positions");
+  }
+  std::vector<float> all(static_cast<std::size_t>(d.elements()), defval);
+  for (std::size_t i = 0; i < flat.size(); ++i) { all[flat[i]] = given[i]; }
+  return add_numbers(d, all.data(), all.size(), Settable::kNot);
+}
+
+PyExpression one_hot(unsigned d, nb::handle idx, const std::string& device) {
+  check_device(device);
+  std::vector<unsigned> ids;
+  if (PyIndex_Check(idx.ptr()) != 0) {
+    ids.push_back(nb::cast<unsigned>(idx));
+  } else {
+    for (const nb::handle i : nb::iter(idx)) { ids.push_back(nb::cast<unsigned>(i)); }
+  }
+  if (ids.empty()) { throw ValueError("one_hot: the list of positions is empty"); }
+  std::vector<float> numbers(std::size_t{d} * ids.size(), 0.0F);
+  for (std::size_t e = 0; e < ids.size(); ++e) {
+    if (ids[e] >= d) {
+      throw IndexError("one_hot: idx is " + std::to_string(ids[e]) + "; want less than " +
+                       std::to_string(d));
+    }
+    numbers[e * d + ids[e]] = 1.0F;
+  }
+  return add_numbers(Dim({d}, static_cast<unsigned>(ids.size())), numbers.data(), numbers.size(),
+                     Settable::kNot);
+}
+
+PyExpression add_lookup(const PyLookupParameters& p, ext::NodePayload payload, bool update) {
+  payload.storage = &p.storage;
+  return add_source(ops::Lookup{p.p.get_storage().dim, update}, payload, Settable::kIndices);
+}
+
+void bind_numbers(nb::module_& m) {
+  using nb::arg;
+  m.def(
+      "scalarInput",
+      [](float s, const std::string& device) {
+        check_device(device);
+        return add_numbers(Dim({1}), &s, 1, Settable::kNumbers);
+      },
+      arg("s"), arg("device") = "", "A number, {1}. It can be `set`.");
+  m.def(
+      "vecInput",
+      [](unsigned dim, const std::string& device) {
+        check_device(device);
+        const std::vector<float> zeros(dim, 0.0F);
+        return add_numbers(Dim({dim}), zeros.data(), zeros.size(), Settable::kNumbers);
+      },
+      arg("dim"), arg("device") = "", "A vector of zeros that can be `set`.");
+  m.def("inputVector", &input_vector, arg("v"), arg("device") = "",
+        "A vector from a list of numbers. It can be `set`.");
+  m.attr("vectorInput") = m.attr("inputVector");
+  m.def("inputTensor", &input_tensor, arg("arr"), arg("batched") = false, arg("device") = "",
+        arg("reusable_expr") = false,
+        "The numbers of an array or nested list, index for index. `batched`: the last axis is the "
+        "batch. A list of arrays is a batch of them. With `reusable_expr` it can be `set`.");
+  m.def("inputTensorTranspose", &input_tensor_transpose, arg("val"), arg("dim") = nb::none(),
+        arg("batch_size") = 1U, arg("device") = "", "Numbers as they lie in memory, column by column.");
+  m.def("sparse_inputTensor", &sparse_input, arg("idxs"), arg("values"), arg("shape"),
+        arg("batched") = false, arg("defval") = 0.0F, arg("device") = "",
+        "`values` at the positions given by one list of indices an axis, `defval` elsewhere. "
+        "`batched`: the last axis is the batch.");
+  m.def("one_hot", &one_hot, arg("d"), arg("idx"), arg("device") = "",
+        "{d} with 1 at `idx`, else 0; a batch for a list. IndexError unless idx < d.");
+}
+
+void bind_lookups(nb::module_& m) {
+  using nb::arg;
+  m.def(
+      "lookup",
+      [](const PyLookupParameters& p, unsigned index, bool update) {
+        return add_lookup(p, ext::NodePayload::of(index), update);
+      },
+      arg("p"), arg("index") = 0U, arg("update") = true,
+      "A row of a lookup table; without `update` it gets no gradient. It can be `set`.");
+  m.def(
+      "lookup_batch",
+      [](const PyLookupParameters& p, const std::vector<unsigned>& indices, bool update) {
+        return add_lookup(p, ext::NodePayload::of(indices), update);
+      },
+      arg("p"), arg("indices"), arg("update") = true, "A batch of rows of a lookup table.");
+}
+
+void bind_constants(nb::module_& m) {
+  using nb::arg;
+  for (const char* name : {"zeros", "zeroes"}) {
+    m.def(
+        name,
+        [](const DimArg& dim, unsigned batch_size) {
+          return add_source(ops::Constant{dim.with_batch(batch_size), 0.0F});
+        },
+        arg("dim"), arg("batch_size") = 1U, "Every element 0.");
+  }
+  m.def(
+      "ones",
+      [](const DimArg& dim, unsigned batch_size) {
+        return add_source(ops::Constant{dim.with_batch(batch_size), 1.0F});
+      },
+      arg("dim"), arg("batch_size") = 1U, "Every element 1.");
+  m.def(
+      "constant",
+      [](const DimArg& dim, float val, unsigned batch_size) {
+        return add_source(ops::Constant{dim.with_batch(batch_size), val});
+      },
+      arg("dim"), arg("val"), arg("batch_size") = 1U, "Every element `val`.");
+  m.def(
+      "random_normal",
+      [](const DimArg& dim, float mean, float stddev, unsigned batch_size) {
+        return add_source(ops::RandomNormal{dim.with_batch(batch_size), mean, stddev});
+      },
+      arg("dim"), arg("mean") = 0.0F, arg("stddev") = 1.0F, arg("batch_size") = 1U,
+      "Normal numbers. ValueError where stddev is negative.");
+  m.def(
+      "random_bernoulli",
+      [](const DimArg& dim, float p, float scale, unsigned batch_size) {
+        return add_source(ops::RandomBernoulli{dim.with_batch(batch_size), p, scale});
+      },
+      arg("dim"), arg("p"), arg("scale") = 1.0F, arg("batch_size") = 1U,
+      "`scale` with probability p, else 0. ValueError unless 0 <= p <= 1.");
+  m.def(
+      "random_uniform",
+      [](const DimArg& dim, float left, float right, unsigned batch_size) {
+        return add_source(ops::RandomUniform{dim.with_batch(batch_size), left, right});
+      },
+      arg("dim"), arg("left"), arg("right"), arg("batch_size") = 1U,
+      "Uniform in [left, right). ValueError unless left <= right.");
+}
+
+}  // namespace
+
+void bind_inputs(nb::module_& m) {
+  bind_numbers(m);
+  bind_constants(m);
+  bind_lookups(m);
+}
+
+}  // namespace dynet::python

@@ -1,0 +1,467 @@
+// Parameters, lookup tables, and the collections that hold them.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "dynet/ext/add_node.h"
+#include "dynet/io.h"
+#include "dynet/ops/input.h"
+#include "dynet/ops/shape.h"
+
+#include "arrays.h"
+#include "binding.h"
+#include "errors.h"
+#include "graph.h"
+#include "params.h"
+#include "where.h"
+
+namespace dynet::python {
+namespace {
+
+constexpr ops::NoBackprop kNoAttributes;
+
+nb::tuple shape_tuple(const Dim& d, bool rows_first) {
+  nb::list extents;
+  if (rows_first) { extents.append(d.d[d.nd - 1]); }
+  for (unsigned i = 0; i + (rows_first ? 1U : 0U) < d.nd; ++i) { extents.append(d.d[i]); }
+  return nb::tuple(extents);
+}
+
+Device* device_named(const std::string& name) {
+  return get_device_manager()->get_global_device(name);
+}
+
+/// Writes with a saver that is closed here, so that an error reaches the caller.
+template <class Object>
+void save_to(const Object& object, const std::string& fname, const std::string& key, bool append) {
+  TextFileSaver saver(fname, append);
+  saver.save(object, key);
+  saver.close();
+}
+template <class Object>
+void populate_from(Object& object, const std::string& fname, const std::string& key) {
+  TextFileLoader(fname).populate(object, key);
+}
+
+// ---- initial values -----------------------------------------------------------------------------------
+
+struct InitArguments {
+  nb::object init;
+  float scale, mean, std;
+};
+
+/// The initialiser that `init` means for a shape.
+PyInitializer read_init(const InitArguments& args, const Dim& d) {
+  PyInitializer result;
+  const auto set = [&result](auto init) {
+    result.init = std::make_shared<decltype(init)>(std::move(init));
+  };
+  if (args.init.is_none()) {
+    set(ParameterInitGlorot());
+  } else if (PyUnicode_Check(args.init.ptr())) {
+    const std::string name = nb::cast<std::string>(args.init);
+    if (name == "glorot") { set(ParameterInitGlorot()); }
+    else if (name == "identity") { set(ParameterInitIdentity()); }
+    else if (name == "uniform") { set(ParameterInitUniform(args.scale)); }
+    else if (name == "normal") { set(ParameterInitNormal(args.mean, args.std * args.std)); }
+    else if (name == "he") {
+      const unsigned last = d.nd == 0 ? 1 : d.d[d.nd - 1];
+      set(ParameterInitNormal(0.0F, 1.0F / (2.0F * static_cast<float>(last))));
+    } else {
+      throw ValueError("init is \"" + name +
+                       "\"; want \"glorot\", \"identity\", \"uniform\", \"normal\" or \"he\"");
+    }
+  } else if (nb::isinstance<PyInitializer>(args.init)) {
+    result = nb::cast<PyInitializer>(args.init);
+  } else if (PyNumber_Check(args.init.ptr()) != 0 && !nb::hasattr(args.init, "__len__")) {
+    set(ParameterInitConst(nb::cast<float>(args.init)));
+  } else {
+    throw ValueError("init: want None, a number, a name, an initializer or an array");
+  }
+  return result;
+}
+
+bool is_array(const nb::object& o) { return nb::hasattr(o, "__array__"); }
+
+// ---- collections ----------------------------------------------------------------------------------------
+
+PyParameters parameters_from_array(ParameterCollection& pc, nb::handle values,
+                                   const std::string& name, const std::string& device) {
+  const FloatArray array = read_array(values);
+  const ParameterInitFromVector init(std::vector<float>(array.data, array.data + array.size));
+  return {pc.add_parameters(array.dim(false), init, name, device_named(device)), pc};
+}
+
+PyLookupParameters table_from_array(ParameterCollection& pc, nb::handle values,
+                                    const std::string& name, const std::string& device) {
+  const FloatArray array = read_rows_first(values);
+  Dim row = array.dim(true);  // rows are the last axis here, as a batch would be
+  const unsigned rows = row.bd;
+  row.bd = 1;
+  const ParameterInitFromVector init(std::vector<float>(array.data, array.data + array.size));
+  return {pc.add_lookup_parameters(rows, row, init, name, device_named(device)), pc};
+}
+
+PyParameters add_parameters(ParameterCollection& pc, const DimArg& dim, const nb::object& init,
+                            const std::string& name, const std::string& device, float scale,
+                            float mean, float std) {
+  if (is_array(init)) { return parameters_from_array(pc, init, name, device); }
+  const PyInitializer values = read_init({init, scale, mean, std}, dim.dim);
+  const Dim d = values.shape.value_or(dim.dim);
+  return {pc.add_parameters(d, *values.init, name, device_named(device)), pc};
+}
+
+PyLookupParameters add_lookup_parameters(ParameterCollection& pc, const DimArg& dim,
+                                         const nb::object& init, const std::string& name,
+                                         const std::string& device, float scale, float mean,
+                                         float std) {
+  if (is_array(init)) { return table_from_array(pc, init, name, device); }
+  const Dim& all = dim.dim;
+  if (all.nd == 0) { throw ValueError("add_lookup_parameters: want the number of rows first"); }
+  Dim row;
+  row.nd = std::max(1U, all.nd - 1);
+  for (unsigned i = 1; i < all.nd; ++i) { row.d[i - 1] = all.d[i]; }
+  const PyInitializer values = read_init({init, scale, mean, std}, row);
+  if (values.shape) { throw ValueError("add_lookup_parameters: give the array itself as init"); }
+  return {pc.add_lookup_parameters(all.d[0], row, *values.init, name, device_named(device)), pc};
+}
+
+void bind_additions(nb::class_<ParameterCollection>& c) {
+  using nb::arg;
+  c.def("add_parameters", &add_parameters, arg("dim"), arg("init") = nb::none(), arg("name") = "",
+        arg("device") = "", arg("scale") = 1.0F, arg("mean") = 0.0F, arg("std") = 1.0F,
+        "A parameter. `init`: None (Glorot), a number, \"glorot\", \"identity\", \"uniform\" (within "
+        "`scale`), \"normal\" (`mean`, `std`), \"he\", an initializer, or an array, which also gives "
+        "the shape.")
+      .def("add_lookup_parameters", &add_lookup_parameters, arg("dim"), arg("init") = nb::none(),
+           arg("name") = "", arg("device") = "", arg("scale") = 1.0F, arg("mean") = 0.0F,
+           arg("std") = 1.0F, "A table; `dim` is (rows, ...). `init` as for `add_parameters`.")
+      .def("parameters_from_numpy", &parameters_from_array, arg("array"), arg("name") = "",
+           arg("device") = "", "A parameter with the shape and the numbers of an array.")
+      .def("lookup_parameters_from_numpy", &table_from_array, arg("array"), arg("name") = "",
+           arg("device") = "", "A table; the first axis of the array is that of the rows.")
+      .def(
+          "add_subcollection",
+          [](ParameterCollection& pc, const char* name) {
+            return pc.add_subcollection(name == nullptr ? "" : name);
+          },
+          arg("name").none() = nb::none(), "A collection whose parameters are also this one's.");
+}
+
+void bind_files(nb::class_<ParameterCollection>& c) {
+  using nb::arg;
+  const auto save = [](const ParameterCollection& pc, const std::string& fname,
+                       const std::string& name, bool append) { save_to(pc, fname, name, append); };
+  const auto populate = [](ParameterCollection& pc, const std::string& fname,
+                           const std::string& key) { populate_from(pc, fname, key); };
+  c.def("save", save, arg("fname"), arg("name") = "", arg("append") = false,
+        "Writes all parameters to a file; on an error the old file stays.")
+      .def("write_to_textfile", save, arg("fname"), arg("key") = "", arg("append") = false,
+           "`save` by another name.");
+  for (const char* name : {"populate", "populate_from_textfile", "load"}) {
+    c.def(name, populate, arg("fname"), arg("key") = "",
+          "Reads parameters from a file, in order: all or nothing.");
+  }
+  c.def(
+       "load_param",
+       [](ParameterCollection& pc, const std::string& fname, const std::string& key) {
+         return PyParameters(TextFileLoader(fname).load_param(pc, key), pc);
+       },
+       arg("fname"), arg("key"), "Adds the parameter of that name in a file.")
+      .def(
+          "load_lookup_param",
+          [](ParameterCollection& pc, const std::string& fname, const std::string& key) {
+            return PyLookupParameters(TextFileLoader(fname).load_lookup_param(pc, key), pc);
+          },
+          arg("fname"), arg("key"), "Adds the table of that name in a file.");
+}
+
+void bind_collection(nb::module_& m) {
+  using nb::arg;
+  nb::class_<ParameterCollection> c(m, "ParameterCollection",
+                                    "A set of parameters with a name. Parameters keep it alive.");
+  c.def(
+       "__init__",
+       [](ParameterCollection* self, std::optional<ParameterCollection> parent) {
+         new (self) ParameterCollection(parent ? parent->add_subcollection() : ParameterCollection());
+       },
+       arg("parent") = nb::none())
+      .def("parameters_list",
+           [](const ParameterCollection& pc) {
+             std::vector<PyParameters> list;
+             for (const auto& p : pc.parameters_list()) { list.emplace_back(Parameter(p), pc); }
+             return list;
+           },
+           "The parameters of this collection and those below, in the order of creation.")
+      .def("lookup_parameters_list",
+           [](const ParameterCollection& pc) {
+             std::vector<PyLookupParameters> list;
+             for (const auto& p : pc.lookup_parameters_list()) {
+               list.emplace_back(LookupParameter(p), pc);
+             }
+             return list;
+           },
+           "The tables of this collection and those below, in the order of creation.")
+      .def("name", &ParameterCollection::get_fullname, "The full name: \"/\" or \"/foo/\".")
+      .def("parameter_count", &ParameterCollection::parameter_count, "Number of values.")
+      .def("gradient_l2_norm", &ParameterCollection::gradient_l2_norm, "Norm of all gradients.")
+      .def("reset_gradient", &ParameterCollection::reset_gradient, "Empties all gradients.")
+      .def("get_weight_decay", &ParameterCollection::get_weight_decay_lambda, "The rate of decay.")
+      .def("set_weight_decay", &ParameterCollection::set_weight_decay_lambda, arg("lam"))
+      .def("set_weight_decay_lambda", &ParameterCollection::set_weight_decay_lambda, arg("lam"));
+  bind_additions(c);
+  bind_files(c);
+  m.attr("Model") = m.attr("ParameterCollection");
+  m.attr("model") = m.attr("ParameterCollection");
+}
+
+// ---- parameters -----------------------------------------------------------------------------------------
+
+/// What parameters and tables have in common.
+template <class Py>
+void bind_common(nb::class_<Py, PyExpression>& c) {
+  using nb::arg;
+  c.def("zero", [](Py& x) { x.p.zero(); }, "Values and gradient become zero.")
+      .def("scale", [](Py& x, float s) { x.p.scale(s); }, arg("s"))
+      .def("scale_gradient", [](Py& x, float s) { x.p.scale_gradient(s); }, arg("s"))
+      .def("is_updated", [](const Py& x) { return x.p.is_updated(); })
+      .def("set_updated", [](Py& x, bool b) { x.p.set_updated(b); }, arg("b"),
+           "False freezes it: no gradient, no update.")
+      .def("name", [](const Py& x) { return x.p.get_fullname(); });
+  for (const char* name : {"save", "write_to_textfile"}) {
+    c.def(name,
+          [](const Py& x, const std::string& fname, const std::string& key, bool append) {
+            save_to(x.p, fname, key, append);
+          },
+          arg("fname"), arg("key") = "", arg("append") = false);
+  }
+  for (const char* name : {"populate", "populate_from_textfile"}) {
+    c.def(name,
+          [](Py& x, const std::string& fname, const std::string& key) {
+            populate_from(x.p, fname, key);
+          },
+          arg("fname"), arg("key") = "");
+  }
+}
+
+void set_values(PyParameters& x, nb::handle values) {
+  const FloatArray array = read_array(values);
+  const Dim d = x.p.get_storage().dim;
+  if (array.dim(false) != d) {
+    throw ShapeError("set_value: the array is " + to_string(array.dim(false)) + "; want " +
+                     to_string(d));
+  }
+  x.p.set_value(std::vector<float>(array.data, array.data + array.size));
+}
+
+/// `update`: a node that gives the parameter gradients; else a constant of its values.
+PyExpression parameter_node(const PyParameters& x, bool update) {
+  if (update) { return PyExpression(resolve(x)); }
+  ext::NodePayload payload;
+  payload.storage = &x.storage;
+  const ops::Parameter op{x.p.get_storage().dim, false};
+  return PyExpression(ext::add_node(ext::kRecord<ops::Parameter>, &op, &current_graph().cg, {},
+                                    payload, here()));
+}
+
+void bind_parameters(nb::module_& m) {
+  using nb::arg;
+  nb::class_<PyParameters, PyExpression> c(
+      m, "Parameters", "A parameter. It is an expression: its node in this thread's graph.");
+  bind_common(c);
+  c.def("shape", [](const PyParameters& x) { return shape_tuple(x.p.get_storage().dim, false); },
+        nb::sig("def shape(self) -> tuple[int, ...]"))
+      .def("as_array",
+           [](const PyParameters& x) {
+             return to_numpy(x.p.get_storage().values,
+                             static_cast<double>(x.p.current_weight_decay()));
+           },
+           nb::sig("def as_array(self) -> numpy.typing.NDArray[typing.Any]"), "The values.")
+      .def("grad_as_array", [](const PyParameters& x) { return to_numpy(x.p.get_storage().g); },
+           nb::sig("def grad_as_array(self) -> numpy.typing.NDArray[typing.Any]"), "The gradient.")
+      .def("set_value", &set_values, arg("arr"), "Takes the values of an array of the same shape.")
+      .def("clip_inplace",
+           [](PyParameters& x, float left, float right) { x.p.clip_inplace(left, right); },
+           arg("left"), arg("right"))
+      .def("expr", &parameter_node, arg("update") = false,
+           "A node of its own in this graph; without `update` it gives no gradient.")
+      .def("__repr__", [](const PyParameters& x) { return "Parameter " + x.p.get_fullname(); });
+}
+
+// ---- lookup tables --------------------------------------------------------------------------------------
+
+Tensor row_of(const std::vector<Tensor>& rows, unsigned i) {
+  if (i >= rows.size()) {
+    throw IndexError("row " + std::to_string(i) + "; want less than " + std::to_string(rows.size()));
+  }
+  return rows[i];
+}
+
+nb::object rows_array(const std::vector<Tensor>& rows, const std::vector<unsigned>& indices,
+                      double scale) {
+  nb::list arrays;
+  for (const unsigned i : indices) { arrays.append(to_numpy(row_of(rows, i), scale)); }
+  return nb::module_::import_("numpy").attr("stack")(arrays);
+}
+
+/// Sets the first rows, one a row of the array.
+void init_rows(PyLookupParameters& x, nb::handle values) {
+  const FloatArray array = read_rows_first(values);
+  const LookupParameterStorage& storage = x.p.get_storage();
+  Dim row = array.dim(true);
+  const unsigned rows = row.bd;
+  row.bd = 1;
+  if (row != storage.dim || rows > storage.rows()) {
+    throw ShapeError("init_from_array: " + std::to_string(rows) + " rows " + to_string(row) +
+                     "; want at most " + std::to_string(storage.rows()) + " rows " +
+                     to_string(storage.dim));
+  }
+  const auto size = static_cast<std::size_t>(row.elements());
+  for (unsigned i = 0; i < rows; ++i) {
+    const float* from = array.data + i * size;
+    x.p.initialize(i, std::vector<float>(from, from + size));
+  }
+}
+
+PyExpression add_lookup(const PyLookupParameters& x, ext::NodePayload payload) {
+  payload.storage = &x.storage;
+  const ops::Lookup op{x.p.get_storage().dim, true};
+  return PyExpression(
+      ext::add_node(ext::kRecord<ops::Lookup>, &op, &current_graph().cg, {}, payload, here()),
+      PyExpression::Settable::kIndices);
+}
+
+void bind_table_arrays(nb::class_<PyLookupParameters, PyExpression>& c) {
+  using nb::arg;
+  const auto factor = [](const PyLookupParameters& x) {
+    return static_cast<double>(x.p.current_weight_decay());
+  };
+  c.def("as_array",
+        [=](const PyLookupParameters& x) {
+          return to_numpy_rows_first(x.p.get_storage().all_values, factor(x));
+        },
+        nb::sig("def as_array(self) -> numpy.typing.NDArray[typing.Any]"),
+        "The values, rows as first axis.")
+      .def("grad_as_array",
+           [](const PyLookupParameters& x) {
+             return to_numpy_rows_first(x.p.get_storage().all_grads);
+           },
+           nb::sig("def grad_as_array(self) -> numpy.typing.NDArray[typing.Any]"))
+      .def("row_as_array",
+           [=](const PyLookupParameters& x, unsigned row) {
+             return to_numpy(row_of(x.p.get_storage().values, row), factor(x));
+           },
+           arg("row"),
+           nb::sig("def row_as_array(self, row: int) -> numpy.typing.NDArray[typing.Any]"))
+      .def("rows_as_array",
+           [=](const PyLookupParameters& x, const std::vector<unsigned>& rows) {
+             return rows_array(x.p.get_storage().values, rows, factor(x));
+           },
+           arg("rows"),
+           nb::sig("def rows_as_array(self, rows: collections.abc.Sequence[int]) -> "
+                   "numpy.typing.NDArray[typing.Any]"))
+      .def("row_grad_as_array",
+           [](const PyLookupParameters& x, unsigned row) {
+             return to_numpy(row_of(x.p.get_storage().grads, row));
+           },
+           arg("row"),
+           nb::sig("def row_grad_as_array(self, row: int) -> numpy.typing.NDArray[typing.Any]"))
+      .def("rows_grad_as_array",
+           [](const PyLookupParameters& x, const std::vector<unsigned>& rows) {
+             return rows_array(x.p.get_storage().grads, rows, 1.0);
+           },
+           arg("rows"),
+           nb::sig("def rows_grad_as_array(self, rows: collections.abc.Sequence[int]) -> "
+                   "numpy.typing.NDArray[typing.Any]"));
+}
+
+/// `E[i]`, on the hot path: called by Python directly.
+PyObject* table_item(PyObject* self, PyObject* index) {
+  return guarded([&] {
+    const auto& x = *nb::inst_ptr<PyLookupParameters>(self);
+    const auto row = nb::cast<unsigned>(nb::handle(index));
+    return nb::cast(add_lookup(x, ext::NodePayload::of(row)), nb::rv_policy::move).release().ptr();
+  });
+}
+
+void bind_lookup_parameters(nb::module_& m) {
+  using nb::arg;
+  nb::class_<PyLookupParameters, PyExpression> c(
+      m, "LookupParameters",
+      "A table of parameters. `p[i]` is a row; as an expression it is the whole table, rows last.");
+  bind_common(c);
+  bind_table_arrays(c);
+  c.def("__getitem__",
+        [](const PyLookupParameters& x, unsigned index) {
+          return add_lookup(x, ext::NodePayload::of(index));
+        },
+        arg("index"), nb::sig("def __getitem__(self, index: int, /) -> Expression"),
+        "Row `index`: `lookup`.")
+      .def("batch",
+           [](const PyLookupParameters& x, const std::vector<unsigned>& indices) {
+             return add_lookup(x, ext::NodePayload::of(indices));
+           },
+           arg("indices"), "A batch of rows: `lookup_batch`.")
+      .def("__len__", [](const PyLookupParameters& x) { return x.p.get_storage().rows(); })
+      .def("shape",
+           [](const PyLookupParameters& x) { return shape_tuple(x.p.get_storage().all_dim, true); },
+           nb::sig("def shape(self) -> tuple[int, ...]"), "Rows first.")
+      .def("init_from_array", &init_rows, arg("arr"), "Sets the first rows.")
+      .def("init_row",
+           [](PyLookupParameters& x, unsigned i, nb::handle row) {
+             x.p.initialize(i, read_numbers(row));
+           },
+           arg("i"), arg("row"))
+      .def("expr", [](nb::object self, bool) { return self; }, arg("update") = false,
+           nb::sig("def expr(self, update: bool = False) -> LookupParameters"), "Itself.")
+      .def("__repr__",
+           [](const PyLookupParameters& x) { return "LookupParameter " + x.p.get_fullname(); });
+  reinterpret_cast<PyTypeObject*>(c.ptr())->tp_as_mapping->mp_subscript = &table_item;
+}
+
+// ---- functions ------------------------------------------------------------------------------------------
+
+/// The arguments themselves: parameters are expressions. A graph before them is passed over.
+nb::object parameter_function(nb::args args) {
+  nb::list rest;
+  for (const nb::handle arg : args) {
+    if (rest.size() == 0 && nb::isinstance<PyGraph>(arg)) { continue; }
+    if (!is_expression(arg.ptr())) { throw nb::type_error("parameter: want parameters"); }
+    rest.append(arg);
+  }
+  if (rest.size() == 0) { throw nb::type_error("parameter: want a parameter"); }
+  return rest.size() == 1 ? nb::object(rest[0]) : nb::object(nb::tuple(rest));
+}
+
+}  // namespace
+
+void bind_params(nb::module_& m) {
+  bind_parameters(m);
+  bind_lookup_parameters(m);
+  bind_collection(m);
+  m.def("parameter", &parameter_function,
+        nb::sig("def parameter(*args: typing.Any) -> typing.Any"),
+        "Its argument, or a tuple of them: parameters can be used as expressions. A graph given "
+        "first is passed over.");
+  m.def(
+      "const_parameter",
+      [](nb::args args) {
+        nb::list nodes;
+        for (const nb::handle arg : args) {
+          if (!is_expression(arg.ptr())) { throw nb::type_error("const_parameter: want parameters"); }
+          const Expression e = resolve(*nb::inst_ptr<PyExpression>(arg));
+          nodes.append(make_expression(
+              ext::add_node(ext::kRecord<ops::NoBackprop>, &kNoAttributes, nullptr, {&e, 1}, {}, here())));
+        }
+        return nodes.size() == 1 ? nb::object(nodes[0]) : nb::object(nodes);
+      },
+      nb::sig("def const_parameter(*args: Expression) -> typing.Any"),
+      "The values of parameters, which get no gradient through these nodes.");
+}
+
+}  // namespace dynet::python

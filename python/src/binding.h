@@ -1,0 +1,146 @@
+#pragma once
+
+// The Python module: the same library, seen from Python.
+//
+// bind_ops.cc makes the functions of all operations by a loop over dynet/ops/all.h; it has no line for
+// any one of them. The other bind_*.cc bind what is not an operation, a file a topic. module.cc puts
+// them together, in the order in which types must exist.
+//
+// A thread has one graph, the default graph (graph.h), and all expressions of a thread are nodes of
+// it. Parameters are expressions too: their node is made when they are first used in a graph and is
+// remembered there. So everything that takes an expression takes an `ExprArg` and calls `resolve`.
+//
+// Each node gets the code object and the offset of the Python line that made it (where.h), which are
+// turned into text only when an error is printed.
+//
+// Surprising: the operators of Expression are bound twice, by nanobind for signatures and
+// documentation, and as raw slots (operators.cc) because they are on the hottest path. Everything
+// here runs with the GIL held, but forward and backward above a cost (graph.cc).
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <nanobind/nanobind.h>
+
+#include "dynet/dynet.h"
+#include "dynet/except.h"
+
+namespace nb = nanobind;
+
+namespace dynet::python {
+
+/// What `Expression` is in Python. Thread rule: that of the graph; the GIL covers the object itself.
+struct PyExpression {
+  enum class Kind : unsigned char { kNode, kParameter, kTable };
+  enum class Settable : unsigned char { kNot, kNumbers, kIndices };
+  Expression e;  ///< unset for parameters: see resolve
+  Kind kind = Kind::kNode;
+  Settable settable = Settable::kNot;  ///< what `set` replaces
+
+  PyExpression() = default;
+  explicit PyExpression(const Expression& expression, Settable what = Settable::kNot)
+      : e(expression), settable(what) {}
+
+ protected:
+  explicit PyExpression(Kind k) : kind(k) {}
+};
+
+/// A parameter, which keeps its collection alive. Invariant: `storage` is that of `p`.
+struct PyParameters : PyExpression {
+  PyParameters(const Parameter& parameter, const ParameterCollection& collection)
+      : PyExpression(Kind::kParameter), p(parameter), storage(parameter.p), owner(collection) {}
+  Parameter p;
+  std::shared_ptr<void> storage;
+  ParameterCollection owner;
+};
+
+/// A lookup table, likewise.
+struct PyLookupParameters : PyExpression {
+  PyLookupParameters(const LookupParameter& table, const ParameterCollection& collection)
+      : PyExpression(Kind::kTable), p(table), storage(table.p), owner(collection) {}
+  LookupParameter p;
+  std::shared_ptr<void> storage;
+  ParameterCollection owner;
+};
+
+/// The type object of Expression; parameters are of types derived from it.
+extern PyTypeObject* expression_type;
+
+inline bool is_expression(PyObject* o) {
+  return Py_TYPE(o) == expression_type || PyType_IsSubtype(Py_TYPE(o), expression_type) != 0;
+}
+
+/// The node of an expression; of a parameter, its node in this thread's graph.
+Expression resolve_parameter(const PyExpression& x);
+inline Expression resolve(const PyExpression& x) {
+  return x.kind == PyExpression::Kind::kNode ? x.e : resolve_parameter(x);
+}
+
+/// An argument that is an expression or a parameter.
+struct ExprArg {
+  const PyExpression* x = nullptr;
+  [[nodiscard]] Expression node() const { return resolve(*x); }
+};
+
+/// A list of them: any sequence or iterable. Keeps what it refers to alive.
+struct ExprListArg {
+  nb::object owner;
+  PyObject** items = nullptr;
+  std::size_t count = 0;
+  /// The nodes, in memory that is reused by the next call of this thread.
+  [[nodiscard]] std::vector<Expression>& nodes() const;
+};
+
+/// A shape: an int, or a sequence of ints.
+struct DimArg {
+  Dim dim;
+  /// The same with a batch. ValueError for a batch of 0.
+  [[nodiscard]] Dim with_batch(unsigned batch_size) const;
+};
+
+// Each binds one topic.
+void bind_errors(nb::module_& m);
+void bind_expression(nb::module_& m);
+void bind_operators(nb::module_& m);
+void bind_graph(nb::module_& m);
+void bind_inputs(nb::module_& m);
+void bind_ops(nb::module_& m);
+void bind_compositions(nb::module_& m);
+void bind_params(nb::module_& m);
+void bind_initializers(nb::module_& m);
+void bind_trainers(nb::module_& m);
+void bind_builders(nb::module_& m);
+void bind_tree_builders(nb::module_& m);
+void bind_custom(nb::module_& m);
+void bind_start(nb::module_& m);
+
+}  // namespace dynet::python
+
+namespace nanobind::detail {
+
+template <>
+struct type_caster<dynet::python::ExprArg> {
+  NB_TYPE_CASTER(dynet::python::ExprArg, make_caster<dynet::python::PyExpression>::Name)
+  bool from_python(handle src, uint32_t /*flags*/, cleanup_list* /*cleanup*/) noexcept {
+    if (!dynet::python::is_expression(src.ptr())) { return false; }
+    value.x = inst_ptr<dynet::python::PyExpression>(src);
+    return true;
+  }
+};
+
+template <>
+struct type_caster<dynet::python::ExprListArg> {
+  NB_TYPE_CASTER(dynet::python::ExprListArg,
+                 const_name("collections.abc.Iterable[") +
+                     make_caster<dynet::python::PyExpression>::Name + const_name("]"))
+  bool from_python(handle src, uint32_t flags, cleanup_list* cleanup) noexcept;
+};
+
+template <>
+struct type_caster<dynet::python::DimArg> {
+  NB_TYPE_CASTER(dynet::python::DimArg, const_name("int | collections.abc.Sequence[int]"))
+  bool from_python(handle src, uint32_t flags, cleanup_list* cleanup) noexcept;
+};
+
+}  // namespace nanobind::detail

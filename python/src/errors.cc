@@ -1,0 +1,106 @@
+#include "errors.h"
+
+#include <new>
+#include <stdexcept>
+#include <string>
+
+#include "binding.h"
+
+namespace dynet::python {
+namespace {
+
+/// The Python class of an exception; lives as long as the process.
+template <class E>
+PyObject* class_of = nullptr;
+
+/// The common base is not an exception of its own: it stands beside a built-in one in the bases.
+PyObject* error_base = nullptr;
+
+template <class... Builtin>
+PyObject* make_class(nb::module_& m, const char* name, const char* doc, Builtin... builtin) {
+  const nb::object bases = error_base == nullptr ? nb::make_tuple(nb::handle(builtin)...)
+                                                 : nb::make_tuple(nb::handle(error_base), nb::handle(builtin)...);
+  PyObject* type = PyErr_NewExceptionWithDoc((std::string("dynet.") + name).c_str(), doc,
+                                             bases.ptr(), nullptr);
+  if (type == nullptr) { throw nb::python_error(); }
+  m.attr(name) = nb::handle(type);
+  return type;
+}
+
+template <class E>
+bool set_if(const Error& error) {
+  if (dynamic_cast<const E*>(&error) == nullptr) { return false; }
+  PyErr_SetString(class_of<E>, error.message());
+  return true;
+}
+
+template <class... E>
+void set_first_of(const Error& error) {
+  if (!(set_if<E>(error) || ...)) { PyErr_SetString(error_base, error.message()); }
+}
+
+void translate(const std::exception_ptr& pointer, void* /*payload*/) {
+  try {
+    std::rethrow_exception(pointer);
+  } catch (const Error& error) {
+    set_first_of<ShapeError, IndexError, ValueError, SizeError, StateError, DomainError, GraphError,
+                 StaleExpression, UsageError, DeviceError, IoError, NumericError, out_of_memory>(
+        error);
+  }
+}
+
+}  // namespace
+
+void set_python_error(const std::exception_ptr& error) noexcept {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error&) {
+    translate(error, nullptr);
+  } catch (const std::bad_alloc& e) {
+    PyErr_SetString(PyExc_MemoryError, e.what());
+  } catch (const std::invalid_argument& e) {
+    PyErr_SetString(PyExc_ValueError, e.what());
+  } catch (const std::out_of_range& e) {
+    PyErr_SetString(PyExc_IndexError, e.what());
+  } catch (const std::exception& e) {
+    PyErr_SetString(PyExc_RuntimeError, e.what());
+  } catch (...) {
+    PyErr_SetString(PyExc_RuntimeError, "unknown C++ exception");
+  }
+}
+
+void bind_errors(nb::module_& m) {
+  PyObject* value = PyExc_ValueError;
+  PyObject* runtime = PyExc_RuntimeError;
+  error_base = make_class(m, "Error", "Base of all exceptions of the library.", PyExc_Exception);
+  class_of<ShapeError> =
+      make_class(m, "ShapeError", "Arguments whose shapes do not fit the operation.", value);
+  class_of<IndexError> =
+      make_class(m, "IndexError_", "An index or label out of range.", PyExc_IndexError, value);
+  class_of<ValueError> =
+      make_class(m, "ValueError_", "Another argument with a value that is not allowed.", value);
+  class_of<SizeError> =
+      make_class(m, "SizeError", "More elements than can be counted, or another number.", value);
+  class_of<StateError> = make_class(
+      m, "StateError", "A call out of order, such as a builder used before a graph.", value);
+  class_of<DomainError> =
+      make_class(m, "DomainError", "A bad parameter of a distribution or schedule.", value);
+  class_of<GraphError> = make_class(
+      m, "GraphError", "Misuse of a graph: two threads in it, nodes of different graphs.", runtime);
+  class_of<StaleExpression> =
+      make_class(m, "StaleExpression",
+                 "An expression whose graph was renewed or reverted past it.", runtime, value);
+  class_of<UsageError> = make_class(m, "UsageError", "Another call that cannot be done.", runtime);
+  class_of<DeviceError> =
+      make_class(m, "DeviceError", "A device that does not exist or does not fit.", runtime);
+  class_of<IoError> =
+      make_class(m, "IoError", "A file that cannot be read, written or understood.", runtime);
+  class_of<NumericError> =
+      make_class(m, "NumericError", "NaN or infinity where training cannot go on.", runtime);
+  class_of<out_of_memory> =
+      make_class(m, "OutOfMemory", "Memory is exhausted; the library stays usable.",
+                 PyExc_MemoryError, runtime);
+  nb::register_exception_translator(&translate, nullptr);
+}
+
+}  // namespace dynet::python

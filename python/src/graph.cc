@@ -1,0 +1,153 @@
+#include "graph.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "dynet/ext/add_node.h"
+#include "dynet/globals.h"
+#include "dynet/ops/input.h"
+
+#include "where.h"
+
+namespace dynet::python {
+namespace {
+
+// Above either, what is computed takes some 100 us: a thousand times the cost of giving the GIL away.
+constexpr std::size_t kManyNodes = 400;
+constexpr std::int64_t kManyElements = 200'000;
+
+/// A small graph runs with the GIL; a large one lets other Python threads go on.
+class MaybeReleased {
+ public:
+  explicit MaybeReleased(bool released) : state_(released ? PyEval_SaveThread() : nullptr) {}
+  ~MaybeReleased() {
+    if (state_ != nullptr) { PyEval_RestoreThread(state_); }
+  }
+  MaybeReleased(const MaybeReleased&) = delete;
+  MaybeReleased& operator=(const MaybeReleased&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
+/// Expressions know the ComputationGraph only; the graph of this thread is almost always theirs.
+bool is_long_in(const Expression& e) {
+  PyGraph& graph = current_graph();
+  return &graph.cg == e.pg && graph.is_long();
+}
+void note_computed_in(const Expression& e) {
+  PyGraph& graph = current_graph();
+  if (&graph.cg == e.pg) { graph.note_computed(); }
+}
+
+}  // namespace
+
+std::shared_ptr<PyGraph> current_graph_pointer() {
+  thread_local std::shared_ptr<PyGraph> graph = std::make_shared<PyGraph>();
+  return graph;
+}
+
+PyGraph& current_graph() {
+  thread_local PyGraph* const graph = current_graph_pointer().get();
+  return *graph;
+}
+
+void PyGraph::renew(bool immediate_compute, bool check_validity, std::optional<bool> batching) {
+  cg.clear();
+  cg.set_immediate_compute(immediate_compute);
+  cg.set_check_validity(check_validity);
+  cg.set_batching(batching.value_or(autobatch_flag != 0));
+  ++version_;
+  ++stamp_;
+  used_ = 0;
+  computed_ = 0;
+}
+
+void PyGraph::revert() {
+  cg.revert();
+  std::vector<Slot> kept;
+  for (const Slot& s : slots_) {
+    if (s.stamp == stamp_ && s.node.i < cg.nodes.size()) { kept.push_back(s); }
+  }
+  ++stamp_;
+  used_ = 0;
+  for (const Slot& s : kept) { enter(s.storage, s.node); }
+  computed_ = std::min(computed_, cg.nodes.size());
+}
+
+PyGraph::Slot& PyGraph::slot(const void* storage) {
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t i = (reinterpret_cast<std::uintptr_t>(storage) >> 6) & mask;
+  while (slots_[i].stamp == stamp_ && slots_[i].storage != storage) { i = (i + 1) & mask; }
+  return slots_[i];
+}
+
+void PyGraph::enter(const void* storage, const Expression& node) {
+  if (2 * (used_ + 1) > slots_.size()) {
+    std::vector<Slot> old = std::exchange(slots_, std::vector<Slot>(2 * slots_.size()));
+    for (const Slot& s : old) {
+      if (s.stamp == stamp_) { slot(s.storage) = s; }
+    }
+  }
+  slot(storage) = {storage, node, stamp_};
+  ++used_;
+}
+
+Expression PyGraph::node(const PyExpression& parameter) {
+  const bool is_table = parameter.kind == PyExpression::Kind::kTable;
+  const std::shared_ptr<void>& storage =
+      is_table ? static_cast<const PyLookupParameters&>(parameter).storage
+               : static_cast<const PyParameters&>(parameter).storage;
+  const Slot& found = slot(storage.get());
+  if (found.stamp == stamp_) { return found.node; }
+  const ops::Parameter op{
+      is_table ? static_cast<const PyLookupParameters&>(parameter).p.get_storage().all_dim
+               : static_cast<const PyParameters&>(parameter).p.get_storage().dim,
+      true};
+  ext::NodePayload payload;
+  payload.storage = &storage;
+  const Expression e =
+      ext::add_node(ext::kRecord<ops::Parameter>, &op, &cg, {}, payload, here());
+  enter(storage.get(), e);
+  return e;
+}
+
+bool PyGraph::is_long() {
+  const std::size_t size = cg.nodes.size();
+  if (size - std::min(size, computed_) > kManyNodes) { return true; }
+  std::int64_t elements = 0;
+  for (std::size_t i = computed_; i < size; ++i) {
+    elements += cg.get_dimension(static_cast<VariableIndex>(i)).elements();
+  }
+  return elements > kManyElements;
+}
+
+void PyGraph::note_computed() { computed_ = cg.nodes.size(); }
+
+Expression resolve_parameter(const PyExpression& x) { return current_graph().node(x); }
+
+nb::object make_expression(const Expression& e, PyExpression::Settable settable) {
+  return nb::cast(PyExpression(e, settable), nb::rv_policy::move);
+}
+
+const Tensor& evaluate(const Expression& e, bool recalculate) {
+  if (e.is_stale()) { return e.value(); }  // throws, with the text of the library
+  const MaybeReleased gil(recalculate || is_long_in(e));
+  const Tensor& value = recalculate ? e.pg->forward(e) : e.pg->incremental_forward(e);
+  note_computed_in(e);
+  return value;
+}
+
+void run_backward(const Expression& e, bool full) {
+  if (e.is_stale()) {
+    static_cast<void>(e.value());  // throws
+    return;
+  }
+  PyGraph& graph = current_graph();
+  const bool is_long = &graph.cg != e.pg || graph.cg.nodes.size() > kManyNodes || graph.is_long();
+  const MaybeReleased gil(is_long);
+  e.pg->backward(e, full);
+  note_computed_in(e);
+}
+
+}  // namespace dynet::python

@@ -1,0 +1,25 @@
+// The module `_dynet`. `import dynet` starts the library; importing this alone does not.
+
+#include "binding.h"
+#include "where.h"
+
+NB_MODULE(_dynet, m) {
+  namespace py = dynet::python;
+  // A library must not write to the streams of its program, not even at exit.
+  nb::set_leak_warnings(false);
+  m.attr("__doc__") = "DyNet: neural networks whose structure changes with every input.";
+  py::bind_errors(m);
+  py::install_location_resolver();
+  py::bind_expression(m);
+  py::bind_ops(m);  // before types derived from Expression, which inherit its operators
+  py::bind_graph(m);
+  py::bind_params(m);
+  py::bind_inputs(m);
+  py::bind_compositions(m);
+  py::bind_initializers(m);
+  py::bind_trainers(m);
+  py::bind_builders(m);
+  py::bind_tree_builders(m);
+  py::bind_custom(m);
+  py::bind_start(m);
+}
