@@ -109,7 +109,7 @@ class _Step:
         loss = losses[0] if len(losses) == 1 else dy.esum(losses)
         total = loss.value()
         if update < self.options.print_losses:
-            print(f"loss {update + 1} {total:.9g}")
+            print(f"loss {update + 1} {np.float32(total):.9g}")  # as C++ reads a value
         loss.backward()
         self.trainer.update()
         for (one, root_scores, count), label in zip(outputs, labels):
