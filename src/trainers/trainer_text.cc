@@ -42,7 +42,7 @@ constexpr int kFloatDigits = 8;    // after the point: nine in all bring a float
 constexpr int kDoubleDigits = 16;
 
 void write_tensor(std::ostream& os, const char* kind, const Tensor& t) {
-  os << kind << ' ' << t.d.elements();
+  os << kind << ' ' << static_cast<std::uint64_t>(t.d.elements());
   os.precision(t.is_double() ? kDoubleDigits : kFloatDigits);
   params::visit(t, [&](const auto* x, std::int64_t n) {
     for (std::int64_t i = 0; i < n; ++i) { os << ' ' << x[i]; }

@@ -1,0 +1,181 @@
+#include "dynet/init.h"
+
+#include <gtest/gtest.h>
+
+#include "dynet/except.h"
+#include "dynet/model.h"
+#include "params/random_streams.h"
+#include "params/settings.h"
+
+namespace dynet {
+namespace {
+
+/// A command line that owns its words.
+class Arguments {
+ public:
+  explicit Arguments(std::vector<std::string> words) : words_(std::move(words)) {
+    for (std::string& word : words_) { pointers_.push_back(word.data()); }
+    argc = static_cast<int>(words_.size());
+    pointers_.push_back(nullptr);
+    argv = pointers_.data();
+  }
+  [[nodiscard]] std::vector<std::string> rest() const { return {argv, argv + argc}; }
+  int argc = 0;
+  char** argv = nullptr;
+
+ private:
+  std::vector<std::string> words_;
+  std::vector<char*> pointers_;
+};
+
+DynetParams parsed(std::vector<std::string> words) {
+  words.insert(words.begin(), "program");
+  Arguments a(std::move(words));
+  return extract_dynet_params(a.argc, a.argv);
+}
+
+TEST(Options, AreReadAndRemoved) {
+  Arguments a({"--dynet-seed", "--dynet-seed", "7", "file", "--dynet_mem=100,200,300,400", "--other", "--dynet-autobatch=0",
+               "--dynet_weight_decay", "0.25", "--dynet-what", "-x", "--dynet-lstm=vanilla", "--dynet-precision", "high"});
+  const DynetParams p = extract_dynet_params(a.argc, a.argv);
+  EXPECT_EQ(a.rest(), (std::vector<std::string>{"--dynet-seed", "file", "--other", "--dynet-what", "-x"}));
+  EXPECT_EQ(a.argv[a.argc], nullptr);
+  EXPECT_EQ(p.random_seed, 7U);
+  EXPECT_EQ(p.mem_descriptor, "100,200,300,400");
+  EXPECT_EQ(p.autobatch, 0);
+  EXPECT_EQ(p.weight_decay, 0.25F);
+  EXPECT_EQ(p.lstm, "vanilla");
+  EXPECT_EQ(p.precision, "high");
+}
+
+TEST(Options, Defaults) {
+  const DynetParams p = parsed({});
+  EXPECT_EQ(p.random_seed, 0U);
+  EXPECT_EQ(p.autobatch, 1);
+  EXPECT_EQ(p.mem_descriptor, "512");
+  EXPECT_EQ(p.device, "CPU");
+  int argc = 0;
+  char** argv = nullptr;
+  EXPECT_EQ(extract_dynet_params(argc, argv, true).shared_parameters, true);
+}
+
+TEST(Options, BareAutobatchIsOn) {
+  EXPECT_EQ(parsed({"--dynet-autobatch"}).autobatch, 1);
+  EXPECT_EQ(parsed({"--dynet-autobatch", "2"}).autobatch, 2);
+  Arguments a({"program", "--dynet-autobatch", "corpus.txt", "--dynet-autobatch", "--x"});
+  EXPECT_EQ(extract_dynet_params(a.argc, a.argv).autobatch, 1);
+  EXPECT_EQ(a.rest(), (std::vector<std::string>{"program", "corpus.txt", "--x"}));
+}
+
+TEST(Options, PrefixesAreRecognised) {
+  const DynetParams p = parsed({"--dynet-memory", "5", "--dynet-mem-cap", "64"});
+  EXPECT_EQ(p.mem_descriptor, "5");
+  EXPECT_EQ(p.mem_cap, 64U);
+}
+
+TEST(Options, MalformedValuesChangeNothing) {
+  const std::vector<std::vector<std::string>> bad{
+      {"--dynet-seed", "abc"}, {"--dynet-seed", "-1"}, {"--dynet-seed", "1x"}, {"--dynet-seed="},
+      {"--dynet-seed"}, {"--dynet-seed", "--x"}, {"--dynet-seed", "99999999999"}, {"--dynet-mem", "a"},
+      {"--dynet-mem", "1,2"}, {"--dynet-mem", "0"}, {"--dynet-mem", "1,2,3,"}, {"--dynet-weight-decay", "1"},
+      {"--dynet-weight-decay", "-0.1"}, {"--dynet-weight-decay", "nan"}, {"--dynet-autobatch=on"},
+      {"--dynet-devices", "GPU:0"}, {"--dynet-devices", "CPU:0"}, {"--dynet-devices", "CPU,CPU"},
+      {"--dynet-devices", ""}, {"--dynet-devices", "CPU", "--dynet-devices", "CPU"}, {"--dynet-lstm", "other"},
+      {"--dynet-precision", "low"}, {"--dynet-profiling", "x"}};
+  for (std::vector<std::string> words : bad) {
+    words.insert(words.begin(), "program");
+    Arguments a(words);
+    EXPECT_THROW(extract_dynet_params(a.argc, a.argv), ValueError) << words[1];
+    EXPECT_EQ(a.rest(), words);
+  }
+}
+
+class InitTest : public ::testing::Test {
+ protected:
+  void SetUp() override { cleanup(); }
+  void TearDown() override {
+    set_log_sink(nullptr);
+    cleanup();
+  }
+};
+
+TEST_F(InitTest, NothingNeedsToBeInitialized) {
+  EXPECT_NE(default_device, nullptr);
+  EXPECT_EQ(autobatch_flag, 1);
+  ParameterCollection model;
+  EXPECT_EQ(model.add_parameters({2}).get_storage().device, default_device);
+}
+
+TEST_F(InitTest, AppliesTheOptionsOnce) {
+  Arguments a({"program", "--dynet-seed", "11", "--dynet-autobatch", "0", "--dynet-weight-decay", "0.5",
+               "--dynet-devices", "CPU:double", "--dynet-lstm", "vanilla", "--dynet-mem-cap", "3"});
+  initialize(a.argc, a.argv);
+  EXPECT_EQ(a.argc, 1);
+  EXPECT_EQ(autobatch_flag, 0);
+  EXPECT_EQ(default_weight_decay_lambda, 0.5F);
+  EXPECT_EQ(default_device->name, "CPU:double");
+  EXPECT_EQ(params::random_seed(), 11U);
+  EXPECT_EQ((*rndeng)(), std::mt19937(11)());
+  EXPECT_EQ(params::settings().lstm.load(), params::LstmKind::kVanilla);
+  EXPECT_EQ(params::settings().memory_cap_bytes.load(), std::size_t{3} << 20);
+  EXPECT_EQ(ParameterCollection().get_weight_decay_lambda(), 0.5F);
+  std::string said;
+  set_log_sink([&](const std::string& text) { said = text; });
+  DynetParams again;
+  again.random_seed = 12;
+  initialize(again);
+  EXPECT_EQ(params::random_seed(), 11U);
+  EXPECT_NE(said.find("already"), std::string::npos);
+}
+
+TEST_F(InitTest, ASeedOfZeroIsDrawnAndToldBack) {
+  DynetParams p;
+  initialize(p);
+  EXPECT_NE(p.random_seed, 0U);
+  EXPECT_EQ(params::random_seed(), p.random_seed);
+}
+
+TEST_F(InitTest, BadParametersChangeNothing) {
+  DynetParams p;
+  p.weight_decay = 1.5F;
+  p.autobatch = 0;
+  EXPECT_THROW(initialize(p), std::invalid_argument);
+  EXPECT_EQ(autobatch_flag, 1);
+  p.weight_decay = 0.0F;
+  p.device = "GPU:0";
+  EXPECT_THROW(initialize(p), std::invalid_argument);
+  p.device = "CPU";
+  EXPECT_NO_THROW(initialize(p));
+  EXPECT_EQ(autobatch_flag, 0);
+}
+
+TEST_F(InitTest, SeedingRestartsTheStreams) {
+  reset_rng(5);
+  EXPECT_EQ(params::next_random_stream(), 0U);
+  EXPECT_EQ(params::next_random_stream(), 1U);
+  const auto first = (*rndeng)();
+  reset_rng(5);
+  EXPECT_EQ(params::next_random_stream(), 0U);
+  EXPECT_EQ((*rndeng)(), first);
+}
+
+TEST_F(InitTest, Precision) {
+  EXPECT_EQ(get_float32_matmul_precision(), "highest");
+  set_float32_matmul_precision("medium");
+  EXPECT_EQ(get_float32_matmul_precision(), "medium");
+  EXPECT_THROW(set_float32_matmul_precision("full"), ValueError);
+}
+
+TEST_F(InitTest, IsSilent) {
+  ::testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStderr();
+  DynetParams p;
+  initialize(p);
+  Model model;
+  model.project_weights();
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+}
+
+}  // namespace
+}  // namespace dynet

@@ -1,0 +1,148 @@
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "dynet/training.h"
+
+namespace dynet {
+namespace {
+
+class AverageTest : public ::testing::Test {
+ protected:
+  void step(float gradient) {
+    p.p->accumulate_grad(Tensor({1}, &gradient, nullptr, DeviceMempool::NONE));
+    trainer.update();
+  }
+  float value() const { return as_vector(*p.values())[0]; }
+  ParameterCollection model;
+  Parameter p = model.add_parameters({1}, ParameterInitConst(0));
+  LookupParameter l = model.add_lookup_parameters(1, {1}, ParameterInitConst(3));
+  SimpleSGDTrainer trainer{model, 1.0F};
+};
+
+TEST_F(AverageTest, CumulativeIsTheMean) {
+  trainer.cumulative_moving_average();
+  for (int i = 0; i < 4; ++i) { step(-1.0F); }  // 1, 2, 3, 4
+  trainer.swap_params_to_moving_average();
+  EXPECT_FLOAT_EQ(value(), 2.5F);
+  EXPECT_FLOAT_EQ(as_vector((*l.values())[0])[0], 3.0F);
+  trainer.swap_params_to_moving_average();  // already there
+  EXPECT_FLOAT_EQ(value(), 2.5F);
+  trainer.swap_params_to_weights();
+  EXPECT_FLOAT_EQ(value(), 4.0F);
+  trainer.swap_params_to_weights();
+  EXPECT_FLOAT_EQ(value(), 4.0F);
+  EXPECT_EQ(trainer.moving_average(), MovingAverage::Cumulative);
+}
+
+TEST_F(AverageTest, ExponentialWithBiasCorrection) {
+  trainer.exponential_moving_average(0.5F);
+  step(-1.0F);
+  step(-1.0F);  // values 1, 2: average 0.25 + 1 = 1.25, corrected by 1 - 0.25
+  trainer.swap_params_to_moving_average(true, false);
+  EXPECT_FLOAT_EQ(value(), 1.25F);
+  trainer.swap_params_to_weights();
+  trainer.swap_params_to_moving_average(true, true);
+  EXPECT_FLOAT_EQ(value(), 1.25F / 0.75F);
+}
+
+TEST_F(AverageTest, EveryFewUpdates) {
+  trainer.cumulative_moving_average(2);
+  for (int i = 0; i < 4; ++i) { step(-1.0F); }  // takes part: 1 and 3
+  trainer.swap_params_to_moving_average();
+  EXPECT_FLOAT_EQ(value(), 2.0F);
+}
+
+TEST_F(AverageTest, UpdatesStartFromTheWeights) {
+  trainer.cumulative_moving_average();
+  step(-1.0F);
+  step(-1.0F);
+  trainer.swap_params_to_moving_average();
+  step(-1.0F);
+  EXPECT_FLOAT_EQ(value(), 3.0F);
+}
+
+TEST_F(AverageTest, Misuse) {
+  EXPECT_THROW(trainer.swap_params_to_moving_average(), std::runtime_error);
+  EXPECT_THROW(trainer.cumulative_moving_average(0), std::runtime_error);
+  trainer.cumulative_moving_average();
+  EXPECT_THROW(trainer.swap_params_to_moving_average(), std::runtime_error);
+  step(-1.0F);
+  EXPECT_THROW(trainer.cumulative_moving_average(), std::runtime_error);
+  trainer.swap_params_to_moving_average(false);
+  EXPECT_THROW(trainer.swap_params_to_weights(), std::runtime_error);
+  EXPECT_THROW(step(-1.0F), std::runtime_error);
+}
+
+TEST_F(AverageTest, SavedAndRead) {
+  trainer.cumulative_moving_average();
+  step(-1.0F);
+  step(-1.0F);
+  std::stringstream text;
+  trainer.save(text);
+  EXPECT_EQ(text.str(),
+            "#Trainer# 1 1\n"
+            "+1.00000000e+00 +1 +5.00000000e+00 +2.00000000e+00 +0.00000000e+00 Cumulative +0 +0 1 2\n"
+            "[MA:TRUE]\n#MA# 1 1\n#Parameter# 1 +1.50000000e+00\n#LookupParameter# 1 +3.00000000e+00\n");
+  SimpleSGDTrainer other(model, 0.5F);
+  other.populate(text);
+  EXPECT_EQ(other.learning_rate, 1.0F);
+  other.swap_params_to_moving_average();
+  EXPECT_FLOAT_EQ(value(), 1.5F);
+}
+
+TEST_F(AverageTest, Words) {
+  std::stringstream s;
+  s << MovingAverage::Exponential;
+  MovingAverage mode = MovingAverage::None;
+  s >> mode;
+  EXPECT_EQ(mode, MovingAverage::Exponential);
+  std::istringstream bad("other");
+  EXPECT_THROW(bad >> mode, std::runtime_error);
+}
+
+// Every truncation and every other type is an error that changes nothing.
+TEST(TrainerText, DamagedTextChangesNothing) {
+  ParameterCollection model;
+  Parameter p = model.add_parameters({2}, ParameterInitConst(1));
+  model.add_lookup_parameters(2, {1}, ParameterInitConst(1));
+  AdamTrainer trainer(model);
+  trainer.cumulative_moving_average();
+  std::vector<float> g{1, 2};
+  for (int i = 0; i < 3; ++i) {
+    p.p->accumulate_grad(Tensor({2}, g.data(), nullptr, DeviceMempool::NONE));
+    trainer.update();
+  }
+  std::ostringstream whole;
+  trainer.save(whole);
+  const std::string text = whole.str();
+  AdamTrainer reader(model, 0.125F);
+  std::ostringstream fresh;
+  reader.save(fresh);
+  const std::size_t last_word = text.rfind(' ') + 2;  // from there on the last number is cut short
+  for (std::size_t n = 0; n < last_word; ++n) {
+    std::istringstream in(text.substr(0, n));
+    ASSERT_THROW(reader.populate(in), std::runtime_error) << n;
+  }
+  for (const char* wrong : {"AmsgradTrainer", "AdamTrainer2"}) {
+    std::string other = text;
+    other.replace(other.find("AdamTrainer"), 11, wrong);
+    std::istringstream in(other);
+    ASSERT_THROW(reader.populate(in), UsageError);
+  }
+  std::ostringstream after;
+  reader.save(after);
+  EXPECT_EQ(after.str(), fresh.str());
+  std::istringstream in(text);
+  reader.populate(in, 0.5F);
+  EXPECT_EQ(reader.learning_rate, 0.5F);
+  EXPECT_EQ(reader.updates, 3.0F);
+  // A model with fewer parameters cannot take it.
+  ParameterCollection small;
+  AdamTrainer none(small);
+  std::istringstream again(text);
+  EXPECT_THROW(none.populate(again), UsageError);
+}
+
+}  // namespace
+}  // namespace dynet
