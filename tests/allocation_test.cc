@@ -4,10 +4,13 @@
 // Every way to the heap is counted: operator new and, where no sanitizer stands in between, malloc
 // and its relatives.
 
+#include <execinfo.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <new>
@@ -20,13 +23,35 @@
 #include "support/random.h"
 
 namespace {
+
 std::atomic<bool> counting{false};
 std::atomic<long> allocations{0};
+
+// Where the first ones came from, so that a failure says it.
+constexpr int kKept = 6;
+constexpr int kFrames = 16;
+void* stacks[kKept][kFrames];
+int depths[kKept];
+
 void count() {
-  if (counting.load(std::memory_order_relaxed)) {
-    allocations.fetch_add(1, std::memory_order_relaxed);
+  if (!counting.load(std::memory_order_relaxed)) {
+    return;
+  }
+  const long number = allocations.fetch_add(1, std::memory_order_relaxed);
+  if (number < kKept) {
+    counting = false;  // backtrace may allocate
+    depths[number] = backtrace(stacks[number], kFrames);
+    counting = true;
   }
 }
+
+void print_stacks() {
+  for (long i = 0; i < std::min<long>(allocations, kKept); ++i) {
+    std::fprintf(stderr, "allocation %ld:\n", i + 1);
+    backtrace_symbols_fd(stacks[i], depths[i], 2);
+  }
+}
+
 }  // namespace
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
@@ -150,6 +175,7 @@ class Allocation : public ::testing::TestWithParam<std::tuple<Graphs, bool>> {
       one();
     }
     EXPECT_EQ(allocations_of(one), 0);
+    print_stacks();
   }
 };
 INSTANTIATE_TEST_SUITE_P(Steps, Allocation,

@@ -182,18 +182,23 @@ TEST_F(ErrorText, Values) {
 
 TEST_F(ErrorText, EmptyLists) {
   const std::vector<Expression> none;
-  expect<ValueError>([&] { sum(none); }, "sum: the list of arguments is empty; want at least one");
-  expect<ValueError>([&] { concatenate(none); },
-                     "concatenate: the list of arguments is empty; want at least one");
-  expect<ValueError>([&] { affine_transform(none); },
-                     "affine_transform: the list of arguments is empty; want at least one");
-  expect<ValueError>([&] { max(none); }, "max: the list of arguments is empty; want at least one");
+  expect<ValueError>([&] { sum(none); },
+                     "sum: the list of arguments is empty; want at least one\n  built at @");
+  expect<ValueError>(
+      [&] { concatenate(none); },
+      "concatenate: the list of arguments is empty; want at least one\n  built at @");
+  expect<ValueError>(
+      [&] { affine_transform(none); },
+      "affine_transform: the list of arguments is empty; want at least one\n  built at @");
+  expect<ValueError>([&] { max(none); },
+                     "max: the list of arguments is empty; want at least one\n  built at @");
 }
 
 TEST_F(ErrorText, OtherGraphs) {
   ComputationGraph other;
   const Expression y = input(other, {5}, std::vector<float>(5, 1.0F));
-  expect<GraphError>([&] { x + y; }, "add: arguments belong to different computation graphs");
+  expect<GraphError>([&] { x + y; },
+                     "add: arguments belong to different computation graphs\n  built at @");
   EXPECT_EQ(other.nodes.size(), 1U);
 }
 
@@ -205,10 +210,11 @@ TEST_F(ErrorText, StaleExpressions) {
   }
   expect<StaleExpression>([&] { static_cast<void>(dead.value()); },
                           "value: stale expression 0: its computation graph was destroyed");
-  expect<StaleExpression>([&] { tanh(dead); },
-                          "tanh: stale expression 0: its computation graph was destroyed");
+  expect<StaleExpression>(
+      [&] { tanh(dead); },
+      "tanh: stale expression 0: its computation graph was destroyed\n  built at @");
   expect<StaleExpression>([&] { tanh(Expression()); },
-                          "tanh: the expression is unset (it was never assigned)");
+                          "tanh: the expression is unset (it was never assigned)\n  built at @");
   ComputationGraph other;
   const Expression cleared = input(other, 1.0F);
   other.clear();
@@ -243,9 +249,9 @@ TEST_F(ErrorText, GradientBeforeBackward) {
 }
 
 TEST_F(ErrorText, Parameters) {
-  EXPECT_THROW(parameter(cg, Parameter()), ValueError);
-  EXPECT_THROW(lookup(cg, LookupParameter(), 0U), ValueError);
-  EXPECT_THROW(model.add_parameters(Dim({2}, 3)), ValueError);
+  EXPECT_THROW(parameter(cg, Parameter()), StateError);
+  EXPECT_THROW(lookup(cg, LookupParameter(), 0U), StateError);
+  EXPECT_THROW(model.add_parameters(Dim({2}, 3)), ShapeError);
   EXPECT_THROW(Dim(std::vector<long>{-1, 2}), ValueError);
   EXPECT_EQ(cg.nodes.size(), 3U);
 }
@@ -260,8 +266,8 @@ TEST_F(ErrorText, StandardTypes) {
 }
 
 /// A function of the user's: the line is that of the call in it.
+const int kLineInLayer = __LINE__ + 1;
 Expression layer(const Expression& x) { return tanh(x) + constant(*x.pg, {77}, 1.0F); }
-const int kLineInLayer = __LINE__ - 2;
 
 TEST_F(ErrorText, LineIsTheUsers) {
   try {

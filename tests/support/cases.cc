@@ -14,6 +14,7 @@ struct Plan {
   std::function<bool(std::size_t)> batched;  ///< is argument i?
   std::function<bool(std::size_t)> shared;   ///< one node for all copies?
   bool parameters = false;                   ///< unbatched arguments are parameters
+  bool only_shared = false;                  ///< and of these only the shared ones
   bool parameter_nodes = false;              ///< shared ones: a parameter(W) node for each copy
   bool one_node = false;                     ///< one node for all arguments of equal shape
   bool payload_each = false;                 ///< one index or value for each example
@@ -54,7 +55,9 @@ std::vector<Plan> plans_of(const Sample& s) {
     add("three copies batched, payload for each", 3, 2, no_weight, weight).payload_each = true;
   }
   add("three copies batched", 3, 2, always, never);
-  add("three copies, weights shared", 3, 1, never, weight).parameters = true;
+  Plan& weights = add("three copies, weights shared", 3, 1, never, weight);
+  weights.parameters = true;
+  weights.only_shared = true;
   add("three copies batched, weights shared", 3, 2, no_weight, weight).parameters = true;
   Plan& nodes = add("three copies, a parameter node each", 3, 1, never, weight);
   nodes.parameters = true;
@@ -99,7 +102,7 @@ class Operands {
       dim.bd = plan_.batch;
     }
     std::vector<float> data = draw_(dim.elements(), sample_.low, sample_.high);
-    const bool parameter = plan_.parameters && dim.bd == 1;
+    const bool parameter = plan_.parameters && dim.bd == 1 && (shared || !plan_.only_shared);
     const int source =
         program_.add_source(parameter ? Source::kParameter : Source::kData, dim, std::move(data));
     const int step = program_.add_leaf(parameter ? LeafKind::kParameter : LeafKind::kInput, source);

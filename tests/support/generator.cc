@@ -79,7 +79,9 @@ std::vector<Combination> combinations_of(const std::vector<Sample>& samples) {
           sensible = sensible && (role == ext::Role::kEither ||
                                   c.shared[i] == (role == ext::Role::kShared ? 1 : 0));
         }
-        if (sensible && (n <= 2 || (is_common(batched, n) && is_common(shared, n)))) {
+        if (sensible &&
+            (n <= 2 || (is_common(batched, n) &&
+                        (is_common(shared, n) || shared == (~batched & ((1U << n) - 1)))))) {
           all.push_back(std::move(c));
         }
       }

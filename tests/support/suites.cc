@@ -41,18 +41,19 @@ void expect_float_agrees_with_double(const Sample& sample) {
     in_double.push_back(run(c.program, {double_device(), false}));
   }
   const auto targets = kernels::supported_targets();
-  for (const auto target : targets) {
+  const auto usual = kernels::current_target();
+  for (const auto& target : targets) {
     kernels::use_target(target);
     ops::install_simd_rules();
     for (std::size_t i = 0; i < cases.size(); ++i) {
-      SCOPED_TRACE(sample.text() + ", " + cases[i].name + ", " + kernels::target_name(target));
+      SCOPED_TRACE(sample.text() + ", " + cases[i].name + ", " + target);
       for (const bool batching : {false, true}) {
         const Result in_float = run(cases[i].program, {float_device(), batching});
         EXPECT_EQ(compare(cases[i].program, in_float, in_double[i], 1e-4), "");
       }
     }
   }
-  kernels::use_target(targets.front());
+  kernels::use_target(usual);
   ops::install_simd_rules();
 }
 
