@@ -6,23 +6,40 @@
 namespace dynet::ext {
 namespace {
 
-ComputationGraph& graph_of(const Record& record, ComputationGraph* graph, std::span<const Expression> args) {
+/// The line of a message that says where the user built the node.
+std::string built_at(const Where& where) {
+  const std::string place = graph::place_text(where);
+  return place.empty() ? place : "\n  built at " + place;
+}
+
+graph::NodeId checked_argument(const Expression& e, const Record& record, const Where& where) {
+  try {
+    return api::checked_node(e, record.info->name.data());
+  } catch (const StaleExpression& error) {
+    throw StaleExpression(error.what() + built_at(where));
+  }
+}
+
+ComputationGraph& graph_of(const Record& record, ComputationGraph* graph, std::span<const Expression> args,
+                           const Where& where) {
   if (graph != nullptr) { return *graph; }
   if (args.empty()) {
-    throw ValueError(std::string(record.info->name) + ": the list of arguments is empty; want at least one");
+    throw ValueError(std::string(record.info->name) + ": the list of arguments is empty; want at least one" +
+                     built_at(where));
   }
-  if (args[0].pg == nullptr) { api::checked_node(args[0], record.info->name.data()); }
+  checked_argument(args[0], record, where);
   return *args[0].pg;
 }
 
 /// Ids of the arguments, all alive and of one graph.
 void collect_args(const Record& record, const ComputationGraph& graph, std::span<const Expression> args,
-                  std::vector<graph::NodeId>& ids) {
+                  const Where& where, std::vector<graph::NodeId>& ids) {
   ids.clear();
   for (const Expression& e : args) {
-    ids.push_back(api::checked_node(e, record.info->name.data()));
+    ids.push_back(checked_argument(e, record, where));
     if (e.pg != &graph) {
-      throw GraphError(std::string(record.info->name) + ": arguments belong to different computation graphs");
+      throw GraphError(std::string(record.info->name) + ": arguments belong to different computation graphs" +
+                       built_at(where));
     }
   }
 }
@@ -39,11 +56,10 @@ void compute_now(ComputationGraph& graph, graph::NodeId n) {
 
 Expression add_node(const Record& record, const void* op, ComputationGraph* graph,
                     std::span<const Expression> args, const NodePayload& payload, const Where& where) {
-  ComputationGraph& g = graph_of(record, graph, args);
-  if (!args.empty()) { api::checked_node(args[0], record.info->name.data()); }
+  ComputationGraph& g = graph_of(record, graph, args, where);
   api::GraphState& state = g.state();
   const api::Busy busy(state);
-  collect_args(record, g, args, state.args);
+  collect_args(record, g, args, where, state.args);
   const graph::NodeId n = state.graph.add(record, op, state.args, payload, where, state.epoch);
   if (record.random && !state.has_random_stream) {
     state.executor.set_random_stream(params::next_random_stream());
@@ -51,6 +67,23 @@ Expression add_node(const Record& record, const void* op, ComputationGraph* grap
   }
   if (state.immediate) { compute_now(g, n); }
   return {&g, n, state.epoch};
+}
+
+namespace {
+void set_payload(const Expression& e, Payload kind, const void* data, std::size_t count) {
+  const graph::NodeId n = api::checked_node(e, "set");
+  api::GraphState& state = e.pg->state();
+  const api::Busy busy(state);
+  state.graph.replace_payload(n, kind, data, count);
+  state.executor.invalidate();
+}
+}  // namespace
+
+void set_payload(const Expression& e, std::span<const unsigned> indices) {
+  set_payload(e, Payload::kIndices, indices.data(), indices.size());
+}
+void set_payload(const Expression& e, std::span<const float> values) {
+  set_payload(e, Payload::kValues, values.data(), values.size());
 }
 
 }  // namespace dynet::ext

@@ -64,9 +64,11 @@ std::vector<float>& scratch(std::int64_t elements, float value) {
   return numbers;
 }
 
-[[noreturn]] void fail_position(const char* name, unsigned at, std::int64_t limit) {
+[[noreturn]] void fail_position(const char* name, unsigned at, std::int64_t limit,
+                                const LocatedGraph& g) {
   throw IndexError(std::string(name) + ": position " + std::to_string(at) + "; want less than " +
-                   std::to_string(limit));
+                   std::to_string(limit) + "\n  built at " +
+                   graph::place_text({g.file, nullptr, g.line}));
 }
 
 Expression add_one_hot(const LocatedGraph& g, const Dim& dim, const unsigned* ids,
@@ -74,7 +76,7 @@ Expression add_one_hot(const LocatedGraph& g, const Dim& dim, const unsigned* id
   std::vector<float>& numbers = scratch(dim.elements(), 0.0F);
   for (unsigned example = 0; example < dim.bd; ++example) {
     if (ids[example] >= dim.d[0]) {
-      fail_position("one_hot", ids[example], dim.d[0]);
+      fail_position("one_hot", ids[example], dim.d[0], g);
     }
     numbers[std::size_t{example} * dim.d[0] + ids[example]] = 1.0F;
   }
@@ -109,7 +111,7 @@ Expression input(const LocatedGraph& g, const Dim& d, const std::vector<unsigned
   std::vector<float>& numbers = scratch(elements, defdata);
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] >= elements) {
-      fail_position("input", ids[i], elements);
+      fail_position("input", ids[i], elements, g);
     }
     numbers[ids[i]] = data[i];
   }

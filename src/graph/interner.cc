@@ -186,6 +186,9 @@ const Signature& Interner::add_signature(const ext::Record& record, const void* 
   const ext::Shapes shapes(*record.info, dims_scratch_, batch, payload_count);
   Dim results[ext::kMaxOutputs];
   record.shapes(op, shapes, results);
+  if (record.payload == ext::Payload::kValues && record.leaf == ext::Leaf::kNo && payload_count != 1) {
+    shapes.fail_value("one number as payload, not " + std::to_string(payload_count));
+  }
   const bool own_batch = record.has_whole || (record.arg_count == 0 && record.payload != ext::Payload::kIndices);
   Signature s{};
   for (unsigned k = 0; k < record.outputs; ++k) {

@@ -13,9 +13,9 @@ constexpr std::uint32_t kMaxMaskedArgs = 64;  // bits of Segment::shared
 /// Must this argument be one storage within a call? Weights, and one example beside a batch.
 bool must_share(const graph::Graph& graph, const graph::Node& node, std::uint32_t a) {
   const ext::Role role = node.record().role(a);
-  if (role == ext::Role::kShared) { return true; }
-  if (role != ext::Role::kEither) { return false; }
   const NodeId arg = node.args[a];
+  if (role == ext::Role::kShared) { return graph.dim(arg).bd == 1; }  // with a batch: one an example
+  if (role != ext::Role::kEither) { return false; }
   return graph[arg].record().leaf == ext::Leaf::kParameter || graph.dim(arg).bd < node.signature->batch;
 }
 
@@ -40,6 +40,7 @@ void order_by_identity(const graph::Graph& graph, std::uint64_t mask, Scratch& s
     for (std::uint64_t m = mask; m != 0; m &= m - 1) {
       const auto a = static_cast<std::uint32_t>(__builtin_ctzll(m));
       if (graph.identity(graph[x].args[a]) != graph.identity(graph[y].args[a])) { return false; }
+      if (graph.dim(graph[x].args[a]).bd != 1) { return false; }  // a shared operand has one example
     }
     return true;
   };
