@@ -126,7 +126,7 @@ def draw_graph(dot_file: str, svg_file: str) -> None:
     with open(dot_file, encoding="utf-8") as file:
         graph = _Graph(file.read())
     columns = graph.columns()
-    box_width, box_height, gap_x, gap_y = 132, 34, 44, 12
+    box_width, box_height, gap_x, gap_y = 160, 34, 44, 12
     tallest = max((len(names) for names in columns), default=1)
     height = 40 + tallest * (box_height + gap_y)
     place: dict[str, tuple[float, float]] = {}
@@ -139,9 +139,10 @@ def draw_graph(dot_file: str, svg_file: str) -> None:
         x, y = place[a][0] + box_width, place[a][1] + box_height / 2
         to_x, to_y = place[b][0], place[b][1] + box_height / 2
         bend = max((to_x - x) / 2, 20)
+        colour = "#ddd" if "= parameter" in graph.labels[a] else "#888"  # those cross everything
         parts.append(
             f"<path d='M{x:.0f} {y:.0f}C{x + bend:.0f} {y:.0f} {to_x - bend:.0f} {to_y:.0f} "
-            f"{to_x:.0f} {to_y:.0f}' fill='none' stroke='#999'/>"
+            f"{to_x:.0f} {to_y:.0f}' fill='none' stroke='{colour}'/>"
         )
     for name, (x, y) in place.items():
         number, _, call = graph.labels[name].partition(" = ")
@@ -152,7 +153,7 @@ def draw_graph(dot_file: str, svg_file: str) -> None:
             f"<rect x='{x:.0f}' y='{y:.0f}' width='{box_width}' height='{box_height}' rx='4' "
             f"fill='{colour}' stroke='#888'><title>{escape(graph.labels[name])}</title></rect>"
         )
-        parts.append(_text(x + box_width / 2, y + 14, f"{number} {operation}"[:20]))
+        parts.append(_text(x + box_width / 2, y + 14, f"{number} {operation}"[:25]))
         parts.append(
             _text(x + box_width / 2, y + 28, shape.group() if shape else "", colour="#777")
         )
