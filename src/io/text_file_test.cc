@@ -1,0 +1,407 @@
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+
+#include "dynet/init.h"
+#include "dynet/io.h"
+#include "dynet/training.h"
+#include "params/gradient.h"
+
+namespace dynet {
+namespace {
+
+namespace fs = std::filesystem;
+
+class TextFileTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::path(::testing::TempDir()) / ("dynet_io_" + std::to_string(::getpid()));
+    fs::create_directories(folder_);
+    file = (folder_ / "model.txt").string();
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  [[nodiscard]] std::string content() const {
+    std::ifstream in(file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  }
+  void write(const std::string& text) const { std::ofstream(file, std::ios::binary) << text; }
+  [[nodiscard]] std::size_t files_in_folder() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+  }
+  void save(const ParameterCollection& model, const std::string& key = "") const {
+    TextFileSaver saver(file);
+    saver.save(model, key);
+    saver.close();
+  }
+  fs::path folder_;
+  std::string file;
+};
+
+const char* const kExample =
+    "#Parameter# /W {2,2} 65 ZERO_GRAD\n"
+    "+1.00000000e+00 +2.00000000e+00 +3.00000000e+00 +4.00000000e+00 \n"
+    "#LookupParameter# /emb {1,2} 33 ZERO_GRAD\n"
+    "+5.00000000e-01 -5.00000000e-01 \n";
+
+TEST_F(TextFileTest, TheExampleByteForByte) {
+  ParameterCollection model;
+  model.add_parameters({2, 2}, ParameterInitFromVector({1, 2, 3, 4}), "W");
+  model.add_lookup_parameters(2, {1}, ParameterInitFromVector({0.5F, -0.5F}), "emb");
+  save(model);
+  EXPECT_EQ(content(), kExample);
+}
+
+TEST_F(TextFileTest, TheExampleIsRead) {
+  write(kExample);
+  ParameterCollection model;
+  Parameter w = model.add_parameters({2, 2}, "other-name");
+  LookupParameter e = model.add_lookup_parameters(2, {1});
+  TextFileLoader loader(file);
+  loader.populate(model);
+  EXPECT_EQ(as_vector(*w.values()), (std::vector<float>{1, 2, 3, 4}));
+  EXPECT_EQ(as_vector(e.p->all_values), (std::vector<float>{0.5F, -0.5F}));
+  w.zero();
+  loader.populate(w, "/W");
+  EXPECT_EQ(as_vector(*w.values()), (std::vector<float>{1, 2, 3, 4}));
+  Parameter added = loader.load_param(model, "/W");
+  EXPECT_EQ(added.get_fullname(), "/W");
+  EXPECT_EQ(added.dim(), Dim({2, 2}));
+  LookupParameter table = loader.load_lookup_param(model, "/emb");
+  EXPECT_EQ(table.p->rows(), 2U);
+  EXPECT_EQ(table.dim(), Dim({1}));
+  EXPECT_EQ(as_vector((*table.values())[1]), std::vector<float>{-0.5F});
+  EXPECT_EQ(model.size(), 2U);
+}
+
+TEST_F(TextFileTest, EveryKindOfFloatComesBackExactly) {
+  std::vector<float> values{0.0F,
+                            -0.0F,
+                            1.0F / 3,
+                            std::numeric_limits<float>::max(),
+                            std::numeric_limits<float>::lowest(),
+                            std::numeric_limits<float>::min(),
+                            std::numeric_limits<float>::denorm_min(),
+                            std::numeric_limits<float>::infinity(),
+                            -std::numeric_limits<float>::infinity(),
+                            std::numeric_limits<float>::quiet_NaN()};
+  std::mt19937 random(1);
+  while (values.size() < 20000) {
+    const auto bits = static_cast<std::uint32_t>(random());
+    float f = 0.0F;
+    std::memcpy(&f, &bits, 4);
+    if (!std::isnan(f)) { values.push_back(f); }
+  }
+  ParameterCollection model;
+  const Dim d({static_cast<unsigned>(values.size())});
+  model.add_parameters(d, ParameterInitFromVector(values));
+  save(model);
+  ParameterCollection other;
+  Parameter p = other.add_parameters(d, ParameterInitConst(0));
+  TextFileLoader(file).populate(other);
+  const std::vector<float> back = as_vector(*p.values());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (std::isnan(values[i])) { EXPECT_TRUE(std::isnan(back[i])); }
+    else { ASSERT_EQ(std::memcmp(&back[i], &values[i], 4), 0) << values[i]; }
+  }
+}
+
+TEST_F(TextFileTest, NumbersAreThoseOfPrintf) {
+  std::mt19937 random(2);
+  std::vector<float> values;
+  for (int i = 0; i < 1000; ++i) {
+    const auto bits = static_cast<std::uint32_t>(random());
+    float f = 0.0F;
+    std::memcpy(&f, &bits, 4);
+    if (std::isfinite(f)) { values.push_back(f); }
+  }
+  ParameterCollection model;
+  model.add_parameters({static_cast<unsigned>(values.size())}, ParameterInitFromVector(values));
+  save(model);
+  std::string want;
+  for (const float f : values) {
+    char word[32];
+    std::snprintf(word, sizeof word, "%+.8e ", static_cast<double>(f));
+    want += word;
+  }
+  const std::string text = content();
+  EXPECT_EQ(text.substr(text.find('\n') + 1), want + "\n");
+}
+
+TEST_F(TextFileTest, GradientsAreKept) {
+  ParameterCollection model;
+  Parameter p = model.add_parameters({2}, ParameterInitConst(1), "w");
+  LookupParameter l = model.add_lookup_parameters(2, {1}, ParameterInitConst(2), "e");
+  std::vector<float> g{3, 4};
+  p.p->accumulate_grad(Tensor({2}, g.data(), nullptr, DeviceMempool::NONE));
+  l.p->accumulate_grad(1, Tensor({1}, g.data(), nullptr, DeviceMempool::NONE));
+  save(model);
+  EXPECT_EQ(content(),
+            "#Parameter# /w {2} 66 FULL_GRAD\n+1.00000000e+00 +1.00000000e+00 \n+3.00000000e+00 +4.00000000e+00 \n"
+            "#LookupParameter# /e {1,2} 66 FULL_GRAD\n+2.00000000e+00 +2.00000000e+00 \n"
+            "+0.00000000e+00 +3.00000000e+00 \n");
+  ParameterCollection other;
+  Parameter q = other.add_parameters({2});
+  LookupParameter m = other.add_lookup_parameters(2, {1});
+  TextFileLoader(file).populate(other);
+  EXPECT_EQ(as_vector(q.get_storage().g), (std::vector<float>{3, 4}));
+  EXPECT_EQ(as_vector(m.get_storage().all_grads), (std::vector<float>{0, 3}));
+  EXPECT_FALSE(q.p->has_grad());
+  other.reset_gradient();
+  EXPECT_EQ(as_vector(q.p->g), (std::vector<float>{0, 0}));
+  EXPECT_EQ(as_vector(m.p->all_grads), (std::vector<float>{0, 0}));
+}
+
+TEST_F(TextFileTest, FilesOf20HaveNoFlag) {
+  write("#Parameter# /w {1} 34\n+1.00000000e+00 \n+2.00000000e+00 \n");
+  ParameterCollection model;
+  Parameter p = model.add_parameters({1});
+  TextFileLoader(file).populate(model);
+  EXPECT_EQ(as_vector(*p.values())[0], 1.0F);
+  EXPECT_EQ(as_vector(*p.gradients())[0], 2.0F);
+}
+
+TEST_F(TextFileTest, KeysReplaceTheNameOfTheCollection) {
+  ParameterCollection model;
+  ParameterCollection enc = model.add_subcollection("enc");
+  Parameter a = enc.add_parameters({1}, ParameterInitConst(1));
+  enc.add_subcollection("x").add_lookup_parameters(1, {1});
+  save(enc, "/foo");
+  EXPECT_NE(content().find("#Parameter# /foo/_0 {1}"), std::string::npos);
+  EXPECT_NE(content().find("#LookupParameter# /foo/x/_0 {1,1}"), std::string::npos);
+  a.zero();
+  TextFileLoader(file).populate(enc, "/foo");
+  EXPECT_EQ(as_vector(*a.values())[0], 1.0F);
+  EXPECT_THROW(TextFileLoader(file).populate(enc, "/fo"), IoError);
+  for (const char* bad : {"foo", "/", "/a b", "/a#"}) {
+    TextFileSaver saver(file);
+    EXPECT_THROW(saver.save(enc, bad), std::invalid_argument) << bad;
+    EXPECT_THROW(TextFileLoader(file).populate(enc, bad), std::invalid_argument) << bad;
+  }
+  TextFileSaver saver(file);
+  EXPECT_THROW(saver.save(a, "a b"), std::invalid_argument);
+  EXPECT_THROW(saver.save(Parameter(), "a"), StateError);
+  EXPECT_THROW(TextFileLoader(file).populate(a), std::invalid_argument);
+  EXPECT_THROW(TextFileLoader(file).populate(a, "/foo/none"), std::runtime_error);
+  EXPECT_THROW(TextFileLoader(file).load_param(model, ""), std::invalid_argument);
+}
+
+TEST_F(TextFileTest, ModelFunctions) {
+  ParameterCollection model;
+  Parameter a = model.add_parameters({1}, ParameterInitConst(1));
+  save_dynet_model(file, &model);
+  EXPECT_EQ(content().substr(0, 22), "#Parameter# /model/_0 ");
+  a.zero();
+  load_dynet_model(file, &model);
+  EXPECT_EQ(as_vector(*a.values())[0], 1.0F);
+}
+
+TEST_F(TextFileTest, AppendKeepsWhatIsThere) {
+  ParameterCollection model;
+  Parameter a = model.add_parameters({1}, ParameterInitConst(1));
+  Parameter b = model.add_parameters({1}, ParameterInitConst(2));
+  { TextFileSaver(file).save(a, "/a"); }
+  { TextFileSaver(file, true).save(b, "b"); }
+  TextFileLoader loader(file);
+  loader.populate(b, "/a");
+  loader.populate(a, "b");
+  EXPECT_EQ(as_vector(*a.values())[0], 2.0F);
+  EXPECT_EQ(as_vector(*b.values())[0], 1.0F);
+  loader.populate(model);  // two objects, two parameters, by position
+  EXPECT_EQ(as_vector(*a.values())[0], 1.0F);
+}
+
+TEST_F(TextFileTest, WeightDecayIsMultipliedInAndOut) {
+  ParameterCollection model(0.5F);
+  LookupParameter l = model.add_lookup_parameters(1, {1}, ParameterInitConst(8));
+  SimpleSGDTrainer trainer(model);
+  trainer.update();
+  EXPECT_EQ(l.current_weight_decay(), 0.5F);
+  save(model);
+  EXPECT_NE(content().find("+4.00000000e+00"), std::string::npos);
+  TextFileLoader(file).populate(model);
+  EXPECT_EQ(as_vector((*l.values())[0])[0] * l.current_weight_decay(), 4.0F);
+}
+
+TEST_F(TextFileTest, DoubleDeviceToo) {
+  Device* checker = get_device_manager()->get_global_device("CPU:double");
+  ParameterCollection model;
+  Parameter p = model.add_parameters({2}, ParameterInitFromVector({0.1F, 2}), "", checker);
+  save(model);
+  p.zero();
+  TextFileLoader(file).populate(model);
+  EXPECT_EQ(as_vector(*p.values()), (std::vector<float>{0.1F, 2}));
+}
+
+TEST_F(TextFileTest, ErrorsSayWhereAndWhatWasWanted) {
+  write("#Parameter# /w {2} 33 ZERO_GRAD\n+1.00000000e+00 +1.0000000xe+00 \n");
+  ParameterCollection model;
+  model.add_parameters({2});
+  try {
+    TextFileLoader(file).populate(model);
+    FAIL();
+  } catch (const IoError& e) {
+    const std::string text = e.what();
+    EXPECT_NE(text.find("model.txt', line 2, byte 48: number 1 of 2: '+1.0000000xe+00'; want a number"),
+              std::string::npos)
+        << text;
+  }
+  EXPECT_THROW(TextFileLoader(file + ".none").populate(model), IoError);
+  EXPECT_THROW(TextFileLoader(folder_.string()).populate(model), IoError);
+}
+
+// Shapes that the file cannot hold are refused before memory is asked for.
+TEST_F(TextFileTest, HostileShapes) {
+  ParameterCollection model;
+  model.add_parameters({2});
+  for (const char* dim : {"{4294967295,4294967295,4294967295}", "{4294967295}", "{1,1,1,1,1,1,1,1}", "{-1}", "{",
+                          "{}", "{2,}", "{,2}", "{ 2}", "{2X3}", "{4294967296}", "2"}) {
+    write(std::string("#Parameter# /w ") + dim + " 33 ZERO_GRAD\n+1.00000000e+00 +2.00000000e+00 \n");
+    EXPECT_THROW(TextFileLoader(file).populate(model), IoError) << dim;
+    EXPECT_THROW(TextFileLoader(file).load_param(model, "/w"), IoError) << dim;
+  }
+  EXPECT_EQ(model.size(), 1U);
+}
+
+TEST_F(TextFileTest, CountsMustAgree) {
+  ParameterCollection model;
+  Parameter p = model.add_parameters({2}, ParameterInitConst(7));
+  const std::string good = "#Parameter# /w {2} 33 ZERO_GRAD\n+1.00000000e+00 +2.00000000e+00 \n";
+  const std::string lookup = "#LookupParameter# /e {1,1} 17 ZERO_GRAD\n+1.00000000e+00 \n";
+  for (const std::string& text :
+       {std::string(), good + good, good + lookup, lookup, good + "\n", good + "x", "\n" + good,
+        std::string("#Parameter# /w {1,2} 33 ZERO_GRAD\n+1.00000000e+00 +2.00000000e+00 \n"),
+        std::string("#Parameter# /w {2} 34 ZERO_GRAD\n+1.00000000e+00 +2.00000000e+00 \n"),
+        std::string("#Parameter# /w {2} 33 ZERO_GRAD\n+1.00000000e+00 +2.00000000e+00\n"),
+        std::string("#Parameter# /w {2} 33 ZERO_GRAD\n+1.00000000e+00 +2.00000000e+00 +3.00000000e+00 \n"),
+        std::string("#Parameter# /w {2} 33 ZERO_GRAD\n+1.00000000e+99 +2.00000000e+00 \n"),
+        std::string("#Parameter# /w {2} 33 SOME_GRAD\n+1.00000000e+00 +2.00000000e+00 \n"),
+        std::string("#Other# /w {2} 33 ZERO_GRAD\n+1.00000000e+00 +2.00000000e+00 \n")}) {
+    write(text);
+    EXPECT_THROW(TextFileLoader(file).populate(model), IoError) << text;
+    EXPECT_EQ(as_vector(*p.values()), (std::vector<float>{7, 7}));
+  }
+  write(good);
+  EXPECT_NO_THROW(TextFileLoader(file).populate(model));
+}
+
+TEST_F(TextFileTest, ANewFileIsOnlySeenWhenItIsComplete) {
+  write("old");
+  ParameterCollection model;
+  model.add_parameters({1});
+  {
+    TextFileSaver saver(file);
+    saver.save(model);
+    EXPECT_EQ(content(), "old");
+    saver.close();
+    EXPECT_NE(content(), "old");
+    EXPECT_THROW(saver.save(model), UsageError);
+    EXPECT_NO_THROW(saver.close());
+  }
+  EXPECT_EQ(files_in_folder(), 1U);
+}
+
+TEST_F(TextFileTest, AnExceptionOnItsWayOutKeepsTheOldFile) {
+  write("old");
+  ParameterCollection model;
+  model.add_parameters({1});
+  try {
+    TextFileSaver saver(file);
+    saver.save(model);
+    throw std::runtime_error("the second half was never saved");
+  } catch (const std::runtime_error&) {
+  }
+  EXPECT_EQ(content(), "old");
+  EXPECT_EQ(files_in_folder(), 1U);
+}
+
+TEST_F(TextFileTest, LinksAndRightsAreKept) {
+  write("old");
+  ::chmod(file.c_str(), 0640);
+  const std::string link = (folder_ / "link").string();
+  fs::create_symlink(file, link);
+  ParameterCollection model;
+  model.add_parameters({1});
+  { TextFileSaver(link).save(model); }
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_NE(content(), "old");
+  struct stat info {};
+  ASSERT_EQ(::stat(file.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777U, 0640U);
+}
+
+/// Files may not grow beyond some bytes while this lives, as on a full disk.
+class SmallDisk {
+ public:
+  explicit SmallDisk(rlim_t bytes) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    ::getrlimit(RLIMIT_FSIZE, &old_);
+    rlimit small = old_;
+    small.rlim_cur = bytes;
+    ::setrlimit(RLIMIT_FSIZE, &small);
+  }
+  SmallDisk(const SmallDisk&) = delete;
+  SmallDisk& operator=(const SmallDisk&) = delete;
+  ~SmallDisk() { ::setrlimit(RLIMIT_FSIZE, &old_); }
+
+ private:
+  rlimit old_{};
+};
+
+TEST_F(TextFileTest, AFullDiskKeepsTheOldFile) {
+  ParameterCollection model;
+  model.add_parameters({10000});
+  for (const bool append : {false, true}) {
+    for (const rlim_t bytes : {0, 1, 70000, 160000}) {
+      write("old");
+      std::string said;
+      set_log_sink([&](const std::string& text) { said = text; });
+      {
+        const SmallDisk disk(bytes);
+        TextFileSaver* saver = nullptr;
+        EXPECT_THROW(
+            {
+              saver = new TextFileSaver(file, append);
+              saver->save(model);
+              saver->close();
+            },
+            IoError);
+        delete saver;
+        if (!append) {
+          // Without close() the destructor tells the log sink.
+          ParameterCollection small;
+          small.add_parameters({1});
+          const SmallDisk tiny(0);
+          { TextFileSaver(file).save(small); }
+          EXPECT_NE(said.find("not saved"), std::string::npos) << said;
+        }
+      }
+      set_log_sink(nullptr);
+      EXPECT_EQ(content(), "old") << bytes;
+      EXPECT_EQ(files_in_folder(), 1U);
+    }
+  }
+}
+
+TEST_F(TextFileTest, CannotBeOpened) {
+  EXPECT_THROW(TextFileSaver((folder_ / "none" / "x").string()), std::runtime_error);
+  EXPECT_THROW(TextFileSaver(folder_.string()), std::runtime_error);
+  EXPECT_EQ(files_in_folder(), 0U);
+}
+
+TEST_F(TextFileTest, LoadingUnderARunningGraphIsReported) {
+  ParameterCollection model;
+  Parameter p = model.add_parameters({1});
+  save(model);
+  const params::RunScope running(params::usage_of(*p.p));
+  EXPECT_THROW(TextFileLoader(file).populate(model), GraphError);
+  EXPECT_NO_THROW(save(model));
+}
+
+}  // namespace
+}  // namespace dynet
