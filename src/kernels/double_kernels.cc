@@ -1,0 +1,301 @@
+// The plain scalar device in double: the oracle. Everything here is meant to be obviously right;
+// speed does not matter.
+//
+// What is written is first set to zero where it is fresh, and then only added to. So results that
+// are summed over, or visited twice, need no care.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+#include <vector>
+
+#include "kernels/kernels.h"
+#include "operands.h"
+#include "philox.h"
+
+namespace dynet::kernels {
+namespace {
+
+using ext::AdamStep;
+using ext::Distribution;
+using ext::Move;
+using ext::RandomKey;
+using ext::Transposed;
+
+bool is_fresh(const Operand& y, std::int64_t e, Write write) {
+  if (write != Write::kAsBlocks) {
+    return write == Write::kStore;
+  }
+  const Block* block = y.blocks;
+  for (std::int64_t left = y.examples == 1 ? 0 : e; left >= block->examples; ++block) {
+    left -= block->examples;
+  }
+  return block->fresh;
+}
+
+/// Example e of what is written, ready to be added to.
+double* begin_write(const Operand& y, std::int64_t e, Write write = Write::kAsBlocks) {
+  auto* to = y.example<double>(e);
+  const bool is_first_visit = y.examples != 1 || e == 0;
+  if (is_first_visit && is_fresh(y, e, write)) {
+    std::fill_n(to, elements_of(y.dim), 0.0);
+  }
+  return to;
+}
+
+/// Calls f(from, to) with the offsets of every element of the box.
+template <class F>
+void for_each_element(const Move& m, F f) {
+  std::int64_t count = 1;
+  for (unsigned k = 0; k < m.box.nd; ++k) {
+    count *= m.box.d[k];
+  }
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::int64_t from = m.from_offset;
+    std::int64_t to = m.to_offset;
+    std::int64_t rest = i;
+    for (unsigned k = 0; k < m.box.nd; ++k) {
+      from += rest % m.box.d[k] * m.from_stride[k];
+      to += rest % m.box.d[k] * m.to_stride[k];
+      rest /= m.box.d[k];
+    }
+    f(from, to);
+  }
+}
+
+/// The columns that a softmax runs over: `length` elements, `step` apart, starting at each of
+/// `starts`.
+struct Columns {
+  std::int64_t length = 1;
+  std::int64_t step = 1;
+  std::vector<std::int64_t> starts;
+
+  Columns(const Dim& d, unsigned axis) {
+    for (unsigned k = 0; k < axis; ++k) {
+      step *= d[k];
+    }
+    length = d[axis];
+    for (std::int64_t i = 0; i < elements_of(d); ++i) {
+      if (i / step % length == 0) {
+        starts.push_back(i);
+      }
+    }
+  }
+};
+
+double log_sum_exp(const double* x, std::int64_t n, std::int64_t step) {
+  double top = x[0];
+  for (std::int64_t i = 0; i < n; ++i) {
+    top = std::max(top, x[i * step]);
+  }
+  double sum = 0.0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    sum += std::exp(x[i * step] - top);
+  }
+  return top + std::log(sum);
+}
+
+class DoubleKernels final : public ext::Kernels {
+ public:
+  [[nodiscard]] ext::Number number() const override { return ext::Number::kDouble; }
+
+  void move(const Move& m, const Operand& x, const Operand& y, Write write) const override {
+    const std::int64_t n = common_examples(x, y);
+    const auto shift = [&](std::int64_t e, std::int64_t stride) {
+      return m.index == nullptr ? 0 : m.index[e] * stride;
+    };
+    // Only what is visited is stored to: elsewhere another move may have written.
+    for (std::int64_t e = 0; e < n; ++e) {
+      if (is_fresh(y, e, write)) {
+        double* to = y.example<double>(e) + shift(e, m.to_index_stride);
+        for_each_element(m, [&](std::int64_t, std::int64_t i) { to[i] = 0.0; });
+      }
+    }
+    for (std::int64_t e = 0; e < n; ++e) {
+      const double* from = x.example<double>(e) + shift(e, m.from_index_stride);
+      double* to = y.example<double>(e) + shift(e, m.to_index_stride);
+      for_each_element(m, [&](std::int64_t i, std::int64_t j) { to[j] += m.scale * from[i]; });
+    }
+  }
+
+  void product(const Operand& a, Transposed ta, const Operand& b, Transposed tb, const Operand& c,
+               Write write) const override {
+    const std::int64_t rows = ta == Transposed::kNo ? a.dim[0] : a.dim[1];
+    const std::int64_t inner = ta == Transposed::kNo ? a.dim[1] : a.dim[0];
+    const std::int64_t columns = tb == Transposed::kNo ? b.dim[1] : b.dim[0];
+    const auto at = [](const double* x, const Dim& d, Transposed t, std::int64_t i,
+                       std::int64_t j) {
+      return t == Transposed::kNo ? x[i + j * d[0]] : x[j + i * d[0]];
+    };
+    const std::int64_t n = std::max({a.examples, b.examples, c.examples});
+    for (std::int64_t e = 0; e < n; ++e) {
+      const double* left = a.example<double>(e);
+      const double* right = b.example<double>(e);
+      double* to = begin_write(c, e, write);
+      for (std::int64_t j = 0; j < columns; ++j) {
+        for (std::int64_t i = 0; i < rows; ++i) {
+          for (std::int64_t k = 0; k < inner; ++k) {
+            to[i + j * rows] += at(left, a.dim, ta, i, k) * at(right, b.dim, tb, k, j);
+          }
+        }
+      }
+    }
+  }
+
+  void multiply(const Operand& x, const Operand& y, const Operand& z) const override {
+    const std::int64_t n = std::max({x.examples, y.examples, z.examples});
+    for (std::int64_t e = 0; e < n; ++e) {
+      const double* from_x = x.example<double>(e);
+      const double* from_y = y.example<double>(e);
+      double* to = begin_write(z, e);
+      for (std::int64_t i = 0; i < elements_of(z.dim); ++i) {
+        to[i] += from_x[i] * from_y[i];
+      }
+    }
+  }
+
+  void softmax(const Operand& x, unsigned axis, bool logarithm, const Operand& y) const override {
+    const Columns columns(x.dim, axis);
+    for (std::int64_t e = 0; e < common_examples(x, y); ++e) {
+      const double* from = x.example<double>(e);
+      double* to = begin_write(y, e);
+      for (const std::int64_t start : columns.starts) {
+        const double log_z = log_sum_exp(from + start, columns.length, columns.step);
+        for (std::int64_t k = 0; k < columns.length; ++k) {
+          const std::int64_t i = start + k * columns.step;
+          to[i] += logarithm ? from[i] - log_z : std::exp(from[i] - log_z);
+        }
+      }
+    }
+  }
+
+  void softmax_backward(const Operand& y, const Operand& dy, unsigned axis, bool logarithm,
+                        const Operand& dx) const override {
+    const Columns columns(y.dim, axis);
+    const std::int64_t n = std::max({y.examples, dy.examples, dx.examples});
+    for (std::int64_t e = 0; e < n; ++e) {
+      const double* value = y.example<double>(e);
+      const double* slope = dy.example<double>(e);
+      double* to = begin_write(dx, e);
+      for (const std::int64_t start : columns.starts) {
+        double sum = 0.0;
+        for (std::int64_t k = 0; k < columns.length; ++k) {
+          const std::int64_t i = start + k * columns.step;
+          sum += logarithm ? slope[i] : slope[i] * value[i];
+        }
+        for (std::int64_t k = 0; k < columns.length; ++k) {
+          const std::int64_t i = start + k * columns.step;
+          to[i] += logarithm ? slope[i] - std::exp(value[i]) * sum : value[i] * (slope[i] - sum);
+        }
+      }
+    }
+  }
+
+  void pick_nll(const Operand& x, const unsigned* index, const Operand& y,
+                const Operand& log_z) const override {
+    for (std::int64_t e = 0; e < common_examples(x, y); ++e) {
+      const double* from = x.example<double>(e);
+      const double value = log_sum_exp(from, elements_of(x.dim), 1);
+      *begin_write(log_z, e) += value;
+      *begin_write(y, e) += value - from[index[e]];
+    }
+  }
+
+  void pick_nll_backward(const Operand& x, const unsigned* index, const Operand& log_z,
+                         const Operand& dy, const Operand& dx) const override {
+    const std::int64_t n = std::max({x.examples, dy.examples, dx.examples});
+    for (std::int64_t e = 0; e < n; ++e) {
+      const double* from = x.example<double>(e);
+      const double shift = *log_z.example<double>(e);
+      const double slope = *dy.example<double>(e);
+      double* to = begin_write(dx, e);
+      for (std::int64_t i = 0; i < elements_of(x.dim); ++i) {
+        to[i] += slope * (std::exp(from[i] - shift) - (i == index[e] ? 1.0 : 0.0));
+      }
+    }
+  }
+
+  void random(Distribution kind, double a, double b, const RandomKey& key, void* out,
+              std::int64_t n) const override {
+    auto* to = static_cast<double*>(out);
+    const PhiloxKey philox_key(key);
+    const auto unit = [](std::uint32_t word) { return (word >> 8) * 0x1p-24; };
+    for (std::int64_t i = 0; i < n; ++i) {
+      const auto words = philox(philox_key, static_cast<std::uint64_t>(i) / 4);
+      const auto place = static_cast<std::size_t>(i % 4);
+      if (kind == Distribution::kBernoulli) {
+        to[i] = (words[place] >> 8) < bernoulli_threshold(a) ? b : 0.0;
+      } else if (kind == Distribution::kUniform) {
+        to[i] = a + (b - a) * unit(words[place]);
+      } else {
+        // Box and Muller: words 0 and 1 give elements 0 and 1, words 2 and 3 the others.
+        const std::size_t pair = place / 2 * 2;
+        const double radius = std::sqrt(-2.0 * std::log(unit(words[pair]) + 0x1p-24));
+        const double angle = 2.0 * std::numbers::pi * unit(words[pair + 1]);
+        to[i] = a + b * radius * (place % 2 == 0 ? std::cos(angle) : std::sin(angle));
+      }
+    }
+  }
+
+  void fill(void* out, double value, std::int64_t n) const override {
+    std::fill_n(static_cast<double*>(out), n, value);
+  }
+
+  void add_scaled(double scale, const void* x, void* y, std::int64_t n, bool store) const override {
+    const auto* from = static_cast<const double*>(x);
+    auto* to = static_cast<double*>(y);
+    for (std::int64_t i = 0; i < n; ++i) {
+      to[i] = (store ? 0.0 : to[i]) + scale * from[i];
+    }
+  }
+
+  void from_floats(const float* x, void* y, std::int64_t n) const override {
+    std::copy_n(x, n, static_cast<double*>(y));
+  }
+
+  void to_floats(const void* x, float* y, std::int64_t n) const override {
+    const auto* from = static_cast<const double*>(x);
+    std::transform(from, from + n, y, [](double v) { return static_cast<float>(v); });
+  }
+
+  [[nodiscard]] double squared_norm(const void* x, std::int64_t n) const override {
+    const auto* from = static_cast<const double*>(x);
+    double sum = 0.0;
+    for (std::int64_t i = 0; i < n; ++i) {
+      sum += from[i] * from[i];
+    }
+    return sum;
+  }
+
+  void sgd_update(double rate, double gradient_scale, void* w, const void* g,
+                  std::int64_t n) const override {
+    add_scaled(-rate * gradient_scale, g, w, n, false);
+  }
+
+  void adam_update(const AdamStep& step, void* w, const void* g, void* m, void* v,
+                   std::int64_t n) const override {
+    auto* weight = static_cast<double*>(w);
+    auto* mean = static_cast<double*>(m);
+    auto* square = static_cast<double*>(v);
+    for (std::int64_t i = 0; i < n; ++i) {
+      const double gradient = step.gradient_scale * static_cast<const double*>(g)[i];
+      mean[i] = step.beta_1 * mean[i] + (1.0 - step.beta_1) * gradient;
+      square[i] = step.beta_2 * square[i] + (1.0 - step.beta_2) * gradient * gradient;
+      weight[i] -= step.rate * mean[i] / (std::sqrt(square[i]) + step.epsilon);
+    }
+  }
+};
+
+}  // namespace
+
+std::uint32_t bernoulli_threshold(double probability) {
+  return static_cast<std::uint32_t>(std::ceil(std::clamp(probability, 0.0, 1.0) * 0x1p24));
+}
+
+const ext::Kernels& double_kernels() {
+  static const DoubleKernels kernels;
+  return kernels;
+}
+
+}  // namespace dynet::kernels

@@ -1,0 +1,44 @@
+// What ext/kernels.h offers on top of a device's loops.
+
+#include "dynet/ext/kernels.h"
+#include "operands.h"
+
+namespace dynet::ext {
+
+void strides_of(const Dim& d, std::int64_t (&stride)[DYNET_MAX_TENSOR_DIM]) {
+  std::int64_t step = 1;
+  for (unsigned i = 0; i < DYNET_MAX_TENSOR_DIM; ++i) {
+    stride[i] = step;
+    step *= d[i];
+  }
+}
+
+Move whole_move(std::int64_t elements, double scale) {
+  // An extent has 32 bits; the box of a larger tensor gets a second dimension.
+  constexpr std::int64_t kRow = (std::int64_t{1} << 32) - 1;
+  Move m;
+  std::int64_t rows = 1;
+  while (elements / rows > kRow || elements % rows != 0) {
+    ++rows;
+  }
+  m.box = Dim({static_cast<unsigned>(elements / rows), static_cast<unsigned>(rows)});
+  strides_of(m.box, m.from_stride);
+  strides_of(m.box, m.to_stride);
+  m.scale = scale;
+  return m;
+}
+
+void weight_gradient(const Kernels& k, const Operand& dy, const Operand& x,
+                     const Operand& d_weight) {
+  // The sink takes products of whole examples, one column of the weight's gradient for each row of x.
+  const bool fits = d_weight.examples == 1 && dy.examples == x.examples &&
+                    dy.dim.rows() == d_weight.dim.rows() && x.dim.rows() == d_weight.dim.cols() &&
+                    dy.dim.cols() == x.dim.cols();
+  if (d_weight.sink != nullptr && fits) {
+    d_weight.sink->push(dy, x);
+  } else {
+    k.product(dy, Transposed::kNo, x, Transposed::kYes, d_weight);
+  }
+}
+
+}  // namespace dynet::ext

@@ -1,0 +1,431 @@
+// The float device: walks blocks, examples and boxes, and hands rows of numbers to the loops.
+
+#include <algorithm>
+#include <cstdint>
+#include <cmath>
+
+#include "float_loops.h"
+#include "float_product.h"
+#include "kernels/kernels.h"
+#include "operands.h"
+
+namespace dynet::kernels {
+namespace {
+
+using ext::AdamStep;
+using ext::Distribution;
+using ext::Move;
+using ext::RandomKey;
+using ext::Transposed;
+
+/// Written by choose_float_loops() before anything computes, then only read.
+constinit FloatLoops table{};
+
+// ---- moves ---------------------------------------------------------------------------------------
+
+struct Axis {
+  std::int64_t extent, from, to;
+};
+constexpr int kMaxAxes = DYNET_MAX_TENSOR_DIM + 1;  // and the examples
+
+/// The axes of a move, as few as possible: neighbours over which both sides go on evenly are joined.
+struct Axes {
+  Axis axis[kMaxAxes];
+  int count = 0;
+  bool empty = false;  ///< an extent is 0
+  bool sums = false;   ///< several elements go to one place
+
+  void add(const Axis& a) {
+    empty = empty || a.extent == 0;
+    if (a.extent == 1) {
+      return;
+    }
+    sums = sums || a.to == 0;
+    if (count > 0) {
+      Axis& last = axis[count - 1];
+      if (a.from == last.from * last.extent && a.to == last.to * last.extent) {
+        last.extent *= a.extent;
+        return;
+      }
+    }
+    axis[count++] = a;
+  }
+  /// Moves the axis that suits the innermost loop best to the front. The order of the others stays,
+  /// so that sums have one order.
+  void choose_inner() {
+    const auto rank = [](const Axis& a) {
+      if (a.from == 1) {
+        return a.to == 1 ? 0 : (a.to == 0 ? 1 : 3);
+      }
+      return a.to == 1 ? 2 : 4;
+    };
+    int best = 0;
+    for (int k = 1; k < count; ++k) {
+      if (rank(axis[k]) < rank(axis[best])) {
+        best = k;
+      }
+    }
+    std::rotate(axis, axis + best, axis + best + 1);
+  }
+};
+
+/// Calls f(from, to) for every combination of the axes from `first` on.
+template <class F>
+void for_each_row(const Axes& axes, int first, const float* from, float* to, F f) {
+  std::int64_t counter[kMaxAxes] = {};
+  for (;;) {
+    f(from, to);
+    int k = first;
+    for (; k < axes.count; ++k) {
+      const Axis& a = axes.axis[k];
+      from += a.from;
+      to += a.to;
+      if (++counter[k] < a.extent) {
+        break;
+      }
+      from -= a.from * a.extent;
+      to -= a.to * a.extent;
+      counter[k] = 0;
+    }
+    if (k == axes.count) {
+      return;
+    }
+  }
+}
+
+void move_row(const Axis& a, float scale, const float* from, float* to, bool store) {
+  const FloatLoops& loops = float_loops();
+  if (a.to == 1 && a.from == 1) {
+    loops.add_scaled(scale, from, to, a.extent, store);
+  } else if (a.to == 1 && a.from == 0) {
+    loops.repeat(scale * *from, to, a.extent, store);
+  } else if (a.to == 0 && a.from == 1) {
+    *to += scale * loops.sum(from, a.extent);
+  } else {
+    for (std::int64_t i = 0; i < a.extent; ++i, from += a.from, to += a.to) {
+      *to = (store ? 0.0F : *to) + scale * *from;
+    }
+  }
+}
+
+/// `store` only where nothing is summed.
+void move_box(const Axes& axes, float scale, const float* from, float* to, bool store) {
+  const FloatLoops& loops = float_loops();
+  if (axes.count == 0) {
+    *to = (store ? 0.0F : *to) + scale * *from;
+    return;
+  }
+  const Axis& inner = axes.axis[0];
+  if (axes.count == 1) {
+    move_row(inner, scale, from, to, store);
+    return;
+  }
+  const Axis& second = axes.axis[1];
+  if (inner.from == 1 && inner.to == 1 && second.to == 0) {
+    for_each_row(axes, 2, from, to, [&](const float* x, float* y) {
+      loops.sum_columns(scale, x, second.from, second.extent, y, inner.extent);
+    });
+  } else if (inner.to == 1 && second.from == 1 && second.to > 0) {
+    for_each_row(axes, 2, from, to, [&](const float* x, float* y) {
+      loops.transpose(scale, x, inner.from, y, second.to, inner.extent, second.extent, store);
+    });
+  } else if (inner.from == 1 && second.to == 1 && inner.to > 0) {
+    for_each_row(axes, 2, from, to, [&](const float* x, float* y) {
+      loops.transpose(scale, x, second.from, y, inner.to, second.extent, inner.extent, store);
+    });
+  } else {
+    for_each_row(axes, 1, from, to,
+                 [&](const float* x, float* y) { move_row(inner, scale, x, y, store); });
+  }
+}
+
+/// Sets the places that a summing move writes to zero.
+void clear_box(const Axes& axes, float* to) {
+  Axes places;
+  for (int k = 0; k < axes.count; ++k) {
+    if (axes.axis[k].to != 0) {
+      places.add({axes.axis[k].extent, 0, axes.axis[k].to});
+    }
+  }
+  const float zero = 0.0F;
+  if (!places.empty) {
+    places.choose_inner();
+    move_box(places, 1.0F, &zero, to, true);
+  }
+}
+
+/// One call of move.
+class Mover {
+ public:
+  Mover(const Move& m, const Operand& x, const Operand& y, Write write)
+      : m_(m), write_(write), n_(common_examples(x, y)), x_(x, n_), y_(y, n_) {
+    for (unsigned k = 0; k < m.box.nd; ++k) {
+      box_.add({m.box.d[k], m.from_stride[k], m.to_stride[k]});
+    }
+  }
+  void run() {
+    if (m_.index == nullptr) {
+      run_together();
+    } else {
+      run_by_example();
+    }
+  }
+
+ private:
+  /// Runs of examples are one more axis.
+  void run_together() {
+    if (n_ == 0) {
+      return;
+    }
+    for (std::int64_t left = n_; left > 0;) {
+      const std::int64_t run = std::min({left, x_.run(), y_.run()});
+      Axes axes = box_;
+      axes.add({run, x_.stride(), y_.stride()});
+      axes.choose_inner();
+      bool store = y_.stores(write_);
+      if (store && axes.sums) {
+        clear_box(axes, y_.at() + m_.to_offset);
+        store = false;
+      }
+      if (!axes.empty) {
+        move_box(axes, static_cast<float>(m_.scale), x_.at() + m_.from_offset,
+                 y_.at() + m_.to_offset, store);
+      }
+      left -= run;
+      x_.advance(run, left);
+      y_.advance(run, left);
+    }
+  }
+  /// Each example has an offset of its own.
+  void run_by_example() {
+    Axes axes = box_;
+    axes.choose_inner();
+    // Several examples may go to one place of a single result: then all places are cleared first.
+    const bool clears = y_.stores(write_) && !y_.steps();
+    for (std::int64_t e = 0; clears && e < n_; ++e) {
+      clear_box(axes, y_.at() + m_.to_offset + m_.index[e] * m_.to_index_stride);
+    }
+    for (std::int64_t e = 0; e < n_; ++e) {
+      const float* from = x_.at() + m_.from_offset + m_.index[e] * m_.from_index_stride;
+      float* to = y_.at() + m_.to_offset + m_.index[e] * m_.to_index_stride;
+      bool store = !clears && y_.stores(write_);
+      if (store && axes.sums) {
+        clear_box(axes, to);
+        store = false;
+      }
+      if (!axes.empty) {
+        move_box(axes, static_cast<float>(m_.scale), from, to, store);
+      }
+      x_.advance(1, n_ - e - 1);
+      y_.advance(1, n_ - e - 1);
+    }
+  }
+
+  const Move& m_;
+  Write write_;
+  std::int64_t n_;
+  Cursor x_;
+  Cursor y_;
+  Axes box_;
+};
+
+SoftmaxShape softmax_shape(const Dim& d, unsigned axis) {
+  SoftmaxShape shape{1, d[axis], 1};
+  for (unsigned k = 0; k < d.nd; ++k) {
+    if (k != axis) {
+      (k < axis ? shape.inner : shape.outer) *= d.d[k];
+    }
+  }
+  return shape;
+}
+
+// ---- the device ------------------------------------------------------------------------------------
+
+class FloatKernels final : public ext::Kernels {
+ public:
+  FloatKernels() { choose_float_loops(); }
+
+  [[nodiscard]] ext::Number number() const override { return ext::Number::kFloat; }
+
+  void move(const Move& m, const Operand& x, const Operand& y, Write write) const override {
+    Mover(m, x, y, write).run();
+  }
+
+  void product(const Operand& a, Transposed ta, const Operand& b, Transposed tb, const Operand& c,
+               Write write) const override {
+    float_product(a, ta == Transposed::kYes, b, tb == Transposed::kYes, c, write);
+  }
+
+  void multiply(const Operand& x, const Operand& y, const Operand& z) const override {
+    const std::int64_t n = std::max({x.examples, y.examples, z.examples});
+    Cursor cx(x, n);
+    Cursor cy(y, n);
+    Cursor cz(z, n);
+    const auto run = [&](std::int64_t m) {
+      const bool store = cz.stores(Write::kAsBlocks);
+      if (cx.steps() && cy.steps()) {
+        float_loops().multiply(cx.at(), cy.at(), cz.at(), m * cz.size(), store);
+        return;
+      }
+      for (std::int64_t e = 0; e < m; ++e) {
+        float_loops().multiply(cx.at() + e * cx.stride(), cy.at() + e * cy.stride(),
+                               cz.at() + e * cz.stride(), cz.size(), store);
+      }
+    };
+    for_each_run(n, cz, run, cx, cy);
+  }
+
+  void softmax(const Operand& x, unsigned axis, bool logarithm, const Operand& y) const override {
+    const std::int64_t n = common_examples(x, y);
+    SoftmaxShape shape = softmax_shape(x.dim, axis);
+    Cursor cx(x, n);
+    Cursor cy(y, n);
+    if (cx.size() == 0) {
+      return;
+    }
+    const std::int64_t outer = shape.outer;
+    const auto run = [&](std::int64_t m) {
+      const std::int64_t together = cx.steps() ? m : 1;
+      shape.outer = outer * together;
+      for (std::int64_t e = 0; e < m; e += together) {
+        float_loops().softmax(cx.at() + e * cx.stride(), cy.at() + e * cy.stride(), shape,
+                              logarithm, cy.stores(Write::kAsBlocks));
+      }
+    };
+    for_each_run(n, cy, run, cx);
+  }
+
+  void softmax_backward(const Operand& y, const Operand& dy, unsigned axis, bool logarithm,
+                        const Operand& dx) const override {
+    const std::int64_t n = std::max({y.examples, dy.examples, dx.examples});
+    const SoftmaxShape shape = softmax_shape(y.dim, axis);
+    Cursor cy(y, n);
+    Cursor cdy(dy, n);
+    Cursor cdx(dx, n);
+    if (cy.size() == 0) {
+      return;
+    }
+    const auto run = [&](std::int64_t m) {
+      for (std::int64_t e = 0; e < m; ++e) {
+        float_loops().softmax_backward(cy.at() + e * cy.stride(), cdy.at() + e * cdy.stride(),
+                                       cdx.at() + e * cdx.stride(), shape, logarithm,
+                                       cdx.stores(Write::kAsBlocks));
+      }
+    };
+    for_each_run(n, cdx, run, cy, cdy);
+  }
+
+  void pick_nll(const Operand& x, const unsigned* index, const Operand& y,
+                const Operand& log_z) const override {
+    const std::int64_t n = common_examples(x, y);
+    Cursor cx(x, n);
+    Cursor cy(y, n);
+    Cursor cz(log_z, n);
+    const auto run = [&](std::int64_t m) {
+      for (std::int64_t e = 0; e < m; ++e, ++index) {
+        const float* from = cx.at() + e * cx.stride();
+        const float value = float_loops().log_sum_exp(from, cx.size());
+        add_to(cz, e, value);
+        add_to(cy, e, value - from[*index]);
+      }
+    };
+    for_each_run(n, cy, run, cx, cz);
+  }
+
+  void pick_nll_backward(const Operand& x, const unsigned* index, const Operand& log_z,
+                         const Operand& dy, const Operand& dx) const override {
+    const std::int64_t n = std::max({x.examples, dy.examples, dx.examples});
+    Cursor cx(x, n);
+    Cursor cz(log_z, n);
+    Cursor cdy(dy, n);
+    Cursor cdx(dx, n);
+    const auto run = [&](std::int64_t m) {
+      for (std::int64_t e = 0; e < m; ++e, ++index) {
+        const float slope = cdy.at()[e * cdy.stride()];
+        float* to = cdx.at() + e * cdx.stride();
+        float_loops().scaled_exp(slope, cx.at() + e * cx.stride(), cz.at()[e * cz.stride()], to,
+                                 cx.size(), cdx.stores(Write::kAsBlocks));
+        to[*index] -= slope;
+      }
+    };
+    for_each_run(n, cdx, run, cx, cz, cdy);
+  }
+
+  void random(Distribution kind, double a, double b, const RandomKey& key, void* out,
+              std::int64_t n) const override {
+    auto* to = static_cast<float*>(out);
+    const PhiloxKey philox_key(key);
+    const auto first = static_cast<float>(a);
+    switch (kind) {
+      case Distribution::kBernoulli:
+        float_loops().bernoulli(bernoulli_threshold(a), static_cast<float>(b), philox_key, to, n);
+        break;
+      case Distribution::kNormal:
+        float_loops().normal(first, static_cast<float>(b), philox_key, to, n);
+        break;
+      case Distribution::kUniform:
+        float_loops().uniform(first, static_cast<float>(b - a), philox_key, to, n);
+        if (a < b) {  // rounding may have reached the bound
+          const float top = std::nextafter(static_cast<float>(b), first);
+          std::transform(to, to + n, to, [top](float v) { return std::min(v, top); });
+        }
+        break;
+    }
+  }
+
+  void fill(void* out, double value, std::int64_t n) const override {
+    std::fill_n(static_cast<float*>(out), n, static_cast<float>(value));
+  }
+
+  void add_scaled(double scale, const void* x, void* y, std::int64_t n, bool store) const override {
+    float_loops().add_scaled(static_cast<float>(scale), static_cast<const float*>(x),
+                             static_cast<float*>(y), n, store);
+  }
+
+  void from_floats(const float* x, void* y, std::int64_t n) const override {
+    std::copy_n(x, n, static_cast<float*>(y));
+  }
+
+  void to_floats(const void* x, float* y, std::int64_t n) const override {
+    std::copy_n(static_cast<const float*>(x), n, y);
+  }
+
+  [[nodiscard]] double squared_norm(const void* x, std::int64_t n) const override {
+    return float_loops().squared_norm(static_cast<const float*>(x), n);
+  }
+
+  void sgd_update(double rate, double gradient_scale, void* w, const void* g,
+                  std::int64_t n) const override {
+    add_scaled(-rate * gradient_scale, g, w, n, false);
+  }
+
+  void adam_update(const AdamStep& step, void* w, const void* g, void* m, void* v,
+                   std::int64_t n) const override {
+    float_loops().adam(step, static_cast<float*>(w), static_cast<const float*>(g),
+                       static_cast<float*>(m), static_cast<float*>(v), n);
+  }
+
+ private:
+  static void add_to(const Cursor& y, std::int64_t e, float value) {
+    float& to = y.at()[e * y.stride()];
+    to = y.stores(Write::kAsBlocks) ? value : to + value;
+  }
+};
+
+}  // namespace
+
+const FloatLoops& float_loops() { return table; }
+
+void choose_float_loops() {
+  choose_vector_loops(table);
+  choose_softmax_loops(table);
+  choose_random_loops(table);
+  choose_gemm_loops(table);
+}
+
+const ext::Kernels& cpu_kernels() {
+  static const FloatKernels kernels;
+  return kernels;
+}
+
+}  // namespace dynet::kernels

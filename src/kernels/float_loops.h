@@ -1,0 +1,80 @@
+#pragma once
+
+// The loops over floats in a row that the SIMD files offer, as a table for the target in use.
+//
+// All lengths are in elements; strides too. `store`: results replace what is there, else they are
+// added to it. Sources and destinations do not overlap.
+
+#include <cstdint>
+
+#include "dynet/ext/kernels.h"
+#include "philox.h"
+
+namespace dynet::kernels {
+
+/// Softmaxes over `length` elements that lie `inner` apart; `inner * outer` of them.
+struct SoftmaxShape {
+  std::int64_t inner, length, outer;
+};
+
+/// c {m,n} = or += a {m,k} * b {k,n}. `a` is column-major with `lda` between columns; transposed, it
+/// is stored as {k,m}. Element (p, j) of b is at b[p * b_row + j * b_column].
+struct Gemm {
+  std::int64_t m, n, k;
+  const float* a;
+  std::int64_t lda;
+  bool a_transposed;
+  const float* b;
+  std::int64_t b_row, b_column;
+  float* c;
+  std::int64_t ldc;
+  bool store;
+};
+
+struct FloatLoops {
+  /// y = scale * x
+  void (*add_scaled)(float scale, const float* x, float* y, std::int64_t n, bool store);
+  /// y_i = value
+  void (*repeat)(float value, float* y, std::int64_t n, bool store);
+  float (*sum)(const float* x, std::int64_t n);
+  /// y_i += scale * sum_j x[i + j * stride], for `rows` elements i and `columns` j.
+  void (*sum_columns)(float scale, const float* x, std::int64_t stride, std::int64_t columns, float* y,
+                      std::int64_t rows);
+  /// y[i + j * y_stride] = scale * x[i * x_stride + j]
+  void (*transpose)(float scale, const float* x, std::int64_t x_stride, float* y,
+                    std::int64_t y_stride, std::int64_t rows, std::int64_t columns, bool store);
+  /// z = x * y
+  void (*multiply)(const float* x, const float* y, float* z, std::int64_t n, bool store);
+  double (*squared_norm)(const float* x, std::int64_t n);
+  void (*adam)(const ext::AdamStep& step, float* w, const float* g, float* m, float* v,
+               std::int64_t n);
+
+  /// y = exp(x) / sum(exp(x)) or its logarithm.
+  void (*softmax)(const float* x, float* y, const SoftmaxShape& shape, bool logarithm, bool store);
+  void (*softmax_backward)(const float* y, const float* dy, float* dx, const SoftmaxShape& shape,
+                           bool logarithm, bool store);
+  float (*log_sum_exp)(const float* x, std::int64_t n);
+  /// y = scale * exp(x - shift)
+  void (*scaled_exp)(float scale, const float* x, float shift, float* y, std::int64_t n, bool store);
+
+  /// Uniform in [low, low + width).
+  void (*uniform)(float low, float width, const PhiloxKey& key, float* y, std::int64_t n);
+  /// `value` where the draw is below `threshold`, else 0.
+  void (*bernoulli)(std::uint32_t threshold, float value, const PhiloxKey& key, float* y,
+                    std::int64_t n);
+  void (*normal)(float mean, float deviation, const PhiloxKey& key, float* y, std::int64_t n);
+
+  void (*gemm)(const Gemm& g);
+};
+
+/// The loops of the target in use. choose_float_loops() fills the table; cpu_kernels() does so first.
+[[nodiscard]] const FloatLoops& float_loops();
+void choose_float_loops();
+
+// Each file of loops fills in its part.
+void choose_vector_loops(FloatLoops& loops);
+void choose_softmax_loops(FloatLoops& loops);
+void choose_random_loops(FloatLoops& loops);
+void choose_gemm_loops(FloatLoops& loops);
+
+}  // namespace dynet::kernels

@@ -1,0 +1,211 @@
+// Products of operands: which examples go into one matrix product, and where operands in several
+// blocks are copied together.
+//
+// A shared left operand makes one product of all examples' columns. Blocks too short for a product of
+// their own are gathered into scratch, a chunk of columns at a time, and results are scattered to
+// their blocks in order, stored or added as each says.
+
+#include "float_product.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "float_loops.h"
+#include "scratch.h"
+
+namespace dynet::kernels {
+namespace {
+
+/// Columns gathered at once: enough for the full speed of a product, few enough for the L2 cache.
+constexpr std::int64_t kChunk = 128;
+/// From so many columns on, a block is worth a product of its own.
+constexpr std::int64_t kLongRun = 64;
+
+thread_local Scratch left_scratch;
+thread_local Scratch right_scratch;
+thread_local Scratch result_scratch;
+
+/// Distance of columns in scratch: whole vectors, and not the multiples of 4 KB that compete for the
+/// same lines of a cache.
+std::int64_t padded(std::int64_t rows) {
+  const std::int64_t p = (rows + 15) / 16 * 16;
+  return p % 1024 == 0 ? p + 16 : p;
+}
+
+/// Copies the columns of the next `examples` examples, `each` columns of `rows` elements in one, and
+/// moves the cursor behind them.
+void gather(Cursor& x, std::int64_t examples, std::int64_t left, std::int64_t rows,
+            std::int64_t each, float* to, std::int64_t stride) {
+  for (std::int64_t e = 0; e < examples;) {
+    const std::int64_t run = std::min(x.run(), examples - e);
+    const float* from = x.at();
+    const std::int64_t columns = run * each;
+    for (std::int64_t j = 0; j < columns; ++j, from += rows, to += stride) {
+      std::copy_n(from, rows, to);
+    }
+    e += run;
+    x.advance(run, left - e);
+  }
+}
+
+void scatter(Cursor& y, std::int64_t examples, std::int64_t left, std::int64_t rows,
+             std::int64_t each, const float* from, std::int64_t stride, Write write) {
+  for (std::int64_t e = 0; e < examples;) {
+    const std::int64_t run = std::min(y.run(), examples - e);
+    float* to = y.at();
+    const std::int64_t columns = run * each;
+    const bool store = y.stores(write);
+    for (std::int64_t j = 0; j < columns; ++j, from += stride, to += rows) {
+      float_loops().add_scaled(1.0F, from, to, rows, store);
+    }
+    e += run;
+    y.advance(run, left - e);
+  }
+}
+
+/// How many of the next `left` examples to do at once: those of a long run, or a chunk that ends
+/// before the next long run.
+std::int64_t next_part(Cursor x, Cursor y, std::int64_t left, std::int64_t each) {
+  const std::int64_t most = std::max<std::int64_t>(1, kChunk / each);
+  std::int64_t n = 0;
+  while (n < left && n < most) {
+    const std::int64_t run = std::min({x.run(), y.run(), left - n});
+    if (run * each >= kLongRun) {
+      return n == 0 ? run : n;
+    }
+    n += run;
+    x.advance(run, left - n);
+    y.advance(run, left - n);
+  }
+  return n;
+}
+
+/// c_e = op(a) * b_e for all examples e.
+void product_shared_left(Gemm g, const Operand& b, const Operand& c, Write write) {
+  const std::int64_t each = g.n;
+  const std::int64_t n = c.examples;
+  Cursor from(b, n);
+  Cursor to(c, n);
+  for (std::int64_t left = n; left > 0;) {
+    const std::int64_t part = next_part(from, to, left, each);
+    g.n = part * each;
+    if (from.run() >= part) {
+      g.b = from.at();
+      g.b_column = g.k;
+      from.advance(part, left - part);
+    } else {
+      const std::int64_t stride = padded(g.k);
+      float* columns = right_scratch.get(static_cast<std::size_t>(g.n * stride));
+      gather(from, part, left, g.k, each, columns, stride);
+      g.b = columns;
+      g.b_column = stride;
+    }
+    if (to.run() >= part) {
+      g.c = to.at();
+      g.ldc = g.m;
+      g.store = to.stores(write);
+      float_loops().gemm(g);
+      to.advance(part, left - part);
+    } else {
+      const std::int64_t stride = padded(g.m);
+      g.c = result_scratch.get(static_cast<std::size_t>(g.n * stride));
+      g.ldc = stride;
+      g.store = true;
+      float_loops().gemm(g);
+      scatter(to, part, left, g.m, each, g.c, stride, write);
+    }
+    left -= part;
+  }
+}
+
+/// c = sum over e of a_e * transpose(b_e): the columns of all examples are one inner dimension.
+void product_summed(Gemm g, const Operand& a, const Operand& b) {
+  const std::int64_t each = g.k;
+  const std::int64_t n = a.examples;
+  Cursor left_at(a, n);
+  Cursor right_at(b, n);
+  for (std::int64_t left = n; left > 0;) {
+    const std::int64_t part = next_part(left_at, right_at, left, each);
+    g.k = part * each;
+    if (left_at.run() >= part) {
+      g.a = left_at.at();
+      g.lda = g.m;
+      left_at.advance(part, left - part);
+    } else {
+      g.lda = padded(g.m);
+      float* columns = left_scratch.get(static_cast<std::size_t>(g.k * g.lda));
+      gather(left_at, part, left, g.m, each, columns, g.lda);
+      g.a = columns;
+    }
+    if (right_at.run() >= part) {
+      g.b = right_at.at();
+      g.b_row = g.n;
+      right_at.advance(part, left - part);
+    } else {
+      g.b_row = padded(g.n);
+      float* columns = right_scratch.get(static_cast<std::size_t>(g.k * g.b_row));
+      gather(right_at, part, left, g.n, each, columns, g.b_row);
+      g.b = columns;
+    }
+    float_loops().gemm(g);
+    g.store = false;
+    left -= part;
+  }
+}
+
+/// One product after the other.
+void product_by_example(Gemm g, const Operand& a, const Operand& b, const Operand& c, Write write) {
+  const std::int64_t n = std::max({a.examples, b.examples, c.examples});
+  Cursor left_at(a, n);
+  Cursor right_at(b, n);
+  Cursor to(c, n);
+  const auto run = [&](std::int64_t m) {
+    g.store = to.stores(write);
+    for (std::int64_t e = 0; e < m; ++e) {
+      g.a = left_at.at() + e * left_at.stride();
+      g.b = right_at.at() + e * right_at.stride();
+      g.c = to.at() + e * to.stride();
+      float_loops().gemm(g);
+    }
+  };
+  for_each_run(n, to, run, left_at, right_at);
+}
+
+thread_local Scratch left_panel_scratch;
+thread_local Scratch right_panel_scratch;
+
+}  // namespace
+
+Scratch& left_panel() { return left_panel_scratch; }
+Scratch& right_panel() { return right_panel_scratch; }
+
+void float_product(const Operand& a, bool a_transposed, const Operand& b, bool b_transposed,
+                   const Operand& c, Write write) {
+  const std::int64_t a_rows = a.dim[0];
+  const std::int64_t b_rows = b.dim[0];
+  Gemm g{};
+  g.m = a_transposed ? a.dim[1] : a_rows;
+  g.k = a_transposed ? a_rows : a.dim[1];
+  g.n = b_transposed ? b_rows : b.dim[1];
+  g.lda = a_rows;
+  g.a_transposed = a_transposed;
+  g.b_row = b_transposed ? b_rows : 1;
+  g.b_column = b_transposed ? 1 : b_rows;
+  g.ldc = g.m;
+  if (g.m == 0 || g.n == 0) {
+    return;
+  }
+  if (a.examples == 1 && !b_transposed && b.examples == c.examples) {
+    g.a = a.data<float>();
+    product_shared_left(g, b, c, write);
+  } else if (c.examples == 1 && b_transposed && !a_transposed && a.examples == b.examples &&
+             g.k > 0) {
+    g.c = c.data<float>();
+    g.store = write == Write::kStore || (write == Write::kAsBlocks && c.blocks->fresh);
+    product_summed(g, a, b);
+  } else {
+    product_by_example(g, a, b, c, write);
+  }
+}
+
+}  // namespace dynet::kernels

@@ -1,0 +1,71 @@
+// Loads and stores of less than a vector, compiled once a target. Nothing past the end is touched.
+
+#if defined(DYNET_KERNELS_SIMD_MEMORY_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef DYNET_KERNELS_SIMD_MEMORY_INL_H
+#undef DYNET_KERNELS_SIMD_MEMORY_INL_H
+#else
+#define DYNET_KERNELS_SIMD_MEMORY_INL_H
+#endif
+
+#include <cstddef>
+
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace dynet::kernels {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using FloatTag = hn::ScalableTag<float>;
+using FloatVector = hn::Vec<FloatTag>;
+
+inline constexpr std::size_t kMaxLanes = hn::MaxLanes(FloatTag());
+
+// Where the target's masked loads and stores do not touch what is masked off.
+#undef DYNET_MASKED_MEMORY
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+#define DYNET_MASKED_MEMORY 1
+#else
+#define DYNET_MASKED_MEMORY 0
+#endif
+
+/// The first n lanes from memory, 0 < n <= lanes; the others are 0.
+HWY_INLINE FloatVector load_part(FloatTag d, const float* HWY_RESTRICT from, std::size_t n) {
+#if DYNET_MASKED_MEMORY
+  return hn::MaskedLoad(hn::FirstN(d, n), d, from);
+#else
+  alignas(64) float lanes[kMaxLanes] = {};
+  for (std::size_t i = 0; i < n; ++i) {
+    lanes[i] = from[i];
+  }
+  return hn::Load(d, lanes);
+#endif
+}
+
+/// The first n lanes to memory, 0 < n <= lanes.
+HWY_INLINE void store_part(FloatVector v, FloatTag d, float* HWY_RESTRICT to, std::size_t n) {
+#if DYNET_MASKED_MEMORY
+  hn::BlendedStore(v, hn::FirstN(d, n), d, to);
+#else
+  alignas(64) float lanes[kMaxLanes];
+  hn::Store(v, d, lanes);
+  for (std::size_t i = 0; i < n; ++i) {
+    to[i] = lanes[i];
+  }
+#endif
+}
+
+/// Stores or adds a whole vector.
+HWY_INLINE void put(FloatVector v, FloatTag d, float* HWY_RESTRICT to, bool store) {
+  hn::StoreU(store ? v : hn::Add(hn::LoadU(d, to), v), d, to);
+}
+HWY_INLINE void put_part(FloatVector v, FloatTag d, float* HWY_RESTRICT to, std::size_t n,
+                         bool store) {
+  store_part(store ? v : hn::Add(load_part(d, to, n), v), d, to, n);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace dynet::kernels
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggle

@@ -1,0 +1,95 @@
+#pragma once
+
+// Walking over the examples of operands, block by block.
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "dynet/ext/kernels.h"
+
+namespace dynet::kernels {
+
+using ext::Block;
+using ext::Operand;
+using ext::Write;
+
+/// Elements of one example; shapes were checked when the node was built.
+[[nodiscard]] inline std::int64_t elements_of(const Dim& d) {
+  std::int64_t n = 1;
+  for (unsigned i = 0; i < d.nd; ++i) {
+    n *= d.d[i];
+  }
+  return n;
+}
+
+/// Examples of a call over two operands, where one of them may have one example beside many.
+[[nodiscard]] inline std::int64_t common_examples(const Operand& x, const Operand& y) {
+  return x.examples == 1 ? y.examples : x.examples;
+}
+
+/// Where a walk over n examples stands in one operand. An operand with one example beside n > 1 does
+/// not step: it is repeated when read, summed into when written. Lives on the stack.
+class Cursor {
+ public:
+  Cursor(const Operand& o, std::int64_t n)
+      : block_(o.blocks), size_(elements_of(o.dim)), steps_(o.examples != 1 || n == 1) {
+    skip_empty(n);
+  }
+
+  /// The current example.
+  [[nodiscard]] float* at() const {
+    return static_cast<float*>(block_->data) + used_ * size_;
+  }
+  /// Elements from one example to the next: 0 where it does not step.
+  [[nodiscard]] std::int64_t stride() const { return steps_ ? size_ : 0; }
+  [[nodiscard]] std::int64_t size() const { return size_; }
+  [[nodiscard]] bool steps() const { return steps_; }
+  /// How many examples, this one included, lie `stride()` apart.
+  [[nodiscard]] std::int64_t run() const {
+    return steps_ ? block_->examples - used_ : std::numeric_limits<std::int64_t>::max();
+  }
+  /// Whether what is written here is stored. Later visits to the same example add.
+  [[nodiscard]] bool stores(Write write) const {
+    return !visited_ && (write == Write::kStore || (write == Write::kAsBlocks && block_->fresh));
+  }
+  /// To the next example but n, of which `left` remain after it.
+  void advance(std::int64_t n, std::int64_t left) {
+    if (steps_) {
+      used_ += n;
+      skip_empty(left);
+    } else {
+      visited_ = true;
+    }
+  }
+
+ private:
+  void skip_empty(std::int64_t left) {
+    while (steps_ && left > 0 && block_->examples == used_) {
+      ++block_;
+      used_ = 0;
+    }
+  }
+
+  const Block* block_;
+  std::int64_t size_;
+  std::int64_t used_ = 0;
+  bool steps_;
+  bool visited_ = false;
+};
+
+/// Calls f(m) for runs of m examples, of n in all, that lie in one block of every operand; the
+/// cursors stand at the first of them. Where the result does not step, runs have one example.
+template <class F, class... Inputs>
+void for_each_run(std::int64_t n, Cursor& result, F f, Inputs&... inputs) {
+  while (n > 0) {
+    const std::int64_t m =
+        result.steps() ? std::min({n, result.run(), inputs.run()...}) : std::int64_t{1};
+    f(m);
+    n -= m;
+    result.advance(m, n);
+    (inputs.advance(m, n), ...);
+  }
+}
+
+}  // namespace dynet::kernels

@@ -1,0 +1,282 @@
+// The tiles of matrix products, compiled once a target: a few columns of the result are kept in
+// registers while the inner dimension is run through.
+
+#if defined(DYNET_KERNELS_SIMD_GEMM_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef DYNET_KERNELS_SIMD_GEMM_INL_H
+#undef DYNET_KERNELS_SIMD_GEMM_INL_H
+#else
+#define DYNET_KERNELS_SIMD_GEMM_INL_H
+#endif
+
+#include <cstddef>
+#include <cstdint>
+
+#include "hwy/highway.h"
+#include "kernels/simd_memory-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace dynet::kernels {
+namespace HWY_NAMESPACE {
+
+// With 32 registers a tile holds up to 24 vectors of the result, with 16 up to 12.
+#if HWY_TARGET == HWY_AVX3
+inline constexpr int kTileVectors = 4;
+inline constexpr int kTileColumns = 6;
+inline constexpr int kDotColumns = 6;
+#elif HWY_ARCH_ARM
+inline constexpr int kTileVectors = 4;
+inline constexpr int kTileColumns = 5;  // with 6 g++ 12 spills two of them
+inline constexpr int kDotColumns = 5;
+#else
+inline constexpr int kTileVectors = 2;
+inline constexpr int kTileColumns = 6;
+inline constexpr int kDotColumns = 3;
+#endif
+inline constexpr bool kManyRegisters = kTileVectors == 4;
+inline constexpr int kMostVectors = 8;
+
+/// How many vectors high a tile of so many columns may be.
+constexpr int tile_height(int columns) {
+  if (kManyRegisters) {
+    return columns <= 3 ? 8 : (columns == 4 ? 6 : 4);
+  }
+  return columns == 1 ? 8 : (columns <= 3 ? 4 : (columns == 4 ? 3 : 2));
+}
+
+#undef DYNET_UNROLL
+#define DYNET_UNROLL _Pragma("GCC unroll 16")
+
+/// g++ 12 folds a load into every multiply-add that uses it, which doubles the traffic from L2.
+HWY_INLINE void keep_in_register([[maybe_unused]] FloatVector& v) {
+#if HWY_COMPILER_GCC_ACTUAL && HWY_ARCH_X86
+  asm("" : "+v"(v.raw));
+#endif
+}
+
+/// One tile: c = or += a * b with `k` inner elements.
+struct TileArgs {
+  std::size_t k;
+  const float* a;
+  std::size_t lda;
+  const float* b;
+  std::size_t b_row, b_column;
+  float* c;
+  std::size_t ldc;
+  std::size_t last_rows;  ///< in the last vector of a column
+  bool store;
+};
+
+/// Loads a column's vectors; of the last one only `last_rows` rows if kPart.
+template <int kVectors, bool kPart>
+HWY_INLINE void load_column(FloatTag d, const float* a, std::size_t last_rows, FloatVector* v) {
+  const std::size_t lanes = hn::Lanes(d);
+  DYNET_UNROLL for (int i = 0; i < kVectors; ++i) {
+    const float* from = a + static_cast<std::size_t>(i) * lanes;
+    v[i] = kPart && i == kVectors - 1 ? load_part(d, from, last_rows) : hn::LoadU(d, from);
+  }
+}
+
+template <int kVectors, int kColumns>
+HWY_INLINE void tile_step(FloatTag d, const TileArgs& t, std::size_t p, FloatVector* a,
+                          FloatVector (&sum)[kColumns][kVectors]) {
+  if (kColumns > 1) {
+    DYNET_UNROLL for (int i = 0; i < kVectors; ++i) { keep_in_register(a[i]); }
+  }
+  const float* b = t.b + p * t.b_row;
+  DYNET_UNROLL for (int j = 0; j < kColumns; ++j) {
+    const auto factor = hn::Set(d, b[static_cast<std::size_t>(j) * t.b_column]);
+    DYNET_UNROLL for (int i = 0; i < kVectors; ++i) {
+      sum[j][i] = hn::MulAdd(a[i], factor, sum[j][i]);
+    }
+  }
+}
+
+template <int kVectors, int kColumns, bool kPart>
+HWY_NOINLINE void tile(const TileArgs& args) {
+  const TileArgs t = args;
+  const FloatTag d;
+  const std::size_t lanes = hn::Lanes(d);
+  FloatVector sum[kColumns][kVectors];
+  DYNET_UNROLL for (int j = 0; j < kColumns; ++j) {
+    DYNET_UNROLL for (int i = 0; i < kVectors; ++i) { sum[j][i] = hn::Zero(d); }
+  }
+  std::size_t p = 0;
+  const float* at = t.a;
+#if !DYNET_MASKED_MEMORY
+  // Without masked loads, a whole vector is loaded as long as it stays inside the matrix; the rows
+  // that are not wanted are never stored.
+  const std::size_t beyond = lanes - t.last_rows;
+  const std::size_t unsafe = kPart ? (beyond + t.lda - 1) / t.lda : 0;
+  for (; kPart && p + unsafe < t.k; ++p, at += t.lda) {
+    FloatVector a[kVectors];
+    load_column<kVectors, false>(d, at, t.last_rows, a);
+    tile_step<kVectors, kColumns>(d, t, p, a, sum);
+  }
+#endif
+  for (; p < t.k; ++p, at += t.lda) {
+    FloatVector a[kVectors];
+    load_column<kVectors, kPart>(d, at, t.last_rows, a);
+    tile_step<kVectors, kColumns>(d, t, p, a, sum);
+  }
+  DYNET_UNROLL for (int j = 0; j < kColumns; ++j) {
+    DYNET_UNROLL for (int i = 0; i < kVectors; ++i) {
+      float* to = t.c + static_cast<std::size_t>(j) * t.ldc + static_cast<std::size_t>(i) * lanes;
+      if (kPart && i == kVectors - 1) {
+        put_part(sum[j][i], d, to, t.last_rows, t.store);
+      } else {
+        put(sum[j][i], d, to, t.store);
+      }
+    }
+  }
+}
+
+using TileFunction = void (*)(const TileArgs&);
+
+/// The tile of so many vectors and columns, or null where registers do not suffice for it.
+template <int kVectors, int kColumns, bool kPart>
+constexpr TileFunction tile_or_null() {
+  if constexpr (kVectors <= tile_height(kColumns) && kColumns <= kTileColumns) {
+    return tile<kVectors, kColumns, kPart>;
+  } else {
+    return nullptr;
+  }
+}
+
+struct TileTable {
+  TileFunction at[6][kMostVectors][2];  ///< [columns - 1][vectors - 1][last vector is a part]
+};
+template <int kColumns, bool kPart>
+constexpr void fill_tiles(TileTable& t) {
+  constexpr int c = kColumns - 1;
+  constexpr int p = kPart ? 1 : 0;
+  t.at[c][0][p] = tile_or_null<1, kColumns, kPart>();
+  t.at[c][1][p] = tile_or_null<2, kColumns, kPart>();
+  t.at[c][2][p] = tile_or_null<3, kColumns, kPart>();
+  t.at[c][3][p] = tile_or_null<4, kColumns, kPart>();
+  t.at[c][4][p] = tile_or_null<5, kColumns, kPart>();
+  t.at[c][5][p] = tile_or_null<6, kColumns, kPart>();
+  t.at[c][6][p] = tile_or_null<7, kColumns, kPart>();
+  t.at[c][7][p] = tile_or_null<8, kColumns, kPart>();
+}
+template <int... kColumns>
+constexpr TileTable make_tiles() {
+  TileTable t{};
+  (fill_tiles<kColumns, false>(t), ...);
+  (fill_tiles<kColumns, true>(t), ...);
+  return t;
+}
+inline constexpr TileTable kTiles = make_tiles<1, 2, 3, 4, 5, 6>();
+
+/// Sums over the lanes of four vectors, as one vector of four.
+HWY_INLINE hn::Vec<hn::FixedTag<float, 4>> sums_of_four(FloatVector a, FloatVector b, FloatVector c,
+                                                        FloatVector e) {
+  const FloatTag d;
+  const hn::Repartition<std::uint64_t, FloatTag> pairs;
+  const auto ab = hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b));
+  const auto ce = hn::Add(hn::InterleaveLower(d, c, e), hn::InterleaveUpper(d, c, e));
+  const auto x = hn::BitCast(pairs, ab);
+  const auto y = hn::BitCast(pairs, ce);
+  const auto all = hn::Add(hn::BitCast(d, hn::InterleaveLower(pairs, x, y)),
+                           hn::BitCast(d, hn::InterleaveUpper(pairs, x, y)));
+#if HWY_TARGET == HWY_AVX3
+  const hn::Half<FloatTag> half;
+  const hn::Half<decltype(half)> quarter;
+  const auto h = hn::Add(hn::LowerHalf(half, all), hn::UpperHalf(half, all));
+  return hn::Add(hn::LowerHalf(quarter, h), hn::UpperHalf(quarter, h));
+#elif HWY_TARGET == HWY_AVX2
+  const hn::Half<FloatTag> half;
+  return hn::Add(hn::LowerHalf(half, all), hn::UpperHalf(half, all));
+#else
+  return all;
+#endif
+}
+
+/// Inner products of columns: c[j * ldc + r] = or += dot(a[r], b + j * ldb), of length k.
+struct DotArgs {
+  std::size_t k;
+  const float* a[8];
+  const float* b;
+  std::size_t ldb;
+  float* c;
+  std::size_t ldc;
+  std::size_t rows;  ///< results wanted of a column; pointers beyond them repeat the last one
+  bool store;
+};
+
+template <int kGroups, int kColumns, bool kPart>
+HWY_INLINE void dot_step(FloatTag d, const DotArgs& t, std::size_t i,
+                         FloatVector (&sum)[kColumns][4 * kGroups]) {
+  constexpr int kRows = 4 * kGroups;
+  const std::size_t part = t.k - i;
+  FloatVector a[kRows];
+  DYNET_UNROLL for (int r = 0; r < kRows; ++r) {
+    a[r] = kPart ? load_part(d, t.a[r] + i, part) : hn::LoadU(d, t.a[r] + i);
+    if (kColumns > 1 && !kPart) {
+      keep_in_register(a[r]);
+    }
+  }
+  DYNET_UNROLL for (int j = 0; j < kColumns; ++j) {
+    const float* b = t.b + static_cast<std::size_t>(j) * t.ldb + i;
+    const auto y = kPart ? load_part(d, b, part) : hn::LoadU(d, b);
+    DYNET_UNROLL for (int r = 0; r < kRows; ++r) {
+      sum[j][r] = hn::MulAdd(a[r], y, sum[j][r]);
+    }
+  }
+}
+
+template <int kGroups, int kColumns>
+HWY_NOINLINE void dot_tile(const DotArgs& args) {
+  const DotArgs t = args;
+  const FloatTag d;
+  const hn::FixedTag<float, 4> four;
+  const std::size_t lanes = hn::Lanes(d);
+  FloatVector sum[kColumns][4 * kGroups];
+  DYNET_UNROLL for (int j = 0; j < kColumns; ++j) {
+    DYNET_UNROLL for (int r = 0; r < 4 * kGroups; ++r) { sum[j][r] = hn::Zero(d); }
+  }
+  std::size_t i = 0;
+  for (; i + lanes <= t.k; i += lanes) {
+    dot_step<kGroups, kColumns, false>(d, t, i, sum);
+  }
+  if (i < t.k) {
+    dot_step<kGroups, kColumns, true>(d, t, i, sum);
+  }
+  DYNET_UNROLL for (int j = 0; j < kColumns; ++j) {
+    DYNET_UNROLL for (int g = 0; g < kGroups; ++g) {
+      const FloatVector* s = sum[j] + 4 * g;
+      const auto first = static_cast<std::size_t>(4 * g);
+      const auto sums = sums_of_four(s[0], s[1], s[2], s[3]);
+      float* to = t.c + static_cast<std::size_t>(j) * t.ldc + first;
+      if (t.rows >= first + 4) {
+        hn::StoreU(t.store ? sums : hn::Add(sums, hn::LoadU(four, to)), four, to);
+        continue;
+      }
+      alignas(16) float values[4];
+      hn::Store(sums, four, values);
+      for (std::size_t r = 0; first + r < t.rows; ++r) {
+        to[r] = t.store ? values[r] : to[r] + values[r];
+      }
+    }
+  }
+}
+
+using DotFunction = void (*)(const DotArgs&);
+template <int kGroups, int kColumns>
+constexpr DotFunction dot_or_null() {
+  if constexpr (kColumns <= kDotColumns && (kGroups == 1 || kColumns <= kDotColumns / 2)) {
+    return dot_tile<kGroups, kColumns>;
+  } else {
+    return nullptr;
+  }
+}
+/// [columns - 1][groups of four rows - 1]
+inline constexpr DotFunction kDots[6][2] = {
+    {dot_or_null<1, 1>(), dot_or_null<2, 1>()}, {dot_or_null<1, 2>(), dot_or_null<2, 2>()},
+    {dot_or_null<1, 3>(), dot_or_null<2, 3>()}, {dot_or_null<1, 4>(), dot_or_null<2, 4>()},
+    {dot_or_null<1, 5>(), dot_or_null<2, 5>()}, {dot_or_null<1, 6>(), dot_or_null<2, 6>()}};
+
+}  // namespace HWY_NAMESPACE
+}  // namespace dynet::kernels
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggle

@@ -1,0 +1,288 @@
+// Loops over rows of numbers: copies, sums, products by element, the optimiser's pass.
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#include "float_loops.h"
+#include "kernels/simd_targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "simd_vector.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/simd_memory-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace dynet::kernels {
+namespace HWY_NAMESPACE {
+namespace {
+
+void add_scaled(float scale, const float* x, float* y, std::int64_t count, bool store) {
+  const FloatTag d;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto n = static_cast<std::size_t>(count);
+  const auto factor = hn::Set(d, scale);
+  std::size_t i = 0;
+  if (store) {
+    for (; i + 2 * lanes <= n; i += 2 * lanes) {
+      hn::StoreU(hn::Mul(factor, hn::LoadU(d, x + i)), d, y + i);
+      hn::StoreU(hn::Mul(factor, hn::LoadU(d, x + i + lanes)), d, y + i + lanes);
+    }
+  } else {
+    for (; i + 2 * lanes <= n; i += 2 * lanes) {
+      const auto y0 = hn::LoadU(d, y + i);
+      const auto y1 = hn::LoadU(d, y + i + lanes);
+      hn::StoreU(hn::MulAdd(factor, hn::LoadU(d, x + i), y0), d, y + i);
+      hn::StoreU(hn::MulAdd(factor, hn::LoadU(d, x + i + lanes), y1), d, y + i + lanes);
+    }
+  }
+  for (; i < n; i += lanes) {
+    const std::size_t part = HWY_MIN(lanes, n - i);
+    const auto from = load_part(d, x + i, part);
+    // As MulAdd, because an element's result must not depend on where it lies.
+    const auto result =
+        store ? hn::Mul(factor, from) : hn::MulAdd(factor, from, load_part(d, y + i, part));
+    store_part(result, d, y + i, part);
+  }
+}
+
+void repeat(float value, float* y, std::int64_t count, bool store) {
+  const FloatTag d;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto n = static_cast<std::size_t>(count);
+  const auto v = hn::Set(d, value);
+  std::size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    put(v, d, y + i, store);
+  }
+  if (i < n) {
+    put_part(v, d, y + i, n - i, store);
+  }
+}
+
+float sum(const float* x, std::int64_t count) {
+  const FloatTag d;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto n = static_cast<std::size_t>(count);
+  auto s0 = hn::Zero(d);
+  auto s1 = hn::Zero(d);
+  auto s2 = hn::Zero(d);
+  auto s3 = hn::Zero(d);
+  std::size_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    s0 = hn::Add(s0, hn::LoadU(d, x + i));
+    s1 = hn::Add(s1, hn::LoadU(d, x + i + lanes));
+    s2 = hn::Add(s2, hn::LoadU(d, x + i + 2 * lanes));
+    s3 = hn::Add(s3, hn::LoadU(d, x + i + 3 * lanes));
+  }
+  for (; i < n; i += lanes) {
+    s0 = hn::Add(s0, load_part(d, x + i, HWY_MIN(lanes, n - i)));
+  }
+  s0 = hn::Add(hn::Add(s0, s1), hn::Add(s2, s3));
+  return hn::GetLane(hn::SumOfLanes(d, s0));
+}
+
+void sum_columns(float scale, const float* x, std::int64_t stride, std::int64_t columns, float* y,
+                 std::int64_t rows) {
+  const FloatTag d;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto n = static_cast<std::size_t>(rows);
+  const auto factor = hn::Set(d, scale);
+  std::size_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    auto s0 = hn::Zero(d);
+    auto s1 = hn::Zero(d);
+    auto s2 = hn::Zero(d);
+    auto s3 = hn::Zero(d);
+    const float* from = x + i;
+    for (std::int64_t j = 0; j < columns; ++j, from += stride) {
+      s0 = hn::Add(s0, hn::LoadU(d, from));
+      s1 = hn::Add(s1, hn::LoadU(d, from + lanes));
+      s2 = hn::Add(s2, hn::LoadU(d, from + 2 * lanes));
+      s3 = hn::Add(s3, hn::LoadU(d, from + 3 * lanes));
+    }
+    float* to = y + i;
+    hn::StoreU(hn::MulAdd(factor, s0, hn::LoadU(d, to)), d, to);
+    hn::StoreU(hn::MulAdd(factor, s1, hn::LoadU(d, to + lanes)), d, to + lanes);
+    hn::StoreU(hn::MulAdd(factor, s2, hn::LoadU(d, to + 2 * lanes)), d, to + 2 * lanes);
+    hn::StoreU(hn::MulAdd(factor, s3, hn::LoadU(d, to + 3 * lanes)), d, to + 3 * lanes);
+  }
+  for (; i < n; i += lanes) {
+    const std::size_t part = HWY_MIN(lanes, n - i);
+    auto s = hn::Zero(d);
+    const float* from = x + i;
+    for (std::int64_t j = 0; j < columns; ++j, from += stride) {
+      s = hn::Add(s, load_part(d, from, part));
+    }
+    store_part(hn::MulAdd(factor, s, load_part(d, y + i, part)), d, y + i, part);
+  }
+}
+
+void multiply(const float* x, const float* y, float* z, std::int64_t count, bool store) {
+  const FloatTag d;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto n = static_cast<std::size_t>(count);
+  std::size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    put(hn::Mul(hn::LoadU(d, x + i), hn::LoadU(d, y + i)), d, z + i, store);
+  }
+  if (i < n) {
+    put_part(hn::Mul(load_part(d, x + i, n - i), load_part(d, y + i, n - i)), d, z + i, n - i,
+             store);
+  }
+}
+
+/// Squares are exact in double, and always 16 partial sums are kept: the result does not depend on
+/// the target.
+double squared_norm(const float* x, std::int64_t count) {
+  constexpr std::size_t kSums = 16;
+  const hn::CappedTag<double, 8> dd;
+  const hn::Rebind<float, decltype(dd)> df;
+  const std::size_t lanes = hn::Lanes(dd);
+  const auto n = static_cast<std::size_t>(count);
+  alignas(64) double sums[kSums] = {};
+  std::size_t i = 0;
+  hn::Vec<decltype(dd)> s[kSums / 2];  // of two lanes at least
+  const std::size_t vectors = kSums / lanes;
+  for (std::size_t v = 0; v < vectors; ++v) {
+    s[v] = hn::Zero(dd);
+  }
+  for (; i + kSums <= n; i += kSums) {
+    for (std::size_t v = 0; v < vectors; ++v) {
+      const auto wide = hn::PromoteTo(dd, hn::LoadU(df, x + i + v * lanes));
+      s[v] = hn::Add(s[v], hn::Mul(wide, wide));
+    }
+  }
+  for (std::size_t v = 0; v < vectors; ++v) {
+    hn::Store(s[v], dd, sums + v * lanes);
+  }
+  for (std::size_t k = 0; i < n; ++i, ++k) {
+    sums[k] += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+  }
+  for (std::size_t width = kSums / 2; width > 0; width /= 2) {
+    for (std::size_t k = 0; k < width; ++k) {
+      sums[k] += sums[k + width];
+    }
+  }
+  return sums[0];
+}
+
+struct AdamFactors {
+  FloatVector scale, beta_1, beta_2, rest_1, rest_2, rate, epsilon;
+};
+
+/// New weight, mean and square in place.
+HWY_INLINE void adam_step(FloatTag /*d*/, const AdamFactors& f, FloatVector g, FloatVector& w,
+                          FloatVector& m, FloatVector& v) {
+  g = hn::Mul(g, f.scale);
+  m = hn::MulAdd(f.beta_1, m, hn::Mul(f.rest_1, g));
+  v = hn::MulAdd(f.beta_2, v, hn::Mul(hn::Mul(f.rest_2, g), g));
+  w = hn::Sub(w, hn::Div(hn::Mul(f.rate, m), hn::Add(hn::Sqrt(v), f.epsilon)));
+}
+
+void adam(const ext::AdamStep& step, float* w, const float* g, float* m, float* v,
+          std::int64_t count) {
+  const FloatTag d;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto n = static_cast<std::size_t>(count);
+  const AdamFactors f{hn::Set(d, static_cast<float>(step.gradient_scale)),
+                      hn::Set(d, static_cast<float>(step.beta_1)),
+                      hn::Set(d, static_cast<float>(step.beta_2)),
+                      hn::Set(d, static_cast<float>(1.0 - step.beta_1)),
+                      hn::Set(d, static_cast<float>(1.0 - step.beta_2)),
+                      hn::Set(d, static_cast<float>(step.rate)),
+                      hn::Set(d, static_cast<float>(step.epsilon))};
+  std::size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    auto weight = hn::LoadU(d, w + i);
+    auto mean = hn::LoadU(d, m + i);
+    auto square = hn::LoadU(d, v + i);
+    adam_step(d, f, hn::LoadU(d, g + i), weight, mean, square);
+    hn::StoreU(weight, d, w + i);
+    hn::StoreU(mean, d, m + i);
+    hn::StoreU(square, d, v + i);
+  }
+  if (i < n) {
+    const std::size_t part = n - i;
+    auto weight = load_part(d, w + i, part);
+    auto mean = load_part(d, m + i, part);
+    auto square = load_part(d, v + i, part);
+    adam_step(d, f, load_part(d, g + i, part), weight, mean, square);
+    store_part(weight, d, w + i, part);
+    store_part(mean, d, m + i, part);
+    store_part(square, d, v + i, part);
+  }
+}
+
+/// Squares of 4 by 4: rows of x in, columns of y out.
+void transpose(float scale, const float* x, std::int64_t x_stride, float* y, std::int64_t y_stride,
+               std::int64_t rows, std::int64_t columns, bool store) {
+  const hn::FixedTag<float, 4> d;
+  const hn::Repartition<std::uint64_t, decltype(d)> pairs;
+  const auto factor = hn::Set(d, scale);
+  const auto one = [&](std::int64_t i, std::int64_t j) HWY_ATTR {
+    const float value = scale * x[i * x_stride + j];
+    float& to = y[i + j * y_stride];
+    to = store ? value : to + value;
+  };
+  std::int64_t i = 0;
+  for (; i + 4 <= rows; i += 4) {
+    std::int64_t j = 0;
+    for (; j + 4 <= columns; j += 4) {
+      const float* from = x + i * x_stride + j;
+      const auto r0 = hn::LoadU(d, from);
+      const auto r1 = hn::LoadU(d, from + x_stride);
+      const auto r2 = hn::LoadU(d, from + 2 * x_stride);
+      const auto r3 = hn::LoadU(d, from + 3 * x_stride);
+      const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, r0, r1));
+      const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, r0, r1));
+      const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, r2, r3));
+      const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, r2, r3));
+      const decltype(hn::Zero(d)) column[4] = {
+          hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23)),
+          hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23)),
+          hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23)),
+          hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23))};
+      for (std::int64_t k = 0; k < 4; ++k) {
+        float* to = y + i + (j + k) * y_stride;
+        const auto value = hn::Mul(factor, column[k]);
+        hn::StoreU(store ? value : hn::Add(hn::LoadU(d, to), value), d, to);
+      }
+    }
+    for (; j < columns; ++j) {
+      for (std::int64_t k = 0; k < 4; ++k) {
+        one(i + k, j);
+      }
+    }
+  }
+  for (; i < rows; ++i) {
+    for (std::int64_t j = 0; j < columns; ++j) {
+      one(i, j);
+    }
+  }
+}
+
+}  // namespace
+
+void fill_vector_loops(FloatLoops& loops) {
+  loops.add_scaled = add_scaled;
+  loops.repeat = repeat;
+  loops.sum = sum;
+  loops.sum_columns = sum_columns;
+  loops.multiply = multiply;
+  loops.squared_norm = squared_norm;
+  loops.adam = adam;
+  loops.transpose = transpose;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace dynet::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace dynet::kernels {
+HWY_EXPORT(fill_vector_loops);
+void choose_vector_loops(FloatLoops& loops) { DYNET_FOR_TARGET(fill_vector_loops)(loops); }
+}  // namespace dynet::kernels
+#endif
