@@ -149,6 +149,17 @@ void Executor::backward_call(std::span<const NodeId> active, std::uint64_t share
   call.d_out = {d_out, record.outputs};
   call.d_in = input_gradients(active, shared);
   record.backward(node.signature->op, call);
+  mark_direct(call.d_in, active[0]);
+}
+
+/// A weight's gradient was left in its sink or written directly, as the operation pleased.
+void Executor::mark_direct(std::span<const ext::Operand> d_in, NodeId member) {
+  for (std::uint32_t a = 0; a < d_in.size(); ++a) {
+    if (d_in[a].sink == nullptr) { continue; }
+    auto& deferred = static_cast<Deferred&>(*d_in[a].sink);
+    if (!deferred.was_pushed) { flags_[gradient_owner(graph_[member].args[a])] |= kWritten; }
+    deferred.was_pushed = false;
+  }
 }
 
 /// An alias has its argument's memory as value, but a gradient of its own.
@@ -204,14 +215,22 @@ std::span<const ext::Operand> Executor::input_gradients(std::span<const NodeId> 
   auto* d_in = assembler_.array<ext::Operand>(node.arity);
   for (std::uint32_t a = 0; a < node.arity; ++a) {
     const bool is_shared = a < 64 && ((shared >> a) & 1) != 0;
-    d_in[a] = input_gradient(is_shared ? active.first(1) : active, a);
-    const graph::Node& arg = graph_[node.args[a]];
-    if (is_shared && !d_in[a].absent() && pass_ == Pass::kAccumulate &&
-        arg.record().leaf == ext::Leaf::kParameter) {
-      d_in[a].sink = deferred_[arg.payload->storage_slot].get();
-    }
+    const bool is_weight = is_shared && pass_ == Pass::kAccumulate &&
+                           graph_[node.args[a]].record().leaf == ext::Leaf::kParameter;
+    d_in[a] = is_weight ? weight_gradient(node.args[a])
+                        : input_gradient(is_shared ? active.first(1) : active, a);
   }
   return {d_in, node.arity};
+}
+
+/// Memory and sink of a parameter that all members share; mark_direct finds out which was used.
+ext::Operand Executor::weight_gradient(NodeId n) {
+  if ((flags_[n] & kNeeds) == 0) { return {.dim = graph_.dim(n)}; }
+  const NodeId t = gradient_owner(n);
+  auto* block = assembler_.array<ext::Block>(1);
+  *block = {ensure_gradient(t), 1, (flags_[t] & kWritten) == 0};
+  return {.dim = graph_.dim(n), .examples = 1, .blocks = block, .block_count = 1,
+          .sink = deferred_[graph_[n].payload->storage_slot].get()};
 }
 
 /// Where the gradient of argument `arg` goes: absent where no member's argument wants one.

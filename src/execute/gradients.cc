@@ -39,6 +39,7 @@ void Executor::Deferred::push(const ext::Operand& dy, const ext::Operand& x) {
   if (last == 0) { first = index; }
   else { e.products_[last - 1].next = index; }
   last = index;
+  was_pushed = true;
 }
 
 /// Adds all noted products of a parameter to `destination` as one product.
@@ -71,12 +72,15 @@ void Executor::flush() {
   for (std::uint32_t slot = 0; slot < graph_.storages().size(); ++slot) { flush_parameter(slot); }
   // In the order of the nodes, whatever the schedule was: sums do not depend on it.
   std::sort(lookups_.begin(), lookups_.end());
-  for (const NodeId n : lookups_) { flush_lookup(n); }
+  for (const NodeId n : lookups_) {
+    if (is_trained(n)) { flush_lookup(n); }
+  }
 }
 
 void Executor::flush_parameter(std::uint32_t slot) {
   const graph::StorageUse& use = graph_.storages()[slot];
   if (use.first >= flags_.size() || graph_[use.first].record().leaf != ext::Leaf::kParameter) { return; }
+  if (!is_trained(use.first)) { return; }  // its gradient was asked for, as that of any node
   const bool direct = (flags_[use.first] & kWritten) != 0;
   const bool products = deferred_[slot]->first != 0;
   if (!direct && !products) { return; }

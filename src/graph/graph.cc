@@ -18,6 +18,13 @@ template <class E>
   throw E(place.empty() ? std::string(e.what()) : std::string(e.what()) + "\n  built at " + place);
 }
 
+/// Of a parameter or lookup: not the const form.
+bool is_trainable_op(const Signature& signature) {
+  return signature.record->leaf == ext::Leaf::kParameter
+             ? static_cast<const ops::Parameter*>(signature.op)->trainable
+             : static_cast<const ops::Lookup*>(signature.op)->trainable;
+}
+
 std::uint32_t payload_vector_size(const ext::Record& record, const void* vector) {
   return static_cast<std::uint32_t>(
       record.payload == ext::Payload::kIndices
@@ -61,7 +68,7 @@ NodeId Graph::add(const ext::Record& record, const void* op, std::span<const Nod
   node.signature = signature;
   node.args = stored_args;
   node.payload = payload.form == ext::NodePayload::kNone && payload.storage == nullptr
-                     ? nullptr : store_payload(payload, id);
+                     ? nullptr : store_payload(payload, id, *signature);
   node.where = where;
   node.arity = static_cast<std::uint32_t>(args.size());
   node.shape = signature->outputs[0];
@@ -85,7 +92,8 @@ void Graph::add_projection(NodeId parent, std::uint32_t output) {
   nodes_.push_back(node);
 }
 
-const Payload* Graph::store_payload(const ext::NodePayload& payload, NodeId node) {
+const Payload* Graph::store_payload(const ext::NodePayload& payload, NodeId node,
+                                    const Signature& signature) {
   auto* stored = new (arena_.allocate(sizeof(Payload))) Payload();
   stored->form = payload.form;
   stored->count = payload.count;
@@ -98,49 +106,44 @@ const Payload* Graph::store_payload(const ext::NodePayload& payload, NodeId node
   }
   if (payload.storage != nullptr) {
     stored->storage = payload.storage->get();
-    stored->storage_slot = storage_slot(*payload.storage, node);
+    stored->storage_slot = storage_slot(*payload.storage, is_trainable_op(signature), node);
   }
   return stored;
 }
 
-std::uint32_t Graph::storage_slot(const std::shared_ptr<void>& storage, NodeId node) {
+std::uint32_t Graph::storage_slot(const std::shared_ptr<void>& storage, bool trainable, NodeId node) {
   if ((storages_.size() + 1) * 2 > storage_table_.size()) {
     storage_table_.assign(std::max<std::size_t>(64, storage_table_.size() * 2), 0);
     for (std::uint32_t i = 0; i < storages_.size(); ++i) { enter_storage(i); }
   }
   const std::size_t mask = storage_table_.size() - 1;
-  for (std::size_t i = storage_hash(storage.get()) & mask;; i = (i + 1) & mask) {
+  for (std::size_t i = storage_hash(storage.get(), trainable) & mask;; i = (i + 1) & mask) {
     const std::uint32_t entry = storage_table_[i];
     if (entry == 0) {
-      storages_.push_back({storage, node, 1});
+      storages_.push_back({storage, trainable, node, 1});
       storage_table_[i] = static_cast<std::uint32_t>(storages_.size());
       return static_cast<std::uint32_t>(storages_.size() - 1);
     }
     StorageUse& use = storages_[entry - 1];
-    if (use.storage.get() == storage.get()) {
+    if (use.storage.get() == storage.get() && use.trainable == trainable) {
       ++use.nodes;
       return entry - 1;
     }
   }
 }
 
-std::size_t Graph::storage_hash(const void* storage) {
-  return (reinterpret_cast<std::uintptr_t>(storage) >> 4) * 0x9E3779B97F4A7C15ULL >> 20;
+std::size_t Graph::storage_hash(const void* storage, bool trainable) {
+  return ((reinterpret_cast<std::uintptr_t>(storage) >> 4) + (trainable ? 1 : 0)) * 0x9E3779B97F4A7C15ULL >> 20;
 }
 
 void Graph::enter_storage(std::uint32_t index) {
   const std::size_t mask = storage_table_.size() - 1;
-  std::size_t i = storage_hash(storages_[index].storage.get()) & mask;
+  std::size_t i = storage_hash(storages_[index].storage.get(), storages_[index].trainable) & mask;
   while (storage_table_[i] != 0) { i = (i + 1) & mask; }
   storage_table_[i] = index + 1;
 }
 
-bool Graph::is_trainable(NodeId n) const {
-  const Node& node = nodes_[n];
-  return node.record().leaf == ext::Leaf::kParameter
-             ? static_cast<const ops::Parameter*>(node.signature->op)->trainable
-             : static_cast<const ops::Lookup*>(node.signature->op)->trainable;
-}
+bool Graph::is_trainable(NodeId n) const { return is_trainable_op(*nodes_[n].signature); }
 
 std::uint64_t Graph::identity(NodeId n) const {
   const Node& node = nodes_[n];
@@ -207,6 +210,26 @@ std::span<const unsigned> Graph::indices(NodeId n) const {
 
 std::span<const float> Graph::values(NodeId n) const {
   return {static_cast<const float*>(payload_data(n)), nodes_[n].payload->count};
+}
+
+void Graph::replace_payload(NodeId n, ext::Payload kind, const void* data, std::size_t count) {
+  const Node& node = nodes_[n];
+  const std::string name(node.record().info->name);
+  if (node.record().payload != kind || node.payload == nullptr ||
+      node.payload->form != ext::NodePayload::kCopied) {
+    throw ValueError(name + ": the node holds no " +
+                     (kind == ext::Payload::kIndices ? "indices" : "numbers") + " that can be set\n  " +
+                     describe(n));
+  }
+  if (node.payload->count != count) {
+    throw ValueError(name + ": given " + std::to_string(count) + "; want " +
+                     std::to_string(node.payload->count) + ", as when the node was built\n  " + describe(n));
+  }
+  if (kind == ext::Payload::kIndices) {
+    check_indices(*node.signature, node.payload->storage, {static_cast<const unsigned*>(data), count});
+  }
+  // Copied payloads lie in the arena, which is this graph's own memory.
+  std::memcpy(const_cast<void*>(node.payload->data), data, count * sizeof(unsigned));
 }
 
 void Graph::clear() {

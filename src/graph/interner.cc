@@ -37,8 +37,9 @@ std::uint64_t hash_bytes(const void* data, std::size_t count) {
 }
 
 void append(std::vector<std::byte>& to, const void* data, std::size_t bytes) {
-  const auto* p = static_cast<const std::byte*>(data);
-  to.insert(to.end(), p, p + bytes);
+  const std::size_t at = to.size();
+  to.resize(at + bytes);
+  if (bytes != 0) { std::memcpy(to.data() + at, data, bytes); }
 }
 
 void append_attributes(std::vector<std::byte>& to, const ext::Record& record, const void* op) {
@@ -175,6 +176,7 @@ const Signature& Interner::add_signature(const ext::Record& record, const void* 
   dims_scratch_.clear();
   for (const ShapeId id : arg_shapes) { dims_scratch_.push_back(shapes_[id]); }
   const unsigned batch = batch_of(record, dims_scratch_, payload_count);
+  const std::vector<Dim> with_batches = dims_scratch_;  // for messages; a new signature is rare
   std::vector<unsigned char> is_full;
   bool broadcasts = false;  // a stacked argument with one example beside n
   for (std::size_t a = 0; a < dims_scratch_.size(); ++a) {
@@ -183,7 +185,7 @@ const Signature& Interner::add_signature(const ext::Record& record, const void* 
     broadcasts = broadcasts || (!full && record.role(a) == ext::Role::kStacked);
     if (!record.has_whole) { dims_scratch_[a].bd = 1; }
   }
-  const ext::Shapes shapes(*record.info, dims_scratch_, batch, payload_count);
+  const ext::Shapes shapes(*record.info, dims_scratch_, batch, payload_count, with_batches);
   Dim results[ext::kMaxOutputs];
   record.shapes(op, shapes, results);
   if (record.payload == ext::Payload::kValues && record.leaf == ext::Leaf::kNo && payload_count != 1) {

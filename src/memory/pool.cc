@@ -6,17 +6,18 @@
 #include <string>
 
 #include "dynet/except.h"
+#include "params/settings.h"
 
 namespace dynet::memory {
 namespace {
 constexpr std::size_t kFirstChunk = std::size_t{1} << 20;
 constexpr std::size_t kLargestGrowth = std::size_t{1} << 28;  // doubling stops here
 constexpr std::align_val_t kAlignment{64};
-std::atomic<std::size_t> cap{0};
 std::atomic<std::size_t> held_by_all{0};
 }  // namespace
 
-void set_cap(std::size_t bytes) { cap.store(bytes); }
+// The option --dynet-mem-cap sets the same number.
+void set_cap(std::size_t bytes) { params::settings().memory_cap_bytes.store(bytes); }
 std::size_t bytes_held() { return held_by_all.load(); }
 
 Pool::~Pool() {
@@ -30,7 +31,7 @@ void* Pool::allocate_slow(std::size_t bytes) {
   if (next >= chunks_.size()) {
     const std::size_t last = chunks_.empty() ? kFirstChunk / 2 : chunks_.back().bytes;
     std::size_t size = std::max(bytes, std::min(last * 2, kLargestGrowth));
-    const std::size_t limit = cap.load();
+    const std::size_t limit = params::settings().memory_cap_bytes.load();
     if (limit != 0 && held_by_all.load() + size > limit) { size = bytes; }
     if (limit != 0 && held_by_all.load() + size > limit) {
       throw out_of_memory("out of memory: " + std::to_string(bytes) + " bytes more would pass the cap of " +

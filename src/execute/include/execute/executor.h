@@ -125,6 +125,8 @@ class Executor {
   void zero_gradient(NodeId n);
   ext::Operand output_gradient(std::span<const NodeId> active, std::uint32_t output);
   std::span<const ext::Operand> input_gradients(std::span<const NodeId> active, std::uint64_t shared);
+  ext::Operand weight_gradient(NodeId n);
+  void mark_direct(std::span<const ext::Operand> d_in, NodeId member);
   ext::Operand input_gradient(std::span<const NodeId> active, std::uint32_t arg);
   [[nodiscard]] NodeId gradient_owner(NodeId n) const;
 

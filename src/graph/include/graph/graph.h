@@ -59,9 +59,10 @@ struct Node {
   [[nodiscard]] const ext::Record& record() const { return *signature->record; }
 };
 
-/// A parameter or lookup storage that the graph uses.
+/// A parameter or lookup storage that the graph uses, in its trained form or in its const form.
 struct StorageUse {
   std::shared_ptr<void> storage;  ///< keeps it alive
+  bool trainable;
   NodeId first;                   ///< the first node made of it
   std::uint32_t nodes;            ///< how many there are
 };
@@ -97,6 +98,9 @@ class Graph {
   /// not below the limit, ValueError where a vector behind a pointer changed its length.
   [[nodiscard]] std::span<const unsigned> indices(NodeId n) const;
   [[nodiscard]] std::span<const float> values(NodeId n) const;
+  /// Overwrites the `count` indices or values that were copied into node `n`. ValueError where the node
+  /// has none or another number of them, IndexError; then nothing was changed.
+  void replace_payload(NodeId n, ext::Payload kind, const void* data, std::size_t count);
 
   /// Removes all nodes. Memory is kept for the next ones.
   void clear();
@@ -118,9 +122,9 @@ class Graph {
 
  private:
   void add_projection(NodeId parent, std::uint32_t output);
-  const Payload* store_payload(const ext::NodePayload& payload, NodeId node);
-  std::uint32_t storage_slot(const std::shared_ptr<void>& storage, NodeId node);
-  static std::size_t storage_hash(const void* storage);
+  const Payload* store_payload(const ext::NodePayload& payload, NodeId node, const Signature& signature);
+  std::uint32_t storage_slot(const std::shared_ptr<void>& storage, bool trainable, NodeId node);
+  static std::size_t storage_hash(const void* storage, bool trainable);
   void enter_storage(std::uint32_t index);
   void check_indices(const Signature& signature, const void* storage,
                      std::span<const unsigned> indices) const;
