@@ -20,26 +20,29 @@ graph::NodeId checked_argument(const Expression& e, const Record& record, const 
   }
 }
 
-ComputationGraph& graph_of(const Record& record, ComputationGraph* graph, std::span<const Expression> args,
-                           const Where& where) {
-  if (graph != nullptr) { return *graph; }
+ComputationGraph& graph_of(const Record& record, ComputationGraph* graph,
+                           std::span<const Expression> args, const Where& where) {
+  if (graph != nullptr) {
+    return *graph;
+  }
   if (args.empty()) {
-    throw ValueError(std::string(record.info->name) + ": the list of arguments is empty; want at least one" +
-                     built_at(where));
+    throw ValueError(std::string(record.info->name) +
+                     ": the list of arguments is empty; want at least one" + built_at(where));
   }
   checked_argument(args[0], record, where);
   return *args[0].pg;
 }
 
 /// Ids of the arguments, all alive and of one graph.
-void collect_args(const Record& record, const ComputationGraph& graph, std::span<const Expression> args,
-                  const Where& where, std::vector<graph::NodeId>& ids) {
+void collect_args(const Record& record, const ComputationGraph& graph,
+                  std::span<const Expression> args, const Where& where,
+                  std::vector<graph::NodeId>& ids) {
   ids.clear();
   for (const Expression& e : args) {
     ids.push_back(checked_argument(e, record, where));
     if (e.pg != &graph) {
-      throw GraphError(std::string(record.info->name) + ": arguments belong to different computation graphs" +
-                       built_at(where));
+      throw GraphError(std::string(record.info->name) +
+                       ": arguments belong to different computation graphs" + built_at(where));
     }
   }
 }
@@ -55,7 +58,8 @@ void compute_now(ComputationGraph& graph, graph::NodeId n) {
 }  // namespace
 
 Expression add_node(const Record& record, const void* op, ComputationGraph* graph,
-                    std::span<const Expression> args, const NodePayload& payload, const Where& where) {
+                    std::span<const Expression> args, const NodePayload& payload,
+                    const Where& where) {
   ComputationGraph& g = graph_of(record, graph, args, where);
   api::GraphState& state = g.state();
   const api::Busy busy(state);
@@ -65,7 +69,9 @@ Expression add_node(const Record& record, const void* op, ComputationGraph* grap
     state.executor.set_random_stream(params::next_random_stream());
     state.has_random_stream = true;
   }
-  if (state.immediate) { compute_now(g, n); }
+  if (state.immediate) {
+    compute_now(g, n);
+  }
   return {&g, n, state.epoch};
 }
 

@@ -1,5 +1,7 @@
 #include "dynet/expr/compositions.h"
 
+#include <string>
+
 #include "dynet/except.h"
 #include "dynet/expr/arithmetic.h"
 #include "dynet/expr/linear.h"
@@ -14,7 +16,8 @@ namespace {
 
 Expression max_of(const Expression* xs, std::size_t count, const char* file, unsigned line) {
   if (count == 0) {
-    throw ValueError("max: the list of arguments is empty; want at least one");
+    throw ValueError("max: the list of arguments is empty; want at least one\n  built at " +
+                     std::string(file) + ":" + std::to_string(line));
   }
   Expression best = xs[0];
   for (std::size_t i = 1; i < count; ++i) {
@@ -48,14 +51,14 @@ Expression pickrange(const Expression& x, unsigned s, unsigned e, const char* fi
   return pick_range(x, s, e, 0, file, line);
 }
 
-Expression vanilla_lstm_gates(const Expression& x_t, const Expression& h_tm1, const Expression& Wx,
-                              const Expression& Wh, const Expression& b, real weightnoise_std,
+Expression vanilla_lstm_gates(const Expression& x_t, const Expression& h_tm1, const Expression& wx,
+                              const Expression& wh, const Expression& b, real weightnoise_std,
                               const char* file, unsigned line) {
   if (weightnoise_std == 0.0F) {
-    return lstm_gates(affine_transform({b, Wx, x_t, Wh, h_tm1}, file, line), 1.0F, file, line);
+    return lstm_gates(affine_transform({b, wx, x_t, wh, h_tm1}, file, line), 1.0F, file, line);
   }
-  const Expression noisy_wx = noise(Wx, weightnoise_std, file, line);
-  const Expression noisy_wh = noise(Wh, weightnoise_std, file, line);
+  const Expression noisy_wx = noise(wx, weightnoise_std, file, line);
+  const Expression noisy_wh = noise(wh, weightnoise_std, file, line);
   return lstm_gates(affine_transform({b, noisy_wx, x_t, noisy_wh, h_tm1}, file, line), 1.0F, file,
                     line);
 }

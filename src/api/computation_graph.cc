@@ -1,9 +1,10 @@
 #include <fstream>
 #include <iostream>
 
-#include "api/graph_state.h"
 #include "dynet/expr/leaves.h"
 #include "dynet/globals.h"
+
+#include "api/graph_state.h"
 
 namespace dynet {
 
@@ -38,7 +39,9 @@ void ComputationGraph::checkpoint() {
 
 void ComputationGraph::revert() {
   const Busy busy(*state_);
-  if (state_->marks.empty()) { return; }
+  if (state_->marks.empty()) {
+    return;
+  }
   const api::GraphState::Mark mark = state_->marks.back();
   state_->marks.pop_back();
   state_->executor.revert(mark.executor, mark.graph.nodes);
@@ -57,7 +60,8 @@ void check_index(const api::GraphState& state, VariableIndex i, const char* user
 
 Dim& ComputationGraph::get_dimension(VariableIndex index) const {
   check_index(*state_, index, "get_dimension");
-  return const_cast<Dim&>(state_->graph.dim(index));  // 2.1's signature; nobody may write through it
+  return const_cast<Dim&>(
+      state_->graph.dim(index));  // 2.1's signature; nobody may write through it
 }
 
 const Tensor& ComputationGraph::forward(const Expression& last) {
@@ -132,7 +136,9 @@ void dump_numbers(std::ostream& out, const char* what, const Tensor& t, bool nan
   if (nan_check_only) {
     out << (t.is_valid() ? "finite" : "NaN or infinity");
   } else {
-    for (const float x : as_vector(t)) { out << x << ' '; }
+    for (const float x : as_vector(t)) {
+      out << x << ' ';
+    }
   }
   out << '\n';
 }
@@ -143,13 +149,19 @@ void ComputationGraph::dump(const std::string& filename, bool show_values, bool 
   std::ofstream file;
   if (!filename.empty()) {
     file.open(filename);
-    if (!file) { throw IoError("dump: cannot write " + filename); }
+    if (!file) {
+      throw IoError("dump: cannot write " + filename);
+    }
   }
   std::ostream& out = filename.empty() ? std::cout : file;
   for (VariableIndex n = 0; n < state_->graph.size(); ++n) {
     out << state_->graph.describe(n) << '\n';
-    if (show_values) { dump_numbers(out, "value", get_value(n), nan_check_only); }
-    if (show_gradients) { dump_numbers(out, "gradient", get_gradient(n), nan_check_only); }
+    if (show_values) {
+      dump_numbers(out, "value", get_value(n), nan_check_only);
+    }
+    if (show_gradients) {
+      dump_numbers(out, "gradient", get_gradient(n), nan_check_only);
+    }
   }
 }
 
@@ -160,26 +172,40 @@ ComputationGraph::NodeView ComputationGraph::NodeList::operator[](std::size_t i)
   return {graph_.state().graph.dim(static_cast<graph::NodeId>(i))};
 }
 
-VariableIndex ComputationGraph::add_input(real s, Device* device) { return input(*this, s, device).i; }
-VariableIndex ComputationGraph::add_input(const real* ps, Device* device) { return input(*this, ps, device).i; }
-VariableIndex ComputationGraph::add_input(const Dim& d, const std::vector<float>& data, Device* device) {
+VariableIndex ComputationGraph::add_input(real s, Device* device) {
+  return input(*this, s, device).i;
+}
+VariableIndex ComputationGraph::add_input(const real* ps, Device* device) {
+  return input(*this, ps, device).i;
+}
+VariableIndex ComputationGraph::add_input(const Dim& d, const std::vector<float>& data,
+                                          Device* device) {
   return input(*this, d, data, device).i;
 }
-VariableIndex ComputationGraph::add_input(const Dim& d, const std::vector<float>* pdata, Device* device) {
+VariableIndex ComputationGraph::add_input(const Dim& d, const std::vector<float>* pdata,
+                                          Device* device) {
   return input(*this, d, pdata, device).i;
 }
 VariableIndex ComputationGraph::add_parameters(Parameter p) { return parameter(*this, p).i; }
 VariableIndex ComputationGraph::add_parameters(LookupParameter p) { return parameter(*this, p).i; }
-VariableIndex ComputationGraph::add_const_parameters(Parameter p) { return const_parameter(*this, p).i; }
-VariableIndex ComputationGraph::add_const_parameters(LookupParameter p) { return const_parameter(*this, p).i; }
-VariableIndex ComputationGraph::add_lookup(LookupParameter p, unsigned index) { return lookup(*this, p, index).i; }
+VariableIndex ComputationGraph::add_const_parameters(Parameter p) {
+  return const_parameter(*this, p).i;
+}
+VariableIndex ComputationGraph::add_const_parameters(LookupParameter p) {
+  return const_parameter(*this, p).i;
+}
+VariableIndex ComputationGraph::add_lookup(LookupParameter p, unsigned index) {
+  return lookup(*this, p, index).i;
+}
 VariableIndex ComputationGraph::add_lookup(LookupParameter p, const unsigned* pindex) {
   return lookup(*this, p, pindex).i;
 }
-VariableIndex ComputationGraph::add_lookup(LookupParameter p, const std::vector<unsigned>& indices) {
+VariableIndex ComputationGraph::add_lookup(LookupParameter p,
+                                           const std::vector<unsigned>& indices) {
   return lookup(*this, p, indices).i;
 }
-VariableIndex ComputationGraph::add_lookup(LookupParameter p, const std::vector<unsigned>* pindices) {
+VariableIndex ComputationGraph::add_lookup(LookupParameter p,
+                                           const std::vector<unsigned>* pindices) {
   return lookup(*this, p, pindices).i;
 }
 

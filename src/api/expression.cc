@@ -11,7 +11,9 @@ Expression::Expression(ComputationGraph* graph, VariableIndex index) : pg(graph)
 }
 
 bool Expression::is_stale() const {
-  if (pg == nullptr || !api::is_live(pg)) { return true; }
+  if (pg == nullptr || !api::is_live(pg)) {
+    return true;
+  }
   const graph::Graph& graph = pg->state().graph;
   return i >= graph.size() || graph[i].epoch != graph_id;
 }

@@ -29,10 +29,11 @@ std::uint32_t next_epoch() { return ++epochs; }
 std::uint32_t newest_epoch() { return epochs.load(); }
 
 Busy::Busy(GraphState& state) : state_(state) {
-  // A load and a store rather than an exchange: this guards against mistakes, not for exclusion, and
-  // it is paid for each node.
+  // A load and a store rather than an exchange: this guards against mistakes, not for exclusion,
+  // and it is paid for each node.
   if (state.busy.load(std::memory_order_acquire)) {
-    throw GraphError("the computation graph is being used by another thread (or by an operation of its own)");
+    throw GraphError(
+        "the computation graph is being used by another thread (or by an operation of its own)");
   }
   state.busy.store(true, std::memory_order_relaxed);
 }
@@ -59,7 +60,9 @@ GraphState* borrow_state(const Device& device) {
       pool().states.pop_back();
     }
   }
-  if (state == nullptr) { state = std::make_unique<GraphState>(device); }
+  if (state == nullptr) {
+    state = std::make_unique<GraphState>(device);
+  }
   state->executor.set_device(device);
   state->epoch = next_epoch();
   return state.release();

@@ -10,9 +10,9 @@
 namespace dynet::api {
 namespace {
 
-/// Open addressing. Readers probe without a lock; writers hold the mutex. A table that was outgrown is
-/// kept until the process ends, as a reader may still be in it: sizes double, so all old ones together
-/// are smaller than the current one.
+/// Open addressing. Readers probe without a lock; writers hold the mutex. A table that was outgrown
+/// is kept until the process ends, as a reader may still be in it: sizes double, so all old ones
+/// together are smaller than the current one.
 struct Table {
   explicit Table(std::size_t size) : slots(size) {}
   std::vector<std::atomic<const void*>> slots;
@@ -50,14 +50,19 @@ void put(Table& table, const void* graph) {
 
 void grow() {
   Table* old = current.load();
-  const std::size_t wanted = std::max<std::size_t>(256, 4 * (static_cast<std::size_t>(live.load()) + 1));
+  const std::size_t wanted =
+      std::max<std::size_t>(256, 4 * (static_cast<std::size_t>(live.load()) + 1));
   std::size_t size = old == nullptr ? 256 : old->slots.size();
-  while (size < wanted) { size *= 2; }
+  while (size < wanted) {
+    size *= 2;
+  }
   auto fresh = std::make_unique<Table>(size);
   if (old != nullptr) {
     for (const auto& slot : old->slots) {
       const void* p = slot.load(std::memory_order_relaxed);
-      if (p != nullptr && p != kGrave) { put(*fresh, p); }
+      if (p != nullptr && p != kGrave) {
+        put(*fresh, p);
+      }
     }
   }
   tables().push_back(std::move(fresh));
@@ -82,19 +87,27 @@ void leave_live(const ComputationGraph* graph) {
   Table& table = *current.load();
   const std::size_t mask = table.slots.size() - 1;
   std::size_t i = hash_of(graph) & mask;
-  while (table.slots[i].load(std::memory_order_relaxed) != graph) { i = (i + 1) & mask; }
+  while (table.slots[i].load(std::memory_order_relaxed) != graph) {
+    i = (i + 1) & mask;
+  }
   table.slots[i].store(kGrave, std::memory_order_release);
   --live;
 }
 
 bool is_live(const ComputationGraph* graph) {
   const Table* table = current.load(std::memory_order_acquire);
-  if (table == nullptr) { return false; }
+  if (table == nullptr) {
+    return false;
+  }
   const std::size_t mask = table->slots.size() - 1;
   for (std::size_t i = hash_of(graph) & mask;; i = (i + 1) & mask) {
     const void* there = table->slots[i].load(std::memory_order_acquire);
-    if (there == graph) { return true; }
-    if (there == nullptr) { return false; }
+    if (there == graph) {
+      return true;
+    }
+    if (there == nullptr) {
+      return false;
+    }
   }
 }
 

@@ -15,10 +15,11 @@ ext::Operand Executor::stacked(const Dim& dim, std::span<const NodeId> members, 
 }
 
 ext::Operand Executor::outputs(std::span<const NodeId> members, std::uint32_t output) {
-  return assembler_.operand(graph_.dim(members[0] + output), number(), members.size(), [&](std::size_t i) {
-    const NodeId m = members[i];
-    return ext::Block{values_[m + output], graph_.examples(m), true};
-  });
+  return assembler_.operand(graph_.dim(members[0] + output), number(), members.size(),
+                            [&](std::size_t i) {
+                              const NodeId m = members[i];
+                              return ext::Block{values_[m + output], graph_.examples(m), true};
+                            });
 }
 
 ext::Operand Executor::saved(std::span<const NodeId> members, std::uint32_t index) {
@@ -41,16 +42,26 @@ ext::Call Executor::assemble(std::span<const NodeId> members, std::uint64_t shar
     in[a] = stacked(graph_.dim(node.args[a]), is_shared ? members.first(1) : members, a);
   }
   auto* out = assembler_.array<ext::Operand>(record.outputs);
-  for (std::uint32_t k = 0; k < record.outputs; ++k) { out[k] = outputs(members, k); }
+  for (std::uint32_t k = 0; k < record.outputs; ++k) {
+    out[k] = outputs(members, k);
+  }
   auto* kept = assembler_.array<ext::Operand>(record.saved);
-  for (std::uint32_t k = 0; k < record.saved; ++k) { kept[k] = saved(members, k); }
+  for (std::uint32_t k = 0; k < record.saved; ++k) {
+    kept[k] = saved(members, k);
+  }
   call.examples = out[0].examples;
   call.in = {in, node.arity};
   call.out = {out, record.outputs};
   call.saved = {kept, record.saved};
-  if (record.payload == ext::Payload::kIndices) { call.indices = expand_indices(members, out[0].examples); }
-  if (record.payload == ext::Payload::kValues) { call.values = expand_values(members); }
-  if (record.random) { call.random = random_keys(members); }
+  if (record.payload == ext::Payload::kIndices) {
+    call.indices = expand_indices(members, out[0].examples);
+  }
+  if (record.payload == ext::Payload::kValues) {
+    call.values = expand_values(members);
+  }
+  if (record.random) {
+    call.random = random_keys(members);
+  }
   return call;
 }
 
@@ -58,7 +69,9 @@ ext::Call Executor::assemble(std::span<const NodeId> members, std::uint64_t shar
 const unsigned* Executor::expand_indices(std::span<const NodeId> members, std::int64_t examples) {
   if (members.size() == 1) {
     const std::span<const unsigned> all = graph_.indices(members[0]);
-    if (static_cast<std::int64_t>(all.size()) == examples) { return all.data(); }
+    if (static_cast<std::int64_t>(all.size()) == examples) {
+      return all.data();
+    }
   }
   auto* expanded = assembler_.array<unsigned>(static_cast<std::size_t>(examples));
   unsigned* at = expanded;
@@ -80,27 +93,35 @@ ext::Operand Executor::expand_values(std::span<const NodeId> members) {
     bytes_at += ext::bytes_of(number());
   }
   if (members.size() == 1) {
-    return assembler_.operand({1}, number(), 1, [&](std::size_t) { return ext::Block{numbers, 1, false}; });
+    return assembler_.operand({1}, number(), 1,
+                              [&](std::size_t) { return ext::Block{numbers, 1, false}; });
   }
   // A member with several examples repeats its scalar.
   std::int64_t examples = 0;
-  for (const NodeId m : members) { examples += graph_.examples(m); }
-  auto* repeated = reinterpret_cast<std::byte*>(assembler_.array<double>(static_cast<std::size_t>(examples)));
+  for (const NodeId m : members) {
+    examples += graph_.examples(m);
+  }
+  auto* repeated =
+      reinterpret_cast<std::byte*>(assembler_.array<double>(static_cast<std::size_t>(examples)));
   std::byte* at = repeated;
   const std::byte* from = reinterpret_cast<std::byte*>(numbers);
   const auto width = static_cast<std::size_t>(ext::bytes_of(number()));
   for (const NodeId m : members) {
-    for (std::int64_t e = 0; e < graph_.examples(m); ++e) { at = std::copy_n(from, width, at); }
+    for (std::int64_t e = 0; e < graph_.examples(m); ++e) {
+      at = std::copy_n(from, width, at);
+    }
     from += width;
   }
-  return assembler_.operand({1}, number(), 1, [&](std::size_t) { return ext::Block{repeated, examples, false}; });
+  return assembler_.operand({1}, number(), 1,
+                            [&](std::size_t) { return ext::Block{repeated, examples, false}; });
 }
 
 std::span<const ext::Call::Random> Executor::random_keys(std::span<const NodeId> members) {
   auto* keys = assembler_.array<ext::Call::Random>(members.size());
   for (std::size_t i = 0; i < members.size(); ++i) {
-    keys[i] = {{params::random_seed(), random_stream_, graph_[members[i]].random_ordinal, evaluation_},
-               graph_.examples(members[i])};
+    keys[i] = {
+        {params::random_seed(), random_stream_, graph_[members[i]].random_ordinal, evaluation_},
+        graph_.examples(members[i])};
   }
   return {keys, members.size()};
 }

@@ -12,7 +12,8 @@ namespace dynet::execute {
 void Executor::backward(NodeId root, bool full) {
   if (graph_.dim(root).elements() != 1) {
     throw ShapeError("backward: the node has shape " + to_string(graph_.dim(root)) +
-                     "; want one element, such as a loss summed over its batch\n  " + graph_.describe(root));
+                     "; want one element, such as a loss summed over its batch\n  " +
+                     graph_.describe(root));
   }
   compute(root, false);
   const Reading reading(*this);
@@ -46,9 +47,12 @@ void Executor::run_backward(NodeId root, bool full, Pass pass) {
   stamp_.resize(graph_.size(), 0);
   stamp_arg_.resize(graph_.size(), 0);
   while (deferred_.size() < graph_.storages().size()) {
-    deferred_.push_back(std::make_unique<Deferred>(*this, static_cast<std::uint32_t>(deferred_.size())));
+    deferred_.push_back(
+        std::make_unique<Deferred>(*this, static_cast<std::uint32_t>(deferred_.size())));
   }
-  for (auto& d : deferred_) { d->clear(); }
+  for (auto& d : deferred_) {
+    d->clear();
+  }
   mark_path(root, full);
   kernels().fill(ensure_gradient(root), 1.0, 1);
   flags_[gradient_owner(root)] |= kWritten;
@@ -64,9 +68,10 @@ void Executor::run_backward(NodeId root, bool full, Pass pass) {
 bool Executor::is_trained(NodeId n) const {
   const graph::Node& node = graph_[n];
   const ext::Leaf leaf = node.record().leaf;
-  if (leaf != ext::Leaf::kParameter && leaf != ext::Leaf::kLookup) { return false; }
-  return graph_.is_trainable(n) &&
-         params::storage_base(node.payload->storage).is_updated();
+  if (leaf != ext::Leaf::kParameter && leaf != ext::Leaf::kLookup) {
+    return false;
+  }
+  return graph_.is_trainable(n) && params::storage_base(node.payload->storage).is_updated();
 }
 
 /// Which nodes depend on something trained, and which of these the root depends on.
@@ -74,31 +79,44 @@ void Executor::mark_path(NodeId root, bool full) {
   for (NodeId n = 0; n <= root; ++n) {
     bool needs = full || is_trained(n);
     if (!needs && !graph_[n].record().stops_gradient) {
-      for (const NodeId a : graph_.args(n)) { needs = needs || (flags_[a] & kNeeds) != 0; }
+      for (const NodeId a : graph_.args(n)) {
+        needs = needs || (flags_[a] & kNeeds) != 0;
+      }
     }
     flags_[n] = needs ? kNeeds : 0;
   }
   flags_[root] |= kReached;
   for (NodeId n = root + 1; n-- > 0;) {
-    if ((flags_[n] & (kNeeds | kReached)) != (kNeeds | kReached)) { continue; }
-    if (graph_[n].record().stops_gradient) { continue; }
+    if ((flags_[n] & (kNeeds | kReached)) != (kNeeds | kReached)) {
+      continue;
+    }
+    if (graph_[n].record().stops_gradient) {
+      continue;
+    }
     for (const NodeId a : graph_.args(n)) {
-      if ((flags_[a] & kNeeds) != 0) { flags_[a] |= kReached; }
+      if ((flags_[a] & kNeeds) != 0) {
+        flags_[a] |= kReached;
+      }
     }
   }
 }
 
-/// All nodes of one parameter share a gradient, that of the first, unless each one's own is asked for.
+/// All nodes of one parameter share a gradient, that of the first, unless each one's own is asked
+/// for.
 NodeId Executor::gradient_owner(NodeId n) const {
   const graph::Node& node = graph_[n];
-  if (pass_ == Pass::kInspect || node.record().leaf != ext::Leaf::kParameter || node.output != 0) { return n; }
+  if (pass_ == Pass::kInspect || node.record().leaf != ext::Leaf::kParameter || node.output != 0) {
+    return n;
+  }
   return graph_.storages()[node.payload->storage_slot].first;
 }
 
 /// The gradient memory of a node; made for its whole group at once, in the layout of the values.
 void* Executor::ensure_gradient(NodeId n) {
   n = gradient_owner(n);
-  if (gradients_[n] != nullptr) { return gradients_[n]; }
+  if (gradients_[n] != nullptr) {
+    return gradients_[n];
+  }
   const NodeId owner = graph_.owner(n);
   if (group_of_[owner] == 0) {  // a parameter
     gradients_[n] = gradients_pool_.allocate(bytes(graph_.dim(n).elements()));
@@ -107,7 +125,8 @@ void* Executor::ensure_gradient(NodeId n) {
   const schedule::Group& group = history_.groups[group_of_[owner] - 1];
   const std::uint32_t output = graph_[n].output;
   const std::span<const NodeId> members{history_.members.data() + group.first, group.members};
-  auto* at = static_cast<std::byte*>(memory::place_output(graph_, members, output, number(), gradients_pool_));
+  auto* at = static_cast<std::byte*>(
+      memory::place_output(graph_, members, output, number(), gradients_pool_));
   for (const NodeId m : members) {
     gradients_[m + output] = at;
     at += bytes(graph_.dim(m + output).elements());
@@ -117,21 +136,33 @@ void* Executor::ensure_gradient(NodeId n) {
 
 void Executor::backward_segment(std::span<const NodeId> members, std::uint64_t shared) {
   const ext::Record& record = graph_[members[0]].record();
-  if (record.stops_gradient) { return; }
+  if (record.stops_gradient) {
+    return;
+  }
   active_.clear();
   for (const NodeId m : members) {
     bool reached = false;
-    for (std::uint32_t k = 0; k < record.outputs; ++k) { reached = reached || (flags_[m + k] & kWritten) != 0; }
-    if (reached && (flags_[m] & kNeeds) != 0) { active_.push_back(m); }
+    for (std::uint32_t k = 0; k < record.outputs; ++k) {
+      reached = reached || (flags_[m + k] & kWritten) != 0;
+    }
+    if (reached && (flags_[m] & kNeeds) != 0) {
+      active_.push_back(m);
+    }
   }
-  if (active_.empty()) { return; }
+  if (active_.empty()) {
+    return;
+  }
   if (record.aliases) {
-    for (const NodeId m : active_) { backward_alias(m); }
+    for (const NodeId m : active_) {
+      backward_alias(m);
+    }
   } else if (record.leaf == ext::Leaf::kLookup) {
     lookups_.insert(lookups_.end(), active_.begin(), active_.end());
   } else if (record.leaf == ext::Leaf::kNo && graph_[active_[0]].arity != 0) {
     if (pass_ == Pass::kInspect) {  // each member's own parameter node gets its own gradient
-      for (const NodeId m : active_) { backward_call({&m, 1}, shared); }
+      for (const NodeId m : active_) {
+        backward_call({&m, 1}, shared);
+      }
     } else {
       backward_call(active_, shared);
     }
@@ -141,11 +172,15 @@ void Executor::backward_segment(std::span<const NodeId> members, std::uint64_t s
 void Executor::backward_call(std::span<const NodeId> active, std::uint64_t shared) {
   const graph::Node& node = graph_[active[0]];
   const ext::Record& record = node.record();
-  if (observer_ != nullptr) { observer_->on_call(graph_, active, shared, true); }
+  if (observer_ != nullptr) {
+    observer_->on_call(graph_, active, shared, true);
+  }
   assembler_.reset();
   ext::Call call = assemble(active, shared);
   auto* d_out = assembler_.array<ext::Operand>(record.outputs);
-  for (std::uint32_t k = 0; k < record.outputs; ++k) { d_out[k] = output_gradient(active, k); }
+  for (std::uint32_t k = 0; k < record.outputs; ++k) {
+    d_out[k] = output_gradient(active, k);
+  }
   call.d_out = {d_out, record.outputs};
   call.d_in = input_gradients(active, shared);
   record.backward(node.signature->op, call);
@@ -155,9 +190,13 @@ void Executor::backward_call(std::span<const NodeId> active, std::uint64_t share
 /// A weight's gradient was left in its sink or written directly, as the operation pleased.
 void Executor::mark_direct(std::span<const ext::Operand> d_in, NodeId member) {
   for (std::uint32_t a = 0; a < d_in.size(); ++a) {
-    if (d_in[a].sink == nullptr) { continue; }
+    if (d_in[a].sink == nullptr) {
+      continue;
+    }
     auto& deferred = static_cast<Deferred&>(*d_in[a].sink);
-    if (!deferred.was_pushed) { flags_[gradient_owner(graph_[member].args[a])] |= kWritten; }
+    if (!deferred.was_pushed) {
+      flags_[gradient_owner(graph_[member].args[a])] |= kWritten;
+    }
     deferred.was_pushed = false;
   }
 }
@@ -165,18 +204,24 @@ void Executor::mark_direct(std::span<const ext::Operand> d_in, NodeId member) {
 /// An alias has its argument's memory as value, but a gradient of its own.
 void Executor::backward_alias(NodeId n) {
   const NodeId t = gradient_owner(graph_[n].args[0]);
-  if ((flags_[graph_[n].args[0]] & kNeeds) == 0) { return; }
+  if ((flags_[graph_[n].args[0]] & kNeeds) == 0) {
+    return;
+  }
   void* to = ensure_gradient(t);
-  kernels().add_scaled(1.0, gradients_[n], to, graph_.dim(t).elements(), (flags_[t] & kWritten) == 0);
+  kernels().add_scaled(1.0, gradients_[n], to, graph_.dim(t).elements(),
+                       (flags_[t] & kWritten) == 0);
   flags_[t] |= kWritten;
 }
 
-/// dy of one output. Members whose output nobody used beside others whose output was used get zeros.
+/// dy of one output. Members whose output nobody used beside others whose output was used get
+/// zeros.
 ext::Operand Executor::output_gradient(std::span<const NodeId> active, std::uint32_t output) {
   const Dim& dim = graph_.dim(active[0] + output);
   const bool used = std::any_of(active.begin(), active.end(),
                                 [&](NodeId m) { return (flags_[m + output] & kWritten) != 0; });
-  if (!used) { return {.dim = dim.single_batch()}; }
+  if (!used) {
+    return {.dim = dim.single_batch()};
+  }
   return assembler_.operand(dim, number(), active.size(), [&](std::size_t i) {
     const NodeId m = active[i] + output;
     void* memory = ensure_gradient(m);
@@ -198,16 +243,22 @@ void Executor::zero_gradient(NodeId n) {
   }
 }
 
-std::span<const ext::Operand> Executor::input_gradients(std::span<const NodeId> active, std::uint64_t shared) {
+std::span<const ext::Operand> Executor::input_gradients(std::span<const NodeId> active,
+                                                        std::uint64_t shared) {
   const graph::Node& node = graph_[active[0]];
   const bool partial = node.record().partial_gradient;
   ++stamp_count_;
-  // A node that is two different arguments of the call, or of which only a part is written: all add.
+  // A node that is two different arguments of the call, or of which only a part is written: all
+  // add.
   for (std::uint32_t a = 0; a < node.arity; ++a) {
     for (const NodeId m : active) {
-      if ((flags_[graph_[m].args[a]] & kNeeds) == 0) { continue; }
+      if ((flags_[graph_[m].args[a]] & kNeeds) == 0) {
+        continue;
+      }
       const NodeId t = gradient_owner(graph_[m].args[a]);
-      if (partial || (stamp_[t] == stamp_count_ && stamp_arg_[t] != a)) { zero_gradient(t); }
+      if (partial || (stamp_[t] == stamp_count_ && stamp_arg_[t] != a)) {
+        zero_gradient(t);
+      }
       stamp_[t] = stamp_count_;
       stamp_arg_[t] = a;
     }
@@ -225,11 +276,16 @@ std::span<const ext::Operand> Executor::input_gradients(std::span<const NodeId> 
 
 /// Memory and sink of a parameter that all members share; mark_direct finds out which was used.
 ext::Operand Executor::weight_gradient(NodeId n) {
-  if ((flags_[n] & kNeeds) == 0) { return {.dim = graph_.dim(n)}; }
+  if ((flags_[n] & kNeeds) == 0) {
+    return {.dim = graph_.dim(n)};
+  }
   const NodeId t = gradient_owner(n);
   auto* block = assembler_.array<ext::Block>(1);
   *block = {ensure_gradient(t), 1, (flags_[t] & kWritten) == 0};
-  return {.dim = graph_.dim(n), .examples = 1, .blocks = block, .block_count = 1,
+  return {.dim = graph_.dim(n),
+          .examples = 1,
+          .blocks = block,
+          .block_count = 1,
           .sink = deferred_[graph_[n].payload->storage_slot].get()};
 }
 
@@ -239,12 +295,17 @@ ext::Operand Executor::input_gradient(std::span<const NodeId> active, std::uint3
   const bool wanted = std::any_of(active.begin(), active.end(), [&](NodeId m) {
     return (flags_[graph_[m].args[arg]] & kNeeds) != 0;
   });
-  if (!wanted) { return {.dim = dim.single_batch()}; }
+  if (!wanted) {
+    return {.dim = dim.single_batch()};
+  }
   return assembler_.operand(dim, number(), active.size(), [&](std::size_t i) {
     const NodeId t = gradient_owner(graph_[active[i]].args[arg]);
     const std::int64_t examples = graph_.examples(t);
-    if ((flags_[graph_[active[i]].args[arg]] & kNeeds) == 0) {  // beside others that want theirs: written and forgotten
-      return ext::Block{assembler_.array<double>(static_cast<std::size_t>(graph_.dim(t).elements())), examples, true};
+    if ((flags_[graph_[active[i]].args[arg]] & kNeeds) ==
+        0) {  // beside others that want theirs: written and forgotten
+      return ext::Block{
+          assembler_.array<double>(static_cast<std::size_t>(graph_.dim(t).elements())), examples,
+          true};
     }
     void* memory = ensure_gradient(t);
     const bool fresh = (flags_[t] & kWritten) == 0;

@@ -11,9 +11,11 @@ namespace {
 struct Counter final : Observer {
   int forward_calls = 0;
   int forward_members = 0;
-  void on_call(const graph::Graph& /*graph*/, std::span<const NodeId> members, std::uint64_t /*shared*/,
-               bool backward) override {
-    if (backward) { return; }
+  void on_call(const graph::Graph& /*graph*/, std::span<const NodeId> members,
+               std::uint64_t /*shared*/, bool backward) override {
+    if (backward) {
+      return;
+    }
     ++forward_calls;
     forward_members += static_cast<int>(members.size());
   }
@@ -31,7 +33,8 @@ struct ExecutorTest : ::testing::Test {
     return graph.add(ext::kRecord<Op>, &op, args, payload, {}, 1);
   }
   NodeId input(const std::vector<float>& numbers) {
-    return add(ops::Input{{static_cast<unsigned>(numbers.size())}}, {}, ext::NodePayload::of(numbers));
+    return add(ops::Input{{static_cast<unsigned>(numbers.size())}}, {},
+               ext::NodePayload::of(numbers));
   }
   std::vector<double> value(NodeId n) { return as_double_vector(executor.value(n)); }
 };

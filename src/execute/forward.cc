@@ -14,22 +14,32 @@ const Tensor& Executor::value(NodeId n) {
 }
 
 void Executor::compute_all() {
-  if (graph_.size() != 0) { compute(graph_.size() - 1, true); }
+  if (graph_.size() != 0) {
+    compute(graph_.size() - 1, true);
+  }
 }
 
 void Executor::compute(NodeId last, bool all) {
   values_.resize(graph_.size(), nullptr);
   group_of_.resize(graph_.size(), 0);
   offset_.resize(graph_.size(), 0);
-  if (!all && values_[last] != nullptr) { return; }
+  if (!all && values_[last] != nullptr) {
+    return;
+  }
   const Reading reading(*this);
   const kernels::FlushDenormals float_mode;
   collect_wanted(last, all);
-  if (wanted_.empty()) { return; }
+  if (wanted_.empty()) {
+    return;
+  }
   schedule::make_plan(graph_, wanted_, policy_, scratch_, plan_);
   trace_plan(graph_, wanted_, plan_);
-  for (const schedule::Group& group : plan_.groups) { run_group(plan_, group); }
-  if (all) { computed_below_ = graph_.size(); }
+  for (const schedule::Group& group : plan_.groups) {
+    run_group(plan_, group);
+  }
+  if (all) {
+    computed_below_ = graph_.size();
+  }
 }
 
 /// Ascending ids of the nodes that must run, found by one sweep back over the arguments. Parameters
@@ -37,18 +47,26 @@ void Executor::compute(NodeId last, bool all) {
 void Executor::collect_wanted(NodeId last, bool all) {
   wanted_.clear();
   is_wanted_.resize(graph_.size(), 0);
-  if (all) { std::fill(is_wanted_.begin() + computed_below_, is_wanted_.end(), std::uint8_t{1}); }
+  if (all) {
+    std::fill(is_wanted_.begin() + computed_below_, is_wanted_.end(), std::uint8_t{1});
+  }
   is_wanted_[last] = 1;  // all others are 0: the sweep resets what it visits
   NodeId lowest = all ? computed_below_ : last;
   const auto want = [&](NodeId a) {
-    if (values_[a] != nullptr) { return; }
+    if (values_[a] != nullptr) {
+      return;
+    }
     is_wanted_[a] = 1;
     lowest = std::min(lowest, a);
   };
   for (NodeId n = last + 1; n-- > lowest;) {
-    if (is_wanted_[n] == 0) { continue; }
+    if (is_wanted_[n] == 0) {
+      continue;
+    }
     is_wanted_[n] = 0;
-    if (values_[n] != nullptr) { continue; }
+    if (values_[n] != nullptr) {
+      continue;
+    }
     const NodeId owner = graph_.owner(n);
     if (owner != n) {
       want(owner);
@@ -56,7 +74,9 @@ void Executor::collect_wanted(NodeId last, bool all) {
       resolve_parameter(n);
     } else {
       wanted_.push_back(n);
-      for (const NodeId a : graph_.args(n)) { want(a); }
+      for (const NodeId a : graph_.args(n)) {
+        want(a);
+      }
     }
   }
   std::reverse(wanted_.begin(), wanted_.end());
@@ -103,7 +123,9 @@ void Executor::run_group(const schedule::Plan& plan, const schedule::Group& grou
       run_segment({plan.members.data() + segment.begin, segment.count}, segment.shared);
     }
   } catch (...) {
-    for (const NodeId m : members) { forget(m); }
+    for (const NodeId m : members) {
+      forget(m);
+    }
     history_.groups.pop_back();
     places_.pop_back();
     values_pool_.release(before);
@@ -125,22 +147,32 @@ void Executor::remember(const schedule::Plan& plan, const schedule::Group& group
   history_.groups.push_back(kept);
   places_.push_back(place);
   const auto index = static_cast<std::uint32_t>(history_.groups.size());
-  for (std::uint32_t i = 0; i < group.members; ++i) { group_of_[plan.members[group.first + i]] = index; }
+  for (std::uint32_t i = 0; i < group.members; ++i) {
+    group_of_[plan.members[group.first + i]] = index;
+  }
 }
 
 /// Drops the value of a node (and of its other outputs).
 void Executor::forget(NodeId n) {
-  for (std::uint32_t k = 0; k < graph_[n].record().outputs; ++k) { values_[n + k] = nullptr; }
+  for (std::uint32_t k = 0; k < graph_[n].record().outputs; ++k) {
+    values_[n + k] = nullptr;
+  }
   group_of_[n] = 0;
 }
 
 void Executor::run_segment(std::span<const NodeId> members, std::uint64_t shared) {
   const graph::Node& node = graph_[members[0]];
   const ext::Record& record = node.record();
-  if (record.aliases) { return; }
-  if (observer_ != nullptr) { observer_->on_call(graph_, members, shared, false); }
+  if (record.aliases) {
+    return;
+  }
+  if (observer_ != nullptr) {
+    observer_->on_call(graph_, members, shared, false);
+  }
   if (record.leaf != ext::Leaf::kNo) {
-    for (const NodeId m : members) { run_leaf(graph_[m], m); }
+    for (const NodeId m : members) {
+      run_leaf(graph_[m], m);
+    }
     return;
   }
   assembler_.reset();
@@ -181,7 +213,9 @@ void Executor::invalidate() {
 void Executor::revert(const Mark& mark, NodeId first_removed) {
   while (history_.groups.size() > mark.groups) {
     const schedule::Group group = history_.groups.back();
-    for (std::uint32_t i = 0; i < group.members; ++i) { forget(history_.members[group.first + i]); }
+    for (std::uint32_t i = 0; i < group.members; ++i) {
+      forget(history_.members[group.first + i]);
+    }
     history_.members.resize(group.first);
     history_.segments.resize(group.begin);
     history_.groups.pop_back();
@@ -194,7 +228,9 @@ void Executor::revert(const Mark& mark, NodeId first_removed) {
   values_pool_.release(mark.pool);
   drop_gradients();
   const auto truncate = [first_removed](auto& per_node) {
-    if (per_node.size() > first_removed) { per_node.resize(first_removed); }
+    if (per_node.size() > first_removed) {
+      per_node.resize(first_removed);
+    }
   };
   truncate(values_);
   truncate(group_of_);
@@ -222,7 +258,8 @@ void Executor::clear(std::size_t keep_bytes) {
 }
 
 Tensor Executor::tensor(NodeId n, void* data) const {
-  return Tensor(graph_.dim(n), static_cast<float*>(data), const_cast<Device*>(device_), DeviceMempool::FXS);
+  return Tensor(graph_.dim(n), static_cast<float*>(data), const_cast<Device*>(device_),
+                DeviceMempool::FXS);
 }
 
 }  // namespace dynet::execute

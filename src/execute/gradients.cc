@@ -31,13 +31,18 @@ void Executor::Deferred::push(const ext::Operand& dy, const ext::Operand& x) {
     for (std::int64_t b = 0; b < o.block_count; ++b) {
       blocks[b] = {o.blocks[b].data, o.blocks[b].examples * columns_each, false};
     }
-    return ext::Operand{.dim = {o.dim.rows()}, .examples = o.examples * columns_each,
-                        .blocks = blocks, .block_count = o.block_count};
+    return ext::Operand{.dim = {o.dim.rows()},
+                        .examples = o.examples * columns_each,
+                        .blocks = blocks,
+                        .block_count = o.block_count};
   };
   e.products_.push_back({keep(dy), keep(x), 0});
   const auto index = static_cast<std::uint32_t>(e.products_.size());
-  if (last == 0) { first = index; }
-  else { e.products_[last - 1].next = index; }
+  if (last == 0) {
+    first = index;
+  } else {
+    e.products_[last - 1].next = index;
+  }
   last = index;
   was_pushed = true;
 }
@@ -69,21 +74,31 @@ void Executor::add_products(std::uint32_t slot, const ext::Operand& destination)
 
 void Executor::flush() {
   const kernels::FlushDenormals float_mode;
-  for (std::uint32_t slot = 0; slot < graph_.storages().size(); ++slot) { flush_parameter(slot); }
+  for (std::uint32_t slot = 0; slot < graph_.storages().size(); ++slot) {
+    flush_parameter(slot);
+  }
   // In the order of the nodes, whatever the schedule was: sums do not depend on it.
   std::sort(lookups_.begin(), lookups_.end());
   for (const NodeId n : lookups_) {
-    if (is_trained(n)) { flush_lookup(n); }
+    if (is_trained(n)) {
+      flush_lookup(n);
+    }
   }
 }
 
 void Executor::flush_parameter(std::uint32_t slot) {
   const graph::StorageUse& use = graph_.storages()[slot];
-  if (use.first >= flags_.size() || graph_[use.first].record().leaf != ext::Leaf::kParameter) { return; }
-  if (!is_trained(use.first)) { return; }  // its gradient was asked for, as that of any node
+  if (use.first >= flags_.size() || graph_[use.first].record().leaf != ext::Leaf::kParameter) {
+    return;
+  }
+  if (!is_trained(use.first)) {
+    return;
+  }  // its gradient was asked for, as that of any node
   const bool direct = (flags_[use.first] & kWritten) != 0;
   const bool products = deferred_[slot]->first != 0;
-  if (!direct && !products) { return; }
+  if (!direct && !products) {
+    return;
+  }
   params::GradientLock lock(params::storage_base(use.storage.get()));
   const Dim& dim = graph_.dim(use.first);
   bool fresh = lock.fresh();
@@ -110,31 +125,41 @@ void Executor::flush_lookup(NodeId n) {
 
 const Tensor& Executor::gradient(NodeId n) {
   if (!has_gradients_) {
-    throw GraphError("gradient: no backward was run since the graph was last computed\n  " + graph_.describe(n));
+    throw GraphError("gradient: no backward was run since the graph was last computed\n  " +
+                     graph_.describe(n));
   }
   if (n > last_root_) {
     throw GraphError("gradient: the node was made after the one that backward started from (node " +
                      std::to_string(last_root_) + ")\n  " + graph_.describe(n));
   }
-  if (graph_[n].record().leaf == ext::Leaf::kParameter) { finish_parameter_gradient(n); }
+  if (graph_[n].record().leaf == ext::Leaf::kParameter) {
+    finish_parameter_gradient(n);
+  }
   if ((flags_[n] & kWritten) == 0) {
-    if (gradients_[n] == nullptr) { gradients_[n] = gradients_pool_.allocate(bytes(graph_.dim(n).elements())); }
+    if (gradients_[n] == nullptr) {
+      gradients_[n] = gradients_pool_.allocate(bytes(graph_.dim(n).elements()));
+    }
     kernels().fill(gradients_[n], 0.0, graph_.dim(n).elements());
     flags_[n] |= kWritten;
   }
   return gradient_views_.view(n, tensor(n, gradients_[n]));
 }
 
-/// Makes real what was deferred for a parameter's node. One of several nodes of one parameter has had
-/// no gradient of its own so far: a second pass, which adds nothing to the storages, computes all of them.
+/// Makes real what was deferred for a parameter's node. One of several nodes of one parameter has
+/// had no gradient of its own so far: a second pass, which adds nothing to the storages, computes
+/// all of them.
 void Executor::finish_parameter_gradient(NodeId n) {
   const std::uint32_t slot = graph_[n].payload->storage_slot;
-  if (pass_ == Pass::kInspect) { return; }
+  if (pass_ == Pass::kInspect) {
+    return;
+  }
   if (graph_.storages()[slot].nodes > 1) {
     run_backward(last_root_, last_full_, Pass::kInspect);
     return;
   }
-  if (deferred_[slot]->first == 0) { return; }
+  if (deferred_[slot]->first == 0) {
+    return;
+  }
   const ext::Block block{ensure_gradient(n), 1, (flags_[n] & kWritten) == 0};
   add_products(slot, {.dim = graph_.dim(n), .examples = 1, .blocks = &block, .block_count = 1});
   flags_[n] |= kWritten;

@@ -6,8 +6,12 @@ namespace dynet::graph {
 
 void* Arena::allocate_slow(std::size_t bytes) {
   constexpr std::size_t kFirstChunk = std::size_t{1} << 16;
-  if (!chunks_.empty() && used_ != 0) { ++chunk_; }
-  while (chunk_ < chunks_.size() && chunks_[chunk_].bytes < bytes) { ++chunk_; }
+  if (!chunks_.empty() && used_ != 0) {
+    ++chunk_;
+  }
+  while (chunk_ < chunks_.size() && chunks_[chunk_].bytes < bytes) {
+    ++chunk_;
+  }
   if (chunk_ >= chunks_.size()) {
     const std::size_t last = chunks_.empty() ? kFirstChunk / 2 : chunks_.back().bytes;
     const std::size_t size = std::max(bytes, last * 2);
@@ -20,7 +24,9 @@ void* Arena::allocate_slow(std::size_t bytes) {
 
 std::size_t Arena::capacity() const {
   std::size_t n = 0;
-  for (const Chunk& c : chunks_) { n += c.bytes; }
+  for (const Chunk& c : chunks_) {
+    n += c.bytes;
+  }
   return n;
 }
 

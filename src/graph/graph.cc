@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "dynet/ops/input.h"
+
 #include "params/gradient.h"
 
 namespace dynet::graph {
@@ -26,10 +27,9 @@ bool is_trainable_op(const Signature& signature) {
 }
 
 std::uint32_t payload_vector_size(const ext::Record& record, const void* vector) {
-  return static_cast<std::uint32_t>(
-      record.payload == ext::Payload::kIndices
-          ? static_cast<const std::vector<unsigned>*>(vector)->size()
-          : static_cast<const std::vector<float>*>(vector)->size());
+  return static_cast<std::uint32_t>(record.payload == ext::Payload::kIndices
+                                        ? static_cast<const std::vector<unsigned>*>(vector)->size()
+                                        : static_cast<const std::vector<float>*>(vector)->size());
 }
 
 }  // namespace
@@ -38,7 +38,9 @@ NodeId Graph::add(const ext::Record& record, const void* op, std::span<const Nod
                   const ext::NodePayload& payload, const ext::Where& where, std::uint32_t epoch) {
   const Arena::Mark before = arena_.mark();
   auto* shapes = static_cast<ShapeId*>(arena_.allocate(args.size_bytes()));
-  for (std::size_t a = 0; a < args.size(); ++a) { shapes[a] = nodes_[args[a]].shape; }
+  for (std::size_t a = 0; a < args.size(); ++a) {
+    shapes[a] = nodes_[args[a]].shape;
+  }
   const Signature* signature = nullptr;
   try {
     signature = &interner_.signature(record, op, {shapes, args.size()}, payload.count);
@@ -68,14 +70,17 @@ NodeId Graph::add(const ext::Record& record, const void* op, std::span<const Nod
   node.signature = signature;
   node.args = stored_args;
   node.payload = payload.form == ext::NodePayload::kNone && payload.storage == nullptr
-                     ? nullptr : store_payload(payload, id, *signature);
+                     ? nullptr
+                     : store_payload(payload, id, *signature);
   node.where = where;
   node.arity = static_cast<std::uint32_t>(args.size());
   node.shape = signature->outputs[0];
   node.epoch = epoch;
   node.random_ordinal = record.random ? random_nodes_++ : kNoOrdinal;
   nodes_.push_back(node);
-  for (std::uint32_t k = 1; k < record.outputs; ++k) { add_projection(id, k); }
+  for (std::uint32_t k = 1; k < record.outputs; ++k) {
+    add_projection(id, k);
+  }
   return id;
 }
 
@@ -101,7 +106,9 @@ const Payload* Graph::store_payload(const ext::NodePayload& payload, NodeId node
   if (payload.form == ext::NodePayload::kCopied) {
     static_assert(sizeof(unsigned) == 4 && sizeof(float) == 4);
     void* copy = arena_.allocate(std::size_t{payload.count} * 4);
-    if (payload.count != 0) { std::memcpy(copy, payload.data, std::size_t{payload.count} * 4); }
+    if (payload.count != 0) {
+      std::memcpy(copy, payload.data, std::size_t{payload.count} * 4);
+    }
     stored->data = copy;
   }
   if (payload.storage != nullptr) {
@@ -111,10 +118,13 @@ const Payload* Graph::store_payload(const ext::NodePayload& payload, NodeId node
   return stored;
 }
 
-std::uint32_t Graph::storage_slot(const std::shared_ptr<void>& storage, bool trainable, NodeId node) {
+std::uint32_t Graph::storage_slot(const std::shared_ptr<void>& storage, bool trainable,
+                                  NodeId node) {
   if ((storages_.size() + 1) * 2 > storage_table_.size()) {
     storage_table_.assign(std::max<std::size_t>(64, storage_table_.size() * 2), 0);
-    for (std::uint32_t i = 0; i < storages_.size(); ++i) { enter_storage(i); }
+    for (std::uint32_t i = 0; i < storages_.size(); ++i) {
+      enter_storage(i);
+    }
   }
   const std::size_t mask = storage_table_.size() - 1;
   for (std::size_t i = storage_hash(storage.get(), trainable) & mask;; i = (i + 1) & mask) {
@@ -133,13 +143,17 @@ std::uint32_t Graph::storage_slot(const std::shared_ptr<void>& storage, bool tra
 }
 
 std::size_t Graph::storage_hash(const void* storage, bool trainable) {
-  return ((reinterpret_cast<std::uintptr_t>(storage) >> 4) + (trainable ? 1 : 0)) * 0x9E3779B97F4A7C15ULL >> 20;
+  return ((reinterpret_cast<std::uintptr_t>(storage) >> 4) + (trainable ? 1 : 0)) *
+             0x9E3779B97F4A7C15ULL >>
+         20;
 }
 
 void Graph::enter_storage(std::uint32_t index) {
   const std::size_t mask = storage_table_.size() - 1;
   std::size_t i = storage_hash(storages_[index].storage.get(), storages_[index].trainable) & mask;
-  while (storage_table_[i] != 0) { i = (i + 1) & mask; }
+  while (storage_table_[i] != 0) {
+    i = (i + 1) & mask;
+  }
   storage_table_[i] = index + 1;
 }
 
@@ -164,25 +178,30 @@ void Graph::check_indices(const Signature& signature, const void* storage,
     const std::size_t count = std::min<std::size_t>(signature.arity, ext::kMaxArgs);
     for (std::size_t a = 0; a < count; ++a) {
       dims[a] = interner_.shape(signature.arg_shapes[a]);
-      if (!record.has_whole) { dims[a].bd = 1; }
+      if (!record.has_whole) {
+        dims[a].bd = 1;
+      }
     }
-    limit = record.index_limit(signature.op, ext::Shapes(*record.info, {dims, count}, signature.batch,
-                                                         signature.payload_count));
+    limit = record.index_limit(signature.op, ext::Shapes(*record.info, {dims, count},
+                                                         signature.batch, signature.payload_count));
   } else {
     return;
   }
   for (const unsigned index : indices) {
     if (index >= limit) {
       throw IndexError(std::string(record.info->name) + ": " +
-                       std::string(record.info->payload.empty() ? "index" : record.info->payload) + " is " +
-                       std::to_string(index) + "; want less than " + std::to_string(limit));
+                       std::string(record.info->payload.empty() ? "index" : record.info->payload) +
+                       " is " + std::to_string(index) + "; want less than " +
+                       std::to_string(limit));
     }
   }
 }
 
 const void* Graph::payload_data(NodeId n) const {
   const Payload& p = *nodes_[n].payload;
-  if (p.form != ext::NodePayload::kVector) { return p.data; }
+  if (p.form != ext::NodePayload::kVector) {
+    return p.data;
+  }
   const ext::Record& record = nodes_[n].record();
   const std::uint32_t now = payload_vector_size(record, p.data);
   if (now != p.count) {
@@ -218,15 +237,17 @@ void Graph::replace_payload(NodeId n, ext::Payload kind, const void* data, std::
   if (node.record().payload != kind || node.payload == nullptr ||
       node.payload->form != ext::NodePayload::kCopied) {
     throw ValueError(name + ": the node holds no " +
-                     (kind == ext::Payload::kIndices ? "indices" : "numbers") + " that can be set\n  " +
-                     describe(n));
+                     (kind == ext::Payload::kIndices ? "indices" : "numbers") +
+                     " that can be set\n  " + describe(n));
   }
   if (node.payload->count != count) {
     throw ValueError(name + ": given " + std::to_string(count) + "; want " +
-                     std::to_string(node.payload->count) + ", as when the node was built\n  " + describe(n));
+                     std::to_string(node.payload->count) + ", as when the node was built\n  " +
+                     describe(n));
   }
   if (kind == ext::Payload::kIndices) {
-    check_indices(*node.signature, node.payload->storage, {static_cast<const unsigned*>(data), count});
+    check_indices(*node.signature, node.payload->storage,
+                  {static_cast<const unsigned*>(data), count});
   }
   // Copied payloads lie in the arena, which is this graph's own memory.
   std::memcpy(const_cast<void*>(node.payload->data), data, count * sizeof(unsigned));
@@ -243,13 +264,17 @@ void Graph::clear() {
 void Graph::revert(const Mark& mark) {
   for (NodeId n = mark.nodes; n < size(); ++n) {
     const Payload* p = nodes_[n].payload;
-    if (p != nullptr && p->storage != nullptr) { --storages_[p->storage_slot].nodes; }
+    if (p != nullptr && p->storage != nullptr) {
+      --storages_[p->storage_slot].nodes;
+    }
   }
   nodes_.resize(mark.nodes);
   arena_.release(mark.arena);
   storages_.resize(mark.storages);
   std::fill(storage_table_.begin(), storage_table_.end(), 0);
-  for (std::uint32_t i = 0; i < storages_.size(); ++i) { enter_storage(i); }
+  for (std::uint32_t i = 0; i < storages_.size(); ++i) {
+    enter_storage(i);
+  }
 }
 
 }  // namespace dynet::graph

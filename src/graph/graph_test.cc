@@ -18,7 +18,8 @@ struct Fixture : ::testing::Test {
     return graph.add(ext::kRecord<Op>, &op, args, payload, {"model.cc", nullptr, 7}, 1);
   }
   NodeId input(const Dim& d) {
-    return add(ops::Input{d}, {}, ext::NodePayload::of(std::span(zeros, static_cast<std::size_t>(d.elements()))));
+    return add(ops::Input{d}, {},
+               ext::NodePayload::of(std::span(zeros, static_cast<std::size_t>(d.elements()))));
   }
 };
 
@@ -109,8 +110,12 @@ TEST_F(GraphTest, SeveralOutputsAreConsecutiveNodes) {
 
 TEST_F(GraphTest, TheInternerFindsContentAndNothingElse) {
   std::vector<ShapeId> ids;
-  for (unsigned i = 1; i < 2000; ++i) { ids.push_back(interner.intern({i, i + 1})); }
-  for (unsigned i = 1; i < 2000; ++i) { EXPECT_EQ(interner.intern({i, i + 1}), ids[i - 1]); }
+  for (unsigned i = 1; i < 2000; ++i) {
+    ids.push_back(interner.intern({i, i + 1}));
+  }
+  for (unsigned i = 1; i < 2000; ++i) {
+    EXPECT_EQ(interner.intern({i, i + 1}), ids[i - 1]);
+  }
   EXPECT_NE(interner.intern({3}), interner.intern({3, 1}));
   EXPECT_NE(interner.intern({3}), interner.intern(Dim({3}, 2)));
 }

@@ -21,7 +21,9 @@ class Hash {
       std::memcpy(&w, p, 8);
       word(w);
     }
-    for (; count > 0; --count, ++p) { word(static_cast<std::uint64_t>(*p)); }
+    for (; count > 0; --count, ++p) {
+      word(static_cast<std::uint64_t>(*p));
+    }
   }
   [[nodiscard]] std::uint64_t value() const { return value_; }
 
@@ -39,24 +41,36 @@ std::uint64_t hash_bytes(const void* data, std::size_t count) {
 void append(std::vector<std::byte>& to, const void* data, std::size_t bytes) {
   const std::size_t at = to.size();
   to.resize(at + bytes);
-  if (bytes != 0) { std::memcpy(to.data() + at, data, bytes); }
+  if (bytes != 0) {
+    std::memcpy(to.data() + at, data, bytes);
+  }
 }
 
 void append_attributes(std::vector<std::byte>& to, const ext::Record& record, const void* op) {
   const std::size_t at = to.size();
   to.resize(at + record.attr_bytes);
-  if (record.attr_bytes != 0) { record.pack(op, to.data() + at); }
+  if (record.attr_bytes != 0) {
+    record.pack(op, to.data() + at);
+  }
 }
 
 /// Examples of the result: every argument has this many or one; a list of indices counts too.
-unsigned batch_of(const ext::Record& record, std::span<const Dim> dims, std::uint32_t payload_count) {
+unsigned batch_of(const ext::Record& record, std::span<const Dim> dims,
+                  std::uint32_t payload_count) {
   unsigned batch = 1;
   const bool indexed = record.payload == ext::Payload::kIndices && !record.has_whole;
-  if (indexed) { batch = std::max(1U, payload_count); }
-  for (const Dim& d : dims) { batch = std::max(batch, d.bd); }
-  if (record.has_whole) { return batch; }
+  if (indexed) {
+    batch = std::max(1U, payload_count);
+  }
+  for (const Dim& d : dims) {
+    batch = std::max(batch, d.bd);
+  }
+  if (record.has_whole) {
+    return batch;
+  }
   const auto fits = [batch](unsigned n) { return n == 1 || n == batch; };
-  const bool all_fit = std::all_of(dims.begin(), dims.end(), [&](const Dim& d) { return fits(d.bd); });
+  const bool all_fit =
+      std::all_of(dims.begin(), dims.end(), [&](const Dim& d) { return fits(d.bd); });
   if (!all_fit || (indexed && !fits(payload_count))) {
     ext::Shapes(*record.info, dims, batch, payload_count)
         .fail(indexed ? "equal numbers of examples (or 1), and one index or one an example"
@@ -72,8 +86,12 @@ std::uint32_t Interner::Table::find(std::uint64_t hash, Equal equal) const {
   const std::size_t mask = slots.size() - 1;
   for (std::size_t i = hash & mask;; i = (i + 1) & mask) {
     const Slot& s = slots[i];
-    if (s.index == 0) { return 0; }
-    if (s.hash == hash && equal(s.index - 1)) { return s.index; }
+    if (s.index == 0) {
+      return 0;
+    }
+    if (s.hash == hash && equal(s.index - 1)) {
+      return s.index;
+    }
   }
 }
 
@@ -83,15 +101,21 @@ void Interner::Table::insert(std::uint64_t hash, std::uint32_t index) {
     old.swap(slots);
     const std::size_t mask = slots.size() - 1;
     for (const Slot& s : old) {
-      if (s.index == 0) { continue; }
+      if (s.index == 0) {
+        continue;
+      }
       std::size_t i = s.hash & mask;
-      while (slots[i].index != 0) { i = (i + 1) & mask; }
+      while (slots[i].index != 0) {
+        i = (i + 1) & mask;
+      }
       slots[i] = s;
     }
   }
   const std::size_t mask = slots.size() - 1;
   std::size_t i = hash & mask;
-  while (slots[i].index != 0) { i = (i + 1) & mask; }
+  while (slots[i].index != 0) {
+    i = (i + 1) & mask;
+  }
   slots[i] = {hash, index + 1};
   ++used;
 }
@@ -100,7 +124,9 @@ Interner::Interner() { trim(0); }
 Interner::~Interner() = default;
 
 void Interner::trim(std::size_t limit) {
-  if (!shape_table_.slots.empty() && arena_.capacity() <= limit) { return; }
+  if (!shape_table_.slots.empty() && arena_.capacity() <= limit) {
+    return;
+  }
   for (Table* t : {&shape_table_, &signature_table_, &key_table_}) {
     t->slots.assign(256, {});
     t->used = 0;
@@ -113,11 +139,15 @@ void Interner::trim(std::size_t limit) {
 
 ShapeId Interner::intern(const Dim& dim) {
   Dim clean = dim;
-  for (unsigned i = clean.nd; i < DYNET_MAX_TENSOR_DIM; ++i) { clean.d[i] = 1; }
+  for (unsigned i = clean.nd; i < DYNET_MAX_TENSOR_DIM; ++i) {
+    clean.d[i] = 1;
+  }
   const std::uint64_t hash = hash_bytes(&clean, sizeof clean);
   const std::uint32_t found =
       shape_table_.find(hash, [&](std::uint32_t i) { return shapes_[i] == clean; });
-  if (found != 0) { return found - 1; }
+  if (found != 0) {
+    return found - 1;
+  }
   const auto id = static_cast<ShapeId>(shapes_.size());
   shapes_.push_back(clean);
   shape_table_.insert(hash, id);
@@ -128,27 +158,37 @@ const Signature& Interner::signature(const ext::Record& record, const void* op,
                                      std::span<const ShapeId> arg_shapes,
                                      std::uint32_t payload_count) {
   std::byte packed[kMaxPackedBytes];
-  if (record.attr_bytes != 0) { record.pack(op, packed); }
+  if (record.attr_bytes != 0) {
+    record.pack(op, packed);
+  }
   Hash h;
   h.word(reinterpret_cast<std::uintptr_t>(&record) ^ (std::uint64_t{payload_count} << 40));
-  for (const ShapeId id : arg_shapes) { h.word(id); }
+  for (const ShapeId id : arg_shapes) {
+    h.word(id);
+  }
   h.bytes(packed, record.attr_bytes);
   const std::uint64_t hash = h.value();
   const std::uint32_t found = signature_table_.find(hash, [&](std::uint32_t i) {
     const Signature& s = *signatures_[i];
-    return s.record == &record && s.payload_count == payload_count && s.arity == arg_shapes.size() &&
+    return s.record == &record && s.payload_count == payload_count &&
+           s.arity == arg_shapes.size() &&
            std::equal(arg_shapes.begin(), arg_shapes.end(), s.arg_shapes) &&
            std::memcmp(s.attributes, packed, record.attr_bytes) == 0;
   });
-  if (found != 0) { return *signatures_[found - 1]; }
+  if (found != 0) {
+    return *signatures_[found - 1];
+  }
   return add_signature(record, op, arg_shapes, payload_count, hash);
 }
 
-/// `dims_scratch_` holds the arguments' shapes. The key forgets how many examples they have, but not
-/// which of them have the batch.
+/// `dims_scratch_` holds the arguments' shapes. The key forgets how many examples they have, but
+/// not which of them have the batch.
 KeyId Interner::intern_key(const ext::Record& record, const void* op,
-                           std::span<const unsigned char> is_full, std::uint32_t payload_per_example) {
-  for (Dim& d : dims_scratch_) { d.bd = 1; }
+                           std::span<const unsigned char> is_full,
+                           std::uint32_t payload_per_example) {
+  for (Dim& d : dims_scratch_) {
+    d.bd = 1;
+  }
   const ext::Record* identity = &record;
   key_scratch_.clear();
   append(key_scratch_, &identity, sizeof identity);
@@ -161,7 +201,9 @@ KeyId Interner::intern_key(const ext::Record& record, const void* op,
     return keys_[i].bytes == key_scratch_.size() &&
            std::memcmp(keys_[i].data, key_scratch_.data(), key_scratch_.size()) == 0;
   });
-  if (found != 0) { return found - 1; }
+  if (found != 0) {
+    return found - 1;
+  }
   auto* key = static_cast<std::byte*>(arena_.allocate(key_scratch_.size()));
   std::memcpy(key, key_scratch_.data(), key_scratch_.size());
   keys_.push_back({key, key_scratch_.size()});
@@ -174,7 +216,9 @@ const Signature& Interner::add_signature(const ext::Record& record, const void* 
                                          std::span<const ShapeId> arg_shapes,
                                          std::uint32_t payload_count, std::uint64_t hash) {
   dims_scratch_.clear();
-  for (const ShapeId id : arg_shapes) { dims_scratch_.push_back(shapes_[id]); }
+  for (const ShapeId id : arg_shapes) {
+    dims_scratch_.push_back(shapes_[id]);
+  }
   const unsigned batch = batch_of(record, dims_scratch_, payload_count);
   const std::vector<Dim> with_batches = dims_scratch_;  // for messages; a new signature is rare
   std::vector<unsigned char> is_full;
@@ -183,29 +227,39 @@ const Signature& Interner::add_signature(const ext::Record& record, const void* 
     const bool full = dims_scratch_[a].bd == batch;
     is_full.push_back(full ? 1 : 0);
     broadcasts = broadcasts || (!full && record.role(a) == ext::Role::kStacked);
-    if (!record.has_whole) { dims_scratch_[a].bd = 1; }
+    if (!record.has_whole) {
+      dims_scratch_[a].bd = 1;
+    }
   }
   const ext::Shapes shapes(*record.info, dims_scratch_, batch, payload_count, with_batches);
   Dim results[ext::kMaxOutputs];
   record.shapes(op, shapes, results);
-  if (record.payload == ext::Payload::kValues && record.leaf == ext::Leaf::kNo && payload_count != 1) {
+  if (record.payload == ext::Payload::kValues && record.leaf == ext::Leaf::kNo &&
+      payload_count != 1) {
     shapes.fail_value("one number as payload, not " + std::to_string(payload_count));
   }
-  const bool own_batch = record.has_whole || (record.arg_count == 0 && record.payload != ext::Payload::kIndices);
+  const bool own_batch =
+      record.has_whole || (record.arg_count == 0 && record.payload != ext::Payload::kIndices);
   Signature s{};
   for (unsigned k = 0; k < record.outputs; ++k) {
-    if (!own_batch) { results[k].bd = batch; }
+    if (!own_batch) {
+      results[k].bd = batch;
+    }
     static_cast<void>(results[k].elements());  // SizeError where it cannot be counted
   }
   s.batch = results[0].bd;
   if (record.saved_shapes != nullptr) {
     record.saved_shapes(op, shapes, s.saved);
-    for (Dim& d : s.saved) { d.bd = 1; }
+    for (Dim& d : s.saved) {
+      d.bd = 1;
+    }
   }
 
   // Nothing throws below this line but out of memory.
   s.record = &record;
-  for (unsigned k = 0; k < record.outputs; ++k) { s.outputs[k] = intern(results[k]); }
+  for (unsigned k = 0; k < record.outputs; ++k) {
+    s.outputs[k] = intern(results[k]);
+  }
   s.payload_count = payload_count;
   s.arity = static_cast<std::uint32_t>(arg_shapes.size());
   s.alone = record.has_whole || broadcasts || record.aliases;
@@ -216,7 +270,9 @@ const Signature& Interner::add_signature(const ext::Record& record, const void* 
   std::copy(arg_shapes.begin(), arg_shapes.end(), shape_ids);
   s.arg_shapes = shape_ids;
   auto* packed = static_cast<std::byte*>(arena_.allocate(record.attr_bytes));
-  if (record.attr_bytes != 0) { record.pack(op, packed); }
+  if (record.attr_bytes != 0) {
+    record.pack(op, packed);
+  }
   s.attributes = packed;
 
   const bool per_example = payload_count != 0 && payload_count == s.batch;

@@ -10,7 +10,9 @@ std::atomic<ext::LocationResolver> location_resolver{nullptr};
 std::string escaped(const std::string& text) {
   std::string out;
   for (const char c : text) {
-    if (c == '"' || c == '\\') { out += '\\'; }
+    if (c == '"' || c == '\\') {
+      out += '\\';
+    }
     out += c;
   }
   return out;
@@ -22,7 +24,8 @@ std::string place_text(const ext::Where& where) {
     const ext::LocationResolver resolve = location_resolver.load();
     return resolve == nullptr ? std::string() : resolve(where.code, where.line);
   }
-  return where.file == nullptr ? std::string() : std::string(where.file) + ":" + std::to_string(where.line);
+  return where.file == nullptr ? std::string()
+                               : std::string(where.file) + ":" + std::to_string(where.line);
 }
 
 std::string Graph::call_text(NodeId n) const {
@@ -40,7 +43,9 @@ std::string Graph::call_text(NodeId n) const {
     separator = ", ";
   }
   const std::string attributes = record.attrs_text(node.signature->op);
-  if (!attributes.empty()) { text += separator + attributes; }
+  if (!attributes.empty()) {
+    text += separator + attributes;
+  }
   return text + ")";
 }
 

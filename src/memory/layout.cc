@@ -11,7 +11,9 @@ using graph::NodeId;
 
 std::int64_t total_examples(const graph::Graph& graph, std::span<const NodeId> members) {
   std::int64_t n = 0;
-  for (const NodeId m : members) { n += graph.examples(m); }
+  for (const NodeId m : members) {
+    n += graph.examples(m);
+  }
   return n;
 }
 
@@ -22,9 +24,9 @@ void* block_for(const graph::Graph& graph, NodeId node, const Dim& dim, std::int
   try {
     return pool.allocate(bytes);
   } catch (const out_of_memory& e) {
-    throw out_of_memory(std::string(e.what()) + "\n  for " + std::to_string(bytes) + " bytes: " +
-                        std::to_string(examples) + " x " + to_string(dim.single_batch()) + " of " +
-                        graph.describe(node));
+    throw out_of_memory(std::string(e.what()) + "\n  for " + std::to_string(bytes) +
+                        " bytes: " + std::to_string(examples) + " x " +
+                        to_string(dim.single_batch()) + " of " + graph.describe(node));
   }
 }
 
@@ -41,7 +43,9 @@ Placement place_group(const graph::Graph& graph, const schedule::Plan& plan,
   const std::span<const NodeId> members{plan.members.data() + group.first, group.members};
   const graph::Signature& signature = *graph[members[0]].signature;
   Placement place;
-  if (signature.record->aliases) { return place; }
+  if (signature.record->aliases) {
+    return place;
+  }
   const Pool::Mark before = pool.mark();
   try {
     for (std::uint32_t k = 0; k < signature.record->outputs; ++k) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "dynet/except.h"
+
 #include "params/settings.h"
 
 namespace dynet::memory {
@@ -27,15 +28,20 @@ Pool::~Pool() {
 
 void* Pool::allocate_slow(std::size_t bytes) {
   std::size_t next = chunk_ < chunks_.size() && used_ != 0 ? chunk_ + 1 : chunk_;
-  while (next < chunks_.size() && chunks_[next].bytes < bytes) { ++next; }
+  while (next < chunks_.size() && chunks_[next].bytes < bytes) {
+    ++next;
+  }
   if (next >= chunks_.size()) {
     const std::size_t last = chunks_.empty() ? kFirstChunk / 2 : chunks_.back().bytes;
     std::size_t size = std::max(bytes, std::min(last * 2, kLargestGrowth));
     const std::size_t limit = params::settings().memory_cap_bytes.load();
-    if (limit != 0 && held_by_all.load() + size > limit) { size = bytes; }
     if (limit != 0 && held_by_all.load() + size > limit) {
-      throw out_of_memory("out of memory: " + std::to_string(bytes) + " bytes more would pass the cap of " +
-                          std::to_string(limit) + " bytes (" + std::to_string(held_by_all.load()) + " held)");
+      size = bytes;
+    }
+    if (limit != 0 && held_by_all.load() + size > limit) {
+      throw out_of_memory("out of memory: " + std::to_string(bytes) +
+                          " bytes more would pass the cap of " + std::to_string(limit) +
+                          " bytes (" + std::to_string(held_by_all.load()) + " held)");
     }
     void* data = ::operator new(size, kAlignment, std::nothrow);
     if (data == nullptr) {

@@ -13,15 +13,21 @@ std::uint32_t lower_bound(const graph::Graph& graph, const std::vector<NodeId>& 
     auto& mine = levels[n];
     for (const NodeId a : graph.args(n)) {
       const auto found = levels.find(graph.owner(a));
-      if (found == levels.end()) { continue; }
-      for (const auto& [key, level] : found->second) { mine[key] = std::max(mine[key], level); }
+      if (found == levels.end()) {
+        continue;
+      }
+      for (const auto& [key, level] : found->second) {
+        mine[key] = std::max(mine[key], level);
+      }
     }
     const graph::Signature& s = *graph[n].signature;
     const std::uint64_t key = s.alone ? (std::uint64_t{1} << 32) + n : s.key;
     longest[key] = std::max(longest[key], ++mine[key]);
   }
   std::uint32_t bound = 0;
-  for (const auto& [key, length] : longest) { bound += length; }
+  for (const auto& [key, length] : longest) {
+    bound += length;
+  }
   return bound;
 }
 
@@ -44,16 +50,22 @@ std::string explain(const graph::Graph& graph, NodeId a, NodeId b) {
   const graph::Signature& x = *graph[a].signature;
   const graph::Signature& y = *graph[b].signature;
   if (x.record != y.record) {
-    return "operation: " + std::string(x.record->info->name) + " != " + std::string(y.record->info->name);
+    return "operation: " + std::string(x.record->info->name) +
+           " != " + std::string(y.record->info->name);
   }
   if (x.alone || y.alone) {
     return std::string(x.record->info->name) +
-           ": runs alone (mixes the examples of its batch, is an alias, or has one example beside n)";
+           ": runs alone (mixes the examples of its batch, is an alias, or has one example beside "
+           "n)";
   }
-  if (x.key == y.key) { return "equal keys"; }
+  if (x.key == y.key) {
+    return "equal keys";
+  }
   const std::string xs = x.record->attrs_text(x.op);
   const std::string ys = y.record->attrs_text(y.op);
-  if (xs != ys) { return "attributes: " + xs + " != " + ys; }
+  if (xs != ys) {
+    return "attributes: " + xs + " != " + ys;
+  }
   if (x.arity != y.arity) {
     return "arity: " + std::to_string(x.arity) + " != " + std::to_string(y.arity);
   }
@@ -64,7 +76,8 @@ std::string explain(const graph::Graph& graph, NodeId a, NodeId b) {
       return "argument " + std::to_string(i) + ": " + to_string(dx) + " != " + to_string(dy);
     }
   }
-  return "payload count: " + std::to_string(x.payload_count) + " != " + std::to_string(y.payload_count);
+  return "payload count: " + std::to_string(x.payload_count) +
+         " != " + std::to_string(y.payload_count);
 }
 
 }  // namespace dynet::schedule

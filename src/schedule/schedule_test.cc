@@ -4,6 +4,7 @@
 #include <set>
 
 #include "dynet/ops/all.h"
+
 #include "schedule/plan.h"
 
 namespace dynet::schedule {
@@ -22,7 +23,9 @@ struct ScheduleTest : ::testing::Test {
   std::vector<NodeId> all() const {
     std::vector<NodeId> ids;
     for (NodeId n = 0; n < graph.size(); ++n) {
-      if (graph.owner(n) == n) { ids.push_back(n); }
+      if (graph.owner(n) == n) {
+        ids.push_back(n);
+      }
     }
     return ids;
   }
@@ -36,7 +39,8 @@ struct ScheduleTest : ::testing::Test {
         EXPECT_TRUE(asked.count(n) != 0);
         for (const NodeId a : graph.args(n)) {
           const NodeId owner = graph.owner(a);
-          EXPECT_TRUE(asked.count(owner) == 0 || done.count(owner) != 0) << n << " before " << owner;
+          EXPECT_TRUE(asked.count(owner) == 0 || done.count(owner) != 0)
+              << n << " before " << owner;
         }
         EXPECT_EQ(graph[n].signature->key, graph[plan.members[g.first]].signature->key);
         EXPECT_TRUE(g.members == 1 || !graph[n].signature->alone);
@@ -47,7 +51,9 @@ struct ScheduleTest : ::testing::Test {
         in_segments += plan.segments[s].count;
       }
       EXPECT_EQ(in_segments, g.members);
-      for (std::uint32_t m = 0; m < g.members; ++m) { EXPECT_TRUE(done.insert(plan.members[g.first + m]).second); }
+      for (std::uint32_t m = 0; m < g.members; ++m) {
+        EXPECT_TRUE(done.insert(plan.members[g.first + m]).second);
+      }
     }
     EXPECT_EQ(done.size(), wanted.size());
   }
@@ -57,7 +63,9 @@ TEST_F(ScheduleTest, EqualChainsRunTogether) {
   std::vector<NodeId> tips;
   for (int chain = 0; chain < 4; ++chain) {
     NodeId n = add(ops::Constant{{3}, 1.0F}, {});
-    for (int step = 0; step < 5; ++step) { n = add(ops::Tanh{}, {n}); }
+    for (int step = 0; step < 5; ++step) {
+      n = add(ops::Tanh{}, {n});
+    }
     tips.push_back(n);
   }
   make_plan(graph, all(), Policy::kAgenda, scratch, plan);
@@ -77,10 +85,18 @@ TEST_F(ScheduleTest, RandomGraphsGiveValidPlans) {
     for (int i = 0; i < 60; ++i) {
       const auto pick = [&] { return pool[random() % pool.size()]; };
       switch (random() % 4) {
-        case 0: pool.push_back(add(ops::Tanh{}, {pick()})); break;
-        case 1: pool.push_back(add(ops::Elu{1.0F + static_cast<float>(random() % 2)}, {pick()})); break;
-        case 2: pool.push_back(add(ops::Sum{}, {pick(), pick(), pick()})); break;
-        default: pool.push_back(add(ops::Add{}, {pick(), pick()})); break;
+        case 0:
+          pool.push_back(add(ops::Tanh{}, {pick()}));
+          break;
+        case 1:
+          pool.push_back(add(ops::Elu{1.0F + static_cast<float>(random() % 2)}, {pick()}));
+          break;
+        case 2:
+          pool.push_back(add(ops::Sum{}, {pick(), pick(), pick()}));
+          break;
+        default:
+          pool.push_back(add(ops::Add{}, {pick(), pick()}));
+          break;
       }
     }
     make_plan(graph, all(), Policy::kAgenda, scratch, plan);

@@ -14,9 +14,14 @@ constexpr std::uint32_t kMaxMaskedArgs = 64;  // bits of Segment::shared
 bool must_share(const graph::Graph& graph, const graph::Node& node, std::uint32_t a) {
   const ext::Role role = node.record().role(a);
   const NodeId arg = node.args[a];
-  if (role == ext::Role::kShared) { return graph.dim(arg).bd == 1; }  // with a batch: one an example
-  if (role != ext::Role::kEither) { return false; }
-  return graph[arg].record().leaf == ext::Leaf::kParameter || graph.dim(arg).bd < node.signature->batch;
+  if (role == ext::Role::kShared) {
+    return graph.dim(arg).bd == 1;
+  }  // with a batch: one an example
+  if (role != ext::Role::kEither) {
+    return false;
+  }
+  return graph[arg].record().leaf == ext::Leaf::kParameter ||
+         graph.dim(arg).bd < node.signature->batch;
 }
 
 /// Bit a: the argument has to be equal within a segment. Which arguments have to may differ between
@@ -26,7 +31,9 @@ std::uint64_t sharing_mask(const graph::Graph& graph, const std::vector<NodeId>&
   const std::uint32_t arity = std::min(graph[group[0]].arity, kMaxMaskedArgs);
   for (const NodeId n : group) {
     for (std::uint32_t a = 0; a < arity; ++a) {
-      if (must_share(graph, graph[n], a)) { mask |= std::uint64_t{1} << a; }
+      if (must_share(graph, graph[n], a)) {
+        mask |= std::uint64_t{1} << a;
+      }
     }
   }
   return mask;
@@ -39,8 +46,12 @@ void order_by_identity(const graph::Graph& graph, std::uint64_t mask, Scratch& s
   const auto same = [&](NodeId x, NodeId y) {
     for (std::uint64_t m = mask; m != 0; m &= m - 1) {
       const auto a = static_cast<std::uint32_t>(__builtin_ctzll(m));
-      if (graph.identity(graph[x].args[a]) != graph.identity(graph[y].args[a])) { return false; }
-      if (graph.dim(graph[x].args[a]).bd != 1) { return false; }  // a shared operand has one example
+      if (graph.identity(graph[x].args[a]) != graph.identity(graph[y].args[a])) {
+        return false;
+      }
+      if (graph.dim(graph[x].args[a]).bd != 1) {
+        return false;
+      }  // a shared operand has one example
     }
     return true;
   };
@@ -50,13 +61,19 @@ void order_by_identity(const graph::Graph& graph, std::uint64_t mask, Scratch& s
     // Few distinct weights in a group: looking back over the heads of the classes is cheap, and the
     // last class is the likeliest.
     std::size_t j = i;
-    while (j > 0 && !same(s.group[i], s.group[j - 1])) { --j; }
+    while (j > 0 && !same(s.group[i], s.group[j - 1])) {
+      --j;
+    }
     s.identities[i] = j > 0 ? s.identities[j - 1] : classes++;
   }
-  if (classes == 1) { return; }
+  if (classes == 1) {
+    return;
+  }
   std::vector<std::uint32_t>& rank = s.rank;
   rank.resize(count);
-  for (std::uint32_t i = 0; i < count; ++i) { rank[i] = i; }
+  for (std::uint32_t i = 0; i < count; ++i) {
+    rank[i] = i;
+  }
   std::sort(rank.begin(), rank.end(), [&](std::uint32_t x, std::uint32_t y) {
     return s.identities[x] != s.identities[y] ? s.identities[x] < s.identities[y] : x < y;
   });
@@ -71,19 +88,28 @@ void order_by_identity(const graph::Graph& graph, std::uint64_t mask, Scratch& s
 }
 
 /// Adds to the mask the `either` arguments that happen to be one storage in the whole segment.
-std::uint64_t widen(const graph::Graph& graph, std::span<const NodeId> members, std::uint64_t mask) {
+std::uint64_t widen(const graph::Graph& graph, std::span<const NodeId> members,
+                    std::uint64_t mask) {
   const graph::Node& first = graph[members[0]];
-  if (members.size() == 1) { return mask; }
+  if (members.size() == 1) {
+    return mask;
+  }
   const std::uint32_t arity = std::min(first.arity, kMaxMaskedArgs);
   for (std::uint32_t a = 0; a < arity; ++a) {
-    if (first.record().role(a) != ext::Role::kEither || ((mask >> a) & 1) != 0) { continue; }
+    if (first.record().role(a) != ext::Role::kEither || ((mask >> a) & 1) != 0) {
+      continue;
+    }
     // A shared operand has one example.
-    if (graph.dim(first.args[a]).bd != 1) { continue; }
+    if (graph.dim(first.args[a]).bd != 1) {
+      continue;
+    }
     const std::uint64_t identity = graph.identity(first.args[a]);
     const bool all = std::all_of(members.begin(), members.end(), [&](NodeId n) {
       return graph.identity(graph[n].args[a]) == identity;
     });
-    if (all) { mask |= std::uint64_t{1} << a; }
+    if (all) {
+      mask |= std::uint64_t{1} << a;
+    }
   }
   return mask;
 }
@@ -92,7 +118,8 @@ void add_segment(const graph::Graph& graph, std::span<const NodeId> members, std
                  Plan& plan) {
   const auto begin = static_cast<std::uint32_t>(plan.members.size());
   plan.members.insert(plan.members.end(), members.begin(), members.end());
-  plan.segments.push_back({begin, static_cast<std::uint32_t>(members.size()), widen(graph, members, mask)});
+  plan.segments.push_back(
+      {begin, static_cast<std::uint32_t>(members.size()), widen(graph, members, mask)});
 }
 
 }  // namespace
@@ -105,9 +132,13 @@ void add_group(const graph::Graph& graph, Scratch& s, Plan& plan) {
   if (s.group.size() == 1) {
     add_segment(graph, s.group, mask, plan);
   } else if (!masked) {
-    for (const NodeId n : s.group) { add_segment(graph, {&n, 1}, 0, plan); }
+    for (const NodeId n : s.group) {
+      add_segment(graph, {&n, 1}, 0, plan);
+    }
   } else {
-    if (mask != 0) { order_by_identity(graph, mask, s); }
+    if (mask != 0) {
+      order_by_identity(graph, mask, s);
+    }
     const std::span<const NodeId> all = s.group;
     std::size_t begin = 0;
     for (std::size_t i = 1; i <= all.size(); ++i) {
@@ -117,8 +148,9 @@ void add_group(const graph::Graph& graph, Scratch& s, Plan& plan) {
       }
     }
   }
-  plan.groups.push_back({first_segment, static_cast<std::uint32_t>(plan.segments.size()) - first_segment,
-                         first_member, static_cast<std::uint32_t>(plan.members.size()) - first_member});
+  plan.groups.push_back(
+      {first_segment, static_cast<std::uint32_t>(plan.segments.size()) - first_segment,
+       first_member, static_cast<std::uint32_t>(plan.members.size()) - first_member});
 }
 
 }  // namespace dynet::schedule

@@ -16,16 +16,24 @@ namespace dynet::ext {
 /// arguments belong to one graph, shapes and indices given by value; throws before the graph is
 /// changed. Returns the first output; output k is the expression with index i + k.
 Expression add_node(const Record& record, const void* op, ComputationGraph* graph,
-                    std::span<const Expression> args, const NodePayload& payload, const Where& where);
+                    std::span<const Expression> args, const NodePayload& payload,
+                    const Where& where);
+
+/// Replaces the indices or numbers that were given by value when the node of `e` was built, as many
+/// as they were, and forgets what was computed. ValueError for other nodes or counts, IndexError.
+void set_payload(const Expression& e, std::span<const unsigned> indices);
+void set_payload(const Expression& e, std::span<const float> values);
 
 /// One expression argument.
 template <Operation Op>
-Expression add_node(const Op& op, const dynet::detail::Located& x, const NodePayload& payload = {}) {
+Expression add_node(const Op& op, const dynet::detail::Located& x,
+                    const NodePayload& payload = {}) {
   return add_node(kRecord<Op>, &op, nullptr, {&x.e, 1}, payload, {x.file, nullptr, x.line});
 }
 /// Two or more.
 template <Operation Op, std::same_as<Expression>... Rest>
-Expression add_node(const Op& op, const dynet::detail::Located& x, const Expression& y, const Rest&... rest) {
+Expression add_node(const Op& op, const dynet::detail::Located& x, const Expression& y,
+                    const Rest&... rest) {
   const Expression args[] = {x.e, y, rest...};
   return add_node(kRecord<Op>, &op, nullptr, args, {}, {x.file, nullptr, x.line});
 }
@@ -36,7 +44,8 @@ Expression add_node(const Op& op, std::span<const Expression> xs, const char* fi
 }
 /// No expression argument: inputs and constants.
 template <Operation Op>
-Expression add_node(const Op& op, const dynet::detail::LocatedGraph& g, const NodePayload& payload = {}) {
+Expression add_node(const Op& op, const dynet::detail::LocatedGraph& g,
+                    const NodePayload& payload = {}) {
   return add_node(kRecord<Op>, &op, &g.graph, {}, payload, {g.file, nullptr, g.line});
 }
 

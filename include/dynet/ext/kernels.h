@@ -5,9 +5,9 @@
 //
 // Every operand may consist of several blocks (operand.h). Where something is written, each block
 // says whether it is stored or added to (`fresh`); `Write` can override it for outputs that an
-// operation fills in several calls. Operands with one example beside others with n are repeated when
-// read, and summed over the examples when written. Shapes were checked when the node was built:
-// these functions do not check them again.
+// operation fills in several calls. Operands with one example beside others with n are repeated
+// when read, and summed over the examples when written. Shapes were checked when the node was
+// built: these functions do not check them again.
 
 #include <cstdint>
 
@@ -22,15 +22,15 @@ enum class Transposed : std::uint8_t { kNo, kYes };
 /// `from_offset + sum i_k * from_stride[k]` and written at `to_offset + sum i_k * to_stride[k]`.
 /// A `from_stride` of 0 repeats, a `to_stride` of 0 sums. Strides are in elements.
 struct Move {
-  Dim box;                                          ///< extents; bd is ignored
+  Dim box;  ///< extents; bd is ignored
   std::int64_t from_stride[DYNET_MAX_TENSOR_DIM] = {};
   std::int64_t to_stride[DYNET_MAX_TENSOR_DIM] = {};
   std::int64_t from_offset = 0;
   std::int64_t to_offset = 0;
   double scale = 1.0;
-  const unsigned* index = nullptr;    ///< one per example, or null: shifts the offsets by
-  std::int64_t from_index_stride = 0; ///< index[e] * this when reading, and by
-  std::int64_t to_index_stride = 0;   ///< index[e] * this when writing
+  const unsigned* index = nullptr;     ///< one per example, or null: shifts the offsets by
+  std::int64_t from_index_stride = 0;  ///< index[e] * this when reading, and by
+  std::int64_t to_index_stride = 0;    ///< index[e] * this when writing
 };
 /// Column-major strides of `d`.
 void strides_of(const Dim& d, std::int64_t (&stride)[DYNET_MAX_TENSOR_DIM]);
@@ -41,8 +41,8 @@ void strides_of(const Dim& d, std::int64_t (&stride)[DYNET_MAX_TENSOR_DIM]);
 /// the key and i alone, so no schedule can change it.
 struct RandomKey {
   std::uint64_t seed = 0;
-  std::uint64_t stream = 0;    ///< the graph's
-  std::uint64_t ordinal = 0;   ///< of the node among the random nodes of its graph
+  std::uint64_t stream = 0;   ///< the graph's
+  std::uint64_t ordinal = 0;  ///< of the node among the random nodes of its graph
   std::uint64_t evaluation = 0;
 };
 enum class Distribution : std::uint8_t { kBernoulli, kNormal, kUniform };
@@ -62,7 +62,8 @@ class Kernels {
 
   [[nodiscard]] virtual Number number() const = 0;
 
-  /// y = or += scale * x over a box: copies, slices, concatenation, transposition, repetition, sums.
+  /// y = or += scale * x over a box: copies, slices, concatenation, transposition, repetition,
+  /// sums.
   virtual void move(const Move& m, const Operand& x, const Operand& y,
                     Write write = Write::kAsBlocks) const = 0;
   /// c = or += op(a) * op(b), example by example; {m,k} * {k,n}. A dimension missing counts as 1.
@@ -87,7 +88,8 @@ class Kernels {
   /// Sets n elements to `value`.
   virtual void fill(void* out, double value, std::int64_t n) const = 0;
   /// y = or += scale * x, n elements in a row.
-  virtual void add_scaled(double scale, const void* x, void* y, std::int64_t n, bool store) const = 0;
+  virtual void add_scaled(double scale, const void* x, void* y, std::int64_t n,
+                          bool store) const = 0;
   /// Converts n floats from the host (inputs, files).
   virtual void from_floats(const float* x, void* y, std::int64_t n) const = 0;
   virtual void to_floats(const void* x, float* y, std::int64_t n) const = 0;
@@ -100,6 +102,7 @@ class Kernels {
 };
 
 /// dW = or += dy * transpose(x): at once, or left for later where `d_weight` has a sink.
-void weight_gradient(const Kernels& k, const Operand& dy, const Operand& x, const Operand& d_weight);
+void weight_gradient(const Kernels& k, const Operand& dy, const Operand& x,
+                     const Operand& d_weight);
 
 }  // namespace dynet::ext

@@ -1,6 +1,7 @@
 #pragma once
 
-// What a loop over numbers reads and writes: examples of one shape, in one or more blocks of memory.
+// What a loop over numbers reads and writes: examples of one shape, in one or more blocks of
+// memory.
 
 #include <cstdint>
 
@@ -8,8 +9,8 @@
 
 namespace dynet::ext {
 
-/// The number types a device computes in. `kFloat` is what users have; `kDouble` is the plain scalar
-/// device that checks it.
+/// The number types a device computes in. `kFloat` is what users have; `kDouble` is the plain
+/// scalar device that checks it.
 enum class Number : std::uint8_t { kFloat, kDouble };
 
 [[nodiscard]] constexpr std::int64_t bytes_of(Number n) { return n == Number::kFloat ? 4 : 8; }
@@ -27,11 +28,11 @@ class ProductSink;
 /// lie apart. The same memory may stand in two blocks of something written: writers go through the
 /// blocks in order. Owns nothing; valid for the call it is passed to.
 struct Operand {
-  Dim dim;                        ///< shape of one example (bd is 1)
-  std::int64_t examples = 0;      ///< total over the blocks; 1 beside a larger batch means: repeated
+  Dim dim;                    ///< shape of one example (bd is 1)
+  std::int64_t examples = 0;  ///< total over the blocks; 1 beside a larger batch means: repeated
   const Block* blocks = nullptr;  ///< null: absent (no value asked for, no gradient wanted)
   std::int64_t block_count = 0;
-  ProductSink* sink = nullptr;    ///< a weight's gradient: products may be left here for later
+  ProductSink* sink = nullptr;  ///< a weight's gradient: products may be left here for later
 
   [[nodiscard]] bool absent() const { return blocks == nullptr; }
   [[nodiscard]] bool one_block() const { return block_count == 1; }
@@ -43,15 +44,19 @@ struct Operand {
   /// Address of one example, found by walking the blocks.
   template <class T>
   [[nodiscard]] T* example(std::int64_t e) const {
-    if (examples == 1) { e = 0; }
+    if (examples == 1) {
+      e = 0;
+    }
     const Block* b = blocks;
-    while (e >= b->examples) { e -= (b++)->examples; }
+    while (e >= b->examples) {
+      e -= (b++)->examples;
+    }
     return static_cast<T*>(b->data) + e * size();
   }
 };
 
-/// Collects products for one weight's gradient, dW += dy * transpose(x), so that they can be done as
-/// one product at the end of the backward pass. The operands' memory outlives the pass.
+/// Collects products for one weight's gradient, dW += dy * transpose(x), so that they can be done
+/// as one product at the end of the backward pass. The operands' memory outlives the pass.
 class ProductSink {
  public:
   ProductSink() = default;

@@ -1,6 +1,7 @@
 #pragma once
 
-// What comes with a node beside its operation and its arguments: where it was built, and the payload.
+// What comes with a node beside its operation and its arguments: where it was built, and the
+// payload.
 
 #include <cstdint>
 #include <memory>
@@ -36,12 +37,24 @@ struct NodePayload {
   static NodePayload of(const float& v) { return {kCopied, &v, 1}; }
   static NodePayload of(const unsigned* v) { return {kPointer, v, 1}; }
   static NodePayload of(const float* v) { return {kPointer, v, 1}; }
-  static NodePayload of(const std::vector<unsigned>& v) { return {kCopied, v.data(), static_cast<std::uint32_t>(v.size())}; }
-  static NodePayload of(const std::vector<float>& v) { return {kCopied, v.data(), static_cast<std::uint32_t>(v.size())}; }
-  static NodePayload of(const std::vector<unsigned>* v) { return {kVector, v, static_cast<std::uint32_t>(v->size())}; }
-  static NodePayload of(const std::vector<float>* v) { return {kVector, v, static_cast<std::uint32_t>(v->size())}; }
-  static NodePayload of(std::span<const unsigned> v) { return {kCopied, v.data(), static_cast<std::uint32_t>(v.size())}; }
-  static NodePayload of(std::span<const float> v) { return {kCopied, v.data(), static_cast<std::uint32_t>(v.size())}; }
+  static NodePayload of(const std::vector<unsigned>& v) {
+    return {kCopied, v.data(), static_cast<std::uint32_t>(v.size())};
+  }
+  static NodePayload of(const std::vector<float>& v) {
+    return {kCopied, v.data(), static_cast<std::uint32_t>(v.size())};
+  }
+  static NodePayload of(const std::vector<unsigned>* v) {
+    return {kVector, v, static_cast<std::uint32_t>(v->size())};
+  }
+  static NodePayload of(const std::vector<float>* v) {
+    return {kVector, v, static_cast<std::uint32_t>(v->size())};
+  }
+  static NodePayload of(std::span<const unsigned> v) {
+    return {kCopied, v.data(), static_cast<std::uint32_t>(v.size())};
+  }
+  static NodePayload of(std::span<const float> v) {
+    return {kCopied, v.data(), static_cast<std::uint32_t>(v.size())};
+  }
 
  private:
   NodePayload(Form f, const void* d, std::uint32_t n) : form(f), data(d), count(n) {}

@@ -2,11 +2,11 @@
 
 // The façade: what `Expression` and `ComputationGraph` are made of.
 //
-// A ComputationGraph borrows a GraphState (interned keys, node arrays, memory pools: everything that
-// is worth keeping warm) from a pool when it is made and gives it back when it dies, so a program that
-// makes a graph per example finds the tables and the memory of the last one. Expressions are handles
-// (graph, node, epoch); live_graphs.h tells whether the graph is alive, the node whether the epoch is
-// still its own. Start reading at add_node.cc.
+// A ComputationGraph borrows a GraphState (interned keys, node arrays, memory pools: everything
+// that is worth keeping warm) from a pool when it is made and gives it back when it dies, so a
+// program that makes a graph per example finds the tables and the memory of the last one.
+// Expressions are handles (graph, node, epoch); live_graphs.h tells whether the graph is alive, the
+// node whether the epoch is still its own. Start reading at add_node.cc.
 
 #include <atomic>
 #include <cstdint>
@@ -14,14 +14,15 @@
 #include <vector>
 
 #include "dynet/dynet.h"
+
 #include "execute/executor.h"
 #include "graph/graph.h"
 #include "graph/interner.h"
 
 namespace dynet::api {
 
-/// A graph with its executor. Invariant: `epoch` is that of nodes made from now on. Not thread-safe;
-/// `Busy` turns a second thread into a GraphError.
+/// A graph with its executor. Invariant: `epoch` is that of nodes made from now on. Not
+/// thread-safe; `Busy` turns a second thread into a GraphError.
 struct GraphState {
   graph::Interner interner;
   graph::Graph graph{interner};
@@ -63,7 +64,8 @@ class Busy {
 GraphState* borrow_state(const Device& device);
 void return_state(GraphState* state);
 
-/// The node of an expression. StaleExpression where the graph or the node is gone; `user` says who asks.
+/// The node of an expression. StaleExpression where the graph or the node is gone; `user` says who
+/// asks.
 graph::NodeId checked_node(const Expression& e, const char* user);
 
 // live_graphs.cc. Thread-safe; the test is one probe without a lock.

@@ -10,15 +10,16 @@
 // history in reverse. Nodes may be added and asked for at any time in between; groups of different
 // requests are never merged, which is also what keeps groups from crossing a checkpoint.
 //
-// Gradients have the memory layout of the values: the first writer into a group's block makes it, the
-// first writer of each member stores, later ones add (`fresh`). Products for a weight's gradient are
-// not computed on the way: operands are noted (ProductSink) and each parameter gets one product at the
-// end. All that is added to a parameter's storage is added there under its lock, so graphs of many
-// threads may run backward on one model.
+// Gradients have the memory layout of the values: the first writer into a group's block makes it,
+// the first writer of each member stores, later ones add (`fresh`). Products for a weight's
+// gradient are not computed on the way: operands are noted (ProductSink) and each parameter gets
+// one product at the end. All that is added to a parameter's storage is added there under its lock,
+// so graphs of many threads may run backward on one model.
 //
 // Start reading at forward.cc, then operands.h (how members become the operands of one call), then
-// backward.cc. Surprising: all nodes made of one parameter share one gradient block while a pass runs;
-// the gradient of one of several such nodes is computed on demand by a second pass (gradients.cc).
+// backward.cc. Surprising: all nodes made of one parameter share one gradient block while a pass
+// runs; the gradient of one of several such nodes is computed on demand by a second pass
+// (gradients.cc).
 
 #include <cstdint>
 #include <memory>
@@ -26,6 +27,7 @@
 
 #include "dynet/devices.h"
 #include "dynet/tensor.h"
+
 #include "execute/operands.h"
 #include "execute/views.h"
 #include "graph/graph.h"
@@ -50,9 +52,9 @@ class Observer {
                        std::uint64_t shared, bool backward) = 0;
 };
 
-/// Computes one graph. Invariant: a node has a value exactly when it, and with it all its group, is in
-/// the history (parameters and aliases point to others' memory). An exception leaves the nodes of
-/// finished groups computed and the others not. Not thread-safe: belongs to its graph.
+/// Computes one graph. Invariant: a node has a value exactly when it, and with it all its group, is
+/// in the history (parameters and aliases point to others' memory). An exception leaves the nodes
+/// of finished groups computed and the others not. Not thread-safe: belongs to its graph.
 class Executor {
  public:
   Executor(graph::Graph& graph, const Device& device);
@@ -82,12 +84,15 @@ class Executor {
     std::size_t groups;
     std::size_t resolved;
   };
-  [[nodiscard]] Mark mark() const { return {values_pool_.mark(), history_.groups.size(), resolved_.size()}; }
+  [[nodiscard]] Mark mark() const {
+    return {values_pool_.mark(), history_.groups.size(), resolved_.size()};
+  }
   /// Forgets nodes from `first_removed` on and whatever was computed after the mark.
   void revert(const Mark& mark, NodeId first_removed);
   /// Forgets all nodes: the graph is being cleared.
   void remove_all();
-  /// The same at the end of a graph's life; keeps at most `keep_bytes` of each pool for the next one.
+  /// The same at the end of a graph's life; keeps at most `keep_bytes` of each pool for the next
+  /// one.
   void clear(std::size_t keep_bytes);
 
  private:
@@ -98,7 +103,8 @@ class Executor {
   void compute(NodeId last, bool all);
   void collect_wanted(NodeId last, bool all);
   void run_group(const schedule::Plan& plan, const schedule::Group& group);
-  void remember(const schedule::Plan& plan, const schedule::Group& group, const memory::Placement& place);
+  void remember(const schedule::Plan& plan, const schedule::Group& group,
+                const memory::Placement& place);
   void run_segment(std::span<const NodeId> members, std::uint64_t shared);
   void run_leaf(const graph::Node& node, NodeId n);
   void resolve_parameter(NodeId n);
@@ -124,7 +130,8 @@ class Executor {
   void* ensure_gradient(NodeId n);
   void zero_gradient(NodeId n);
   ext::Operand output_gradient(std::span<const NodeId> active, std::uint32_t output);
-  std::span<const ext::Operand> input_gradients(std::span<const NodeId> active, std::uint64_t shared);
+  std::span<const ext::Operand> input_gradients(std::span<const NodeId> active,
+                                                std::uint64_t shared);
   ext::Operand weight_gradient(NodeId n);
   void mark_direct(std::span<const ext::Operand> d_in, NodeId member);
   ext::Operand input_gradient(std::span<const NodeId> active, std::uint32_t arg);
@@ -141,7 +148,9 @@ class Executor {
 
   [[nodiscard]] const ext::Kernels& kernels() const { return *device_->kernels; }
   [[nodiscard]] ext::Number number() const { return kernels().number(); }
-  [[nodiscard]] std::int64_t bytes(std::int64_t elements) const { return elements * ext::bytes_of(number()); }
+  [[nodiscard]] std::int64_t bytes(std::int64_t elements) const {
+    return elements * ext::bytes_of(number());
+  }
 
   static constexpr std::uint8_t kNeeds = 1;    ///< depends on something trained
   static constexpr std::uint8_t kReached = 2;  ///< the root depends on it
@@ -160,11 +169,11 @@ class Executor {
   std::vector<std::uint32_t> offset_;    ///< examples before this member in its group
   std::vector<void*> gradients_;
   std::vector<std::uint8_t> flags_;
-  NodeId computed_below_ = 0;            ///< all nodes below are computed or not wanted
+  NodeId computed_below_ = 0;  ///< all nodes below are computed or not wanted
 
   schedule::Plan history_;
   std::vector<memory::Placement> places_;
-  std::vector<NodeId> resolved_;         ///< parameter nodes with a value, in order
+  std::vector<NodeId> resolved_;  ///< parameter nodes with a value, in order
   memory::Pool values_pool_;
   memory::Pool gradients_pool_;
 
@@ -181,14 +190,14 @@ class Executor {
   Pass pass_ = Pass::kAccumulate;
   Assembler assembler_;
   std::vector<NodeId> active_;
-  std::vector<std::uint32_t> stamp_;     ///< node -> last segment that wrote its gradient
+  std::vector<std::uint32_t> stamp_;  ///< node -> last segment that wrote its gradient
   std::vector<std::uint32_t> stamp_arg_;
   std::uint32_t stamp_count_ = 0;
-  std::vector<NodeId> lookups_;          ///< lookup nodes with a gradient
+  std::vector<NodeId> lookups_;                      ///< lookup nodes with a gradient
   std::vector<std::unique_ptr<Deferred>> deferred_;  ///< one a storage slot
   struct Product {
     ext::Operand dy, x;
-    std::uint32_t next;                  ///< of the same parameter, + 1
+    std::uint32_t next;  ///< of the same parameter, + 1
   };
   std::vector<Product> products_;
   graph::Arena product_blocks_;

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "dynet/ext/op.h"
+
 #include "graph/arena.h"
 
 namespace dynet::execute {
@@ -25,7 +26,8 @@ class Assembler {
       o.examples += b.examples;
       if (n > 0) {
         ext::Block& last = blocks[n - 1];
-        if (last.fresh == b.fresh && static_cast<std::byte*>(last.data) + last.examples * stride == b.data) {
+        if (last.fresh == b.fresh &&
+            static_cast<std::byte*>(last.data) + last.examples * stride == b.data) {
           last.examples += b.examples;
           continue;
         }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "dynet/tensor.h"
+
 #include "graph/graph.h"
 
 namespace dynet::execute {
@@ -15,9 +16,13 @@ namespace dynet::execute {
 class Views {
  public:
   const Tensor& view(graph::NodeId n, const Tensor& tensor) {
-    if (n >= slots_.size()) { slots_.resize(n + 1, 0); }
+    if (n >= slots_.size()) {
+      slots_.resize(n + 1, 0);
+    }
     if (slots_[n] == 0) {
-      if (count_ / kChunk == tensors_.size()) { tensors_.push_back(std::make_unique<Chunk>()); }
+      if (count_ / kChunk == tensors_.size()) {
+        tensors_.push_back(std::make_unique<Chunk>());
+      }
       slots_[n] = static_cast<std::uint32_t>(++count_);
     }
     const std::size_t index = slots_[n] - 1;

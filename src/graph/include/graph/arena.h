@@ -7,9 +7,9 @@
 
 namespace dynet::graph {
 
-/// Small allocations of a graph: freed all at once, or down to a mark. Chunks are kept and reused, so
-/// a graph like the last one allocates nothing. Invariant: what was handed out never moves.
-/// Not thread-safe: an Arena belongs to one graph.
+/// Small allocations of a graph: freed all at once, or down to a mark. Chunks are kept and reused,
+/// so a graph like the last one allocates nothing. Invariant: what was handed out never moves. Not
+/// thread-safe: an Arena belongs to one graph.
 class Arena {
  public:
   struct Mark {

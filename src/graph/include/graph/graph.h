@@ -6,10 +6,11 @@
 // Out: nodes with shapes and keys; a Graph is what scheduling reads.
 //
 // A node is one record of 80 bytes in an array; argument lists and copied payload lie in a bump
-// arena. Attributes are not stored a node: they live in the interned *signature* (interner.h), which
-// is found by content from (operation, attribute bytes, argument shapes, payload count) and holds what
-// follows from these alone: the results' shapes and the *key*. Building a node whose signature was
-// seen before is one hash probe and two compares; the shape rule runs for a new signature only.
+// arena. Attributes are not stored a node: they live in the interned *signature* (interner.h),
+// which is found by content from (operation, attribute bytes, argument shapes, payload count) and
+// holds what follows from these alone: the results' shapes and the *key*. Building a node whose
+// signature was seen before is one hash probe and two compares; the shape rule runs for a new
+// signature only.
 //
 // Two nodes may run together exactly when their keys are equal (and neither depends on the other).
 // A key holds the operation, the attributes, the arguments' shapes without batch, which arguments
@@ -29,6 +30,7 @@
 #include "dynet/dim.h"
 #include "dynet/ext/op.h"
 #include "dynet/ext/payload.h"
+
 #include "graph/arena.h"
 #include "graph/interner.h"
 
@@ -41,14 +43,14 @@ struct Payload {
   ext::NodePayload::Form form = ext::NodePayload::kNone;
   std::uint32_t count = 0;
   const void* data = nullptr;
-  void* storage = nullptr;           ///< parameter or lookup storage
-  std::uint32_t storage_slot = 0;    ///< its index among the storages of this graph
+  void* storage = nullptr;         ///< parameter or lookup storage
+  std::uint32_t storage_slot = 0;  ///< its index among the storages of this graph
 };
 
 struct Node {
   const Signature* signature;  ///< operation, attributes, shapes, key
   const NodeId* args;
-  const Payload* payload;      ///< null: none
+  const Payload* payload;  ///< null: none
   ext::Where where;
   std::uint32_t arity;
   ShapeId shape;
@@ -63,12 +65,13 @@ struct Node {
 struct StorageUse {
   std::shared_ptr<void> storage;  ///< keeps it alive
   bool trainable;
-  NodeId first;                   ///< the first node made of it
-  std::uint32_t nodes;            ///< how many there are
+  NodeId first;         ///< the first node made of it
+  std::uint32_t nodes;  ///< how many there are
 };
 
-/// Nodes in the order they were made: arguments come before users. Invariant: every node's shape and
-/// key are known. Thread rule: one thread at a time; an Interner belongs to one graph at a time.
+/// Nodes in the order they were made: arguments come before users. Invariant: every node's shape
+/// and key are known. Thread rule: one thread at a time; an Interner belongs to one graph at a
+/// time.
 class Graph {
  public:
   explicit Graph(Interner& interner) : interner_(interner) {}
@@ -81,25 +84,27 @@ class Graph {
   [[nodiscard]] NodeId size() const { return static_cast<NodeId>(nodes_.size()); }
   [[nodiscard]] const Node& operator[](NodeId n) const { return nodes_[n]; }
   [[nodiscard]] const Dim& dim(NodeId n) const { return interner_.shape(nodes_[n].shape); }
-  [[nodiscard]] std::span<const NodeId> args(NodeId n) const { return {nodes_[n].args, nodes_[n].arity}; }
+  [[nodiscard]] std::span<const NodeId> args(NodeId n) const {
+    return {nodes_[n].args, nodes_[n].arity};
+  }
   /// The node that computes `n`: itself, or the first output where `n` is a projection.
   [[nodiscard]] NodeId owner(NodeId n) const { return n - nodes_[n].output; }
   /// Number of examples that the node's result has.
   [[nodiscard]] std::int64_t examples(NodeId n) const { return dim(n).bd; }
   /// Of a parameter or lookup node: does its gradient go to the storage (it is not the const form)?
   [[nodiscard]] bool is_trainable(NodeId n) const;
-  /// What tells shared operands apart: the storage of a parameter (and whether it is trained through
-  /// this node), else the node.
+  /// What tells shared operands apart: the storage of a parameter (and whether it is trained
+  /// through this node), else the node.
   [[nodiscard]] std::uint64_t identity(NodeId n) const;
   [[nodiscard]] const std::vector<StorageUse>& storages() const { return storages_; }
   [[nodiscard]] Interner& interner() const { return interner_; }
 
-  /// The unsigned indices of a node's payload, read through its pointer now. IndexError where one is
-  /// not below the limit, ValueError where a vector behind a pointer changed its length.
+  /// The unsigned indices of a node's payload, read through its pointer now. IndexError where one
+  /// is not below the limit, ValueError where a vector behind a pointer changed its length.
   [[nodiscard]] std::span<const unsigned> indices(NodeId n) const;
   [[nodiscard]] std::span<const float> values(NodeId n) const;
-  /// Overwrites the `count` indices or values that were copied into node `n`. ValueError where the node
-  /// has none or another number of them, IndexError; then nothing was changed.
+  /// Overwrites the `count` indices or values that were copied into node `n`. ValueError where the
+  /// node has none or another number of them, IndexError; then nothing was changed.
   void replace_payload(NodeId n, ext::Payload kind, const void* data, std::size_t count);
 
   /// Removes all nodes. Memory is kept for the next ones.
@@ -122,7 +127,8 @@ class Graph {
 
  private:
   void add_projection(NodeId parent, std::uint32_t output);
-  const Payload* store_payload(const ext::NodePayload& payload, NodeId node, const Signature& signature);
+  const Payload* store_payload(const ext::NodePayload& payload, NodeId node,
+                               const Signature& signature);
   std::uint32_t storage_slot(const std::shared_ptr<void>& storage, bool trainable, NodeId node);
   static std::size_t storage_hash(const void* storage, bool trainable);
   void enter_storage(std::uint32_t index);

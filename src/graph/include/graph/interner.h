@@ -2,8 +2,8 @@
 
 // Shapes, signatures and keys: each distinct one is stored once and found by content.
 //
-// A hash only finds; every hit is confirmed by comparing all bytes, so two different nodes can never
-// get one key.
+// A hash only finds; every hit is confirmed by comparing all bytes, so two different nodes can
+// never get one key.
 
 #include <cstdint>
 #include <memory>
@@ -12,6 +12,7 @@
 
 #include "dynet/dim.h"
 #include "dynet/ext/op.h"
+
 #include "graph/arena.h"
 
 namespace dynet::graph {
@@ -25,20 +26,21 @@ inline constexpr std::size_t kMaxPackedBytes = 8 * sizeof(Dim);
 /// What follows from an operation, its attributes, its arguments' shapes and its payload count.
 struct Signature {
   const ext::Record* record;
-  const void* op;                         ///< the operation with its attributes
+  const void* op;  ///< the operation with its attributes
   KeyId key;
-  std::uint32_t batch;                    ///< examples of the result
+  std::uint32_t batch;  ///< examples of the result
   std::uint32_t payload_count;
   std::uint32_t arity;
-  bool alone;                             ///< never merged with other nodes
+  bool alone;  ///< never merged with other nodes
   ShapeId outputs[ext::kMaxOutputs];
-  Dim saved[ext::kMaxOutputs];            ///< shapes of one example
-  const ShapeId* arg_shapes;              ///< with batch
-  const std::byte* attributes;            ///< their bytes, packed
+  Dim saved[ext::kMaxOutputs];  ///< shapes of one example
+  const ShapeId* arg_shapes;    ///< with batch
+  const std::byte* attributes;  ///< their bytes, packed
 };
 
 /// Content-addressed tables that outlive graphs, so that later graphs find everything known.
-/// Invariant: ids and Signature addresses stay valid until `trim`. Thread rule: one graph at a time.
+/// Invariant: ids and Signature addresses stay valid until `trim`. Thread rule: one graph at a
+/// time.
 class Interner {
  public:
   Interner();
@@ -72,8 +74,8 @@ class Interner {
   const Signature& add_signature(const ext::Record& record, const void* op,
                                  std::span<const ShapeId> arg_shapes, std::uint32_t payload_count,
                                  std::uint64_t hash);
-  KeyId intern_key(const ext::Record& record, const void* op, std::span<const unsigned char> is_full,
-                   std::uint32_t payload_per_example);
+  KeyId intern_key(const ext::Record& record, const void* op,
+                   std::span<const unsigned char> is_full, std::uint32_t payload_per_example);
 
   std::vector<Dim> shapes_;
   Table shape_table_;

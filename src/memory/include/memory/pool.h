@@ -4,10 +4,10 @@
 //
 // In:  a Plan, the Graph's shapes, the number type.       Out: an address for each node's value.
 //
-// A Pool is a bump allocator of 64-byte aligned blocks that grows by chunks and is reset, not freed, so
-// a graph like the last one allocates nothing. The layout planner (layout.h) gives each group one
-// block for each of its results, members side by side in plan order: the next operation then finds a
-// contiguous operand wherever its own group has the same order.
+// A Pool is a bump allocator of 64-byte aligned blocks that grows by chunks and is reset, not
+// freed, so a graph like the last one allocates nothing. The layout planner (layout.h) gives each
+// group one block for each of its results, members side by side in plan order: the next operation
+// then finds a contiguous operand wherever its own group has the same order.
 //
 // Surprising: only the start of a group's block is aligned, a member within it need not be.
 
@@ -17,13 +17,13 @@
 
 namespace dynet::memory {
 
-/// Caps what all pools of the process may hold together; 0: no cap. A pool that would pass it throws
-/// out_of_memory; so does a failed allocation of the system. Thread-safe.
+/// Caps what all pools of the process may hold together; 0: no cap. A pool that would pass it
+/// throws out_of_memory; so does a failed allocation of the system. Thread-safe.
 void set_cap(std::size_t bytes);
 [[nodiscard]] std::size_t bytes_held();
 
-/// Bump allocator for numbers. Invariants: blocks start on 64 bytes and never move; what lies below a
-/// mark stays valid until released. Not thread-safe: one pool belongs to one graph.
+/// Bump allocator for numbers. Invariants: blocks start on 64 bytes and never move; what lies below
+/// a mark stays valid until released. Not thread-safe: one pool belongs to one graph.
 class Pool {
  public:
   struct Mark {

@@ -1,0 +1,104 @@
+#pragma once
+
+// What an operation says about itself in words, what a shape rule sees, and what a call gets.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "dynet/dim.h"
+#include "dynet/ext/kernels.h"
+#include "dynet/ext/operand.h"
+
+namespace dynet::ext {
+
+/// What the batcher may do with an argument when nodes of equal key run together.
+enum class Role : std::uint8_t {
+  kStacked,  ///< per example: laid one after the other
+  kShared,   ///< one storage for all members of a call (a weight)
+  kEither,   ///< shared where the members have the same storage there, else per example
+  kWhole,    ///< the operation mixes the examples of its batch: such nodes run one by one
+};
+enum class Payload : std::uint8_t { kNone, kIndices, kValues };
+enum class Leaf : std::uint8_t { kNo, kInput, kParameter, kLookup, kOutput };
+
+inline constexpr std::size_t kMaxArgs =
+    8;  ///< named arguments of an operation that is not variadic
+inline constexpr std::size_t kMaxAttrs = 8;
+inline constexpr std::size_t kMaxOutputs = 4;
+
+/// All that a person reads about an operation. Python, the reference page, and error messages are
+/// printed from here.
+struct Info {
+  std::string_view name;                            ///< what errors and graphs call it
+  std::array<std::string_view, kMaxArgs> args{};    ///< argument names; variadic: of the list
+  std::array<std::string_view, kMaxAttrs> attrs{};  ///< attribute names, in member order
+  std::string_view payload{};                       ///< name of the payload, where there is one
+  std::string_view formula{};
+  std::string_view summary{};
+  std::string_view shapes{};  ///< e.g. "{m,k}, {k,n}xb -> {m,n}xb"
+  std::string_view errors{};
+  std::string_view source{};  ///< where the formula comes from
+  std::string_view cpp{};  ///< C++ name where it differs: "operator+"; "-": no generated function
+  std::string_view python{};  ///< Python name where it differs: "__add__"; "-": none generated
+  std::string_view python_batch{};  ///< Python name of the form with one index per example
+  std::string_view mirrored{};  ///< Python name of `scalar op x`: "__radd__"; C++ gets it as well
+  /// Python's parameter names where they differ, in the order arguments, payload, attributes:
+  /// "e, index=0, dim". Only a payload index may have a default here.
+  std::string_view python_params{};
+};
+
+/// Shapes of the arguments, as a shape rule sees them: one example each (bd is 1), except for
+/// operations with a whole role, which see the batch too.
+class Shapes {
+ public:
+  /// `shown`: the shapes as messages print them, with their batches; none: `dims`.
+  Shapes(const Info& info, std::span<const Dim> dims, unsigned batch, std::uint32_t payload,
+         std::span<const Dim> shown = {})
+      : info_(info),
+        dims_(dims),
+        shown_(shown.empty() ? dims : shown),
+        batch_(batch),
+        payload_(payload) {}
+  const Dim& operator[](std::size_t i) const { return dims_[i]; }
+  [[nodiscard]] std::size_t size() const { return dims_.size(); }
+  /// Examples of the result by the batch rule (every argument has this many or 1).
+  [[nodiscard]] unsigned batch() const { return batch_; }
+  /// Number of indices or values given.
+  [[nodiscard]] std::uint32_t payload() const { return payload_; }
+  /// Throws ShapeError: "name(a, b): a is {..} and b is {..}; want `wanted`".
+  [[noreturn]] void fail(std::string_view wanted) const;
+  [[noreturn]] void fail_value(std::string_view wanted) const;  ///< the same as ValueError
+
+ private:
+  const Info& info_;
+  std::span<const Dim> dims_;
+  std::span<const Dim> shown_;
+  unsigned batch_;
+  std::uint32_t payload_;
+};
+
+/// Everything forward and backward of an operation work on. In a merged call the operands hold the
+/// examples of all members.
+struct Call {
+  explicit Call(const Kernels& k) : kernels(k) {}
+  const Kernels& kernels;
+  std::int64_t examples = 0;  ///< of the result
+  std::span<const Operand> in;
+  std::span<const Operand> out;       ///< forward: to be written. backward: values
+  std::span<const Operand> saved;     ///< written by forward, read by backward
+  std::span<const Operand> d_out;     ///< backward; absent where nobody used the output
+  std::span<const Operand> d_in;      ///< backward; absent where no gradient is wanted
+  const unsigned* indices = nullptr;  ///< payload: `per_example` indices for each example
+  Operand values;                     ///< payload: one scalar {1} per example
+  /// Random nodes: one key per member of the call and how many examples each has.
+  struct Random {
+    RandomKey key;
+    std::int64_t examples;
+  };
+  std::span<const Random> random;
+};
+
+}  // namespace dynet::ext

@@ -1,0 +1,233 @@
+#pragma once
+
+// Scalar rules as loops: how value and slope of an operation (rule.h) become a loop over numbers.
+
+#include <cstddef>
+#include <cstdint>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "dynet/ext/info.h"
+#include "dynet/ext/properties.h"
+#include "dynet/ext/rule.h"
+
+namespace dynet::ext {
+
+/// One operand of a rule's loop: a run of n numbers, or one number repeated.
+struct Stream {
+  enum Mode : std::uint8_t {
+    kRun,
+    kRepeat,  ///< inputs; kRepeat reads data[0] for every element
+    kStore,
+    kAdd,
+    kSum,
+    kSkip,  ///< results; kSum adds the sum of all n to data[0]; kSkip: not wanted
+  };
+  void* data;
+  Mode mode;
+};
+/// Runs a rule over n elements. `op` is the operation, `in` and `out` its streams in contract
+/// order: forward reads parts of the arguments (and the scalar payload) and writes outputs and
+/// saved outputs; backward reads arguments, payload, outputs, saved, gradients of the outputs, and
+/// writes the gradients of the arguments. Elements are processed in order; results of one element
+/// in order.
+using RuleLoop = void (*)(const void* op, const Stream* in, const Stream* out, std::int64_t n);
+
+/// A rule's loops and how its operands are cut. The float loops are replaced, for operations of the
+/// list, by those of the best SIMD target (src/ops).
+struct RuleLoops {
+  RuleLoop forward_float, backward_float, forward_double, backward_double;
+};
+struct RuleInfo {
+  RuleLoops* loops;
+  std::uint8_t parts[kMaxArgs];  ///< pieces of each argument; 1 where broadcasting applies
+  std::uint8_t out_parts[kMaxOutputs];
+  std::uint8_t saved_parts[kMaxOutputs];
+  bool has_scalar;  ///< reads Call::values
+  bool summed;
+};
+
+template <class Op>
+concept UnaryRule = requires(const Op op) {
+  op.value(1.0);
+  op.slope(1.0, 1.0);
+};
+template <class Op>
+concept ScalarRule = requires(const Op op) {
+  op.value(1.0, 1.0);
+  op.slope(1.0, 1.0, 1.0);
+};
+template <class Op>
+concept BinaryRule = requires(const Op op) {
+  op.value(1.0, 1.0);
+  op.slopes(1.0, 1.0, 1.0);
+};
+template <class Op>
+concept CellRule = requires {
+  Op::kParts;
+  Op::kOutParts;
+};
+template <class Op>
+concept Rule = UnaryRule<Op> || ScalarRule<Op> || BinaryRule<Op> || CellRule<Op>;
+
+namespace detail {
+template <class Array>
+constexpr std::size_t sum_of(const Array& a) {
+  std::size_t n = 0;
+  for (auto v : a) {
+    n += static_cast<std::size_t>(v);
+  }
+  return n;
+}
+template <class Op>
+constexpr std::size_t saved_streams() {
+  if constexpr (requires { Op::kSavedParts; }) {
+    return sum_of(Op::kSavedParts);
+  } else {
+    return 0;
+  }
+}
+}  // namespace detail
+
+/// Number of streams of a rule: what value reads, what it writes, what backward reads and writes.
+template <class Op>
+struct RuleArity {
+  static constexpr std::size_t inputs() {
+    if constexpr (CellRule<Op>) {
+      return detail::sum_of(Op::kParts);
+    } else {
+      return UnaryRule<Op> ? 1 : 2;
+    }
+  }
+  static constexpr std::size_t outputs() {
+    if constexpr (CellRule<Op>) {
+      return detail::sum_of(Op::kOutParts);
+    } else {
+      return 1;
+    }
+  }
+  static constexpr std::size_t results() { return outputs() + detail::saved_streams<Op>(); }
+  static constexpr std::size_t gradients() {
+    if constexpr (CellRule<Op>) {
+      return detail::sum_of(Op::kParts);
+    } else {
+      return BinaryRule<Op> ? 2 : 1;
+    }
+  }
+  static constexpr std::size_t backward_inputs() { return inputs() + results() + outputs(); }
+};
+
+/// Evaluates the forward rule: a tuple of outputs and saved outputs.
+template <class Op, class... X>
+DYNET_DEVICE_FN constexpr auto forward_rule(const Op& op, X... x) {
+  if constexpr (CellRule<Op>) {
+    return op.value(x...);
+  } else {
+    return rule::each(op.value(x...));
+  }
+}
+/// Evaluates the backward rule on (inputs..., outputs..., saved..., gradients of outputs...): a
+/// tuple of the gradients of the inputs.
+template <class Op, class... X>
+DYNET_DEVICE_FN constexpr auto backward_rule(const Op& op, X... x) {
+  if constexpr (CellRule<Op>) {
+    return op.pull(x...);
+  } else if constexpr (UnaryRule<Op>) {
+    return [&](auto a, auto y, auto dy) { return rule::each(dy * op.slope(a, y)); }(x...);
+  } else if constexpr (ScalarRule<Op>) {
+    return
+        [&](auto a, auto s, auto y, auto dy) { return rule::each(dy * op.slope(a, s, y)); }(x...);
+  } else {
+    return [&](auto a, auto b, auto y, auto dy) {
+      const auto [da, db] = op.slopes(a, b, y);
+      return rule::each(dy * da, dy * db);
+    }(x...);
+  }
+}
+
+namespace detail {
+/// The plain loop: one element after the other, in T.
+template <class T, std::size_t kIn, class Evaluate>
+void plain_loop(const Stream* in, const Stream* out, std::int64_t n, Evaluate evaluate) {
+  [&]<std::size_t... kI>(std::index_sequence<kI...>) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      const auto results =
+          evaluate(static_cast<const T*>(in[kI].data)[in[kI].mode == Stream::kRepeat ? 0 : i]...);
+      const auto put = [&](const Stream& s, T value) {
+        T* y = static_cast<T*>(s.data);
+        if (s.mode == Stream::kStore) {
+          y[i] = value;
+        } else if (s.mode == Stream::kAdd) {
+          y[i] += value;
+        } else if (s.mode == Stream::kSum) {
+          *y += value;
+        }
+      };
+      [&]<std::size_t... kJ>(std::index_sequence<kJ...>) {
+        (put(out[kJ], static_cast<T>(std::get<kJ>(results))), ...);
+      }(std::make_index_sequence<std::tuple_size_v<std::remove_cvref_t<decltype(results)>>>{});
+    }
+  }(std::make_index_sequence<kIn>{});
+}
+template <class Op, class T>
+void plain_forward(const void* op, const Stream* in, const Stream* out, std::int64_t n) {
+  plain_loop<T, RuleArity<Op>::inputs()>(
+      in, out, n, [op](auto... x) { return forward_rule(*static_cast<const Op*>(op), x...); });
+}
+template <class Op, class T>
+void plain_backward(const void* op, const Stream* in, const Stream* out, std::int64_t n) {
+  plain_loop<T, RuleArity<Op>::backward_inputs()>(
+      in, out, n, [op](auto... x) { return backward_rule(*static_cast<const Op*>(op), x...); });
+}
+template <class Op>
+constexpr RuleLoops plain_loops() {
+  return {plain_forward<Op, float>, plain_backward<Op, float>, plain_forward<Op, double>,
+          plain_backward<Op, double>};
+}
+}  // namespace detail
+
+/// The loops of one rule, shared by all of the program. Written once, before the first graph.
+template <Rule Op>
+inline constinit RuleLoops rule_loops = detail::plain_loops<Op>();
+
+namespace detail {
+template <class Op>
+constexpr RuleInfo make_rule_info() {
+  RuleInfo r{};
+  r.loops = &rule_loops<Op>;
+  for (auto& p : r.parts) {
+    p = 1;
+  }
+  for (auto& p : r.out_parts) {
+    p = 1;
+  }
+  for (auto& p : r.saved_parts) {
+    p = 1;
+  }
+  if constexpr (CellRule<Op>) {
+    for (std::size_t i = 0; i < Op::kParts.size(); ++i) {
+      r.parts[i] = static_cast<std::uint8_t>(Op::kParts[i]);
+    }
+    for (std::size_t i = 0; i < Op::kOutParts.size(); ++i) {
+      r.out_parts[i] = static_cast<std::uint8_t>(Op::kOutParts[i]);
+    }
+    if constexpr (requires { Op::kSavedParts; }) {
+      for (std::size_t i = 0; i < Op::kSavedParts.size(); ++i) {
+        r.saved_parts[i] = static_cast<std::uint8_t>(Op::kSavedParts[i]);
+      }
+    }
+  }
+  r.has_scalar = ScalarRule<Op>;
+  r.summed = is_summed<Op>();
+  return r;
+}
+}  // namespace detail
+template <Rule Op>
+inline constexpr RuleInfo kRuleInfo = detail::make_rule_info<Op>();
+
+/// Cut the call into runs and hand them to the rule's loop (src/ops/rule_driver.cc).
+void run_rule_forward(const RuleInfo& rule, const void* op, Call& call);
+void run_rule_backward(const RuleInfo& rule, const void* op, Call& call);
+
+}  // namespace dynet::ext
