@@ -19,9 +19,10 @@ enum class DeviceType { CPU, GPU };
 /// What a tensor's memory is for: values and gradients of nodes, parameters, scratch.
 enum class DeviceMempool { FXS = 0, DEDFS = 1, PS = 2, SCS = 3, NONE = 4 };
 
-/// A device and its number type. "CPU" computes in float; "CPU:double" is the plain scalar device in
-/// double that checks it: there `Tensor::v` points at doubles, and only the functions of tensor.h may
-/// read it. Devices live as long as the process. Thread rule: immutable, any number of threads.
+/// A device and its number type. "CPU" computes in float; "CPU:double" is the plain scalar device
+/// in double that checks it: there `Tensor::v` points at doubles, and only the functions of
+/// tensor.h may read it. Devices live as long as the process. Thread rule: immutable, any number of
+/// threads.
 class Device {
  public:
   Device(int id, DeviceType device_type, std::string device_name,

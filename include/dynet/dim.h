@@ -42,7 +42,11 @@ struct Dim {
   /// Copy without trailing dimensions of 1, keeping at least one dimension.
   [[nodiscard]] Dim truncate() const;
   /// Copy with batch extent 1.
-  [[nodiscard]] Dim single_batch() const { Dim r = *this; r.bd = 1; return r; }
+  [[nodiscard]] Dim single_batch() const {
+    Dim r = *this;
+    r.bd = 1;
+    return r;
+  }
   void resize(unsigned i);
   [[nodiscard]] unsigned ndims() const { return nd; }
   [[nodiscard]] unsigned rows() const { return d[0]; }
@@ -68,7 +72,9 @@ struct Dim {
   [[nodiscard]] std::int64_t checked_product(bool with_batch) const {
     std::int64_t n = with_batch ? bd : 1;
     for (unsigned i = 0; i < nd; ++i) {
-      if (d[i] != 0 && n > (std::int64_t{1} << 60) / d[i]) { too_large(); }
+      if (d[i] != 0 && n > (std::int64_t{1} << 60) / d[i]) {
+        too_large();
+      }
       n *= d[i];
     }
     return n;

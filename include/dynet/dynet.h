@@ -26,13 +26,16 @@
 
 namespace dynet {
 
-namespace api { struct GraphState; }
+namespace api {
+struct GraphState;
+}
 
 /// A computation graph: nodes appended by the operations of expr.h, values computed when asked for,
-/// gradients by `backward`. Any number may live at once. Thread rule: one thread at a time (a second
-/// one that enters gets GraphError); graphs of different threads may share parameters.
+/// gradients by `backward`. Any number may live at once. Thread rule: one thread at a time (a
+/// second one that enters gets GraphError); graphs of different threads may share parameters.
 struct ComputationGraph {
-  /// On the default device; batching as the option `--dynet-autobatch` says (on unless switched off).
+  /// On the default device; batching as the option `--dynet-autobatch` says (on unless switched
+  /// off).
   ComputationGraph();
   explicit ComputationGraph(bool batched);
   ~ComputationGraph();
@@ -60,8 +63,8 @@ struct ComputationGraph {
   const Tensor& get_gradient(const Expression& e);
   /// Forgets computed values, as after a change behind a pointer.
   void invalidate();
-  /// Adds the gradient of scalar node `i` to the parameters. `full`: also computes gradients of nodes
-  /// that do not depend on a parameter. ShapeError unless the value has one element.
+  /// Adds the gradient of scalar node `i` to the parameters. `full`: also computes gradients of
+  /// nodes that do not depend on a parameter. ShapeError unless the value has one element.
   void backward(const Expression& last, bool full = false);
   void backward(VariableIndex i, bool full = false);
 
@@ -80,7 +83,8 @@ struct ComputationGraph {
   void print_graphviz() const;
   /// The same as a string.
   [[nodiscard]] std::string to_dot() const;
-  void dump(const std::string& filename, bool show_values, bool show_gradients, bool nan_check_only);
+  void dump(const std::string& filename, bool show_values, bool show_gradients,
+            bool nan_check_only);
   [[nodiscard]] unsigned get_id() const;
 
   // Inputs by index, as programs of 2.1 add them; expr.h has the functions.

@@ -30,54 +30,88 @@ class ErrorOf : public Standard, public Error {
 }  // namespace detail
 
 /// Arguments whose shapes do not fit the operation. Thrown when the node is built.
-struct ShapeError : detail::ErrorOf<std::invalid_argument> { using ErrorOf::ErrorOf; };
+struct ShapeError : detail::ErrorOf<std::invalid_argument> {
+  using ErrorOf::ErrorOf;
+};
 /// An index or label out of range.
-struct IndexError : detail::ErrorOf<std::invalid_argument> { using ErrorOf::ErrorOf; };
+struct IndexError : detail::ErrorOf<std::invalid_argument> {
+  using ErrorOf::ErrorOf;
+};
 /// Any other argument with a value that is not allowed.
-struct ValueError : detail::ErrorOf<std::invalid_argument> { using ErrorOf::ErrorOf; };
+struct ValueError : detail::ErrorOf<std::invalid_argument> {
+  using ErrorOf::ErrorOf;
+};
 /// More elements than the library or the caller's type can count.
-struct SizeError : detail::ErrorOf<std::invalid_argument> { using ErrorOf::ErrorOf; };
+struct SizeError : detail::ErrorOf<std::invalid_argument> {
+  using ErrorOf::ErrorOf;
+};
 /// A call out of order, such as a builder used before `new_graph`.
-struct StateError : detail::ErrorOf<std::invalid_argument> { using ErrorOf::ErrorOf; };
+struct StateError : detail::ErrorOf<std::invalid_argument> {
+  using ErrorOf::ErrorOf;
+};
 /// A negative rate or another bad parameter of a distribution or schedule.
-struct DomainError : detail::ErrorOf<std::domain_error> { using ErrorOf::ErrorOf; };
+struct DomainError : detail::ErrorOf<std::domain_error> {
+  using ErrorOf::ErrorOf;
+};
 /// Misuse of a computation graph: two threads in one graph, nodes of different graphs, ...
-struct GraphError : detail::ErrorOf<std::runtime_error> { using ErrorOf::ErrorOf; };
+struct GraphError : detail::ErrorOf<std::runtime_error> {
+  using ErrorOf::ErrorOf;
+};
 /// An expression whose graph was cleared, reverted past it, or destroyed.
-struct StaleExpression : detail::ErrorOf<std::runtime_error> { using ErrorOf::ErrorOf; };
+struct StaleExpression : detail::ErrorOf<std::runtime_error> {
+  using ErrorOf::ErrorOf;
+};
 /// Another call that cannot be done, where programs expect `std::runtime_error`.
-struct UsageError : detail::ErrorOf<std::runtime_error> { using ErrorOf::ErrorOf; };
+struct UsageError : detail::ErrorOf<std::runtime_error> {
+  using ErrorOf::ErrorOf;
+};
 /// A device that does not exist or does not fit.
-struct DeviceError : detail::ErrorOf<std::runtime_error> { using ErrorOf::ErrorOf; };
+struct DeviceError : detail::ErrorOf<std::runtime_error> {
+  using ErrorOf::ErrorOf;
+};
 /// A file that cannot be read, written or understood.
-struct IoError : detail::ErrorOf<std::runtime_error> { using ErrorOf::ErrorOf; };
+struct IoError : detail::ErrorOf<std::runtime_error> {
+  using ErrorOf::ErrorOf;
+};
 /// NaN or infinity where training cannot go on.
-struct NumericError : detail::ErrorOf<std::runtime_error> { using ErrorOf::ErrorOf; };
+struct NumericError : detail::ErrorOf<std::runtime_error> {
+  using ErrorOf::ErrorOf;
+};
 /// Memory is exhausted, or the cap of `--dynet-mem` is reached. The library stays usable.
-struct out_of_memory : detail::ErrorOf<std::runtime_error> { using ErrorOf::ErrorOf; };
-struct cuda_not_implemented : detail::ErrorOf<std::logic_error> { using ErrorOf::ErrorOf; };
-struct cuda_exception : detail::ErrorOf<std::runtime_error> { using ErrorOf::ErrorOf; };
+struct out_of_memory : detail::ErrorOf<std::runtime_error> {
+  using ErrorOf::ErrorOf;
+};
+struct cuda_not_implemented : detail::ErrorOf<std::logic_error> {
+  using ErrorOf::ErrorOf;
+};
+struct cuda_exception : detail::ErrorOf<std::runtime_error> {
+  using ErrorOf::ErrorOf;
+};
 
 }  // namespace dynet
 
 // Macros of DyNet 2.1 that client code uses in its own checks.
-#define DYNET_INVALID_ARG(msg)              \
-  do {                                      \
-    std::ostringstream dynet_oss;           \
-    dynet_oss << msg;                       \
+#define DYNET_INVALID_ARG(msg)                  \
+  do {                                          \
+    std::ostringstream dynet_oss;               \
+    dynet_oss << msg;                           \
     throw ::dynet::ValueError(dynet_oss.str()); \
   } while (0);
-#define DYNET_ARG_CHECK(cond, msg)          \
-  do {                                      \
-    if (!(cond)) { DYNET_INVALID_ARG(msg) } \
+#define DYNET_ARG_CHECK(cond, msg) \
+  do {                             \
+    if (!(cond)) {                 \
+      DYNET_INVALID_ARG(msg)       \
+    }                              \
   } while (0);
-#define DYNET_RUNTIME_ERR(msg)              \
-  do {                                      \
-    std::ostringstream dynet_oss;           \
-    dynet_oss << msg;                       \
+#define DYNET_RUNTIME_ERR(msg)                  \
+  do {                                          \
+    std::ostringstream dynet_oss;               \
+    dynet_oss << msg;                           \
     throw ::dynet::GraphError(dynet_oss.str()); \
   } while (0);
-#define DYNET_ASSERT(expr, msg)             \
-  do {                                      \
-    if (!(expr)) { DYNET_RUNTIME_ERR(msg) } \
+#define DYNET_ASSERT(expr, msg) \
+  do {                          \
+    if (!(expr)) {              \
+      DYNET_RUNTIME_ERR(msg)    \
+    }                           \
   } while (0);

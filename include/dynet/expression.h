@@ -1,6 +1,7 @@
 #pragma once
 
-// `Expression`: what user code passes around. A handle of 16 bytes to a node of a computation graph.
+// `Expression`: what user code passes around. A handle of 16 bytes to a node of a computation
+// graph.
 
 #include <cstdint>
 #include <initializer_list>
@@ -20,7 +21,7 @@ using VariableIndex = unsigned;
 struct Expression {
   ComputationGraph* pg = nullptr;  ///< null: unset
   VariableIndex i = 0;
-  unsigned graph_id = 0;           ///< the epoch
+  unsigned graph_id = 0;  ///< the epoch
 
   Expression() = default;
   /// The node `index` of a live graph.
@@ -46,7 +47,8 @@ struct Located {
   const Expression& e;
   const char* file;
   unsigned line;
-  Located(const Expression& x, const char* f = __builtin_FILE(),  // NOLINT(google-explicit-constructor)
+  Located(const Expression& x,
+          const char* f = __builtin_FILE(),  // NOLINT(google-explicit-constructor)
           unsigned l = __builtin_LINE())
       : e(x), file(f), line(l) {}
 };
@@ -55,7 +57,8 @@ struct LocatedGraph {
   ComputationGraph& graph;
   const char* file;
   unsigned line;
-  LocatedGraph(ComputationGraph& g, const char* f = __builtin_FILE(),  // NOLINT(google-explicit-constructor)
+  LocatedGraph(ComputationGraph& g,
+               const char* f = __builtin_FILE(),  // NOLINT(google-explicit-constructor)
                unsigned l = __builtin_LINE())
       : graph(g), file(f), line(l) {}
 };

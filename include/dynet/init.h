@@ -1,7 +1,8 @@
 #pragma once
 
-// Starting the library. Nothing must be called: parameters and graphs can be made at once, on the CPU,
-// with batching on. `initialize` reads the options of the command line and seeds the random numbers.
+// Starting the library. Nothing must be called: parameters and graphs can be made at once, on the
+// CPU, with batching on. `initialize` reads the options of the command line and seeds the random
+// numbers.
 
 #include <functional>
 #include <string>
@@ -31,24 +32,25 @@ struct DynetParams {
   int requested_gpus = -1;
   std::vector<int> gpu_mask;
   // Ours.
-  unsigned mem_cap = 0;                ///< MiB of graph memory; beyond: out_of_memory. 0: no cap
-  std::string device = "CPU";          ///< the default device: "CPU" or "CPU:double"
-  std::string lstm = "coupled";        ///< what LSTMBuilder is: "coupled" or "vanilla"
-  std::string precision = "highest";   ///< of float products: "highest", "high" or "medium"
+  unsigned mem_cap = 0;               ///< MiB of graph memory; beyond: out_of_memory. 0: no cap
+  std::string device = "CPU";         ///< the default device: "CPU" or "CPU:double"
+  std::string lstm = "coupled";       ///< what LSTMBuilder is: "coupled" or "vanilla"
+  std::string precision = "highest";  ///< of float products: "highest", "high" or "medium"
 };
 
-/// Reads the `--dynet-*` options after argv[0] and removes them and their values from argc and argv.
-/// Others stay. ValueError, with argc and argv as they were, for a missing or malformed value. argc may
-/// be 0 and argv null.
+/// Reads the `--dynet-*` options after argv[0] and removes them and their values from argc and
+/// argv. Others stay. ValueError, with argc and argv as they were, for a missing or malformed
+/// value. argc may be 0 and argv null.
 ///
-///   --dynet-seed N            --dynet-autobatch [N]     --dynet-mem N | F,B,P,S   --dynet-mem-cap N
+///   --dynet-seed N            --dynet-autobatch [N]     --dynet-mem N | F,B,P,S   --dynet-mem-cap
+///   N
 ///   --dynet-weight-decay X    --dynet-profiling N       --dynet-devices CPU | CPU:double
 ///   --dynet-lstm coupled | vanilla                      --dynet-precision highest | high | medium
 ///
 /// A value follows after `=` or as the next argument; `_` is read as `-`.
 DynetParams extract_dynet_params(int& argc, char**& argv, bool shared_parameters = false);
-/// Applies `params`. A second call changes nothing (and says so to the log sink). ValueError for values
-/// that are not allowed; then nothing was changed.
+/// Applies `params`. A second call changes nothing (and says so to the log sink). ValueError for
+/// values that are not allowed; then nothing was changed.
 void initialize(DynetParams& params);
 void initialize(int& argc, char**& argv, bool shared_parameters = false);
 /// Back to the state before initialize().

@@ -2,9 +2,9 @@
 
 // Saving and loading parameters as text, in the format of DyNet 2.1.
 //
-// A saver writes a temporary file beside the target and renames it over the target when it is closed, so
-// a crash, a full disk or an exception leaves the old file. A loader reads and checks everything it needs
-// before it changes anything.
+// A saver writes a temporary file beside the target and renames it over the target when it is
+// closed, so a crash, a full disk or an exception leaves the old file. A loader reads and checks
+// everything it needs before it changes anything.
 
 #include <fstream>
 #include <iterator>
@@ -55,8 +55,8 @@ class Loader {
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
   virtual ~Loader();
-  /// Assigns the objects whose names start with `key` in order: the i-th parameter of the file to the
-  /// i-th of the collection, lookup tables likewise. IoError unless numbers and shapes agree.
+  /// Assigns the objects whose names start with `key` in order: the i-th parameter of the file to
+  /// the i-th of the collection, lookup tables likewise. IoError unless numbers and shapes agree.
   virtual void populate(ParameterCollection& model, const std::string& key = "") = 0;
   /// Takes the object named `key`.
   virtual void populate(Parameter& param, const std::string& key = "") = 0;
@@ -69,17 +69,17 @@ class Loader {
 /// Thread rule: one thread at a time; the model must not change meanwhile.
 class TextFileSaver : public Saver {
  public:
-  /// IoError when the file cannot be written. `append`: what is there stays, and is kept as it is when
-  /// something fails.
+  /// IoError when the file cannot be written. `append`: what is there stays, and is kept as it is
+  /// when something fails.
   explicit TextFileSaver(const std::string& filename, bool append = false);
-  /// Closes; an error goes to the log sink. When an exception is on its way out, or a save failed, the
-  /// old file stays.
+  /// Closes; an error goes to the log sink. When an exception is on its way out, or a save failed,
+  /// the old file stays.
   ~TextFileSaver() override;
   void save(const ParameterCollection& model, const std::string& key = "") override;
   void save(const Parameter& param, const std::string& key = "") override;
   void save(const LookupParameter& param, const std::string& key = "") override;
-  /// Puts the new file in the place of the old one, on the disk. IoError when that fails. Nothing can be
-  /// saved afterwards.
+  /// Puts the new file in the place of the old one, on the disk. IoError when that fails. Nothing
+  /// can be saved afterwards.
   void close();
 
  protected:

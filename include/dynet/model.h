@@ -2,13 +2,14 @@
 
 // Parameters and the collections that hold them.
 //
-// `Parameter`, `LookupParameter` and `ParameterCollection` are handles: copies share what they name, and
-// nothing has to outlive anything. A collection of collections forms a tree; a parameter is listed in the
-// collection it was made in and in all above. Full names ("/enc/b_1") are what model files hold.
+// `Parameter`, `LookupParameter` and `ParameterCollection` are handles: copies share what they
+// name, and nothing has to outlive anything. A collection of collections forms a tree; a parameter
+// is listed in the collection it was made in and in all above. Full names ("/enc/b_1") are what
+// model files hold.
 //
-// Surprising: gradients are emptied without clearing their memory. `get_storage()`, `gradients()` and
-// the lists of a collection make the memory true first, and keep it true from then on; `p.p` does not.
-// Storages are stored values: a lookup table's effective value is the stored one times
+// Surprising: gradients are emptied without clearing their memory. `get_storage()`, `gradients()`
+// and the lists of a collection make the memory true first, and keep it true from then on; `p.p`
+// does not. Storages are stored values: a lookup table's effective value is the stored one times
 // `current_weight_decay()`.
 //
 // Thread rule: graphs in several threads may read parameters and add to gradients at the same time
@@ -32,7 +33,7 @@ class ParameterCollection;
 struct ParameterCollectionStorage;
 struct LookupParameterStorage;
 namespace detail {
-struct StorageState;     // memory, lock and gradient bookkeeping of one parameter (src/params/state.h)
+struct StorageState;  // memory, lock and gradient bookkeeping of one parameter (src/params/state.h)
 struct CollectionState;  // name, parent and counters of one collection
 struct ModelAccess;      // what the library itself does with storages
 }  // namespace detail
@@ -55,8 +56,8 @@ struct ParameterStorageBase {
   /// Number of values.
   [[nodiscard]] std::size_t size() const;
 
-  std::string name;            ///< full name
-  bool updated = true;         ///< false: gets no gradient and is not changed by trainers
+  std::string name;     ///< full name
+  bool updated = true;  ///< false: gets no gradient and is not changed by trainers
   bool nonzero_grad = false;
   ParameterCollection* owner = nullptr;  ///< the root collection; null after its end
   Device* device = nullptr;
@@ -114,14 +115,15 @@ struct LookupParameterStorage final : ParameterStorageBase {
   void initialize_lookups();
   [[nodiscard]] unsigned rows() const { return rows_; }
 
-  Dim all_dim;                ///< `dim` with the number of rows as last dimension
+  Dim all_dim;  ///< `dim` with the number of rows as last dimension
   Tensor all_values;
   Tensor all_grads;
   Dim dim;
   std::vector<Tensor> values;  ///< views of the rows
   std::vector<Tensor> grads;
-  std::unordered_set<unsigned> non_zero_grads;  ///< rows with a gradient, as of the last `get_storage()`
-  bool all_updated = false;    ///< the whole table has a gradient
+  std::unordered_set<unsigned>
+      non_zero_grads;        ///< rows with a gradient, as of the last `get_storage()`
+  bool all_updated = false;  ///< the whole table has a gradient
 
  private:
   friend struct detail::ModelAccess;
@@ -162,7 +164,8 @@ struct Parameter {
 struct LookupParameter {
   LookupParameter() = default;
   LookupParameter(std::nullptr_t) {}  // NOLINT(google-explicit-constructor)
-  explicit LookupParameter(std::shared_ptr<LookupParameterStorage> storage) : p(std::move(storage)) {}
+  explicit LookupParameter(std::shared_ptr<LookupParameterStorage> storage)
+      : p(std::move(storage)) {}
   [[nodiscard]] explicit operator bool() const { return p != nullptr; }
 
   LookupParameterStorage& get_storage() const;
@@ -220,9 +223,10 @@ class ParameterCollection {
   [[nodiscard]] float gradient_l2_norm() const;
   void reset_gradient();
 
-  /// A parameter of shape `d`, initialised uniformly in [-scale, scale), or by Glorot where `scale` is
-  /// 0. Unnamed ones are called `_0`, `_1`, ...; a name used before gets `_1`, `_2`, ... UsageError for
-  /// a name with `/` or `_`; ValueError for one with white space or `#`, or for a shape with a batch.
+  /// A parameter of shape `d`, initialised uniformly in [-scale, scale), or by Glorot where `scale`
+  /// is 0. Unnamed ones are called `_0`, `_1`, ...; a name used before gets `_1`, `_2`, ...
+  /// UsageError for a name with `/` or `_`; ValueError for one with white space or `#`, or for a
+  /// shape with a batch.
   Parameter add_parameters(const Dim& d, float scale = 0.0F, const std::string& name = "",
                            Device* device = default_device);
   Parameter add_parameters(const Dim& d, Device* device);
@@ -236,24 +240,31 @@ class ParameterCollection {
   LookupParameter add_lookup_parameters(unsigned n, const Dim& d, const std::string& name = "",
                                         Device* device = default_device);
   LookupParameter add_lookup_parameters(unsigned n, const Dim& d, const ParameterInit& init,
-                                        const std::string& name = "", Device* device = default_device);
-  /// Names as for parameters, with a counter of their own. A negative rate follows this collection's.
-  ParameterCollection add_subcollection(const std::string& name = "", float weight_decay_lambda = -1);
+                                        const std::string& name = "",
+                                        Device* device = default_device);
+  /// Names as for parameters, with a counter of their own. A negative rate follows this
+  /// collection's.
+  ParameterCollection add_subcollection(const std::string& name = "",
+                                        float weight_decay_lambda = -1);
 
   /// Number of parameters, without lookup tables.
   [[nodiscard]] std::size_t size() const;
   /// "/", "/foo/", "/foo_1/bar/", ...
   [[nodiscard]] std::string get_fullname() const;
   /// By full name; UsageError when there is none.
-  [[nodiscard]] std::shared_ptr<ParameterStorage> get_parameter_storage(const std::string& pname) const;
+  [[nodiscard]] std::shared_ptr<ParameterStorage> get_parameter_storage(
+      const std::string& pname) const;
   [[nodiscard]] std::shared_ptr<LookupParameterStorage> get_lookup_parameter_storage(
       const std::string& lookup_pname) const;
   [[nodiscard]] std::vector<std::shared_ptr<ParameterStorage>> get_parameter_storages() const;
-  [[nodiscard]] std::vector<std::shared_ptr<LookupParameterStorage>> get_lookup_parameter_storages() const;
-  [[nodiscard]] std::vector<std::shared_ptr<ParameterStorageBase>> get_parameter_storages_base() const;
+  [[nodiscard]] std::vector<std::shared_ptr<LookupParameterStorage>> get_lookup_parameter_storages()
+      const;
+  [[nodiscard]] std::vector<std::shared_ptr<ParameterStorageBase>> get_parameter_storages_base()
+      const;
   /// Of this collection and those below.
   [[nodiscard]] const std::vector<std::shared_ptr<ParameterStorage>>& parameters_list() const;
-  [[nodiscard]] const std::vector<std::shared_ptr<LookupParameterStorage>>& lookup_parameters_list() const;
+  [[nodiscard]] const std::vector<std::shared_ptr<LookupParameterStorage>>& lookup_parameters_list()
+      const;
   /// Number of values, lookup tables included.
   [[nodiscard]] std::size_t parameter_count() const;
   [[nodiscard]] std::size_t updated_parameter_count() const;

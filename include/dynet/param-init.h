@@ -10,8 +10,8 @@
 
 namespace dynet {
 
-/// Fills the values of a parameter; for lookup tables the whole table, rows last. Programs may derive
-/// their own. Thread rule: const, without state.
+/// Fills the values of a parameter; for lookup tables the whole table, rows last. Programs may
+/// derive their own. Thread rule: const, without state.
 struct ParameterInit {
   ParameterInit() = default;
   ParameterInit(const ParameterInit&) = default;
@@ -53,9 +53,9 @@ struct ParameterInitIdentity : ParameterInit {
   void initialize_params(Tensor& values) const override;
 };
 
-/// Uniform in [-s, s) with s = gain * sqrt(3 D / (d0 + ... + d_{D-1})): sqrt(6/(m+n)) for a matrix. D is
-/// the number of dimensions, without the rows of a table when `is_lookup`. For D == 4, a filter
-/// {h,w,ci,co}, s = gain * sqrt(6 / (h w ci + h w co)). (Glorot and Bengio, 2010.)
+/// Uniform in [-s, s) with s = gain * sqrt(3 D / (d0 + ... + d_{D-1})): sqrt(6/(m+n)) for a matrix.
+/// D is the number of dimensions, without the rows of a table when `is_lookup`. For D == 4, a
+/// filter {h,w,ci,co}, s = gain * sqrt(6 / (h w ci + h w co)). (Glorot and Bengio, 2010.)
 struct ParameterInitGlorot : ParameterInit {
   explicit ParameterInitGlorot(bool is_lookup = false, float gain = 1.0F)
       : is_lookup_(is_lookup), gain_(gain) {}
@@ -75,8 +75,8 @@ struct ParameterInitSaxe : ParameterInit {
   float gain_;
 };
 
-/// Numbers separated by white space, in memory order. IoError unless the file has exactly as many as
-/// the parameter, all readable.
+/// Numbers separated by white space, in memory order. IoError unless the file has exactly as many
+/// as the parameter, all readable.
 struct ParameterInitFromFile : ParameterInit {
   explicit ParameterInitFromFile(std::string f) : filename_(std::move(f)) {}
   void initialize_params(Tensor& values) const override;

@@ -5,8 +5,10 @@
 namespace dynet {
 
 /// CREATED -> new_graph -> GRAPH_READY -> start_new_sequence -> READING_INPUT -> add_input, ...
+// NOLINTBEGIN(readability-identifier-naming): DyNet's names, unscoped as there
 enum RNNState { CREATED, GRAPH_READY, READING_INPUT };
 enum RNNOp { new_graph, start_new_sequence, add_input };
+// NOLINTEND(readability-identifier-naming)
 
 /// The state of one builder. Thread rule: that of the builder.
 class RNNStateMachine {

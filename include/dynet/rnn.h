@@ -20,7 +20,7 @@ namespace dynet {
 
 /// Index of a step; -1: before the first.
 using RNNPointer = int;
-inline void swap(RNNPointer& n1, RNNPointer& n2) {
+inline void swap(RNNPointer& n1, RNNPointer& n2) noexcept {
   const RNNPointer kept = n1;
   n1 = n2;
   n2 = kept;

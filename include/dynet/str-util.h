@@ -18,7 +18,9 @@ namespace dynet {
   std::size_t begin = 0;
   while (begin < str.size()) {
     const std::size_t end = std::min(str.find(sep, begin), str.size());
-    if (end > begin) { pieces.push_back(str.substr(begin, end - begin)); }
+    if (end > begin) {
+      pieces.push_back(str.substr(begin, end - begin));
+    }
     begin = end + 1;
   }
   return pieces;

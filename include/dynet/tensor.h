@@ -13,9 +13,9 @@ namespace dynet {
 
 using real = float;
 
-/// A view: owns nothing, copies share the numbers. Dense, column-major, examples of a batch one after
-/// the other. On the device "CPU:double" `v` points at doubles: use as_vector and TensorTools there.
-/// Thread rule: that of what it views.
+/// A view: owns nothing, copies share the numbers. Dense, column-major, examples of a batch one
+/// after the other. On the device "CPU:double" `v` points at doubles: use as_vector and TensorTools
+/// there. Thread rule: that of what it views.
 struct Tensor {
   Tensor() = default;
   Tensor(const Dim& dim, float* data, Device* dev, DeviceMempool pool)
@@ -57,8 +57,8 @@ real rand01();
 int rand0n(int n);
 real rand_normal();
 
-/// Reads and writes tensors in place, in float and in double. Random numbers are drawn from `*rndeng`
-/// as floats, in memory order, by the distributions of the standard library.
+/// Reads and writes tensors in place, in float and in double. Random numbers are drawn from
+/// `*rndeng` as floats, in memory order, by the distributions of the standard library.
 struct TensorTools {
   /// x = min(max(x, left), right).
   static void clip(Tensor& d, float left, float right);

@@ -12,8 +12,12 @@
 
 namespace dynet {
 
-namespace ext { struct AdamStep; }
-namespace trainers { class TextReader; }
+namespace ext {
+struct AdamStep;
+}
+namespace trainers {
+class TextReader;
+}
 
 enum struct MovingAverage { None, Cumulative, Exponential };
 /// "None", "Cumulative" or "Exponential".
@@ -24,23 +28,25 @@ std::istream& operator>>(std::istream& is, MovingAverage& o);
 /// Base of all trainers. One `update()`:
 ///   1. makes room for the state of parameters that are new,
 ///   2. multiplies the gradient by clip_threshold / n where its norm n is above the threshold,
-///   3. applies the rule to every parameter with `updated`, whether or not it got a gradient, then to
-///      every lookup table: to the rows with a gradient, or, without `sparse_updates_enabled` or where
-///      the table was used as a whole, to all,
+///   3. applies the rule to every parameter with `updated`, whether or not it got a gradient, then
+///   to
+///      every lookup table: to the rows with a gradient, or, without `sparse_updates_enabled` or
+///      where the table was used as a whole, to all,
 ///   4. moving averages, 5. counts, 6. weight decay: what was updated is multiplied by 1 - lambda
-///      (tables by a factor that stored values are to be multiplied with). All gradients are empty then.
+///      (tables by a factor that stored values are to be multiplied with). All gradients are empty
+///      then.
 ///
-/// Keeps the collection alive and may be made before its parameters. Users may derive: `update_rule` and
-/// the `update_*params` get the index into the collection's lists. Thread rule: the model belongs to
-/// `update()` alone; GraphError when a graph of it runs in another thread.
+/// Keeps the collection alive and may be made before its parameters. Users may derive:
+/// `update_rule` and the `update_*params` get the index into the collection's lists. Thread rule:
+/// the model belongs to `update()` alone; GraphError when a graph of it runs in another thread.
 struct Trainer {
   explicit Trainer(ParameterCollection& m, real rate);
   virtual ~Trainer();
   Trainer(const Trainer&) = default;
   Trainer& operator=(const Trainer&) = default;
 
-  /// NumericError when the gradient's norm is NaN or infinite: then nothing but the gradients, which are
-  /// emptied, is changed.
+  /// NumericError when the gradient's norm is NaN or infinite: then nothing but the gradients,
+  /// which are emptied, is changed.
   virtual void update();
   /// The same with all gradients multiplied by `scale` first (as before 2.0).
   void update(real scale);
@@ -106,8 +112,9 @@ struct Trainer {
   /// Applies the rule to `values[0]` with the gradient `values[1]` and state after them.
   virtual void update_rule(real gscale, const std::vector<Tensor*>& values) = 0;
   virtual void update_params(real gscale, std::size_t idx) = 0;
-  virtual void update_lookup_params(real gscale, std::size_t idx, std::size_t lidx) = 0;  ///< one row
-  virtual void update_lookup_params(real gscale, std::size_t idx) = 0;                   ///< whole table
+  virtual void update_lookup_params(real gscale, std::size_t idx,
+                                    std::size_t lidx) = 0;              ///< one row
+  virtual void update_lookup_params(real gscale, std::size_t idx) = 0;  ///< whole table
 
   /// Makes room for the state of new parameters.
   void aux_alloc();
@@ -142,8 +149,8 @@ struct Trainer {
   void restore_weights();
 
   std::shared_ptr<ParameterCollection> kept_;  ///< what `model` points to
-  std::uint64_t steps_ = 0;                    ///< `updates` as an integer, which floats lose at 2^24
-  real scale_ = 1.0F;                          ///< of update(scale)
+  std::uint64_t steps_ = 0;  ///< `updates` as an integer, which floats lose at 2^24
+  real scale_ = 1.0F;        ///< of update(scale)
 };
 
 /// w -= learning_rate * g.
@@ -164,8 +171,8 @@ struct SimpleSGDTrainer : Trainer {
 };
 
 /// Adam (Kingma and Ba, 2015): m = b1 m + (1-b1) g, v = b2 v + (1-b2) g^2,
-/// w -= learning_rate * sqrt(1-b2^t)/(1-b1^t) * m / (sqrt(v) + eps), with t the number of updates of the
-/// trainer; `eps` is added to the uncorrected root.
+/// w -= learning_rate * sqrt(1-b2^t)/(1-b1^t) * m / (sqrt(v) + eps), with t the number of updates
+/// of the trainer; `eps` is added to the uncorrected root.
 struct AdamTrainer : Trainer {
   explicit AdamTrainer(ParameterCollection& collection, float rate = 0.001F, float b1 = 0.9F,
                        float b2 = 0.999F, float eps = 1e-8F);

@@ -2,10 +2,12 @@
 
 namespace dynet {
 
-/// The rate at which parameters shrink, and a factor that is yet to be multiplied into stored values.
+/// The rate at which parameters shrink, and a factor that is yet to be multiplied into stored
+/// values.
 ///
 /// Trainers apply decay to parameters at once and by a factor of each lookup table; the factor here
-/// moves only when a program calls `update_weight_decay` itself. Thread rule: not while a trainer runs.
+/// moves only when a program calls `update_weight_decay` itself. Thread rule: not while a trainer
+/// runs.
 struct L2WeightDecay {
   /// DomainError when negative.
   explicit L2WeightDecay(float lambda = 1e-6F);
