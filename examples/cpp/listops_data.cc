@@ -69,11 +69,14 @@ std::string to_text(const ListExpr& expr) {
   if (expr.is_digit) {
     return std::to_string(expr.digit);
   }
-  std::string text = std::string("[") + name_of(expr.op);
+  std::string text("[");
+  text += name_of(expr.op);
   for (const ListExpr& arg : expr.args) {
-    text += " " + to_text(arg);
+    text += ' ';
+    text += to_text(arg);
   }
-  return text + "]";
+  text += ']';
+  return text;
 }
 
 namespace {
