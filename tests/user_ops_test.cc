@@ -84,31 +84,27 @@ TEST_P(UserOp, AgreesWithTheLibrarys) {
   }
 }
 
-/// Copies do run in one call, as the library's do, unless the operation mixes its batch.
+/// Copies run in one call, their weights shared and the rest an example each. What is a weight
+/// stands here and not in the operation, so that a wrong role is seen.
 TEST_P(UserOp, CopiesMerge) {
-  Case c = cases_of(sample()).at(1);
-  ASSERT_EQ(c.name, "three copies");
-  // Shared arguments are one storage in "three copies, weights shared".
-  for (const Case& other : cases_of(sample())) {
-    if (other.name == "three copies, weights shared") {
-      c = other;
-    }
+  const std::string name(sample().record->info->name);
+  std::set<std::size_t> weights;
+  if (name == "user_affine") {
+    weights = {1, 3};
+  }
+  if (name == "user_product") {
+    weights = {0};
   }
   Observed observed;
   Counts counts;
   observed.count_into(&counts);
   RunOptions options{double_device(), true};
   options.observer = &observed;
-  run(c.program, options);
-  const std::string name(sample().record->info->name);
-  long merged = 0;
-  for (const auto& [what, count] : counts) {
-    merged += what.starts_with(name + ' ') ? count : 0;
-  }
-  if (sample().record->has_whole) {
-    EXPECT_EQ(merged, 0);
-  } else {
-    EXPECT_GE(merged, 3);
+  run(copies_sharing(sample(), weights).program, options);
+  const std::string pattern(sample().inputs.size(), '1');
+  for (std::size_t a = 0; a < sample().inputs.size(); ++a) {
+    const std::string what = Observed::combination(name, pattern, a, weights.contains(a));
+    EXPECT_EQ(counts[what], name == "user_sum_batches" ? 0 : 3) << what;
   }
 }
 

@@ -127,7 +127,7 @@ void draw_payload(Step& step, const Sample& sample, const std::vector<Dim>& dims
     for (const unsigned v : sample.indices) {
       most = std::max(most, v + 1);
     }
-    const unsigned limit = index_limit(sample, dims, batch, most);
+    const unsigned limit = index_limit(sample, step.op, dims, batch, most);
     step.indices.clear();
     for (std::uint32_t i = 0; i < count; ++i) {
       step.indices.push_back(draw.random.below(limit));
@@ -166,8 +166,8 @@ Case make_case(const Sample& sample, const Plan& plan, Draw& draw) {
 
 }  // namespace
 
-unsigned index_limit(const Sample& sample, const std::vector<Dim>& args, unsigned batch,
-                     unsigned fallback) {
+unsigned index_limit(const Sample& sample, const OpBytes& op, const std::vector<Dim>& args,
+                     unsigned batch, unsigned fallback) {
   if (sample.record->index_limit == nullptr) {
     return fallback;
   }
@@ -178,7 +178,7 @@ unsigned index_limit(const Sample& sample, const std::vector<Dim>& args, unsigne
     }
   }
   const ext::Shapes shapes(*sample.record->info, dims, batch, sample.payload_count());
-  return sample.record->index_limit(sample.op.get(), shapes);
+  return sample.record->index_limit(op.get(), shapes);
 }
 
 void add_terms(Program& program, Draw& draw) {
@@ -192,6 +192,20 @@ void add_terms(Program& program, Draw& draw) {
       program.terms.push_back({{i, o}, draw(dim.elements(), -1.0, 1.0)});
     }
   }
+}
+
+Case copies_sharing(const Sample& sample, const std::set<std::size_t>& shared) {
+  Plan plan;
+  plan.name = "three copies";
+  plan.copies = 3;
+  plan.batched = never;
+  plan.shared = [&shared](std::size_t a) { return shared.contains(a); };
+  plan.parameters = true;
+  plan.only_shared = true;
+  Draw draw(31);
+  Case c = make_case(sample, plan, draw);
+  add_terms(c.program, draw);
+  return c;
 }
 
 std::vector<Case> cases_of(const Sample& sample, std::vector<std::string>* refused) {

@@ -4,6 +4,7 @@
 // and the others not, parameters as operands, one node for several arguments, and several copies in
 // one graph that can merge, with distinct or shared operands.
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,9 +22,14 @@ struct Case {
 /// shapes it does not (the library threw ShapeError, IndexError or ValueError).
 std::vector<Case> cases_of(const Sample& sample, std::vector<std::string>* refused = nullptr);
 
-/// An upper bound for the indices of a node with these arguments; `fallback` where there is none.
-unsigned index_limit(const Sample& sample, const std::vector<Dim>& args, unsigned batch,
-                     unsigned fallback);
+/// Three unbatched copies that have the arguments of `shared` in common, as parameters; the others
+/// are inputs of each copy's own.
+Case copies_sharing(const Sample& sample, const std::set<std::size_t>& shared);
+
+/// An upper bound for the indices of a node of `op` with these arguments; `fallback` where there is
+/// none.
+unsigned index_limit(const Sample& sample, const OpBytes& op, const std::vector<Dim>& args,
+                     unsigned batch, unsigned fallback);
 
 /// Adds to `program` a term for each output of each operation.
 void add_terms(Program& program, Draw& draw);

@@ -111,7 +111,7 @@ class Generator {
   }
 
   Program make() {
-    const unsigned rounds = 7 + random().below(4);
+    const unsigned rounds = 9 + random().below(5);
     const bool reverts = random().chance(0.3);
     if (random().chance(0.4)) {
       tree();
@@ -296,7 +296,7 @@ class Generator {
   const Combination& choose() {
     const Combination* best = nullptr;
     long best_count = 0;
-    for (int tries = 0; tries < 24; ++tries) {
+    for (int tries = 0; tries < 48; ++tries) {
       const Combination& c =
           combinations_[random().below(static_cast<unsigned>(combinations_.size()))];
       const bool batched =
@@ -377,6 +377,10 @@ class Generator {
     }
     program_.add_step(s, args);
     Step& step = program_.steps.back();
+    // Beside copies that differ in an attribute; where the shapes do not fit, built() refuses.
+    if (!s.variants.empty() && random().chance(0.3)) {
+      step.op = s.variants[random().below(static_cast<unsigned>(s.variants.size()))];
+    }
     std::vector<Dim> dims;
     unsigned batch = 1;
     for (const Ref& r : args) {
@@ -388,7 +392,7 @@ class Generator {
       for (const unsigned v : step.indices) {
         most = std::max(most, v + 1);
       }
-      const unsigned limit = index_limit(s, dims, batch, most);
+      const unsigned limit = index_limit(s, step.op, dims, batch, most);
       if (each && step.indices.size() == 1 && !s.record->has_whole) {
         step.indices.resize(batch);
       }

@@ -39,6 +39,8 @@ struct Sample {
   std::vector<unsigned> indices;
   std::vector<float> values;
   std::vector<Nudge> nudges;
+  /// The operation with one attribute changed so much that results differ; not all fit the shapes.
+  std::vector<OpBytes> variants;
   int example = 0;  ///< which of the operation's examples
 
   /// "elu(alpha=2.5) {7}".
@@ -99,6 +101,16 @@ std::vector<T> neighbours(const T& v) {
   }
 }
 
+/// Values that differ visibly: of floats another one, of others the neighbours.
+template <class T>
+std::vector<T> others(const T& v) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return {v * static_cast<T>(0.5) + static_cast<T>(0.1)};
+  } else {
+    return neighbours(v);
+  }
+}
+
 template <class Op>
 OpBytes bytes_of(const Op& op) {
   static_assert(sizeof(Op) <= sizeof(OpBytes::bytes) && alignof(Op) <= 16);
@@ -116,6 +128,15 @@ Nudge nudge(const Op& op) {
     n.variants.push_back(bytes_of(other));
   }
   return n;
+}
+
+template <class Op, std::size_t kI>
+void add_variants(const Op& op, std::vector<OpBytes>& to) {
+  for (const auto& v : others(std::get<kI>(ext::attributes(op)))) {
+    Op other = op;
+    std::get<kI>(ext::attributes(other)) = v;
+    to.push_back(bytes_of(other));
+  }
 }
 
 }  // namespace detail
@@ -136,6 +157,7 @@ std::vector<Sample> samples_of() {
     s.example = static_cast<int>(all.size());
     [&]<std::size_t... kI>(std::index_sequence<kI...>) {
       (s.nudges.push_back(detail::nudge<Op, kI>(e.op)), ...);
+      (detail::add_variants<Op, kI>(e.op, s.variants), ...);
     }(std::make_index_sequence<ext::kAttrCount<Op>>{});
     all.push_back(std::move(s));
   }
