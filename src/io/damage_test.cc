@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "dynet/io.h"
+
 #include "params/access.h"
 
 namespace dynet {
@@ -27,7 +28,8 @@ struct SmallModel {
     std::string all;
     for (const auto& p : detail::ModelAccess::all(model)) {
       const detail::StorageState& s = p->state();
-      all.append(reinterpret_cast<const char*>(s.values.data()), static_cast<std::size_t>(s.elements * 4));
+      all.append(reinterpret_cast<const char*>(s.values.data()),
+                 static_cast<std::size_t>(s.elements * 4));
       all += p->nonzero_grad ? '1' : '0';
       all += std::to_string(static_cast<int>(s.fill)) + "/" + std::to_string(s.touched.size());
     }
@@ -70,8 +72,8 @@ TEST_F(DamageTest, EveryTruncationIsAnErrorThatChangesNothing) {
   ASSERT_NO_THROW(TextFileLoader(file_).populate(target.model, "/m"));
 }
 
-// A flipped bit is an error, or the file is another well-formed one: then what was loaded is exactly what
-// it says, that is, saving gives the file again.
+// A flipped bit is an error, or the file is another well-formed one: then what was loaded is
+// exactly what it says, that is, saving gives the file again.
 TEST_F(DamageTest, EveryFlippedBitIsAnErrorOrAnExactLoad) {
   std::size_t loads = 0;
   for (std::size_t i = 0; i < text_.size(); ++i) {
@@ -101,12 +103,15 @@ TEST_F(DamageTest, EveryFlippedBitIsAnErrorOrAnExactLoad) {
             const float want = std::strtof(word.c_str(), nullptr);
             float got = 0.0F;
             std::memcpy(&got, data + k * 4, 4);
-            ASSERT_TRUE(got == want || (std::isnan(got) && std::isnan(want))) << word << " byte " << i;
+            ASSERT_TRUE(got == want || (std::isnan(got) && std::isnan(want)))
+                << word << " byte " << i;
           }
         };
         expect(s.values.data());
         ASSERT_EQ(flag == "FULL_GRAD", s.fill == detail::GradientFill::kAll);
-        if (flag == "FULL_GRAD") { expect(s.gradient.data()); }
+        if (flag == "FULL_GRAD") {
+          expect(s.gradient.data());
+        }
       }
     }
   }

@@ -11,6 +11,7 @@
 #include "dynet/init.h"
 #include "dynet/io.h"
 #include "dynet/training.h"
+
 #include "params/gradient.h"
 
 namespace dynet {
@@ -32,7 +33,8 @@ class TextFileTest : public ::testing::Test {
   }
   void write(const std::string& text) const { std::ofstream(file, std::ios::binary) << text; }
   [[nodiscard]] std::size_t files_in_folder() const {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+    return static_cast<std::size_t>(
+        std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
   }
   void save(const ParameterCollection& model, const std::string& key = "") const {
     TextFileSaver saver(file);
@@ -95,7 +97,9 @@ TEST_F(TextFileTest, EveryKindOfFloatComesBackExactly) {
     const auto bits = static_cast<std::uint32_t>(random());
     float f = 0.0F;
     std::memcpy(&f, &bits, 4);
-    if (!std::isnan(f)) { values.push_back(f); }
+    if (!std::isnan(f)) {
+      values.push_back(f);
+    }
   }
   ParameterCollection model;
   const Dim d({static_cast<unsigned>(values.size())});
@@ -106,8 +110,11 @@ TEST_F(TextFileTest, EveryKindOfFloatComesBackExactly) {
   TextFileLoader(file).populate(other);
   const std::vector<float> back = as_vector(*p.values());
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (std::isnan(values[i])) { EXPECT_TRUE(std::isnan(back[i])); }
-    else { ASSERT_EQ(std::memcmp(&back[i], &values[i], 4), 0) << values[i]; }
+    if (std::isnan(values[i])) {
+      EXPECT_TRUE(std::isnan(back[i]));
+    } else {
+      ASSERT_EQ(std::memcmp(&back[i], &values[i], 4), 0) << values[i];
+    }
   }
 }
 
@@ -118,7 +125,9 @@ TEST_F(TextFileTest, NumbersAreThoseOfPrintf) {
     const auto bits = static_cast<std::uint32_t>(random());
     float f = 0.0F;
     std::memcpy(&f, &bits, 4);
-    if (std::isfinite(f)) { values.push_back(f); }
+    if (std::isfinite(f)) {
+      values.push_back(f);
+    }
   }
   ParameterCollection model;
   model.add_parameters({static_cast<unsigned>(values.size())}, ParameterInitFromVector(values));
@@ -142,7 +151,8 @@ TEST_F(TextFileTest, GradientsAreKept) {
   l.p->accumulate_grad(1, Tensor({1}, g.data(), nullptr, DeviceMempool::NONE));
   save(model);
   EXPECT_EQ(content(),
-            "#Parameter# /w {2} 66 FULL_GRAD\n+1.00000000e+00 +1.00000000e+00 \n+3.00000000e+00 +4.00000000e+00 \n"
+            "#Parameter# /w {2} 66 FULL_GRAD\n+1.00000000e+00 +1.00000000e+00 \n+3.00000000e+00 "
+            "+4.00000000e+00 \n"
             "#LookupParameter# /e {1,2} 66 FULL_GRAD\n+2.00000000e+00 +2.00000000e+00 \n"
             "+0.00000000e+00 +3.00000000e+00 \n");
   ParameterCollection other;
@@ -205,8 +215,12 @@ TEST_F(TextFileTest, AppendKeepsWhatIsThere) {
   ParameterCollection model;
   Parameter a = model.add_parameters({1}, ParameterInitConst(1));
   Parameter b = model.add_parameters({1}, ParameterInitConst(2));
-  { TextFileSaver(file).save(a, "/a"); }
-  { TextFileSaver(file, true).save(b, "b"); }
+  {
+    TextFileSaver(file).save(a, "/a");
+  }
+  {
+    TextFileSaver(file, true).save(b, "b");
+  }
   TextFileLoader loader(file);
   loader.populate(b, "/a");
   loader.populate(a, "b");
@@ -247,8 +261,9 @@ TEST_F(TextFileTest, ErrorsSayWhereAndWhatWasWanted) {
     FAIL();
   } catch (const IoError& e) {
     const std::string text = e.what();
-    EXPECT_NE(text.find("model.txt', line 2, byte 48: number 1 of 2: '+1.0000000xe+00'; want a number"),
-              std::string::npos)
+    EXPECT_NE(
+        text.find("model.txt', line 2, byte 48: number 1 of 2: '+1.0000000xe+00'; want a number"),
+        std::string::npos)
         << text;
   }
   EXPECT_THROW(TextFileLoader(file + ".none").populate(model), IoError);
@@ -259,9 +274,11 @@ TEST_F(TextFileTest, ErrorsSayWhereAndWhatWasWanted) {
 TEST_F(TextFileTest, HostileShapes) {
   ParameterCollection model;
   model.add_parameters({2});
-  for (const char* dim : {"{4294967295,4294967295,4294967295}", "{4294967295}", "{1,1,1,1,1,1,1,1}", "{-1}", "{",
-                          "{}", "{2,}", "{,2}", "{ 2}", "{2X3}", "{4294967296}", "2"}) {
-    write(std::string("#Parameter# /w ") + dim + " 33 ZERO_GRAD\n+1.00000000e+00 +2.00000000e+00 \n");
+  for (const char* dim :
+       {"{4294967295,4294967295,4294967295}", "{4294967295}", "{1,1,1,1,1,1,1,1}", "{-1}", "{",
+        "{}", "{2,}", "{,2}", "{ 2}", "{2X3}", "{4294967296}", "2"}) {
+    write(std::string("#Parameter# /w ") + dim +
+          " 33 ZERO_GRAD\n+1.00000000e+00 +2.00000000e+00 \n");
     EXPECT_THROW(TextFileLoader(file).populate(model), IoError) << dim;
     EXPECT_THROW(TextFileLoader(file).load_param(model, "/w"), IoError) << dim;
   }
@@ -278,7 +295,8 @@ TEST_F(TextFileTest, CountsMustAgree) {
         std::string("#Parameter# /w {1,2} 33 ZERO_GRAD\n+1.00000000e+00 +2.00000000e+00 \n"),
         std::string("#Parameter# /w {2} 34 ZERO_GRAD\n+1.00000000e+00 +2.00000000e+00 \n"),
         std::string("#Parameter# /w {2} 33 ZERO_GRAD\n+1.00000000e+00 +2.00000000e+00\n"),
-        std::string("#Parameter# /w {2} 33 ZERO_GRAD\n+1.00000000e+00 +2.00000000e+00 +3.00000000e+00 \n"),
+        std::string(
+            "#Parameter# /w {2} 33 ZERO_GRAD\n+1.00000000e+00 +2.00000000e+00 +3.00000000e+00 \n"),
         std::string("#Parameter# /w {2} 33 ZERO_GRAD\n+1.00000000e+99 +2.00000000e+00 \n"),
         std::string("#Parameter# /w {2} 33 SOME_GRAD\n+1.00000000e+00 +2.00000000e+00 \n"),
         std::string("#Other# /w {2} 33 ZERO_GRAD\n+1.00000000e+00 +2.00000000e+00 \n")}) {
@@ -327,10 +345,12 @@ TEST_F(TextFileTest, LinksAndRightsAreKept) {
   fs::create_symlink(file, link);
   ParameterCollection model;
   model.add_parameters({1});
-  { TextFileSaver(link).save(model); }
+  {
+    TextFileSaver(link).save(model);
+  }
   EXPECT_TRUE(fs::is_symlink(link));
   EXPECT_NE(content(), "old");
-  struct stat info {};
+  struct stat info{};
   ASSERT_EQ(::stat(file.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777U, 0640U);
 }
@@ -377,7 +397,9 @@ TEST_F(TextFileTest, AFullDiskKeepsTheOldFile) {
           ParameterCollection small;
           small.add_parameters({1});
           const SmallDisk tiny(0);
-          { TextFileSaver(file).save(small); }
+          {
+            TextFileSaver(file).save(small);
+          }
           EXPECT_NE(said.find("not saved"), std::string::npos) << said;
         }
       }

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "dynet/io.h"
+
 #include "io/keys.h"
 #include "io/text_parser.h"
 #include "params/access.h"
@@ -28,7 +29,9 @@ void commit(const TextObject& object, ParameterStorageBase& storage) {
     s.kernels.add_scaled(1.0 / pending, s.values.data(), s.values.data(), s.elements, true);
   }
   s.forget_gradient();
-  if (object.gradient.empty()) { return; }
+  if (object.gradient.empty()) {
+    return;
+  }
   s.kernels.from_floats(object.gradient.data(), s.gradient.data(), s.elements);
   s.fill = GradientFill::kAll;
   s.is_pristine = false;
@@ -59,20 +62,25 @@ TextObject find(TextParser& parser, bool is_lookup, const std::string& key) {
     }
   }
   if (!is_found) {
-    throw IoError("'" + parser.file_name() + "' has no " + type_of(is_lookup) + " named '" + key + "'");
+    throw IoError("'" + parser.file_name() + "' has no " + type_of(is_lookup) + " named '" + key +
+                  "'");
   }
   return found;
 }
 
 void require_key(const char* call, const std::string& key) {
-  if (key.empty()) { throw ValueError(std::string(call) + ": the key is empty"); }
+  if (key.empty()) {
+    throw ValueError(std::string(call) + ": the key is empty");
+  }
   io::check_parameter_key(call, key);
 }
 
 template <class Handle>
 void populate_one(const std::string& file, Handle& handle, const std::string& key, bool is_lookup) {
   require_key("TextFileLoader::populate", key);
-  if (!handle) { throw StateError("TextFileLoader::populate: the parameter is unset"); }
+  if (!handle) {
+    throw StateError("TextFileLoader::populate: the parameter is unset");
+  }
   TextParser parser(file);
   const TextObject object = find(parser, is_lookup, key);
   if constexpr (std::is_same_v<Handle, Parameter>) {
@@ -106,24 +114,31 @@ void TextFileLoader::populate(ParameterCollection& model, const std::string& key
     const std::size_t i = list.size();
     const std::size_t wanted = object.is_lookup ? lookups.size() : parameters.size();
     if (i == wanted) {
-      parser.fail(object.at, std::string("one more ") + type_of(object.is_lookup) + " than the model's " +
-                                 std::to_string(wanted));
+      parser.fail(object.at, std::string("one more ") + type_of(object.is_lookup) +
+                                 " than the model's " + std::to_string(wanted));
     }
-    if (object.is_lookup) { require_shape(parser, object, lookups[i]->name, lookups[i]->all_dim); }
-    else { require_shape(parser, object, parameters[i]->name, parameters[i]->dim); }
+    if (object.is_lookup) {
+      require_shape(parser, object, lookups[i]->name, lookups[i]->all_dim);
+    } else {
+      require_shape(parser, object, parameters[i]->name, parameters[i]->dim);
+    }
     parser.read(object);
     list.push_back(std::move(object));
     object = TextObject();
   }
   if (found[0].size() < parameters.size() || found[1].size() < lookups.size()) {
-    throw IoError("'" + dataname_ + "' has " + std::to_string(found[0].size()) + " parameters and " +
-                  std::to_string(found[1].size()) + " lookup parameters" +
+    throw IoError("'" + dataname_ + "' has " + std::to_string(found[0].size()) +
+                  " parameters and " + std::to_string(found[1].size()) + " lookup parameters" +
                   (prefix.empty() ? "" : " under '" + prefix + "'") + "; the model has " +
                   std::to_string(parameters.size()) + " and " + std::to_string(lookups.size()));
   }
   const params::UpdateScope scope(params::usage_of(model), "TextFileLoader::populate");
-  for (std::size_t i = 0; i < parameters.size(); ++i) { commit(found[0][i], *parameters[i]); }
-  for (std::size_t i = 0; i < lookups.size(); ++i) { commit(found[1][i], *lookups[i]); }
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    commit(found[0][i], *parameters[i]);
+  }
+  for (std::size_t i = 0; i < lookups.size(); ++i) {
+    commit(found[1][i], *lookups[i]);
+  }
 }
 
 void TextFileLoader::populate(Parameter& param, const std::string& key) {
@@ -144,11 +159,14 @@ Parameter TextFileLoader::load_param(ParameterCollection& model, const std::stri
   return p;
 }
 
-LookupParameter TextFileLoader::load_lookup_param(ParameterCollection& model, const std::string& key) {
+LookupParameter TextFileLoader::load_lookup_param(ParameterCollection& model,
+                                                  const std::string& key) {
   require_key("TextFileLoader::load_lookup_param", key);
   TextParser parser(dataname_);
   const TextObject object = find(parser, true, key);
-  if (object.dim.nd == 0) { parser.fail(object.at, "a lookup table without dimensions"); }
+  if (object.dim.nd == 0) {
+    parser.fail(object.at, "a lookup table without dimensions");
+  }
   Dim row = object.dim;
   row.resize(row.nd - 1);
   std::string name = key;

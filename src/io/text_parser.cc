@@ -30,20 +30,30 @@ void read_all(const std::string& name, std::string& text) {
   const int file = ::open(name.c_str(), O_RDONLY | O_CLOEXEC);
   const auto fail = [&](const char* step) {
     const int error = errno;
-    if (file >= 0) { ::close(file); }
+    if (file >= 0) {
+      ::close(file);
+    }
     throw IoError("cannot " + std::string(step) + " '" + name + "': " + std::strerror(error));
   };
-  if (file < 0) { fail("open"); }
-  struct stat info {};
+  if (file < 0) {
+    fail("open");
+  }
+  struct stat info{};
   if (::fstat(file, &info) == 0 && S_ISREG(info.st_mode)) {
     text.reserve(static_cast<std::size_t>(info.st_size) + 1);
   }
   std::array<char, std::size_t{1} << 16> piece{};
   while (true) {
     const ssize_t n = ::read(file, piece.data(), piece.size());
-    if (n < 0 && errno == EINTR) { continue; }
-    if (n < 0) { fail("read"); }
-    if (n == 0) { break; }
+    if (n < 0 && errno == EINTR) {
+      continue;
+    }
+    if (n < 0) {
+      fail("read");
+    }
+    if (n == 0) {
+      break;
+    }
     text.append(piece.data(), static_cast<std::size_t>(n));
   }
   ::close(file);
@@ -66,9 +76,10 @@ TextParser::TextParser(std::string file_name) : file_name_(std::move(file_name))
 }
 
 void TextParser::fail(std::size_t at, const std::string& what) const {
-  const auto lines = std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(at), '\n');
-  throw IoError("'" + file_name_ + "', line " + std::to_string(lines + 1) + ", byte " + std::to_string(at) +
-                ": " + what);
+  const auto lines =
+      std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+  throw IoError("'" + file_name_ + "', line " + std::to_string(lines + 1) + ", byte " +
+                std::to_string(at) + ": " + what);
 }
 
 /// The text up to the next line end, which is passed over.
@@ -83,7 +94,9 @@ std::string_view TextParser::line(const char* wanted) {
 }
 
 bool TextParser::next(TextObject& object) {
-  if (position_ == text_.size()) { return false; }
+  if (position_ == text_.size()) {
+    return false;
+  }
   header_at_ = position_;
   const std::string_view header = line("a header");
   const auto bad = [&](const char* wanted) {
@@ -93,29 +106,40 @@ bool TextParser::next(TextObject& object) {
   std::size_t fields_found = 0;
   std::string_view rest = header;
   while (true) {
-    if (fields_found == fields.size()) { bad("type, name, shape, bytes and gradient flag"); }
+    if (fields_found == fields.size()) {
+      bad("type, name, shape, bytes and gradient flag");
+    }
     const std::size_t space = rest.find(' ');
     fields[fields_found++] = rest.substr(0, space);
-    if (space == std::string_view::npos) { break; }
+    if (space == std::string_view::npos) {
+      break;
+    }
     rest.remove_prefix(space + 1);
   }
   if (fields[0] != "#Parameter#" && fields[0] != "#LookupParameter#") {
     bad("#Parameter# or #LookupParameter#");
   }
-  if (fields_found < 4 || fields[1].empty()) { bad("type, name, shape, bytes and gradient flag"); }
+  if (fields_found < 4 || fields[1].empty()) {
+    bad("type, name, shape, bytes and gradient flag");
+  }
   object.is_lookup = fields[0] == "#LookupParameter#";
   object.name = fields[1];
   object.at = header_at_;
   read_dim(fields[2], object.dim);
-  if (!parse_whole(fields[3], declared_bytes_)) { bad("a number of bytes"); }
+  if (!parse_whole(fields[3], declared_bytes_)) {
+    bad("a number of bytes");
+  }
   has_flag_ = fields_found == 5;
-  if (has_flag_ && fields[4] != "ZERO_GRAD" && fields[4] != "FULL_GRAD") { bad("ZERO_GRAD or FULL_GRAD"); }
+  if (has_flag_ && fields[4] != "ZERO_GRAD" && fields[4] != "FULL_GRAD") {
+    bad("ZERO_GRAD or FULL_GRAD");
+  }
   // Files of DyNet 2.0 have no flag, and always a gradient.
   has_gradient_ = !has_flag_ || fields[4] == "FULL_GRAD";
   const std::int64_t count = object.dim.elements();
   // Two characters is the least that a number takes: nothing is allocated for what cannot be there.
   if (count > static_cast<std::int64_t>((text_.size() - position_) / 2)) {
-    fail(header_at_, "the shape " + to_string(object.dim) + " has more numbers than the rest of the file");
+    fail(header_at_,
+         "the shape " + to_string(object.dim) + " has more numbers than the rest of the file");
   }
   count_ = static_cast<std::size_t>(count);
   return true;
@@ -123,17 +147,27 @@ bool TextParser::next(TextObject& object) {
 
 /// "{2,3}", without a batch.
 void TextParser::read_dim(std::string_view text, Dim& dim) const {
-  const auto bad = [&] { fail(header_at_, "the shape is '" + shown(text) + "'; want {a,b,...}, at most 7"); };
-  if (text.size() < 2 || text.front() != '{' || text.back() != '}') { bad(); }
+  const auto bad = [&] {
+    fail(header_at_, "the shape is '" + shown(text) + "'; want {a,b,...}, at most 7");
+  };
+  if (text.size() < 2 || text.front() != '{' || text.back() != '}') {
+    bad();
+  }
   Dim d;
   std::string_view rest = text.substr(1, text.size() - 2);
   while (!rest.empty()) {
     const std::size_t comma = rest.find(',');
-    if (d.nd == DYNET_MAX_TENSOR_DIM || !parse_whole(rest.substr(0, comma), d.d[d.nd])) { bad(); }
+    if (d.nd == DYNET_MAX_TENSOR_DIM || !parse_whole(rest.substr(0, comma), d.d[d.nd])) {
+      bad();
+    }
     ++d.nd;
-    if (comma == std::string_view::npos) { break; }
+    if (comma == std::string_view::npos) {
+      break;
+    }
     rest.remove_prefix(comma + 1);
-    if (rest.empty()) { bad(); }
+    if (rest.empty()) {
+      bad();
+    }
   }
   try {
     static_cast<void>(d.elements());
@@ -148,7 +182,8 @@ void TextParser::read_numbers(std::size_t count, std::vector<float>& to) {
   std::string_view rest = line("a line of numbers");
   const auto bad = [&](std::size_t i, const std::string& what) {
     const auto offset = static_cast<std::size_t>(rest.data() - (text_.data() + begin));
-    fail(begin + offset, "number " + std::to_string(i) + " of " + std::to_string(count) + ": " + what);
+    fail(begin + offset,
+         "number " + std::to_string(i) + " of " + std::to_string(count) + ": " + what);
   };
   to.clear();
   to.reserve(count);
@@ -159,7 +194,9 @@ void TextParser::read_numbers(std::size_t count, std::vector<float>& to) {
     }
     std::string_view word = rest.substr(0, space);
     const bool has_plus = !word.empty() && word.front() == '+';
-    if (has_plus) { word.remove_prefix(1); }
+    if (has_plus) {
+      word.remove_prefix(1);
+    }
     float value = 0.0F;
     if (word.empty() || (has_plus && word.front() == '-') || !parse_whole(word, value)) {
       bad(i, "'" + shown(rest.substr(0, space)) + "'; want a number in the range of float");
@@ -167,15 +204,17 @@ void TextParser::read_numbers(std::size_t count, std::vector<float>& to) {
     to.push_back(value);
     rest.remove_prefix(space + 1);
   }
-  if (!rest.empty()) { bad(count, "'" + shown(rest) + "' after the last number"); }
+  if (!rest.empty()) {
+    bad(count, "'" + shown(rest) + "' after the last number");
+  }
 }
 
 void TextParser::check_bytes(std::size_t begin) const {
   const std::size_t bytes = position_ - begin;
   const std::size_t usual = usual_bytes(count_) * (has_gradient_ ? 2 : 1);
   if (has_flag_ && declared_bytes_ != bytes && declared_bytes_ != usual) {
-    fail(header_at_, "the header declares " + std::to_string(declared_bytes_) + " bytes; there are " +
-                         std::to_string(bytes));
+    fail(header_at_, "the header declares " + std::to_string(declared_bytes_) +
+                         " bytes; there are " + std::to_string(bytes));
   }
 }
 
@@ -183,14 +222,18 @@ void TextParser::read(TextObject& object) {
   const std::size_t begin = position_;
   read_numbers(count_, object.values);
   object.gradient.clear();
-  if (has_gradient_) { read_numbers(count_, object.gradient); }
+  if (has_gradient_) {
+    read_numbers(count_, object.gradient);
+  }
   check_bytes(begin);
 }
 
 void TextParser::skip() {
   const std::size_t begin = position_;
   line("a line of numbers");
-  if (has_gradient_) { line("a line of gradients"); }
+  if (has_gradient_) {
+    line("a line of gradients");
+  }
   check_bytes(begin);
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "dynet/io.h"
+
 #include "io/keys.h"
 #include "io/replace_file.h"
 #include "params/access.h"
@@ -41,7 +42,9 @@ std::size_t line_bytes(const Tensor& t, float scale) {
 namespace io {
 
 std::string collection_key(const char* call, const std::string& key) {
-  if (key.empty()) { return key; }
+  if (key.empty()) {
+    return key;
+  }
   if (key[0] != '/' || key == "/" || key.find_first_of(" \t\r\n#") != std::string::npos) {
     throw ValueError(std::string(call) + ": the key '" + key +
                      "'; want one that starts with '/', is longer, and has no space or '#'");
@@ -51,7 +54,8 @@ std::string collection_key(const char* call, const std::string& key) {
 
 void check_parameter_key(const char* call, const std::string& key) {
   if (key == "/" || key.find_first_of(" \t\r\n#") != std::string::npos) {
-    throw ValueError(std::string(call) + ": the key '" + key + "'; want one without space or '#' and not '/'");
+    throw ValueError(std::string(call) + ": the key '" + key +
+                     "'; want one without space or '#' and not '/'");
   }
 }
 
@@ -61,18 +65,24 @@ Saver::~Saver() = default;
 
 /// The new file and what is yet to be written to it.
 struct TextFileSaver::File {
-  File(const std::string& name, bool append) : file(name, append) { buffer.reserve(kBufferBytes + 64); }
+  File(const std::string& name, bool append) : file(name, append) {
+    buffer.reserve(kBufferBytes + 64);
+  }
 
   void text(const std::string& s) {
     buffer += s;
-    if (buffer.size() >= kBufferBytes) { flush(); }
+    if (buffer.size() >= kBufferBytes) {
+      flush();
+    }
   }
   void numbers(const Tensor& t, float scale) {
     std::array<char, kNumberWidth * 2> word{};
     params::visit(t, [&](const auto* x, std::int64_t n) {
       for (std::int64_t i = 0; i < n; ++i) {
         buffer.append(word.data(), print(static_cast<float>(x[i]) * scale, word.data()));
-        if (buffer.size() >= kBufferBytes) { flush(); }
+        if (buffer.size() >= kBufferBytes) {
+          flush();
+        }
       }
     });
     buffer += '\n';
@@ -87,14 +97,18 @@ struct TextFileSaver::File {
     const std::lock_guard lock(state.mutex);
     const auto decay = static_cast<float>(state.decay_factor());
     const bool full = storage.nonzero_grad;
-    if (full) { state.fill_gradient(); }
+    if (full) {
+      state.fill_gradient();
+    }
     const std::size_t bytes = line_bytes(values, decay) + (full ? line_bytes(gradient, 1.0F) : 0);
     std::ostringstream dim;
     dim << values.d;
     text(std::string(type) + ' ' + name + ' ' + dim.str() + ' ' + std::to_string(bytes) +
          (full ? " FULL_GRAD\n" : " ZERO_GRAD\n"));
     numbers(values, decay);
-    if (full) { numbers(gradient, 1.0F); }
+    if (full) {
+      numbers(gradient, 1.0F);
+    }
   }
 
   io::ReplaceFile file;
@@ -108,7 +122,9 @@ namespace {
 /// Runs `write`; what it leaves half written is never put in the place of the old file.
 template <class File, class Write>
 void guarded(File* file, Write write) {
-  if (file == nullptr) { throw UsageError("TextFileSaver::save: the saver is closed"); }
+  if (file == nullptr) {
+    throw UsageError("TextFileSaver::save: the saver is closed");
+  }
   try {
     write();
   } catch (...) {
@@ -123,7 +139,9 @@ TextFileSaver::TextFileSaver(const std::string& filename, bool append)
     : file_(std::make_unique<File>(filename, append)) {}
 
 TextFileSaver::~TextFileSaver() {
-  if (file_ == nullptr || file_->failed || std::uncaught_exceptions() > file_->exceptions) { return; }
+  if (file_ == nullptr || file_->failed || std::uncaught_exceptions() > file_->exceptions) {
+    return;
+  }
   try {
     close();
   } catch (const std::exception& e) {
@@ -135,9 +153,13 @@ TextFileSaver::~TextFileSaver() {
 }
 
 void TextFileSaver::close() {
-  if (file_ == nullptr) { return; }
+  if (file_ == nullptr) {
+    return;
+  }
   const std::unique_ptr<File> file = std::move(file_);
-  if (file->failed) { throw UsageError("TextFileSaver::close: a save failed, so the old file stays"); }
+  if (file->failed) {
+    throw UsageError("TextFileSaver::close: a save failed, so the old file stays");
+  }
   file->flush();
   file->file.commit();
 }
@@ -147,8 +169,12 @@ void TextFileSaver::save(const ParameterCollection& model, const std::string& ke
   const params::RunScope scope(params::usage_of(model));
   const std::string full = model.get_fullname();
   const auto name_of = [&](const std::string& name) {
-    if (prefix.empty()) { return name; }
-    if (startswith(name, full)) { return prefix + name.substr(full.size()); }
+    if (prefix.empty()) {
+      return name;
+    }
+    if (startswith(name, full)) {
+      return prefix + name.substr(full.size());
+    }
     return prefix + (startswith(name, "/") ? name.substr(1) : name);  // one that load_param renamed
   };
   guarded(file_.get(), [&] {
@@ -162,11 +188,15 @@ void TextFileSaver::save(const ParameterCollection& model, const std::string& ke
 }
 
 void TextFileSaver::save(const Parameter& param, const std::string& key) {
-  if (!param) { throw StateError("TextFileSaver::save: the parameter is unset"); }
+  if (!param) {
+    throw StateError("TextFileSaver::save: the parameter is unset");
+  }
   save(*param.p, key);
 }
 void TextFileSaver::save(const LookupParameter& param, const std::string& key) {
-  if (!param) { throw StateError("TextFileSaver::save: the lookup parameter is unset"); }
+  if (!param) {
+    throw StateError("TextFileSaver::save: the lookup parameter is unset");
+  }
   save(*param.p, key);
 }
 
@@ -174,7 +204,8 @@ void TextFileSaver::save(const ParameterStorage& param, const std::string& key) 
   io::check_parameter_key("TextFileSaver::save", key);
   auto& p = const_cast<ParameterStorage&>(param);  // zeros are spread in its gradient: not a change
   const params::RunScope scope(params::usage_of(p));
-  guarded(file_.get(), [&] { file_->object("#Parameter#", key.empty() ? p.name : key, p, p.values, p.g); });
+  guarded(file_.get(),
+          [&] { file_->object("#Parameter#", key.empty() ? p.name : key, p, p.values, p.g); });
 }
 void TextFileSaver::save(const LookupParameterStorage& param, const std::string& key) {
   io::check_parameter_key("TextFileSaver::save", key);

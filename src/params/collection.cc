@@ -28,14 +28,20 @@ unsigned uses_of(const std::unordered_map<std::string, unsigned>& names, const s
 /// Room for one more, growing as push_back does.
 template <class T>
 void make_room(std::vector<T>& list) {
-  if (list.size() == list.capacity()) { list.reserve(std::max<std::size_t>(8, 2 * list.size())); }
+  if (list.size() == list.capacity()) {
+    list.reserve(std::max<std::size_t>(8, 2 * list.size()));
+  }
 }
 Device& checked(Device* device, const std::string& what) {
-  if (device == nullptr) { throw ValueError(what + ": the device is null; default_device is the default"); }
+  if (device == nullptr) {
+    throw ValueError(what + ": the device is null; default_device is the default");
+  }
   return *device;
 }
 void check_shape(const Dim& d, const std::string& what) {
-  if (d.bd != 1) { throw ShapeError(what + ": " + to_string(d) + " has a batch; parameters have none"); }
+  if (d.bd != 1) {
+    throw ShapeError(what + ": " + to_string(d) + " has a batch; parameters have none");
+  }
 }
 
 }  // namespace
@@ -48,14 +54,20 @@ ParameterCollectionStorage::ParameterCollectionStorage(float weight_decay_lambda
   state_->usage = std::make_shared<params::Usage>();
 }
 ParameterCollectionStorage::~ParameterCollectionStorage() {
-  if (state_->parent != nullptr) { return; }
-  for (const auto& storage : all_params) { storage->owner = nullptr; }
+  if (state_->parent != nullptr) {
+    return;
+  }
+  for (const auto& storage : all_params) {
+    storage->owner = nullptr;
+  }
 }
 void ParameterCollectionStorage::project_weights(float /*radius*/) {}
 float ParameterCollectionStorage::gradient_l2_norm() const {
   double sum = 0.0;
   for (const auto& storage : all_params) {
-    if (!storage->updated) { continue; }
+    if (!storage->updated) {
+      continue;
+    }
     const std::lock_guard lock(storage->state().mutex);
     sum += storage->state().gradient_squared_norm();
   }
@@ -80,13 +92,16 @@ void ParameterCollection::reset_gradient() {
 
 Parameter ParameterCollection::add_parameters(const Dim& d, float scale, const std::string& name,
                                               Device* device) {
-  if (scale == 0.0F) { return add_parameters(d, ParameterInitGlorot(), name, device); }
+  if (scale == 0.0F) {
+    return add_parameters(d, ParameterInitGlorot(), name, device);
+  }
   return add_parameters(d, ParameterInitUniform(scale), name, device);
 }
 Parameter ParameterCollection::add_parameters(const Dim& d, Device* device) {
   return add_parameters(d, ParameterInitGlorot(), "", device);
 }
-Parameter ParameterCollection::add_parameters(const Dim& d, const std::string& name, Device* device) {
+Parameter ParameterCollection::add_parameters(const Dim& d, const std::string& name,
+                                              Device* device) {
   return add_parameters(d, ParameterInitGlorot(), name, device);
 }
 Parameter ParameterCollection::add_parameters(const Dim& d, const ParameterInit& init,
@@ -104,13 +119,15 @@ Parameter ParameterCollection::add_parameters(const Dim& d, const ParameterInit&
   return Parameter(std::move(storage));
 }
 
-LookupParameter ParameterCollection::add_lookup_parameters(unsigned n, const Dim& d, const std::string& name,
+LookupParameter ParameterCollection::add_lookup_parameters(unsigned n, const Dim& d,
+                                                           const std::string& name,
                                                            Device* device) {
   return add_lookup_parameters(n, d, ParameterInitGlorot(true), name, device);
 }
 LookupParameter ParameterCollection::add_lookup_parameters(unsigned n, const Dim& d,
                                                            const ParameterInit& init,
-                                                           const std::string& name, Device* device) {
+                                                           const std::string& name,
+                                                           Device* device) {
   check_name("add_lookup_parameters", name);
   detail::CollectionState& state = *storage_->state_;
   const std::string full = state.name + numbered(name, uses_of(state.names, name));
@@ -133,7 +150,9 @@ ParameterCollection ParameterCollection::add_subcollection(const std::string& na
   sub->state_->name = state.name + numbered(name, uses_of(state.sub_names, name)) + "/";
   sub->state_->usage = state.usage;
   sub->state_->decay->parent = state.decay;
-  if (weight_decay_lambda < 0.0F) { sub->weight_decay.inherit(state.decay->own); }
+  if (weight_decay_lambda < 0.0F) {
+    sub->weight_decay.inherit(state.decay->own);
+  }
   ++state.sub_names[name];
   sub->state_->parent = storage_;  // last: until then `sub` counts as a root of its own
   return ParameterCollection(std::move(sub));
@@ -144,8 +163,8 @@ std::string ParameterCollection::get_fullname() const { return storage_->state_-
 
 namespace {
 template <class Storage>
-std::shared_ptr<Storage> find(const std::vector<std::shared_ptr<Storage>>& list, const std::string& name,
-                              const char* call) {
+std::shared_ptr<Storage> find(const std::vector<std::shared_ptr<Storage>>& list,
+                              const std::string& name, const char* call) {
   for (const auto& storage : list) {
     if (storage->name == name) {
       ModelAccess::expose(*storage);
@@ -156,11 +175,14 @@ std::shared_ptr<Storage> find(const std::vector<std::shared_ptr<Storage>>& list,
 }
 template <class Storage>
 void expose_all(const std::vector<std::shared_ptr<Storage>>& list) {
-  for (const auto& storage : list) { ModelAccess::expose(*storage); }
+  for (const auto& storage : list) {
+    ModelAccess::expose(*storage);
+  }
 }
 }  // namespace
 
-std::shared_ptr<ParameterStorage> ParameterCollection::get_parameter_storage(const std::string& pname) const {
+std::shared_ptr<ParameterStorage> ParameterCollection::get_parameter_storage(
+    const std::string& pname) const {
   return find(storage_->params, pname, "get_parameter_storage");
 }
 std::shared_ptr<LookupParameterStorage> ParameterCollection::get_lookup_parameter_storage(
@@ -170,11 +192,12 @@ std::shared_ptr<LookupParameterStorage> ParameterCollection::get_lookup_paramete
 std::vector<std::shared_ptr<ParameterStorage>> ParameterCollection::get_parameter_storages() const {
   return parameters_list();
 }
-std::vector<std::shared_ptr<LookupParameterStorage>> ParameterCollection::get_lookup_parameter_storages()
-    const {
+std::vector<std::shared_ptr<LookupParameterStorage>>
+ParameterCollection::get_lookup_parameter_storages() const {
   return lookup_parameters_list();
 }
-std::vector<std::shared_ptr<ParameterStorageBase>> ParameterCollection::get_parameter_storages_base() const {
+std::vector<std::shared_ptr<ParameterStorageBase>>
+ParameterCollection::get_parameter_storages_base() const {
   expose_all(storage_->all_params);
   return storage_->all_params;
 }
@@ -183,8 +206,8 @@ const std::vector<std::shared_ptr<ParameterStorage>>& ParameterCollection::param
   expose_all(storage_->params);
   return storage_->params;
 }
-const std::vector<std::shared_ptr<LookupParameterStorage>>& ParameterCollection::lookup_parameters_list()
-    const {
+const std::vector<std::shared_ptr<LookupParameterStorage>>&
+ParameterCollection::lookup_parameters_list() const {
   storage_->state_->exposed = true;
   expose_all(storage_->lookup_params);
   return storage_->lookup_params;
@@ -192,18 +215,26 @@ const std::vector<std::shared_ptr<LookupParameterStorage>>& ParameterCollection:
 
 std::size_t ParameterCollection::parameter_count() const {
   std::size_t n = 0;
-  for (const auto& storage : storage_->all_params) { n += storage->size(); }
+  for (const auto& storage : storage_->all_params) {
+    n += storage->size();
+  }
   return n;
 }
 std::size_t ParameterCollection::updated_parameter_count() const {
   std::size_t n = 0;
-  for (const auto& storage : storage_->all_params) { n += storage->updated ? storage->size() : 0; }
+  for (const auto& storage : storage_->all_params) {
+    n += storage->updated ? storage->size() : 0;
+  }
   return n;
 }
 void ParameterCollection::project_weights(float radius) { storage_->project_weights(radius); }
-void ParameterCollection::set_weight_decay_lambda(float lambda) { storage_->weight_decay.set_lambda(lambda); }
+void ParameterCollection::set_weight_decay_lambda(float lambda) {
+  storage_->weight_decay.set_lambda(lambda);
+}
 L2WeightDecay& ParameterCollection::get_weight_decay() { return storage_->weight_decay; }
-float ParameterCollection::get_weight_decay_lambda() const { return storage_->weight_decay.get_lambda(); }
+float ParameterCollection::get_weight_decay_lambda() const {
+  return storage_->weight_decay.get_lambda();
+}
 ParameterCollectionStorage& ParameterCollection::get_storage() {
   storage_->state_->exposed = true;
   expose_all(storage_->all_params);
@@ -222,7 +253,9 @@ void ParameterCollection::set_updated_lookup_param(const LookupParameter* p, boo
   LookupParameter(*p).set_updated(status);
 }
 bool ParameterCollection::is_updated_param(const Parameter* p) const { return p->is_updated(); }
-bool ParameterCollection::is_updated_lookup_param(const LookupParameter* p) const { return p->is_updated(); }
+bool ParameterCollection::is_updated_lookup_param(const LookupParameter* p) const {
+  return p->is_updated();
+}
 
 namespace detail {
 
@@ -230,22 +263,32 @@ void ModelAccess::enlist(const std::shared_ptr<ParameterCollectionStorage>& to,
                          const std::shared_ptr<ParameterStorage>& parameter,
                          const std::shared_ptr<LookupParameterStorage>& table) {
   std::shared_ptr<ParameterStorageBase> base = parameter;
-  if (table != nullptr) { base = table; }
+  if (table != nullptr) {
+    base = table;
+  }
   bool is_exposed = false;
   for (auto* c = to.get(); c != nullptr; c = c->state_->parent.get()) {
     make_room(c->all_params);
     make_room(c->params);
     make_room(c->lookup_params);
     is_exposed = is_exposed || c->state_->exposed;
-    if (c->state_->parent == nullptr) { base->owner = c->state_->self.get(); }
+    if (c->state_->parent == nullptr) {
+      base->owner = c->state_->self.get();
+    }
   }
   base->state().decay = to->state_->decay;
   base->state().usage = to->state_->usage;
-  if (is_exposed) { expose(*base); }
+  if (is_exposed) {
+    expose(*base);
+  }
   for (auto* c = to.get(); c != nullptr; c = c->state_->parent.get()) {
     c->all_params.push_back(base);
-    if (parameter != nullptr) { c->params.push_back(parameter); }
-    if (table != nullptr) { c->lookup_params.push_back(table); }
+    if (parameter != nullptr) {
+      c->params.push_back(parameter);
+    }
+    if (table != nullptr) {
+      c->lookup_params.push_back(table);
+    }
   }
 }
 

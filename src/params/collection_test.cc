@@ -4,8 +4,12 @@
 
 #include "dynet/model.h"
 #include "dynet/shadow-params.h"
+
 #include "params/access.h"
 #include "params/use_count.h"
+
+/// The address sanitizer ends the program where malloc would return null; here that is asked for.
+extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
 
 namespace dynet {
 namespace {
@@ -28,7 +32,9 @@ TEST(Collection, NamesAsModelFilesHaveThem) {
     EXPECT_THROW(model.add_parameters({1}, bad), std::runtime_error) << bad;
     EXPECT_THROW(model.add_subcollection(bad), std::runtime_error) << bad;
   }
-  for (const char* bad : {"a b", "a#", "a\n"}) { EXPECT_THROW(model.add_parameters({1}, bad), ValueError) << bad; }
+  for (const char* bad : {"a b", "a#", "a\n"}) {
+    EXPECT_THROW(model.add_parameters({1}, bad), ValueError) << bad;
+  }
 }
 
 TEST(Collection, ListsAreThoseOfAllBelowInOrder) {

@@ -6,6 +6,7 @@
 #include "dynet/except.h"
 #include "dynet/ext/kernels.h"
 #include "dynet/globals.h"
+
 #include "kernels/kernels.h"
 
 namespace dynet {
@@ -29,7 +30,8 @@ int autobatch_flag = 1;
 int profiling_flag = 0;
 float default_weight_decay_lambda = 0.0F;
 
-Device::Device(int id, DeviceType device_type, std::string device_name, const ext::Kernels& device_kernels)
+Device::Device(int id, DeviceType device_type, std::string device_name,
+               const ext::Kernels& device_kernels)
     : device_id(id), type(device_type), kernels(&device_kernels), name(std::move(device_name)) {}
 Device::~Device() = default;
 ext::Number Device::number() const { return kernels->number(); }
@@ -38,7 +40,9 @@ bool Device::is_double() const { return kernels->number() == ext::Number::kDoubl
 DeviceManager::DeviceManager() { devices_.push_back(&cpu()); }
 void DeviceManager::clear() { devices_.assign(1, &cpu()); }
 void DeviceManager::add(Device* d) {
-  if (d == nullptr) { throw ValueError("DeviceManager::add: the device is null"); }
+  if (d == nullptr) {
+    throw ValueError("DeviceManager::add: the device is null");
+  }
   devices_.insert(devices_.end() - 1, d);  // the CPU stays last
 }
 Device* DeviceManager::get(std::size_t i) const {
@@ -49,11 +53,17 @@ Device* DeviceManager::get(std::size_t i) const {
   return devices_[i];
 }
 Device* DeviceManager::get_global_device(const std::string& name) const {
-  if (name.empty()) { return default_device; }
-  for (Device* device : devices_) {
-    if (device->name == name) { return device; }
+  if (name.empty()) {
+    return default_device;
   }
-  if (name == cpu_double().name) { return &cpu_double(); }
+  for (Device* device : devices_) {
+    if (device->name == name) {
+      return device;
+    }
+  }
+  if (name == cpu_double().name) {
+    return &cpu_double();
+  }
   throw DeviceError("Invalid device name: " + name);
 }
 DeviceManager* get_device_manager() {

@@ -21,7 +21,8 @@ class GradientTest : public ::testing::TestWithParam<const char*> {
   }
   void add(ParameterStorageBase& s, const std::vector<float>& g) {
     params::GradientLock lock(s);
-    device()->kernels->add_scaled(1.0, numbers(g), lock.data(), static_cast<std::int64_t>(g.size()), lock.fresh());
+    device()->kernels->add_scaled(1.0, numbers(g), lock.data(), static_cast<std::int64_t>(g.size()),
+                                  lock.fresh());
     lock.written();
   }
   void add_row(LookupParameter& l, unsigned row, const std::vector<float>& g) {
@@ -153,7 +154,9 @@ TEST_P(GradientTest, ManyThreadsAddUp) {
         }
       });
     }
-    for (std::thread& t : threads) { t.join(); }
+    for (std::thread& t : threads) {
+      t.join();
+    }
     EXPECT_EQ(as_vector(p.p->g), std::vector<float>(64, kThreads * kRounds)) << "epoch " << epoch;
     EXPECT_EQ(as_vector(l.p->all_grads), std::vector<float>(128, kThreads * kRounds / 8))
         << "epoch " << epoch;

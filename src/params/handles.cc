@@ -8,7 +8,8 @@ namespace {
 template <class Handle>
 auto& stored(const Handle& handle, const char* call) {
   if (handle.p == nullptr) {
-    throw StateError(std::string(call) + ": the parameter is unset; make it with add_parameters or " +
+    throw StateError(std::string(call) +
+                     ": the parameter is unset; make it with add_parameters or " +
                      "add_lookup_parameters first");
   }
   return *handle.p;
@@ -39,9 +40,13 @@ void Parameter::clip_inplace(float left, float right) {
   const float decay = current_weight_decay();
   stored(*this, "clip_inplace").clip(left / decay, right / decay);
 }
-void Parameter::set_value(const std::vector<float>& val) { stored(*this, "set_value").set_value(val); }
+void Parameter::set_value(const std::vector<float>& val) {
+  stored(*this, "set_value").set_value(val);
+}
 
-LookupParameterStorage& LookupParameter::get_storage() const { return exposed(*this, "get_storage"); }
+LookupParameterStorage& LookupParameter::get_storage() const {
+  return exposed(*this, "get_storage");
+}
 void LookupParameter::initialize(unsigned index, const std::vector<float>& val) const {
   stored(*this, "initialize").initialize(index, val);
 }

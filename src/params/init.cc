@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "dynet/except.h"
+
 #include "params/options.h"
 #include "params/random_streams.h"
 #include "params/settings.h"
@@ -46,7 +47,9 @@ void log(const std::string& text) {
     const std::lock_guard lock(sink_mutex);
     copy = sink;
   }
-  if (copy) { copy(text); }
+  if (copy) {
+    copy(text);
+  }
 }
 
 }  // namespace params
@@ -77,14 +80,17 @@ void initialize(DynetParams& params) {
   }
   params::check(params);
   Device* device = get_device_manager()->get_global_device(params.device);
-  while (params.random_seed == 0) { params.random_seed = std::random_device()(); }
+  while (params.random_seed == 0) {
+    params.random_seed = std::random_device()();
+  }
   reset_rng(params.random_seed);
   default_device = device;
   default_weight_decay_lambda = params.weight_decay;
   autobatch_flag = params.autobatch;
   profiling_flag = params.profiling;
   precision_word = params::checked_precision(params.precision);
-  params::settings().lstm = params.lstm == "vanilla" ? params::LstmKind::kVanilla : params::LstmKind::kCoupled;
+  params::settings().lstm =
+      params.lstm == "vanilla" ? params::LstmKind::kVanilla : params::LstmKind::kCoupled;
   params::settings().memory_cap_bytes = params.mem_cap * kMebi;
   is_initialized = true;
   params::log("random seed: " + std::to_string(params.random_seed));

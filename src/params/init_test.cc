@@ -4,6 +4,7 @@
 
 #include "dynet/except.h"
 #include "dynet/model.h"
+
 #include "params/random_streams.h"
 #include "params/settings.h"
 
@@ -14,7 +15,9 @@ namespace {
 class Arguments {
  public:
   explicit Arguments(std::vector<std::string> words) : words_(std::move(words)) {
-    for (std::string& word : words_) { pointers_.push_back(word.data()); }
+    for (std::string& word : words_) {
+      pointers_.push_back(word.data());
+    }
     argc = static_cast<int>(words_.size());
     pointers_.push_back(nullptr);
     argv = pointers_.data();
@@ -35,10 +38,12 @@ DynetParams parsed(std::vector<std::string> words) {
 }
 
 TEST(Options, AreReadAndRemoved) {
-  Arguments a({"--dynet-seed", "--dynet-seed", "7", "file", "--dynet_mem=100,200,300,400", "--other", "--dynet-autobatch=0",
-               "--dynet_weight_decay", "0.25", "--dynet-what", "-x", "--dynet-lstm=vanilla", "--dynet-precision", "high"});
+  Arguments a({"--dynet-seed", "--dynet-seed", "7", "file", "--dynet_mem=100,200,300,400",
+               "--other", "--dynet-autobatch=0", "--dynet_weight_decay", "0.25", "--dynet-what",
+               "-x", "--dynet-lstm=vanilla", "--dynet-precision", "high"});
   const DynetParams p = extract_dynet_params(a.argc, a.argv);
-  EXPECT_EQ(a.rest(), (std::vector<std::string>{"--dynet-seed", "file", "--other", "--dynet-what", "-x"}));
+  EXPECT_EQ(a.rest(),
+            (std::vector<std::string>{"--dynet-seed", "file", "--other", "--dynet-what", "-x"}));
   EXPECT_EQ(a.argv[a.argc], nullptr);
   EXPECT_EQ(p.random_seed, 7U);
   EXPECT_EQ(p.mem_descriptor, "100,200,300,400");
@@ -75,13 +80,29 @@ TEST(Options, PrefixesAreRecognised) {
 
 TEST(Options, MalformedValuesChangeNothing) {
   const std::vector<std::vector<std::string>> bad{
-      {"--dynet-seed", "abc"}, {"--dynet-seed", "-1"}, {"--dynet-seed", "1x"}, {"--dynet-seed="},
-      {"--dynet-seed"}, {"--dynet-seed", "--x"}, {"--dynet-seed", "99999999999"}, {"--dynet-mem", "a"},
-      {"--dynet-mem", "1,2"}, {"--dynet-mem", "0"}, {"--dynet-mem", "1,2,3,"}, {"--dynet-weight-decay", "1"},
-      {"--dynet-weight-decay", "-0.1"}, {"--dynet-weight-decay", "nan"}, {"--dynet-autobatch=on"},
-      {"--dynet-devices", "GPU:0"}, {"--dynet-devices", "CPU:0"}, {"--dynet-devices", "CPU,CPU"},
-      {"--dynet-devices", ""}, {"--dynet-devices", "CPU", "--dynet-devices", "CPU"}, {"--dynet-lstm", "other"},
-      {"--dynet-precision", "low"}, {"--dynet-profiling", "x"}};
+      {"--dynet-seed", "abc"},
+      {"--dynet-seed", "-1"},
+      {"--dynet-seed", "1x"},
+      {"--dynet-seed="},
+      {"--dynet-seed"},
+      {"--dynet-seed", "--x"},
+      {"--dynet-seed", "99999999999"},
+      {"--dynet-mem", "a"},
+      {"--dynet-mem", "1,2"},
+      {"--dynet-mem", "0"},
+      {"--dynet-mem", "1,2,3,"},
+      {"--dynet-weight-decay", "1"},
+      {"--dynet-weight-decay", "-0.1"},
+      {"--dynet-weight-decay", "nan"},
+      {"--dynet-autobatch=on"},
+      {"--dynet-devices", "GPU:0"},
+      {"--dynet-devices", "CPU:0"},
+      {"--dynet-devices", "CPU,CPU"},
+      {"--dynet-devices", ""},
+      {"--dynet-devices", "CPU", "--dynet-devices", "CPU"},
+      {"--dynet-lstm", "other"},
+      {"--dynet-precision", "low"},
+      {"--dynet-profiling", "x"}};
   for (std::vector<std::string> words : bad) {
     words.insert(words.begin(), "program");
     Arguments a(words);
@@ -107,8 +128,9 @@ TEST_F(InitTest, NothingNeedsToBeInitialized) {
 }
 
 TEST_F(InitTest, AppliesTheOptionsOnce) {
-  Arguments a({"program", "--dynet-seed", "11", "--dynet-autobatch", "0", "--dynet-weight-decay", "0.5",
-               "--dynet-devices", "CPU:double", "--dynet-lstm", "vanilla", "--dynet-mem-cap", "3"});
+  Arguments a({"program", "--dynet-seed", "11", "--dynet-autobatch", "0", "--dynet-weight-decay",
+               "0.5", "--dynet-devices", "CPU:double", "--dynet-lstm", "vanilla", "--dynet-mem-cap",
+               "3"});
   initialize(a.argc, a.argv);
   EXPECT_EQ(a.argc, 1);
   EXPECT_EQ(autobatch_flag, 0);

@@ -12,8 +12,8 @@ constexpr std::int64_t kMaxBytes = std::int64_t{1} << 62;
 
 Memory::Memory(std::int64_t elements, std::int64_t number_bytes, const std::string& what) {
   if (elements > kMaxBytes / number_bytes) {
-    throw SizeError(what + ": " + std::to_string(elements) + " elements of " + std::to_string(number_bytes) +
-                    " bytes are more than can be addressed");
+    throw SizeError(what + ": " + std::to_string(elements) + " elements of " +
+                    std::to_string(number_bytes) + " bytes are more than can be addressed");
   }
   const auto bytes = static_cast<std::size_t>(elements * number_bytes);
   // calloc, not operator new: the system gives zeroed pages without touching them.

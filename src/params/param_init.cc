@@ -1,5 +1,3 @@
-#include "dynet/param-init.h"
-
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -7,6 +5,7 @@
 #include <string>
 
 #include "dynet/except.h"
+#include "dynet/param-init.h"
 
 namespace dynet {
 
@@ -14,7 +13,8 @@ ParameterInit::~ParameterInit() = default;
 
 ParameterInitNormal::ParameterInitNormal(float m, float v) : mean_(m), variance_(v) {
   if (!(v >= 0.0F)) {
-    throw DomainError("ParameterInitNormal: the variance is " + std::to_string(v) + "; want 0 or more");
+    throw DomainError("ParameterInitNormal: the variance is " + std::to_string(v) +
+                      "; want 0 or more");
   }
 }
 void ParameterInitNormal::initialize_params(Tensor& values) const {
@@ -32,8 +32,12 @@ void ParameterInitUniform::initialize_params(Tensor& values) const {
   TensorTools::randomize_uniform(values, left_, right_);
 }
 
-void ParameterInitConst::initialize_params(Tensor& values) const { TensorTools::constant(values, value_); }
-void ParameterInitIdentity::initialize_params(Tensor& values) const { TensorTools::identity(values); }
+void ParameterInitConst::initialize_params(Tensor& values) const {
+  TensorTools::constant(values, value_);
+}
+void ParameterInitIdentity::initialize_params(Tensor& values) const {
+  TensorTools::identity(values);
+}
 
 void ParameterInitGlorot::initialize_params(Tensor& values) const {
   const unsigned nd = values.d.nd;
@@ -45,13 +49,16 @@ void ParameterInitGlorot::initialize_params(Tensor& values) const {
     extents = window * values.d[2] + window * values.d[3];
     weight = 6.0;
   } else {
-    for (unsigned i = 0; i < dims; ++i) { extents += values.d[i]; }
+    for (unsigned i = 0; i < dims; ++i) {
+      extents += values.d[i];
+    }
   }
   if (extents == 0.0) {  // a scalar {} or an empty tensor
     extents = 1.0;
     weight = 3.0;
   }
-  const auto scale = static_cast<float>(static_cast<double>(gain_) * std::sqrt(weight) / std::sqrt(extents));
+  const auto scale =
+      static_cast<float>(static_cast<double>(gain_) * std::sqrt(weight) / std::sqrt(extents));
   TensorTools::randomize_uniform(values, -std::fabs(scale), std::fabs(scale));
 }
 
@@ -61,7 +68,9 @@ void ParameterInitSaxe::initialize_params(Tensor& values) const {
 
 void ParameterInitFromFile::initialize_params(Tensor& values) const {
   std::ifstream in(filename_);
-  if (!in) { throw IoError("ParameterInitFromFile: cannot open '" + filename_ + "'"); }
+  if (!in) {
+    throw IoError("ParameterInitFromFile: cannot open '" + filename_ + "'");
+  }
   std::vector<float> numbers;
   std::string word;
   while (in >> word) {
@@ -72,13 +81,14 @@ void ParameterInitFromFile::initialize_params(Tensor& values) const {
       used = 0;
     }
     if (used != word.size()) {
-      throw IoError("ParameterInitFromFile: '" + filename_ + "': entry " + std::to_string(numbers.size()) +
-                    " is '" + word + "', not a number");
+      throw IoError("ParameterInitFromFile: '" + filename_ + "': entry " +
+                    std::to_string(numbers.size()) + " is '" + word + "', not a number");
     }
   }
   if (static_cast<std::int64_t>(numbers.size()) != values.d.elements()) {
-    throw IoError("ParameterInitFromFile: '" + filename_ + "' has " + std::to_string(numbers.size()) +
-                  " numbers; want " + std::to_string(values.d.elements()) + " for " + to_string(values.d));
+    throw IoError("ParameterInitFromFile: '" + filename_ + "' has " +
+                  std::to_string(numbers.size()) + " numbers; want " +
+                  std::to_string(values.d.elements()) + " for " + to_string(values.d));
   }
   TensorTools::set_elements(values, numbers);
 }

@@ -1,5 +1,3 @@
-#include "dynet/param-init.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 
 #include "dynet/except.h"
 #include "dynet/model.h"
+#include "dynet/param-init.h"
 
 namespace dynet {
 namespace {
@@ -19,7 +18,9 @@ std::vector<float> values_of(const Dim& d, const ParameterInit& init) {
 }
 float largest(const std::vector<float>& x) {
   float m = 0.0F;
-  for (const float v : x) { m = std::max(m, std::fabs(v)); }
+  for (const float v : x) {
+    m = std::max(m, std::fabs(v));
+  }
   return m;
 }
 /// All within [-s, s), and some in the outer fifth.
@@ -37,7 +38,9 @@ TEST(ParameterInit, GlorotRanges) {
   ParameterCollection model;
   expect_fills(as_vector(model.add_lookup_parameters(100, {16}).get_storage().all_values),
                std::sqrt(3.0 / 16));
-  expect_fills(as_vector(model.add_lookup_parameters(100, {16}, ParameterInitGlorot(false)).get_storage().all_values),
+  expect_fills(as_vector(model.add_lookup_parameters(100, {16}, ParameterInitGlorot(false))
+                             .get_storage()
+                             .all_values),
                std::sqrt(6.0 / 116));
   expect_fills(as_vector(model.add_lookup_parameters(10, {3, 3, 4, 8}).get_storage().all_values),
                std::sqrt(6.0 / (9 * 4 + 9 * 8)));
@@ -63,8 +66,12 @@ TEST(ParameterInit, NormalTakesTheVariance) {
   const std::vector<float> x = values_of({20000}, ParameterInitNormal(1.0F, 4.0F));
   double mean = 0.0;
   double square = 0.0;
-  for (const float v : x) { mean += static_cast<double>(v) / 20000; }
-  for (const float v : x) { square += (static_cast<double>(v) - mean) * (static_cast<double>(v) - mean) / 20000; }
+  for (const float v : x) {
+    mean += static_cast<double>(v) / 20000;
+  }
+  for (const float v : x) {
+    square += (static_cast<double>(v) - mean) * (static_cast<double>(v) - mean) / 20000;
+  }
   EXPECT_NEAR(mean, 1.0, 0.1);
   EXPECT_NEAR(square, 4.0, 0.3);
 }
@@ -74,7 +81,9 @@ TEST(ParameterInit, SaxeIsOrthonormalTimesGain) {
   for (unsigned i = 0; i < 8; ++i) {
     for (unsigned j = 0; j < 8; ++j) {
       float dot = 0.0F;
-      for (unsigned k = 0; k < 8; ++k) { dot += q[i * 8 + k] * q[j * 8 + k]; }
+      for (unsigned k = 0; k < 8; ++k) {
+        dot += q[i * 8 + k] * q[j * 8 + k];
+      }
       EXPECT_NEAR(dot, i == j ? 4.0F : 0.0F, 1e-5F);
     }
   }
@@ -101,7 +110,8 @@ TEST(ParameterInit, FromFile) {
   const std::string name = ::testing::TempDir() + "dynet_init.txt";
   const auto write = [&](const char* text) { std::ofstream(name) << text; };
   write("1 2.5\n-3e-1\t4\n");
-  EXPECT_EQ(values_of({2, 2}, ParameterInitFromFile(name)), (std::vector<float>{1, 2.5F, -0.3F, 4}));
+  EXPECT_EQ(values_of({2, 2}, ParameterInitFromFile(name)),
+            (std::vector<float>{1, 2.5F, -0.3F, 4}));
   EXPECT_THROW(values_of({3}, ParameterInitFromFile(name)), IoError);
   EXPECT_THROW(values_of({5}, ParameterInitFromFile(name)), IoError);
   write("1 2x");

@@ -15,9 +15,12 @@ std::shared_ptr<void> zeros(const ParameterStorageBase& p, float*& data) {
 
 }  // namespace
 
-ShadowParameters::ShadowParameters(const ParameterStorage& p) : h(p.values) { memory_ = zeros(p, h.v); }
+ShadowParameters::ShadowParameters(const ParameterStorage& p) : h(p.values) {
+  memory_ = zeros(p, h.v);
+}
 
-ShadowLookupParameters::ShadowLookupParameters(const LookupParameterStorage& lp) : all_h(lp.all_values) {
+ShadowLookupParameters::ShadowLookupParameters(const LookupParameterStorage& lp)
+    : all_h(lp.all_values) {
   memory_ = zeros(lp, all_h.v);
   auto* row = reinterpret_cast<std::byte*>(all_h.v);
   h.reserve(lp.rows());
@@ -29,13 +32,17 @@ ShadowLookupParameters::ShadowLookupParameters(const LookupParameterStorage& lp)
 void allocate_shadow_parameters(const ParameterCollection& model, unsigned allocated,
                                 std::vector<ShadowParameters>& target) {
   const auto& list = detail::ModelAccess::parameters(model);
-  for (std::size_t i = allocated; i < list.size(); ++i) { target.emplace_back(*list[i]); }
+  for (std::size_t i = allocated; i < list.size(); ++i) {
+    target.emplace_back(*list[i]);
+  }
 }
 
 void allocate_shadow_lookup_parameters(const ParameterCollection& model, unsigned allocated,
                                        std::vector<ShadowLookupParameters>& target) {
   const auto& list = detail::ModelAccess::lookups(model);
-  for (std::size_t i = allocated; i < list.size(); ++i) { target.emplace_back(*list[i]); }
+  for (std::size_t i = allocated; i < list.size(); ++i) {
+    target.emplace_back(*list[i]);
+  }
 }
 
 }  // namespace dynet

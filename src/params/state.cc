@@ -19,7 +19,9 @@ StorageState::StorageState(const Device& device, std::int64_t all_elements, unsi
       stamps(rows, 0) {}
 
 bool StorageState::touch(unsigned row) {
-  if (stamps[row] == stamp) { return false; }
+  if (stamps[row] == stamp) {
+    return false;
+  }
   touched.push_back(row);
   stamps[row] = stamp;
   is_pristine = false;
@@ -27,11 +29,15 @@ bool StorageState::touch(unsigned row) {
 }
 
 void StorageState::fill_gradient() {
-  if (fill == GradientFill::kAll) { return; }
+  if (fill == GradientFill::kAll) {
+    return;
+  }
   const auto bytes = static_cast<std::size_t>(elements * number_bytes);
   if (fill == GradientFill::kRows) {
     for (unsigned r = 0; r < stamps.size(); ++r) {
-      if (!is_touched(r)) { std::memset(gradient_row(r), 0, static_cast<std::size_t>(row_bytes)); }
+      if (!is_touched(r)) {
+        std::memset(gradient_row(r), 0, static_cast<std::size_t>(row_bytes));
+      }
     }
   } else if (!is_pristine) {
     std::memset(gradient.data(), 0, bytes);
@@ -40,9 +46,13 @@ void StorageState::fill_gradient() {
 }
 
 void StorageState::absorb_exposed_rows() {
-  if (!is_table() || !exposed) { return; }
+  if (!is_table() || !exposed) {
+    return;
+  }
   for (const unsigned r : table->non_zero_grads) {
-    if (r < stamps.size()) { touch(r); }
+    if (r < stamps.size()) {
+      touch(r);
+    }
   }
 }
 
@@ -74,7 +84,9 @@ void StorageState::forget_gradient() {
 void StorageState::apply_factor() {
   const double pending = decay_factor();
   factor = 1.0;
-  if (pending != 1.0) { kernels.add_scaled(pending, values.data(), values.data(), elements, true); }
+  if (pending != 1.0) {
+    kernels.add_scaled(pending, values.data(), values.data(), elements, true);
+  }
 }
 
 double StorageState::gradient_squared_norm() {
@@ -90,15 +102,20 @@ namespace dynet::params {
 
 using detail::GradientFill;
 
-GradientLock::GradientLock(ParameterStorageBase& storage) : state_(storage.state()), lock_(state_.mutex) {
-  if (state_.fill == GradientFill::kRows) { state_.fill_gradient(); }
+GradientLock::GradientLock(ParameterStorageBase& storage)
+    : state_(storage.state()), lock_(state_.mutex) {
+  if (state_.fill == GradientFill::kRows) {
+    state_.fill_gradient();
+  }
   state_.is_pristine = false;  // even if the holder fails half-way
 }
 
 void GradientLock::written() {
   state_.fill = GradientFill::kAll;
   state_.storage->nonzero_grad = true;
-  if (state_.is_table()) { state_.table->all_updated = true; }
+  if (state_.is_table()) {
+    state_.table->all_updated = true;
+  }
 }
 
 LookupGradientLock::LookupGradientLock(LookupParameterStorage& storage)
@@ -106,13 +123,16 @@ LookupGradientLock::LookupGradientLock(LookupParameterStorage& storage)
 
 void LookupGradientLock::add_row(unsigned index, const void* gradient, double scale) {
   if (index >= state_.stamps.size()) {
-    throw IndexError("lookup " + state_.storage->name + ": gradient of row " + std::to_string(index) +
-                     "; there are " + std::to_string(state_.stamps.size()));
+    throw IndexError("lookup " + state_.storage->name + ": gradient of row " +
+                     std::to_string(index) + "; there are " + std::to_string(state_.stamps.size()));
   }
   const bool first = state_.touch(index);
   const bool store = first && state_.fill != GradientFill::kAll;
-  if (state_.fill == GradientFill::kEmpty) { state_.fill = GradientFill::kRows; }
-  state_.kernels.add_scaled(scale, gradient, state_.gradient_row(index), state_.row_elements(), store);
+  if (state_.fill == GradientFill::kEmpty) {
+    state_.fill = GradientFill::kRows;
+  }
+  state_.kernels.add_scaled(scale, gradient, state_.gradient_row(index), state_.row_elements(),
+                            store);
   state_.storage->nonzero_grad = true;
 }
 
@@ -120,7 +140,8 @@ RunScope::RunScope(Usage& usage) : usage_(usage) {
   int users = usage_.users.load(std::memory_order_relaxed);
   do {
     if (users < 0) {
-      throw GraphError("a graph was run while its model is being updated; update() needs the model for itself");
+      throw GraphError(
+          "a graph was run while its model is being updated; update() needs the model for itself");
     }
   } while (!usage_.users.compare_exchange_weak(users, users + 1, std::memory_order_acquire));
 }

@@ -11,8 +11,8 @@ using detail::StorageState;
 
 void require_size(const char* what, const std::string& name, std::size_t have, std::int64_t want) {
   if (static_cast<std::int64_t>(have) != want) {
-    throw SizeError(std::string(what) + ": " + std::to_string(have) + " values for " + name + "; want " +
-                    std::to_string(want));
+    throw SizeError(std::string(what) + ": " + std::to_string(have) + " values for " + name +
+                    "; want " + std::to_string(want));
   }
 }
 void scale_values(StorageState& s, float a) {
@@ -31,7 +31,8 @@ void forget(StorageState& s) {
   const std::lock_guard lock(s.mutex);
   s.forget_gradient();
 }
-void copy_values(StorageState& to, const Tensor& target, const Tensor& from, const std::string& name) {
+void copy_values(StorageState& to, const Tensor& target, const Tensor& from,
+                 const std::string& name) {
   if (target.d != from.d) {
     throw ShapeError("copy to " + name + ": it is " + to_string(target.d) + " and the other is " +
                      to_string(from.d));
@@ -42,19 +43,25 @@ void copy_values(StorageState& to, const Tensor& target, const Tensor& from, con
 }
 /// The numbers of `t` as the device of `s` holds them; converted into `scratch` where they are not.
 const void* as_numbers_of(const StorageState& s, const Tensor& t, params::Memory& scratch) {
-  if ((t.is_double() ? 8 : 4) == s.number_bytes) { return t.v; }
+  if ((t.is_double() ? 8 : 4) == s.number_bytes) {
+    return t.v;
+  }
   scratch = params::Memory(t.d.elements(), s.number_bytes, "accumulate_grad");
   params::visit(t, [&](const auto* from, std::int64_t n) {
     for (std::int64_t i = 0; i < n; ++i) {
-      if (s.number_bytes == 8) { reinterpret_cast<double*>(scratch.data())[i] = static_cast<double>(from[i]); }
-      else { reinterpret_cast<float*>(scratch.data())[i] = static_cast<float>(from[i]); }
+      if (s.number_bytes == 8) {
+        reinterpret_cast<double*>(scratch.data())[i] = static_cast<double>(from[i]);
+      } else {
+        reinterpret_cast<float*>(scratch.data())[i] = static_cast<float>(from[i]);
+      }
     }
   });
   return scratch.data();
 }
 void accumulate_all(ParameterStorageBase& storage, const Tensor& gradient) {
   StorageState& s = storage.state();
-  require_size("accumulate_grad", storage.name, static_cast<std::size_t>(gradient.d.elements()), s.elements);
+  require_size("accumulate_grad", storage.name, static_cast<std::size_t>(gradient.d.elements()),
+               s.elements);
   params::Memory scratch;
   const void* from = as_numbers_of(s, gradient, scratch);
   params::GradientLock lock(storage);
@@ -70,9 +77,12 @@ ParameterStorageBase::ParameterStorageBase(std::unique_ptr<detail::StorageState>
   state_->storage = this;
 }
 ParameterStorageBase::~ParameterStorageBase() = default;
-std::size_t ParameterStorageBase::size() const { return static_cast<std::size_t>(state_->elements); }
+std::size_t ParameterStorageBase::size() const {
+  return static_cast<std::size_t>(state_->elements);
+}
 
-ParameterStorage::ParameterStorage(std::unique_ptr<detail::StorageState> state, const Dim& d, Device* dev)
+ParameterStorage::ParameterStorage(std::unique_ptr<detail::StorageState> state, const Dim& d,
+                                   Device* dev)
     : ParameterStorageBase(std::move(state)),
       dim(d),
       values(d, as_floats(state_->values.data()), dev, DeviceMempool::PS),
@@ -87,10 +97,13 @@ void ParameterStorage::zero() {
   clear();
 }
 void ParameterStorage::squared_l2norm(float* sqnorm) const {
-  *sqnorm = static_cast<float>(state_->kernels.squared_norm(state_->values.data(), state_->elements));
+  *sqnorm =
+      static_cast<float>(state_->kernels.squared_norm(state_->values.data(), state_->elements));
 }
 void ParameterStorage::g_squared_l2norm(float* sqnorm) const { gradient_norm(*state_, sqnorm); }
-void ParameterStorage::copy(const ParameterStorage& val) { copy_values(*state_, values, val.values, name); }
+void ParameterStorage::copy(const ParameterStorage& val) {
+  copy_values(*state_, values, val.values, name);
+}
 void ParameterStorage::accumulate_grad(const Tensor& gradient) { accumulate_all(*this, gradient); }
 void ParameterStorage::clear() { forget(*state_); }
 void ParameterStorage::clip(float left, float right) { TensorTools::clip(values, left, right); }
@@ -99,8 +112,9 @@ void ParameterStorage::set_value(const std::vector<float>& val) {
   TensorTools::set_elements(values, val);
 }
 
-LookupParameterStorage::LookupParameterStorage(std::unique_ptr<detail::StorageState> state, const Dim& row,
-                                               unsigned rows, const Dim& all, Device* dev)
+LookupParameterStorage::LookupParameterStorage(std::unique_ptr<detail::StorageState> state,
+                                               const Dim& row, unsigned rows, const Dim& all,
+                                               Device* dev)
     : ParameterStorageBase(std::move(state)),
       all_dim(all),
       all_values(all, as_floats(state_->values.data()), dev, DeviceMempool::PS),
@@ -118,9 +132,12 @@ void LookupParameterStorage::zero() {
   clear();
 }
 void LookupParameterStorage::squared_l2norm(float* sqnorm) const {
-  *sqnorm = static_cast<float>(state_->kernels.squared_norm(state_->values.data(), state_->elements));
+  *sqnorm =
+      static_cast<float>(state_->kernels.squared_norm(state_->values.data(), state_->elements));
 }
-void LookupParameterStorage::g_squared_l2norm(float* sqnorm) const { gradient_norm(*state_, sqnorm); }
+void LookupParameterStorage::g_squared_l2norm(float* sqnorm) const {
+  gradient_norm(*state_, sqnorm);
+}
 void LookupParameterStorage::initialize(unsigned index, const std::vector<float>& val) {
   if (index >= rows_) {
     throw IndexError("initialize: row " + std::to_string(index) + " of " + name + "; there are " +
@@ -133,7 +150,9 @@ void LookupParameterStorage::copy(const LookupParameterStorage& val) {
   copy_values(*state_, all_values, val.all_values, name);
   state_->factor = val.state_->factor;
 }
-void LookupParameterStorage::accumulate_grad(const Tensor& gradient) { accumulate_all(*this, gradient); }
+void LookupParameterStorage::accumulate_grad(const Tensor& gradient) {
+  accumulate_all(*this, gradient);
+}
 void LookupParameterStorage::accumulate_grad(unsigned index, const Tensor& gradient) {
   require_size("accumulate_grad", name, static_cast<std::size_t>(gradient.d.elements()),
                state_->row_elements());
@@ -143,7 +162,9 @@ void LookupParameterStorage::accumulate_grad(unsigned index, const Tensor& gradi
 }
 void LookupParameterStorage::clear() { forget(*state_); }
 void LookupParameterStorage::initialize_lookups() {
-  if (values.size() == rows_) { return; }
+  if (values.size() == rows_) {
+    return;
+  }
   std::vector<Tensor> rows;
   std::vector<Tensor> row_gradients;
   rows.reserve(rows_);
@@ -160,7 +181,9 @@ namespace detail {
 
 void ModelAccess::expose(ParameterStorageBase& storage) {
   StorageState& s = storage.state();
-  if (s.exposed && !s.is_table()) { return; }
+  if (s.exposed && !s.is_table()) {
+    return;
+  }
   const std::lock_guard lock(s.mutex);
   if (s.is_table()) {
     s.table->initialize_lookups();
@@ -178,7 +201,8 @@ std::shared_ptr<ParameterStorage> ModelAccess::make_parameter(const Dim& dim, De
 }
 
 std::shared_ptr<LookupParameterStorage> ModelAccess::make_lookup(unsigned rows, const Dim& dim,
-                                                                 Device& device, const std::string& what) {
+                                                                 Device& device,
+                                                                 const std::string& what) {
   Dim all = dim;
   all.add_dim(rows);
   auto state = std::make_unique<StorageState>(device, all.elements(), rows, what);

@@ -10,8 +10,11 @@
 namespace dynet {
 
 float* Tensor::at(unsigned b) const {
-  const std::int64_t offset = static_cast<std::int64_t>(b % std::max(d.bd, 1U)) * d.example_elements();
-  if (is_double()) { return reinterpret_cast<float*>(reinterpret_cast<double*>(v) + offset); }
+  const std::int64_t offset =
+      static_cast<std::int64_t>(b % std::max(d.bd, 1U)) * d.example_elements();
+  if (is_double()) {
+    return reinterpret_cast<float*>(reinterpret_cast<double*>(v) + offset);
+  }
   return v + offset;
 }
 
@@ -22,7 +25,9 @@ bool Tensor::is_valid() const {
 }
 
 Tensor Tensor::batch_elem(unsigned b) const {
-  if (d.bd == 1) { return *this; }
+  if (d.bd == 1) {
+    return *this;
+  }
   if (b >= d.bd) {
     throw UsageError("Tensor::batch_elem(" + std::to_string(b) + ") of " + to_string(d) +
                      ": there is no such example");
@@ -33,7 +38,9 @@ Tensor Tensor::batch_elem(unsigned b) const {
 std::vector<Tensor> Tensor::batch_elems() const {
   std::vector<Tensor> all;
   all.reserve(d.bd);
-  for (unsigned b = 0; b < d.bd; ++b) { all.push_back(batch_elem(b)); }
+  for (unsigned b = 0; b < d.bd; ++b) {
+    all.push_back(batch_elem(b));
+  }
   return all;
 }
 
@@ -45,15 +52,21 @@ std::ostream& operator<<(std::ostream& os, const Tensor& t) {
   const std::int64_t cols = t.d.cols();
   params::visit(t, [&](const auto* x, std::int64_t) {
     for (std::int64_t i = 0; i < rows; ++i) {
-      for (std::int64_t j = 0; j < cols; ++j) { os << (j != 0 ? " " : "") << x[i + j * rows]; }
-      if (i + 1 < rows) { os << '\n'; }
+      for (std::int64_t j = 0; j < cols; ++j) {
+        os << (j != 0 ? " " : "") << x[i + j * rows];
+      }
+      if (i + 1 < rows) {
+        os << '\n';
+      }
     }
   });
   return os;
 }
 
 real as_scalar(const Tensor& t) {
-  if (t.d.elements() != 1) { throw UsageError("as_scalar of " + to_string(t.d) + ": want one element"); }
+  if (t.d.elements() != 1) {
+    throw UsageError("as_scalar of " + to_string(t.d) + ": want one element");
+  }
   return params::visit(t, [](const auto* x, std::int64_t) { return static_cast<real>(x[0]); });
 }
 
@@ -67,18 +80,23 @@ std::vector<real> as_vector(const Tensor& t) {
 
 std::vector<real> as_scale_vector(const Tensor& v, float a) {
   std::vector<real> all = as_vector(v);
-  for (real& number : all) { number *= a; }
+  for (real& number : all) {
+    number *= a;
+  }
   return all;
 }
 
 std::vector<double> as_double_vector(const Tensor& t) {
-  return params::visit(t, [](const auto* x, std::int64_t n) { return std::vector<double>(x, x + n); });
+  return params::visit(t,
+                       [](const auto* x, std::int64_t n) { return std::vector<double>(x, x + n); });
 }
 
 real rand01() { return std::uniform_real_distribution<real>(0.0F, 1.0F)(*rndeng); }
 
 int rand0n(int n) {
-  if (n <= 0) { throw UsageError("rand0n(" + std::to_string(n) + "): want a positive number"); }
+  if (n <= 0) {
+    throw UsageError("rand0n(" + std::to_string(n) + "): want a positive number");
+  }
   // rand01() rounds up to 1 once in a while
   return std::min(static_cast<int>(static_cast<double>(rand01()) * n), n - 1);
 }
@@ -89,7 +107,8 @@ namespace params {
 
 unsigned square_order(const Tensor& t, const char* operation) {
   if (t.d.nd != 2 || t.d.d[0] != t.d.d[1] || t.d.bd != 1) {
-    throw UsageError(std::string(operation) + " of " + to_string(t.d) + ": want a square matrix {n,n}");
+    throw UsageError(std::string(operation) + " of " + to_string(t.d) +
+                     ": want a square matrix {n,n}");
   }
   return t.d.d[0];
 }

@@ -7,7 +7,11 @@
 #include <sstream>
 
 #include "dynet/except.h"
+
 #include "params/memory.h"
+
+/// The address sanitizer ends the program where malloc would return null; here that is asked for.
+extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
 
 namespace dynet {
 namespace {
@@ -105,17 +109,23 @@ TEST_P(TensorTest, DrawsAreThoseOfTheStandardLibraryInMemoryOrder) {
   TensorTools::randomize_uniform(t, -2, 3);
   std::mt19937 engine(5);
   std::uniform_real_distribution<float> uniform(-2.0F, 3.0F);
-  for (const float x : as_vector(t)) { EXPECT_EQ(x, uniform(engine)); }
+  for (const float x : as_vector(t)) {
+    EXPECT_EQ(x, uniform(engine));
+  }
   rndeng->seed(6);
   TensorTools::randomize_normal(t, 1, 2);
   engine.seed(6);
   std::normal_distribution<float> normal(1.0F, 2.0F);
-  for (const float x : as_vector(t)) { EXPECT_EQ(x, normal(engine)); }
+  for (const float x : as_vector(t)) {
+    EXPECT_EQ(x, normal(engine));
+  }
   rndeng->seed(7);
   TensorTools::randomize_bernoulli(t, 0.25F, 4.0F);
   engine.seed(7);
   std::bernoulli_distribution bernoulli(0.25);
-  for (const float x : as_vector(t)) { EXPECT_EQ(x, bernoulli(engine) ? 4.0F : 0.0F); }
+  for (const float x : as_vector(t)) {
+    EXPECT_EQ(x, bernoulli(engine) ? 4.0F : 0.0F);
+  }
   EXPECT_THROW(TensorTools::randomize_bernoulli(t, 1.5F), DomainError);
   EXPECT_THROW(TensorTools::randomize_normal(t, 0, -1), DomainError);
   EXPECT_THROW(TensorTools::randomize_uniform(t, 1, 0), DomainError);
@@ -130,7 +140,9 @@ TEST_P(TensorTest, OrthonormalMatrices) {
     for (unsigned i = 0; i < n; ++i) {
       for (unsigned j = 0; j < n; ++j) {
         double dot = 0.0;
-        for (unsigned k = 0; k < n; ++k) { dot += q[i * n + k] * q[j * n + k]; }
+        for (unsigned k = 0; k < n; ++k) {
+          dot += q[i * n + k] * q[j * n + k];
+        }
         EXPECT_NEAR(dot, i == j ? 9.0 : 0.0, tolerance);
       }
     }
@@ -165,7 +177,9 @@ TEST(Memory, StartsOn64BytesAndIsZero) {
   for (const int n : {0, 1, 7, 1000, 1 << 20}) {
     const params::Memory m(n, 4, "test");
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(m.data()) % 64, 0U);
-    for (int i = 0; i < n; ++i) { ASSERT_EQ(reinterpret_cast<float*>(m.data())[i], 0.0F); }
+    for (int i = 0; i < n; ++i) {
+      ASSERT_EQ(reinterpret_cast<float*>(m.data())[i], 0.0F);
+    }
   }
   EXPECT_THROW(params::Memory(std::int64_t{1} << 60, 8, "test"), SizeError);
   EXPECT_THROW(params::Memory(std::int64_t{1} << 59, 4, "test"), out_of_memory);

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "dynet/tensor.h"
+
 #include "params/host.h"
 
 namespace dynet {
@@ -17,7 +18,9 @@ template <class F>
 void map(const Tensor& t, F f) {
   visit(t, [&](auto* x, std::int64_t n) {
     using Number = std::remove_pointer_t<decltype(x)>;
-    for (std::int64_t i = 0; i < n; ++i) { x[i] = static_cast<Number>(f(x[i])); }
+    for (std::int64_t i = 0; i < n; ++i) {
+      x[i] = static_cast<Number>(f(x[i]));
+    }
   });
 }
 /// x = draw() for all elements, in memory order.
@@ -27,8 +30,8 @@ void fill_with(const Tensor& t, Draw draw) {
 }
 void require_same_size(const char* operation, const Tensor& a, const Tensor& b) {
   if (a.d.elements() != b.d.elements()) {
-    throw ShapeError(std::string(operation) + ": the target is " + to_string(a.d) + " and the source is " +
-                     to_string(b.d) + "; want equal numbers of elements");
+    throw ShapeError(std::string(operation) + ": the target is " + to_string(a.d) +
+                     " and the source is " + to_string(b.d) + "; want equal numbers of elements");
   }
 }
 std::int64_t checked_index(const char* operation, const Tensor& t, std::int64_t index) {
@@ -52,7 +55,9 @@ void combine(const Tensor& a, const Tensor& b, F f) {
   visit(a, [&](auto* x, std::int64_t n) {
     using Number = std::remove_pointer_t<decltype(x)>;
     visit(b, [&](const auto* y, std::int64_t) {
-      for (std::int64_t i = 0; i < n; ++i) { x[i] = f(x[i], static_cast<Number>(y[i])); }
+      for (std::int64_t i = 0; i < n; ++i) {
+        x[i] = f(x[i], static_cast<Number>(y[i]));
+      }
     });
   });
 }
@@ -79,7 +84,9 @@ void TensorTools::identity(Tensor& val) {
   const std::size_t n = params::square_order(val, "identity");
   visit(val, [&](auto* x, std::int64_t) {
     std::fill_n(x, n * n, 0.0F);
-    for (std::size_t i = 0; i < n; ++i) { x[i * (n + 1)] = 1.0F; }
+    for (std::size_t i = 0; i < n; ++i) {
+      x[i * (n + 1)] = 1.0F;
+    }
   });
 }
 
@@ -92,9 +99,12 @@ void TensorTools::randomize_bernoulli(Tensor& val, real p, real scale) {
 }
 void TensorTools::randomize_normal(Tensor& val, real mean, real stddev) {
   if (!(stddev >= 0.0F)) {
-    throw DomainError("randomize_normal: the deviation is " + std::to_string(stddev) + "; want 0 or more");
+    throw DomainError("randomize_normal: the deviation is " + std::to_string(stddev) +
+                      "; want 0 or more");
   }
-  if (stddev == 0.0F) { return constant(val, mean); }
+  if (stddev == 0.0F) {
+    return constant(val, mean);
+  }
   std::normal_distribution<real> draw(mean, stddev);
   fill_with(val, [&] { return draw(*rndeng); });
 }
@@ -109,25 +119,37 @@ void TensorTools::randomize_uniform(Tensor& val, real left, real right) {
 void TensorTools::randomize_orthonormal(Tensor& val, real scale) {
   const std::size_t n = params::square_order(val, "randomize_orthonormal");
   std::uniform_real_distribution<real> draw(-1.0F, 1.0F);
-  // Gram-Schmidt on random columns, each orthogonalised twice ("twice is enough", Kahan); a column that
-  // is nearly a combination of those before it is drawn again.
+  // Gram-Schmidt on random columns, each orthogonalised twice ("twice is enough", Kahan); a column
+  // that is nearly a combination of those before it is drawn again.
   std::vector<double> q(n * n);
   for (std::size_t j = 0; j < n;) {
     double* column = q.data() + j * n;
-    for (std::size_t i = 0; i < n; ++i) { column[i] = static_cast<double>(draw(*rndeng)); }
+    for (std::size_t i = 0; i < n; ++i) {
+      column[i] = static_cast<double>(draw(*rndeng));
+    }
     double norm = 0.0;
     for (int pass = 0; pass < 2; ++pass) {
       for (std::size_t k = 0; k < j; ++k) {
         const double* other = q.data() + k * n;
         double dot = 0.0;
-        for (std::size_t i = 0; i < n; ++i) { dot += other[i] * column[i]; }
-        for (std::size_t i = 0; i < n; ++i) { column[i] -= dot * other[i]; }
+        for (std::size_t i = 0; i < n; ++i) {
+          dot += other[i] * column[i];
+        }
+        for (std::size_t i = 0; i < n; ++i) {
+          column[i] -= dot * other[i];
+        }
       }
     }
-    for (std::size_t i = 0; i < n; ++i) { norm += column[i] * column[i]; }
+    for (std::size_t i = 0; i < n; ++i) {
+      norm += column[i] * column[i];
+    }
     norm = std::sqrt(norm);
-    if (norm < 1e-6) { continue; }
-    for (std::size_t i = 0; i < n; ++i) { column[i] /= norm; }
+    if (norm < 1e-6) {
+      continue;
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+      column[i] /= norm;
+    }
     ++j;
   }
   std::size_t i = 0;
@@ -160,8 +182,8 @@ void TensorTools::copy_element(const Tensor& l, int lindex, Tensor& r, int rinde
 }
 void TensorTools::set_elements(const Tensor& v, const std::vector<float>& vec) {
   if (static_cast<std::int64_t>(vec.size()) > v.d.elements()) {
-    throw SizeError("set_elements: " + std::to_string(vec.size()) + " numbers for " + to_string(v.d) +
-                    ", which has " + std::to_string(v.d.elements()));
+    throw SizeError("set_elements: " + std::to_string(vec.size()) + " numbers for " +
+                    to_string(v.d) + ", which has " + std::to_string(v.d.elements()));
   }
   visit(v, [&](auto* x, std::int64_t) { std::copy(vec.begin(), vec.end(), x); });
 }

@@ -1,9 +1,8 @@
-#include "dynet/weight-decay.h"
-
 #include <cmath>
 #include <string>
 
 #include "dynet/except.h"
+#include "dynet/weight-decay.h"
 
 namespace dynet {
 namespace {

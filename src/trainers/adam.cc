@@ -23,10 +23,14 @@ unsigned AdamTrainer::alloc_lookup_impl() {
 
 void AdamTrainer::restart() {
   for (auto* shadows : {&m, &v}) {
-    for (ShadowParameters& s : *shadows) { TensorTools::zero(s.h); }
+    for (ShadowParameters& s : *shadows) {
+      TensorTools::zero(s.h);
+    }
   }
   for (auto* shadows : {&lm, &lv}) {
-    for (ShadowLookupParameters& s : *shadows) { TensorTools::zero(s.all_h); }
+    for (ShadowLookupParameters& s : *shadows) {
+      TensorTools::zero(s.all_h);
+    }
   }
 }
 
@@ -35,20 +39,20 @@ ext::AdamStep AdamTrainer::step(double decay, real gscale) const {
   const auto b2 = static_cast<double>(beta_2);
   const auto t = static_cast<double>(step_number());
   const double correction = std::sqrt(1.0 - std::pow(b2, t)) / (1.0 - std::pow(b1, t));
-  return {static_cast<double>(learning_rate) * correction / decay, b1, b2, static_cast<double>(epsilon),
-          static_cast<double>(gscale)};
+  return {static_cast<double>(learning_rate) * correction / decay, b1, b2,
+          static_cast<double>(epsilon), static_cast<double>(gscale)};
 }
 
 void AdamTrainer::update_rule(real gscale, const std::vector<Tensor*>& values) {
-  values[0]->device->kernels->adam_update(step(1.0, gscale), values[0]->v, values[1]->v, values[2]->v,
-                                          values[3]->v, values[0]->d.elements());
+  values[0]->device->kernels->adam_update(step(1.0, gscale), values[0]->v, values[1]->v,
+                                          values[2]->v, values[3]->v, values[0]->d.elements());
 }
 
 void AdamTrainer::update_params(real gscale, std::size_t idx) {
   ParameterStorage& p = *detail::ModelAccess::parameters(*model)[idx];
   const trainers::Target t = trainers::whole(p);
-  t.state.kernels.adam_update(step(decay_of(p), gscale), t.values, t.gradient, m[idx].h.v, v[idx].h.v,
-                              t.elements);
+  t.state.kernels.adam_update(step(decay_of(p), gscale), t.values, t.gradient, m[idx].h.v,
+                              v[idx].h.v, t.elements);
 }
 
 void AdamTrainer::update_lookup_params(real gscale, std::size_t idx, std::size_t lidx) {

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "dynet/training.h"
+
 #include "params/access.h"
 
 namespace dynet {
@@ -9,7 +10,8 @@ namespace {
 
 using detail::StorageState;
 
-/// Runs f(state, average, saved) over all parameters that have an average; `saved` is null without one.
+/// Runs f(state, average, saved) over all parameters that have an average; `saved` is null without
+/// one.
 template <class F>
 void for_each(const ParameterCollection& model, std::vector<ShadowParameters>& p,
               std::vector<ShadowLookupParameters>& lp, std::vector<ShadowParameters>& saved_p,
@@ -27,8 +29,12 @@ void for_each(const ParameterCollection& model, std::vector<ShadowParameters>& p
 }  // namespace
 
 void Trainer::enable_average(MovingAverage mode, unsigned update_freq) {
-  if (updates > 0.0F) { throw UsageError("moving average: it must be asked for before the first update"); }
-  if (update_freq == 0) { throw UsageError("moving average: update_freq is 0; want 1 or more"); }
+  if (updates > 0.0F) {
+    throw UsageError("moving average: it must be asked for before the first update");
+  }
+  if (update_freq == 0) {
+    throw UsageError("moving average: update_freq is 0; want 1 or more");
+  }
   ma_mode = mode;
   ma_update_freq = update_freq;
 }
@@ -48,48 +54,69 @@ void Trainer::allocate_averages() {
 }
 
 void Trainer::update_averages() {
-  if ((step_number() - 1) % ma_update_freq != 0) { return; }
+  if ((step_number() - 1) % ma_update_freq != 0) {
+    return;
+  }
   const double n = ma_updates;
-  const double keep = ma_mode == MovingAverage::Cumulative ? n / (n + 1.0) : static_cast<double>(ema_beta);
-  for_each(*model, ma_p, ma_lp, ma_saved_p, ma_saved_lp, [&](StorageState& s, float* average, float*) {
-    s.kernels.add_scaled(keep, average, average, s.elements, true);
-    s.kernels.add_scaled((1.0 - keep) * s.decay_factor(), s.values.data(), average, s.elements, false);
-  });
+  const double keep =
+      ma_mode == MovingAverage::Cumulative ? n / (n + 1.0) : static_cast<double>(ema_beta);
+  for_each(*model, ma_p, ma_lp, ma_saved_p, ma_saved_lp,
+           [&](StorageState& s, float* average, float*) {
+             s.kernels.add_scaled(keep, average, average, s.elements, true);
+             s.kernels.add_scaled((1.0 - keep) * s.decay_factor(), s.values.data(), average,
+                                  s.elements, false);
+           });
   ++ma_updates;
 }
 
 void Trainer::swap_params_to_moving_average(bool save_weights, bool bias_correction) {
-  if (ma_mode == MovingAverage::None) { throw UsageError("moving average: it was not asked for"); }
-  if (ma_updates == 0) { throw UsageError("moving average: there was no update yet"); }
-  if (ma_params_swapped) { return; }
+  if (ma_mode == MovingAverage::None) {
+    throw UsageError("moving average: it was not asked for");
+  }
+  if (ma_updates == 0) {
+    throw UsageError("moving average: there was no update yet");
+  }
+  if (ma_params_swapped) {
+    return;
+  }
   const params::UpdateScope scope(params::usage_of(*model), "swap_params_to_moving_average");
   if (save_weights) {
     allocate_shadow_parameters(*model, static_cast<unsigned>(ma_saved_p.size()), ma_saved_p);
-    allocate_shadow_lookup_parameters(*model, static_cast<unsigned>(ma_saved_lp.size()), ma_saved_lp);
+    allocate_shadow_lookup_parameters(*model, static_cast<unsigned>(ma_saved_lp.size()),
+                                      ma_saved_lp);
   }
   double scale = 1.0;
   if (bias_correction && ma_mode == MovingAverage::Exponential) {
     scale = 1.0 / (1.0 - std::pow(static_cast<double>(ema_beta), ma_updates));
   }
-  for_each(*model, ma_p, ma_lp, ma_saved_p, ma_saved_lp, [&](StorageState& s, float* average, float* saved) {
-    if (save_weights) { s.kernels.add_scaled(s.decay_factor(), s.values.data(), saved, s.elements, true); }
-    s.kernels.add_scaled(scale / s.decay_factor(), average, s.values.data(), s.elements, true);
-  });
+  for_each(*model, ma_p, ma_lp, ma_saved_p, ma_saved_lp,
+           [&](StorageState& s, float* average, float* saved) {
+             if (save_weights) {
+               s.kernels.add_scaled(s.decay_factor(), s.values.data(), saved, s.elements, true);
+             }
+             s.kernels.add_scaled(scale / s.decay_factor(), average, s.values.data(), s.elements,
+                                  true);
+           });
   ma_params_swapped = true;
   ma_params_saved = save_weights;
 }
 
 void Trainer::swap_params_to_weights() {
-  if (!ma_params_swapped) { return; }
+  if (!ma_params_swapped) {
+    return;
+  }
   const params::UpdateScope scope(params::usage_of(*model), "swap_params_to_weights");
   restore_weights();
 }
 
 /// The caller has the model for itself.
 void Trainer::restore_weights() {
-  if (!ma_params_swapped) { return; }
+  if (!ma_params_swapped) {
+    return;
+  }
   if (!ma_params_saved) {
-    throw UsageError("moving average: the weights were not saved when the averages took their place");
+    throw UsageError(
+        "moving average: the weights were not saved when the averages took their place");
   }
   for_each(*model, ma_p, ma_lp, ma_saved_p, ma_saved_lp, [](StorageState& s, float*, float* saved) {
     s.kernels.add_scaled(1.0 / s.decay_factor(), saved, s.values.data(), s.elements, true);

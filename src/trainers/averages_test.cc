@@ -22,7 +22,9 @@ class AverageTest : public ::testing::Test {
 
 TEST_F(AverageTest, CumulativeIsTheMean) {
   trainer.cumulative_moving_average();
-  for (int i = 0; i < 4; ++i) { step(-1.0F); }  // 1, 2, 3, 4
+  for (int i = 0; i < 4; ++i) {
+    step(-1.0F);
+  }  // 1, 2, 3, 4
   trainer.swap_params_to_moving_average();
   EXPECT_FLOAT_EQ(value(), 2.5F);
   EXPECT_FLOAT_EQ(as_vector((*l.values())[0])[0], 3.0F);
@@ -48,7 +50,9 @@ TEST_F(AverageTest, ExponentialWithBiasCorrection) {
 
 TEST_F(AverageTest, EveryFewUpdates) {
   trainer.cumulative_moving_average(2);
-  for (int i = 0; i < 4; ++i) { step(-1.0F); }  // takes part: 1 and 3
+  for (int i = 0; i < 4; ++i) {
+    step(-1.0F);
+  }  // takes part: 1 and 3
   trainer.swap_params_to_moving_average();
   EXPECT_FLOAT_EQ(value(), 2.0F);
 }
@@ -80,10 +84,11 @@ TEST_F(AverageTest, SavedAndRead) {
   step(-1.0F);
   std::stringstream text;
   trainer.save(text);
-  EXPECT_EQ(text.str(),
-            "#Trainer# 1 1\n"
-            "+1.00000000e+00 +1 +5.00000000e+00 +2.00000000e+00 +0.00000000e+00 Cumulative +0 +0 1 2\n"
-            "[MA:TRUE]\n#MA# 1 1\n#Parameter# 1 +1.50000000e+00\n#LookupParameter# 1 +3.00000000e+00\n");
+  EXPECT_EQ(
+      text.str(),
+      "#Trainer# 1 1\n"
+      "+1.00000000e+00 +1 +5.00000000e+00 +2.00000000e+00 +0.00000000e+00 Cumulative +0 +0 1 2\n"
+      "[MA:TRUE]\n#MA# 1 1\n#Parameter# 1 +1.50000000e+00\n#LookupParameter# 1 +3.00000000e+00\n");
   SimpleSGDTrainer other(model, 0.5F);
   other.populate(text);
   EXPECT_EQ(other.learning_rate, 1.0F);

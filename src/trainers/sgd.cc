@@ -10,13 +10,16 @@ void step(double rate, real gscale, const trainers::Target& t) {
 }  // namespace
 
 void SimpleSGDTrainer::update_rule(real gscale, const std::vector<Tensor*>& values) {
-  values[0]->device->kernels->sgd_update(static_cast<double>(learning_rate), static_cast<double>(gscale),
-                                         values[0]->v, values[1]->v, values[0]->d.elements());
+  values[0]->device->kernels->sgd_update(static_cast<double>(learning_rate),
+                                         static_cast<double>(gscale), values[0]->v, values[1]->v,
+                                         values[0]->d.elements());
 }
 
 void SimpleSGDTrainer::update_params(real gscale, std::size_t idx) {
   ParameterStorage& p = *detail::ModelAccess::parameters(*model)[idx];
-  if (p.state().fill == detail::GradientFill::kEmpty) { return; }
+  if (p.state().fill == detail::GradientFill::kEmpty) {
+    return;
+  }
   step(static_cast<double>(learning_rate) / decay_of(p), gscale, trainers::whole(p));
 }
 
@@ -28,7 +31,9 @@ void SimpleSGDTrainer::update_lookup_params(real gscale, std::size_t idx, std::s
 
 void SimpleSGDTrainer::update_lookup_params(real gscale, std::size_t idx) {
   LookupParameterStorage& p = *detail::ModelAccess::lookups(*model)[idx];
-  if (p.state().fill == detail::GradientFill::kEmpty) { return; }
+  if (p.state().fill == detail::GradientFill::kEmpty) {
+    return;
+  }
   step(static_cast<double>(learning_rate) / decay_of(p), gscale, trainers::whole(p));
 }
 

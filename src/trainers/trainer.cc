@@ -1,7 +1,7 @@
-#include "dynet/training.h"
-
 #include <cmath>
 #include <string>
+
+#include "dynet/training.h"
 
 #include "kernels/float_mode.h"
 #include "params/access.h"
@@ -62,7 +62,9 @@ void Trainer::restart(real lr) {
 }
 void Trainer::update_epoch(real r) {
   epoch += r;
-  if (eta_decay != 0.0F) { learning_rate = eta0 / (1.0F + epoch * eta_decay); }
+  if (eta_decay != 0.0F) {
+    learning_rate = eta0 / (1.0F + epoch * eta_decay);
+  }
 }
 void Trainer::populate(std::istream& is, real lr) {
   populate(is);
@@ -70,13 +72,17 @@ void Trainer::populate(std::istream& is, real lr) {
 }
 
 float Trainer::clip_gradients() {
-  if (!clipping_enabled) { return scale_; }
+  if (!clipping_enabled) {
+    return scale_;
+  }
   const float norm = model->gradient_l2_norm() * std::fabs(scale_);
   if (!std::isfinite(norm)) {
     throw NumericError("Magnitude of gradient is bad: " + std::to_string(norm) +
                        "; the parameters stay as they were, the gradients are emptied");
   }
-  if (norm <= clip_threshold) { return scale_; }
+  if (norm <= clip_threshold) {
+    return scale_;
+  }
   ++clips;
   ++clips_since_status;
   return scale_ * (clip_threshold / norm);
@@ -98,7 +104,9 @@ void Trainer::update() {
   const kernels::FlushDenormals float_mode;
   restore_weights();
   aux_alloc();
-  if (ma_mode != MovingAverage::None) { allocate_averages(); }
+  if (ma_mode != MovingAverage::None) {
+    allocate_averages();
+  }
   real gscale = 1.0F;
   try {
     gscale = clip_gradients();
@@ -107,7 +115,9 @@ void Trainer::update() {
     throw;
   }
   apply_rules(gscale);
-  if (ma_mode != MovingAverage::None) { update_averages(); }
+  if (ma_mode != MovingAverage::None) {
+    update_averages();
+  }
   steps_ = step_number();
   ++updates;
   ++updates_since_status;
@@ -117,17 +127,23 @@ void Trainer::update() {
 void Trainer::apply_rules(real gscale) {
   const auto& parameters = ModelAccess::parameters(*model);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    if (!parameters[i]->updated) { continue; }
+    if (!parameters[i]->updated) {
+      continue;
+    }
     update_params(gscale, i);
     parameters[i]->state().forget_gradient();
   }
   const auto& tables = ModelAccess::lookups(*model);
   for (std::size_t i = 0; i < tables.size(); ++i) {
-    if (!tables[i]->updated) { continue; }
+    if (!tables[i]->updated) {
+      continue;
+    }
     StorageState& s = tables[i]->state();
     s.absorb_exposed_rows();
     if (sparse_updates_enabled && !tables[i]->all_updated) {
-      for (const unsigned row : s.touched) { update_lookup_params(gscale, i, row); }
+      for (const unsigned row : s.touched) {
+        update_lookup_params(gscale, i, row);
+      }
     } else {
       update_lookup_params(gscale, i);
     }
@@ -140,20 +156,30 @@ void Trainer::apply_decay() {
   for (const auto& p : ModelAccess::all(*model)) {
     StorageState& s = p->state();
     const double lambda = static_cast<double>(s.decay->own.get_lambda());
-    if (!p->updated || lambda == 0.0) { continue; }
+    if (!p->updated || lambda == 0.0) {
+      continue;
+    }
     if (s.is_table()) {
       s.factor *= 1.0 - lambda;
-      if (s.factor < kSmallestFactor) { s.apply_factor(); }
+      if (s.factor < kSmallestFactor) {
+        s.apply_factor();
+      }
     } else {
       s.kernels.add_scaled(1.0 - lambda, s.values.data(), s.values.data(), s.elements, true);
     }
   }
-  if (model->get_weight_decay().parameters_need_rescaled()) { rescale_and_reset_weight_decay(); }
+  if (model->get_weight_decay().parameters_need_rescaled()) {
+    rescale_and_reset_weight_decay();
+  }
 }
 
 void Trainer::rescale_and_reset_weight_decay() {
-  for (const auto& p : ModelAccess::all(*model)) { p->state().apply_factor(); }
-  for (const auto& p : ModelAccess::all(*model)) { p->state().decay->own.reset_weight_decay(); }
+  for (const auto& p : ModelAccess::all(*model)) {
+    p->state().apply_factor();
+  }
+  for (const auto& p : ModelAccess::all(*model)) {
+    p->state().decay->own.reset_weight_decay();
+  }
 }
 
 }  // namespace dynet

@@ -1,5 +1,3 @@
-#include "dynet/training.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,6 +6,8 @@
 #include <sstream>
 
 #include "dynet/ext/kernels.h"
+#include "dynet/training.h"
+
 #include "params/gradient.h"
 
 namespace dynet {
@@ -28,7 +28,8 @@ std::string name_of(const ::testing::TestParamInfo<Case>& info) {
 /// A plain re-implementation in double of one parameter, or of one row of a table.
 struct Plain {
   std::vector<double> w, g, m, v;
-  explicit Plain(std::vector<double> values) : w(std::move(values)), g(w.size()), m(w.size()), v(w.size()) {}
+  explicit Plain(std::vector<double> values)
+      : w(std::move(values)), g(w.size()), m(w.size()), v(w.size()) {}
   void step(Rule rule, double rate, double gscale, int t) {
     for (std::size_t i = 0; i < w.size(); ++i) {
       const double d = gscale * g[i];
@@ -56,9 +57,14 @@ class Beside {
     table = model.add_lookup_parameters(kRows, {4}, ParameterInitGlorot(true), "", device_);
     plain_.emplace_back(as_double_vector(*a.values()));
     plain_.emplace_back(as_double_vector(*idle.values()));
-    for (const Tensor& row : *table.values()) { plain_.emplace_back(as_double_vector(row)); }
-    if (c.rule == Rule::kSgd) { trainer = std::make_unique<SimpleSGDTrainer>(model, kRate); }
-    else { trainer = std::make_unique<AdamTrainer>(model, kRate); }
+    for (const Tensor& row : *table.values()) {
+      plain_.emplace_back(as_double_vector(row));
+    }
+    if (c.rule == Rule::kSgd) {
+      trainer = std::make_unique<SimpleSGDTrainer>(model, kRate);
+    } else {
+      trainer = std::make_unique<AdamTrainer>(model, kRate);
+    }
     trainer->sparse_updates_enabled = c.sparse;
   }
   /// Adds random gradients to `a` and to some rows.
@@ -73,7 +79,9 @@ class Beside {
   void update(double lambda = 0.0) {
     double norm = 0.0;
     for (const Plain& p : plain_) {
-      for (const double d : p.g) { norm += d * d; }
+      for (const double d : p.g) {
+        norm += d * d;
+      }
     }
     norm = std::sqrt(norm);
     const auto threshold = static_cast<double>(trainer->clip_threshold);
@@ -83,7 +91,9 @@ class Beside {
       if (i < 2 || !case_.sparse || touched_[i - 2]) {
         plain_[i].step(case_.rule, static_cast<double>(kRate), gscale, steps_);
       }
-      for (double& w : plain_[i].w) { w *= 1.0 - lambda; }
+      for (double& w : plain_[i].w) {
+        w *= 1.0 - lambda;
+      }
       plain_[i].g.assign(plain_[i].g.size(), 0.0);
     }
     touched_.assign(kRows, false);
@@ -99,8 +109,8 @@ class Beside {
   }
 
  private:
-  static void compare(const std::vector<double>& stored, const std::vector<double>& want, double factor,
-                      double tolerance) {
+  static void compare(const std::vector<double>& stored, const std::vector<double>& want,
+                      double factor, double tolerance) {
     for (std::size_t i = 0; i < want.size(); ++i) {
       ASSERT_NEAR(stored[i] * factor, want[i], tolerance * std::max(1.0, std::fabs(want[i])));
     }
@@ -119,7 +129,8 @@ class Beside {
       return;
     }
     params::GradientLock lock(s);
-    device_->kernels->add_scaled(1.0, data, lock.data(), static_cast<std::int64_t>(g.size()), lock.fresh());
+    device_->kernels->add_scaled(1.0, data, lock.data(), static_cast<std::int64_t>(g.size()),
+                                 lock.fresh());
     lock.written();
   }
 
@@ -143,19 +154,22 @@ class RuleTest : public ::testing::TestWithParam<Case> {
  protected:
   double tolerance() const { return std::string(GetParam().device) == "CPU" ? 1e-4 : 1e-10; }
 };
-INSTANTIATE_TEST_SUITE_P(Rules, RuleTest,
-                         ::testing::Values(Case{Rule::kSgd, "CPU", true}, Case{Rule::kSgd, "CPU", false},
-                                           Case{Rule::kSgd, "CPU:double", true}, Case{Rule::kSgd, "CPU:double", false},
-                                           Case{Rule::kAdam, "CPU", true}, Case{Rule::kAdam, "CPU", false},
-                                           Case{Rule::kAdam, "CPU:double", true},
-                                           Case{Rule::kAdam, "CPU:double", false}),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(
+    Rules, RuleTest,
+    ::testing::Values(Case{Rule::kSgd, "CPU", true}, Case{Rule::kSgd, "CPU", false},
+                      Case{Rule::kSgd, "CPU:double", true}, Case{Rule::kSgd, "CPU:double", false},
+                      Case{Rule::kAdam, "CPU", true}, Case{Rule::kAdam, "CPU", false},
+                      Case{Rule::kAdam, "CPU:double", true},
+                      Case{Rule::kAdam, "CPU:double", false}),
+    name_of);
 
 TEST_P(RuleTest, HundredsOfStepsAgreeWithThePlainRule) {
   Beside b(GetParam());
   for (int i = 0; i < 400; ++i) {
     b.add_gradients(0.25);
-    if (i % 7 == 0) { b.add_gradients(0.25); }  // two backward passes before one update
+    if (i % 7 == 0) {
+      b.add_gradients(0.25);
+    }  // two backward passes before one update
     b.update();
     ASSERT_EQ(b.model.gradient_l2_norm(), 0.0F);
   }
@@ -221,7 +235,10 @@ TEST_P(RuleTest, WholeTableGradientsUpdateAllRows) {
   b.trainer->sparse_updates_enabled = GetParam().sparse;
   for (int i = 0; i < 20; ++i) {
     b.add_gradients(0.25);
-    { params::GradientLock lock(*b.table.p); lock.written(); }  // as after a use of the whole table
+    {
+      params::GradientLock lock(*b.table.p);
+      lock.written();
+    }  // as after a use of the whole table
     b.update();
   }
   b.expect_equal(tolerance());
@@ -231,7 +248,8 @@ TEST_P(RuleTest, ANormThatIsNotANumberChangesNothing) {
   Beside b(GetParam());
   b.add_gradients(0.25);
   b.update();
-  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+  for (const float bad :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     const std::vector<float> before = as_vector(*b.a.values());
     std::vector<float> numbers(15, bad);
     b.a.p->accumulate_grad(Tensor({3, 5}, numbers.data(), nullptr, DeviceMempool::NONE));
@@ -282,7 +300,8 @@ TEST_P(RuleTest, StateComesBackFromText) {
   }
   if (std::string(GetParam().device) == "CPU") {
     EXPECT_EQ(as_vector(*b.a.values()), as_vector(*c.a.values()));
-    EXPECT_EQ(as_vector(b.table.get_storage().all_values), as_vector(c.table.get_storage().all_values));
+    EXPECT_EQ(as_vector(b.table.get_storage().all_values),
+              as_vector(c.table.get_storage().all_values));
   }
 }
 
@@ -406,8 +425,9 @@ struct HalvingTrainer : Trainer {
  protected:
   void update_rule(real gscale, const std::vector<Tensor*>& values) override {
     for (int i = 0; i < static_cast<int>(values[0]->d.size()); ++i) {
-      TensorTools::set_element(*values[0], i, TensorTools::access_element(*values[0], i) -
-                                                  0.5F * gscale * TensorTools::access_element(*values[1], i));
+      TensorTools::set_element(*values[0], i,
+                               TensorTools::access_element(*values[0], i) -
+                                   0.5F * gscale * TensorTools::access_element(*values[1], i));
     }
   }
   void update_params(real gscale, std::size_t idx) override {

@@ -13,9 +13,12 @@ namespace dynet {
 
 std::ostream& operator<<(std::ostream& os, const MovingAverage& o) {
   switch (o) {
-    case MovingAverage::None: return os << "None";
-    case MovingAverage::Cumulative: return os << "Cumulative";
-    case MovingAverage::Exponential: return os << "Exponential";
+    case MovingAverage::None:
+      return os << "None";
+    case MovingAverage::Cumulative:
+      return os << "Cumulative";
+    case MovingAverage::Exponential:
+      return os << "Exponential";
   }
   return os;
 }
@@ -38,14 +41,16 @@ std::istream& operator>>(std::istream& is, MovingAverage& o) {
 namespace trainers {
 namespace {
 
-constexpr int kFloatDigits = 8;    // after the point: nine in all bring a float back exactly
+constexpr int kFloatDigits = 8;  // after the point: nine in all bring a float back exactly
 constexpr int kDoubleDigits = 16;
 
 void write_tensor(std::ostream& os, const char* kind, const Tensor& t) {
   os << kind << ' ' << static_cast<std::uint64_t>(t.d.elements());
   os.precision(t.is_double() ? kDoubleDigits : kFloatDigits);
   params::visit(t, [&](const auto* x, std::int64_t n) {
-    for (std::int64_t i = 0; i < n; ++i) { os << ' ' << x[i]; }
+    for (std::int64_t i = 0; i < n; ++i) {
+      os << ' ' << x[i];
+    }
   });
   os.precision(kFloatDigits);
   os << '\n';
@@ -54,7 +59,8 @@ void assign_tensor(Tensor& t, const std::vector<double>* numbers) {
   params::visit(t, [&](auto* x, std::int64_t n) {
     using Number = std::remove_pointer_t<decltype(x)>;
     for (std::int64_t i = 0; i < n; ++i) {
-      x[i] = numbers == nullptr ? Number{0} : static_cast<Number>((*numbers)[static_cast<std::size_t>(i)]);
+      x[i] = numbers == nullptr ? Number{0}
+                                : static_cast<Number>((*numbers)[static_cast<std::size_t>(i)]);
     }
   });
 }
@@ -75,18 +81,26 @@ void write_header(std::ostream& os, const char* name, std::size_t parameters, st
   os << '#' << name << "# " << parameters << ' ' << lookups << '\n';
 }
 void write_shadows(std::ostream& os, const std::vector<ShadowParameters>& shadows) {
-  for (const ShadowParameters& s : shadows) { write_tensor(os, "#Parameter#", s.h); }
+  for (const ShadowParameters& s : shadows) {
+    write_tensor(os, "#Parameter#", s.h);
+  }
 }
 void write_shadows(std::ostream& os, const std::vector<ShadowLookupParameters>& shadows) {
-  for (const ShadowLookupParameters& s : shadows) { write_tensor(os, "#LookupParameter#", s.all_h); }
+  for (const ShadowLookupParameters& s : shadows) {
+    write_tensor(os, "#LookupParameter#", s.all_h);
+  }
 }
 void check_written(std::ostream& os) {
-  if (!os) { throw IoError("Trainer::save: the stream does not take the state"); }
+  if (!os) {
+    throw IoError("Trainer::save: the stream does not take the state");
+  }
 }
 
 std::string TextReader::word(const char* wanted) {
   std::string w;
-  if (!(is_ >> w)) { throw IoError(std::string("Trainer::populate: the text ends; want ") + wanted); }
+  if (!(is_ >> w)) {
+    throw IoError(std::string("Trainer::populate: the text ends; want ") + wanted);
+  }
   return w;
 }
 
@@ -103,7 +117,9 @@ double parse(const std::string& w, const char* wanted) {
 }
 }  // namespace
 
-float TextReader::number(const char* wanted) { return static_cast<float>(parse(word(wanted), wanted)); }
+float TextReader::number(const char* wanted) {
+  return static_cast<float>(parse(word(wanted), wanted));
+}
 
 unsigned TextReader::count(const char* wanted) {
   const std::string w = word(wanted);
@@ -119,22 +135,26 @@ unsigned TextReader::count(const char* wanted) {
 
 bool TextReader::flag(const char* wanted) {
   const unsigned value = count(wanted);
-  if (value > 1) { throw IoError(std::string("Trainer::populate: a flag is not 0 or 1; want ") + wanted); }
+  if (value > 1) {
+    throw IoError(std::string("Trainer::populate: a flag is not 0 or 1; want ") + wanted);
+  }
   return value == 1;
 }
 
 ShadowCounts TextReader::header(const std::string& name) {
   const std::string w = word(name.c_str());
   if (w != "#" + name + "#") {
-    throw UsageError("Trainer::populate: Type does not match expected type: '" + w + "'; want '#" + name + "#'");
+    throw UsageError("Trainer::populate: Type does not match expected type: '" + w + "'; want '#" +
+                     name + "#'");
   }
   ShadowCounts counts;
   counts.parameters = count("a number of parameters");
   counts.lookups = count("a number of lookup parameters");
   if (counts.parameters > detail::ModelAccess::parameters(model_).size() ||
       counts.lookups > detail::ModelAccess::lookups(model_).size()) {
-    throw UsageError("Trainer::populate: #" + name + "# has state for " + std::to_string(counts.parameters) +
-                     " parameters and " + std::to_string(counts.lookups) + " lookup parameters; the model has " +
+    throw UsageError("Trainer::populate: #" + name + "# has state for " +
+                     std::to_string(counts.parameters) + " parameters and " +
+                     std::to_string(counts.lookups) + " lookup parameters; the model has " +
                      std::to_string(detail::ModelAccess::parameters(model_).size()) + " and " +
                      std::to_string(detail::ModelAccess::lookups(model_).size()));
   }
@@ -143,14 +163,18 @@ ShadowCounts TextReader::header(const std::string& name) {
 
 std::vector<double> TextReader::tensor(const char* kind, std::size_t size) {
   const std::string w = word(kind);
-  if (w != kind) { throw IoError("Trainer::populate: '" + w + "'; want " + kind); }
+  if (w != kind) {
+    throw IoError("Trainer::populate: '" + w + "'; want " + kind);
+  }
   const std::string found = word("a number of values");
   if (found != std::to_string(size) && found != "+" + std::to_string(size)) {
     throw UsageError("Trainer::populate: " + std::string(kind) + " has " + found +
                      " values; the model's has " + std::to_string(size));
   }
   std::vector<double> numbers(size);
-  for (double& n : numbers) { n = parse(word("a value"), "a value"); }
+  for (double& n : numbers) {
+    n = parse(word("a value"), "a value");
+  }
   return numbers;
 }
 
@@ -184,9 +208,9 @@ void assign(std::vector<ShadowLookupParameters>& shadows, const Block& block) {
 
 void Trainer::save_base(std::ostream& os) const {
   os << "#Trainer# " << aux_allocated << ' ' << aux_allocated_lookup << '\n';
-  os << learning_rate << ' ' << (clipping_enabled ? "+1 " : "+0 ") << clip_threshold << ' ' << updates << ' '
-     << ema_beta << ' ' << ma_mode << (ma_params_swapped ? " +1" : " +0") << (ma_params_saved ? " +1 " : " +0 ")
-     << ma_update_freq << ' ' << ma_updates << '\n';
+  os << learning_rate << ' ' << (clipping_enabled ? "+1 " : "+0 ") << clip_threshold << ' '
+     << updates << ' ' << ema_beta << ' ' << ma_mode << (ma_params_swapped ? " +1" : " +0")
+     << (ma_params_saved ? " +1 " : " +0 ") << ma_update_freq << ' ' << ma_updates << '\n';
   if (ma_mode == MovingAverage::None || ma_params_swapped) {
     os << "[MA:FALSE]\n";
     return;

@@ -16,15 +16,17 @@ namespace {
 
 unsigned narrow(std::int64_t n, const char* member, const Dim& d) {
   if (n > std::numeric_limits<unsigned>::max()) {
-    throw SizeError(std::string("Dim::") + member + ": " + to_string(d) + " has " + std::to_string(n) +
-                    " elements, more than 32 bits count; use elements()");
+    throw SizeError(std::string("Dim::") + member + ": " + to_string(d) + " has " +
+                    std::to_string(n) + " elements, more than 32 bits count; use elements()");
   }
   return static_cast<unsigned>(n);
 }
 
 void print_extents(std::ostream& os, const Dim& d) {
   for (unsigned i = 0; i < d.nd; ++i) {
-    if (i != 0) { os << ','; }
+    if (i != 0) {
+      os << ',';
+    }
     os << d.d[i];
   }
 }
@@ -32,14 +34,22 @@ void print_extents(std::ostream& os, const Dim& d) {
 }  // namespace
 
 Dim::Dim(std::initializer_list<unsigned> x, unsigned b) : bd(b) {
-  if (x.size() > DYNET_MAX_TENSOR_DIM) { too_many(x.size()); }
-  for (const unsigned extent : x) { d[nd++] = extent; }
+  if (x.size() > DYNET_MAX_TENSOR_DIM) {
+    too_many(x.size());
+  }
+  for (const unsigned extent : x) {
+    d[nd++] = extent;
+  }
 }
 
 Dim::Dim(const std::vector<long>& x, unsigned b) : bd(b) {
-  if (x.size() > DYNET_MAX_TENSOR_DIM) { too_many(x.size()); }
+  if (x.size() > DYNET_MAX_TENSOR_DIM) {
+    too_many(x.size());
+  }
   for (const long extent : x) {
-    if (extent < 0) { throw ValueError("Dim: extent " + std::to_string(extent) + " is negative"); }
+    if (extent < 0) {
+      throw ValueError("Dim: extent " + std::to_string(extent) + " is negative");
+    }
     if (static_cast<unsigned long>(extent) > std::numeric_limits<unsigned>::max()) {
       throw SizeError("Dim: extent " + std::to_string(extent) + " does not fit 32 bits");
     }
@@ -52,24 +62,33 @@ unsigned Dim::batch_size() const { return narrow(example_elements(), "batch_size
 
 unsigned Dim::sum_dims() const {
   unsigned sum = 0;
-  for (unsigned i = 0; i < nd; ++i) { sum += d[i]; }
+  for (unsigned i = 0; i < nd; ++i) {
+    sum += d[i];
+  }
   return sum;
 }
 
 Dim Dim::truncate() const {
   Dim r = *this;
-  while (r.nd > 1 && r.d[r.nd - 1] == 1) { --r.nd; }
+  while (r.nd > 1 && r.d[r.nd - 1] == 1) {
+    --r.nd;
+  }
   return r;
 }
 
 void Dim::resize(unsigned i) {
-  if (i > DYNET_MAX_TENSOR_DIM) { too_many(i); }
-  for (unsigned k = i; k < nd; ++k) { d[k] = 1; }
+  if (i > DYNET_MAX_TENSOR_DIM) {
+    too_many(i);
+  }
+  for (unsigned k = i; k < nd; ++k) {
+    d[k] = 1;
+  }
   nd = i;
 }
 
 unsigned Dim::num_nonone_dims() const {
-  return static_cast<unsigned>(std::count_if(d, d + nd, [](unsigned extent) { return extent != 1; }));
+  return static_cast<unsigned>(
+      std::count_if(d, d + nd, [](unsigned extent) { return extent != 1; }));
 }
 
 void Dim::set(unsigned i, unsigned s) {
@@ -77,7 +96,9 @@ void Dim::set(unsigned i, unsigned s) {
     throw ValueError("Dim::set(" + std::to_string(i) + ", " + std::to_string(s) + ") of " +
                      to_string(*this) + ": want an existing dimension and an extent that is not 0");
   }
-  if (i < nd) { d[i] = s; }
+  if (i < nd) {
+    d[i] = s;
+  }
 }
 
 void Dim::delete_dim(unsigned i) {
@@ -103,14 +124,20 @@ void Dim::delete_dims(std::vector<unsigned> dims, bool reduce_batch) {
   Dim r;
   r.bd = reduce_batch ? 1 : bd;
   for (unsigned i = 0; i < nd; ++i) {
-    if (!std::binary_search(dims.begin(), dims.end(), i)) { r.d[r.nd++] = d[i]; }
+    if (!std::binary_search(dims.begin(), dims.end(), i)) {
+      r.d[r.nd++] = d[i];
+    }
   }
-  if (r.nd == 0 && nd > 0) { r.nd = 1; }
+  if (r.nd == 0 && nd > 0) {
+    r.nd = 1;
+  }
   *this = r;
 }
 
 void Dim::add_dim(unsigned n) {
-  if (nd == DYNET_MAX_TENSOR_DIM) { too_many(nd + 1); }
+  if (nd == DYNET_MAX_TENSOR_DIM) {
+    too_many(nd + 1);
+  }
   d[nd++] = n;
 }
 
@@ -119,7 +146,9 @@ void Dim::insert_dim(unsigned i, unsigned n) {
     throw ValueError("Dim::insert_dim(" + std::to_string(i) + ") into " + to_string(*this) +
                      ": want a position up to " + std::to_string(nd));
   }
-  if (nd == DYNET_MAX_TENSOR_DIM) { too_many(nd + 1); }
+  if (nd == DYNET_MAX_TENSOR_DIM) {
+    too_many(nd + 1);
+  }
   std::copy_backward(d + i, d + nd, d + nd + 1);
   d[i] = n;
   ++nd;
@@ -154,13 +183,17 @@ bool operator==(const Dim& a, const Dim& b) {
 std::ostream& operator<<(std::ostream& os, const Dim& d) {
   os << '{';
   print_extents(os, d);
-  if (d.bd != 1) { os << 'X' << d.bd; }
+  if (d.bd != 1) {
+    os << 'X' << d.bd;
+  }
   return os << '}';
 }
 
 std::ostream& operator<<(std::ostream& os, const std::vector<Dim>& ds) {
   os << '[';
-  for (std::size_t i = 0; i < ds.size(); ++i) { os << (i != 0 ? " " : "") << ds[i]; }
+  for (std::size_t i = 0; i < ds.size(); ++i) {
+    os << (i != 0 ? " " : "") << ds[i];
+  }
   return os << ']';
 }
 
@@ -177,7 +210,9 @@ std::istream& operator>>(std::istream& is, Dim& d) {
     unsigned extent = 0;
     if (is.peek() == 'X') {
       is.get();
-      if (!(is >> r.bd)) { return is; }
+      if (!(is >> r.bd)) {
+        return is;
+      }
       break;
     }
     if (r.nd == DYNET_MAX_TENSOR_DIM || is.peek() == '-' || !(is >> extent)) {
@@ -185,7 +220,9 @@ std::istream& operator>>(std::istream& is, Dim& d) {
       return is;
     }
     r.d[r.nd++] = extent;
-    if (is >> std::ws && is.peek() == ',') { is.get(); }
+    if (is >> std::ws && is.peek() == ',') {
+      is.get();
+    }
   }
   if (!(is >> c) || c != '}') {
     is.setstate(std::ios::failbit);
@@ -197,9 +234,13 @@ std::istream& operator>>(std::istream& is, Dim& d) {
 
 std::string to_string(const Dim& d) {
   std::string s = "{";
-  for (unsigned i = 0; i < d.nd; ++i) { s += (i != 0 ? "," : "") + std::to_string(d.d[i]); }
+  for (unsigned i = 0; i < d.nd; ++i) {
+    s += (i != 0 ? "," : "") + std::to_string(d.d[i]);
+  }
   s += '}';
-  if (d.bd != 1) { s += "x" + std::to_string(d.bd); }
+  if (d.bd != 1) {
+    s += "x" + std::to_string(d.bd);
+  }
   return s;
 }
 

@@ -17,7 +17,9 @@ std::string printed(const Dim& d) {
 /// Unused entries are 1, so equal shapes have equal bytes.
 bool is_normal(const Dim& d) {
   for (unsigned i = d.nd; i < DYNET_MAX_TENSOR_DIM; ++i) {
-    if (d.d[i] != 1) { return false; }
+    if (d.d[i] != 1) {
+      return false;
+    }
   }
   return d.nd <= DYNET_MAX_TENSOR_DIM;
 }
@@ -120,7 +122,8 @@ TEST(Dim, PrintsAndReadsBack) {
 }
 
 TEST(Dim, MalformedTextFailsTheStreamAndChangesNothing) {
-  for (const char* text : {"", "2,3}", "{2,3", "{2,a}", "{-1}", "{1,2,3,4,5,6,7,8}", "{2X}", "{99999999999}"}) {
+  for (const char* text :
+       {"", "2,3}", "{2,3", "{2,a}", "{-1}", "{1,2,3,4,5,6,7,8}", "{2X}", "{99999999999}"}) {
     std::istringstream in(text);
     Dim d({9}, 9);
     EXPECT_FALSE(in >> d) << text;

@@ -19,8 +19,8 @@ struct TextObject {
   std::size_t at = 0;           ///< first byte of the header
 };
 
-/// Reads a model file strictly: every count must be right, every number whole, every line ended. Holds
-/// the text; what it allocates beyond is bounded by it. Not thread-safe.
+/// Reads a model file strictly: every count must be right, every number whole, every line ended.
+/// Holds the text; what it allocates beyond is bounded by it. Not thread-safe.
 class TextParser {
  public:
   /// Reads the whole file. IoError.
@@ -48,7 +48,7 @@ class TextParser {
   std::size_t position_ = 0;
   // Of the object whose header was read last.
   std::size_t header_at_ = 0;
-  std::size_t count_ = 0;           ///< numbers of a line
+  std::size_t count_ = 0;  ///< numbers of a line
   std::size_t declared_bytes_ = 0;
   bool has_gradient_ = false;
   bool has_flag_ = false;

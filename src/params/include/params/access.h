@@ -1,24 +1,29 @@
 #pragma once
 
-// What trainers and files do with a model that users do not: without making gradients true for good.
+// What trainers and files do with a model that users do not: without making gradients true for
+// good.
 
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "dynet/model.h"
+
 #include "params/state.h"
 
 namespace dynet::detail {
 
 struct ModelAccess {
-  static const std::vector<std::shared_ptr<ParameterStorage>>& parameters(const ParameterCollection& c) {
+  static const std::vector<std::shared_ptr<ParameterStorage>>& parameters(
+      const ParameterCollection& c) {
     return c.storage_->params;
   }
-  static const std::vector<std::shared_ptr<LookupParameterStorage>>& lookups(const ParameterCollection& c) {
+  static const std::vector<std::shared_ptr<LookupParameterStorage>>& lookups(
+      const ParameterCollection& c) {
     return c.storage_->lookup_params;
   }
-  static const std::vector<std::shared_ptr<ParameterStorageBase>>& all(const ParameterCollection& c) {
+  static const std::vector<std::shared_ptr<ParameterStorageBase>>& all(
+      const ParameterCollection& c) {
     return c.storage_->all_params;
   }
   static const CollectionState& state(const ParameterCollection& c) { return *c.storage_->state_; }
@@ -27,7 +32,8 @@ struct ModelAccess {
 
   static std::shared_ptr<ParameterStorage> make_parameter(const Dim& dim, Device& device,
                                                           const std::string& what);
-  static std::shared_ptr<LookupParameterStorage> make_lookup(unsigned rows, const Dim& dim, Device& device,
+  static std::shared_ptr<LookupParameterStorage> make_lookup(unsigned rows, const Dim& dim,
+                                                             Device& device,
                                                              const std::string& what);
   /// Adds a finished storage to a collection and all above; all or nothing.
   static void enlist(const std::shared_ptr<ParameterCollectionStorage>& to,

@@ -10,8 +10,8 @@
 
 namespace dynet::params {
 
-// A graph holds storages as pointers without type. Both kinds derive from ParameterStorageBase alone
-// and virtually from nothing, so a storage and its base have one address.
+// A graph holds storages as pointers without type. Both kinds derive from ParameterStorageBase
+// alone and virtually from nothing, so a storage and its base have one address.
 [[nodiscard]] inline ParameterStorageBase& storage_base(void* storage) {
   return *static_cast<ParameterStorageBase*>(storage);
 }
@@ -26,12 +26,16 @@ namespace dynet::params {
 }
 
 /// Stored values in the device's numbers; of a table all of them, or one row (`index` was checked).
-[[nodiscard]] inline const void* values(const ParameterStorageBase& s) { return s.state().values.data(); }
+[[nodiscard]] inline const void* values(const ParameterStorageBase& s) {
+  return s.state().values.data();
+}
 [[nodiscard]] inline const void* row(const LookupParameterStorage& s, unsigned index) {
   return s.state().value_row(index);
 }
 /// Effective value / stored value.
-[[nodiscard]] inline double decay_factor(const ParameterStorageBase& s) { return s.state().decay_factor(); }
+[[nodiscard]] inline double decay_factor(const ParameterStorageBase& s) {
+  return s.state().decay_factor();
+}
 
 /// Holds the lock of a storage while a whole gradient is added. The holder stores to data() where
 /// fresh(), else adds, and then calls written(); without that call nothing has changed.

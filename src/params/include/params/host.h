@@ -6,8 +6,8 @@
 
 namespace dynet::params {
 
-/// Runs `f(pointer, elements)` over all numbers of `t`, as float* or double*. Every device's memory can
-/// be read by the host so far.
+/// Runs `f(pointer, elements)` over all numbers of `t`, as float* or double*. Every device's memory
+/// can be read by the host so far.
 template <class F>
 auto visit(const Tensor& t, F f) {
   const std::int64_t n = t.d.elements();

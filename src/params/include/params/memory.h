@@ -12,7 +12,8 @@ namespace dynet::params {
 class Memory {
  public:
   Memory() = default;
-  /// `elements` numbers of `number_bytes` each. SizeError beyond 2^62 bytes and out_of_memory name `what`.
+  /// `elements` numbers of `number_bytes` each. SizeError beyond 2^62 bytes and out_of_memory name
+  /// `what`.
   Memory(std::int64_t elements, std::int64_t number_bytes, const std::string& what);
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;

@@ -2,17 +2,18 @@
 
 // Parameters: what a storage keeps beside its public data.
 //
-// A storage owns two blocks, values and gradient, each starting on 64 bytes, in the number type of its
-// device. The gradient's memory is not cleared when it is emptied: `fill` says what of it is true.
-// The first to write after that stores, later ones add (gradient.h). A table also lists the rows that
-// were written, without allocating in the steady state: `touched`, and `stamps[row] == stamp` for
-// membership.
+// A storage owns two blocks, values and gradient, each starting on 64 bytes, in the number type of
+// its device. The gradient's memory is not cleared when it is emptied: `fill` says what of it is
+// true. The first to write after that stores, later ones add (gradient.h). A table also lists the
+// rows that were written, without allocating in the steady state: `touched`, and `stamps[row] ==
+// stamp` for membership.
 //
-// Once a user has been given a reference to the storage (`exposed`), the gradient's memory is always
-// true, because they may read or write it at any time: then emptying does clear it.
+// Once a user has been given a reference to the storage (`exposed`), the gradient's memory is
+// always true, because they may read or write it at any time: then emptying does clear it.
 //
-// Start reading here, then gradient.h (what the executor does), access.h (what trainers and files do),
-// storage.cc. Surprising: decay acts on the values of dense parameters at once, on tables by `factor`.
+// Start reading here, then gradient.h (what the executor does), access.h (what trainers and files
+// do), storage.cc. Surprising: decay acts on the values of dense parameters at once, on tables by
+// `factor`.
 
 #include <atomic>
 #include <cstdint>
@@ -22,6 +23,7 @@
 
 #include "dynet/ext/kernels.h"
 #include "dynet/model.h"
+
 #include "params/memory.h"
 #include "params/use_count.h"
 
@@ -36,15 +38,18 @@ struct Decay {
 /// What of the gradient's memory is true: nothing (all zero), the touched rows, or everything.
 enum class GradientFill : std::uint8_t { kEmpty, kRows, kAll };
 
-/// Thread rule: gradient, fill, touched and stamps under `mutex`; values and factor change only while no
-/// graph runs (use_count.h).
+/// Thread rule: gradient, fill, touched and stamps under `mutex`; values and factor change only
+/// while no graph runs (use_count.h).
 struct StorageState {
   /// `rows` is 0 for a dense parameter. `what` names it in errors.
-  StorageState(const Device& device, std::int64_t all_elements, unsigned rows, const std::string& what);
+  StorageState(const Device& device, std::int64_t all_elements, unsigned rows,
+               const std::string& what);
 
   [[nodiscard]] bool is_table() const { return table != nullptr; }
   [[nodiscard]] std::byte* value_row(unsigned row) const { return values.data() + row * row_bytes; }
-  [[nodiscard]] std::byte* gradient_row(unsigned row) const { return gradient.data() + row * row_bytes; }
+  [[nodiscard]] std::byte* gradient_row(unsigned row) const {
+    return gradient.data() + row * row_bytes;
+  }
   [[nodiscard]] std::int64_t row_elements() const { return row_bytes / number_bytes; }
   [[nodiscard]] double decay_factor() const {
     return factor * static_cast<double>(decay->own.current_weight_decay());
@@ -64,7 +69,9 @@ struct StorageState {
   template <class F>
   void for_gradient(F f) {
     if (is_table() && !table->all_updated) {
-      for (const unsigned row : touched) { f(gradient_row(row), row_elements()); }
+      for (const unsigned row : touched) {
+        f(gradient_row(row), row_elements());
+      }
     } else if (fill != GradientFill::kEmpty) {
       fill_gradient();
       f(gradient.data(), elements);
@@ -75,20 +82,20 @@ struct StorageState {
   const ext::Kernels& kernels;
   std::int64_t elements;
   std::int64_t number_bytes;
-  std::int64_t row_bytes = 0;             ///< of a table
+  std::int64_t row_bytes = 0;  ///< of a table
   params::Memory values;
   params::Memory gradient;
   std::mutex mutex;
   GradientFill fill = GradientFill::kEmpty;
-  bool is_pristine = true;                ///< the gradient's memory was never written
-  bool has_unlisted = false;              ///< rows that are not listed may hold something (a loaded file)
+  bool is_pristine = true;    ///< the gradient's memory was never written
+  bool has_unlisted = false;  ///< rows that are not listed may hold something (a loaded file)
   std::atomic<bool> exposed{false};
   std::vector<unsigned> touched;
-  std::vector<std::uint32_t> stamps;      ///< one a row
+  std::vector<std::uint32_t> stamps;  ///< one a row
   std::uint32_t stamp = 1;
   LookupParameterStorage* table = nullptr;
   ParameterStorageBase* storage = nullptr;
-  double factor = 1.0;                    ///< of a table: yet to be multiplied into the values
+  double factor = 1.0;  ///< of a table: yet to be multiplied into the values
   std::shared_ptr<Decay> decay;
   std::shared_ptr<params::Usage> usage;
 };

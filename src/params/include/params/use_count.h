@@ -19,8 +19,8 @@ struct Usage {
 [[nodiscard]] Usage& usage_of(const ParameterStorageBase& storage);
 [[nodiscard]] Usage& usage_of(const ParameterCollection& collection);
 
-/// While it lives, a graph computes with a model: forward or backward. Any number at once, in any threads
-/// and nested. GraphError when an update is running.
+/// While it lives, a graph computes with a model: forward or backward. Any number at once, in any
+/// threads and nested. GraphError when an update is running.
 class RunScope {
  public:
   explicit RunScope(Usage& usage);
@@ -32,7 +32,8 @@ class RunScope {
   Usage& usage_;
 };
 
-/// While it lives, `action` changes a model. GraphError naming it when a graph or another update runs.
+/// While it lives, `action` changes a model. GraphError naming it when a graph or another update
+/// runs.
 class UpdateScope {
  public:
   UpdateScope(Usage& usage, const char* action);

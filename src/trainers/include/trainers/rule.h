@@ -2,18 +2,20 @@
 
 // Trainers: from gradients to parameters.
 //
-// trainer.cc holds the order of an update (training.h states it) and what all trainers share; each rule
-// has a file: sgd.cc, adam.cc. A rule is one fused pass of the device's kernels over a parameter, or over
-// the rows of a table that have a gradient. Moving averages are averages.cc, the text form of a trainer's
-// state trainer_text.cc.
+// trainer.cc holds the order of an update (training.h states it) and what all trainers share; each
+// rule has a file: sgd.cc, adam.cc. A rule is one fused pass of the device's kernels over a
+// parameter, or over the rows of a table that have a gradient. Moving averages are averages.cc, the
+// text form of a trainer's state trainer_text.cc.
 //
-// Start reading at Trainer::update in trainer.cc. Surprising: gradients are emptied without clearing
-// their memory (params/state.h), so a rule may see a parameter without a gradient; rules then get zeros
-// where these matter (Adam's moments decay) and are skipped where they do not (plain SGD).
+// Start reading at Trainer::update in trainer.cc. Surprising: gradients are emptied without
+// clearing their memory (params/state.h), so a rule may see a parameter without a gradient; rules
+// then get zeros where these matter (Adam's moments decay) and are skipped where they do not (plain
+// SGD).
 
 #include <cstdint>
 
 #include "dynet/training.h"
+
 #include "params/access.h"
 
 namespace dynet::trainers {
