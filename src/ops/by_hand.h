@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -159,7 +158,7 @@ class ByHand {
       y.fill(Held::kUnset);
     }
     call_views();
-    sample_.record->forward(sample_.op.get(), *call_);
+    sample_.record->forward(sample_.op.get(), call_);
   }
   /// `without_in`, `without_out`: masks of gradients that are absent.
   void backward(std::uint64_t without_in = 0, std::uint64_t without_out = 0) {
@@ -178,9 +177,9 @@ class ByHand {
     for (std::size_t i = 0; i < d_in_.size(); ++i) {
       d_in_views_.push_back((without_in >> i & 1) != 0 ? d_in_[i].absent() : d_in_[i].view());
     }
-    call_->d_out = d_out_views_;
-    call_->d_in = d_in_views_;
-    sample_.record->backward(sample_.op.get(), *call_);
+    call_.d_out = d_out_views_;
+    call_.d_in = d_in_views_;
+    sample_.record->backward(sample_.op.get(), call_);
   }
   /// sum of d_out * out, over the outputs that are not in the mask.
   double loss(std::uint64_t without_out = 0) {
@@ -264,7 +263,6 @@ class ByHand {
     }
   }
   void call_views() {
-    call_.emplace(kernels::double_kernels());
     const auto views = [](std::vector<Held>& held, std::vector<ext::Operand>& to) {
       to.clear();
       for (const Held& h : held) {
@@ -274,16 +272,16 @@ class ByHand {
     views(in_, in_views_);
     views(out_, out_views_);
     views(saved_, saved_views_);
-    call_->examples = examples_;
-    call_->in = in_views_;
-    call_->out = out_views_;
-    call_->saved = saved_views_;
-    call_->indices = indices_.data();
+    call_.examples = examples_;
+    call_.in = in_views_;
+    call_.out = out_views_;
+    call_.saved = saved_views_;
+    call_.indices = indices_.data();
     if (sample_.record->payload == ext::Payload::kValues) {
-      call_->values = values_.view();
+      call_.values = values_.view();
     }
     if (sample_.record->random) {
-      call_->random = random_;
+      call_.random = random_;
     }
   }
 
@@ -297,7 +295,7 @@ class ByHand {
   Held values_;
   std::vector<ext::Call::Random> random_;
   std::vector<ext::Operand> in_views_, out_views_, saved_views_, d_out_views_, d_in_views_;
-  std::optional<ext::Call> call_;
+  ext::Call call_{kernels::double_kernels()};
 };
 
 }  // namespace dynet::ops::testing

@@ -16,10 +16,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
+#include "dynet/dim.h"
 #include "dynet/except.h"
 #include "dynet/ext/op.h"
+#include "dynet/ext/operand.h"
 
 namespace dynet::ext {
 namespace {

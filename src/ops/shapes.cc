@@ -5,9 +5,11 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
+#include <span>
 #include <string>
 #include <string_view>
 
+#include "dynet/dim.h"
 #include "dynet/except.h"
 #include "dynet/ext/op.h"
 
@@ -21,7 +23,7 @@ std::string argument_name(const Info& info, std::size_t i, std::size_t count) {
   while (names < info.args.size() && !info.args[names].empty()) {
     ++names;
   }
-  if (names > 2 && info.args[names - 1] == "...") {
+  if (names > 3 && info.args[names - 1] == "...") {
     const std::size_t repeated = names - 3;
     return i == 0 ? std::string(info.args[1])
                   : std::string(info.args[2 + (i - 1) % repeated]) +
@@ -56,10 +58,10 @@ std::string message(const Info& info, std::span<const Dim> dims, std::string_vie
 }  // namespace
 
 void Shapes::fail(std::string_view wanted) const {
-  throw ShapeError(message(info_, dims_, wanted));
+  throw ShapeError(message(info_, shown_, wanted));
 }
 void Shapes::fail_value(std::string_view wanted) const {
-  throw ValueError(message(info_, dims_, wanted));
+  throw ValueError(message(info_, shown_, wanted));
 }
 
 namespace detail {
