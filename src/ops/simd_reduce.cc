@@ -1,0 +1,26 @@
+#include "dynet/ops/reduce.h"
+#include "kernels/simd_targets.h"
+#include "simd_families.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "simd_reduce.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/simd_rule-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace dynet::kernels::HWY_NAMESPACE {
+void install_reduce() { install_loops(ops::ReduceOps()); }
+}  // namespace dynet::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace dynet::kernels {
+HWY_EXPORT(install_reduce);
+}  // namespace dynet::kernels
+
+void dynet::ops::install_reduce() {
+  using namespace kernels;  // Highway's tables have no qualified names
+  DYNET_FOR_TARGET(install_reduce)();
+}
+#endif
