@@ -264,8 +264,15 @@ void add_variadic(const Function& f, std::vector<Overload>& to) {
   for (const char* type :
        {"const std::initializer_list<Expression>&", "const std::vector<Expression>&"}) {
     const bool braces = string_view(type).find("initializer") != string_view::npos;
-    const string span = braces ? "{" + list + ".begin(), " + list + ".size()}" : list;
-    add_overloads(f, {{type, list, ""}}, "ext::add_node(@, " + span + ", file, line)", true, to);
+    std::ostringstream call;
+    call << "ext::add_node(@, ";
+    if (braces) {
+      call << "{" << list << ".begin(), " << list << ".size()}";
+    } else {
+      call << list;
+    }
+    call << ", file, line)";
+    add_overloads(f, {{type, list, ""}}, call.str(), true, to);
   }
 }
 
@@ -316,11 +323,16 @@ void add_named(const Function& f, std::vector<Overload>& to) {
           Parameter{"const " + vector + "&", payload, ""},
           Parameter{"detail::Pointer<" + vector + ">", payload, ""}}) {
       parameters.push_back(p);
-      const string value = p.type.starts_with("detail")
-                               ? "api::pointee(" + payload + ", \"" + string(f.info.name) +
-                                     "\", \"" + payload + "\")"
-                               : payload;
-      add_overloads(f, parameters, call + ", ext::NodePayload::of(" + value + "))", true, to);
+      std::ostringstream whole;
+      whole << call << ", ext::NodePayload::of(";
+      if (p.type.starts_with("detail")) {
+        whole << "api::pointee(" << payload << ", \"" << f.info.name << "\", \"" << payload
+              << "\")";
+      } else {
+        whole << payload;
+      }
+      whole << "))";
+      add_overloads(f, parameters, whole.str(), true, to);
       parameters.pop_back();
     }
   }

@@ -25,7 +25,8 @@ void LSTMBuilderBase::new_graph_impl(ComputationGraph& cg, bool update) {
 
 void LSTMBuilderBase::start_new_sequence_impl(const std::vector<Expression>& h_0) {
   if (!h_0.empty()) {
-    check_count(name(), "the initial state (cells, then hidden states)", h_0.size(), 2 * layers);
+    check_count(name(), "the initial state (cells, then hidden states)", h_0.size(),
+                std::size_t{2} * layers);
   }
   memory_h_.clear(h);
   memory_c_.clear(c);
@@ -117,7 +118,7 @@ Expression LSTMBuilderBase::set_h_impl(int prev, const std::vector<Expression>& 
 Expression LSTMBuilderBase::set_s_impl(int prev, const std::vector<Expression>& s_new) {
   if (s_new.size() != layers) {
     check_count(name(), "the new state (cells, or cells and hidden states)", s_new.size(),
-                2 * layers);
+                std::size_t{2} * layers);
   }
   const bool only_cells = s_new.size() == layers;
   std::vector<Expression> new_h = memory_h_.take(layers);
@@ -163,9 +164,9 @@ void LSTMBuilderBase::copy(const RNNBuilder& other) {
 // ---- coupled gates
 // --------------------------------------------------------------------------------
 
-namespace coupled {
-enum { X2I, H2I, C2I, BI, X2O, H2O, C2O, BO, X2C, H2C, BC };
-}
+namespace {
+enum { kX2i, kH2i, kC2i, kBi, kX2o, kH2o, kC2o, kBo, kX2c, kH2c, kBc };
+}  // namespace
 
 CoupledLSTMBuilder::CoupledLSTMBuilder(unsigned layer_count, unsigned input_size,
                                        unsigned hidden_dim, ParameterCollection& model)
@@ -188,30 +189,29 @@ CoupledLSTMBuilder::CoupledLSTMBuilder(unsigned layer_count, unsigned input_size
 
 LSTMBuilderBase::CellState CoupledLSTMBuilder::add_layer(unsigned layer, const Expression& x,
                                                          const CellState* before) {
-  using namespace coupled;
   const std::vector<Expression>& vars = param_vars[layer];
   const auto masked_cell = [&](const Expression& cell) {
     return dropout_rate_c > 0.0F ? cmult(cell, masks[layer][2], user_file, user_line) : cell;
   };
-  Affine input(vars[BI]);
-  Affine candidate(vars[BC]);
-  Affine output(vars[BO]);
-  input.add(vars[X2I], x);
-  candidate.add(vars[X2C], x);
-  output.add(vars[X2O], x);
+  Affine input(vars[kBi]);
+  Affine candidate(vars[kBc]);
+  Affine output(vars[kBo]);
+  input.add(vars[kX2i], x);
+  candidate.add(vars[kX2c], x);
+  output.add(vars[kX2o], x);
   if (before != nullptr) {
     const Expression h_before =
         dropout_rate_h > 0.0F ? cmult(before->h, masks[layer][1], user_file, user_line) : before->h;
-    input.add(vars[H2I], h_before);
-    input.add(vars[C2I], masked_cell(before->c));
-    candidate.add(vars[H2C], h_before);
-    output.add(vars[H2O], h_before);
+    input.add(vars[kH2i], h_before);
+    input.add(vars[kC2i], masked_cell(before->c));
+    candidate.add(vars[kH2c], h_before);
+    output.add(vars[kH2o], h_before);
   }
   const Expression i = input.build(user_file, user_line);
   const Expression g = candidate.build(user_file, user_line);
   const Expression cell = before == nullptr ? coupled_lstm_start_c(i, g, user_file, user_line)
                                             : coupled_lstm_c(i, g, before->c, user_file, user_line);
-  output.add(vars[C2O], masked_cell(cell));
+  output.add(vars[kC2o], masked_cell(cell));
   const Expression o = output.build(user_file, user_line);
   return {cell, coupled_lstm_h(o, cell, user_file, user_line)};
 }
@@ -232,10 +232,10 @@ void CoupledLSTMBuilder::disable_dropout() { set_dropout(0.0F); }
 // ---- standard
 // -------------------------------------------------------------------------------------
 
-namespace vanilla {
-enum { X2I, H2I, BI };
-enum { GH, BH, GX, BX, GC, BC };
-}  // namespace vanilla
+namespace {
+enum { kInputs, kRecurrent, kBias };
+enum { kGainH, kBiasH, kGainX, kBiasX, kGainC, kBiasC };
+}  // namespace
 
 VanillaLSTMBuilder::VanillaLSTMBuilder(unsigned layer_count, unsigned input_size,
                                        unsigned hidden_dim, ParameterCollection& model,
@@ -271,7 +271,6 @@ void VanillaLSTMBuilder::new_graph_impl(ComputationGraph& cg, bool update) {
 
 LSTMBuilderBase::CellState VanillaLSTMBuilder::add_layer(unsigned layer, const Expression& x,
                                                          const CellState* before) {
-  using namespace vanilla;
   CellState state;
   if (before != nullptr) {
     state = *before;
@@ -284,10 +283,10 @@ LSTMBuilderBase::CellState VanillaLSTMBuilder::add_layer(unsigned layer, const E
     return add_normalised(layer, x, previous);
   }
   const std::vector<Expression>& vars = param_vars[layer];
-  Affine a(vars[BI]);
-  a.add(vars[X2I], x);
+  Affine a(vars[kBias]);
+  a.add(vars[kInputs], x);
   if (previous != nullptr) {
-    a.add(vars[H2I], previous->h);
+    a.add(vars[kRecurrent], previous->h);
   }
   const Expression gates = a.build(user_file, user_line);
   const auto [cell, hidden] =
@@ -316,7 +315,6 @@ Expression normalise(const Expression& x, unsigned size, const Expression& gain,
 
 LSTMBuilderBase::CellState VanillaLSTMBuilder::add_normalised(unsigned layer, const Expression& x,
                                                               const CellState* before) {
-  using namespace vanilla;
   const std::vector<Expression>& vars = param_vars[layer];
   const std::vector<Expression>& ln = ln_param_vars[layer];
   const auto product = [&](unsigned w, const Expression& of) {
@@ -325,15 +323,16 @@ LSTMBuilderBase::CellState VanillaLSTMBuilder::add_normalised(unsigned layer, co
   const auto norm = [&](const Expression& of, unsigned size, unsigned gain, unsigned bias) {
     return normalise(of, size, ln[gain], ln[bias], user_file, user_line);
   };
-  const Expression own = norm(product(X2I, x), 4 * hid, GX, BX);
-  const Expression a = before == nullptr
-                           ? sum({vars[BI], own}, user_file, user_line)
-                           : sum({vars[BI], own, norm(product(H2I, before->h), 4 * hid, GH, BH)},
-                                 user_file, user_line);
+  const Expression own = norm(product(kInputs, x), 4 * hid, kGainX, kBiasX);
+  const Expression a =
+      before == nullptr
+          ? sum({vars[kBias], own}, user_file, user_line)
+          : sum({vars[kBias], own, norm(product(kRecurrent, before->h), 4 * hid, kGainH, kBiasH)},
+                user_file, user_line);
   const Expression gates = lstm_gates(a, forget_bias, user_file, user_line);
   const Expression c_before = before == nullptr ? zeros(*x.pg, {hid}) : before->c;
   const Expression cell = vanilla_lstm_c(c_before, gates, user_file, user_line);
-  return {cell, vanilla_lstm_h(norm(cell, hid, GC, BC), gates, user_file, user_line)};
+  return {cell, vanilla_lstm_h(norm(cell, hid, kGainC, kBiasC), gates, user_file, user_line)};
 }
 
 void VanillaLSTMBuilder::copy(const RNNBuilder& other) {

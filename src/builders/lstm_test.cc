@@ -318,7 +318,7 @@ TEST(VanillaLstm, OneAffineAndOneCellALayer) {
 
 TEST(VanillaLstm, ParameterCountOfTheLanguageModel) {
   ParameterCollection model;
-  VanillaLSTMBuilder lstm(1, 128, 256, model);
+  const VanillaLSTMBuilder lstm(1, 128, 256, model);
   model.add_parameters({10000, 256});
   model.add_parameters({10000});
   EXPECT_EQ(model.parameter_count(), 2964240U);

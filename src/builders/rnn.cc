@@ -151,7 +151,7 @@ void RNNBuilder::disable_dropout() { dropout_rate = 0.0F; }
 
 namespace {
 constexpr const char* kSimple = "SimpleRNNBuilder";
-enum { X2H, H2H, HB, L2H };
+enum { kX2h, kH2h, kHb, kL2h };
 }  // namespace
 
 SimpleRNNBuilder::SimpleRNNBuilder(unsigned layer_count, unsigned input_size, unsigned hidden_dim,
@@ -190,8 +190,8 @@ void SimpleRNNBuilder::set_dropout_masks(unsigned batch_size) {
   }
   masks.resize(layers);
   for (unsigned layer = 0; layer < layers; ++layer) {
-    static_cast<void>(param_vars[layer][X2H].dim());  // throws if the graph is gone
-    ComputationGraph& cg = *param_vars[layer][X2H].pg;
+    static_cast<void>(param_vars[layer][kX2h].dim());  // throws if the graph is gone
+    ComputationGraph& cg = *param_vars[layer][kX2h].pg;
     masks[layer].clear();
     masks[layer].push_back(
         builders::add_mask(cg, layer == 0 ? input_dim : hid, batch_size, dropout_rate));
@@ -217,14 +217,14 @@ Expression SimpleRNNBuilder::add_step(int prev, const Expression& x, const Expre
     if (dropout_rate > 0.0F) {
       in = cmult(in, masks[layer][0], user_file, user_line);
     }
-    builders::Affine a(vars[HB]);
-    a.add(vars[X2H], in);
+    builders::Affine a(vars[kHb]);
+    a.add(vars[kX2h], in);
     if (aux != nullptr) {
-      a.add(vars[L2H], *aux);
+      a.add(vars[kL2h], *aux);
     }
     if (!before.empty()) {
       const bool drops = dropout_rate_h > 0.0F;
-      a.add(vars[H2H],
+      a.add(vars[kH2h],
             drops ? cmult(before[layer], masks[layer][1], user_file, user_line) : before[layer]);
     }
     in = step[layer] = tanh(a.build(user_file, user_line), user_file, user_line);

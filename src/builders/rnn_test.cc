@@ -46,7 +46,7 @@ TEST(RnnStateMachine, SaysWhatCameTooEarly) {
 TEST(SimpleRnn, NamesShapesAndOrderOfParameters) {
   ParameterCollection model;
   SimpleRNNBuilder rnn(2, 3, 4, model, true);
-  SimpleRNNBuilder second(1, 3, 4, model);
+  const SimpleRNNBuilder second(1, 3, 4, model);
   EXPECT_EQ(names_of(model),
             (std::vector<std::string>{
                 "/simple-rnn-builder/_0", "/simple-rnn-builder/_1", "/simple-rnn-builder/_2",
@@ -72,10 +72,10 @@ std::vector<Numbers> simple_step(const SimpleRNNBuilder& rnn, const Numbers& x,
     const auto& p = rnn.params[layer];
     std::vector<std::pair<const Parameter*, Numbers>> terms{{&p[0], in}};
     if (!before.empty()) {
-      terms.push_back({&p[1], before[layer]});
+      terms.emplace_back(&p[1], before[layer]);
     }
     if (aux != nullptr) {
-      terms.push_back({&p[3], *aux});
+      terms.emplace_back(&p[3], *aux);
     }
     in = map(affine(numbers_of(p[2]), terms), tanh_of);
     h.push_back(in);
@@ -198,7 +198,7 @@ TEST_F(SimpleRnnValues, CopyShares) {
   EXPECT_THROW(smaller.copy(rnn), ValueError);
   SimpleRNNBuilder narrower(2, 3, 5, model, true);
   EXPECT_THROW(narrower.copy(rnn), ValueError);
-  VanillaLSTMBuilder lstm(2, 3, 4, model);
+  const VanillaLSTMBuilder lstm(2, 3, 4, model);
   EXPECT_THROW(other.copy(lstm), ValueError);
 }
 

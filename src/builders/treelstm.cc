@@ -9,7 +9,7 @@ namespace dynet {
 
 namespace {
 
-enum { W, B, U, F1, F2, BF };
+enum { kW, kB, kU, kF1, kF2, kBf };
 
 /// Range of Glorot's initialiser for a {rows,cols} matrix that stands stacked with others.
 ParameterInitUniform glorot(unsigned rows, unsigned cols) {
@@ -50,7 +50,7 @@ BinaryTreeLSTMBuilder::BinaryTreeLSTMBuilder(unsigned input_size, unsigned hidde
 
 TreeState BinaryTreeLSTMBuilder::add_input(const Expression& x, const char* file, unsigned line) {
   check_ready("BinaryTreeLSTMBuilder");
-  const Expression a = affine_transform({param_vars[B], param_vars[W], x}, file, line);
+  const Expression a = affine_transform({param_vars[kB], param_vars[kW], x}, file, line);
   const auto [c, h] = tree_lstm_leaf_cell(a, file, line);
   return {c, h};
 }
@@ -60,9 +60,9 @@ TreeState BinaryTreeLSTMBuilder::add_input(const TreeState& left, const TreeStat
   check_ready("BinaryTreeLSTMBuilder");
   const std::vector<Expression>& p = param_vars;
   const Expression both = concatenate({left.h, right.h}, 0, file, line);
-  const Expression a = affine_transform({p[B], p[U], both}, file, line);
-  const Expression f1 = affine_transform({p[BF], p[F1], left.h}, file, line);
-  const Expression f2 = affine_transform({p[BF], p[F2], right.h}, file, line);
+  const Expression a = affine_transform({p[kB], p[kU], both}, file, line);
+  const Expression f1 = affine_transform({p[kBf], p[kF1], left.h}, file, line);
+  const Expression f2 = affine_transform({p[kBf], p[kF2], right.h}, file, line);
   const auto [c, h] = tree_lstm_cell(a, f1, f2, left.c, right.c, file, line);
   return {c, h};
 }

@@ -37,7 +37,7 @@ void share_parameters(const char* builder, const std::vector<std::vector<Paramet
 /// An affine transformation put together term by term, without memory of its own.
 class Affine {
  public:
-  explicit Affine(const Expression& bias) : list_{bias} {}
+  explicit Affine(const Expression& bias) { list_[0] = bias; }
   void add(const Expression& w, const Expression& x) {
     list_[count_++] = w;
     list_[count_++] = x;
