@@ -32,7 +32,7 @@ struct Expression {
   [[nodiscard]] std::string get_device_name() const;
   [[nodiscard]] bool is_stale() const;
   /// Computes what is missing. The view stays valid until the graph is computed anew or cleared.
-  [[nodiscard]] const Tensor& value() const;
+  const Tensor& value() const;
   /// Of the last `backward`; zeros where nothing flowed.
   [[nodiscard]] const Tensor& gradient() const;
   [[nodiscard]] const Dim& dim() const;
