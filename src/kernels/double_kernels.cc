@@ -105,11 +105,16 @@ class DoubleKernels final : public ext::Kernels {
     const auto shift = [&](std::int64_t e, std::int64_t stride) {
       return m.index == nullptr ? 0 : m.index[e] * stride;
     };
-    // Only what is visited is stored to: elsewhere another move may have written.
+    // Only the places of the box are stored to: elsewhere another move may have written. A sum over
+    // nothing is zero.
+    Move places = m;
+    for (unsigned k = 0; k < m.box.nd; ++k) {
+      places.box.d[k] = m.to_stride[k] == 0 ? 1 : m.box.d[k];
+    }
     for (std::int64_t e = 0; e < n; ++e) {
       if (is_fresh(y, e, write)) {
         double* to = y.example<double>(e) + shift(e, m.to_index_stride);
-        for_each_element(m, [&](std::int64_t, std::int64_t i) { to[i] = 0.0; });
+        for_each_element(places, [&](std::int64_t, std::int64_t i) { to[i] = 0.0; });
       }
     }
     for (std::int64_t e = 0; e < n; ++e) {

@@ -1,0 +1,342 @@
+// Loops of the float device against the double device, on every target.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "dynet/except.h"
+
+#include "kernels/float_mode.h"
+#include "kernels/kernels.h"
+#include "kernels/targets.h"
+#include "operand_pair.h"
+
+namespace dynet::kernels {
+namespace {
+
+using ext::Move;
+using ext::Write;
+using testing::Layout;
+using testing::layouts;
+using testing::OperandPair;
+
+class KernelsTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { use_target(GetParam()); }
+  void TearDown() override { use_target(supported_targets().front()); }
+
+  void compare_move(const Move& m, const Dim& from, const Layout& x, const Dim& to, const Layout& y,
+                    Write write = Write::kAsBlocks, double bound = 1e-5) {
+    const OperandPair source(from, x, random_);
+    const OperandPair result(to, y, random_);
+    cpu_kernels().move(m, source.in_float(), result.in_float(), write);
+    double_kernels().move(m, source.in_double(), result.in_double(), write);
+    EXPECT_LE(result.difference(), bound) << to_string(from) << " -> " << to_string(to);
+  }
+  /// For all layouts of x and y with these many examples.
+  void compare_moves(const Move& m, const Dim& from, std::int64_t x, const Dim& to, std::int64_t y) {
+    for (const Layout& source : layouts(x)) {
+      for (const Layout& result : layouts(y)) {
+        compare_move(m, from, source, to, result);
+      }
+    }
+    compare_move(m, from, Layout({x}), to, Layout({y}, {false}), Write::kStore);
+    compare_move(m, from, Layout({x}), to, Layout({y}), Write::kAdd);
+  }
+
+  std::mt19937 random_{1};
+};
+
+// Where elements are only copied or added once, the bound is one rounding; sums get 1e-5.
+
+TEST_P(KernelsTest, MoveWholeExamples) {
+  for (const unsigned n : {1U, 3U, 4U, 15U, 16U, 17U, 64U, 100U}) {
+    for (const auto& [x, y] : {std::pair{1, 1}, {5, 5}, {1, 5}, {5, 1}}) {
+      compare_moves(ext::whole_move(n, 0.7), Dim({n}), x, Dim({n}), y);
+    }
+  }
+}
+
+TEST_P(KernelsTest, MovePartsOfABox) {
+  // Rows 1 to 3 of {5,4} to columns 2 and on of {3,7}, one row after the other and back.
+  Move m;
+  m.box = Dim({3, 4});
+  m.from_stride[0] = 1;
+  m.from_stride[1] = 5;
+  m.to_stride[0] = 1;
+  m.to_stride[1] = 3;
+  m.from_offset = 1;
+  m.to_offset = 6;
+  for (const auto& [x, y] : {std::pair{1, 1}, {4, 4}, {1, 4}, {4, 1}}) {
+    compare_moves(m, Dim({5, 4}), x, Dim({3, 7}), y);
+  }
+}
+
+TEST_P(KernelsTest, MoveTransposes) {
+  for (const unsigned rows : {1U, 3U, 4U, 9U, 20U}) {
+    for (const unsigned columns : {1U, 2U, 4U, 11U, 16U}) {
+      for (const bool reads_in_order : {false, true}) {
+        Move m;
+        m.box = reads_in_order ? Dim({rows, columns}) : Dim({columns, rows});
+        const int fast = reads_in_order ? 0 : 1;
+        m.from_stride[fast] = 1;
+        m.from_stride[1 - fast] = rows;
+        m.to_stride[fast] = columns;
+        m.to_stride[1 - fast] = 1;
+        m.scale = -1.5;
+        compare_moves(m, Dim({rows, columns}), 3, Dim({columns, rows}), 3);
+      }
+    }
+  }
+  Move m;  // {2,3,4} -> {4,2,3}
+  m.box = Dim({4, 2, 3});
+  m.from_stride[0] = 6;
+  m.from_stride[1] = 1;
+  m.from_stride[2] = 2;
+  ext::strides_of(m.box, m.to_stride);
+  compare_moves(m, Dim({2, 3, 4}), 4, Dim({4, 2, 3}), 4);
+}
+
+TEST_P(KernelsTest, MoveSumsAndRepeats) {
+  const Dim matrix({37, 6});
+  const auto strides = [&](std::int64_t first, std::int64_t second, bool sums) {
+    Move m;
+    m.box = matrix;
+    ext::strides_of(matrix, sums ? m.from_stride : m.to_stride);
+    auto& few = sums ? m.to_stride : m.from_stride;
+    few[0] = first;
+    few[1] = second;
+    m.scale = 0.5;
+    return m;
+  };
+  for (const auto& [x, y] : {std::pair{1, 1}, {4, 4}, {1, 4}, {4, 1}}) {
+    compare_moves(strides(0, 0, true), matrix, x, Dim({1}), y);    // all to one
+    compare_moves(strides(1, 0, true), matrix, x, Dim({37}), y);   // columns
+    compare_moves(strides(0, 1, true), matrix, x, Dim({6}), y);    // rows
+    compare_moves(strides(0, 0, false), Dim({1}), x, matrix, y);
+    compare_moves(strides(1, 0, false), Dim({37}), x, matrix, y);
+    compare_moves(strides(0, 1, false), Dim({6}), x, matrix, y);
+  }
+  Move diagonal;  // neither side in order
+  diagonal.box = Dim({5});
+  diagonal.from_stride[0] = 6;
+  diagonal.to_stride[0] = 2;
+  compare_moves(diagonal, Dim({5, 5}), 2, Dim({9}), 2);
+}
+
+TEST_P(KernelsTest, MoveByIndex) {
+  const unsigned index[] = {2, 0, 3, 2};
+  Move pick;
+  pick.box = Dim({5});
+  pick.from_stride[0] = 1;
+  pick.to_stride[0] = 1;
+  pick.index = index;
+  pick.from_index_stride = 5;
+  compare_moves(pick, Dim({5, 4}), 4, Dim({5}), 4);
+  compare_moves(pick, Dim({5, 4}), 1, Dim({5}), 4);
+  compare_moves(pick, Dim({5, 4}), 4, Dim({5}), 1);
+  Move put;
+  put.box = Dim({5});
+  put.from_stride[0] = 1;
+  put.to_stride[0] = 1;
+  put.index = index;
+  put.to_index_stride = 5;
+  compare_moves(put, Dim({5}), 4, Dim({5, 4}), 4);
+  compare_moves(put, Dim({5}), 4, Dim({5, 4}), 1);
+  put.to_stride[0] = 0;
+  compare_moves(put, Dim({5}), 4, Dim({1, 20}), 4);
+}
+
+TEST_P(KernelsTest, MoveOfNothing) {
+  Move m;
+  m.box = Dim({3, 0});
+  m.from_stride[0] = 1;
+  m.from_stride[1] = 3;
+  m.to_stride[0] = 1;  // the sum over no columns is zero
+  compare_move(m, Dim({3, 0}), Layout({2}), Dim({3}), Layout({2}));
+  compare_move(m, Dim({3, 0}), Layout({2}), Dim({3}), Layout({2}, {false}));
+  compare_move(ext::whole_move(0), Dim({0}), Layout({2}), Dim({0}), Layout({2}));
+}
+
+TEST_P(KernelsTest, Multiply) {
+  for (const unsigned n : {0U, 1U, 7U, 16U, 33U}) {
+    for (const auto& [x, y, z] : {std::tuple{4, 4, 4}, {1, 4, 4}, {4, 1, 4}, {1, 1, 4}, {4, 4, 1}}) {
+      for (const Layout& a : layouts(x)) {
+        for (const Layout& c : layouts(z)) {
+          const OperandPair left(Dim({n}), a, random_);
+          const OperandPair right(Dim({n}), Layout({y}), random_);
+          const OperandPair result(Dim({n}), c, random_);
+          cpu_kernels().multiply(left.in_float(), right.in_float(), result.in_float());
+          double_kernels().multiply(left.in_double(), right.in_double(), result.in_double());
+          EXPECT_LE(result.difference(), 1e-6);
+        }
+      }
+    }
+  }
+}
+
+TEST_P(KernelsTest, Softmax) {
+  struct Case {
+    Dim dim;
+    unsigned axis;
+  };
+  for (const Case& c : {Case{Dim({1}), 0}, Case{Dim({7}), 0}, Case{Dim({40}), 0}, Case{Dim({1000}), 0},
+                        Case{Dim({5, 3}), 0}, Case{Dim({5, 3}), 1}, Case{Dim({35, 6}), 1},
+                        Case{Dim({2, 3, 4}), 1}, Case{Dim({2, 3, 4}), 2}, Case{Dim({0}), 0}}) {
+    for (const bool logarithm : {false, true}) {
+      for (const Layout& l : layouts(4)) {
+        const OperandPair x(c.dim, Layout({2, 2}), random_, -30.0, 30.0);
+        const OperandPair y(c.dim, l, random_);
+        cpu_kernels().softmax(x.in_float(), c.axis, logarithm, y.in_float());
+        double_kernels().softmax(x.in_double(), c.axis, logarithm, y.in_double());
+        EXPECT_LE(y.difference(), 1e-6) << to_string(c.dim) << " axis " << c.axis;
+        const OperandPair value(c.dim, Layout({4}), random_, logarithm ? -3.0 : 0.0,
+                                logarithm ? 0.0 : 1.0);
+        const OperandPair dy(c.dim, Layout({1, 3}), random_);
+        const OperandPair dx(c.dim, l, random_);
+        cpu_kernels().softmax_backward(value.in_float(), dy.in_float(), c.axis, logarithm,
+                                       dx.in_float());
+        double_kernels().softmax_backward(value.in_double(), dy.in_double(), c.axis, logarithm,
+                                          dx.in_double());
+        EXPECT_LE(dx.difference(), 2e-5) << to_string(c.dim) << " axis " << c.axis;
+      }
+    }
+  }
+}
+
+TEST_P(KernelsTest, SoftmaxOfLargeNumbers) {
+  std::vector<float> x{1000.0F, -1000.0F, 999.0F};
+  std::vector<float> y(3);
+  const ext::Block from{x.data(), 1, true};
+  const ext::Block to{y.data(), 1, true};
+  ext::Operand source{Dim({3}), 1, &from, 1, nullptr};
+  ext::Operand result{Dim({3}), 1, &to, 1, nullptr};
+  cpu_kernels().softmax(source, 0, false, result);
+  EXPECT_NEAR(y[0], 1.0 / (1.0 + std::exp(-1.0)), 1e-6);
+  EXPECT_EQ(y[1], 0.0F);
+}
+
+TEST_P(KernelsTest, PickNegativeLogLikelihood) {
+  const unsigned index[] = {0, 4, 2, 4};
+  for (const unsigned n : {5U, 33U, 1000U}) {
+    for (const Layout& l : layouts(4)) {
+      const OperandPair x(Dim({n}), l, random_, -20.0, 20.0);
+      const OperandPair y(Dim({1}), l, random_);
+      const OperandPair z(Dim({1}), Layout({4}), random_);
+      cpu_kernels().pick_nll(x.in_float(), index, y.in_float(), z.in_float());
+      double_kernels().pick_nll(x.in_double(), index, y.in_double(), z.in_double());
+      EXPECT_LE(y.difference(), 1e-6);
+      EXPECT_LE(z.difference(), 1e-6);
+      const OperandPair dy(Dim({1}), l, random_);
+      const OperandPair dx(Dim({n}), l, random_);
+      cpu_kernels().pick_nll_backward(x.in_float(), index, z.in_float(), dy.in_float(),
+                                      dx.in_float());
+      double_kernels().pick_nll_backward(x.in_double(), index, z.in_double(), dy.in_double(),
+                                         dx.in_double());
+      EXPECT_LE(dx.difference(), 1e-5);
+    }
+  }
+}
+
+TEST_P(KernelsTest, Rows) {
+  for (const std::int64_t n : {0, 1, 3, 16, 31, 100, 1027}) {
+    const Dim dim({static_cast<unsigned>(n)});
+    const OperandPair x(dim, Layout({1}), random_);
+    const OperandPair y(dim, Layout({1}), random_);
+    const OperandPair m(dim, Layout({1}), random_);
+    const OperandPair v(dim, Layout({1}), random_, 0.0, 1.0);
+    const auto f = [](const OperandPair& p) { return p.in_float().data<float>(); };
+    const auto d = [](const OperandPair& p) { return p.in_double().data<double>(); };
+    for (const bool store : {true, false}) {
+      cpu_kernels().add_scaled(0.3, f(x), f(y), n, store);
+      double_kernels().add_scaled(0.3, d(x), d(y), n, store);
+      EXPECT_LE(y.difference(), 1e-6);
+    }
+    EXPECT_NEAR(cpu_kernels().squared_norm(f(x), n), double_kernels().squared_norm(d(x), n),
+                1e-12 * static_cast<double>(n));
+    cpu_kernels().sgd_update(0.1, 0.5, f(y), f(x), n);
+    double_kernels().sgd_update(0.1, 0.5, d(y), d(x), n);
+    EXPECT_LE(y.difference(), 1e-6);
+    const ext::AdamStep step{0.01, 0.9, 0.999, 1e-8, 0.7};
+    cpu_kernels().adam_update(step, f(y), f(x), f(m), f(v), n);
+    double_kernels().adam_update(step, d(y), d(x), d(m), d(v), n);
+    EXPECT_LE(y.difference(), 2e-6);
+    EXPECT_LE(m.difference(), 1e-6);
+    EXPECT_LE(v.difference(), 1e-6);
+    cpu_kernels().fill(f(y), 2.5, n);
+    double_kernels().fill(d(y), 2.5, n);
+    EXPECT_EQ(y.difference(), 0.0);
+    cpu_kernels().from_floats(f(x), f(y), n);
+    double_kernels().from_floats(f(x), d(y), n);
+    EXPECT_EQ(y.difference(), 0.0);
+    std::vector<float> host(static_cast<std::size_t>(n));
+    double_kernels().to_floats(d(x), host.data(), n);
+    EXPECT_TRUE(std::equal(host.begin(), host.end(), f(x)));
+    cpu_kernels().to_floats(f(x), host.data(), n);
+    EXPECT_TRUE(std::equal(host.begin(), host.end(), f(x)));
+  }
+}
+
+TEST_P(KernelsTest, ResultsDoNotDependOnThePlace) {
+  // The same numbers at every offset of a row, and alone.
+  std::vector<float> x(67, 0.37F);
+  std::vector<float> y(67, 0.11F);
+  cpu_kernels().add_scaled(0.3, x.data(), y.data(), 67, false);
+  EXPECT_EQ(std::count(y.begin(), y.end(), y[0]), 67);
+  std::vector<float> w(67, 0.5F);
+  std::vector<float> m(67, 0.2F);
+  std::vector<float> v(67, 0.3F);
+  cpu_kernels().adam_update({0.01, 0.9, 0.999, 1e-8, 0.7}, w.data(), x.data(), m.data(), v.data(), 67);
+  EXPECT_EQ(std::count(w.begin(), w.end(), w[0]), 67);
+}
+
+TEST_P(KernelsTest, NormIsTheSameOnEveryTarget) {
+  const OperandPair x(Dim({1003}), Layout({1}), random_);
+  const double here = cpu_kernels().squared_norm(x.in_float().data<float>(), 1003);
+  for (const std::string& target : supported_targets()) {
+    use_target(target);
+    EXPECT_EQ(cpu_kernels().squared_norm(x.in_float().data<float>(), 1003), here) << target;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryTarget, KernelsTest, ::testing::ValuesIn(supported_targets()),
+                         [](const auto& test) { return test.param; });
+
+TEST(Targets, AreNamedAndChosen) {
+  const std::vector<std::string> all = supported_targets();
+  ASSERT_FALSE(all.empty());
+  for (const std::string& name : all) {
+    use_target(name);
+    EXPECT_EQ(current_target(), name);
+  }
+  EXPECT_THROW(use_target("AVX9"), ValueError);
+  EXPECT_EQ(current_target(), all.back());
+  use_target(all.front());
+#if defined(__x86_64__)
+  EXPECT_EQ(all.back(), "SSE4");
+#endif
+}
+
+TEST(FloatMode, FlushesAndIsRestored) {
+  volatile float tiny = 1e-38F;
+  volatile float factor = 0.01F;
+  EXPECT_GT(tiny * factor, 0.0F);
+  {
+    const FlushDenormals outer;
+    EXPECT_EQ(tiny * factor, 0.0F);
+    {
+      const FlushDenormals inner;
+      EXPECT_EQ(tiny * factor, 0.0F);
+    }
+    EXPECT_EQ(tiny * factor, 0.0F);
+  }
+  EXPECT_GT(tiny * factor, 0.0F);
+}
+
+}  // namespace
+}  // namespace dynet::kernels

@@ -1,0 +1,176 @@
+// Products of the float device against the double device, on every target.
+//
+// Stated bound: an element's error is at most (inner + 4) * 2^-24 times the sum of the absolute
+// products; numbers here lie in [-1, 1].
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/kernels.h"
+#include "kernels/targets.h"
+#include "operand_pair.h"
+
+namespace dynet::kernels {
+namespace {
+
+using ext::Transposed;
+using ext::Write;
+using testing::Layout;
+using testing::layouts;
+using testing::OperandPair;
+
+struct Sizes {
+  unsigned m, n, k;
+};
+
+std::string text(const Sizes& s) {
+  return std::to_string(s.m) + "x" + std::to_string(s.k) + " * " + std::to_string(s.k) + "x" +
+         std::to_string(s.n);
+}
+
+class ProductTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { use_target(GetParam()); }
+  void TearDown() override { use_target(supported_targets().front()); }
+
+  void compare(const Sizes& s, Transposed ta, Transposed tb, const Layout& a, const Layout& b,
+               const Layout& c, Write write = Write::kAsBlocks) {
+    const OperandPair left(ta == Transposed::kNo ? Dim({s.m, s.k}) : Dim({s.k, s.m}), a, random_);
+    const OperandPair right(tb == Transposed::kNo ? Dim({s.k, s.n}) : Dim({s.n, s.k}), b, random_);
+    const OperandPair result(Dim({s.m, s.n}), c, random_);
+    const auto inputs = left.in_float();
+    cpu_kernels().product(inputs, ta, right.in_float(), tb, result.in_float(), write);
+    double_kernels().product(left.in_double(), ta, right.in_double(), tb, result.in_double(), write);
+    const std::int64_t summed =
+        result.in_float().examples == 1 ? std::max(inputs.examples, right.in_float().examples) : 1;
+    const double terms = static_cast<double>(s.k) * static_cast<double>(summed);
+    EXPECT_LE(result.difference(), (terms + 4.0) * 0x1p-24 * std::max(1.0, terms))
+        << text(s) << (ta == Transposed::kYes ? " left transposed" : "")
+        << (tb == Transposed::kYes ? " right transposed" : "");
+  }
+
+  std::mt19937 random_{1};
+};
+
+constexpr Transposed kNo = Transposed::kNo;
+constexpr Transposed kYes = Transposed::kYes;
+
+TEST_P(ProductTest, OddSizes) {
+  for (const unsigned m : {1U, 2U, 5U, 7U, 16U, 17U, 33U, 50U, 67U}) {
+    for (const unsigned n : {1U, 2U, 3U, 4U, 5U, 6U, 7U, 9U, 49U}) {
+      for (const unsigned k : {1U, 2U, 4U, 7U, 16U, 19U, 65U, 130U}) {
+        for (const Transposed ta : {kNo, kYes}) {
+          for (const Transposed tb : {kNo, kYes}) {
+            compare({m, n, k}, ta, tb, Layout({1}), Layout({1}), Layout({1}, {(m + n + k) % 2 == 0}));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(ProductTest, LargeMatricesInEveryWay) {
+  // Sizes on both sides of each threshold of simd_gemm.cc.
+  for (const Sizes s : {Sizes{200, 1, 101}, Sizes{650, 1, 640}, Sizes{650, 2, 640}, Sizes{651, 3, 640},
+                        Sizes{650, 4, 640}, Sizes{650, 5, 641}, Sizes{900, 7, 1700}, Sizes{200, 60, 190},
+                        Sizes{333, 40, 333}, Sizes{5000, 2, 100}}) {
+    compare(s, kNo, kNo, Layout({1}), Layout({1}), Layout({1}));
+    compare(s, kNo, kNo, Layout({1}), Layout({1}), Layout({1}, {false}));
+    compare(s, kYes, kNo, Layout({1}), Layout({1}), Layout({1}));
+    compare(s, kYes, kYes, Layout({1}), Layout({1}), Layout({1}, {false}));
+  }
+  for (const Sizes s : {Sizes{320, 330, 64}, Sizes{320, 330, 150}, Sizes{320, 50, 63}}) {
+    compare(s, kNo, kYes, Layout({1}), Layout({1}), Layout({1}, {false}));
+    compare(s, kNo, kYes, Layout({1}), Layout({1}), Layout({1}));
+  }
+}
+
+TEST_P(ProductTest, SharedLeftOperandInBlocks) {
+  for (const std::int64_t n : {2, 5, 9, 150}) {
+    for (const unsigned columns : {1U, 3U}) {
+      for (const Layout& b : layouts(n)) {
+        for (const Layout& c : layouts(n)) {
+          compare({19, columns, 13}, kNo, kNo, Layout({1}), b, c);
+          compare({19, columns, 13}, kYes, kNo, Layout({1}), b, c);
+        }
+      }
+    }
+  }
+  compare({19, 1, 13}, kNo, kNo, Layout({1}), Layout({3, 70, 2, 200}), Layout({100, 5, 170}));
+  compare({19, 1, 13}, kNo, kNo, Layout({1}), Layout({0, 3, 0, 2}), Layout({1, 0, 4}));
+}
+
+TEST_P(ProductTest, SummedResultInBlocks) {
+  for (const std::int64_t n : {2, 5, 150}) {
+    for (const unsigned columns : {1U, 3U}) {
+      for (const Layout& a : layouts(n)) {
+        for (const Layout& b : layouts(n)) {
+          compare({19, 13, columns}, kNo, kYes, a, b, Layout({1}));
+          compare({19, 13, columns}, kNo, kYes, a, b, Layout({1}, {false}));
+        }
+      }
+    }
+  }
+  compare({40, 33, 1}, kNo, kYes, Layout({3, 70, 2, 200}), Layout({100, 5, 170}), Layout({1}));
+  for (const Layout& a : layouts(4)) {
+    compare({9, 5, 7}, kYes, kNo, a, Layout({4}), Layout({1}));
+    compare({9, 5, 7}, kNo, kNo, Layout({1}), a, Layout({1}, {false}));
+  }
+}
+
+TEST_P(ProductTest, EachExampleByItself) {
+  for (const Layout& a : layouts(5)) {
+    for (const Layout& c : layouts(5)) {
+      compare({9, 5, 7}, kNo, kNo, a, Layout({5}), c);
+      compare({9, 5, 7}, kNo, kYes, a, Layout({2, 3}), c);
+      compare({9, 5, 7}, kYes, kNo, a, Layout({1}), c);
+      compare({9, 1, 7}, kYes, kYes, Layout({1}), a, c);
+    }
+  }
+}
+
+TEST_P(ProductTest, WriteOverridesTheBlocks) {
+  for (const Write write : {Write::kStore, Write::kAdd}) {
+    compare({9, 1, 7}, kNo, kNo, Layout({1}), Layout({5}), Layout({2, 3}, {true, false}), write);
+    compare({9, 8, 7}, kNo, kYes, Layout({5}), Layout({5}), Layout({1}, {true}), write);
+    compare({9, 8, 7}, kNo, kNo, Layout({5}), Layout({5}), Layout({2, 3}, {false, true}), write);
+  }
+}
+
+TEST_P(ProductTest, NothingToSum) {
+  compare({5, 3, 0}, kNo, kNo, Layout({1}), Layout({2}), Layout({2}));
+  compare({5, 3, 0}, kNo, kNo, Layout({1}), Layout({2}), Layout({2}, {false}));
+  compare({5, 3, 0}, kNo, kYes, Layout({2}), Layout({2}), Layout({1}));
+  compare({0, 3, 2}, kNo, kNo, Layout({1}), Layout({2}), Layout({2}));
+  compare({5, 0, 2}, kYes, kNo, Layout({1}), Layout({2}), Layout({2}));
+}
+
+TEST_P(ProductTest, OneMemoryInTwoBlocks) {
+  // Two examples' results go to the same place: the first is stored, the second added.
+  const OperandPair left(Dim({4, 3}), Layout({1}), random_);
+  const OperandPair right(Dim({3}), Layout({2}), random_);
+  std::vector<float> y(4, 7.0F);
+  const ext::Block blocks[] = {{y.data(), 1, true}, {y.data(), 1, false}};
+  ext::Operand c;
+  c.dim = Dim({4});
+  c.examples = 2;
+  c.blocks = blocks;
+  c.block_count = 2;
+  cpu_kernels().product(left.in_float(), kNo, right.in_float(), kNo, c, Write::kAsBlocks);
+  const OperandPair sum(Dim({4, 1}), Layout({1}), random_);
+  cpu_kernels().product(left.in_float(), kNo, right.in_float(), kNo, sum.in_float(),
+                        Write::kAsBlocks);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_NEAR(y[i], sum.in_float().data<float>()[i], 1e-6);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryTarget, ProductTest, ::testing::ValuesIn(supported_targets()),
+                         [](const auto& test) { return test.param; });
+
+}  // namespace
+}  // namespace dynet::kernels
