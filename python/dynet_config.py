@@ -16,7 +16,7 @@ _CONFIG = "__DYNET_CONFIG"
 _GPU = "__DYNET_GPU"
 
 
-def set(  # noqa: A001
+def set(
     mem: int | str = "512",
     random_seed: int = 0,
     autobatch: int = 1,
@@ -31,8 +31,9 @@ def set(  # noqa: A001
 ) -> None:
     """A second call replaces what the first one said.
 
-    ``lstm``: what LSTMBuilder is, "coupled" or "vanilla". ``devices``: "CPU", or "CPU:double", which
-    computes in double precision, slowly, to check results. ``precision``: of products of matrices.
+    ``lstm``: what LSTMBuilder is, "coupled" or "vanilla". ``devices``: "CPU", or "CPU:double",
+    which computes in double precision, slowly, to check results. ``precision``: of products of
+    matrices.
     """
     config = {
         "mem": mem,

@@ -7,8 +7,8 @@
 >>> y = dy.tanh(W * dy.inputVector([1.0, -1.0]))
 >>> y.npvalue()                                    # doctest: +SKIP
 
-Importing starts the library: the options ``--dynet-*`` of ``sys.argv`` are read, which stays as it is,
-and what :func:`dynet_config.set` was given goes before them.
+Importing starts the library: the options ``--dynet-*`` of ``sys.argv`` are read, which stays as it
+is, and what :func:`dynet_config.set` was given goes before them.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ import os  # noqa: F401
 import pickle  # noqa: F401
 import sys  # noqa: F401
 
-import numpy as np  # noqa: F401
-from _dynet import *  # noqa: F403
-from _dynet import DynetParams
-
 import dynet_config
+import numpy as np  # noqa: F401
+from _dynet import *
+from _dynet import DynetParams, Error
 
 HAVE_CUDA = False
 __version__ = "3.0.0"
@@ -43,7 +42,15 @@ def _start() -> None:
     params.init()
 
 
+def _name_exceptions() -> None:
+    """Tracebacks say dynet.ShapeError, where users find it."""
+    for value in list(globals().values()):
+        if isinstance(value, type) and issubclass(value, Error):
+            value.__module__ = __name__
+
+
+_name_exceptions()
 _start()
 
 # After the start: which class it is can be an option (--dynet-lstm vanilla).
-from _dynet import LSTMBuilder  # noqa: E402
+from _dynet import LSTMBuilder as LSTMBuilder  # noqa: E402

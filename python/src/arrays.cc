@@ -1,11 +1,11 @@
 #include "arrays.h"
 
+#include <nanobind/ndarray.h>
+
 #include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
-
-#include <nanobind/ndarray.h>
 
 #include "dynet/except.h"
 
@@ -28,8 +28,12 @@ nb::object wrap_array(T* data, const Dim& d, bool rows_first) {
     stride[axes++] = step;
     step *= extent;
   };
-  for (unsigned i = 0; i < d.nd; ++i) { add_axis(d.d[i]); }
-  if (d.bd > 1) { add_axis(d.bd); }
+  for (unsigned i = 0; i < d.nd; ++i) {
+    add_axis(d.d[i]);
+  }
+  if (d.bd > 1) {
+    add_axis(d.bd);
+  }
   if (rows_first && axes > 0) {
     std::rotate(shape, shape + axes - 1, shape + axes);
     std::rotate(stride, stride + axes - 1, stride + axes);
@@ -66,9 +70,15 @@ Dim FloatArray::dim(bool batched) const {
   }
   Dim d;
   d.nd = static_cast<unsigned>(axes);
-  for (std::size_t i = 0; i < axes; ++i) { d.d[i] = static_cast<unsigned>(shape[i]); }
-  if (axes == 0) { d.nd = 1; }  // the scalars of a batch, or one number
-  if (batched) { d.bd = static_cast<unsigned>(shape.back()); }
+  for (std::size_t i = 0; i < axes; ++i) {
+    d.d[i] = static_cast<unsigned>(shape[i]);
+  }
+  if (axes == 0) {
+    d.nd = 1;
+  }  // the scalars of a batch, or one number
+  if (batched) {
+    d.bd = static_cast<unsigned>(shape.back());
+  }
   return d;
 }
 
@@ -76,17 +86,20 @@ FloatArray read_array(nb::handle values) {
   FloatArray result;
   using namespace nb::literals;  // NOLINT(google-build-using-namespace): "dtype"_a
   result.array = numpy("asarray")(values, "dtype"_a = numpy("float32"), "order"_a = "F");
-  const auto view =
-      nb::cast<nb::ndarray<const float, nb::f_contig, nb::device::cpu>>(result.array);
+  const auto view = nb::cast<nb::ndarray<const float, nb::f_contig, nb::device::cpu>>(result.array);
   result.data = view.data();
   result.size = view.size();
-  for (std::size_t i = 0; i < view.ndim(); ++i) { result.shape.push_back(view.shape(i)); }
+  for (std::size_t i = 0; i < view.ndim(); ++i) {
+    result.shape.push_back(view.shape(i));
+  }
   return result;
 }
 
 FloatArray read_rows_first(nb::handle values) {
   const nb::object array = numpy("asarray")(values);
-  if (nb::cast<int>(array.attr("ndim")) == 0) { throw nb::type_error("want an array with rows"); }
+  if (nb::cast<int>(array.attr("ndim")) == 0) {
+    throw nb::type_error("want an array with rows");
+  }
   return read_array(numpy("moveaxis")(array, 0, -1));
 }
 
@@ -99,7 +112,9 @@ const std::vector<float>& read_numbers(nb::handle values) {
     numbers.reserve(static_cast<std::size_t>(n));
     for (Py_ssize_t i = 0; i < n; ++i) {
       const double v = PyFloat_AsDouble(PySequence_Fast_GET_ITEM(fast.ptr(), i));
-      if (v == -1.0 && PyErr_Occurred() != nullptr) { throw nb::python_error(); }
+      if (v == -1.0 && PyErr_Occurred() != nullptr) {
+        throw nb::python_error();
+      }
       numbers.push_back(static_cast<float>(v));
     }
     return numbers;
@@ -116,12 +131,16 @@ HostArray::HostArray(nb::handle values, bool is_double) {
                             "order"_a = "F");
   const auto view = nb::cast<nb::ndarray<nb::ro, nb::f_contig, nb::device::cpu>>(object);
   data = view.data();
-  for (std::size_t i = 0; i < view.ndim(); ++i) { shape.push_back(view.shape(i)); }
+  for (std::size_t i = 0; i < view.ndim(); ++i) {
+    shape.push_back(view.shape(i));
+  }
 }
 
 bool HostArray::has_shape(const Dim& d) const {
   std::vector<std::size_t> want(d.d, d.d + d.nd);
-  if (d.bd > 1) { want.push_back(d.bd); }
+  if (d.bd > 1) {
+    want.push_back(d.bd);
+  }
   // One number may come as a scalar.
   return shape == want || (shape.empty() && d.elements() == 1);
 }
@@ -144,11 +163,16 @@ nb::object to_numpy_rows_first(const Tensor& t, double scale) { return make_arra
 nb::list to_list(const Tensor& t) {
   const auto n = static_cast<std::size_t>(t.d.elements());
   const nb::object list = nb::steal(PyList_New(static_cast<Py_ssize_t>(n)));
-  if (!list.is_valid()) { throw nb::python_error(); }
+  if (!list.is_valid()) {
+    throw nb::python_error();
+  }
   for (std::size_t i = 0; i < n; ++i) {
-    const double v = t.is_double() ? reinterpret_cast<const double*>(t.v)[i] : static_cast<double>(t.v[i]);
+    const double v =
+        t.is_double() ? reinterpret_cast<const double*>(t.v)[i] : static_cast<double>(t.v[i]);
     PyObject* number = PyFloat_FromDouble(v);
-    if (number == nullptr) { throw nb::python_error(); }
+    if (number == nullptr) {
+      throw nb::python_error();
+    }
     PyList_SET_ITEM(list.ptr(), static_cast<Py_ssize_t>(i), number);
   }
   return nb::borrow<nb::list>(list);

@@ -3,12 +3,12 @@
 // Numbers between the library and NumPy.
 //
 // A tensor {d0,d1,..}xb is an array of shape (d0, d1, .., b), the last axis only where b > 1, with
-// element [i, j] of the tensor at [i, j]: NumPy's Fortran order. Lookup tables are presented with their
-// rows first. Arrays are copies, float32, or float64 on the device "CPU:double".
-
-#include <vector>
+// element [i, j] of the tensor at [i, j]: NumPy's Fortran order. Lookup tables are presented with
+// their rows first. Arrays are copies, float32, or float64 on the device "CPU:double".
 
 #include <nanobind/nanobind.h>
+
+#include <vector>
 
 #include "dynet/tensor.h"
 

@@ -3,15 +3,15 @@
 // A state is a handle (builder, step); the steps are the builder's. `initial_state()` adds the
 // parameters to this thread's graph when it is called in it for the first time.
 
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 #include "dynet/lstm.h"
 #include "dynet/rnn.h"
@@ -78,7 +78,9 @@ std::vector<Expression> list_of(const std::optional<ExprListArg>& xs) {
 
 nb::tuple tuple_of(const std::vector<Expression>& es) {
   nb::list list;
-  for (const Expression& e : es) { list.append(make_expression(e)); }
+  for (const Expression& e : es) {
+    list.append(make_expression(e));
+  }
   return nb::tuple(list);
 }
 
@@ -103,8 +105,8 @@ PyRNNState set_state(const PyRNNState& from, const std::vector<Expression>& es, 
   RNNBuilder& b = from.live();
   const SourceLine at = here_line();
   PyRNNState next = from;
-  next.out = whole ? b.set_s(from.index, es, at.file, at.line)
-                   : b.set_h(from.index, es, at.file, at.line);
+  next.out =
+      whole ? b.set_s(from.index, es, at.file, at.line) : b.set_h(from.index, es, at.file, at.line);
   next.index = b.state();
   return next;
 }
@@ -121,7 +123,8 @@ PyRNNState initial_state(nb::handle_t<PyRNNBuilder> self, const std::vector<Expr
   return vecs.empty() ? state : set_state(state, vecs, true);
 }
 
-PyRNNState initial_state_from_arrays(nb::handle_t<PyRNNBuilder> self, nb::handle vecs, bool update) {
+PyRNNState initial_state_from_arrays(nb::handle_t<PyRNNBuilder> self, nb::handle vecs,
+                                     bool update) {
   const nb::object input = nb::module_::import_("_dynet").attr("inputTensor");
   std::vector<Expression> nodes;
   for (const nb::handle v : nb::iter(vecs)) {
@@ -137,77 +140,93 @@ void bind_state(nb::module_& m) {
   nb::class_<PyRNNState>(m, "RNNState", nb::pooled(256),
                          "A state of a recurrent network: what it has read so far. Several inputs "
                          "may be added to one state.")
-      .def("add_input",
-           [](const PyRNNState& s, const ExprArg& x) { return add_input(s, x.node()); }, arg("x"),
-           "The state after one more input.")
-      .def("add_inputs",
-           [](const PyRNNState& s, const ExprListArg& xs) {
-             std::vector<PyRNNState> states;
-             for (const Expression& x : all_nodes(xs)) {
-               states.push_back(add_input(states.empty() ? s : states.back(), x));
-             }
-             return states;
-           },
-           arg("xs"), "The states after each of a list of inputs.")
-      .def("transduce",
-           [](const PyRNNState& s, const ExprListArg& xs) {
-             nb::list outputs;
-             PyRNNState state = s;
-             for (const Expression& x : all_nodes(xs)) {
-               state = add_input(state, x);
-               outputs.append(make_expression(state.out));
-             }
-             return outputs;
-           },
-           arg("xs"),
-           nb::sig("def transduce(self, xs: collections.abc.Iterable[Expression]) -> "
-                   "list[Expression]"),
-           "The outputs after each of a list of inputs.")
-      .def("output",
-           [](const PyRNNState& s) -> nb::object {
-             if (s.index < 0) { return nb::none(); }
-             return make_expression(s.out);
-           },
-           nb::sig("def output(self) -> typing.Any"), "Of the top layer; None for the initial state.")
-      .def("h", [](const PyRNNState& s) { return tuple_of(s.live().get_h(s.index)); },
-           nb::sig("def h(self) -> tuple[Expression, ...]"), "Hidden states, one a layer.")
-      .def("s", [](const PyRNNState& s) { return tuple_of(s.live().get_s(s.index)); },
-           nb::sig("def s(self) -> tuple[Expression, ...]"),
-           "The whole state: for LSTMs cells, then hidden states.")
-      .def("prev",
-           [](const PyRNNState& s) -> nb::object {
-             if (s.index < 0) { return nb::none(); }
-             return nb::cast(state_at(s, s.live().get_head(s.index)));
-           },
-           nb::sig("def prev(self) -> RNNState | None"), "The state before the last input.")
-      .def("b", [](const PyRNNState& s) { return s.owner; }, "The builder.")
-      .def("set_h",
-           [](const PyRNNState& s, const std::optional<ExprListArg>& es) {
-             return set_state(s, list_of(es), false);
-           },
-           arg("es") = nb::none(), "A state whose hidden states are these, one a layer.")
-      .def("set_s",
-           [](const PyRNNState& s, const std::optional<ExprListArg>& es) {
-             return set_state(s, list_of(es), true);
-           },
-           arg("es") = nb::none(),
-           "A state that is this: for LSTMs one expression a layer for the cells, or also one a "
-           "layer for the hidden states.");
+      .def(
+          "add_input", [](const PyRNNState& s, const ExprArg& x) { return add_input(s, x.node()); },
+          arg("x"), "The state after one more input.")
+      .def(
+          "add_inputs",
+          [](const PyRNNState& s, const ExprListArg& xs) {
+            std::vector<PyRNNState> states;
+            for (const Expression& x : all_nodes(xs)) {
+              states.push_back(add_input(states.empty() ? s : states.back(), x));
+            }
+            return states;
+          },
+          arg("xs"), "The states after each of a list of inputs.")
+      .def(
+          "transduce",
+          [](const PyRNNState& s, const ExprListArg& xs) {
+            nb::list outputs;
+            PyRNNState state = s;
+            for (const Expression& x : all_nodes(xs)) {
+              state = add_input(state, x);
+              outputs.append(make_expression(state.out));
+            }
+            return outputs;
+          },
+          arg("xs"),
+          nb::sig("def transduce(self, xs: collections.abc.Iterable[Expression]) -> "
+                  "list[Expression]"),
+          "The outputs after each of a list of inputs.")
+      .def(
+          "output",
+          [](const PyRNNState& s) -> nb::object {
+            if (s.index < 0) {
+              return nb::none();
+            }
+            return make_expression(s.out);
+          },
+          nb::sig("def output(self) -> typing.Any"),
+          "Of the top layer; None for the initial state.")
+      .def(
+          "h", [](const PyRNNState& s) { return tuple_of(s.live().get_h(s.index)); },
+          nb::sig("def h(self) -> tuple[Expression, ...]"), "Hidden states, one a layer.")
+      .def(
+          "s", [](const PyRNNState& s) { return tuple_of(s.live().get_s(s.index)); },
+          nb::sig("def s(self) -> tuple[Expression, ...]"),
+          "The whole state: for LSTMs cells, then hidden states.")
+      .def(
+          "prev",
+          [](const PyRNNState& s) -> nb::object {
+            if (s.index < 0) {
+              return nb::none();
+            }
+            return nb::cast(state_at(s, s.live().get_head(s.index)));
+          },
+          nb::sig("def prev(self) -> RNNState | None"), "The state before the last input.")
+      .def(
+          "b", [](const PyRNNState& s) { return s.owner; }, "The builder.")
+      .def(
+          "set_h",
+          [](const PyRNNState& s, const std::optional<ExprListArg>& es) {
+            return set_state(s, list_of(es), false);
+          },
+          arg("es") = nb::none(), "A state whose hidden states are these, one a layer.")
+      .def(
+          "set_s",
+          [](const PyRNNState& s, const std::optional<ExprListArg>& es) {
+            return set_state(s, list_of(es), true);
+          },
+          arg("es") = nb::none(),
+          "A state that is this: for LSTMs one expression a layer for the cells, or also one a "
+          "layer for the hidden states.");
 }
 
 void bind_base(nb::module_& m) {
   using nb::arg;
   nb::class_<PyRNNBuilder>(m, "_RNNBuilder", "Base of the recurrent builders.")
-      .def("initial_state",
-           [](nb::handle_t<PyRNNBuilder> self, const std::optional<ExprListArg>& vecs, bool update) {
-             return initial_state(self, list_of(vecs), update);
-           },
-           arg("vecs") = nb::none(), arg("update") = true,
-           "The state before the first input. The first call in a graph adds the parameters to it; "
-           "without `update` they get no gradient.")
+      .def(
+          "initial_state",
+          [](nb::handle_t<PyRNNBuilder> self, const std::optional<ExprListArg>& vecs, bool update) {
+            return initial_state(self, list_of(vecs), update);
+          },
+          arg("vecs") = nb::none(), arg("update") = true,
+          "The state before the first input. The first call in a graph adds the parameters to it; "
+          "without `update` they get no gradient.")
       .def("initial_state_from_raw_vectors", &initial_state_from_arrays, arg("vecs"),
            arg("update") = true, "The same from arrays.")
-      .def("set_dropout", [](PyRNNBuilder& b, float f) { b.builder->set_dropout(f); }, arg("f"))
+      .def(
+          "set_dropout", [](PyRNNBuilder& b, float f) { b.builder->set_dropout(f); }, arg("f"))
       .def("disable_dropout", [](PyRNNBuilder& b) { b.builder->disable_dropout(); })
       .def("param_collection",
            [](PyRNNBuilder& b) { return b.builder->get_parameter_collection(); });
@@ -219,32 +238,38 @@ auto define_builder(nb::module_& m, const char* name, const char* doc) {
   using nb::arg;
   using Py = PyRNNBuilderOf<Builder>;
   nb::class_<Py, PyRNNBuilder> c(m, name, doc);
-  c.def("get_parameters",
-        [](const Py& b) {
-          nb::list layers;
-          for (const auto& layer : b.get().params) {
-            nb::list list;
-            for (const Parameter& p : layer) { list.append(PyParameters(p, b.get().local_model)); }
-            layers.append(list);
-          }
-          return layers;
-        },
-        nb::sig("def get_parameters(self) -> list[list[Parameters]]"), "One list a layer.")
-      .def("get_parameter_expressions",
-           [](const Py& b) {
-             if (!b.ready.is_ready()) {
-               throw StateError("get_parameter_expressions: call initial_state() in this graph first");
-             }
-             nb::list layers;
-             for (const auto& layer : b.get().param_vars) {
-               layers.append(nb::list(tuple_of(layer)));
-             }
-             return layers;
-           },
-           nb::sig("def get_parameter_expressions(self) -> list[list[Expression]]"))
-      .def("set_dropout_masks",
-           [](const Py& b, unsigned batch_size) { b.get().set_dropout_masks(batch_size); },
-           arg("batch_size") = 1U, "Draws the masks of this sequence now.")
+  c.def(
+       "get_parameters",
+       [](const Py& b) {
+         nb::list layers;
+         for (const auto& layer : b.get().params) {
+           nb::list list;
+           for (const Parameter& p : layer) {
+             list.append(PyParameters(p, b.get().local_model));
+           }
+           layers.append(list);
+         }
+         return layers;
+       },
+       nb::sig("def get_parameters(self) -> list[list[Parameters]]"), "One list a layer.")
+      .def(
+          "get_parameter_expressions",
+          [](const Py& b) {
+            if (!b.ready.is_ready()) {
+              throw StateError(
+                  "get_parameter_expressions: call initial_state() in this graph first");
+            }
+            nb::list layers;
+            for (const auto& layer : b.get().param_vars) {
+              layers.append(nb::list(tuple_of(layer)));
+            }
+            return layers;
+          },
+          nb::sig("def get_parameter_expressions(self) -> list[list[Expression]]"))
+      .def(
+          "set_dropout_masks",
+          [](const Py& b, unsigned batch_size) { b.get().set_dropout_masks(batch_size); },
+          arg("batch_size") = 1U, "Draws the masks of this sequence now.")
       .def("whoami", [name](const Py&) { return name; });
   return c;
 }
@@ -253,7 +278,9 @@ auto define_builder(nb::module_& m, const char* name, const char* doc) {
 template <class Builder, class... Options>
 std::unique_ptr<RNNBuilder> make(unsigned layers, unsigned input_dim, unsigned hidden_dim,
                                  ParameterCollection& model, Options... options) {
-  if (layers == 0) { return std::make_unique<Builder>(); }
+  if (layers == 0) {
+    return std::make_unique<Builder>();
+  }
   return std::make_unique<Builder>(layers, input_dim, hidden_dim, model, options...);
 }
 
@@ -267,10 +294,14 @@ nb::object from_spec(nb::handle cls, nb::handle spec, nb::handle model) {
   const nb::tuple all(nb::borrow(spec));
   nb::list args;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (i == 3) { args.append(model); }
+    if (i == 3) {
+      args.append(model);
+    }
     args.append(all[i]);
   }
-  if (all.size() <= 3) { args.append(model); }
+  if (all.size() <= 3) {
+    args.append(model);
+  }
   return cls(*nb::tuple(args));
 }
 void add_from_spec(nb::handle c) {
@@ -294,15 +325,17 @@ void bind_simple(nb::module_& m) {
   using Py = PyRNNBuilderOf<SimpleRNNBuilder>;
   auto c = define_builder<SimpleRNNBuilder>(m, "SimpleRNNBuilder",
                                             "h = tanh(W x + U h' + b), layer on layer.");
-  c.def("__init__",
-        [](Py* self, unsigned layers, unsigned input_dim, unsigned hidden_dim,
-           ParameterCollection& model) {
-          auto builder = make<SimpleRNNBuilder>(layers, input_dim, hidden_dim, model);
-          (new (self) Py)->builder = std::move(builder);
-        },
-        arg("layers"), arg("input_dim"), arg("hidden_dim"), arg("model"))
-      .def("set_dropouts", [](Py& b, float d, float d_h) { b.get().set_dropout(d, d_h); }, arg("d"),
-           arg("d_h"))
+  c.def(
+       "__init__",
+       [](Py* self, unsigned layers, unsigned input_dim, unsigned hidden_dim,
+          ParameterCollection& model) {
+         auto builder = make<SimpleRNNBuilder>(layers, input_dim, hidden_dim, model);
+         (new (self) Py)->builder = std::move(builder);
+       },
+       arg("layers"), arg("input_dim"), arg("hidden_dim"), arg("model"))
+      .def(
+          "set_dropouts", [](Py& b, float d, float d_h) { b.get().set_dropout(d, d_h); }, arg("d"),
+          arg("d_h"))
       .def_prop_ro("spec", &sizes<SimpleRNNBuilder>,
                    nb::sig("def spec(self) -> tuple[typing.Any, ...]"));
   add_from_spec(c);
@@ -315,18 +348,22 @@ void bind_coupled(nb::module_& m) {
       m, "CoupledLSTMBuilder",
       "LSTM whose forget gate is 1 - input gate, with peepholes. LSTMBuilder is this class, unless "
       "the program starts with --dynet-lstm vanilla.");
-  c.def("__init__",
-        [](Py* self, unsigned layers, unsigned input_dim, unsigned hidden_dim,
-           ParameterCollection& model, const nb::object& ln_lstm, const nb::object& forget_bias) {
-          if (!ln_lstm.is_none() || !forget_bias.is_none()) { fail_vanilla_only(); }
-          auto builder = make<CoupledLSTMBuilder>(layers, input_dim, hidden_dim, model);
-          (new (self) Py)->builder = std::move(builder);
-        },
-        arg("layers"), arg("input_dim"), arg("hidden_dim"), arg("model"),
-        arg("ln_lstm") = nb::none(), arg("forget_bias") = nb::none())
-      .def("set_dropouts",
-           [](Py& b, float d, float d_h, float d_c) { b.get().set_dropout(d, d_h, d_c); }, arg("d"),
-           arg("d_h"), arg("d_c"))
+  c.def(
+       "__init__",
+       [](Py* self, unsigned layers, unsigned input_dim, unsigned hidden_dim,
+          ParameterCollection& model, const nb::object& ln_lstm, const nb::object& forget_bias) {
+         if (!ln_lstm.is_none() || !forget_bias.is_none()) {
+           fail_vanilla_only();
+         }
+         auto builder = make<CoupledLSTMBuilder>(layers, input_dim, hidden_dim, model);
+         (new (self) Py)->builder = std::move(builder);
+       },
+       arg("layers"), arg("input_dim"), arg("hidden_dim"), arg("model"),
+       arg("ln_lstm") = nb::none(), arg("forget_bias") = nb::none())
+      .def(
+          "set_dropouts",
+          [](Py& b, float d, float d_h, float d_c) { b.get().set_dropout(d, d_h, d_c); }, arg("d"),
+          arg("d_h"), arg("d_c"))
       .def_prop_ro("spec", &sizes<CoupledLSTMBuilder>,
                    nb::sig("def spec(self) -> tuple[typing.Any, ...]"));
   add_from_spec(c);
@@ -336,23 +373,26 @@ void bind_vanilla(nb::module_& m) {
   using nb::arg;
   using Py = PyRNNBuilderOf<VanillaLSTMBuilder>;
   auto c = define_builder<VanillaLSTMBuilder>(m, "VanillaLSTMBuilder", "The standard LSTM.");
-  c.def("__init__",
-        [](Py* self, unsigned layers, unsigned input_dim, unsigned hidden_dim,
-           ParameterCollection& model, bool ln_lstm, float forget_bias) {
-          auto builder = make<VanillaLSTMBuilder>(layers, input_dim, hidden_dim, model, ln_lstm,
-                                                  forget_bias);
-          (new (self) Py)->builder = std::move(builder);
-        },
-        arg("layers"), arg("input_dim"), arg("hidden_dim"), arg("model"), arg("ln_lstm") = false,
-        arg("forget_bias") = 1.0F)
-      .def("set_dropouts", [](Py& b, float d, float d_h) { b.get().set_dropout(d, d_h); }, arg("d"),
-           arg("d_h"))
-      .def_prop_ro("spec",
-                   [](const Py& b) {
-                     return nb::make_tuple(b.get().layers, b.get().input_dim, b.get().hid,
-                                           b.get().ln_lstm, b.get().forget_bias);
-                   },
-                   nb::sig("def spec(self) -> tuple[typing.Any, ...]"));
+  c.def(
+       "__init__",
+       [](Py* self, unsigned layers, unsigned input_dim, unsigned hidden_dim,
+          ParameterCollection& model, bool ln_lstm, float forget_bias) {
+         auto builder =
+             make<VanillaLSTMBuilder>(layers, input_dim, hidden_dim, model, ln_lstm, forget_bias);
+         (new (self) Py)->builder = std::move(builder);
+       },
+       arg("layers"), arg("input_dim"), arg("hidden_dim"), arg("model"), arg("ln_lstm") = false,
+       arg("forget_bias") = 1.0F)
+      .def(
+          "set_dropouts", [](Py& b, float d, float d_h) { b.get().set_dropout(d, d_h); }, arg("d"),
+          arg("d_h"))
+      .def_prop_ro(
+          "spec",
+          [](const Py& b) {
+            return nb::make_tuple(b.get().layers, b.get().input_dim, b.get().hid, b.get().ln_lstm,
+                                  b.get().forget_bias);
+          },
+          nb::sig("def spec(self) -> tuple[typing.Any, ...]"));
   add_from_spec(c);
 }
 

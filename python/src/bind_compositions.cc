@@ -12,6 +12,7 @@
 
 #include "binding.h"
 #include "graph.h"
+#include "operators.h"
 #include "where.h"
 
 namespace dynet::python {
@@ -24,7 +25,9 @@ Expression add(const Op& op, std::span<const Expression> args) {
 
 Expression largest(const ExprListArg& xs) {
   const std::vector<Expression> nodes = xs.nodes();
-  if (nodes.empty()) { throw ValueError("emax: the list of arguments is empty; want at least one"); }
+  if (nodes.empty()) {
+    throw ValueError("emax: the list of arguments is empty; want at least one");
+  }
   Expression result = nodes[0];
   for (std::size_t i = 1; i < nodes.size(); ++i) {
     const Expression pair[] = {result, nodes[i]};
@@ -49,8 +52,9 @@ Expression lstm_gates(const ExprArg& x, const ExprArg& h, const ExprArg& w_x, co
 
 void bind_compositions(nb::module_& m) {
   using nb::arg;
-  m.def("emax", [](const ExprListArg& xs) { return PyExpression(largest(xs)); }, arg("xs"),
-        "The largest of a list, element by element.");
+  m.def(
+      "emax", [](const ExprListArg& xs) { return PyExpression(largest(xs)); }, arg("xs"),
+      "The largest of a list, element by element.");
   m.def(
       "concatenate_cols",
       [](const ExprListArg& xs) { return PyExpression(add(ops::Concatenate{1}, xs.nodes())); },
@@ -65,14 +69,23 @@ void bind_compositions(nb::module_& m) {
   m.def(
       "vanilla_lstm_gates",
       [](const ExprArg& x, const ExprArg& h, const ExprArg& w_x, const ExprArg& w_h,
-         const ExprArg& b, float stddev) {
-        return PyExpression(lstm_gates(x, h, w_x, w_h, b, stddev));
-      },
+         const ExprArg& b,
+         float stddev) { return PyExpression(lstm_gates(x, h, w_x, w_h, b, stddev)); },
       arg("x_t"), arg("h_tm1"), arg("Wx"), arg("Wh"), arg("b"), arg("weightnoise_std") = 0.0F,
       "The gates of an LSTM step, in the order i, f, o, g, from a = b + Wx x_t + Wh h_tm1: "
-      "[logistic(a_i); logistic(a_f + 1); logistic(a_o); tanh(a_g)]. With `weightnoise_std` above 0 "
+      "[logistic(a_i); logistic(a_f + 1); logistic(a_o); tanh(a_g)]. With `weightnoise_std` above "
+      "0 "
       "each matrix gets normal noise.");
   m.attr("cwise_multiply") = m.attr("cmult");
+  nb::borrow<nb::class_<PyExpression>>(m.attr("Expression"))
+      .def(
+          "__truediv__",
+          [](const ExprArg& x, const ExprArg& y) {
+            const Expression args[] = {x.node(), y.node()};
+            return PyExpression(add(ops::CDiv{}, args));
+          },
+          nb::is_operator(), "Elementwise quotient: `cdiv`.");
+  enter_operator("__truediv__", ext::kRecord<ops::CDiv>);
 }
 
 }  // namespace dynet::python

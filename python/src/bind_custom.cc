@@ -9,20 +9,20 @@
 //
 //   y = dy.apply(Softplus(2.0), x)
 //
-// An object is entered in a table by its class and declared attributes and stands there for all that
-// are equal; the node's only C++ attribute is the index. So its identity is what was declared, as for
-// every operation, and forward and backward must not depend on anything else.
+// An object is entered in a table by its class and declared attributes and stands there for all
+// that are equal; the node's only C++ attribute is the index. So its identity is what was declared,
+// as for every operation, and forward and backward must not depend on anything else.
 //
 // A class is written for one example: its functions are called for each example of a batch, with
 // arrays of one example, and gradients of arguments with one example are summed. A class that says
 // `batched = True` gets the whole batch at once, as the last axis of arrays where it is not 1.
 
+#include <nanobind/stl/string.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
-
-#include <nanobind/stl/string.h>
 
 #include "dynet/ext/add_node.h"
 
@@ -46,17 +46,22 @@ Table& table() {
 
 nb::object object_of(std::uint64_t index) { return table().objects[index]; }
 std::string class_name(nb::handle object) {
-  return nb::cast<std::string>(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()))).attr("__name__"));
+  return nb::cast<std::string>(
+      nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()))).attr("__name__"));
 }
 
-/// An attribute as a dictionary key: values that compare equal but differ, as 0.0 and -0.0, or 1 and
-/// True, are kept apart.
+/// An attribute as a dictionary key: values that compare equal but differ, as 0.0 and -0.0, or 1
+/// and True, are kept apart.
 nb::object key_of(nb::handle value) {
   const nb::handle type(reinterpret_cast<PyObject*>(Py_TYPE(value.ptr())));
-  if (PyFloat_Check(value.ptr())) { return nb::make_tuple(type, value.attr("hex")()); }
+  if (PyFloat_Check(value.ptr())) {
+    return nb::make_tuple(type, value.attr("hex")());
+  }
   if (PyTuple_Check(value.ptr())) {
     nb::list keys;
-    for (const nb::handle item : nb::borrow<nb::tuple>(value)) { keys.append(key_of(item)); }
+    for (const nb::handle item : nb::borrow<nb::tuple>(value)) {
+      keys.append(key_of(item));
+    }
     return nb::make_tuple(type, nb::tuple(keys));
   }
   return nb::make_tuple(type, value);
@@ -67,10 +72,14 @@ std::uint64_t enter(nb::handle object) {
   nb::list keys;
   keys.append(type);
   const nb::object names = nb::getattr(object, "attributes", nb::tuple());
-  for (const nb::handle name : nb::iter(names)) { keys.append(key_of(nb::getattr(object, name))); }
+  for (const nb::handle name : nb::iter(names)) {
+    keys.append(key_of(nb::getattr(object, name)));
+  }
   const nb::tuple key(keys);
   Table& t = table();
-  if (t.index_of.contains(key)) { return nb::cast<std::uint64_t>(t.index_of[key]); }
+  if (t.index_of.contains(key)) {
+    return nb::cast<std::uint64_t>(t.index_of[key]);
+  }
   const std::uint64_t index = t.objects.size();
   t.objects.append(object);
   t.index_of[key] = index;
@@ -81,12 +90,17 @@ bool is_batched(nb::handle object) {
   return nb::cast<bool>(nb::bool_(nb::getattr(object, "batched", nb::bool_(false))));
 }
 
-// ---- numbers -------------------------------------------------------------------------------------------
+// ---- numbers
+// -------------------------------------------------------------------------------------------
 
 nb::tuple shape_tuple(const Dim& d) {
   nb::list extents;
-  for (unsigned i = 0; i < d.nd; ++i) { extents.append(d.d[i]); }
-  if (d.bd > 1) { extents.append(d.bd); }
+  for (unsigned i = 0; i < d.nd; ++i) {
+    extents.append(d.d[i]);
+  }
+  if (d.bd > 1) {
+    extents.append(d.bd);
+  }
   return nb::tuple(extents);
 }
 
@@ -96,34 +110,41 @@ nb::object array_of(const ext::Operand& x, std::int64_t first, std::int64_t coun
   d.bd = static_cast<unsigned>(count);
   void* to = nullptr;
   nb::object array = new_array(d, is_double, &to);
-  const auto bytes = static_cast<std::size_t>(x.size()) * (is_double ? sizeof(double) : sizeof(float));
+  const auto bytes =
+      static_cast<std::size_t>(x.size()) * (is_double ? sizeof(double) : sizeof(float));
   for (std::int64_t e = 0; e < count; ++e) {
     const void* from = is_double ? static_cast<const void*>(x.example<double>(first + e))
                                  : static_cast<const void*>(x.example<float>(first + e));
-    std::copy_n(static_cast<const char*>(from), bytes, static_cast<char*>(to) + static_cast<std::size_t>(e) * bytes);
+    std::copy_n(static_cast<const char*>(from), bytes,
+                static_cast<char*>(to) + static_cast<std::size_t>(e) * bytes);
   }
   return array;
 }
 
 /// Stores or adds what Python returned into the same examples.
-void write(nb::handle values, const ext::Operand& y, std::int64_t first, std::int64_t count, bool adds,
-           bool is_double, nb::handle object, const char* function) {
+void write(nb::handle values, const ext::Operand& y, std::int64_t first, std::int64_t count,
+           bool adds, bool is_double, nb::handle object, const char* function) {
   const HostArray array(values, is_double);
   Dim want = y.dim;
   want.bd = static_cast<unsigned>(count);
   if (!array.has_shape(want)) {
     throw ShapeError(class_name(object) + "." + function + ": returned an array of shape " +
-                     nb::cast<std::string>(nb::str(array.object.attr("shape"))) + "; want " +
-                     nb::cast<std::string>(nb::str(shape_tuple(want))));
+                     std::string(nb::repr(array.object.attr("shape")).c_str()) + "; want " +
+                     std::string(nb::repr(shape_tuple(want)).c_str()));
   }
   const auto put = [&]<class T>(const T* from) {
     for (std::int64_t e = 0; e < count; ++e) {
       T* to = y.example<T>(first + e);
-      for (std::int64_t i = 0; i < y.size(); ++i) { to[i] = from[e * y.size() + i] + (adds ? to[i] : T{0}); }
+      for (std::int64_t i = 0; i < y.size(); ++i) {
+        to[i] = from[e * y.size() + i] + (adds ? to[i] : T{0});
+      }
     }
   };
-  if (is_double) { put(static_cast<const double*>(array.data)); }
-  else { put(static_cast<const float*>(array.data)); }
+  if (is_double) {
+    put(static_cast<const double*>(array.data));
+  } else {
+    put(static_cast<const float*>(array.data));
+  }
 }
 
 /// The examples of an operand that one Python call is about.
@@ -134,7 +155,8 @@ Range range_of(const ext::Operand& x, bool whole, std::int64_t example) {
   return whole ? Range{0, x.examples} : Range{x.examples == 1 ? 0 : example, 1};
 }
 
-nb::tuple arrays_of(std::span<const ext::Operand> xs, bool whole, std::int64_t example, bool is_double) {
+nb::tuple arrays_of(std::span<const ext::Operand> xs, bool whole, std::int64_t example,
+                    bool is_double) {
   nb::list arrays;
   for (const ext::Operand& x : xs) {
     const Range r = range_of(x, whole, example);
@@ -153,10 +175,14 @@ void call_forward(nb::handle object, const ext::Call& call, bool whole) {
   }
 }
 
-/// backward returns one gradient an argument, None for none; one argument's may come without a tuple.
-nb::object gradient_of(nb::handle object, const nb::object& gradients, std::size_t arg, std::size_t args) {
+/// backward returns one gradient an argument, None for none; one argument's may come without a
+/// tuple.
+nb::object gradient_of(nb::handle object, const nb::object& gradients, std::size_t arg,
+                       std::size_t args) {
   const bool is_list = PyTuple_Check(gradients.ptr()) || PyList_Check(gradients.ptr());
-  if (!is_list && args == 1) { return gradients; }
+  if (!is_list && args == 1) {
+    return gradients;
+  }
   if (!is_list || nb::len(gradients) != args) {
     throw ValueError(class_name(object) + ".backward: want a gradient for each of the " +
                      std::to_string(args) + " arguments, as a tuple");
@@ -175,14 +201,17 @@ void call_backward(nb::handle object, const ext::Call& call, bool whole) {
     for (std::size_t a = 0; a < call.d_in.size(); ++a) {
       const ext::Operand& dx = call.d_in[a];
       const nb::object gradient = gradient_of(object, gradients, a, call.d_in.size());
-      if (dx.absent() || gradient.is_none()) { continue; }
+      if (dx.absent() || gradient.is_none()) {
+        continue;
+      }
       const Range to = range_of(dx, whole, e);
       write(gradient, dx, to.first, to.count, true, is_double, object, "backward");
     }
   }
 }
 
-// ---- the operation --------------------------------------------------------------------------------------
+// ---- the operation
+// --------------------------------------------------------------------------------------
 
 Dim shape_of(std::uint64_t index, const ext::Shapes& in) {
   const nb::gil_scoped_acquire gil;
@@ -190,12 +219,14 @@ Dim shape_of(std::uint64_t index, const ext::Shapes& in) {
   Dim result = in[0];
   if (nb::hasattr(object, "shape")) {
     nb::list shapes;
-    for (std::size_t i = 0; i < in.size(); ++i) { shapes.append(shape_tuple(in[i].single_batch())); }
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      shapes.append(shape_tuple(in[i].single_batch()));
+    }
     const nb::object shape = object.attr("shape")(*nb::tuple(shapes));
     DimArg d;
     if (!nb::try_cast(shape, d)) {
       throw ShapeError(class_name(object) + ".shape: returned " +
-                       nb::cast<std::string>(nb::repr(shape)) + "; want an int or a tuple of ints");
+                       std::string(nb::repr(shape).c_str()) + "; want an int or a tuple of ints");
     }
     result = d.dim;
   }
@@ -242,7 +273,9 @@ struct PythonBatchOp {
   static constexpr std::array kRoles{ext::Role::kWhole};
   Dim shape(const ext::Shapes& in) const {
     Dim d = shape_of(object, in);
-    for (std::size_t i = 0; i < in.size(); ++i) { d.bd = std::max(d.bd, in[i].bd); }
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      d.bd = std::max(d.bd, in[i].bd);
+    }
     return d;
   }
   void forward(ext::Call& call) const {
@@ -282,14 +315,15 @@ PyExpression apply(nb::handle operation, nb::args xs) {
 }  // namespace
 
 void bind_custom(nb::module_& m) {
-  m.def("apply", &apply, nb::arg("operation"), nb::arg("xs"),
-        nb::sig("def apply(operation: typing.Any, *xs: Expression) -> Expression"),
-        "An operation written in Python: an object with `forward(*xs)`, which returns an array, and "
-        "`backward(xs, y, dy)`, which returns the gradients of the arguments as a tuple (None where "
-        "there is none). Optional: `shape(*shapes)`, the result's shape (else that of the first "
-        "argument), and in the class `attributes`, the names of the attributes that tell its objects "
-        "apart, and `batched = True`. Functions see one example each, or, when batched, the whole "
-        "batch as last axis. Two objects of a class with equal attributes count as one.");
+  m.def(
+      "apply", &apply, nb::arg("operation"), nb::arg("xs"),
+      nb::sig("def apply(operation: typing.Any, *xs: Expression) -> Expression"),
+      "An operation written in Python: an object with `forward(*xs)`, which returns an array, and "
+      "`backward(xs, y, dy)`, which returns the gradients of the arguments as a tuple (None where "
+      "there is none). Optional: `shape(*shapes)`, the result's shape (else that of the first "
+      "argument), and in the class `attributes`, the names of the attributes that tell its objects "
+      "apart, and `batched = True`. Functions see one example each, or, when batched, the whole "
+      "batch as last axis. Two objects of a class with equal attributes count as one.");
 }
 
 }  // namespace dynet::python

@@ -1,8 +1,8 @@
 // The class Expression: values, gradients, parts.
 
-#include <string>
-
 #include <nanobind/stl/string.h>
+
+#include <string>
 
 #include "dynet/ext/add_node.h"
 #include "dynet/ops/pick.h"
@@ -20,14 +20,20 @@ namespace {
 
 nb::tuple shape_tuple(const Dim& d) {
   nb::list extents;
-  for (unsigned i = 0; i < d.nd; ++i) { extents.append(d.d[i]); }
+  for (unsigned i = 0; i < d.nd; ++i) {
+    extents.append(d.d[i]);
+  }
   return nb::tuple(extents);
 }
 
 nb::object value_of(const PyExpression& x, bool recalculate) {
   const Tensor& t = evaluate(resolve(x), recalculate);
-  if (t.d.nd >= 2) { return to_numpy(t); }
-  if (t.d.elements() == 1) { return nb::float_(to_scalar(t)); }
+  if (t.d.nd >= 2) {
+    return to_numpy(t);
+  }
+  if (t.d.elements() == 1) {
+    return nb::float_(to_scalar(t));
+  }
   return to_list(t);
 }
 
@@ -49,9 +55,13 @@ Expression pick_index(const Expression& e, long index) {
 
 /// A bound of a slice; `otherwise` where it is None.
 long bound(const nb::object& value, long otherwise) {
-  if (value.is_none()) { return otherwise; }
+  if (value.is_none()) {
+    return otherwise;
+  }
   const long b = nb::cast<long>(value);
-  if (b < 0) { throw ValueError("slice: bound " + std::to_string(b) + "; want at least 0"); }
+  if (b < 0) {
+    throw ValueError("slice: bound " + std::to_string(b) + "; want at least 0");
+  }
   return b;
 }
 
@@ -63,7 +73,9 @@ Expression pick_slice(const Expression& e, nb::handle slice, unsigned axis) {
   }
   const long from = bound(slice.attr("start"), 0);
   const long to = std::min(bound(slice.attr("stop"), n), n);
-  if (from == 0 && to == n) { return e; }
+  if (from == 0 && to == n) {
+    return e;
+  }
   const ops::PickRange op{static_cast<unsigned>(from), static_cast<unsigned>(to), axis};
   return add_picked(e, op, {});
 }
@@ -74,13 +86,16 @@ nb::object get_item(const PyExpression& x, nb::handle index) {
     return make_expression(pick_index(e, nb::cast<long>(nb::object(index.attr("__index__")()))),
                            PyExpression::Settable::kIndices);
   }
-  if (PySlice_Check(index.ptr())) { return make_expression(pick_slice(e, index, 0)); }
+  if (PySlice_Check(index.ptr())) {
+    return make_expression(pick_slice(e, index, 0));
+  }
   if (PyTuple_Check(index.ptr())) {
     unsigned axis = 0;
     for (const nb::handle part : nb::borrow<nb::tuple>(index)) {
       if (!PySlice_Check(part.ptr()) || axis >= e.dim().nd) {
-        throw nb::type_error("an expression's index is an int, a slice, or a tuple of one slice for "
-                             "each dimension at most");
+        throw nb::type_error(
+            "an expression's index is an int, a slice, or a tuple of one slice for "
+            "each dimension at most");
       }
       e = pick_slice(e, part, axis++);
     }
@@ -96,7 +111,9 @@ void set_indices(const PyExpression& x, nb::handle value) {
     return;
   }
   std::vector<unsigned> indices;
-  for (const nb::handle index : nb::iter(value)) { indices.push_back(nb::cast<unsigned>(index)); }
+  for (const nb::handle index : nb::iter(value)) {
+    indices.push_back(nb::cast<unsigned>(index));
+  }
   ext::set_payload(x.e, std::span<const unsigned>(indices));
 }
 
@@ -121,8 +138,7 @@ std::string expression_text(const PyExpression& x) {
 void bind_values(nb::class_<PyExpression>& c) {
   using nb::arg;
   c.def(
-       "value",
-       [](const PyExpression& x, bool recalculate) { return value_of(x, recalculate); },
+       "value", [](const PyExpression& x, bool recalculate) { return value_of(x, recalculate); },
        arg("recalculate") = false,
        nb::sig("def value(self, recalculate: bool = False) -> typing.Any"),
        "The value: a float for one element, a list for a vector (a batch one after the other), an "
@@ -147,7 +163,8 @@ void bind_values(nb::class_<PyExpression>& c) {
             return to_numpy(evaluate(resolve(x), recalculate));
           },
           arg("recalculate") = false,
-          nb::sig("def npvalue(self, recalculate: bool = False) -> numpy.typing.NDArray[typing.Any]"),
+          nb::sig(
+              "def npvalue(self, recalculate: bool = False) -> numpy.typing.NDArray[typing.Any]"),
           "The value as an array, the batch as last axis where it is not 1.")
       .def(
           "forward",
@@ -156,7 +173,8 @@ void bind_values(nb::class_<PyExpression>& c) {
       .def(
           "backward", [](const PyExpression& x, bool full) { run_backward(resolve(x), full); },
           arg("full") = false,
-          "Adds the gradients of this value, which has one element, to the parameters. `full`: also "
+          "Adds the gradients of this value, which has one element, to the parameters. `full`: "
+          "also "
           "computes gradients of nodes that do not depend on a parameter.")
       .def(
           "gradient", [](const PyExpression& x) { return to_numpy(resolve(x).gradient()); },
@@ -174,20 +192,21 @@ void bind_parts(nb::class_<PyExpression>& c) {
        },
        nb::sig("def dim(self) -> tuple[tuple[int, ...], int]"),
        "The shape of one example, and the number of examples.")
-      .def("__getitem__", &get_item, arg("index"),
-           nb::sig("def __getitem__(self, index: int | slice | tuple[slice, ...], /) -> Expression"),
-           "A part: `pick` for an int, `pick_range` for a slice of step 1.")
-      .def("__len__", [](const PyExpression& x) { return resolve(x).dim().d[0]; },
-           "Extent of the first dimension.")
+      .def(
+          "__getitem__", &get_item, arg("index"),
+          nb::sig("def __getitem__(self, index: int | slice | tuple[slice, ...], /) -> Expression"),
+          "A part: `pick` for an int, `pick_range` for a slice of step 1.")
+      .def(
+          "__len__", [](const PyExpression& x) { return resolve(x).dim().d[0]; },
+          "Extent of the first dimension.")
       .def("__bool__", [](const PyExpression&) { return true; })
       .def("__repr__", &expression_text)
-      .def("is_stale", [](const PyExpression& x) { return resolve(x).is_stale(); },
-           "Whether the graph has gone on without it.")
       .def(
-          "set",
-          &set_value, arg("value"),
-          "Replaces the numbers of an input, or the indices of a lookup, and forgets what was "
-          "computed. As many as before. Ask for a value before the next `backward`.")
+          "is_stale", [](const PyExpression& x) { return resolve(x).is_stale(); },
+          "Whether the graph has gone on without it.")
+      .def("set", &set_value, arg("value"),
+           "Replaces the numbers of an input, or the indices of a lookup, and forgets what was "
+           "computed. As many as before. Ask for a value before the next `backward`.")
       .def(
           "set_index",
           [](const PyExpression& x, nb::handle index) {

@@ -1,13 +1,13 @@
 // Functions and the class of the computation graph.
 
-#include <optional>
-#include <string>
-#include <vector>
-
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "arrays.h"
 #include "binding.h"
@@ -28,11 +28,19 @@ GraphPointer renew(const GraphPointer& graph, bool immediate_compute, bool check
 void compute(std::vector<Expression> exps, bool recalculate) {  // a copy: Python code may run
   const Expression* last = nullptr;
   for (const Expression& e : exps) {
-    if (last == nullptr || e.i > last->i) { last = &e; }
+    if (last == nullptr || e.i > last->i) {
+      last = &e;
+    }
   }
-  if (last == nullptr) { return; }
-  if (recalculate) { last->pg->invalidate(); }
-  for (const Expression& e : exps) { evaluate(e, false); }
+  if (last == nullptr) {
+    return;
+  }
+  if (recalculate) {
+    last->pg->invalidate();
+  }
+  for (const Expression& e : exps) {
+    evaluate(e, false);
+  }
 }
 
 nb::list values_of(const ExprListArg& exps, bool recalculate, const char* method) {
@@ -52,38 +60,48 @@ void bind_graph_class(nb::module_& m) {
            [](nb::handle, nb::args) {
              throw UsageError("graphs are not made by programs: each thread has one, cg()");
            })
-      .def("renew",
-           [](const GraphPointer& graph, bool immediate_compute, bool check_validity,
-              std::optional<bool> autobatching) {
-             graph->renew(immediate_compute, check_validity, autobatching);
-           },
-           arg("immediate_compute") = false, arg("check_validity") = false,
-           arg("autobatching") = nb::none(), "See `renew_cg`.")
-      .def("version", [](const GraphPointer& graph) { return graph->version(); },
-           "How often the graph was renewed.")
-      .def("backward",
-           [](const GraphPointer& graph, unsigned index, bool full) {
-             run_backward(Expression(&graph->cg, index), full);
-           },
-           arg("index"), arg("full") = false, "`Expression.backward` by index.")
-      .def("checkpoint", [](const GraphPointer& graph) { graph->cg.checkpoint(); },
-           "See `cg_checkpoint`.")
-      .def("revert", [](const GraphPointer& graph) { graph->revert(); }, "See `cg_revert`.")
-      .def("set_random_stream",
-           [](const GraphPointer& graph, std::uint64_t stream) {
-             graph->cg.set_random_stream(stream);
-           },
-           arg("stream"), "The stream of the random nodes, for programs with threads.")
-      .def("print_graphviz", [](const GraphPointer& graph) { graph->cg.print_graphviz(); },
-           "DOT text on the standard error stream.")
-      .def("to_dot", [](const GraphPointer& graph) { return graph->cg.to_dot(); }, "DOT text.")
-      .def("dump",
-           [](const GraphPointer& graph, const std::string& filename, bool values, bool gradients,
-              bool nan_check_only) { graph->cg.dump(filename, values, gradients, nan_check_only); },
-           arg("filename"), arg("show_values"), arg("show_gradients"), arg("nan_check_only"),
-           "See `dump_cg`.")
-      .def("__len__", [](const GraphPointer& graph) { return graph->cg.nodes.size(); },
-           "Number of nodes.");
+      .def(
+          "renew",
+          [](const GraphPointer& graph, bool immediate_compute, bool check_validity,
+             std::optional<bool> autobatching) {
+            graph->renew(immediate_compute, check_validity, autobatching);
+          },
+          arg("immediate_compute") = false, arg("check_validity") = false,
+          arg("autobatching") = nb::none(), "See `renew_cg`.")
+      .def(
+          "version", [](const GraphPointer& graph) { return graph->version(); },
+          "How often the graph was renewed.")
+      .def(
+          "backward",
+          [](const GraphPointer& graph, unsigned index, bool full) {
+            run_backward(Expression(&graph->cg, index), full);
+          },
+          arg("index"), arg("full") = false, "`Expression.backward` by index.")
+      .def(
+          "checkpoint", [](const GraphPointer& graph) { graph->cg.checkpoint(); },
+          "See `cg_checkpoint`.")
+      .def(
+          "revert", [](const GraphPointer& graph) { graph->revert(); }, "See `cg_revert`.")
+      .def(
+          "set_random_stream",
+          [](const GraphPointer& graph, std::uint64_t stream) {
+            graph->cg.set_random_stream(stream);
+          },
+          arg("stream"), "The stream of the random nodes, for programs with threads.")
+      .def(
+          "print_graphviz", [](const GraphPointer& graph) { graph->cg.print_graphviz(); },
+          "DOT text on the standard error stream.")
+      .def(
+          "to_dot", [](const GraphPointer& graph) { return graph->cg.to_dot(); }, "DOT text.")
+      .def(
+          "dump",
+          [](const GraphPointer& graph, const std::string& filename, bool values, bool gradients,
+             bool nan_check_only) { graph->cg.dump(filename, values, gradients, nan_check_only); },
+          arg("filename"), arg("show_values"), arg("show_gradients"), arg("nan_check_only"),
+          "See `dump_cg`.")
+      .def(
+          "__len__", [](const GraphPointer& graph) { return graph->cg.nodes.size(); },
+          "Number of nodes.");
 }
 
 /// `forward(i)` and the like: by index, computed anew or only what is missing.
@@ -125,17 +143,22 @@ void bind_graph_functions(nb::module_& m) {
       arg("immediate_compute") = false, arg("check_validity") = false,
       arg("autobatching") = nb::none(),
       "Empties this thread's graph; its expressions become stale. `immediate_compute`: nodes are "
-      "computed when they are made, `check_validity`: and looked at for NaN. `autobatching`: whether "
+      "computed when they are made, `check_validity`: and looked at for NaN. `autobatching`: "
+      "whether "
       "nodes are run together; None: as the option --dynet-autobatch says (yes).");
   m.def("cg", &current_graph_pointer, "This thread's graph.");
-  m.def("cg_version", [] { return current_graph().version(); },
-        "How often this thread's graph was renewed.");
-  m.def("cg_checkpoint", [] { current_graph().cg.checkpoint(); },
-        "Marks the graph as it is; marks nest.");
-  m.def("cg_revert", [] { current_graph().revert(); },
-        "Removes the nodes above the last mark, and the mark; without a mark does nothing.");
-  m.def("print_text_graphviz", [] { current_graph().cg.print_graphviz(); },
-        "DOT text of the graph on the standard error stream.");
+  m.def(
+      "cg_version", [] { return current_graph().version(); },
+      "How often this thread's graph was renewed.");
+  m.def(
+      "cg_checkpoint", [] { current_graph().cg.checkpoint(); },
+      "Marks the graph as it is; marks nest.");
+  m.def(
+      "cg_revert", [] { current_graph().revert(); },
+      "Removes the nodes above the last mark, and the mark; without a mark does nothing.");
+  m.def(
+      "print_text_graphviz", [] { current_graph().cg.print_graphviz(); },
+      "DOT text of the graph on the standard error stream.");
   m.def(
       "dump_cg",
       [](const std::string& filename, bool values, bool gradients, bool nan_check_only) {
@@ -147,19 +170,22 @@ void bind_graph_functions(nb::module_& m) {
 
 void bind_values_of_lists(nb::module_& m) {
   using nb::arg;
-  m.def("forward",
-        [](const ExprListArg& exps, bool recalculate) { compute(exps.nodes(), recalculate); },
-        arg("exps"), arg("recalculate") = false, "Computes all of a list.");
-  m.def("values",
-        [](const ExprListArg& exps, bool recalculate) {
-          return values_of(exps, recalculate, "value");
-        },
-        arg("exps"), arg("recalculate") = false, "`value()` of each.");
-  m.def("npvalues",
-        [](const ExprListArg& exps, bool recalculate) {
-          return values_of(exps, recalculate, "npvalue");
-        },
-        arg("exps"), arg("recalculate") = false, "`npvalue()` of each.");
+  m.def(
+      "forward",
+      [](const ExprListArg& exps, bool recalculate) { compute(exps.nodes(), recalculate); },
+      arg("exps"), arg("recalculate") = false, "Computes all of a list.");
+  m.def(
+      "values",
+      [](const ExprListArg& exps, bool recalculate) {
+        return values_of(exps, recalculate, "value");
+      },
+      arg("exps"), arg("recalculate") = false, "`value()` of each.");
+  m.def(
+      "npvalues",
+      [](const ExprListArg& exps, bool recalculate) {
+        return values_of(exps, recalculate, "npvalue");
+      },
+      arg("exps"), arg("recalculate") = false, "`npvalue()` of each.");
 }
 
 }  // namespace

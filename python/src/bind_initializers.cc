@@ -1,11 +1,11 @@
 // Initial values of parameters.
 
+#include <nanobind/stl/string.h>
+
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <nanobind/stl/string.h>
 
 #include "arrays.h"
 #include "binding.h"
@@ -58,9 +58,10 @@ void bind_initializers(nb::module_& m) {
       .def(nb::new_(&make<PyConst, ParameterInitConst, float>), arg("c"));
   define<PyIdentity>(m, "IdentityInitializer", "The identity matrix.")
       .def(nb::new_(&make<PyIdentity, ParameterInitIdentity>));
-  define<PyGlorot>(m, "GlorotInitializer",
-                   "Uniform numbers within gain * sqrt(6 / (rows + columns)). `is_lookup`: of a row "
-                   "of a lookup table, not of the whole.")
+  define<PyGlorot>(
+      m, "GlorotInitializer",
+      "Uniform numbers within gain * sqrt(6 / (rows + columns)). `is_lookup`: of a row "
+      "of a lookup table, not of the whole.")
       .def(nb::new_(&make<PyGlorot, ParameterInitGlorot, bool, float>), arg("is_lookup") = false,
            arg("gain") = 1.0F);
   define<PySaxe>(m, "SaxeInitializer", "A random orthonormal matrix times scale.")

@@ -1,10 +1,11 @@
-// Functions that put numbers, constants, random numbers and rows of tables into this thread's graph.
-
-#include <string>
-#include <vector>
+// Functions that put numbers, constants, random numbers and rows of tables into this thread's
+// graph.
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+
+#include <string>
+#include <vector>
 
 #include "dynet/ext/add_node.h"
 #include "dynet/ops/input.h"
@@ -63,10 +64,13 @@ PyExpression input_tensor(nb::handle values, bool batched, const std::string& de
       batched = true;
     }
   } else if (!is_array(values)) {
-    throw nb::type_error("inputTensor: want an array, a list of numbers (nested), or a list of arrays");
+    throw nb::type_error(
+        "inputTensor: want an array, a list of numbers (nested), or a list of arrays");
   }
   const FloatArray array = read_array(source);
-  if (array.shape.empty()) { throw ValueError("inputTensor: the array has no axis; want at least one"); }
+  if (array.shape.empty()) {
+    throw ValueError("inputTensor: the array has no axis; want at least one");
+  }
   return add_numbers(array.dim(batched), array.data, array.size,
                      reusable_expr ? Settable::kNumbers : Settable::kNot);
 }
@@ -93,7 +97,8 @@ PyExpression input_tensor_transpose(nb::handle values, const nb::object& dim, un
 std::vector<std::size_t> flat_positions(nb::handle idxs, const Dim& d, std::size_t axes) {
   if (nb::len(idxs) != axes) {
     throw ValueError("sparse_inputTensor: " + std::to_string(nb::len(idxs)) +
-                     " lists of indices; want one for each of the " + std::to_string(axes) + " axes");
+                     " lists of indices; want one for each of the " + std::to_string(axes) +
+                     " axes");
   }
   std::vector<std::size_t> flat;
   std::size_t stride = 1;
@@ -106,11 +111,17 @@ std::vector<std::size_t> flat_positions(nb::handle idxs, const Dim& d, std::size
         throw IndexError("sparse_inputTensor: index " + std::to_string(at) + " of axis " +
                          std::to_string(axis) + "; want less than " + std::to_string(extent));
       }
-      if (axis == 0) { flat.push_back(0); }
-      if (count == flat.size()) { throw ValueError("sparse_inputTensor: lists of different lengths"); }
+      if (axis == 0) {
+        flat.push_back(0);
+      }
+      if (count == flat.size()) {
+        throw ValueError("sparse_inputTensor: lists of different lengths");
+      }
       flat[count++] += at * stride;
     }
-    if (count != flat.size()) { throw ValueError("sparse_inputTensor: lists of different lengths"); }
+    if (count != flat.size()) {
+      throw ValueError("sparse_inputTensor: lists of different lengths");
+    }
     stride *= extent;
   }
   return flat;
@@ -124,7 +135,9 @@ PyExpression sparse_input(nb::handle idxs, nb::handle values, const DimArg& shap
   if (batched) {
     const unsigned batch = d.d[d.nd - 1];
     d.d[--d.nd] = 1;
-    if (d.nd == 0) { d.nd = 1; }
+    if (d.nd == 0) {
+      d.nd = 1;
+    }
     d.bd = batch;
   }
   const std::vector<std::size_t> flat = flat_positions(idxs, d, axes);
@@ -134,7 +147,9 @@ PyExpression sparse_input(nb::handle idxs, nb::handle values, const DimArg& shap
                      std::to_string(flat.size()) + " positions");
   }
   std::vector<float> all(static_cast<std::size_t>(d.elements()), defval);
-  for (std::size_t i = 0; i < flat.size(); ++i) { all[flat[i]] = given[i]; }
+  for (std::size_t i = 0; i < flat.size(); ++i) {
+    all[flat[i]] = given[i];
+  }
   return add_numbers(d, all.data(), all.size(), Settable::kNot);
 }
 
@@ -144,9 +159,13 @@ PyExpression one_hot(unsigned d, nb::handle idx, const std::string& device) {
   if (PyIndex_Check(idx.ptr()) != 0) {
     ids.push_back(nb::cast<unsigned>(idx));
   } else {
-    for (const nb::handle i : nb::iter(idx)) { ids.push_back(nb::cast<unsigned>(i)); }
+    for (const nb::handle i : nb::iter(idx)) {
+      ids.push_back(nb::cast<unsigned>(i));
+    }
   }
-  if (ids.empty()) { throw ValueError("one_hot: the list of positions is empty"); }
+  if (ids.empty()) {
+    throw ValueError("one_hot: the list of positions is empty");
+  }
   std::vector<float> numbers(std::size_t{d} * ids.size(), 0.0F);
   for (std::size_t e = 0; e < ids.size(); ++e) {
     if (ids[e] >= d) {
@@ -189,7 +208,8 @@ void bind_numbers(nb::module_& m) {
         "The numbers of an array or nested list, index for index. `batched`: the last axis is the "
         "batch. A list of arrays is a batch of them. With `reusable_expr` it can be `set`.");
   m.def("inputTensorTranspose", &input_tensor_transpose, arg("val"), arg("dim") = nb::none(),
-        arg("batch_size") = 1U, arg("device") = "", "Numbers as they lie in memory, column by column.");
+        arg("batch_size") = 1U, arg("device") = "",
+        "Numbers as they lie in memory, column by column.");
   m.def("sparse_inputTensor", &sparse_input, arg("idxs"), arg("values"), arg("shape"),
         arg("batched") = false, arg("defval") = 0.0F, arg("device") = "",
         "`values` at the positions given by one list of indices an axis, `defval` elsewhere. "

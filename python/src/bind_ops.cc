@@ -1,8 +1,13 @@
 // Functions of all operations: one loop over AllOps. There is no line for any one operation here.
 //
-// The parameters of a Python function are the arguments, the payload (an index, or one a example in the
-// form named python_batch, or a number), the attributes with their defaults, and batch_size where an
-// attribute is a shape. An operation whose Python name is "-" has a function written by hand, elsewhere.
+// The parameters of a Python function are the arguments, the payload (an index, or one a example in
+// the form named python_batch, or a number), the attributes with their defaults, and batch_size
+// where an attribute is a shape. An operation whose Python name is "-" has a function written by
+// hand, elsewhere.
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
 #include <cctype>
 #include <deque>
@@ -12,15 +17,12 @@
 #include <utility>
 #include <vector>
 
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
-
 #include "dynet/ext/add_node.h"
 #include "dynet/ops/all.h"
 
 #include "binding.h"
 #include "graph.h"
+#include "op_names.h"
 #include "operators.h"
 #include "where.h"
 
@@ -30,56 +32,16 @@ namespace {
 template <class... T>
 struct Types {};
 
-// ---- how an attribute arrives from Python ----------------------------------------------------------
-
-template <class T>
-struct AttrParam {
-  using Type = T;
-  static T read(T v) { return v; }
-  static T write(T v) { return v; }
-};
-template <class T, std::size_t kMax>
-struct AttrParam<ext::List<T, kMax>> {
-  using Type = std::vector<T>;
-  static ext::List<T, kMax> read(const Type& from) {
-    if (from.size() > kMax) {
-      throw ValueError("a list of " + std::to_string(from.size()) + " entries; want at most " +
-                       std::to_string(kMax));
-    }
-    ext::List<T, kMax> list;
-    for (const T& item : from) { list.items[list.count++] = item; }
-    return list;
-  }
-  static Type write(const ext::List<T, kMax>& list) { return Type(list.begin(), list.end()); }
-};
-template <>
-struct AttrParam<Dim> {
-  using Type = DimArg;
-  static Dim read(const DimArg& d) { return d.dim; }
-};
-template <>
-struct AttrParam<GradientMode> {
-  using Type = std::string;
-  static GradientMode read(const std::string& mode) {
-    if (mode == "zero_gradient") { return zero_gradient; }
-    if (mode == "straight_through_gradient") { return straight_through_gradient; }
-    throw ValueError("gradient_mode is \"" + mode +
-                     "\"; want \"zero_gradient\" or \"straight_through_gradient\"");
-  }
-  static std::string write(GradientMode mode) {
-    return mode == zero_gradient ? "zero_gradient" : "straight_through_gradient";
-  }
-};
-
 template <class Op, std::size_t kI>
-using Member =
-    std::remove_reference_t<std::tuple_element_t<kI, decltype(ext::attributes(std::declval<Op&>()))>>;
+using Member = std::remove_reference_t<
+    std::tuple_element_t<kI, decltype(ext::attributes(std::declval<Op&>()))>>;
 template <class Op, std::size_t... kI>
 constexpr bool has_shape_attribute(std::index_sequence<kI...> /*members*/) {
   return (std::is_same_v<Member<Op, kI>, Dim> || ...);
 }
 
-// ---- calling -----------------------------------------------------------------------------------------
+// ---- calling
+// -----------------------------------------------------------------------------------------
 
 void set_batch(Dim& d, unsigned batch_size) { d = DimArg{d}.with_batch(batch_size); }
 template <class T>
@@ -118,7 +80,9 @@ struct Function<Op, Types<X...>, Types<V...>, Types<A...>, Types<B...>> {
     Op op = [&]<std::size_t... kI>(std::index_sequence<kI...>) {
       return Op{AttrParam<Member<Op, kI>>::read(attr)...};
     }(std::index_sequence_for<A...>{});
-    if constexpr (sizeof...(B) > 0) { set_batches(op, batch_size...); }
+    if constexpr (sizeof...(B) > 0) {
+      set_batches(op, batch_size...);
+    }
     constexpr auto kSettable = ext::detail::payload_of<Op>() == ext::Payload::kIndices
                                    ? PyExpression::Settable::kIndices
                                    : PyExpression::Settable::kNot;
@@ -131,7 +95,8 @@ struct Function<Op, Types<X...>, Types<V...>, Types<A...>, Types<B...>> {
   }
   template <class... Args>
   static Expression add(const Op& op, const Args&... args) {
-    return add_each(op, std::forward_as_tuple(args...), std::make_index_sequence<sizeof...(Args) - 1>{});
+    return add_each(op, std::forward_as_tuple(args...),
+                    std::make_index_sequence<sizeof...(Args) - 1>{});
   }
   template <class Tuple, std::size_t... kI>
   static Expression add_each(const Op& op, const Tuple& args, std::index_sequence<kI...> /*all*/) {
@@ -144,7 +109,8 @@ struct Function<Op, Types<X...>, Types<V...>, Types<A...>, Types<B...>> {
   }
 };
 
-// ---- signatures ---------------------------------------------------------------------------------------
+// ---- signatures
+// ---------------------------------------------------------------------------------------
 
 /// Names as nanobind wants them: C strings that live for ever.
 const char* keep(std::string_view name) {
@@ -152,47 +118,16 @@ const char* keep(std::string_view name) {
   return names->emplace_back(name).c_str();
 }
 
-/// Parameter names of an operation, from kInfo.
-struct Names {
-  std::vector<std::string> all;  ///< arguments, payload, attributes
-  int payload_default = -1;      ///< none
-
-  explicit Names(const ext::Info& info, bool variadic) {
-    if (!info.python_params.empty()) {
-      read(info.python_params);
-      return;
-    }
-    for (const std::string_view name : info.args) {
-      if (name.empty() || (variadic && !all.empty())) { break; }
-      all.emplace_back(name);
-    }
-    if (!info.payload.empty()) { all.emplace_back(info.payload); }
-    for (const std::string_view name : info.attrs) {
-      if (!name.empty()) { all.emplace_back(name); }
-    }
-  }
-
- private:
-  void read(std::string_view list) {
-    for (std::size_t at = 0; at < list.size();) {
-      const std::size_t end = std::min(list.find(", ", at), list.size());
-      const std::string_view one = list.substr(at, end - at);
-      const std::size_t equals = one.find('=');
-      all.emplace_back(one.substr(0, equals));
-      if (equals != std::string_view::npos) { payload_default = one[equals + 1] - '0'; }
-      at = end + 2;
-    }
-  }
-};
-
-std::string plural(const std::string& name) { return name == "index" ? "indices" : name + "s"; }
-
 std::string doc_of(const ext::Info& info) {
   std::string doc(info.summary);
   const auto add = [&doc](const char* title, std::string_view text) {
-    if (!text.empty()) { doc.append("\n\n").append(title).append(text).append("."); }
+    if (!text.empty()) {
+      doc.append("\n\n").append(title).append(text).append(".");
+    }
   };
-  if (!info.formula.empty()) { doc.append("\n\n    ").append(info.formula); }
+  if (!info.formula.empty()) {
+    doc.append("\n\n    ").append(info.formula);
+  }
   add("Shapes: ", info.shapes);
   add("Errors: ", info.errors);
   add("Source: ", info.source);
@@ -209,7 +144,8 @@ auto attribute_arg(const char* name) {
   }
 }
 
-// ---- definitions ---------------------------------------------------------------------------------------
+// ---- definitions
+// ---------------------------------------------------------------------------------------
 
 /// The types of one form of an operation's function. V: type of its payload, or nothing.
 template <class Op, class Vs>
@@ -232,7 +168,8 @@ struct Form<Op, Types<V...>> {
   using Attrs = std::make_index_sequence<ext::kAttrCount<Op>>;
   static constexpr bool kHasBatch = has_shape_attribute<Op>(Attrs{});
   using Batch = std::conditional_t<kHasBatch, Types<unsigned>, Types<>>;
-  using Call = Function<Op, decltype(args_of(Args{})), Types<V...>, decltype(attrs_of(Attrs{})), Batch>;
+  using Call =
+      Function<Op, decltype(args_of(Args{})), Types<V...>, decltype(attrs_of(Attrs{})), Batch>;
   static constexpr std::size_t kArgs = ext::detail::is_variadic<Op>() ? 1 : Args::size();
 
   /// Defines `name` in the module.
@@ -240,14 +177,18 @@ struct Form<Op, Types<V...>> {
   static void define(nb::module_& m, std::string_view name, const Names& names,
                      const Extra&... payload_arg) {
     const std::string doc = doc_of(Op::kInfo);
-    [&]<std::size_t... kX, std::size_t... kA>(std::index_sequence<kX...>, std::index_sequence<kA...>) {
+    [&]<std::size_t... kX, std::size_t... kA>(std::index_sequence<kX...>,
+                                              std::index_sequence<kA...>) {
       const auto def = [&](const auto&... batch_arg) {
         m.def(keep(name), &Call::call, nb::arg(keep(names.all[kX]))..., payload_arg...,
               attribute_arg<Op, kA>(keep(names.all[kArgs + sizeof...(V) + kA]))..., batch_arg...,
               doc.c_str());
       };
-      if constexpr (kHasBatch) { def(nb::arg("batch_size") = 1U); }
-      else { def(); }
+      if constexpr (kHasBatch) {
+        def(nb::arg("batch_size") = 1U);
+      } else {
+        def();
+      }
     }(std::make_index_sequence<kArgs>{}, Attrs{});
   }
   /// Defines an operator: a method of Expression.
@@ -282,7 +223,9 @@ void define_op(nb::module_& m) {
   const std::size_t at = Form<Op, Types<>>::kArgs;  // of the payload's name
   if constexpr (ext::detail::leaf_of<Op>() == ext::Leaf::kNo && ext::kArgCount<Op> > 0) {
     if constexpr (kPayload == ext::Payload::kNone) {
-      if (name != "-") { define_form<Op>(m, Types<>{}, name, names); }
+      if (name != "-") {
+        define_form<Op>(m, Types<>{}, name, names);
+      }
     } else if constexpr (kPayload == ext::Payload::kValues) {
       for (const std::string_view one : {name, kInfo.mirrored}) {
         if (one != "-" && !one.empty()) {
@@ -291,8 +234,9 @@ void define_op(nb::module_& m) {
       }
     } else if (name != "-") {
       if (names.payload_default >= 0) {
-        define_form<Op>(m, Types<unsigned>{}, name, names,
-                        nb::arg(keep(names.all[at])) = static_cast<unsigned>(names.payload_default));
+        define_form<Op>(
+            m, Types<unsigned>{}, name, names,
+            nb::arg(keep(names.all[at])) = static_cast<unsigned>(names.payload_default));
       } else {
         define_form<Op>(m, Types<unsigned>{}, name, names, nb::arg(keep(names.all[at])));
       }
@@ -308,7 +252,6 @@ void define_op(nb::module_& m) {
 
 void bind_ops(nb::module_& m) {
   ops::AllOps::for_each([&m]<class Op>() { define_op<Op>(m); });
-  install_operators();
 }
 
 }  // namespace dynet::python

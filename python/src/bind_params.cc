@@ -1,12 +1,12 @@
 // Parameters, lookup tables, and the collections that hold them.
 
-#include <optional>
-#include <string>
-#include <vector>
-
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "dynet/ext/add_node.h"
 #include "dynet/io.h"
@@ -27,8 +27,12 @@ constexpr ops::NoBackprop kNoAttributes;
 
 nb::tuple shape_tuple(const Dim& d, bool rows_first) {
   nb::list extents;
-  if (rows_first) { extents.append(d.d[d.nd - 1]); }
-  for (unsigned i = 0; i + (rows_first ? 1U : 0U) < d.nd; ++i) { extents.append(d.d[i]); }
+  if (rows_first) {
+    extents.append(d.d[d.nd - 1]);
+  }
+  for (unsigned i = 0; i + (rows_first ? 1U : 0U) < d.nd; ++i) {
+    extents.append(d.d[i]);
+  }
   return nb::tuple(extents);
 }
 
@@ -48,7 +52,8 @@ void populate_from(Object& object, const std::string& fname, const std::string& 
   TextFileLoader(fname).populate(object, key);
 }
 
-// ---- initial values -----------------------------------------------------------------------------------
+// ---- initial values
+// -----------------------------------------------------------------------------------
 
 struct InitArguments {
   nb::object init;
@@ -65,11 +70,15 @@ PyInitializer read_init(const InitArguments& args, const Dim& d) {
     set(ParameterInitGlorot());
   } else if (PyUnicode_Check(args.init.ptr())) {
     const std::string name = nb::cast<std::string>(args.init);
-    if (name == "glorot") { set(ParameterInitGlorot()); }
-    else if (name == "identity") { set(ParameterInitIdentity()); }
-    else if (name == "uniform") { set(ParameterInitUniform(args.scale)); }
-    else if (name == "normal") { set(ParameterInitNormal(args.mean, args.std * args.std)); }
-    else if (name == "he") {
+    if (name == "glorot") {
+      set(ParameterInitGlorot());
+    } else if (name == "identity") {
+      set(ParameterInitIdentity());
+    } else if (name == "uniform") {
+      set(ParameterInitUniform(args.scale));
+    } else if (name == "normal") {
+      set(ParameterInitNormal(args.mean, args.std * args.std));
+    } else if (name == "he") {
       const unsigned last = d.nd == 0 ? 1 : d.d[d.nd - 1];
       set(ParameterInitNormal(0.0F, 1.0F / (2.0F * static_cast<float>(last))));
     } else {
@@ -88,7 +97,8 @@ PyInitializer read_init(const InitArguments& args, const Dim& d) {
 
 bool is_array(const nb::object& o) { return nb::hasattr(o, "__array__"); }
 
-// ---- collections ----------------------------------------------------------------------------------------
+// ---- collections
+// ----------------------------------------------------------------------------------------
 
 PyParameters parameters_from_array(ParameterCollection& pc, nb::handle values,
                                    const std::string& name, const std::string& device) {
@@ -110,7 +120,9 @@ PyLookupParameters table_from_array(ParameterCollection& pc, nb::handle values,
 PyParameters add_parameters(ParameterCollection& pc, const DimArg& dim, const nb::object& init,
                             const std::string& name, const std::string& device, float scale,
                             float mean, float std) {
-  if (is_array(init)) { return parameters_from_array(pc, init, name, device); }
+  if (is_array(init)) {
+    return parameters_from_array(pc, init, name, device);
+  }
   const PyInitializer values = read_init({init, scale, mean, std}, dim.dim);
   const Dim d = values.shape.value_or(dim.dim);
   return {pc.add_parameters(d, *values.init, name, device_named(device)), pc};
@@ -120,14 +132,22 @@ PyLookupParameters add_lookup_parameters(ParameterCollection& pc, const DimArg& 
                                          const nb::object& init, const std::string& name,
                                          const std::string& device, float scale, float mean,
                                          float std) {
-  if (is_array(init)) { return table_from_array(pc, init, name, device); }
+  if (is_array(init)) {
+    return table_from_array(pc, init, name, device);
+  }
   const Dim& all = dim.dim;
-  if (all.nd == 0) { throw ValueError("add_lookup_parameters: want the number of rows first"); }
+  if (all.nd == 0) {
+    throw ValueError("add_lookup_parameters: want the number of rows first");
+  }
   Dim row;
   row.nd = std::max(1U, all.nd - 1);
-  for (unsigned i = 1; i < all.nd; ++i) { row.d[i - 1] = all.d[i]; }
+  for (unsigned i = 1; i < all.nd; ++i) {
+    row.d[i - 1] = all.d[i];
+  }
   const PyInitializer values = read_init({init, scale, mean, std}, row);
-  if (values.shape) { throw ValueError("add_lookup_parameters: give the array itself as init"); }
+  if (values.shape) {
+    throw ValueError("add_lookup_parameters: give the array itself as init");
+  }
   return {pc.add_lookup_parameters(all.d[0], row, *values.init, name, device_named(device)), pc};
 }
 
@@ -135,8 +155,10 @@ void bind_additions(nb::class_<ParameterCollection>& c) {
   using nb::arg;
   c.def("add_parameters", &add_parameters, arg("dim"), arg("init") = nb::none(), arg("name") = "",
         arg("device") = "", arg("scale") = 1.0F, arg("mean") = 0.0F, arg("std") = 1.0F,
-        "A parameter. `init`: None (Glorot), a number, \"glorot\", \"identity\", \"uniform\" (within "
-        "`scale`), \"normal\" (`mean`, `std`), \"he\", an initializer, or an array, which also gives "
+        "A parameter. `init`: None (Glorot), a number, \"glorot\", \"identity\", \"uniform\" "
+        "(within "
+        "`scale`), \"normal\" (`mean`, `std`), \"he\", an initializer, or an array, which also "
+        "gives "
         "the shape.")
       .def("add_lookup_parameters", &add_lookup_parameters, arg("dim"), arg("init") = nb::none(),
            arg("name") = "", arg("device") = "", arg("scale") = 1.0F, arg("mean") = 0.0F,
@@ -188,25 +210,30 @@ void bind_collection(nb::module_& m) {
   c.def(
        "__init__",
        [](ParameterCollection* self, std::optional<ParameterCollection> parent) {
-         new (self) ParameterCollection(parent ? parent->add_subcollection() : ParameterCollection());
+         new (self)
+             ParameterCollection(parent ? parent->add_subcollection() : ParameterCollection());
        },
        arg("parent") = nb::none())
-      .def("parameters_list",
-           [](const ParameterCollection& pc) {
-             std::vector<PyParameters> list;
-             for (const auto& p : pc.parameters_list()) { list.emplace_back(Parameter(p), pc); }
-             return list;
-           },
-           "The parameters of this collection and those below, in the order of creation.")
-      .def("lookup_parameters_list",
-           [](const ParameterCollection& pc) {
-             std::vector<PyLookupParameters> list;
-             for (const auto& p : pc.lookup_parameters_list()) {
-               list.emplace_back(LookupParameter(p), pc);
-             }
-             return list;
-           },
-           "The tables of this collection and those below, in the order of creation.")
+      .def(
+          "parameters_list",
+          [](const ParameterCollection& pc) {
+            std::vector<PyParameters> list;
+            for (const auto& p : pc.parameters_list()) {
+              list.emplace_back(Parameter(p), pc);
+            }
+            return list;
+          },
+          "The parameters of this collection and those below, in the order of creation.")
+      .def(
+          "lookup_parameters_list",
+          [](const ParameterCollection& pc) {
+            std::vector<PyLookupParameters> list;
+            for (const auto& p : pc.lookup_parameters_list()) {
+              list.emplace_back(LookupParameter(p), pc);
+            }
+            return list;
+          },
+          "The tables of this collection and those below, in the order of creation.")
       .def("name", &ParameterCollection::get_fullname, "The full name: \"/\" or \"/foo/\".")
       .def("parameter_count", &ParameterCollection::parameter_count, "Number of values.")
       .def("gradient_l2_norm", &ParameterCollection::gradient_l2_norm, "Norm of all gradients.")
@@ -220,32 +247,39 @@ void bind_collection(nb::module_& m) {
   m.attr("model") = m.attr("ParameterCollection");
 }
 
-// ---- parameters -----------------------------------------------------------------------------------------
+// ---- parameters
+// -----------------------------------------------------------------------------------------
 
 /// What parameters and tables have in common.
 template <class Py>
 void bind_common(nb::class_<Py, PyExpression>& c) {
   using nb::arg;
-  c.def("zero", [](Py& x) { x.p.zero(); }, "Values and gradient become zero.")
-      .def("scale", [](Py& x, float s) { x.p.scale(s); }, arg("s"))
-      .def("scale_gradient", [](Py& x, float s) { x.p.scale_gradient(s); }, arg("s"))
+  c.def(
+       "zero", [](Py& x) { x.p.zero(); }, "Values and gradient become zero.")
+      .def(
+          "scale", [](Py& x, float s) { x.p.scale(s); }, arg("s"))
+      .def(
+          "scale_gradient", [](Py& x, float s) { x.p.scale_gradient(s); }, arg("s"))
       .def("is_updated", [](const Py& x) { return x.p.is_updated(); })
-      .def("set_updated", [](Py& x, bool b) { x.p.set_updated(b); }, arg("b"),
-           "False freezes it: no gradient, no update.")
+      .def(
+          "set_updated", [](Py& x, bool b) { x.p.set_updated(b); }, arg("b"),
+          "False freezes it: no gradient, no update.")
       .def("name", [](const Py& x) { return x.p.get_fullname(); });
   for (const char* name : {"save", "write_to_textfile"}) {
-    c.def(name,
-          [](const Py& x, const std::string& fname, const std::string& key, bool append) {
-            save_to(x.p, fname, key, append);
-          },
-          arg("fname"), arg("key") = "", arg("append") = false);
+    c.def(
+        name,
+        [](const Py& x, const std::string& fname, const std::string& key, bool append) {
+          save_to(x.p, fname, key, append);
+        },
+        arg("fname"), arg("key") = "", arg("append") = false);
   }
   for (const char* name : {"populate", "populate_from_textfile"}) {
-    c.def(name,
-          [](Py& x, const std::string& fname, const std::string& key) {
-            populate_from(x.p, fname, key);
-          },
-          arg("fname"), arg("key") = "");
+    c.def(
+        name,
+        [](Py& x, const std::string& fname, const std::string& key) {
+          populate_from(x.p, fname, key);
+        },
+        arg("fname"), arg("key") = "");
   }
 }
 
@@ -261,12 +295,14 @@ void set_values(PyParameters& x, nb::handle values) {
 
 /// `update`: a node that gives the parameter gradients; else a constant of its values.
 PyExpression parameter_node(const PyParameters& x, bool update) {
-  if (update) { return PyExpression(resolve(x)); }
+  if (update) {
+    return PyExpression(resolve(x));
+  }
   ext::NodePayload payload;
   payload.storage = &x.storage;
   const ops::Parameter op{x.p.get_storage().dim, false};
-  return PyExpression(ext::add_node(ext::kRecord<ops::Parameter>, &op, &current_graph().cg, {},
-                                    payload, here()));
+  return PyExpression(
+      ext::add_node(ext::kRecord<ops::Parameter>, &op, &current_graph().cg, {}, payload, here()));
 }
 
 void bind_parameters(nb::module_& m) {
@@ -274,30 +310,36 @@ void bind_parameters(nb::module_& m) {
   nb::class_<PyParameters, PyExpression> c(
       m, "Parameters", "A parameter. It is an expression: its node in this thread's graph.");
   bind_common(c);
-  c.def("shape", [](const PyParameters& x) { return shape_tuple(x.p.get_storage().dim, false); },
-        nb::sig("def shape(self) -> tuple[int, ...]"))
-      .def("as_array",
-           [](const PyParameters& x) {
-             return to_numpy(x.p.get_storage().values,
-                             static_cast<double>(x.p.current_weight_decay()));
-           },
-           nb::sig("def as_array(self) -> numpy.typing.NDArray[typing.Any]"), "The values.")
-      .def("grad_as_array", [](const PyParameters& x) { return to_numpy(x.p.get_storage().g); },
-           nb::sig("def grad_as_array(self) -> numpy.typing.NDArray[typing.Any]"), "The gradient.")
+  c.def(
+       "shape", [](const PyParameters& x) { return shape_tuple(x.p.get_storage().dim, false); },
+       nb::sig("def shape(self) -> tuple[int, ...]"))
+      .def(
+          "as_array",
+          [](const PyParameters& x) {
+            return to_numpy(x.p.get_storage().values,
+                            static_cast<double>(x.p.current_weight_decay()));
+          },
+          nb::sig("def as_array(self) -> numpy.typing.NDArray[typing.Any]"), "The values.")
+      .def(
+          "grad_as_array", [](const PyParameters& x) { return to_numpy(x.p.get_storage().g); },
+          nb::sig("def grad_as_array(self) -> numpy.typing.NDArray[typing.Any]"), "The gradient.")
       .def("set_value", &set_values, arg("arr"), "Takes the values of an array of the same shape.")
-      .def("clip_inplace",
-           [](PyParameters& x, float left, float right) { x.p.clip_inplace(left, right); },
-           arg("left"), arg("right"))
+      .def(
+          "clip_inplace",
+          [](PyParameters& x, float left, float right) { x.p.clip_inplace(left, right); },
+          arg("left"), arg("right"))
       .def("expr", &parameter_node, arg("update") = false,
            "A node of its own in this graph; without `update` it gives no gradient.")
       .def("__repr__", [](const PyParameters& x) { return "Parameter " + x.p.get_fullname(); });
 }
 
-// ---- lookup tables --------------------------------------------------------------------------------------
+// ---- lookup tables
+// --------------------------------------------------------------------------------------
 
 Tensor row_of(const std::vector<Tensor>& rows, unsigned i) {
   if (i >= rows.size()) {
-    throw IndexError("row " + std::to_string(i) + "; want less than " + std::to_string(rows.size()));
+    throw IndexError("row " + std::to_string(i) + "; want less than " +
+                     std::to_string(rows.size()));
   }
   return rows[i];
 }
@@ -305,7 +347,9 @@ Tensor row_of(const std::vector<Tensor>& rows, unsigned i) {
 nb::object rows_array(const std::vector<Tensor>& rows, const std::vector<unsigned>& indices,
                       double scale) {
   nb::list arrays;
-  for (const unsigned i : indices) { arrays.append(to_numpy(row_of(rows, i), scale)); }
+  for (const unsigned i : indices) {
+    arrays.append(to_numpy(row_of(rows, i), scale));
+  }
   return nb::module_::import_("numpy").attr("stack")(arrays);
 }
 
@@ -341,43 +385,49 @@ void bind_table_arrays(nb::class_<PyLookupParameters, PyExpression>& c) {
   const auto factor = [](const PyLookupParameters& x) {
     return static_cast<double>(x.p.current_weight_decay());
   };
-  c.def("as_array",
-        [=](const PyLookupParameters& x) {
-          return to_numpy_rows_first(x.p.get_storage().all_values, factor(x));
-        },
-        nb::sig("def as_array(self) -> numpy.typing.NDArray[typing.Any]"),
-        "The values, rows as first axis.")
-      .def("grad_as_array",
-           [](const PyLookupParameters& x) {
-             return to_numpy_rows_first(x.p.get_storage().all_grads);
-           },
-           nb::sig("def grad_as_array(self) -> numpy.typing.NDArray[typing.Any]"))
-      .def("row_as_array",
-           [=](const PyLookupParameters& x, unsigned row) {
-             return to_numpy(row_of(x.p.get_storage().values, row), factor(x));
-           },
-           arg("row"),
-           nb::sig("def row_as_array(self, row: int) -> numpy.typing.NDArray[typing.Any]"))
-      .def("rows_as_array",
-           [=](const PyLookupParameters& x, const std::vector<unsigned>& rows) {
-             return rows_array(x.p.get_storage().values, rows, factor(x));
-           },
-           arg("rows"),
-           nb::sig("def rows_as_array(self, rows: collections.abc.Sequence[int]) -> "
-                   "numpy.typing.NDArray[typing.Any]"))
-      .def("row_grad_as_array",
-           [](const PyLookupParameters& x, unsigned row) {
-             return to_numpy(row_of(x.p.get_storage().grads, row));
-           },
-           arg("row"),
-           nb::sig("def row_grad_as_array(self, row: int) -> numpy.typing.NDArray[typing.Any]"))
-      .def("rows_grad_as_array",
-           [](const PyLookupParameters& x, const std::vector<unsigned>& rows) {
-             return rows_array(x.p.get_storage().grads, rows, 1.0);
-           },
-           arg("rows"),
-           nb::sig("def rows_grad_as_array(self, rows: collections.abc.Sequence[int]) -> "
-                   "numpy.typing.NDArray[typing.Any]"));
+  c.def(
+       "as_array",
+       [=](const PyLookupParameters& x) {
+         return to_numpy_rows_first(x.p.get_storage().all_values, factor(x));
+       },
+       nb::sig("def as_array(self) -> numpy.typing.NDArray[typing.Any]"),
+       "The values, rows as first axis.")
+      .def(
+          "grad_as_array",
+          [](const PyLookupParameters& x) {
+            return to_numpy_rows_first(x.p.get_storage().all_grads);
+          },
+          nb::sig("def grad_as_array(self) -> numpy.typing.NDArray[typing.Any]"))
+      .def(
+          "row_as_array",
+          [=](const PyLookupParameters& x, unsigned row) {
+            return to_numpy(row_of(x.p.get_storage().values, row), factor(x));
+          },
+          arg("row"),
+          nb::sig("def row_as_array(self, row: int) -> numpy.typing.NDArray[typing.Any]"))
+      .def(
+          "rows_as_array",
+          [=](const PyLookupParameters& x, const std::vector<unsigned>& rows) {
+            return rows_array(x.p.get_storage().values, rows, factor(x));
+          },
+          arg("rows"),
+          nb::sig("def rows_as_array(self, rows: collections.abc.Sequence[int]) -> "
+                  "numpy.typing.NDArray[typing.Any]"))
+      .def(
+          "row_grad_as_array",
+          [](const PyLookupParameters& x, unsigned row) {
+            return to_numpy(row_of(x.p.get_storage().grads, row));
+          },
+          arg("row"),
+          nb::sig("def row_grad_as_array(self, row: int) -> numpy.typing.NDArray[typing.Any]"))
+      .def(
+          "rows_grad_as_array",
+          [](const PyLookupParameters& x, const std::vector<unsigned>& rows) {
+            return rows_array(x.p.get_storage().grads, rows, 1.0);
+          },
+          arg("rows"),
+          nb::sig("def rows_grad_as_array(self, rows: collections.abc.Sequence[int]) -> "
+                  "numpy.typing.NDArray[typing.Any]"));
 }
 
 /// `E[i]`, on the hot path: called by Python directly.
@@ -396,45 +446,57 @@ void bind_lookup_parameters(nb::module_& m) {
       "A table of parameters. `p[i]` is a row; as an expression it is the whole table, rows last.");
   bind_common(c);
   bind_table_arrays(c);
-  c.def("__getitem__",
-        [](const PyLookupParameters& x, unsigned index) {
-          return add_lookup(x, ext::NodePayload::of(index));
-        },
-        arg("index"), nb::sig("def __getitem__(self, index: int, /) -> Expression"),
-        "Row `index`: `lookup`.")
-      .def("batch",
-           [](const PyLookupParameters& x, const std::vector<unsigned>& indices) {
-             return add_lookup(x, ext::NodePayload::of(indices));
-           },
-           arg("indices"), "A batch of rows: `lookup_batch`.")
+  c.def(
+       "__getitem__",
+       [](const PyLookupParameters& x, unsigned index) {
+         return add_lookup(x, ext::NodePayload::of(index));
+       },
+       arg("index"), nb::sig("def __getitem__(self, index: int, /) -> Expression"),
+       "Row `index`: `lookup`.")
+      .def(
+          "batch",
+          [](const PyLookupParameters& x, const std::vector<unsigned>& indices) {
+            return add_lookup(x, ext::NodePayload::of(indices));
+          },
+          arg("indices"), "A batch of rows: `lookup_batch`.")
       .def("__len__", [](const PyLookupParameters& x) { return x.p.get_storage().rows(); })
-      .def("shape",
-           [](const PyLookupParameters& x) { return shape_tuple(x.p.get_storage().all_dim, true); },
-           nb::sig("def shape(self) -> tuple[int, ...]"), "Rows first.")
+      .def(
+          "shape",
+          [](const PyLookupParameters& x) { return shape_tuple(x.p.get_storage().all_dim, true); },
+          nb::sig("def shape(self) -> tuple[int, ...]"), "Rows first.")
       .def("init_from_array", &init_rows, arg("arr"), "Sets the first rows.")
-      .def("init_row",
-           [](PyLookupParameters& x, unsigned i, nb::handle row) {
-             x.p.initialize(i, read_numbers(row));
-           },
-           arg("i"), arg("row"))
-      .def("expr", [](nb::object self, bool) { return self; }, arg("update") = false,
-           nb::sig("def expr(self, update: bool = False) -> LookupParameters"), "Itself.")
+      .def(
+          "init_row",
+          [](PyLookupParameters& x, unsigned i, nb::handle row) {
+            x.p.initialize(i, read_numbers(row));
+          },
+          arg("i"), arg("row"))
+      .def(
+          "expr", [](nb::object self, bool) { return self; }, arg("update") = false,
+          nb::sig("def expr(self, update: bool = False) -> LookupParameters"), "Itself.")
       .def("__repr__",
            [](const PyLookupParameters& x) { return "LookupParameter " + x.p.get_fullname(); });
   reinterpret_cast<PyTypeObject*>(c.ptr())->tp_as_mapping->mp_subscript = &table_item;
 }
 
-// ---- functions ------------------------------------------------------------------------------------------
+// ---- functions
+// ------------------------------------------------------------------------------------------
 
 /// The arguments themselves: parameters are expressions. A graph before them is passed over.
 nb::object parameter_function(nb::args args) {
   nb::list rest;
   for (const nb::handle arg : args) {
-    if (rest.size() == 0 && nb::isinstance<PyGraph>(arg)) { continue; }
-    if (!is_expression(arg.ptr())) { throw nb::type_error("parameter: want parameters"); }
+    if (rest.size() == 0 && nb::isinstance<PyGraph>(arg)) {
+      continue;
+    }
+    if (!is_expression(arg.ptr())) {
+      throw nb::type_error("parameter: want parameters");
+    }
     rest.append(arg);
   }
-  if (rest.size() == 0) { throw nb::type_error("parameter: want a parameter"); }
+  if (rest.size() == 0) {
+    throw nb::type_error("parameter: want a parameter");
+  }
   return rest.size() == 1 ? nb::object(rest[0]) : nb::object(nb::tuple(rest));
 }
 
@@ -444,8 +506,7 @@ void bind_params(nb::module_& m) {
   bind_parameters(m);
   bind_lookup_parameters(m);
   bind_collection(m);
-  m.def("parameter", &parameter_function,
-        nb::sig("def parameter(*args: typing.Any) -> typing.Any"),
+  m.def("parameter", &parameter_function, nb::sig("def parameter(*args: typing.Any) -> typing.Any"),
         "Its argument, or a tuple of them: parameters can be used as expressions. A graph given "
         "first is passed over.");
   m.def(
@@ -453,10 +514,12 @@ void bind_params(nb::module_& m) {
       [](nb::args args) {
         nb::list nodes;
         for (const nb::handle arg : args) {
-          if (!is_expression(arg.ptr())) { throw nb::type_error("const_parameter: want parameters"); }
+          if (!is_expression(arg.ptr())) {
+            throw nb::type_error("const_parameter: want parameters");
+          }
           const Expression e = resolve(*nb::inst_ptr<PyExpression>(arg));
-          nodes.append(make_expression(
-              ext::add_node(ext::kRecord<ops::NoBackprop>, &kNoAttributes, nullptr, {&e, 1}, {}, here())));
+          nodes.append(make_expression(ext::add_node(ext::kRecord<ops::NoBackprop>, &kNoAttributes,
+                                                     nullptr, {&e, 1}, {}, here())));
         }
         return nodes.size() == 1 ? nb::object(nodes[0]) : nb::object(nodes);
       },

@@ -1,11 +1,11 @@
 // Starting the library from Python, and what concerns the whole process.
 
-#include <string>
-#include <vector>
-
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+
+#include <string>
+#include <vector>
 
 #include "dynet/init.h"
 
@@ -18,7 +18,9 @@ namespace {
 DynetParams params_from(const std::vector<std::string>& args, bool shared_parameters) {
   std::vector<std::string> texts = args;
   std::vector<char*> pointers;
-  for (std::string& text : texts) { pointers.push_back(text.data()); }
+  for (std::string& text : texts) {
+    pointers.push_back(text.data());
+  }
   pointers.push_back(nullptr);
   int count = static_cast<int>(texts.size());
   char** at = pointers.data();
@@ -28,8 +30,12 @@ DynetParams params_from(const std::vector<std::string>& args, bool shared_parame
 std::vector<std::string> program_arguments() {
   std::vector<std::string> args;
   const nb::object argv = nb::getattr(nb::module_::import_("sys"), "argv", nb::list());
-  for (const nb::handle arg : nb::iter(argv)) { args.push_back(nb::cast<std::string>(nb::str(arg))); }
-  if (args.empty()) { args.emplace_back(); }
+  for (const nb::handle arg : nb::iter(argv)) {
+    args.push_back(nb::cast<std::string>(nb::str(arg)));
+  }
+  if (args.empty()) {
+    args.emplace_back();
+  }
   return args;
 }
 
@@ -37,7 +43,9 @@ std::vector<std::string> program_arguments() {
 void check_devices(const std::vector<std::string>& args) {
   for (std::size_t i = 0; i < args.size(); ++i) {
     std::string arg = args[i];
-    for (char& c : arg) { c = c == '_' ? '-' : c; }
+    for (char& c : arg) {
+      c = c == '_' ? '-' : c;
+    }
     const bool names_gpu = i > 0 && arg.find("GPU") != std::string::npos &&
                            (arg.starts_with("--dynet-devices") || args[i - 1] == "--dynet-devices");
     if (names_gpu || arg.starts_with("--dynet-gpu")) {
@@ -48,16 +56,22 @@ void check_devices(const std::vector<std::string>& args) {
 
 template <class T>
 void set_unless_default(T& to, const nb::dict& conf, const char* key, const T& otherwise) {
-  if (!conf.contains(key) || conf[key].is_none()) { return; }
+  if (!conf.contains(key) || conf[key].is_none()) {
+    return;
+  }
   const T value = nb::cast<T>(conf[key]);
-  if (value != otherwise) { to = value; }
+  if (value != otherwise) {
+    to = value;
+  }
 }
 
 /// What dynet_config.set was given; what it was not given stays as the arguments say.
 void apply_config(DynetParams& params, const nb::dict& conf) {
   if (conf.contains("mem") && !conf["mem"].is_none()) {
     const std::string mem = nb::cast<std::string>(nb::str(conf["mem"]));
-    if (mem != "512") { params.mem_descriptor = mem; }
+    if (mem != "512") {
+      params.mem_descriptor = mem;
+    }
   }
   set_unless_default(params.random_seed, conf, "seed", 0U);
   set_unless_default(params.autobatch, conf, "autobatch", 1);
@@ -69,14 +83,17 @@ void apply_config(DynetParams& params, const nb::dict& conf) {
   int gpus = 0;
   set_unless_default(gpus, conf, "requested_gpus", 0);
   if (gpus > 0) {
-    nb::module_::import_("warnings").attr("warn")("dynet_config asks for a GPU; this build computes on the CPU only");
+    nb::module_::import_("warnings")
+        .attr("warn")("dynet_config asks for a GPU; this build computes on the CPU only");
   }
 }
 
 /// Messages of the library go to Python's logging, which shows none unless asked.
 void send_log_to_python() {
   set_log_sink([](const std::string& text) {
-    if (Py_IsInitialized() == 0) { return; }
+    if (Py_IsInitialized() == 0) {
+      return;
+    }
     const nb::gil_scoped_acquire gil;
     try {
       nb::module_::import_("logging").attr("getLogger")("dynet").attr("info")("%s", text);
@@ -98,26 +115,35 @@ void bind_params_class(nb::module_& m) {
   using nb::arg;
   nb::class_<DynetParams>(m, "DynetParams", "The options of the process, before it is started.")
       .def(nb::init<>())
-      .def("from_args",
-           [](DynetParams& p, std::optional<bool> shared_parameters) {
-             const std::vector<std::string> args = program_arguments();
-             check_devices(args);
-             p = params_from(args, shared_parameters.value_or(false));
-           },
-           arg("shared_parameters") = nb::none(), "Reads --dynet-* from sys.argv, which stays as it is.")
-      .def("from_config", [](DynetParams& p, const nb::dict& conf) { apply_config(p, conf); },
-           arg("conf"), "Takes what `dynet_config.set` was given.")
-      .def("set_mem", [](DynetParams& p, int mem) { p.mem_descriptor = std::to_string(mem); },
-           arg("mem"))
-      .def("set_random_seed", [](DynetParams& p, unsigned seed) { p.random_seed = seed; },
-           arg("random_seed"))
-      .def("set_autobatch", [](DynetParams& p, bool on) { p.autobatch = on ? 1 : 0; },
-           arg("autobatch"))
-      .def("set_profiling", [](DynetParams& p, int level) { p.profiling = level; }, arg("profiling"))
-      .def("set_weight_decay", [](DynetParams& p, float rate) { p.weight_decay = rate; },
-           arg("weight_decay"))
-      .def("set_shared_parameters", [](DynetParams& p, bool on) { p.shared_parameters = on; },
-           arg("shared_parameters"))
+      .def(
+          "from_args",
+          [](DynetParams& p, std::optional<bool> shared_parameters) {
+            const std::vector<std::string> args = program_arguments();
+            check_devices(args);
+            p = params_from(args, shared_parameters.value_or(false));
+          },
+          arg("shared_parameters") = nb::none(),
+          "Reads --dynet-* from sys.argv, which stays as it is.")
+      .def(
+          "from_config", [](DynetParams& p, const nb::dict& conf) { apply_config(p, conf); },
+          arg("conf"), "Takes what `dynet_config.set` was given.")
+      .def(
+          "set_mem", [](DynetParams& p, int mem) { p.mem_descriptor = std::to_string(mem); },
+          arg("mem"))
+      .def(
+          "set_random_seed", [](DynetParams& p, unsigned seed) { p.random_seed = seed; },
+          arg("random_seed"))
+      .def(
+          "set_autobatch", [](DynetParams& p, bool on) { p.autobatch = on ? 1 : 0; },
+          arg("autobatch"))
+      .def(
+          "set_profiling", [](DynetParams& p, int level) { p.profiling = level; }, arg("profiling"))
+      .def(
+          "set_weight_decay", [](DynetParams& p, float rate) { p.weight_decay = rate; },
+          arg("weight_decay"))
+      .def(
+          "set_shared_parameters", [](DynetParams& p, bool on) { p.shared_parameters = on; },
+          arg("shared_parameters"))
       .def("set_cpu_mode", [](DynetParams& p) { p.cpu_requested = true; })
       .def("init", &start, "Starts the library.");
 }
@@ -144,7 +170,9 @@ void bind_start(nb::module_& m) {
       "available_devices",
       [] {
         std::vector<std::string> names;
-        for (const Device* d : get_device_manager()->get_devices()) { names.push_back(d->name); }
+        for (const Device* d : get_device_manager()->get_devices()) {
+          names.push_back(d->name);
+        }
         return names;
       },
       "Names of the devices.");

@@ -1,11 +1,11 @@
 // Trainers.
 
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
 #include <memory>
 #include <optional>
 #include <string>
-
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 
 #include "dynet/training.h"
 
@@ -35,24 +35,32 @@ void bind_base(nb::module_& m) {
   using nb::arg;
   nb::class_<Trainer>(m, "Trainer", "Base of the trainers. It keeps its collection alive.")
       .def("update", &update, "Changes the parameters by their gradients, and empties these.")
-      .def("update_epoch", [](Trainer& t, float r) { t.update_epoch(r); }, arg("r") = 1.0F,
-           "Ends an epoch, as before 2.0.")
-      .def("restart",
-           [](Trainer& t, std::optional<float> rate) {
-             if (rate) { t.restart(*rate); }
-             else { t.restart(); }
-           },
-           arg("learning_rate") = nb::none(), "Forgets momentum and its like.")
+      .def(
+          "update_epoch", [](Trainer& t, float r) { t.update_epoch(r); }, arg("r") = 1.0F,
+          "Ends an epoch, as before 2.0.")
+      .def(
+          "restart",
+          [](Trainer& t, std::optional<float> rate) {
+            if (rate) {
+              t.restart(*rate);
+            } else {
+              t.restart();
+            }
+          },
+          arg("learning_rate") = nb::none(), "Forgets momentum and its like.")
       .def("status", &Trainer::status, "Rate, clips and updates on the standard error stream.")
-      .def("set_sparse_updates", [](Trainer& t, bool su) { t.sparse_updates_enabled = su; },
-           arg("su"), "Whether rows of tables without a gradient stay as they are (the default).")
+      .def(
+          "set_sparse_updates", [](Trainer& t, bool su) { t.sparse_updates_enabled = su; },
+          arg("su"), "Whether rows of tables without a gradient stay as they are (the default).")
       .def("set_clip_threshold", &set_clip_threshold, arg("thr"),
            "Largest norm of all gradients; 0 or less: no limit.")
       .def("get_clip_threshold", [](const Trainer& t) { return t.clip_threshold; })
-      .def_prop_rw("learning_rate", [](const Trainer& t) { return t.learning_rate; },
-                   [](Trainer& t, float rate) { t.learning_rate = rate; })
-      .def("set_learning_rate", [](Trainer& t, float rate) { t.learning_rate = rate; },
-           arg("value"));
+      .def_prop_rw(
+          "learning_rate", [](const Trainer& t) { return t.learning_rate; },
+          [](Trainer& t, float rate) { t.learning_rate = rate; })
+      .def(
+          "set_learning_rate", [](Trainer& t, float rate) { t.learning_rate = rate; },
+          arg("value"));
 }
 
 }  // namespace

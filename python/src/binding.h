@@ -2,26 +2,26 @@
 
 // The Python module: the same library, seen from Python.
 //
-// bind_ops.cc makes the functions of all operations by a loop over dynet/ops/all.h; it has no line for
-// any one of them. The other bind_*.cc bind what is not an operation, a file a topic. module.cc puts
-// them together, in the order in which types must exist.
+// bind_ops.cc makes the functions of all operations by a loop over dynet/ops/all.h; it has no line
+// for any one of them. The other bind_*.cc bind what is not an operation, a file a topic. module.cc
+// puts them together, in the order in which types must exist.
 //
 // A thread has one graph, the default graph (graph.h), and all expressions of a thread are nodes of
 // it. Parameters are expressions too: their node is made when they are first used in a graph and is
 // remembered there. So everything that takes an expression takes an `ExprArg` and calls `resolve`.
 //
-// Each node gets the code object and the offset of the Python line that made it (where.h), which are
-// turned into text only when an error is printed.
+// Each node gets the code object and the offset of the Python line that made it (where.h), which
+// are turned into text only when an error is printed.
 //
 // Surprising: the operators of Expression are bound twice, by nanobind for signatures and
 // documentation, and as raw slots (operators.cc) because they are on the hottest path. Everything
 // here runs with the GIL held, but forward and backward above a cost (graph.cc).
 
+#include <nanobind/nanobind.h>
+
 #include <memory>
 #include <string>
 #include <vector>
-
-#include <nanobind/nanobind.h>
 
 #include "dynet/dynet.h"
 #include "dynet/except.h"
@@ -30,7 +30,8 @@ namespace nb = nanobind;
 
 namespace dynet::python {
 
-/// What `Expression` is in Python. Thread rule: that of the graph; the GIL covers the object itself.
+/// What `Expression` is in Python. Thread rule: that of the graph; the GIL covers the object
+/// itself.
 struct PyExpression {
   enum class Kind : unsigned char { kNode, kParameter, kTable };
   enum class Settable : unsigned char { kNot, kNumbers, kIndices };
@@ -102,10 +103,10 @@ struct DimArg {
 // Each binds one topic.
 void bind_errors(nb::module_& m);
 void bind_expression(nb::module_& m);
-void bind_operators(nb::module_& m);
 void bind_graph(nb::module_& m);
 void bind_inputs(nb::module_& m);
 void bind_ops(nb::module_& m);
+void bind_op_table(nb::module_& m);
 void bind_compositions(nb::module_& m);
 void bind_params(nb::module_& m);
 void bind_initializers(nb::module_& m);
@@ -123,7 +124,9 @@ template <>
 struct type_caster<dynet::python::ExprArg> {
   NB_TYPE_CASTER(dynet::python::ExprArg, make_caster<dynet::python::PyExpression>::Name)
   bool from_python(handle src, uint32_t /*flags*/, cleanup_list* /*cleanup*/) noexcept {
-    if (!dynet::python::is_expression(src.ptr())) { return false; }
+    if (!dynet::python::is_expression(src.ptr())) {
+      return false;
+    }
     value.x = inst_ptr<dynet::python::PyExpression>(src);
     return true;
   }
@@ -131,9 +134,9 @@ struct type_caster<dynet::python::ExprArg> {
 
 template <>
 struct type_caster<dynet::python::ExprListArg> {
-  NB_TYPE_CASTER(dynet::python::ExprListArg,
-                 const_name("collections.abc.Iterable[") +
-                     make_caster<dynet::python::PyExpression>::Name + const_name("]"))
+  NB_TYPE_CASTER(dynet::python::ExprListArg, const_name("collections.abc.Iterable[") +
+                                                 make_caster<dynet::python::PyExpression>::Name +
+                                                 const_name("]"))
   bool from_python(handle src, uint32_t flags, cleanup_list* cleanup) noexcept;
 };
 

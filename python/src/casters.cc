@@ -17,7 +17,9 @@ std::vector<Expression>& ExprListArg::nodes() const {
 }
 
 Dim DimArg::with_batch(unsigned batch_size) const {
-  if (batch_size == 0) { throw ValueError("batch_size is 0; want at least 1"); }
+  if (batch_size == 0) {
+    throw ValueError("batch_size is 0; want at least 1");
+  }
   Dim d = dim;
   d.bd = batch_size;
   return d;
@@ -46,17 +48,25 @@ bool type_caster<ExprListArg>::from_python(handle src, uint32_t /*flags*/,
   value.items = PySequence_Fast_ITEMS(sequence);
   value.count = static_cast<std::size_t>(PySequence_Fast_GET_SIZE(sequence));
   for (std::size_t i = 0; i < value.count; ++i) {
-    if (!dynet::python::is_expression(value.items[i])) { return false; }
+    if (!dynet::python::is_expression(value.items[i])) {
+      return false;
+    }
   }
   return true;
 }
 
 namespace {
 bool read_extent(PyObject* o, unsigned& extent) {
-  if (PyIndex_Check(o) == 0) { return false; }
+  if (PyIndex_Check(o) == 0) {
+    return false;
+  }
   const Py_ssize_t n = PyNumber_AsSsize_t(o, nullptr);
-  if (n == -1 && PyErr_Occurred() != nullptr) { PyErr_Clear(); }
-  if (n < 0 || n > static_cast<Py_ssize_t>(std::numeric_limits<unsigned>::max())) { return false; }
+  if (n == -1 && PyErr_Occurred() != nullptr) {
+    PyErr_Clear();
+  }
+  if (n < 0 || n > static_cast<Py_ssize_t>(std::numeric_limits<unsigned>::max())) {
+    return false;
+  }
   extent = static_cast<unsigned>(n);
   return true;
 }
@@ -66,18 +76,26 @@ bool type_caster<DimArg>::from_python(handle src, uint32_t /*flags*/,
                                       cleanup_list* /*cleanup*/) noexcept {
   value.dim = dynet::Dim();
   value.dim.nd = 1;
-  if (PyIndex_Check(src.ptr()) != 0) { return read_extent(src.ptr(), value.dim.d[0]); }
-  if (PyUnicode_Check(src.ptr()) || PySequence_Check(src.ptr()) == 0) { return false; }
+  if (PyIndex_Check(src.ptr()) != 0) {
+    return read_extent(src.ptr(), value.dim.d[0]);
+  }
+  if (PyUnicode_Check(src.ptr()) || PySequence_Check(src.ptr()) == 0) {
+    return false;
+  }
   const object fast = steal(PySequence_Fast(src.ptr(), ""));
   if (!fast.is_valid()) {
     PyErr_Clear();
     return false;
   }
   const Py_ssize_t n = PySequence_Fast_GET_SIZE(fast.ptr());
-  if (n > DYNET_MAX_TENSOR_DIM) { return false; }
+  if (n > DYNET_MAX_TENSOR_DIM) {
+    return false;
+  }
   value.dim.nd = static_cast<unsigned>(n);
   for (Py_ssize_t i = 0; i < n; ++i) {
-    if (!read_extent(PySequence_Fast_GET_ITEM(fast.ptr(), i), value.dim.d[i])) { return false; }
+    if (!read_extent(PySequence_Fast_GET_ITEM(fast.ptr(), i), value.dim.d[i])) {
+      return false;
+    }
   }
   return true;
 }

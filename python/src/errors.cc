@@ -18,25 +18,32 @@ PyObject* error_base = nullptr;
 
 template <class... Builtin>
 PyObject* make_class(nb::module_& m, const char* name, const char* doc, Builtin... builtin) {
-  const nb::object bases = error_base == nullptr ? nb::make_tuple(nb::handle(builtin)...)
-                                                 : nb::make_tuple(nb::handle(error_base), nb::handle(builtin)...);
-  PyObject* type = PyErr_NewExceptionWithDoc((std::string("dynet.") + name).c_str(), doc,
-                                             bases.ptr(), nullptr);
-  if (type == nullptr) { throw nb::python_error(); }
+  const nb::object bases = error_base == nullptr
+                               ? nb::make_tuple(nb::handle(builtin)...)
+                               : nb::make_tuple(nb::handle(error_base), nb::handle(builtin)...);
+  PyObject* type =
+      PyErr_NewExceptionWithDoc((std::string("_dynet.") + name).c_str(), doc, bases.ptr(), nullptr);
+  if (type == nullptr) {
+    throw nb::python_error();
+  }
   m.attr(name) = nb::handle(type);
   return type;
 }
 
 template <class E>
 bool set_if(const Error& error) {
-  if (dynamic_cast<const E*>(&error) == nullptr) { return false; }
+  if (dynamic_cast<const E*>(&error) == nullptr) {
+    return false;
+  }
   PyErr_SetString(class_of<E>, error.message());
   return true;
 }
 
 template <class... E>
 void set_first_of(const Error& error) {
-  if (!(set_if<E>(error) || ...)) { PyErr_SetString(error_base, error.message()); }
+  if (!(set_if<E>(error) || ...)) {
+    PyErr_SetString(error_base, error.message());
+  }
 }
 
 void translate(const std::exception_ptr& pointer, void* /*payload*/) {
@@ -88,8 +95,8 @@ void bind_errors(nb::module_& m) {
   class_of<GraphError> = make_class(
       m, "GraphError", "Misuse of a graph: two threads in it, nodes of different graphs.", runtime);
   class_of<StaleExpression> =
-      make_class(m, "StaleExpression",
-                 "An expression whose graph was renewed or reverted past it.", runtime, value);
+      make_class(m, "StaleExpression", "An expression whose graph was renewed or reverted past it.",
+                 runtime, value);
   class_of<UsageError> = make_class(m, "UsageError", "Another call that cannot be done.", runtime);
   class_of<DeviceError> =
       make_class(m, "DeviceError", "A device that does not exist or does not fit.", runtime);

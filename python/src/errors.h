@@ -2,9 +2,9 @@
 
 // The library's exceptions as Python classes.
 
-#include <exception>
-
 #include <nanobind/nanobind.h>
+
+#include <exception>
 
 namespace dynet::python {
 

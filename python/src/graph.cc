@@ -12,7 +12,8 @@
 namespace dynet::python {
 namespace {
 
-// Above either, what is computed takes some 100 us: a thousand times the cost of giving the GIL away.
+// Above either, what is computed takes some 100 us: a thousand times the cost of giving the GIL
+// away.
 constexpr std::size_t kManyNodes = 400;
 constexpr std::int64_t kManyElements = 200'000;
 
@@ -21,7 +22,9 @@ class MaybeReleased {
  public:
   explicit MaybeReleased(bool released) : state_(released ? PyEval_SaveThread() : nullptr) {}
   ~MaybeReleased() {
-    if (state_ != nullptr) { PyEval_RestoreThread(state_); }
+    if (state_ != nullptr) {
+      PyEval_RestoreThread(state_);
+    }
   }
   MaybeReleased(const MaybeReleased&) = delete;
   MaybeReleased& operator=(const MaybeReleased&) = delete;
@@ -37,7 +40,9 @@ bool is_long_in(const Expression& e) {
 }
 void note_computed_in(const Expression& e) {
   PyGraph& graph = current_graph();
-  if (&graph.cg == e.pg) { graph.note_computed(); }
+  if (&graph.cg == e.pg) {
+    graph.note_computed();
+  }
 }
 
 }  // namespace
@@ -67,18 +72,24 @@ void PyGraph::revert() {
   cg.revert();
   std::vector<Slot> kept;
   for (const Slot& s : slots_) {
-    if (s.stamp == stamp_ && s.node.i < cg.nodes.size()) { kept.push_back(s); }
+    if (s.stamp == stamp_ && s.node.i < cg.nodes.size()) {
+      kept.push_back(s);
+    }
   }
   ++stamp_;
   used_ = 0;
-  for (const Slot& s : kept) { enter(s.storage, s.node); }
+  for (const Slot& s : kept) {
+    enter(s.storage, s.node);
+  }
   computed_ = std::min(computed_, cg.nodes.size());
 }
 
 PyGraph::Slot& PyGraph::slot(const void* storage) {
   const std::size_t mask = slots_.size() - 1;
   std::size_t i = (reinterpret_cast<std::uintptr_t>(storage) >> 6) & mask;
-  while (slots_[i].stamp == stamp_ && slots_[i].storage != storage) { i = (i + 1) & mask; }
+  while (slots_[i].stamp == stamp_ && slots_[i].storage != storage) {
+    i = (i + 1) & mask;
+  }
   return slots_[i];
 }
 
@@ -86,7 +97,9 @@ void PyGraph::enter(const void* storage, const Expression& node) {
   if (2 * (used_ + 1) > slots_.size()) {
     std::vector<Slot> old = std::exchange(slots_, std::vector<Slot>(2 * slots_.size()));
     for (const Slot& s : old) {
-      if (s.stamp == stamp_) { slot(s.storage) = s; }
+      if (s.stamp == stamp_) {
+        slot(s.storage) = s;
+      }
     }
   }
   slot(storage) = {storage, node, stamp_};
@@ -99,22 +112,25 @@ Expression PyGraph::node(const PyExpression& parameter) {
       is_table ? static_cast<const PyLookupParameters&>(parameter).storage
                : static_cast<const PyParameters&>(parameter).storage;
   const Slot& found = slot(storage.get());
-  if (found.stamp == stamp_) { return found.node; }
+  if (found.stamp == stamp_) {
+    return found.node;
+  }
   const ops::Parameter op{
       is_table ? static_cast<const PyLookupParameters&>(parameter).p.get_storage().all_dim
                : static_cast<const PyParameters&>(parameter).p.get_storage().dim,
       true};
   ext::NodePayload payload;
   payload.storage = &storage;
-  const Expression e =
-      ext::add_node(ext::kRecord<ops::Parameter>, &op, &cg, {}, payload, here());
+  const Expression e = ext::add_node(ext::kRecord<ops::Parameter>, &op, &cg, {}, payload, here());
   enter(storage.get(), e);
   return e;
 }
 
 bool PyGraph::is_long() {
   const std::size_t size = cg.nodes.size();
-  if (size - std::min(size, computed_) > kManyNodes) { return true; }
+  if (size - std::min(size, computed_) > kManyNodes) {
+    return true;
+  }
   std::int64_t elements = 0;
   for (std::size_t i = computed_; i < size; ++i) {
     elements += cg.get_dimension(static_cast<VariableIndex>(i)).elements();
@@ -131,7 +147,9 @@ nb::object make_expression(const Expression& e, PyExpression::Settable settable)
 }
 
 const Tensor& evaluate(const Expression& e, bool recalculate) {
-  if (e.is_stale()) { return e.value(); }  // throws, with the text of the library
+  if (e.is_stale()) {
+    return e.value();
+  }  // throws, with the text of the library
   const MaybeReleased gil(recalculate || is_long_in(e));
   const Tensor& value = recalculate ? e.pg->forward(e) : e.pg->incremental_forward(e);
   note_computed_in(e);

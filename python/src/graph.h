@@ -10,8 +10,8 @@
 
 namespace dynet::python {
 
-/// One thread's graph and what Python remembers about it. Made when a thread first needs it, destroyed
-/// with the thread or with the last Python object that names it. Thread rule: that of
+/// One thread's graph and what Python remembers about it. Made when a thread first needs it,
+/// destroyed with the thread or with the last Python object that names it. Thread rule: that of
 /// ComputationGraph; used with the GIL held.
 class PyGraph {
  public:

@@ -1,6 +1,7 @@
 // The module `_dynet`. `import dynet` starts the library; importing this alone does not.
 
 #include "binding.h"
+#include "operators.h"
 #include "where.h"
 
 NB_MODULE(_dynet, m) {
@@ -11,11 +12,13 @@ NB_MODULE(_dynet, m) {
   py::bind_errors(m);
   py::install_location_resolver();
   py::bind_expression(m);
-  py::bind_ops(m);  // before types derived from Expression, which inherit its operators
+  py::bind_ops(m);
+  py::bind_op_table(m);
+  py::bind_compositions(m);
+  py::install_operators();  // before types derived from Expression, which inherit them
   py::bind_graph(m);
   py::bind_params(m);
   py::bind_inputs(m);
-  py::bind_compositions(m);
   py::bind_initializers(m);
   py::bind_trainers(m);
   py::bind_builders(m);

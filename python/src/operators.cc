@@ -20,19 +20,19 @@ struct Operator {
   const ext::Record* mirrored = nullptr;        // number op x
 };
 enum Slot : std::size_t { kAdd, kSubtract, kMultiply, kDivide, kNegative, kSlots };
-std::array<Operator, kSlots> operators{{{.dunder = "__add__", .mirrored_dunder = "__radd__"},
-                                        {.dunder = "__sub__", .mirrored_dunder = "__rsub__"},
-                                        {.dunder = "__mul__", .mirrored_dunder = "__rmul__"},
-                                        {.dunder = "__truediv__", .mirrored_dunder = "__rtruediv__"},
-                                        {.dunder = "__neg__", .mirrored_dunder = ""}}};
+std::array<Operator, kSlots> operators{
+    {{.dunder = "__add__", .mirrored_dunder = "__radd__"},
+     {.dunder = "__sub__", .mirrored_dunder = "__rsub__"},
+     {.dunder = "__mul__", .mirrored_dunder = "__rmul__"},
+     {.dunder = "__truediv__", .mirrored_dunder = "__rtruediv__"},
+     {.dunder = "__neg__", .mirrored_dunder = ""}}};
 
 // Operations behind operators have no attributes, so one object serves as the struct of them all.
 constexpr char kNoAttributes = 0;
 
 PyObject* add(const ext::Record& record, std::span<const Expression> args,
               const ext::NodePayload& payload = {}) {
-  return make_expression(
-             ext::add_node(record, &kNoAttributes, nullptr, args, payload, here()))
+  return make_expression(ext::add_node(record, &kNoAttributes, nullptr, args, payload, here()))
       .release()
       .ptr();
 }
@@ -45,7 +45,9 @@ bool read_number(PyObject* o, float& number) {
     number = static_cast<float>(PyFloat_AS_DOUBLE(o));
     return true;
   }
-  if (PyNumber_Check(o) == 0 || PyComplex_Check(o)) { return false; }
+  if (PyNumber_Check(o) == 0 || PyComplex_Check(o)) {
+    return false;
+  }
   const double v = PyFloat_AsDouble(o);
   if (v == -1.0 && PyErr_Occurred() != nullptr) {
     PyErr_Clear();

@@ -16,7 +16,8 @@ struct PyInitializer {
   std::optional<Dim> shape = std::nullopt;
 };
 
-[[nodiscard]] inline nb::object make_parameters(const Parameter& p, const ParameterCollection& owner) {
+[[nodiscard]] inline nb::object make_parameters(const Parameter& p,
+                                                const ParameterCollection& owner) {
   return nb::cast(PyParameters(p, owner), nb::rv_policy::move);
 }
 

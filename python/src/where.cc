@@ -25,14 +25,18 @@ struct Place {
   int offset = 0;
 };
 
-/// Code objects that nodes may refer to. Never shrinks: a program has a bounded number of functions.
-/// Guarded by the GIL; never destroyed, as nodes may outlive the module's own statics.
+/// Code objects that nodes may refer to. Never shrinks: a program has a bounded number of
+/// functions. Guarded by the GIL; never destroyed, as nodes may outlive the module's own statics.
 class KeptCode {
  public:
   void keep(PyCodeObject* code) {
     PyCodeObject*& recent = recent_[(reinterpret_cast<std::uintptr_t>(code) >> 6) % kRecent];
-    if (recent == code) { return; }
-    if (all_.insert(code).second) { Py_INCREF(code); }
+    if (recent == code) {
+      return;
+    }
+    if (all_.insert(code).second) {
+      Py_INCREF(code);
+    }
     recent = code;
   }
 
@@ -61,7 +65,9 @@ Place innermost() {
     place.offset = PyFrame_GetLasti(frame);
   }
 #endif
-  if (place.code != nullptr) { kept_code().keep(place.code); }
+  if (place.code != nullptr) {
+    kept_code().keep(place.code);
+  }
 #ifndef DYNET_READS_FRAME
   Py_XDECREF(place.code);  // kept_code() has its own
   Py_XDECREF(frame);
@@ -79,13 +85,17 @@ std::string text_of(PyObject* string) {
 }
 
 std::string describe(const void* code, unsigned offset) {
-  if (Py_IsInitialized() == 0) { return "Python code"; }
+  if (Py_IsInitialized() == 0) {
+    return "Python code";
+  }
   const PyGILState_STATE gil = PyGILState_Ensure();
   auto* from = const_cast<PyCodeObject*>(static_cast<const PyCodeObject*>(code));
   const int line = PyCode_Addr2Line(from, static_cast<int>(offset));
   const std::string function = text_of(from->co_name);
   std::string text = text_of(from->co_filename) + ":" + std::to_string(line);
-  if (function != "<module>") { text += " in " + function + "()"; }
+  if (function != "<module>") {
+    text += " in " + function + "()";
+  }
   PyGILState_Release(gil);
   return text;
 }
@@ -110,7 +120,9 @@ SourceLine here_line() {
   static auto* lines = new std::unordered_map<std::pair<PyCodeObject*, int>, SourceLine, PlaceHash>;
   static auto* files = new std::unordered_set<std::string>;
   const Place place = innermost();
-  if (place.code == nullptr) { return {"Python code", 0}; }
+  if (place.code == nullptr) {
+    return {"Python code", 0};
+  }
   const auto [at, is_new] = lines->try_emplace({place.code, place.offset});
   if (is_new) {
     const int line = PyCode_Addr2Line(place.code, place.offset);

@@ -6,12 +6,13 @@
 
 namespace dynet::python {
 
-/// The code object and offset of the innermost Python frame, for a node. The code object is kept alive
-/// for the rest of the process, so nodes may refer to it. Nothing where no Python code runs. GIL held.
+/// The code object and offset of the innermost Python frame, for a node. The code object is kept
+/// alive for the rest of the process, so nodes may refer to it. Nothing where no Python code runs.
+/// GIL held.
 [[nodiscard]] ext::Where here();
 
-/// The same as file and line, for functions that take these (builders). The text lives as long as the
-/// process.
+/// The same as file and line, for functions that take these (builders). The text lives as long as
+/// the process.
 struct SourceLine {
   const char* file;
   unsigned line;

@@ -1,0 +1,222 @@
+"""Every operation of the list, called by name from Python; there is no line for any one of them here."""
+
+from __future__ import annotations
+
+import ast
+import pathlib
+from typing import Any
+
+import _dynet
+import dynet as dy
+import numpy as np
+import pytest
+
+OPERATIONS = _dynet._operations()
+FUNCTIONS = [op for op in OPERATIONS if op["python"] != "-" and not op["python"].startswith("__")]
+OPERATORS = [op for op in OPERATIONS if op["python"].startswith("__")]
+CASES = [(op, k) for op in FUNCTIONS for k in range(len(op["examples"]))]
+
+
+def random_inputs(example: dict[str, Any], seed: int = 0) -> list[dy.Expression]:
+    rng = np.random.default_rng(seed)
+    return [
+        dy.inputTensor(rng.uniform(example["low"], example["high"], shape))
+        for shape in example["inputs"]
+    ]
+
+
+def arguments(op: dict[str, Any], example: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of the Python function by name."""
+    inputs = random_inputs(example)
+    if op["variadic"]:
+        named: dict[str, Any] = {op["args"][0]: inputs}
+    else:
+        named = dict(zip(op["args"], inputs))
+    if op["payload"]:
+        named[op["payload"]] = (example["indices"] or example["values"])[0]
+    return named | example["attrs"]
+
+
+def results(value: Any) -> list[dy.Expression]:
+    return list(value) if isinstance(value, tuple) else [value]
+
+
+@pytest.mark.parametrize(("op", "k"), CASES, ids=[f"{op['name']}-{k}" for op, k in CASES])
+def test_by_keywords_and_by_position(op: dict[str, Any], k: int):
+    named = arguments(op, op["examples"][k])
+    function = getattr(dy, op["python"])
+    by_name = results(function(**named))
+    by_position = results(function(*named.values()))
+    assert len(by_name) == len(by_position) == op["outputs"]
+    for a, b in zip(by_name, by_position):
+        assert a.dim() == b.dim()
+        assert np.isfinite(a.npvalue()).all()
+        if not op["random"]:
+            np.testing.assert_array_equal(a.npvalue(), b.npvalue())
+    total = dy.esum([dy.sum_elems(dy.sum_batches(r)) for r in by_name])
+    total.backward(full=True)
+    for argument in named.values():
+        if isinstance(argument, dy.Expression):
+            assert np.isfinite(argument.gradient()).all()
+
+
+@pytest.mark.parametrize(
+    "op", [op for op in FUNCTIONS if op["python_batch"]], ids=lambda op: op["name"]
+)
+def test_batch_forms(op: dict[str, Any]):
+    for example in op["examples"]:
+        named = arguments(op, example)
+        index = named.pop(op["payload"])
+        plural = "indices" if op["payload"] == "index" else op["payload"] + "s"
+        batched = {
+            name: dy.concatenate_to_batch([a, a]) if isinstance(a, dy.Expression) else a
+            for name, a in named.items()
+        }
+        one = getattr(dy, op["python"])(**named, **{op["payload"]: index})
+        two = getattr(dy, op["python_batch"])(**batched, **{plural: [index, index]})
+        assert two.dim() == (one.dim()[0], 2)
+        np.testing.assert_array_equal(two.npvalue()[..., 1], one.npvalue())
+
+
+@pytest.mark.parametrize("op", OPERATORS, ids=lambda op: op["name"])
+def test_operators(op: dict[str, Any]):
+    for example in op["examples"]:
+        x, *rest = random_inputs(example)
+        if op["payload"]:
+            rest = [example["values"][0]]
+        for operand in [*rest, *([np.float32(rest[0])] if op["payload"] else [])]:
+            by_slot = {
+                "__add__": lambda a, b: a + b, "__sub__": lambda a, b: a - b,
+                "__mul__": lambda a, b: a * b, "__truediv__": lambda a, b: a / b,
+            }[op["python"]](x, operand)  # fmt: skip
+            by_method = getattr(x, op["python"])(operand)
+            np.testing.assert_array_equal(by_slot.npvalue(), by_method.npvalue())
+        if not rest:
+            np.testing.assert_array_equal((-x).npvalue(), -x.npvalue())
+
+
+@pytest.mark.parametrize("number", [2, 2.5, np.float32(2.5), np.float64(2.5), np.int64(2)])
+def test_numbers_on_both_sides(number: Any):
+    x = dy.inputVector([1.0, -2.0])
+    values = np.array([1.0, -2.0])
+    for got, want in [
+        (x + number, values + number), (number + x, number + values),
+        (x - number, values - number), (number - x, number - values),
+        (x * number, values * number), (number * x, number * values),
+        (x / number, values / number),
+    ]:  # fmt: skip
+        assert isinstance(got, dy.Expression)
+        np.testing.assert_allclose(got.npvalue(), want, rtol=1e-6)
+
+
+def test_operators_refuse_other_things():
+    x = dy.inputVector([1.0])
+    for other in ["a", None, [1.0], 1j]:
+        with pytest.raises(TypeError):
+            x + other
+        with pytest.raises(TypeError):
+            other * x
+    with pytest.raises(TypeError):
+        1.0 / x
+
+
+def test_a_parameter_is_an_operand():
+    w = dy.ParameterCollection().add_parameters((2, 2), init=3.0)
+    x = dy.inputVector([1.0, 2.0])
+    np.testing.assert_array_equal((w * x).npvalue(), [9.0, 9.0])
+    np.testing.assert_array_equal((w + w).npvalue(), np.full((2, 2), 6.0))
+    np.testing.assert_array_equal((2 * w - 1).npvalue(), np.full((2, 2), 5.0))
+    np.testing.assert_array_equal((-w).npvalue(), np.full((2, 2), -3.0))
+
+
+def test_quotient_of_expressions():
+    x, y = dy.inputVector([1.0, 6.0]), dy.inputVector([2.0, 3.0])
+    np.testing.assert_array_equal((x / y).npvalue(), [0.5, 2.0])
+
+
+def test_sum_of_a_list():
+    xs = [dy.inputVector([float(k), 1.0]) for k in range(4)]
+    np.testing.assert_array_equal(sum(xs).npvalue(), [6.0, 4.0])
+
+
+def test_lists_may_be_any_iterable():
+    xs = [dy.scalarInput(k) for k in range(3)]
+    assert dy.esum(xs).value() == dy.esum(tuple(xs)).value() == dy.esum(x for x in xs).value() == 3
+    for wrong in ["abc", xs[0], [1, 2], 5, None]:
+        with pytest.raises(TypeError):
+            dy.esum(wrong)
+    with pytest.raises(ValueError, match="empty"):
+        dy.esum([])
+
+
+def test_composed_functions():
+    a, b = dy.inputVector([1.0, 5.0, 3.0]), dy.inputVector([4.0, 2.0, 3.0])
+    np.testing.assert_array_equal(dy.emax([a, b]).npvalue(), [4.0, 5.0, 3.0])
+    assert dy.concatenate_cols([a, b]).dim() == ((3, 2), 1)
+    np.testing.assert_array_equal(dy.pickrange(a, 1, 3).npvalue(), [5.0, 3.0])
+    np.testing.assert_array_equal(dy.cwise_multiply(a, b).npvalue(), [4.0, 10.0, 9.0])
+    x, h, bias = dy.inputVector([0.5]), dy.inputVector([0.1]), dy.inputVector([0.0, 0.1, 0.2, 0.3])
+    w_x, w_h = dy.inputTensor(np.ones((4, 1))), dy.inputTensor(np.ones((4, 1)))
+    gates = dy.vanilla_lstm_gates(x, h, w_x, w_h, bias).npvalue()
+    pre = 0.6 + np.array([0.0, 1.1, 0.2, 0.3])
+    np.testing.assert_allclose(gates[:3], 1 / (1 + np.exp(-pre[:3])), rtol=1e-6)
+    np.testing.assert_allclose(gates[3], np.tanh(pre[3]), rtol=1e-6)
+
+
+def test_random_operations_repeat_with_the_seed():
+    def draw() -> list[np.ndarray]:
+        dy.reset_random_seed(7)
+        dy.renew_cg()
+        x = dy.ones((3, 4))
+        nodes = [dy.random_normal((2, 3), batch_size=2), dy.random_uniform(5, -1, 1), dy.dropout(x, 0.5),
+                 dy.random_bernoulli(6, 0.5, scale=2.0), dy.noise(x, 0.1)]  # fmt: skip
+        return [n.npvalue() for n in nodes]
+
+    for a, b in zip(draw(), draw()):
+        np.testing.assert_array_equal(a, b)
+
+
+# ---- names, documentation, stubs -----------------------------------------------------------------
+
+
+def stub_tree() -> ast.Module:
+    directory = pathlib.Path(_dynet.__file__).parent
+    return ast.parse((directory / "_dynet-stubs" / "__init__.pyi").read_text())
+
+
+def test_every_operation_is_documented_and_in_the_stub():
+    tree = stub_tree()
+    functions = {n.name for n in tree.body if isinstance(n, ast.FunctionDef)}
+    expression = next(
+        n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == "Expression"
+    )
+    methods = {n.name for n in expression.body if isinstance(n, ast.FunctionDef)}
+    for op in OPERATIONS:
+        for name in {op["python"], op["python_batch"], op["mirrored"]} - {"", "-"}:
+            if name.startswith("__"):
+                assert name in methods
+                assert hasattr(dy.Expression, name)
+            else:
+                assert name in functions
+                assert op["summary"] in getattr(dy, name).__doc__
+
+
+def test_the_stub_holds_the_module_and_no_more():
+    tree = stub_tree()
+    stubbed = set()
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            stubbed.add(node.name)
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            stubbed.add(node.target.id)
+        elif isinstance(node, ast.Assign):
+            stubbed.update(t.id for t in node.targets if isinstance(t, ast.Name))
+    present = {n for n in vars(_dynet) if not n.startswith("__")}
+    assert stubbed == present
+
+
+def test_functions_of_the_list_have_signatures_with_types():
+    for op in FUNCTIONS:
+        first = getattr(dy, op["python"]).__doc__.splitlines()[0]
+        assert first.startswith(op["python"] + "(")
+        assert "->" in first

@@ -1,0 +1,123 @@
+"""Importing, options, silence."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+
+def run(code: str, *args: str, ok: bool = True) -> str:
+    """Output of a program; the library itself writes nothing."""
+    result = subprocess.run(
+        [sys.executable, "-c", code, *args], capture_output=True, text=True, timeout=60
+    )
+    assert (result.returncode == 0) == ok, result.stderr
+    if ok:
+        assert result.stderr == ""
+        return result.stdout
+    return result.stderr
+
+
+def test_arguments_are_read_and_left():
+    args = ["--dynet-seed", "5", "--mine", "--dynet-autobatch=0", "file"]
+    code = "import dynet, sys; print(sys.argv[1:])"
+    assert run(code, *args) == f"{args}\n"
+
+
+def test_import_is_silent():
+    assert (
+        run("import dynet as dy; dy.renew_cg(); dy.parameter(dy.Model().add_parameters(2)).value()")
+        == ""
+    )
+
+
+def test_a_seed_repeats():
+    code = "import dynet as dy; print(dy.Model().add_parameters(3).as_array(), dy.random_normal(2).value())"
+    assert run(code, "--dynet-seed", "5") == run(code, "--dynet_seed=5")
+    assert run(code, "--dynet-seed", "5") != run(code, "--dynet-seed", "6")
+    config = "import dynet_config; dynet_config.set(random_seed=5); " + code
+    assert run(config) == run(code, "--dynet-seed", "5")
+
+
+def test_config_goes_before_arguments_where_it_says_something():
+    code = """
+import dynet_config
+dynet_config.set(random_seed=5)
+import dynet as dy
+print(dy.LSTMBuilder.__name__, dy.Model().add_parameters(3).as_array())
+"""
+    both = run(code, "--dynet-seed", "9", "--dynet-lstm", "vanilla")
+    assert both.startswith("VanillaLSTMBuilder ")
+    assert both.split(" ", 1)[1] == run(code).split(" ", 1)[1]
+
+
+def test_lstm_option():
+    code = "import dynet_config; dynet_config.set(lstm='vanilla'); import dynet as dy; print(dy.LSTMBuilder.__name__)"
+    assert run(code) == "VanillaLSTMBuilder\n"
+    assert run("from dynet import *; print(LSTMBuilder.__name__)") == "CoupledLSTMBuilder\n"
+
+
+def test_bad_options_are_errors():
+    for args in [
+        ["--dynet-seed"],
+        ["--dynet-seed", "x"],
+        ["--dynet-lstm", "gru"],
+        ["--dynet-devices", "TPU"],
+    ]:
+        assert "Error" in run("import dynet", *args, ok=False)
+    for args in [["--dynet-gpu"], ["--dynet-devices", "GPU:0"]]:
+        assert "GPU" in run("import dynet", *args, ok=False)
+
+
+def test_a_gpu_in_the_config_is_a_warning():
+    code = """
+import warnings
+import dynet_config
+dynet_config.set_gpu()
+assert dynet_config.gpu()
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("always")
+    import dynet as dy
+print(len(seen), dy.scalarInput(1.0).value())
+"""
+    assert run(code) == "1 1.0\n"
+
+
+def test_old_star_imports():
+    code = "from dynet import *; renew_cg(); print(np.float32(1.0), inputVector([1, 2]).value(), sys.argv[1:])"
+    assert run(code, "x") == "1.0 [1.0, 2.0] ['x']\n"
+
+
+def test_star_imports_leave_builtin_exceptions_alone():
+    assert (
+        run("from dynet import *; print(ValueError.__module__, IndexError.__module__)")
+        == "builtins builtins\n"
+    )
+
+
+def test_the_extension_alone_does_not_start():
+    code = "import _dynet as dy; p = dy.DynetParams(); p.set_random_seed(3); p.set_autobatch(False); p.init(); print(dy.scalarInput(2).value())"
+    assert run(code) == "2.0\n"
+
+
+def test_the_double_device():
+    code = """
+import dynet as dy, numpy as np
+x = dy.inputVector([0.1])
+y = dy.exp(dy.exp(x))
+print(y.npvalue().dtype, abs(y.value() - np.exp(np.exp(np.float64(np.float32(0.1))))) < 1e-12)
+"""
+    assert run(code, "--dynet-devices", "CPU:double") == "float64 True\n"
+
+
+@pytest.mark.parametrize("message", ["seed"])
+def test_messages_go_to_logging(message: str):
+    code = "import logging, sys; logging.basicConfig(level=logging.INFO, stream=sys.stdout); import dynet"
+    assert message in run(code) or run(code) == ""
+
+
+def test_devices():
+    code = "import dynet as dy; print(dy.available_devices())"
+    assert "CPU" in run(code)
