@@ -74,7 +74,7 @@ def main():
     f = grid(np.sqrt(0.5) - 1, np.sqrt(2) - 1, 2000)
     target = np.log1p(f) - f + f * f / 2
     show("log(1 + f) = f - f^2/2 + f^3 P(f)", fit(powers(f, range(3, 11)), target, np.abs(np.log1p(f))))
-    show("tanh(x) = x P(x^2) / Q(x^2)", fit_tanh(5, 4, 9.2))
+    show("tanh(x) = x P(x^2) / Q(x^2)", fit_tanh(5, 4, 8.5))
     t = grid(0, 0.5, 1000)
     t = t[t > 0]
     angle = np.longdouble(np.pi) / 2 * t
