@@ -91,6 +91,7 @@ struct cuda_exception : detail::ErrorOf<std::runtime_error> {
 }  // namespace dynet
 
 // Macros of DyNet 2.1 that client code uses in its own checks.
+// NOLINTBEGIN(bugprone-macro-parentheses): `msg` is a chain, as in `"got " << n`
 #define DYNET_INVALID_ARG(msg)                  \
   do {                                          \
     std::ostringstream dynet_oss;               \
@@ -115,3 +116,4 @@ struct cuda_exception : detail::ErrorOf<std::runtime_error> {
       DYNET_RUNTIME_ERR(msg)    \
     }                           \
   } while (0);
+// NOLINTEND(bugprone-macro-parentheses)

@@ -47,9 +47,8 @@ struct Located {
   const Expression& e;
   const char* file;
   unsigned line;
-  Located(const Expression& x,
-          const char* f = __builtin_FILE(),  // NOLINT(google-explicit-constructor)
-          unsigned l = __builtin_LINE())
+  // NOLINTNEXTLINE(google-explicit-constructor): an argument of a function becomes one
+  Located(const Expression& x, const char* f = __builtin_FILE(), unsigned l = __builtin_LINE())
       : e(x), file(f), line(l) {}
 };
 /// A graph together with the place where it was passed: first argument of inputs and constants.
@@ -57,9 +56,8 @@ struct LocatedGraph {
   ComputationGraph& graph;
   const char* file;
   unsigned line;
-  LocatedGraph(ComputationGraph& g,
-               const char* f = __builtin_FILE(),  // NOLINT(google-explicit-constructor)
-               unsigned l = __builtin_LINE())
+  // NOLINTNEXTLINE(google-explicit-constructor): an argument of a function becomes one
+  LocatedGraph(ComputationGraph& g, const char* f = __builtin_FILE(), unsigned l = __builtin_LINE())
       : graph(g), file(f), line(l) {}
 };
 }  // namespace detail
