@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import os
-import random
 import sys
 import time
 from collections.abc import Callable
@@ -17,7 +16,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "examples", "py
 import dynet as dy
 
 from tree_model import ModelSettings, TreeModel
-from trees import Tree, TreeNode
+from trees import Random, Tree, TreeNode
 
 NODES = 2000
 
@@ -57,27 +56,32 @@ def build_pairs() -> None:
         y = x + y
 
 
-def random_tree(words: int, rng: random.Random) -> Tree:
-    nodes: list[TreeNode] = []
+def make_trees(count: int) -> list[Tree]:
+    """The trees of bench_models.cc."""
+    below = Random(1).below
 
-    def append(count: int) -> int:
-        label = rng.randrange(5)
-        if count == 1:
-            nodes.append(TreeNode(-1, -1, rng.randrange(18300), label))
+    def append(nodes: list[TreeNode], words: int) -> int:
+        label = below(5)
+        if words == 1:
+            most = 300 if below(2) == 0 else 18300
+            nodes.append(TreeNode(-1, -1, below(most), label))
         else:
-            left_words = 1 + rng.randrange(count - 1)
-            left = append(left_words)
-            right = append(count - left_words)
+            left_words = 1 + below(words - 1)
+            left = append(nodes, left_words)
+            right = append(nodes, words - left_words)
             nodes.append(TreeNode(left, right, 0, label))
         return len(nodes) - 1
 
-    append(words)
-    return Tree(nodes)
+    trees = []
+    for _ in range(count):
+        nodes: list[TreeNode] = []
+        append(nodes, 5 + below(29))
+        trees.append(Tree(nodes))
+    return trees
 
 
 def tree_rows() -> list[tuple[str, float, str, float, str]]:
-    rng = random.Random(1)
-    trees = [random_tree(5 + rng.randrange(29), rng) for _ in range(64)]
+    trees = make_trees(256)
     model = TreeModel(ModelSettings("trees", 128, 5, [str(i) for i in range(18300)]))
     trainer = dy.AdamTrainer(model.parameters, 0.001)
 

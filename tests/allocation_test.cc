@@ -55,6 +55,7 @@ void print_stacks() {
 }  // namespace
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"  // gcc sees free, not that new is ours too
 void* operator new(std::size_t bytes) {
   count();
   if (void* p = std::malloc(bytes)) {

@@ -10,6 +10,7 @@
 
 #include "kernels/targets.h"
 #include "ops/simd_rules.h"
+#include "support/differences.h"
 #include "support/generator.h"
 #include "support/observe.h"
 
@@ -99,6 +100,33 @@ TEST(RandomGraphs, MergedEqualsOneByOne) {
           Observed::combination(c.sample->record->info->name, c.pattern(), i, shared);
       EXPECT_GE(counts[what], kWanted) << what;
     }
+  }
+}
+
+/// Merged and one by one could be wrong together: the gradients of some graphs against differences.
+TEST(RandomGraphs, GradientsAgreeWithDifferences) {
+  std::vector<Combination> combinations = combinations_of(all_samples());
+  std::erase_if(combinations,
+                [](const Combination& c) { return c.sample->record->stops_gradient; });
+  const Counts counts;
+  int checked = 0;
+  for (std::uint64_t seed = 5001; checked < 60; ++seed) {
+    Program program = random_program(seed, combinations, counts);
+    for (Step& s : program.steps) {  // what has no gradient would differ
+      if (s.leaf == LeafKind::kConstParameter) {
+        s.leaf = LeafKind::kParameter;
+      }
+      if (s.leaf == LeafKind::kConstLookup) {
+        s.leaf = LeafKind::kLookup;
+      }
+    }
+    const Result result = run(program, {double_device(), true});
+    if (largest_gradient(result) > 100.0) {
+      continue;
+    }  // the difference would not be exact enough
+    ++checked;
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    EXPECT_EQ(check_gradients(program, result, 2), "");
   }
 }
 

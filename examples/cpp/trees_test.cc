@@ -165,6 +165,13 @@ TEST(Trees, ReadsBracketedTrees) {
   EXPECT_EQ(trees[0].root().right, 3);
   EXPECT_EQ(trees[1].root().symbol, trees[0].nodes[0].symbol);
   EXPECT_EQ(vocabulary.words(), (std::vector<std::string>{"<unk>", "It", "'s", "fun"}));
+  // A no-break space is part of a word.
+  EXPECT_EQ(parse_tree("(1 8\xc2\xa0"
+                       "1/2)",
+                       vocabulary, 5)
+                .root()
+                .symbol,
+            4U);
   vocabulary.freeze();
   EXPECT_EQ(parse_tree("(0 new)", vocabulary, 5).root().symbol, 0U);
 }

@@ -84,6 +84,8 @@ class TreesTest(unittest.TestCase):
         self.assertEqual([node.label for node in tree.nodes], [2, 2, 4, 4, 3])
         self.assertEqual((tree.root.left, tree.root.right), (0, 3))
         self.assertEqual(vocabulary.words, ["<unk>", "It", "'s", "fun"])
+        tree = parse_tree("(1 8\u00a01/2)", vocabulary, 5)  # a no-break space is part of a word
+        self.assertEqual(vocabulary.words[tree.root.symbol], "8\u00a01/2")
 
     def test_mistakes(self) -> None:
         cases = [

@@ -29,12 +29,13 @@ class ModelSettings:
     @staticmethod
     def load(model_file: str) -> ModelSettings:
         file = model_file + ".settings"
-        with open(file, encoding="utf-8") as lines:
-            items = lines.read().split()
-        if items[0:8:2] != ["task", "hidden", "classes", "words"]:
+        with open(file, encoding="utf-8", newline="\n") as lines:
+            head = [lines.readline().split() for _ in range(4)]
+            words = lines.read().split("\n")[:-1]
+        if [line[:1] for line in head] != [["task"], ["hidden"], ["classes"], ["words"]]:
             raise ValueError(f"'{file}' is not a settings file of this program")
-        settings = ModelSettings(items[1], int(items[3]), int(items[5]), items[8:])
-        if len(settings.words) != int(items[7]):
+        settings = ModelSettings(head[0][1], int(head[1][1]), int(head[2][1]), words)
+        if len(settings.words) != int(head[3][1]):
             raise ValueError(f"'{file}' ends before its last word")
         return settings
 

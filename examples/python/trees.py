@@ -62,7 +62,9 @@ class Vocabulary:
         return len(self.words) - 1
 
 
-_TOKEN = re.compile(r"\(\s*([^\s()]*)|\)|[^\s()]+")
+# Space is ASCII: a no-break space is part of a word.
+_SPACE = " \t\r\n"
+_TOKEN = re.compile(rf"\([{_SPACE}]*([^{_SPACE}()]*)|\)|[^{_SPACE}()]+")
 
 
 @dataclass
@@ -90,8 +92,8 @@ class _Parser:
         return TreeError(*self.place, at + 1, reason)
 
     def parse(self) -> Tree:
-        text = self.text.rstrip()
-        start = len(text) - len(text.lstrip())
+        text = self.text.rstrip(_SPACE)
+        start = len(text) - len(text.lstrip(_SPACE))
         if not text.startswith("(", start):
             raise self.fail(start, "want a tree: '(', a label, then a word or two subtrees")
         for token in _TOKEN.finditer(text, start):
@@ -152,11 +154,11 @@ def parse_tree(
 
 def read_tree_file(file: str, vocabulary: Vocabulary, classes: int) -> list[Tree]:
     """All trees of a file, skipping empty lines."""
-    with open(file, encoding="utf-8") as lines:
+    with open(file, encoding="utf-8", newline="\n") as lines:
         trees = [
             parse_tree(text, vocabulary, classes, file, line)
             for line, text in enumerate(lines, 1)
-            if text.strip()
+            if text.strip(_SPACE)
         ]
     if not trees:
         raise TreeError(file, 1, 1, "no tree in this file")

@@ -1,6 +1,7 @@
 // What ext/kernels.h offers on top of a device's loops.
 
 #include "dynet/ext/kernels.h"
+
 #include "operands.h"
 
 namespace dynet::ext {
@@ -30,7 +31,8 @@ Move whole_move(std::int64_t elements, double scale) {
 
 void weight_gradient(const Kernels& k, const Operand& dy, const Operand& x,
                      const Operand& d_weight) {
-  // The sink takes products of whole examples, one column of the weight's gradient for each row of x.
+  // The sink takes products of whole examples, one column of the weight's gradient for each row of
+  // x.
   const bool fits = d_weight.examples == 1 && dy.examples == x.examples &&
                     dy.dim.rows() == d_weight.dim.rows() && x.dim.rows() == d_weight.dim.cols() &&
                     dy.dim.cols() == x.dim.cols();

@@ -49,14 +49,17 @@ def fit_tanh(numerator, denominator, high):
     x = np.sort(x[x > 1e-4])
     u, y = x * x, np.tanh(x) / x
     basis = np.concatenate(
-        [powers(u, range(1, numerator + 1)), -y[:, None] * powers(u, range(1, denominator + 1))], axis=1
+        [powers(u, range(1, numerator + 1)), -y[:, None] * powers(u, range(1, denominator + 1))],
+        axis=1,
     )
     columns = np.abs(basis).max(axis=0)
     q, weight, best = np.ones_like(x), np.ones(len(x)), (np.inf, None)
     for _ in range(1500):
         row = np.sqrt(weight) / (y * q)
         a = (basis / columns * row[:, None]).astype(float)
-        c = np.linalg.lstsq(a, ((y - 1) * row).astype(float), rcond=1e-17)[0] / columns.astype(float)
+        c = np.linalg.lstsq(a, ((y - 1) * row).astype(float), rcond=1e-17)[0] / columns.astype(
+            float
+        )
         p = 1 + powers(u, range(1, numerator + 1)) @ c[:numerator]
         q = 1 + powers(u, range(1, denominator + 1)) @ c[numerator:]
         error = np.abs(p / q - y) / y
@@ -73,13 +76,19 @@ def main():
     show("expm1(r) = r + r^2 P(r)", fit(powers(r, range(2, 7)), np.expm1(r) - r, np.abs(r)))
     f = grid(np.sqrt(0.5) - 1, np.sqrt(2) - 1, 2000)
     target = np.log1p(f) - f + f * f / 2
-    show("log(1 + f) = f - f^2/2 + f^3 P(f)", fit(powers(f, range(3, 11)), target, np.abs(np.log1p(f))))
+    show(
+        "log(1 + f) = f - f^2/2 + f^3 P(f)",
+        fit(powers(f, range(3, 11)), target, np.abs(np.log1p(f))),
+    )
     show("tanh(x) = x P(x^2) / Q(x^2)", fit_tanh(5, 4, 8.5))
     t = grid(0, 0.5, 1000)
     t = t[t > 0]
     angle = np.longdouble(np.pi) / 2 * t
     show("sin(pi/2 t) = t P(t^2)", fit(powers(t, range(1, 9, 2)), np.sin(angle), np.sin(angle)))
-    show("cos(pi/2 t) = 1 + t^2 P(t^2)", fit(powers(t, range(2, 10, 2)), np.cos(angle) - 1, np.cos(angle)))
+    show(
+        "cos(pi/2 t) = 1 + t^2 P(t^2)",
+        fit(powers(t, range(2, 10, 2)), np.cos(angle) - 1, np.cos(angle)),
+    )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 // The float device: walks blocks, examples and boxes, and hands rows of numbers to the loops.
 
 #include <algorithm>
-#include <cstdint>
 #include <cmath>
+#include <cstdint>
 
 #include "float_loops.h"
 #include "float_product.h"
@@ -21,14 +21,16 @@ using ext::Transposed;
 /// Written by choose_float_loops() before anything computes, then only read.
 constinit FloatLoops table{};
 
-// ---- moves ---------------------------------------------------------------------------------------
+// ---- moves
+// ---------------------------------------------------------------------------------------
 
 struct Axis {
   std::int64_t extent, from, to;
 };
 constexpr int kMaxAxes = DYNET_MAX_TENSOR_DIM + 1;  // and the examples
 
-/// The axes of a move, as few as possible: neighbours over which both sides go on evenly are joined.
+/// The axes of a move, as few as possible: neighbours over which both sides go on evenly are
+/// joined.
 struct Axes {
   Axis axis[kMaxAxes];
   int count = 0;
@@ -239,7 +241,8 @@ SoftmaxShape softmax_shape(const Dim& d, unsigned axis) {
   return shape;
 }
 
-// ---- the device ------------------------------------------------------------------------------------
+// ---- the device
+// ------------------------------------------------------------------------------------
 
 class FloatKernels final : public ext::Kernels {
  public:

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "dynet/ext/kernels.h"
+
 #include "philox.h"
 
 namespace dynet::kernels {
@@ -17,8 +18,8 @@ struct SoftmaxShape {
   std::int64_t inner, length, outer;
 };
 
-/// c {m,n} = or += a {m,k} * b {k,n}. `a` is column-major with `lda` between columns; transposed, it
-/// is stored as {k,m}. Element (p, j) of b is at b[p * b_row + j * b_column].
+/// c {m,n} = or += a {m,k} * b {k,n}. `a` is column-major with `lda` between columns; transposed,
+/// it is stored as {k,m}. Element (p, j) of b is at b[p * b_row + j * b_column].
 struct Gemm {
   std::int64_t m, n, k;
   const float* a;
@@ -38,8 +39,8 @@ struct FloatLoops {
   void (*repeat)(float value, float* y, std::int64_t n, bool store);
   float (*sum)(const float* x, std::int64_t n);
   /// y_i += scale * sum_j x[i + j * stride], for `rows` elements i and `columns` j.
-  void (*sum_columns)(float scale, const float* x, std::int64_t stride, std::int64_t columns, float* y,
-                      std::int64_t rows);
+  void (*sum_columns)(float scale, const float* x, std::int64_t stride, std::int64_t columns,
+                      float* y, std::int64_t rows);
   /// y[i + j * y_stride] = scale * x[i * x_stride + j]
   void (*transpose)(float scale, const float* x, std::int64_t x_stride, float* y,
                     std::int64_t y_stride, std::int64_t rows, std::int64_t columns, bool store);
@@ -55,7 +56,8 @@ struct FloatLoops {
                            bool logarithm, bool store);
   float (*log_sum_exp)(const float* x, std::int64_t n);
   /// y = scale * exp(x - shift)
-  void (*scaled_exp)(float scale, const float* x, float shift, float* y, std::int64_t n, bool store);
+  void (*scaled_exp)(float scale, const float* x, float shift, float* y, std::int64_t n,
+                     bool store);
 
   /// Uniform in [low, low + width).
   void (*uniform)(float low, float width, const PhiloxKey& key, float* y, std::int64_t n);
@@ -67,7 +69,8 @@ struct FloatLoops {
   void (*gemm)(const Gemm& g);
 };
 
-/// The loops of the target in use. choose_float_loops() fills the table; cpu_kernels() does so first.
+/// The loops of the target in use. choose_float_loops() fills the table; cpu_kernels() does so
+/// first.
 [[nodiscard]] const FloatLoops& float_loops();
 void choose_float_loops();
 

@@ -1,9 +1,9 @@
 // Products of operands: which examples go into one matrix product, and where operands in several
 // blocks are copied together.
 //
-// A shared left operand makes one product of all examples' columns. Blocks too short for a product of
-// their own are gathered into scratch, a chunk of columns at a time, and results are scattered to
-// their blocks in order, stored or added as each says.
+// A shared left operand makes one product of all examples' columns. Blocks too short for a product
+// of their own are gathered into scratch, a chunk of columns at a time, and results are scattered
+// to their blocks in order, stored or added as each says.
 
 #include "float_product.h"
 
@@ -25,15 +25,15 @@ thread_local Scratch left_scratch;
 thread_local Scratch right_scratch;
 thread_local Scratch result_scratch;
 
-/// Distance of columns in scratch: whole vectors, and not the multiples of 4 KB that compete for the
-/// same lines of a cache.
+/// Distance of columns in scratch: whole vectors, and not the multiples of 4 KB that compete for
+/// the same lines of a cache.
 std::int64_t padded(std::int64_t rows) {
   const std::int64_t p = (rows + 15) / 16 * 16;
   return p % 1024 == 0 ? p + 16 : p;
 }
 
-/// Copies the columns of the next `examples` examples, `each` columns of `rows` elements in one, and
-/// moves the cursor behind them.
+/// Copies the columns of the next `examples` examples, `each` columns of `rows` elements in one,
+/// and moves the cursor behind them.
 void gather(Cursor& x, std::int64_t examples, std::int64_t left, std::int64_t rows,
             std::int64_t each, float* to, std::int64_t stride) {
   for (std::int64_t e = 0; e < examples;) {

@@ -1,7 +1,8 @@
 // Speed of the float kernels against what the machine can do, measured in the same run.
 //
 //   kernels_bench [target]     prints one table: matrix products in percent of the FMA peak next to
-//                              their floors, their columns against single ones, functions, optimiser
+//                              their floors, their columns against single ones, functions,
+//                              optimiser
 
 #include <cstdint>
 #include <cstdio>
@@ -9,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "float_loops.h"
 #include "kernels/kernels.h"
 #include "kernels/targets.h"
-#include "float_loops.h"
 #include "probes.h"
 
 namespace dynet::kernels {
@@ -57,9 +58,18 @@ struct Row {
   double floor[3][7];  ///< percent of the AVX-512 peak: forward, dX, dW
 };
 const Row kRows[] = {
-    {128, 128, "L2", {{25, 42, 60, 63, 66, 66, 67}, {21, 34, 40, 44, 49, 50, 59}, {11, 20, 36, 50, 58, 62, 65}}},
-    {512, 256, "L2", {{25, 42, 60, 63, 66, 66, 67}, {21, 34, 40, 44, 49, 50, 59}, {11, 20, 36, 50, 58, 62, 65}}},
-    {1024, 512, "edge", {{14, 26, 40, 50, 56, 60, 66}, {15, 27, 42, 48, 54, 44, 54}, {10, 20, 34, 47, 56, 58, 63}}}};
+    {128,
+     128,
+     "L2",
+     {{25, 42, 60, 63, 66, 66, 67}, {21, 34, 40, 44, 49, 50, 59}, {11, 20, 36, 50, 58, 62, 65}}},
+    {512,
+     256,
+     "L2",
+     {{25, 42, 60, 63, 66, 66, 67}, {21, 34, 40, 44, 49, 50, 59}, {11, 20, 36, 50, 58, 62, 65}}},
+    {1024,
+     512,
+     "edge",
+     {{14, 26, 40, 50, 56, 60, 66}, {15, 27, 42, 48, 54, 44, 54}, {10, 20, 34, 47, 56, 58, 63}}}};
 
 double seconds_of_product(const Row& r, int kind, unsigned n) {
   const ext::Kernels& k = cpu_kernels();
@@ -99,7 +109,8 @@ void products(double peak_gflops) {
         const double percent = 2e-7 * r.m * r.k * n / seconds / peak_gflops;
         std::printf("%5.0f/%-3.0f", percent, r.floor[kind][i]);
       }
-      std::printf("%s%s\n", slower.empty() ? "" : "   slower than single columns at n =", slower.c_str());
+      std::printf("%s%s\n",
+                  slower.empty() ? "" : "   slower than single columns at n =", slower.c_str());
     }
   }
 }
@@ -115,16 +126,17 @@ void rows_of_numbers() {
   constexpr std::size_t kCount = 4096;
   Floats x(kCount);
   Floats y(kCount);
-  const double seconds = seconds_a_call([&] {
-    float_loops().scaled_exp(1.0F, x.data(), 0.0F, y.data(), kCount, true);
-  });
+  const double seconds = seconds_a_call(
+      [&] { float_loops().scaled_exp(1.0F, x.data(), 0.0F, y.data(), kCount, true); });
   std::printf("exp: %.2f ns an element (floor 0.30)\n", seconds * 1e9 / kCount);
   const ext::RandomKey key{1, 2, 3, 4};
   for (const auto& [kind, name] : {std::pair{ext::Distribution::kBernoulli, "bernoulli"},
                                    {ext::Distribution::kNormal, "normal"}}) {
-    std::printf("%s: %.2f ns an element\n", name, seconds_a_call([&, kind = kind] {
-      cpu_kernels().random(kind, 0.5, 1.0, key, y.data(), kCount);
-    }) * 1e9 / kCount);
+    std::printf("%s: %.2f ns an element\n", name,
+                seconds_a_call([&, kind = kind] {
+                  cpu_kernels().random(kind, 0.5, 1.0, key, y.data(), kCount);
+                }) * 1e9 /
+                    kCount);
   }
   for (const std::size_t n : {std::size_t{65536}, std::size_t{2500000}}) {
     Floats w(n);
@@ -135,10 +147,11 @@ void rows_of_numbers() {
       v.data()[i] = 0.5F;
     }
     const double adam = seconds_a_call([&] {
-      cpu_kernels().adam_update({1e-6, 0.9, 0.999, 1e-8, 1.0}, w.data(), g.data(), m.data(), v.data(),
-                                static_cast<std::int64_t>(n));
+      cpu_kernels().adam_update({1e-6, 0.9, 0.999, 1e-8, 1.0}, w.data(), g.data(), m.data(),
+                                v.data(), static_cast<std::int64_t>(n));
     });
-    std::printf("adam, %zu parameters: %.2f ns each (floor 0.60)\n", n, adam * 1e9 / static_cast<double>(n));
+    std::printf("adam, %zu parameters: %.2f ns each (floor 0.60)\n", n,
+                adam * 1e9 / static_cast<double>(n));
   }
 }
 
@@ -147,9 +160,11 @@ void run(const std::string& target) {
     use_target(target);
   }
   const bench::Machine machine = bench::probe_machine();
-  std::printf("target %s; probes with %s: FMA %.0f GF/s, read L2 %.0f L3 %.0f GB/s, rmw L2 %.0f L3 %.0f GB/s\n",
-              current_target().c_str(), machine.simd, machine.fma_gflops, machine.l2_read_gbs,
-              machine.l3_read_gbs, machine.l2_rmw_gbs, machine.l3_rmw_gbs);
+  std::printf(
+      "target %s; probes with %s: FMA %.0f GF/s, read L2 %.0f L3 %.0f GB/s, rmw L2 %.0f L3 %.0f "
+      "GB/s\n",
+      current_target().c_str(), machine.simd, machine.fma_gflops, machine.l2_read_gbs,
+      machine.l3_read_gbs, machine.l2_rmw_gbs, machine.l3_rmw_gbs);
   products(machine.fma_gflops);
   small_products();
   rows_of_numbers();

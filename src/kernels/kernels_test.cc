@@ -1,5 +1,7 @@
 // Loops of the float device against the double device, on every target.
 
+#include "kernels/kernels.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +14,6 @@
 #include "dynet/except.h"
 
 #include "kernels/float_mode.h"
-#include "kernels/kernels.h"
 #include "kernels/targets.h"
 #include "operand_pair.h"
 
@@ -39,7 +40,8 @@ class KernelsTest : public ::testing::TestWithParam<std::string> {
     EXPECT_LE(result.difference(), bound) << to_string(from) << " -> " << to_string(to);
   }
   /// For all layouts of x and y with these many examples.
-  void compare_moves(const Move& m, const Dim& from, std::int64_t x, const Dim& to, std::int64_t y) {
+  void compare_moves(const Move& m, const Dim& from, std::int64_t x, const Dim& to,
+                     std::int64_t y) {
     for (const Layout& source : layouts(x)) {
       for (const Layout& result : layouts(y)) {
         compare_move(m, from, source, to, result);
@@ -115,9 +117,9 @@ TEST_P(KernelsTest, MoveSumsAndRepeats) {
     return m;
   };
   for (const auto& [x, y] : {std::pair{1, 1}, {4, 4}, {1, 4}, {4, 1}}) {
-    compare_moves(strides(0, 0, true), matrix, x, Dim({1}), y);    // all to one
-    compare_moves(strides(1, 0, true), matrix, x, Dim({37}), y);   // columns
-    compare_moves(strides(0, 1, true), matrix, x, Dim({6}), y);    // rows
+    compare_moves(strides(0, 0, true), matrix, x, Dim({1}), y);   // all to one
+    compare_moves(strides(1, 0, true), matrix, x, Dim({37}), y);  // columns
+    compare_moves(strides(0, 1, true), matrix, x, Dim({6}), y);   // rows
     compare_moves(strides(0, 0, false), Dim({1}), x, matrix, y);
     compare_moves(strides(1, 0, false), Dim({37}), x, matrix, y);
     compare_moves(strides(0, 1, false), Dim({6}), x, matrix, y);
@@ -165,7 +167,8 @@ TEST_P(KernelsTest, MoveOfNothing) {
 
 TEST_P(KernelsTest, Multiply) {
   for (const unsigned n : {0U, 1U, 7U, 16U, 33U}) {
-    for (const auto& [x, y, z] : {std::tuple{4, 4, 4}, {1, 4, 4}, {4, 1, 4}, {1, 1, 4}, {4, 4, 1}}) {
+    for (const auto& [x, y, z] :
+         {std::tuple{4, 4, 4}, {1, 4, 4}, {4, 1, 4}, {1, 1, 4}, {4, 4, 1}}) {
       for (const Layout& a : layouts(x)) {
         for (const Layout& c : layouts(z)) {
           const OperandPair left(Dim({n}), a, random_);
@@ -185,9 +188,10 @@ TEST_P(KernelsTest, Softmax) {
     Dim dim;
     unsigned axis;
   };
-  for (const Case& c : {Case{Dim({1}), 0}, Case{Dim({7}), 0}, Case{Dim({40}), 0}, Case{Dim({1000}), 0},
-                        Case{Dim({5, 3}), 0}, Case{Dim({5, 3}), 1}, Case{Dim({35, 6}), 1},
-                        Case{Dim({2, 3, 4}), 1}, Case{Dim({2, 3, 4}), 2}, Case{Dim({0}), 0}}) {
+  for (const Case& c :
+       {Case{Dim({1}), 0}, Case{Dim({7}), 0}, Case{Dim({40}), 0}, Case{Dim({1000}), 0},
+        Case{Dim({5, 3}), 0}, Case{Dim({5, 3}), 1}, Case{Dim({35, 6}), 1}, Case{Dim({2, 3, 4}), 1},
+        Case{Dim({2, 3, 4}), 2}, Case{Dim({0}), 0}}) {
     for (const bool logarithm : {false, true}) {
       for (const Layout& l : layouts(4)) {
         const OperandPair x(c.dim, Layout({2, 2}), random_, -30.0, 30.0);
@@ -291,7 +295,8 @@ TEST_P(KernelsTest, ResultsDoNotDependOnThePlace) {
   std::vector<float> w(67, 0.5F);
   std::vector<float> m(67, 0.2F);
   std::vector<float> v(67, 0.3F);
-  cpu_kernels().adam_update({0.01, 0.9, 0.999, 1e-8, 0.7}, w.data(), x.data(), m.data(), v.data(), 67);
+  cpu_kernels().adam_update({0.01, 0.9, 0.999, 1e-8, 0.7}, w.data(), x.data(), m.data(), v.data(),
+                            67);
   EXPECT_EQ(std::count(w.begin(), w.end(), w[0]), 67);
 }
 

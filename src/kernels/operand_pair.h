@@ -60,8 +60,8 @@ class OperandPair {
     for (std::size_t b = 0; b < floats_.size(); ++b) {
       for (std::size_t i = 0; i < sizes_[b]; ++i) {
         const double truth = doubles_[b][i];
-        const double error = std::fabs(static_cast<double>(floats_[b][i]) - truth) /
-                             std::max(1.0, std::fabs(truth));
+        const double error =
+            std::fabs(static_cast<double>(floats_[b][i]) - truth) / std::max(1.0, std::fabs(truth));
         worst = error <= worst ? worst : error;  // NaN counts as worst
       }
     }

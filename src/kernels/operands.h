@@ -28,8 +28,8 @@ using ext::Write;
   return x.examples == 1 ? y.examples : x.examples;
 }
 
-/// Where a walk over n examples stands in one operand. An operand with one example beside n > 1 does
-/// not step: it is repeated when read, summed into when written. Lives on the stack.
+/// Where a walk over n examples stands in one operand. An operand with one example beside n > 1
+/// does not step: it is repeated when read, summed into when written. Lives on the stack.
 class Cursor {
  public:
   Cursor(const Operand& o, std::int64_t n)
@@ -38,9 +38,7 @@ class Cursor {
   }
 
   /// The current example.
-  [[nodiscard]] float* at() const {
-    return static_cast<float*>(block_->data) + used_ * size_;
-  }
+  [[nodiscard]] float* at() const { return static_cast<float*>(block_->data) + used_ * size_; }
   /// Elements from one example to the next: 0 where it does not step.
   [[nodiscard]] std::int64_t stride() const { return steps_ ? size_ : 0; }
   [[nodiscard]] std::int64_t size() const { return size_; }

@@ -1,7 +1,8 @@
 #pragma once
 
-// The counter-based generator Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as
-// easy as 1, 2, 3", 2011): four words of 32 bits are a function of a key and the number of the block.
+// The counter-based generator Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers:
+// as easy as 1, 2, 3", 2011): four words of 32 bits are a function of a key and the number of the
+// block.
 
 #include <array>
 #include <cstdint>
@@ -67,7 +68,8 @@ inline std::array<std::uint32_t, 4> philox(const PhiloxKey& key, std::uint64_t b
   return {c0, c1, c2, c3};
 }
 
-// All distributions use the upper 24 bits of a word, as a float holds no more: u = (word >> 8) / 2^24.
+// All distributions use the upper 24 bits of a word, as a float holds no more: u = (word >> 8) /
+// 2^24.
 
 /// Bernoulli: true where (word >> 8) is below this.
 [[nodiscard]] std::uint32_t bernoulli_threshold(double probability);

@@ -44,7 +44,8 @@ class ProductTest : public ::testing::TestWithParam<std::string> {
     const OperandPair result(Dim({s.m, s.n}), c, random_);
     const auto inputs = left.in_float();
     cpu_kernels().product(inputs, ta, right.in_float(), tb, result.in_float(), write);
-    double_kernels().product(left.in_double(), ta, right.in_double(), tb, result.in_double(), write);
+    double_kernels().product(left.in_double(), ta, right.in_double(), tb, result.in_double(),
+                             write);
     const std::int64_t summed =
         result.in_float().examples == 1 ? std::max(inputs.examples, right.in_float().examples) : 1;
     const double terms = static_cast<double>(s.k) * static_cast<double>(summed);
@@ -65,7 +66,8 @@ TEST_P(ProductTest, OddSizes) {
       for (const unsigned k : {1U, 2U, 4U, 7U, 16U, 19U, 65U, 130U}) {
         for (const Transposed ta : {kNo, kYes}) {
           for (const Transposed tb : {kNo, kYes}) {
-            compare({m, n, k}, ta, tb, Layout({1}), Layout({1}), Layout({1}, {(m + n + k) % 2 == 0}));
+            compare({m, n, k}, ta, tb, Layout({1}), Layout({1}),
+                    Layout({1}, {(m + n + k) % 2 == 0}));
           }
         }
       }
@@ -75,9 +77,10 @@ TEST_P(ProductTest, OddSizes) {
 
 TEST_P(ProductTest, LargeMatricesInEveryWay) {
   // Sizes on both sides of each threshold of simd_gemm.cc.
-  for (const Sizes s : {Sizes{200, 1, 101}, Sizes{650, 1, 640}, Sizes{650, 2, 640}, Sizes{651, 3, 640},
-                        Sizes{650, 4, 640}, Sizes{650, 5, 641}, Sizes{900, 7, 1700}, Sizes{200, 60, 190},
-                        Sizes{333, 40, 333}, Sizes{5000, 2, 100}}) {
+  for (const Sizes s :
+       {Sizes{200, 1, 101}, Sizes{650, 1, 640}, Sizes{650, 2, 640}, Sizes{651, 3, 640},
+        Sizes{650, 4, 640}, Sizes{650, 5, 641}, Sizes{900, 7, 1700}, Sizes{200, 60, 190},
+        Sizes{333, 40, 333}, Sizes{5000, 2, 100}}) {
     compare(s, kNo, kNo, Layout({1}), Layout({1}), Layout({1}));
     compare(s, kNo, kNo, Layout({1}), Layout({1}), Layout({1}, {false}));
     compare(s, kYes, kNo, Layout({1}), Layout({1}), Layout({1}));

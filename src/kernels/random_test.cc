@@ -30,7 +30,8 @@ TEST(Philox, GivesTheWordsOfItsPaper) {
   // Known answers published with the generator: counter and key all zero, and all ones.
   PhiloxKey key(kKey);
   key.key[0] = key.key[1] = key.counter[0] = key.counter[1] = 0;
-  EXPECT_EQ(philox(key, 0), (std::array<std::uint32_t, 4>{0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8}));
+  EXPECT_EQ(philox(key, 0),
+            (std::array<std::uint32_t, 4>{0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8}));
   key.key[0] = key.key[1] = key.counter[0] = key.counter[1] = 0xFFFFFFFF;
   EXPECT_EQ(philox(key, 0xFFFFFFFFFFFFFFFF),
             (std::array<std::uint32_t, 4>{0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD}));
@@ -71,7 +72,8 @@ TEST(Random, UniformAndBernoulliAreEqualToTheBitOnAllTargets) {
 }
 
 TEST(Random, AnElementDoesNotDependOnTheLength) {
-  for (const auto kind : {Distribution::kUniform, Distribution::kBernoulli, Distribution::kNormal}) {
+  for (const auto kind :
+       {Distribution::kUniform, Distribution::kBernoulli, Distribution::kNormal}) {
     const std::vector<float> all = draw(kind, 0.3, 1.0, 300);
     for (const std::size_t n : {1U, 2U, 3U, 17U, 64U, 65U, 299U}) {
       const std::vector<float> some = draw(kind, 0.3, 1.0, n);
@@ -82,9 +84,9 @@ TEST(Random, AnElementDoesNotDependOnTheLength) {
 
 TEST(Random, KeysDiffer) {
   const auto base = draw(Distribution::kUniform, 0.0, 1.0, 8);
-  for (const ext::RandomKey& key : {ext::RandomKey{2, 2, 3, 4}, ext::RandomKey{1, 3, 3, 4},
-                                    ext::RandomKey{1, 2, 4, 4}, ext::RandomKey{1, 2, 3, 5},
-                                    ext::RandomKey{2, 1, 3, 4}}) {
+  for (const ext::RandomKey& key :
+       {ext::RandomKey{2, 2, 3, 4}, ext::RandomKey{1, 3, 3, 4}, ext::RandomKey{1, 2, 4, 4},
+        ext::RandomKey{1, 2, 3, 5}, ext::RandomKey{2, 1, 3, 4}}) {
     EXPECT_NE(draw(Distribution::kUniform, 0.0, 1.0, 8, key), base);
   }
   EXPECT_EQ(draw(Distribution::kUniform, 0.0, 1.0, 8), base);

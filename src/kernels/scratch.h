@@ -6,8 +6,8 @@
 
 namespace dynet::kernels {
 
-/// Memory of one thread for copies inside one call, 64-byte aligned. Grows, never shrinks, so that a
-/// repeated step allocates nothing. Not thread-safe: declare it thread_local.
+/// Memory of one thread for copies inside one call, 64-byte aligned. Grows, never shrinks, so that
+/// a repeated step allocates nothing. Not thread-safe: declare it thread_local.
 class Scratch {
  public:
   Scratch() = default;

@@ -218,9 +218,7 @@ HWY_INLINE void dot_step(FloatTag d, const DotArgs& t, std::size_t i,
   DYNET_UNROLL for (int j = 0; j < kColumns; ++j) {
     const float* b = t.b + static_cast<std::size_t>(j) * t.ldb + i;
     const auto y = kPart ? load_part(d, b, part) : hn::LoadU(d, b);
-    DYNET_UNROLL for (int r = 0; r < kRows; ++r) {
-      sum[j][r] = hn::MulAdd(a[r], y, sum[j][r]);
-    }
+    DYNET_UNROLL for (int r = 0; r < kRows; ++r) { sum[j][r] = hn::MulAdd(a[r], y, sum[j][r]); }
   }
 }
 

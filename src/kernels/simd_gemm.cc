@@ -14,9 +14,9 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "simd_gemm.cc"
+#include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "hwy/cache_control.h"
 #include "simd_gemm-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -151,8 +151,8 @@ HWY_INLINE void stream_columns(const Product& g, std::size_t rows, const float* 
 /// For few columns and a large `a`, which is read once and in order.
 template <int kColumns>
 void stream(const Product& g) {
-  constexpr int kInner = kColumns == 1 ? 8 : (kManyRegisters ? (kColumns == 2 ? 8 : 4)
-                                                             : (kColumns == 2 ? 4 : 2));
+  constexpr int kInner =
+      kColumns == 1 ? 8 : (kManyRegisters ? (kColumns == 2 ? 8 : 4) : (kColumns == 2 ? 4 : 2));
   const std::size_t rows_at_once = 4096 / kColumns;
   for (std::size_t i = 0; i < g.m; i += rows_at_once) {
     const std::size_t rows = std::min(rows_at_once, g.m - i);
@@ -192,15 +192,15 @@ void rank_one(const Product& g) {
       const auto y = load_part(d, g.a + i, part);
       for (std::size_t q = 0; q < wide; ++q) {
         float* c = to + q * g.ldc + i;
-        const auto sum =
-            g.store ? hn::Mul(y, x[q]) : hn::MulAdd(y, x[q], load_part(d, c, part));
+        const auto sum = g.store ? hn::Mul(y, x[q]) : hn::MulAdd(y, x[q], load_part(d, c, part));
         store_part(sum, d, c, part);
       }
     }
   }
 }
 
-// ---- packed: panels of the operands are copied, for products with many columns ---------------------
+// ---- packed: panels of the operands are copied, for products with many columns
+// ---------------------
 
 constexpr std::size_t kPanelDepth = 128;
 
@@ -298,8 +298,8 @@ void packed(const Product& g, bool transposed, bool packs_b) {
       } else {
         pack_rows(depth, rows, height, g.a + p * g.lda + i, g.lda, a_panel);
       }
-      TileArgs t{depth,   a_panel, height, g.b,          g.b_row, g.b_column,
-                 nullptr, g.ldc,   0,      g.store && p == 0};
+      TileArgs t{depth,      a_panel, height, g.b, g.b_row,
+                 g.b_column, nullptr, g.ldc,  0,   g.store && p == 0};
       for (std::size_t q = 0, j = 0; q < columns.count; j += columns[q++]) {
         if (packs_b) {
           t.b = b_panel + j * depth;

@@ -31,14 +31,30 @@ void apply_math(char f, const float* x, float* y, std::size_t n) {
     FloatVector r = v;
     FloatVector other = v;
     switch (f) {
-      case 'e': r = exp(d, v); break;
-      case 'm': r = expm1(d, v); break;
-      case 'l': r = log(d, v); break;
-      case 'p': r = log1p(d, v); break;
-      case 't': r = tanh(d, v); break;
-      case 'g': r = logistic(d, v); break;
-      case 'c': cos_sin_of_turn(d, v, r, other); break;
-      default: cos_sin_of_turn(d, v, other, r); break;
+      case 'e':
+        r = exp(d, v);
+        break;
+      case 'm':
+        r = expm1(d, v);
+        break;
+      case 'l':
+        r = log(d, v);
+        break;
+      case 'p':
+        r = log1p(d, v);
+        break;
+      case 't':
+        r = tanh(d, v);
+        break;
+      case 'g':
+        r = logistic(d, v);
+        break;
+      case 'c':
+        cos_sin_of_turn(d, v, r, other);
+        break;
+      default:
+        cos_sin_of_turn(d, v, other, r);
+        break;
     }
     hn::StoreU(r, d, y + i);
   }
@@ -83,8 +99,9 @@ std::vector<float> sample(float low, float high, std::uint32_t step) {
 double ulps(float y, double truth) {
   const auto near = static_cast<float>(std::fabs(truth));
   if (static_cast<double>(y) == truth || y == static_cast<float>(truth)) {
-    return std::isinf(y) ? 0.0 : std::fabs(static_cast<double>(y) - truth) /
-           std::max<double>(std::nextafter(near, kInf) - near, 0x1p-149);
+    return std::isinf(y) ? 0.0
+                         : std::fabs(static_cast<double>(y) - truth) /
+                               std::max<double>(std::nextafter(near, kInf) - near, 0x1p-149);
   }
   const double unit = std::max<double>(std::nextafter(near, kInf) - near, 0x1p-149);
   return std::fabs(static_cast<double>(y) - truth) / unit;
@@ -121,7 +138,8 @@ TEST_P(SimdMath, ErrorsAreWithinTheStatedBounds) {
                 [](double x) { return std::log(x); });
   expect_within('p', 4.0, std::nextafter(-1.0F, 0.0F), std::numeric_limits<float>::max(),
                 [](double x) { return std::log1p(x); });
-  expect_within('t', is_fused ? 5.0 : 6.0, -1000.0F, 1000.0F, [](double x) { return std::tanh(x); });
+  expect_within('t', is_fused ? 5.0 : 6.0, -1000.0F, 1000.0F,
+                [](double x) { return std::tanh(x); });
   expect_within('g', 4.0, -87.33F, 1000.0F, [](double x) { return 1.0 / (1.0 + std::exp(-x)); });
 }
 

@@ -36,8 +36,8 @@ struct FourWords {
   Words w[4];
 };
 
-/// Blocks `first`, `first` + 1, ... of Philox, one a lane; word k of each in w[k], its upper 24 bits
-/// only.
+/// Blocks `first`, `first` + 1, ... of Philox, one a lane; word k of each in w[k], its upper 24
+/// bits only.
 HWY_INLINE FourWords philox_blocks(const PhiloxKey& key, std::uint64_t first) {
   const WordTag d;
   const auto low = static_cast<std::uint32_t>(first);
@@ -63,8 +63,8 @@ HWY_INLINE FourWords philox_blocks(const PhiloxKey& key, std::uint64_t first) {
     k0 += kPhiloxStep0;
     k1 += kPhiloxStep1;
   }
-  return {{hn::ShiftRight<8>(c0), hn::ShiftRight<8>(c1), hn::ShiftRight<8>(c2),
-           hn::ShiftRight<8>(c3)}};
+  return {
+      {hn::ShiftRight<8>(c0), hn::ShiftRight<8>(c1), hn::ShiftRight<8>(c2), hn::ShiftRight<8>(c3)}};
 }
 
 HWY_INLINE FloatVector to_unit(Words w) {
@@ -73,8 +73,8 @@ HWY_INLINE FloatVector to_unit(Words w) {
   return hn::Mul(hn::ConvertTo(d, hn::BitCast(di, w)), hn::Set(d, 0x1p-24F));
 }
 
-/// Rows of numbers from words, four vectors at once. No products are contracted: the numbers are the
-/// same on every target.
+/// Rows of numbers from words, four vectors at once. No products are contracted: the numbers are
+/// the same on every target.
 struct Uniform {
   float low, width;
   HWY_INLINE void operator()(const FourWords& words, FloatVector* v) const {

@@ -86,7 +86,6 @@ void scaled_exp(float scale, const float* x, float shift, float* y, std::int64_t
   }
 }
 
-
 /// One softmax over elements that follow each other.
 void softmax_row(const float* x, float* y, std::size_t n, bool logarithm, bool store) {
   const float top = largest(x, n);
@@ -136,8 +135,7 @@ void softmax_side_by_side(const float* x, float* y, std::size_t inner, std::size
   const auto norm = logarithm ? log(d, sum) : hn::Div(hn::Set(d, 1.0F), sum);
   for (std::size_t k = 0; k < length; ++k) {
     const auto shifted_x = hn::Sub(load_part(d, x + k * inner, part), top);
-    const auto value =
-        logarithm ? hn::Sub(shifted_x, norm) : hn::Mul(exp(d, shifted_x), norm);
+    const auto value = logarithm ? hn::Sub(shifted_x, norm) : hn::Mul(exp(d, shifted_x), norm);
     put_part(value, d, y + k * inner, part, store);
   }
 }
@@ -215,8 +213,8 @@ void softmax_backward(const float* y, const float* dy, float* dx, const SoftmaxS
       continue;
     }
     for (std::size_t i = 0; i < inner; i += lanes) {
-      softmax_side_by_side_backward(y + i, dy + i, dx + i, inner, length,
-                                    HWY_MIN(lanes, inner - i), logarithm, store);
+      softmax_side_by_side_backward(y + i, dy + i, dx + i, inner, length, HWY_MIN(lanes, inner - i),
+                                    logarithm, store);
     }
   }
 }

@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "dynet/except.h"
+
 #include "float_loops.h"
 #include "kernels/simd_targets.h"
 #include "util/env.h"

@@ -1,5 +1,5 @@
-// Every rule of the list, on every SIMD target, against the plain loop in double: all lengths around
-// whole vectors, all modes of the streams.
+// Every rule of the list, on every SIMD target, against the plain loop in double: all lengths
+// around whole vectors, all modes of the streams.
 
 #include <gtest/gtest.h>
 
@@ -75,7 +75,7 @@ struct Streams {
 
 Stream::Mode input_mode(std::size_t k, int variant) {
   return variant != 0 && (k + static_cast<std::size_t>(variant)) % 3 == 0 ? Stream::kRepeat
-                                                                           : Stream::kRun;
+                                                                          : Stream::kRun;
 }
 Stream::Mode output_mode(std::size_t k, int variant) {
   constexpr Stream::Mode kModes[] = {Stream::kStore, Stream::kAdd, Stream::kSum, Stream::kSkip};
@@ -112,7 +112,8 @@ void compare_rule(const ext::Example<Op>& example) {
       }
       auto from = in.template streams<double>();
       auto to = results.template streams<double>();
-      loops.forward_double(&example.op, from.data(), to.data(), static_cast<std::int64_t>(kLongest));
+      loops.forward_double(&example.op, from.data(), to.data(),
+                           static_cast<std::int64_t>(kLongest));
       Streams back = in;
       for (const auto& row : results.doubles) {
         back.add_rounded(row, Stream::kRun);

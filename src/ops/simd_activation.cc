@@ -1,4 +1,5 @@
 #include "dynet/ops/activation.h"
+
 #include "kernels/simd_targets.h"
 #include "simd_families.h"
 

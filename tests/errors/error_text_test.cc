@@ -73,7 +73,7 @@ TEST_F(ErrorText, Shapes) {
       "matmul(x, y): x is {4,3} and y is {5}; want x {m,k} and y {k,n}\n  built at @");
   expect<ShapeError>(
       [&] { matrix* batch; },
-      "matmul(x, y): x is {4,3} and y is {4,2}; want x {m,k} and y {k,n}\n  built at @");
+      "matmul(x, y): x is {4,3} and y is {4,2}x8; want x {m,k} and y {k,n}\n  built at @");
   expect<ShapeError>(
       [&] { x + matrix; },
       "add(x, y): x is {5} and y is {4,3}; want each dimension equal, or 1 in one of them\n"

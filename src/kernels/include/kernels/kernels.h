@@ -5,12 +5,14 @@
 // In:  operands, lists of blocks of examples (ext/operand.h), and what to do with them.
 // Out: numbers, stored or added as each block says.
 //
-// Two devices. double_kernels() is plain scalar code in double, written to be read: it is the oracle
-// that gradients and the float kernels are tested against. cpu_kernels() computes in float with SIMD:
+// Two devices. double_kernels() is plain scalar code in double, written to be read: it is the
+// oracle that gradients and the float kernels are tested against. cpu_kernels() computes in float
+// with SIMD:
 //
 //   float_kernels.cc   walks blocks, examples and boxes, in plain C++
 //   float_product.cc   the same for matrix products: gathers columns, scatters results
-//   simd_*.cc          the loops themselves, compiled once for each SIMD target (Highway), collected
+//   simd_*.cc          the loops themselves, compiled once for each SIMD target (Highway),
+//   collected
 //                      in a table of function pointers (float_loops.h); targets.h says which target
 //   simd_math-inl.h    exp, log, tanh, ... of our own on vectors, each with its error bound
 //   simd_rule-inl.h    evaluates the scalar rules of operations (ext/rule.h) on vectors; src/ops

@@ -1,7 +1,8 @@
 // exp, log and their relatives on vectors of floats, compiled once a target.
 //
 // The coefficients come from src/kernels/fit_math.py; simd_math_test.cc checks every bound stated
-// here on every target. Denormal arguments count as 0 and denormal results are 0, whatever the mode.
+// here on every target. Denormal arguments count as 0 and denormal results are 0, whatever the
+// mode.
 
 #if defined(DYNET_KERNELS_SIMD_MATH_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef DYNET_KERNELS_SIMD_MATH_INL_H
@@ -62,12 +63,12 @@ template <class D, class V>
 HWY_INLINE V exp(D d, V x) {
   V r;
   const V n = detail::split_by_ln2(d, x, r);
-  const V p = polynomial(r, hn::Set(d, 0.49999994F), hn::Set(d, 0.166665196F),
-                         hn::Set(d, 0.0416683964F), hn::Set(d, 0.00836879667F),
-                         hn::Set(d, 0.00138144335F));
+  const V p =
+      polynomial(r, hn::Set(d, 0.49999994F), hn::Set(d, 0.166665196F), hn::Set(d, 0.0416683964F),
+                 hn::Set(d, 0.00836879667F), hn::Set(d, 0.00138144335F));
   const V y = hn::Add(hn::MulAdd(hn::Mul(r, r), p, r), hn::Set(d, 1.0F));
-  const V inside = hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, detail::kExpBottom)),
-                                      detail::scale_by(d, y, n));
+  const V inside =
+      hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, detail::kExpBottom)), detail::scale_by(d, y, n));
   const V outside = hn::Add(x, hn::Set(d, std::numeric_limits<float>::infinity()));
   return hn::IfThenElse(hn::Le(x, hn::Set(d, detail::kExpTop)), inside, outside);
 }
@@ -100,10 +101,10 @@ HWY_INLINE V log(D d, V x) {
   const auto k = hn::ShiftRight<23>(hn::Sub(bits, hn::Set(di, 0x3F3504F3)));
   const V f = hn::Sub(hn::BitCast(d, hn::Sub(bits, hn::ShiftLeft<23>(k))), hn::Set(d, 1.0F));
   const V exponent = hn::ConvertTo(d, k);
-  const V p = polynomial(f, hn::Set(d, 0.333333313F), hn::Set(d, -0.250008196F),
-                         hn::Set(d, 0.200012267F), hn::Set(d, -0.166233569F),
-                         hn::Set(d, 0.142017573F), hn::Set(d, -0.131601825F),
-                         hn::Set(d, 0.12761578F), hn::Set(d, -0.0763449818F));
+  const V p =
+      polynomial(f, hn::Set(d, 0.333333313F), hn::Set(d, -0.250008196F), hn::Set(d, 0.200012267F),
+                 hn::Set(d, -0.166233569F), hn::Set(d, 0.142017573F), hn::Set(d, -0.131601825F),
+                 hn::Set(d, 0.12761578F), hn::Set(d, -0.0763449818F));
   const V f2 = hn::Mul(f, f);
   V y = hn::Mul(hn::Mul(f2, f), p);
   y = hn::MulAdd(exponent, hn::Set(d, detail::kLn2Low), y);
@@ -111,9 +112,8 @@ HWY_INLINE V log(D d, V x) {
   y = hn::MulAdd(exponent, hn::Set(d, detail::kLn2High), hn::Add(f, y));
   const V tiny = hn::Set(d, std::numeric_limits<float>::min());
   const V infinity = hn::Set(d, std::numeric_limits<float>::infinity());
-  const V not_positive =
-      hn::IfThenElse(hn::Gt(x, hn::Neg(tiny)), hn::Neg(infinity),
-                     hn::Set(d, std::numeric_limits<float>::quiet_NaN()));
+  const V not_positive = hn::IfThenElse(hn::Gt(x, hn::Neg(tiny)), hn::Neg(infinity),
+                                        hn::Set(d, std::numeric_limits<float>::quiet_NaN()));
   y = hn::IfThenElse(hn::Lt(x, tiny), not_positive, y);
   return hn::IfThenElse(hn::Lt(x, infinity), y, x);
 }
@@ -133,12 +133,12 @@ HWY_INLINE V log1p(D d, V x) {
   return hn::IfThenElse(hn::Lt(hn::Abs(y), infinity), small, y);
 }
 
-/// Max error 5 ulp on all x (6 where the target has no fused multiply-add); never above 1 in absolute
-/// value; NaN stays NaN.
+/// Max error 5 ulp on all x (6 where the target has no fused multiply-add); never above 1 in
+/// absolute value; NaN stays NaN.
 template <class D, class V>
 HWY_INLINE V tanh(D d, V x) {
-  // In this order of arguments Min and Max let NaN pass. At 8.492 the quotient rounds to 1, with and
-  // without fused multiply-add, so it does above.
+  // In this order of arguments Min and Max let NaN pass. At 8.492 the quotient rounds to 1, with
+  // and without fused multiply-add, so it does above.
   const V top = hn::Set(d, 8.492F);
   const V t = hn::Max(hn::Neg(top), hn::Min(top, x));
   const V u = hn::Mul(t, t);
@@ -171,18 +171,16 @@ HWY_INLINE void cos_sin_of_turn(D d, V u, V& cosine, V& sine) {
   const V t2 = hn::Mul(t, t);
   const V s = hn::Mul(t, polynomial(t2, hn::Set(d, 1.57079637F), hn::Set(d, -0.64596349F),
                                     hn::Set(d, 0.079680033F), hn::Set(d, -0.00460165925F)));
-  const V c = hn::MulAdd(
-      t2,
-      polynomial(t2, hn::Set(d, -1.23370051F), hn::Set(d, 0.253669232F),
-                 hn::Set(d, -0.0208601654F), hn::Set(d, 0.000903766544F)),
-      hn::Set(d, 1.0F));
+  const V c = hn::MulAdd(t2,
+                         polynomial(t2, hn::Set(d, -1.23370051F), hn::Set(d, 0.253669232F),
+                                    hn::Set(d, -0.0208601654F), hn::Set(d, 0.000903766544F)),
+                         hn::Set(d, 1.0F));
   // Quarter 0: (c, s), 1: (-s, c), 2: (-c, -s), 3: (s, -c).
   const auto quarter = hn::BitCast(di, shifted);
   const auto one = hn::Set(di, 1);
   const auto two = hn::Set(di, 2);
   const auto is_odd = hn::RebindMask(d, hn::Eq(hn::And(quarter, one), one));
-  const V cos_sign =
-      hn::BitCast(d, hn::ShiftLeft<30>(hn::And(hn::Add(quarter, one), two)));
+  const V cos_sign = hn::BitCast(d, hn::ShiftLeft<30>(hn::And(hn::Add(quarter, one), two)));
   const V sin_sign = hn::BitCast(d, hn::ShiftLeft<30>(hn::And(quarter, two)));
   cosine = hn::Xor(hn::IfThenElse(is_odd, s, c), cos_sign);
   sine = hn::Xor(hn::IfThenElse(is_odd, c, s), sin_sign);

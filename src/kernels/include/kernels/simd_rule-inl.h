@@ -4,9 +4,9 @@
 // Out: loops with the signature ext::RuleLoop, for install_loops() to put in ext::rule_loops.
 //
 // The expression is evaluated vector by vector, each result on its own; what several results share
-// is one value again after inlining. What remains after whole vectors is padded and goes through the
-// same code, so that an element's result does not depend on its place. A product whose only use is a
-// sum is fused with it.
+// is one value again after inlining. What remains after whole vectors is padded and goes through
+// the same code, so that an element's result does not depend on its place. A product whose only use
+// is a sum is fused with it.
 
 #if defined(DYNET_KERNELS_SIMD_RULE_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef DYNET_KERNELS_SIMD_RULE_INL_H
@@ -21,6 +21,7 @@
 #include <utility>
 
 #include "dynet/ext/op.h"
+
 #include "hwy/highway.h"
 #include "kernels/simd_math-inl.h"
 #include "kernels/simd_memory-inl.h"
@@ -29,7 +30,8 @@ HWY_BEFORE_NAMESPACE();
 namespace dynet::kernels {
 namespace HWY_NAMESPACE {
 
-// ---- functions of the vocabulary ------------------------------------------------------------------
+// ---- functions of the vocabulary
+// ------------------------------------------------------------------
 
 using V = FloatVector;
 using D = FloatTag;
@@ -58,7 +60,8 @@ HWY_INLINE V call(rule::Abs, D, V a) { return hn::Abs(a); }
 HWY_INLINE V call(rule::Max, D, V a, V b) { return hn::Max(b, a); }
 HWY_INLINE V call(rule::Min, D, V a, V b) { return hn::Min(b, a); }
 
-// ---- expressions ------------------------------------------------------------------------------------
+// ---- expressions
+// ------------------------------------------------------------------------------------
 
 /// Value of an expression: a vector, or a mask for comparisons. `x` are the inputs.
 template <class Expression>
@@ -137,7 +140,8 @@ struct Evaluate<rule::Apply<rule::Sub, A, B>> {
   }
 };
 
-// ---- the loop -----------------------------------------------------------------------------------------
+// ---- the loop
+// -----------------------------------------------------------------------------------------
 
 /// The streams of one call. A repeated input is a vector in memory that is loaded again and again.
 template <std::size_t kInputs>
@@ -186,8 +190,8 @@ HWY_INLINE void put_result(D d, V value, const ext::Stream& out, std::size_t i, 
   }
 }
 
-/// Evaluates all results and writes them, `part` elements of them. With one or two results those that
-/// are not wanted are not computed; with more, what they share is worth more than that.
+/// Evaluates all results and writes them, `part` elements of them. With one or two results those
+/// that are not wanted are not computed; with more, what they share is worth more than that.
 template <bool kPart, class Rules, std::size_t... kJ>
 HWY_INLINE void rule_step(D d, const Rules& rules, const V* x, const ext::Stream* out,
                           std::size_t i, std::size_t part, V* sums, std::index_sequence<kJ...>) {
@@ -249,7 +253,8 @@ HWY_INLINE void rule_loop(const Rules& rules, const ext::Stream* in, const ext::
   }
 }
 
-// ---- an operation's loops -------------------------------------------------------------------------------
+// ---- an operation's loops
+// -------------------------------------------------------------------------------
 
 template <class Op, std::size_t... kI>
 HWY_INLINE auto forward_expressions(const Op& op, std::index_sequence<kI...>) {
@@ -263,16 +268,16 @@ HWY_INLINE auto backward_expressions(const Op& op, std::index_sequence<kI...>) {
 template <class Op>
 void rule_forward(const void* op, const ext::Stream* in, const ext::Stream* out, std::int64_t n) {
   constexpr std::size_t kInputs = ext::RuleArity<Op>::inputs();
-  rule_loop<kInputs>(forward_expressions(*static_cast<const Op*>(op),
-                                         std::make_index_sequence<kInputs>()),
-                     in, out, n);
+  rule_loop<kInputs>(
+      forward_expressions(*static_cast<const Op*>(op), std::make_index_sequence<kInputs>()), in,
+      out, n);
 }
 template <class Op>
 void rule_backward(const void* op, const ext::Stream* in, const ext::Stream* out, std::int64_t n) {
   constexpr std::size_t kInputs = ext::RuleArity<Op>::backward_inputs();
-  rule_loop<kInputs>(backward_expressions(*static_cast<const Op*>(op),
-                                          std::make_index_sequence<kInputs>()),
-                     in, out, n);
+  rule_loop<kInputs>(
+      backward_expressions(*static_cast<const Op*>(op), std::make_index_sequence<kInputs>()), in,
+      out, n);
 }
 
 template <class Op>

@@ -1,11 +1,11 @@
 #pragma once
 
-// Which SIMD targets are compiled. Must be included before any header of Highway, in every file that
-// is compiled once a target.
+// Which SIMD targets are compiled. Must be included before any header of Highway, in every file
+// that is compiled once a target.
 //
 // x86: SSE4 (the floor of the library, x86-64-v2), AVX2, AVX3; of Arm NEON, as the vectors of SVE
-// cannot stand in arrays, which the tiles of a product need. Highway asks for AES with SSE4 unless it
-// is told not to; nothing here uses it.
+// cannot stand in arrays, which the tiles of a product need. Highway asks for AES with SSE4 unless
+// it is told not to; nothing here uses it.
 
 #define HWY_DISABLE_PCLMUL_AES
 
@@ -20,11 +20,10 @@
 #endif
 
 #include "hwy/targets.h"
-
 #include "kernels/targets.h"
 
-// DYNET_FOR_TARGET(f): the function f, exported with HWY_EXPORT, for the target in use. Highway's own
-// choice is left alone: it belongs to the whole process, programs included.
+// DYNET_FOR_TARGET(f): the function f, exported with HWY_EXPORT, for the target in use. Highway's
+// own choice is left alone: it belongs to the whole process, programs included.
 #if (HWY_TARGETS & (HWY_TARGETS - 1)) == 0
 #define DYNET_FOR_TARGET(function) HWY_STATIC_DISPATCH(function)
 #else
@@ -36,7 +35,8 @@ namespace dynet::kernels {
 
 /// Index into Highway's tables for a file that was compiled for `compiled`.
 inline std::size_t target_index(std::int64_t compiled) {
-  const std::int64_t wanted = HWY_CHOSEN_TARGET_SHIFT(target_mask()) | HWY_CHOSEN_TARGET_MASK_SCALAR;
+  const std::int64_t wanted =
+      HWY_CHOSEN_TARGET_SHIFT(target_mask()) | HWY_CHOSEN_TARGET_MASK_SCALAR;
   return hwy::Num0BitsBelowLS1Bit_Nonzero64(static_cast<std::uint64_t>(wanted & compiled));
 }
 
