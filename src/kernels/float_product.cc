@@ -80,9 +80,21 @@ std::int64_t next_part(Cursor x, Cursor y, std::int64_t left, std::int64_t each)
   return n;
 }
 
+bool stores(const Operand& c, Write write) {
+  return write == Write::kStore || (write == Write::kAsBlocks && c.blocks->fresh);
+}
+
 /// c_e = op(a) * b_e for all examples e.
 void product_shared_left(Gemm g, const Operand& b, const Operand& c, Write write) {
   const std::int64_t each = g.n;
+  if (b.one_block() && c.one_block()) {
+    g.n *= c.examples;
+    g.b = b.data<float>();
+    g.c = c.data<float>();
+    g.store = stores(c, write);
+    float_loops().gemm(g);
+    return;
+  }
   const std::int64_t n = c.examples;
   Cursor from(b, n);
   Cursor to(c, n);
@@ -121,6 +133,13 @@ void product_shared_left(Gemm g, const Operand& b, const Operand& c, Write write
 /// c = sum over e of a_e * transpose(b_e): the columns of all examples are one inner dimension.
 void product_summed(Gemm g, const Operand& a, const Operand& b) {
   const std::int64_t each = g.k;
+  if (a.one_block() && b.one_block()) {
+    g.k *= a.examples;
+    g.a = a.data<float>();
+    g.b = b.data<float>();
+    float_loops().gemm(g);
+    return;
+  }
   const std::int64_t n = a.examples;
   Cursor left_at(a, n);
   Cursor right_at(b, n);
@@ -201,7 +220,7 @@ void float_product(const Operand& a, bool a_transposed, const Operand& b, bool b
   } else if (c.examples == 1 && b_transposed && !a_transposed && a.examples == b.examples &&
              g.k > 0) {
     g.c = c.data<float>();
-    g.store = write == Write::kStore || (write == Write::kAsBlocks && c.blocks->fresh);
+    g.store = stores(c, write);
     product_summed(g, a, b);
   } else {
     product_by_example(g, a, b, c, write);

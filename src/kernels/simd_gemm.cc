@@ -27,8 +27,13 @@ namespace {
 /// `n` cut into `count` pieces whose lengths differ by one at most, the longer ones first.
 struct Pieces {
   std::size_t count, base, longer;
-  Pieces(std::size_t n, std::size_t most)
-      : count((n + most - 1) / most), base(n / count), longer(n % count) {}
+  Pieces(std::size_t n, std::size_t most) : count(1), base(n), longer(0) {
+    if (n > most) {  // small products spend most of their time on divisions
+      count = (n + most - 1) / most;
+      base = n / count;
+      longer = n % count;
+    }
+  }
   [[nodiscard]] std::size_t longest() const { return base + (longer > 0 ? 1 : 0); }
   [[nodiscard]] std::size_t operator[](std::size_t i) const { return base + (i < longer ? 1 : 0); }
 };

@@ -143,7 +143,7 @@ struct Evaluate<rule::Apply<rule::Sub, A, B>> {
 // ---- the loop
 // -----------------------------------------------------------------------------------------
 
-/// The streams of one call. A repeated input is a vector in memory that is loaded again and again.
+/// The inputs of one call. A repeated number is a vector in memory that is loaded again and again.
 template <std::size_t kInputs>
 struct Sources {
   const float* from[kInputs];
@@ -156,6 +156,16 @@ struct Sources {
       step[k] = ~std::size_t{0};
       if (in[k].mode == ext::Stream::kRepeat) {
         hn::Store(hn::Set(D(), *from[k]), D(), repeated[k]);
+        from[k] = repeated[k];
+        step[k] = 0;
+      }
+    }
+  }
+  /// The last `part` elements, from element i on.
+  void pad(D d, std::size_t i, std::size_t part) {
+    for (std::size_t k = 0; k < kInputs; ++k) {
+      if (step[k] != 0) {
+        hn::Store(load_part(d, from[k] + i, part), d, repeated[k]);
         from[k] = repeated[k];
         step[k] = 0;
       }
@@ -190,20 +200,14 @@ HWY_INLINE void put_result(D d, V value, const ext::Stream& out, std::size_t i, 
   }
 }
 
-/// Evaluates all results and writes them, `part` elements of them. With one or two results those
-/// that are not wanted are not computed; with more, what they share is worth more than that.
+/// Computes and writes `part` elements of the results that are wanted.
 template <bool kPart, class Rules, std::size_t... kJ>
 HWY_INLINE void rule_step(D d, const Rules& rules, const V* x, const ext::Stream* out,
                           std::size_t i, std::size_t part, V* sums, std::index_sequence<kJ...>) {
-  if constexpr (sizeof...(kJ) <= 2) {
-    ((out[kJ].mode == ext::Stream::kSkip
-          ? void()
-          : put_result<kPart>(d, evaluate(d, std::get<kJ>(rules), x), out[kJ], i, part, sums[kJ])),
-     ...);
-  } else {
-    const V results[] = {evaluate(d, std::get<kJ>(rules), x)...};
-    (put_result<kPart>(d, results[kJ], out[kJ], i, part, sums[kJ]), ...);
-  }
+  ((out[kJ].mode == ext::Stream::kSkip
+        ? void()
+        : put_result<kPart>(d, evaluate(d, std::get<kJ>(rules), x), out[kJ], i, part, sums[kJ])),
+   ...);
 }
 
 template <class Rules, std::size_t... kJ>
@@ -213,21 +217,18 @@ HWY_INLINE void store_results(D d, const Rules& rules, const V* x, const ext::St
   (hn::StoreU(results[kJ], d, static_cast<float*>(out[kJ].data) + i), ...);
 }
 
+/// One or two results: the code is short, so that there may be a copy of it for each case.
 template <std::size_t kInputs, class Rules>
-HWY_INLINE void rule_loop(const Rules& rules, const ext::Stream* in, const ext::Stream* out,
-                          std::int64_t count) {
-  constexpr std::size_t kResults = std::tuple_size_v<Rules>;
+HWY_INLINE void short_loop(const Rules& rules, const ext::Stream* in, const ext::Stream* out,
+                           std::size_t n, V* sums) {
   constexpr auto inputs = std::make_index_sequence<kInputs>();
-  constexpr auto results = std::make_index_sequence<kResults>();
+  constexpr auto results = std::make_index_sequence<std::tuple_size_v<Rules>>();
   const D d;
   const std::size_t lanes = hn::Lanes(d);
-  const auto n = static_cast<std::size_t>(count);
   const Sources<kInputs> sources(in);
   V x[kInputs];
-  V sums[kResults];
   bool all_stored = true;
-  for (std::size_t j = 0; j < kResults; ++j) {
-    sums[j] = hn::Zero(d);
+  for (std::size_t j = 0; j < std::tuple_size_v<Rules>; ++j) {
     all_stored = all_stored && out[j].mode == ext::Stream::kStore;
   }
   std::size_t i = 0;
@@ -245,6 +246,91 @@ HWY_INLINE void rule_loop(const Rules& rules, const ext::Stream* in, const ext::
   if (i < n) {
     load_inputs<true>(d, sources, i, n - i, x, inputs);
     rule_step<true>(d, rules, x, out, i, n - i, sums, results);
+  }
+}
+
+/// A result's place for one vector: in memory, or, at the end of a run, padded in `last`.
+template <std::size_t kResults>
+struct Targets {
+  ext::Stream stream[kResults];
+  alignas(64) float last[kResults][kMaxLanes];
+
+  explicit Targets(const ext::Stream* out) {
+    for (std::size_t j = 0; j < kResults; ++j) {
+      stream[j] = out[j];
+    }
+  }
+  /// `part` elements are left, from element i on.
+  void pad(D d, const ext::Stream* out, std::size_t i, std::size_t part) {
+    for (std::size_t j = 0; j < kResults; ++j) {
+      const float* to = static_cast<const float*>(out[j].data) + i;
+      if (out[j].mode == ext::Stream::kAdd) {
+        hn::Store(load_part(d, to, part), d, last[j]);
+      } else if (out[j].mode == ext::Stream::kSum) {
+        stream[j].mode = ext::Stream::kStore;
+      }
+      stream[j].data = last[j];
+    }
+  }
+  void unpad(D d, const ext::Stream* out, std::size_t i, std::size_t part, V* sums) {
+    for (std::size_t j = 0; j < kResults; ++j) {
+      if (out[j].mode == ext::Stream::kSum) {
+        sums[j] = hn::Add(sums[j], load_part(d, last[j], part));
+      } else if (out[j].mode != ext::Stream::kSkip) {
+        store_part(hn::Load(d, last[j]), d, static_cast<float*>(out[j].data) + i, part);
+      }
+    }
+  }
+};
+
+template <class Rules, std::size_t... kJ>
+HWY_INLINE void evaluate_all(D d, const Rules& rules, const V* x, const ext::Stream* out,
+                             std::size_t i, V* sums, std::index_sequence<kJ...>) {
+  // All before the first is written: what they share is computed once.
+  const V results[] = {evaluate(d, std::get<kJ>(rules), x)...};
+  (put_result<false>(d, results[kJ], out[kJ], i, 0, sums[kJ]), ...);
+}
+
+/// Many results: one copy of the code, as compilers take long for it. The last elements of a run
+/// are padded to a vector, in and out.
+template <std::size_t kInputs, class Rules>
+HWY_INLINE void long_loop(const Rules& rules, const ext::Stream* in, const ext::Stream* out,
+                          std::size_t n, V* sums) {
+  constexpr std::size_t kResults = std::tuple_size_v<Rules>;
+  const D d;
+  const std::size_t lanes = hn::Lanes(d);
+  Sources<kInputs> sources(in);
+  Targets<kResults> targets(out);
+  V x[kInputs];
+  std::size_t offset = 0;  // of results: 0 again where they are padded
+  for (std::size_t i = 0; i < n; i += lanes, offset += lanes) {
+    const std::size_t part = HWY_MIN(lanes, n - i);
+    if (part < lanes) {
+      sources.pad(d, i, part);
+      targets.pad(d, out, i, part);
+      offset = 0;
+    }
+    load_inputs<false>(d, sources, i, lanes, x, std::make_index_sequence<kInputs>());
+    evaluate_all(d, rules, x, targets.stream, offset, sums, std::make_index_sequence<kResults>());
+    if (part < lanes) {
+      targets.unpad(d, out, i, part, sums);
+    }
+  }
+}
+
+template <std::size_t kInputs, class Rules>
+HWY_INLINE void rule_loop(const Rules& rules, const ext::Stream* in, const ext::Stream* out,
+                          std::int64_t count) {
+  constexpr std::size_t kResults = std::tuple_size_v<Rules>;
+  const D d;
+  V sums[kResults];
+  for (std::size_t j = 0; j < kResults; ++j) {
+    sums[j] = hn::Zero(d);
+  }
+  if constexpr (kResults <= 2) {
+    short_loop<kInputs>(rules, in, out, static_cast<std::size_t>(count), sums);
+  } else {
+    long_loop<kInputs>(rules, in, out, static_cast<std::size_t>(count), sums);
   }
   for (std::size_t j = 0; j < kResults; ++j) {
     if (out[j].mode == ext::Stream::kSum) {
