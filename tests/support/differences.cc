@@ -14,7 +14,8 @@ std::vector<double> gradient_of_source(const Program& program, const Result& res
   std::vector<double> sum(program.sources[source].data.size(), 0.0);
   for (std::size_t s = 0; s < program.steps.size(); ++s) {
     const Step& step = program.steps[s];
-    if (step.sample != nullptr || step.source != static_cast<int>(source)) {
+    const bool reads = step.sample == nullptr && step.source == static_cast<int>(source);
+    if (!reads || result.gradients[s].empty()) {  // reverted ones have none
       continue;
     }
     for (std::size_t i = 0; i < sum.size(); ++i) {
@@ -26,13 +27,14 @@ std::vector<double> gradient_of_source(const Program& program, const Result& res
 
 }  // namespace
 
-std::string check_gradients(const Program& program, const Result& analytic, int most) {
+std::string check_gradients(const Program& program, const Result& analytic, int most,
+                            std::size_t every_nth_source) {
   // Numbers are multiples of 2^-12 below 16 in size, so a step of 2^-17 is exact in float; the
   // error of the difference is h^2/6 of the third derivative, 1e-11 of it.
   constexpr float kStep = 0x1p-17F;
   const RunOptions options{double_device(), false, false};
   Program changed = program;
-  for (std::size_t s = 0; s < program.sources.size(); ++s) {
+  for (std::size_t s = 0; s < program.sources.size(); s += every_nth_source) {
     const std::vector<double> gradient = gradient_of_source(program, analytic, s);
     std::vector<float>& data = changed.sources[s].data;
     if (gradient.size() != data.size()) {
