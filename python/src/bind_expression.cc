@@ -106,13 +106,13 @@ nb::object get_item(const PyExpression& x, nb::handle index) {
 
 void set_indices(const PyExpression& x, nb::handle value) {
   if (PyIndex_Check(value.ptr()) != 0) {
-    const auto index = nb::cast<unsigned>(value);
+    const unsigned index = read_index(value);
     ext::set_payload(x.e, std::span<const unsigned>(&index, 1));
     return;
   }
   std::vector<unsigned> indices;
   for (const nb::handle index : nb::iter(value)) {
-    indices.push_back(nb::cast<unsigned>(index));
+    indices.push_back(read_index(index));
   }
   ext::set_payload(x.e, std::span<const unsigned>(indices));
 }

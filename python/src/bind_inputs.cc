@@ -106,7 +106,7 @@ std::vector<std::size_t> flat_positions(nb::handle idxs, const Dim& d, std::size
     const std::size_t extent = axis < d.nd ? d.d[axis] : d.bd;
     std::size_t count = 0;
     for (const nb::handle index : nb::iter(nb::object(idxs[axis]))) {
-      const auto at = nb::cast<std::size_t>(index);
+      const std::size_t at = read_index(index);
       if (at >= extent) {
         throw IndexError("sparse_inputTensor: index " + std::to_string(at) + " of axis " +
                          std::to_string(axis) + "; want less than " + std::to_string(extent));
@@ -157,10 +157,10 @@ PyExpression one_hot(unsigned d, nb::handle idx, const std::string& device) {
   check_device(device);
   std::vector<unsigned> ids;
   if (PyIndex_Check(idx.ptr()) != 0) {
-    ids.push_back(nb::cast<unsigned>(idx));
+    ids.push_back(read_index(idx));
   } else {
     for (const nb::handle i : nb::iter(idx)) {
-      ids.push_back(nb::cast<unsigned>(i));
+      ids.push_back(read_index(i));
     }
   }
   if (ids.empty()) {

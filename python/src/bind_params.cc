@@ -434,7 +434,7 @@ void bind_table_arrays(nb::class_<PyLookupParameters, PyExpression>& c) {
 PyObject* table_item(PyObject* self, PyObject* index) {
   return guarded([&] {
     const auto& x = *nb::inst_ptr<PyLookupParameters>(self);
-    const auto row = nb::cast<unsigned>(nb::handle(index));
+    const unsigned row = read_index(index);
     return nb::cast(add_lookup(x, ext::NodePayload::of(row)), nb::rv_policy::move).release().ptr();
   });
 }

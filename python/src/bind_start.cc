@@ -68,7 +68,8 @@ void set_unless_default(T& to, const nb::dict& conf, const char* key, const T& o
 /// What dynet_config.set was given; what it was not given stays as the arguments say.
 void apply_config(DynetParams& params, const nb::dict& conf) {
   if (conf.contains("mem") && !conf["mem"].is_none()) {
-    const std::string mem = nb::cast<std::string>(nb::str(conf["mem"]));
+    const nb::object given = conf["mem"];  // an int or a string
+    const std::string mem = nb::cast<std::string>(nb::str(nb::handle(given)));
     if (mem != "512") {
       params.mem_descriptor = mem;
     }

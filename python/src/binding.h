@@ -100,6 +100,10 @@ struct DimArg {
   [[nodiscard]] Dim with_batch(unsigned batch_size) const;
 };
 
+/// An index given as an int of any kind. IndexError where it is negative, TypeError for other
+/// things.
+unsigned read_index(nb::handle index);
+
 // Each binds one topic.
 void bind_errors(nb::module_& m);
 void bind_expression(nb::module_& m);

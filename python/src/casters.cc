@@ -25,6 +25,21 @@ Dim DimArg::with_batch(unsigned batch_size) const {
   return d;
 }
 
+unsigned read_index(nb::handle index) {
+  if (PyIndex_Check(index.ptr()) == 0) {
+    PyErr_Format(PyExc_TypeError, "an index is an int, not %R", index.ptr());
+    throw nb::python_error();
+  }
+  const Py_ssize_t n = PyNumber_AsSsize_t(index.ptr(), PyExc_IndexError);
+  if (n == -1 && PyErr_Occurred() != nullptr) {
+    throw nb::python_error();
+  }
+  if (n < 0 || n > static_cast<Py_ssize_t>(std::numeric_limits<unsigned>::max())) {
+    throw IndexError("index " + std::to_string(n) + "; want at least 0, and less than 2^32");
+  }
+  return static_cast<unsigned>(n);
+}
+
 }  // namespace dynet::python
 
 namespace nanobind::detail {

@@ -3,6 +3,7 @@
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <typeinfo>
 
 #include "binding.h"
 
@@ -53,6 +54,8 @@ void translate(const std::exception_ptr& pointer, void* /*payload*/) {
     set_first_of<ShapeError, IndexError, ValueError, SizeError, StateError, DomainError, GraphError,
                  StaleExpression, UsageError, DeviceError, IoError, NumericError, out_of_memory>(
         error);
+  } catch (const std::bad_cast&) {  // nanobind's, where a binding converts by hand
+    PyErr_SetString(PyExc_TypeError, "an argument is of the wrong type");
   }
 }
 
@@ -62,6 +65,8 @@ void set_python_error(const std::exception_ptr& error) noexcept {
   try {
     std::rethrow_exception(error);
   } catch (const Error&) {
+    translate(error, nullptr);
+  } catch (const std::bad_cast&) {
     translate(error, nullptr);
   } catch (const std::bad_alloc& e) {
     PyErr_SetString(PyExc_MemoryError, e.what());

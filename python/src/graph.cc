@@ -47,15 +47,46 @@ void note_computed_in(const Expression& e) {
 
 }  // namespace
 
-std::shared_ptr<PyGraph> current_graph_pointer() {
-  thread_local std::shared_ptr<PyGraph> graph = std::make_shared<PyGraph>();
-  return graph;
+namespace {
+
+/// This thread's graph, owned by a capsule in the dictionary of the Python thread: it ends with the
+/// thread while the GIL is held, before `join` returns. (A thread_local object would end later,
+/// while other threads may be looking at its expressions.)
+thread_local std::shared_ptr<PyGraph>* graph_of_thread = nullptr;
+
+void end_graph(PyObject* capsule) {
+  auto* owned = static_cast<std::shared_ptr<PyGraph>*>(PyCapsule_GetPointer(capsule, nullptr));
+  if (owned == graph_of_thread) {
+    graph_of_thread = nullptr;
+  }
+  delete owned;
 }
 
-PyGraph& current_graph() {
-  thread_local PyGraph* const graph = current_graph_pointer().get();
+std::shared_ptr<PyGraph>& make_graph() {
+  PyObject* of_thread = PyThreadState_GetDict();
+  if (of_thread == nullptr) {
+    throw UsageError("no Python thread runs here");
+  }
+  auto owned = std::make_unique<std::shared_ptr<PyGraph>>(std::make_shared<PyGraph>());
+  const nb::object capsule = nb::steal(PyCapsule_New(owned.get(), nullptr, &end_graph));
+  if (!capsule.is_valid()) {
+    throw nb::python_error();
+  }
+  std::shared_ptr<PyGraph>* graph = owned.release();
+  if (PyDict_SetItemString(of_thread, "_dynet.graph", capsule.ptr()) != 0) {
+    throw nb::python_error();
+  }
+  graph_of_thread = graph;
   return *graph;
 }
+
+}  // namespace
+
+const std::shared_ptr<PyGraph>& current_graph_pointer() {
+  return graph_of_thread != nullptr ? *graph_of_thread : make_graph();
+}
+
+PyGraph& current_graph() { return *current_graph_pointer(); }
 
 void PyGraph::renew(bool immediate_compute, bool check_validity, std::optional<bool> batching) {
   cg.clear();

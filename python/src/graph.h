@@ -51,7 +51,7 @@ class PyGraph {
 
 /// This thread's graph.
 PyGraph& current_graph();
-std::shared_ptr<PyGraph> current_graph_pointer();
+const std::shared_ptr<PyGraph>& current_graph_pointer();
 
 /// A new Python object for an expression of a node.
 [[nodiscard]] nb::object make_expression(

@@ -38,7 +38,7 @@ def test_figure_1_training_and_testing():
             dy.renew_cg()
             W = dy.parameter(W_p)
             b = dy.parameter(b_p)
-            score_sym = dy.softmax(W*dy.concatenate([E[in_words[0]],E[in_words[1]]])+b)
+            score_sym = dy.softmax(W * dy.concatenate([E[in_words[0]], E[in_words[1]]]) + b)
             loss_sym = dy.pickneglogsoftmax(score_sym, out_label)
             loss_val = loss_sym.value()
             loss_sym.backward()
@@ -50,7 +50,7 @@ def test_figure_1_training_and_testing():
         dy.renew_cg()
         W = dy.parameter(W_p)
         b = dy.parameter(b_p)
-        score_sym = dy.softmax(W*dy.concatenate([E[in_words[0]],E[in_words[1]]])+b)
+        score_sym = dy.softmax(W * dy.concatenate([E[in_words[0]], E[in_words[1]]]) + b)
         score_val = score_sym.npvalue()
         if out_label == np.argmax(score_val):
             correct_answers += 1
@@ -70,22 +70,22 @@ class Tree:
 
 class TreeRNNBuilder:
     def __init__(self, model, word_vocab, hdim):
-        self.W = model.add_parameters((hdim, 2*hdim))
-        self.E = model.add_lookup_parameters((len(word_vocab),hdim))
+        self.W = model.add_parameters((hdim, 2 * hdim))
+        self.E = model.add_lookup_parameters((len(word_vocab), hdim))
         self.w2i = word_vocab
 
     def encode(self, tree):
         if tree.isleaf():
-            return self.E[self.w2i.get(tree.label,0)]
-        elif len(tree.children) == 1: # unary node, skip
+            return self.E[self.w2i.get(tree.label, 0)]
+        elif len(tree.children) == 1:  # unary node, skip
             expr = self.encode(tree.children[0])
             return expr
         else:
-            assert(len(tree.children) == 2)
+            assert len(tree.children) == 2
             e1 = self.encode(tree.children[0])
             e2 = self.encode(tree.children[1])
             W = dy.parameter(self.W)
-            expr = dy.tanh(W*dy.concatenate([e1,e2]))
+            expr = dy.tanh(W * dy.concatenate([e1, e2]))
             return expr
 
 
@@ -120,7 +120,7 @@ def test_figure_2_tree_structured_network():
         return examples
 
     model = dy.Model()
-    U_p = model.add_parameters((2,50))
+    U_p = model.add_parameters((2, 50))
     tree_builder = TreeRNNBuilder(model, word_vocabulary, 50)
     trainer = dy.AdamTrainer(model)
     for epoch in range(10):  # mended: xrange is Python 2
@@ -128,7 +128,7 @@ def test_figure_2_tree_structured_network():
         for in_tree, out_label in read_examples():
             dy.renew_cg()
             U = dy.parameter(U_p)
-            loss = dy.pickneglogsoftmax(U*tree_builder.encode(in_tree), out_label)
+            loss = dy.pickneglogsoftmax(U * tree_builder.encode(in_tree), out_label)
             loss.forward()
             loss.backward()
             trainer.update()
@@ -176,10 +176,10 @@ def test_figure_3_dynamic_flow_control():
             dy.renew_cg()
             W = dy.parameter(W_p)
             b = dy.parameter(b_p)
-            score_sym = W*sum([ E[word] for word in in_words ]) + b
+            score_sym = W * sum([E[word] for word in in_words]) + b
             # mended: the print says `score`, which is not defined, and maximises the probability
             # instead of minimising its negative logarithm.
-            loss_sym = -dy.log(dy.logistic( out_label*score_sym ))
+            loss_sym = -dy.log(dy.logistic(out_label * score_sym))
             total += loss_sym.value()
             loss_sym.backward()
             trainer.update()
@@ -232,7 +232,9 @@ def test_figure_4_computation_graph():
     # b is used twice, so it gets both gradients.
     slopes = (1 - first**2) + (1 - second**2)
     np.testing.assert_allclose(b_param.grad_as_array(), slopes, rtol=1e-4)
-    np.testing.assert_allclose(W1_param.grad_as_array(), [(1 - first**2) * np.array(x_vec)][0][None], rtol=1e-4)
+    np.testing.assert_allclose(
+        W1_param.grad_as_array(), [(1 - first**2) * np.array(x_vec)][0][None], rtol=1e-4
+    )
     expected = np.zeros((5, 4))
     expected[i] = (1 - second**2) * w2[0]
     np.testing.assert_allclose(e_param.grad_as_array(), expected, rtol=1e-4, atol=1e-7)
@@ -330,15 +332,15 @@ def test_figure_8_minibatching():
     def single_loss(in_words, out_label):
         word_1 = E[in_words[0]]
         word_2 = E[in_words[1]]
-        scores_sym = dy.softmax(W*dy.concatenate([word_1, word_2])+b)
+        scores_sym = dy.softmax(W * dy.concatenate([word_1, word_2]) + b)
         loss_sym = dy.pickneglogsoftmax(scores_sym, out_label)
         return loss_sym
 
     def batch_loss(in_words, out_labels):
         word_1_batch = dy.lookup_batch(E, [x[0] for x in in_words])
         word_2_batch = dy.lookup_batch(E, [x[1] for x in in_words])
-        scores_sym = dy.softmax(W*dy.concatenate([word_1_batch, word_2_batch])+b)
-        loss_sym = dy.sum_batches( dy.pickneglogsoftmax_batch(scores_sym, out_labels) )
+        scores_sym = dy.softmax(W * dy.concatenate([word_1_batch, word_2_batch]) + b)
+        loss_sym = dy.sum_batches(dy.pickneglogsoftmax_batch(scores_sym, out_labels))
         return loss_sym
 
     # (a) and (b) are the same function.

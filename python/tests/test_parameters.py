@@ -84,6 +84,12 @@ def test_tables_have_rows_first():
             table.init_from_array(wrong)
     with pytest.raises(IndexError):
         table.row_as_array(5)
+    np.testing.assert_array_equal(table[np.int64(3)].npvalue(), array[3])
+    for wrong_row in ["a", None, 1.0, slice(2)]:
+        with pytest.raises(TypeError):
+            table[wrong_row]
+    with pytest.raises(IndexError):
+        table[-1]
     assert m.add_lookup_parameters(7).shape() == (7, 1)
     assert str(table) == "LookupParameter /_0"
     assert table.expr() is table
