@@ -260,24 +260,26 @@ struct Targets {
       stream[j] = out[j];
     }
   }
-  /// `part` elements are left, from element i on.
-  void pad(D d, const ext::Stream* out, std::size_t i, std::size_t part) {
+  /// At the end of a run: results go to `last` first.
+  void pad() {
     for (std::size_t j = 0; j < kResults; ++j) {
-      const float* to = static_cast<const float*>(out[j].data) + i;
-      if (out[j].mode == ext::Stream::kAdd) {
-        hn::Store(load_part(d, to, part), d, last[j]);
-      } else if (out[j].mode == ext::Stream::kSum) {
+      if (stream[j].mode != ext::Stream::kSkip) {
         stream[j].mode = ext::Stream::kStore;
       }
       stream[j].data = last[j];
     }
   }
+  /// Then, one result after the other, to the `part` elements from element i on: results may add to
+  /// the same memory.
   void unpad(D d, const ext::Stream* out, std::size_t i, std::size_t part, V* sums) {
     for (std::size_t j = 0; j < kResults; ++j) {
+      float* to = static_cast<float*>(out[j].data) + i;
       if (out[j].mode == ext::Stream::kSum) {
         sums[j] = hn::Add(sums[j], load_part(d, last[j], part));
-      } else if (out[j].mode != ext::Stream::kSkip) {
-        store_part(hn::Load(d, last[j]), d, static_cast<float*>(out[j].data) + i, part);
+      } else if (out[j].mode == ext::Stream::kAdd) {
+        store_part(hn::Add(load_part(d, to, part), hn::Load(d, last[j])), d, to, part);
+      } else if (out[j].mode == ext::Stream::kStore) {
+        store_part(hn::Load(d, last[j]), d, to, part);
       }
     }
   }
@@ -307,7 +309,7 @@ HWY_INLINE void long_loop(const Rules& rules, const ext::Stream* in, const ext::
     const std::size_t part = HWY_MIN(lanes, n - i);
     if (part < lanes) {
       sources.pad(d, i, part);
-      targets.pad(d, out, i, part);
+      targets.pad();
       offset = 0;
     }
     load_inputs<false>(d, sources, i, lanes, x, std::make_index_sequence<kInputs>());
