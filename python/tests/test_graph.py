@@ -257,6 +257,8 @@ def test_control_c_stops_a_loop():
     code = """
 import signal, threading, os, time
 import dynet as dy
+# Whoever started the tests in the background had SIGINT ignored for all its children.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 try:
     while True:
