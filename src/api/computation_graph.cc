@@ -115,7 +115,7 @@ void ComputationGraph::set_immediate_compute(bool ic) { state_->immediate = ic; 
 void ComputationGraph::set_check_validity(bool cv) { state_->check_validity = cv; }
 
 void ComputationGraph::set_batching(bool on) {
-  state_->executor.set_policy(on ? schedule::Policy::kAgenda : schedule::Policy::kOneByOne);
+  state_->executor.set_policy(on ? schedule::Policy::kFrontier : schedule::Policy::kOneByOne);
 }
 
 bool ComputationGraph::batching() const {

@@ -14,11 +14,13 @@ ext::Operand Executor::stacked(const Dim& dim, std::span<const NodeId> members, 
   });
 }
 
-ext::Operand Executor::outputs(std::span<const NodeId> members, std::uint32_t output) {
-  return assembler_.operand(graph_.dim(members[0] + output), number(), members.size(),
+/// The terms that come second add to the results.
+ext::Operand Executor::outputs(const Step& step, std::uint32_t output) {
+  const bool stores = step.part != schedule::Part::kRest;
+  return assembler_.operand(graph_.dim(step.members[0] + output), number(), step.members.size(),
                             [&](std::size_t i) {
-                              const NodeId m = members[i];
-                              return ext::Block{values_[m + output], graph_.examples(m), true};
+                              const NodeId m = step.members[i];
+                              return ext::Block{values_[m + output], graph_.examples(m), stores};
                             });
 }
 
@@ -32,25 +34,32 @@ ext::Operand Executor::saved(std::span<const NodeId> members, std::uint32_t inde
   });
 }
 
-ext::Call Executor::assemble(std::span<const NodeId> members, std::uint64_t shared) {
+ext::Call Executor::assemble(const Step& step) {
+  const std::span<const NodeId> members = step.members;
   const graph::Node& node = graph_[members[0]];
   const ext::Record& record = node.record();
   ext::Call call(kernels());
-  auto* in = assembler_.array<ext::Operand>(node.arity);
+  arguments_.clear();
   for (std::uint32_t a = 0; a < node.arity; ++a) {
-    const bool is_shared = a < 64 && ((shared >> a) & 1) != 0;
-    in[a] = stacked(graph_.dim(node.args[a]), is_shared ? members.first(1) : members, a);
+    if (a >= schedule::kMaxMaskedArgs || ((step.args >> a) & 1) != 0) {
+      arguments_.push_back(a);
+    }
+  }
+  auto* in = assembler_.array<ext::Operand>(arguments_.size());
+  for (std::size_t i = 0; i < arguments_.size(); ++i) {
+    const std::uint32_t a = arguments_[i];
+    in[i] = stacked(graph_.dim(node.args[a]), is_shared(step, a) ? members.first(1) : members, a);
   }
   auto* out = assembler_.array<ext::Operand>(record.outputs);
   for (std::uint32_t k = 0; k < record.outputs; ++k) {
-    out[k] = outputs(members, k);
+    out[k] = outputs(step, k);
   }
   auto* kept = assembler_.array<ext::Operand>(record.saved);
   for (std::uint32_t k = 0; k < record.saved; ++k) {
     kept[k] = saved(members, k);
   }
   call.examples = out[0].examples;
-  call.in = {in, node.arity};
+  call.in = {in, arguments_.size()};
   call.out = {out, record.outputs};
   call.saved = {kept, record.saved};
   if (record.payload == ext::Payload::kIndices) {

@@ -60,7 +60,10 @@ void Executor::run_backward(NodeId root, bool full, Pass pass) {
     const schedule::Group& group = history_.groups[g];
     for (std::uint32_t s = group.begin + group.count; s-- > group.begin;) {
       const schedule::Segment& segment = history_.segments[s];
-      backward_segment({history_.members.data() + segment.begin, segment.count}, segment.shared);
+      backward_segment({{history_.members.data() + segment.begin, segment.count},
+                        segment.shared,
+                        group.args,
+                        group.part});
     }
   }
 }
@@ -134,13 +137,13 @@ void* Executor::ensure_gradient(NodeId n) {
   return gradients_[n];
 }
 
-void Executor::backward_segment(std::span<const NodeId> members, std::uint64_t shared) {
-  const ext::Record& record = graph_[members[0]].record();
+void Executor::backward_segment(const Step& step) {
+  const ext::Record& record = graph_[step.members[0]].record();
   if (record.stops_gradient) {
     return;
   }
   active_.clear();
-  for (const NodeId m : members) {
+  for (const NodeId m : step.members) {
     bool reached = false;
     for (std::uint32_t k = 0; k < record.outputs; ++k) {
       reached = reached || (flags_[m + k] & kWritten) != 0;
@@ -161,41 +164,41 @@ void Executor::backward_segment(std::span<const NodeId> members, std::uint64_t s
   } else if (record.leaf == ext::Leaf::kNo && graph_[active_[0]].arity != 0) {
     if (pass_ == Pass::kInspect) {  // each member's own parameter node gets its own gradient
       for (const NodeId m : active_) {
-        backward_call({&m, 1}, shared);
+        backward_call({{&m, 1}, step.shared, step.args, step.part});
       }
     } else {
-      backward_call(active_, shared);
+      backward_call({active_, step.shared, step.args, step.part});
     }
   }
 }
 
-void Executor::backward_call(std::span<const NodeId> active, std::uint64_t shared) {
-  const graph::Node& node = graph_[active[0]];
+void Executor::backward_call(const Step& step) {
+  const graph::Node& node = graph_[step.members[0]];
   const ext::Record& record = node.record();
   if (observer_ != nullptr) {
-    observer_->on_call(graph_, active, shared, true);
+    observer_->on_call(graph_, {step.members, step.shared, step.args, true});
   }
   assembler_.reset();
-  ext::Call call = assemble(active, shared);
+  ext::Call call = assemble(step);
   auto* d_out = assembler_.array<ext::Operand>(record.outputs);
   for (std::uint32_t k = 0; k < record.outputs; ++k) {
-    d_out[k] = output_gradient(active, k);
+    d_out[k] = output_gradient(step.members, k);
   }
   call.d_out = {d_out, record.outputs};
-  call.d_in = input_gradients(active, shared);
+  call.d_in = input_gradients(step);
   record.backward(node.signature->op, call);
-  mark_direct(call.d_in, active[0]);
+  mark_direct(call.d_in, step.members[0]);
 }
 
 /// A weight's gradient was left in its sink or written directly, as the operation pleased.
 void Executor::mark_direct(std::span<const ext::Operand> d_in, NodeId member) {
-  for (std::uint32_t a = 0; a < d_in.size(); ++a) {
-    if (d_in[a].sink == nullptr) {
+  for (std::size_t i = 0; i < d_in.size(); ++i) {
+    if (d_in[i].sink == nullptr) {
       continue;
     }
-    auto& deferred = static_cast<Deferred&>(*d_in[a].sink);
+    auto& deferred = static_cast<Deferred&>(*d_in[i].sink);
     if (!deferred.was_pushed) {
-      flags_[gradient_owner(graph_[member].args[a])] |= kWritten;
+      flags_[gradient_owner(graph_[member].args[arguments_[i]])] |= kWritten;
     }
     deferred.was_pushed = false;
   }
@@ -243,19 +246,18 @@ void Executor::zero_gradient(NodeId n) {
   }
 }
 
-std::span<const ext::Operand> Executor::input_gradients(std::span<const NodeId> active,
-                                                        std::uint64_t shared) {
-  const graph::Node& node = graph_[active[0]];
-  const bool partial = node.record().partial_gradient;
+/// A node that is two different arguments of the call, or of which only a part is written: all
+/// add.
+void Executor::zero_shared_gradients(std::span<const NodeId> active) {
+  const bool partial = graph_[active[0]].record().partial_gradient;
   ++stamp_count_;
-  // A node that is two different arguments of the call, or of which only a part is written: all
-  // add.
-  for (std::uint32_t a = 0; a < node.arity; ++a) {
+  for (const std::uint32_t a : arguments_) {
     for (const NodeId m : active) {
-      if ((flags_[graph_[m].args[a]] & kNeeds) == 0) {
+      const NodeId arg = graph_[m].args[a];
+      if ((flags_[arg] & kNeeds) == 0) {
         continue;
       }
-      const NodeId t = gradient_owner(graph_[m].args[a]);
+      const NodeId t = gradient_owner(arg);
       if (partial || (stamp_[t] == stamp_count_ && stamp_arg_[t] != a)) {
         zero_gradient(t);
       }
@@ -263,15 +265,23 @@ std::span<const ext::Operand> Executor::input_gradients(std::span<const NodeId> 
       stamp_arg_[t] = a;
     }
   }
-  auto* d_in = assembler_.array<ext::Operand>(node.arity);
-  for (std::uint32_t a = 0; a < node.arity; ++a) {
-    const bool is_shared = a < 64 && ((shared >> a) & 1) != 0;
-    const bool is_weight = is_shared && pass_ == Pass::kAccumulate &&
-                           graph_[node.args[a]].record().leaf == ext::Leaf::kParameter;
-    d_in[a] = is_weight ? weight_gradient(node.args[a])
-                        : input_gradient(is_shared ? active.first(1) : active, a);
+}
+
+std::span<const ext::Operand> Executor::input_gradients(const Step& step) {
+  const graph::Node& node = graph_[step.members[0]];
+  if (arguments_.size() > 1 || node.record().partial_gradient) {
+    zero_shared_gradients(step.members);
   }
-  return {d_in, node.arity};
+  auto* d_in = assembler_.array<ext::Operand>(arguments_.size());
+  for (std::size_t i = 0; i < arguments_.size(); ++i) {
+    const std::uint32_t a = arguments_[i];
+    const bool shared = is_shared(step, a);
+    const bool is_weight = shared && pass_ == Pass::kAccumulate &&
+                           graph_[node.args[a]].record().leaf == ext::Leaf::kParameter;
+    d_in[i] = is_weight ? weight_gradient(node.args[a])
+                        : input_gradient(shared ? step.members.first(1) : step.members, a);
+  }
+  return {d_in, arguments_.size()};
 }
 
 /// Memory and sink of a parameter that all members share; mark_direct finds out which was used.

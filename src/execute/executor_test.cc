@@ -11,13 +11,12 @@ namespace {
 struct Counter final : Observer {
   int forward_calls = 0;
   int forward_members = 0;
-  void on_call(const graph::Graph& /*graph*/, std::span<const NodeId> members,
-               std::uint64_t /*shared*/, bool backward) override {
-    if (backward) {
+  void on_call(const graph::Graph& /*graph*/, const Call& call) override {
+    if (call.backward) {
       return;
     }
     ++forward_calls;
-    forward_members += static_cast<int>(members.size());
+    forward_members += static_cast<int>(call.members.size());
   }
 };
 

@@ -28,14 +28,17 @@ void Executor::compute(NodeId last, bool all) {
   }
   const Reading reading(*this);
   const kernels::FlushDenormals float_mode;
-  collect_wanted(last, all);
-  if (wanted_.empty()) {
-    return;
-  }
-  schedule::make_plan(graph_, wanted_, policy_, scratch_, plan_);
-  trace_plan(graph_, wanted_, plan_);
-  for (const schedule::Group& group : plan_.groups) {
-    run_group(plan_, group);
+  const Mark before = mark();
+  try {
+    collect_wanted(last, all);
+    if (!wanted_.empty()) {
+      schedule::make_plan(graph_, wanted_, policy_, scratch_, plan_);
+      trace_plan(graph_, wanted_, plan_);
+      run_plan();
+    }
+  } catch (...) {
+    roll_back(before);
+    throw;
   }
   if (all) {
     computed_below_ = graph_.size();
@@ -99,57 +102,67 @@ void Executor::resolve_parameter(NodeId n) {
   resolved_.push_back(n);
 }
 
-void Executor::run_group(const schedule::Plan& plan, const schedule::Group& group) {
-  const std::span<const NodeId> members{plan.members.data() + group.first, group.members};
-  const ext::Record& record = graph_[members[0]].record();
-  const memory::Pool::Mark before = values_pool_.mark();
-  const memory::Placement place = memory::place_group(graph_, plan, group, number(), values_pool_);
-  std::uint32_t offset = 0;
-  for (const NodeId m : members) {
-    offset_[m] = offset;
-    if (record.aliases) {
-      values_[m] = values_[graph_.args(m)[0]];
+void Executor::run_plan() {
+  for (const schedule::Group& group : plan_.groups) {
+    if (group.part != schedule::Part::kRest) {
+      place_group(group);
     }
-    for (std::uint32_t k = 0; k < record.outputs && !record.aliases; ++k) {
-      const std::int64_t size = bytes(graph_.dim(m + k).example_elements());
-      values_[m + k] = static_cast<std::byte*>(place.outputs[k]) + offset * size;
-    }
-    offset += static_cast<std::uint32_t>(graph_.examples(m));
-  }
-  remember(plan, group, place);
-  try {
+    remember(group);
     for (std::uint32_t s = group.begin; s < group.begin + group.count; ++s) {
-      const schedule::Segment& segment = plan.segments[s];
-      run_segment({plan.members.data() + segment.begin, segment.count}, segment.shared);
+      const schedule::Segment& segment = plan_.segments[s];
+      run_segment({{plan_.members.data() + segment.begin, segment.count},
+                   segment.shared,
+                   group.args,
+                   group.part});
     }
-  } catch (...) {
-    for (const NodeId m : members) {
-      forget(m);
-    }
-    history_.groups.pop_back();
-    places_.pop_back();
-    values_pool_.release(before);
-    throw;
   }
 }
 
-void Executor::remember(const schedule::Plan& plan, const schedule::Group& group,
-                        const memory::Placement& place) {
-  const schedule::Group kept{static_cast<std::uint32_t>(history_.segments.size()), group.count,
-                             static_cast<std::uint32_t>(history_.members.size()), group.members};
+/// Gives the members their memory, and their place in the history to come.
+void Executor::place_group(const schedule::Group& group) {
+  const std::span<const NodeId> members{plan_.members.data() + group.first, group.members};
+  const ext::Record& record = graph_[members[0]].record();
+  const auto index = static_cast<std::uint32_t>(history_.groups.size() + 1);
+  if (record.aliases) {
+    for (const NodeId m : members) {
+      values_[m] = values_[graph_.args(m)[0]];
+      group_of_[m] = index;
+      offset_[m] = 0;
+    }
+    return;
+  }
+  const memory::Placement place = memory::place_group(graph_, members, number(), values_pool_);
+  std::byte* at[ext::kMaxOutputs];
+  for (std::uint32_t k = 0; k < record.outputs; ++k) {
+    at[k] = static_cast<std::byte*>(place.outputs[k]);
+  }
+  std::uint32_t offset = 0;
+  for (const NodeId m : members) {
+    group_of_[m] = index;
+    offset_[m] = offset;
+    const std::int64_t examples = graph_.examples(m);
+    for (std::uint32_t k = 0; k < record.outputs; ++k) {
+      values_[m + k] = at[k];
+      at[k] += bytes(graph_.dim(m + k).example_elements()) * examples;
+    }
+    offset += static_cast<std::uint32_t>(examples);
+  }
+  places_.resize(index);
+  places_[index - 1] = place;
+}
+
+void Executor::remember(const schedule::Group& group) {
+  schedule::Group kept = group;
+  kept.begin = static_cast<std::uint32_t>(history_.segments.size());
+  kept.first = static_cast<std::uint32_t>(history_.members.size());
   for (std::uint32_t s = group.begin; s < group.begin + group.count; ++s) {
-    schedule::Segment segment = plan.segments[s];
+    schedule::Segment segment = plan_.segments[s];
     segment.begin = segment.begin - group.first + kept.first;
     history_.segments.push_back(segment);
   }
-  const auto first = plan.members.begin() + group.first;
+  const auto first = plan_.members.begin() + group.first;
   history_.members.insert(history_.members.end(), first, first + group.members);
   history_.groups.push_back(kept);
-  places_.push_back(place);
-  const auto index = static_cast<std::uint32_t>(history_.groups.size());
-  for (std::uint32_t i = 0; i < group.members; ++i) {
-    group_of_[plan.members[group.first + i]] = index;
-  }
 }
 
 /// Drops the value of a node (and of its other outputs).
@@ -160,23 +173,23 @@ void Executor::forget(NodeId n) {
   group_of_[n] = 0;
 }
 
-void Executor::run_segment(std::span<const NodeId> members, std::uint64_t shared) {
-  const graph::Node& node = graph_[members[0]];
+void Executor::run_segment(const Step& step) {
+  const graph::Node& node = graph_[step.members[0]];
   const ext::Record& record = node.record();
   if (record.aliases) {
     return;
   }
   if (observer_ != nullptr) {
-    observer_->on_call(graph_, members, shared, false);
+    observer_->on_call(graph_, {step.members, step.shared, step.args, false});
   }
   if (record.leaf != ext::Leaf::kNo) {
-    for (const NodeId m : members) {
+    for (const NodeId m : step.members) {
       run_leaf(graph_[m], m);
     }
     return;
   }
   assembler_.reset();
-  ext::Call call = assemble(members, shared);
+  ext::Call call = assemble(step);
   record.forward(node.signature->op, call);
 }
 
@@ -210,7 +223,8 @@ void Executor::invalidate() {
   ++evaluation_;
 }
 
-void Executor::revert(const Mark& mark, NodeId first_removed) {
+/// Forgets what was computed after the mark.
+void Executor::roll_back(const Mark& mark) {
   while (history_.groups.size() > mark.groups) {
     const schedule::Group group = history_.groups.back();
     for (std::uint32_t i = 0; i < group.members; ++i) {
@@ -219,13 +233,16 @@ void Executor::revert(const Mark& mark, NodeId first_removed) {
     history_.members.resize(group.first);
     history_.segments.resize(group.begin);
     history_.groups.pop_back();
-    places_.pop_back();
   }
   while (resolved_.size() > mark.resolved) {
     values_[resolved_.back()] = nullptr;
     resolved_.pop_back();
   }
   values_pool_.release(mark.pool);
+}
+
+void Executor::revert(const Mark& mark, NodeId first_removed) {
+  roll_back(mark);
   drop_gradients();
   const auto truncate = [first_removed](auto& per_node) {
     if (per_node.size() > first_removed) {

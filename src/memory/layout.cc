@@ -38,14 +38,10 @@ void* place_output(const graph::Graph& graph, std::span<const NodeId> members, s
   return block_for(graph, members[0], dim, total_examples(graph, members), number, pool);
 }
 
-Placement place_group(const graph::Graph& graph, const schedule::Plan& plan,
-                      const schedule::Group& group, ext::Number number, Pool& pool) {
-  const std::span<const NodeId> members{plan.members.data() + group.first, group.members};
+Placement place_group(const graph::Graph& graph, std::span<const NodeId> members,
+                      ext::Number number, Pool& pool) {
   const graph::Signature& signature = *graph[members[0]].signature;
   Placement place;
-  if (signature.record->aliases) {
-    return place;
-  }
   const Pool::Mark before = pool.mark();
   try {
     for (std::uint32_t k = 0; k < signature.record->outputs; ++k) {

@@ -1,42 +1,16 @@
-#include <algorithm>
-#include <unordered_map>
-
 #include "schedule/plan.h"
 
 namespace dynet::schedule {
-
-std::uint32_t lower_bound(const graph::Graph& graph, const std::vector<NodeId>& wanted) {
-  // Only traces ask, so clarity before speed: a level a key a node, the maximum over the arguments.
-  std::unordered_map<NodeId, std::unordered_map<std::uint64_t, std::uint32_t>> levels;
-  std::unordered_map<std::uint64_t, std::uint32_t> longest;
-  for (const NodeId n : wanted) {
-    auto& mine = levels[n];
-    for (const NodeId a : graph.args(n)) {
-      const auto found = levels.find(graph.owner(a));
-      if (found == levels.end()) {
-        continue;
-      }
-      for (const auto& [key, level] : found->second) {
-        mine[key] = std::max(mine[key], level);
-      }
-    }
-    const graph::Signature& s = *graph[n].signature;
-    const std::uint64_t key = s.alone ? (std::uint64_t{1} << 32) + n : s.key;
-    longest[key] = std::max(longest[key], ++mine[key]);
-  }
-  std::uint32_t bound = 0;
-  for (const auto& [key, length] : longest) {
-    bound += length;
-  }
-  return bound;
-}
 
 std::string Plan::to_text(const graph::Graph& graph) const {
   std::string text;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     const Group& group = groups[g];
     text += "group " + std::to_string(g) + ": " + std::to_string(group.members) + " x " +
-            std::string(graph[members[group.first]].record().info->name) + ", " +
+            std::string(graph[members[group.first]].record().info->name) +
+            (group.part == Part::kFirst  ? ", first terms, "
+             : group.part == Part::kRest ? ", other terms, "
+                                         : ", ") +
             std::to_string(group.count) + (group.count == 1 ? " segment:" : " segments:");
     for (std::uint32_t m = 0; m < group.members; ++m) {
       text += " v" + std::to_string(members[group.first + m]);

@@ -16,7 +16,7 @@ void make_plan(const graph::Graph& graph, const std::vector<NodeId>& wanted, Pol
   if (policy == Policy::kOneByOne || wanted.size() == 1) {
     plan_one_by_one(graph, wanted, scratch, plan);
   } else {
-    plan_by_agenda(graph, wanted, scratch, plan);
+    plan_by_frontier(graph, wanted, scratch, plan);
   }
 }
 

@@ -1,7 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <random>
 #include <set>
+#include <unordered_map>
 
 #include "dynet/ops/all.h"
 
@@ -9,6 +12,33 @@
 
 namespace dynet::schedule {
 namespace {
+
+/// The bound by its definition: for each key the longest path counting only its nodes, summed.
+std::uint32_t lower_bound(const graph::Graph& graph, const std::vector<NodeId>& wanted) {
+  // A level a key a node, the maximum over the arguments.
+  std::unordered_map<NodeId, std::unordered_map<std::uint64_t, std::uint32_t>> levels;
+  std::unordered_map<std::uint64_t, std::uint32_t> longest;
+  for (const NodeId n : wanted) {
+    auto& mine = levels[n];
+    for (const NodeId a : graph.args(n)) {
+      const auto found = levels.find(graph.owner(a));
+      if (found == levels.end()) {
+        continue;
+      }
+      for (const auto& [key, level] : found->second) {
+        mine[key] = std::max(mine[key], level);
+      }
+    }
+    const graph::Signature& s = *graph[n].signature;
+    const std::uint64_t key = s.alone ? (std::uint64_t{1} << 32) + n : s.key;
+    longest[key] = std::max(longest[key], ++mine[key]);
+  }
+  std::uint32_t bound = 0;
+  for (const auto& [key, length] : longest) {
+    bound += length;
+  }
+  return bound;
+}
 
 struct ScheduleTest : ::testing::Test {
   graph::Interner interner;
@@ -29,17 +59,19 @@ struct ScheduleTest : ::testing::Test {
     }
     return ids;
   }
-  /// Every wanted node once, after its arguments; groups of equal keys, or single.
+  /// Every wanted node once or in two parts, after what it needs; groups of equal keys, or single.
   void expect_valid(const std::vector<NodeId>& wanted) const {
     std::set<NodeId> done;
+    std::map<NodeId, std::uint64_t> begun;  // nodes whose first terms have run, and which
     const std::set<NodeId> asked(wanted.begin(), wanted.end());
     for (const Group& g : plan.groups) {
       for (std::uint32_t m = 0; m < g.members; ++m) {
         const NodeId n = plan.members[g.first + m];
         EXPECT_TRUE(asked.count(n) != 0);
-        for (const NodeId a : graph.args(n)) {
-          const NodeId owner = graph.owner(a);
-          EXPECT_TRUE(asked.count(owner) == 0 || done.count(owner) != 0)
+        for (std::uint32_t a = 0; a < graph.args(n).size(); ++a) {
+          const NodeId owner = graph.owner(graph.args(n)[a]);
+          const bool is_read = a >= kMaxMaskedArgs || ((g.args >> a) & 1) != 0;
+          EXPECT_TRUE(!is_read || asked.count(owner) == 0 || done.count(owner) != 0)
               << n << " before " << owner;
         }
         EXPECT_EQ(graph[n].signature->key, graph[plan.members[g.first]].signature->key);
@@ -52,10 +84,24 @@ struct ScheduleTest : ::testing::Test {
       }
       EXPECT_EQ(in_segments, g.members);
       for (std::uint32_t m = 0; m < g.members; ++m) {
-        EXPECT_TRUE(done.insert(plan.members[g.first + m]).second);
+        const NodeId n = plan.members[g.first + m];
+        if (g.part == Part::kFirst) {
+          EXPECT_TRUE(begun.emplace(n, g.args).second);
+          EXPECT_EQ(g.args & 1, 1U);
+          continue;
+        }
+        if (g.part == Part::kRest) {
+          ASSERT_EQ(begun.count(n), 1U);
+          EXPECT_EQ(begun[n], ~g.args);
+          begun.erase(n);
+        } else {
+          EXPECT_EQ(g.args, kAllArgs);
+        }
+        EXPECT_TRUE(done.insert(n).second);
       }
     }
     EXPECT_EQ(done.size(), wanted.size());
+    EXPECT_TRUE(begun.empty());
   }
 };
 
@@ -68,10 +114,11 @@ TEST_F(ScheduleTest, EqualChainsRunTogether) {
     }
     tips.push_back(n);
   }
-  make_plan(graph, all(), Policy::kAgenda, scratch, plan);
+  make_plan(graph, all(), Policy::kFrontier, scratch, plan);
   expect_valid(all());
   EXPECT_EQ(plan.groups.size(), 6U);
   EXPECT_EQ(lower_bound(graph, all()), 6U);
+  EXPECT_EQ(plan.bound, 6U);
   make_plan(graph, all(), Policy::kOneByOne, scratch, plan);
   expect_valid(all());
   EXPECT_EQ(plan.groups.size(), 24U);
@@ -99,10 +146,76 @@ TEST_F(ScheduleTest, RandomGraphsGiveValidPlans) {
           break;
       }
     }
-    make_plan(graph, all(), Policy::kAgenda, scratch, plan);
+    make_plan(graph, all(), Policy::kFrontier, scratch, plan);
     expect_valid(all());
-    EXPECT_GE(plan.groups.size(), lower_bound(graph, all()));
+    EXPECT_EQ(plan.bound, lower_bound(graph, all()));
+    EXPECT_GE(plan.groups.size(), plan.bound);
   }
+}
+
+struct Recurrence : ScheduleTest {
+  const NodeId bias = add(ops::Constant{{3}, 1.0F}, {});
+  const NodeId w = add(ops::Constant{{3, 2}, 1.0F}, {});
+  const NodeId u = add(ops::Constant{{3, 3}, 1.0F}, {});
+
+  /// h = tanh(b + W x + U h) over `steps` inputs, each made when it is needed.
+  NodeId chain(int steps) {
+    NodeId h = add(ops::Constant{{3}, 0.0F}, {});
+    for (int t = 0; t < steps; ++t) {
+      const NodeId x = add(ops::Constant{{2}, 2.0F}, {});
+      h = add(ops::Tanh{}, {add(ops::AffineTransform{}, {bias, w, x, u, h})});
+    }
+    return h;
+  }
+};
+
+TEST_F(Recurrence, ProductsOfInputsRunAtOnce) {
+  chain(10);
+  make_plan(graph, all(), Policy::kFrontier, scratch, plan);
+  expect_valid(all());
+  // Five kinds of constants, the first step whole, nine others in two parts, ten tanh.
+  EXPECT_EQ(plan.groups.size(), 5U + 1U + 1U + 9U + 10U);
+  EXPECT_EQ(plan.bound, plan.groups.size());
+  const auto first = std::find_if(plan.groups.begin(), plan.groups.end(),
+                                  [](const Group& g) { return g.part == Part::kFirst; });
+  ASSERT_NE(first, plan.groups.end());
+  EXPECT_EQ(first->members, 9U);
+  EXPECT_EQ(first->args, 0b00111U);
+}
+
+TEST_F(Recurrence, SeveralChainsReachTheBound) {
+  for (const int steps : {4, 9, 2, 7, 7}) {
+    chain(steps);
+  }
+  make_plan(graph, all(), Policy::kFrontier, scratch, plan);
+  expect_valid(all());
+  EXPECT_EQ(plan.groups.size(), plan.bound);
+}
+
+TEST_F(Recurrence, AComputedWeightThatWaitsIsNotTakenOut) {
+  NodeId h = add(ops::Constant{{3}, 0.0F}, {});
+  const NodeId x = add(ops::Constant{{3}, 0.0F}, {});
+  for (int t = 0; t < 5; ++t) {
+    const NodeId weight = add(ops::MatMul{}, {h, add(ops::Transpose{}, {h})});
+    h = add(ops::AffineTransform{}, {h, weight, x, u, x});
+  }
+  make_plan(graph, all(), Policy::kFrontier, scratch, plan);
+  expect_valid(all());
+}
+
+TEST_F(ScheduleTest, ALatticeIsCountedAnewAndStaysValid) {
+  std::mt19937 random(9);
+  std::vector<NodeId> nodes{add(ops::Constant{{3}, 1.0F}, {})};
+  for (int i = 0; i < 400; ++i) {
+    const auto near = [&] {
+      return nodes[nodes.size() - 1 - random() % std::min<std::size_t>(nodes.size(), 12)];
+    };
+    nodes.push_back(random() % 2 == 0 ? add(ops::Add{}, {near(), near()})
+                                      : add(ops::Tanh{}, {near()}));
+  }
+  make_plan(graph, all(), Policy::kFrontier, scratch, plan);
+  expect_valid(all());
+  EXPECT_EQ(plan.bound, lower_bound(graph, all()));
 }
 
 TEST_F(ScheduleTest, ComputedWeightsMakeSegments) {
@@ -111,7 +224,7 @@ TEST_F(ScheduleTest, ComputedWeightsMakeSegments) {
   const NodeId w = add(ops::Constant{{2, 3}, 1.0F}, {});
   add(ops::MatMul{}, {w, x});
   add(ops::MatMul{}, {w, y});
-  make_plan(graph, {3, 4}, Policy::kAgenda, scratch, plan);
+  make_plan(graph, {3, 4}, Policy::kFrontier, scratch, plan);
   ASSERT_EQ(plan.groups.size(), 1U);
   ASSERT_EQ(plan.segments.size(), 1U);
   EXPECT_EQ(plan.segments[0].shared, 1U);  // the left operand happens to be one node

@@ -1,14 +1,13 @@
 // Cutting a group into kernel calls by the storage of its weights.
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 
 #include "schedule/plan.h"
 
 namespace dynet::schedule {
 namespace {
-
-constexpr std::uint32_t kMaxMaskedArgs = 64;  // bits of Segment::shared
 
 /// Must this argument be one storage within a call? Weights, and one example beside a batch.
 bool must_share(const graph::Graph& graph, const graph::Node& node, std::uint32_t a) {
@@ -26,12 +25,20 @@ bool must_share(const graph::Graph& graph, const graph::Node& node, std::uint32_
 
 /// Bit a: the argument has to be equal within a segment. Which arguments have to may differ between
 /// members (one has a parameter where another has a computed value), so the mask is the union.
-std::uint64_t sharing_mask(const graph::Graph& graph, const std::vector<NodeId>& group) {
+std::uint64_t sharing_mask(const graph::Graph& graph, const std::vector<NodeId>& group,
+                           std::uint64_t args) {
+  const graph::Node& first = graph[group[0]];
+  if (!first.record().has_shared) {
+    return 0;
+  }
   std::uint64_t mask = 0;
-  const std::uint32_t arity = std::min(graph[group[0]].arity, kMaxMaskedArgs);
-  for (const NodeId n : group) {
+  const std::uint32_t arity = std::min(first.arity, kMaxMaskedArgs);
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    const graph::Node& node = graph[group[i]];
     for (std::uint32_t a = 0; a < arity; ++a) {
-      if (must_share(graph, graph[n], a)) {
+      // Mostly the very node that the member before has.
+      const bool is_known = i > 0 && node.args[a] == graph[group[i - 1]].args[a];
+      if (((args >> a) & 1) != 0 && !is_known && must_share(graph, node, a)) {
         mask |= std::uint64_t{1} << a;
       }
     }
@@ -39,34 +46,97 @@ std::uint64_t sharing_mask(const graph::Graph& graph, const std::vector<NodeId>&
   return mask;
 }
 
-/// Sorts the group so that members with the same shared operands stand together, in order of first
-/// appearance; fills `identities` with one number a member that tells the segments apart.
-void order_by_identity(const graph::Graph& graph, std::uint64_t mask, Scratch& s) {
-  const std::size_t count = s.group.size();
-  const auto same = [&](NodeId x, NodeId y) {
-    for (std::uint64_t m = mask; m != 0; m &= m - 1) {
+/// Finds for each member the first one with the same shared operands.
+class Classes {
+ public:
+  Classes(const graph::Graph& graph, std::uint64_t mask, Scratch& s)
+      : graph_(graph), mask_(mask), s_(s) {
+    s_.class_heads.clear();
+    s_.class_table.clear();
+  }
+
+  std::uint32_t of(std::uint32_t member, std::uint32_t before) {
+    if (member != 0 && same(member, s_.class_heads[before])) {
+      return before;  // the class of the member before is the likeliest
+    }
+    if (s_.class_heads.size() < kFew) {
+      for (std::uint32_t c = 0; c < s_.class_heads.size(); ++c) {
+        if (same(member, s_.class_heads[c])) {
+          return c;
+        }
+      }
+      s_.class_heads.push_back(member);
+      return static_cast<std::uint32_t>(s_.class_heads.size() - 1);
+    }
+    return find(member);
+  }
+
+ private:
+  static constexpr std::size_t kFew = 8;
+
+  /// A shared operand has one example.
+  [[nodiscard]] bool same(std::uint32_t x, std::uint32_t y) const {
+    const NodeId* of_x = graph_[s_.group[x]].args;
+    const NodeId* of_y = graph_[s_.group[y]].args;
+    for (std::uint64_t m = mask_; m != 0; m &= m - 1) {
       const auto a = static_cast<std::uint32_t>(__builtin_ctzll(m));
-      if (graph.identity(graph[x].args[a]) != graph.identity(graph[y].args[a])) {
+      if ((of_x[a] != of_y[a] && graph_.identity(of_x[a]) != graph_.identity(of_y[a])) ||
+          graph_.dim(of_x[a]).bd != 1) {
         return false;
       }
-      if (graph.dim(graph[x].args[a]).bd != 1) {
-        return false;
-      }  // a shared operand has one example
     }
     return true;
-  };
-  s.identities.assign(count, 0);
-  std::uint64_t classes = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    // Few distinct weights in a group: looking back over the heads of the classes is cheap, and the
-    // last class is the likeliest.
-    std::size_t j = i;
-    while (j > 0 && !same(s.group[i], s.group[j - 1])) {
-      --j;
-    }
-    s.identities[i] = j > 0 ? s.identities[j - 1] : classes++;
   }
-  if (classes == 1) {
+
+  [[nodiscard]] std::size_t hash(std::uint32_t member) const {
+    std::uint64_t h = 0;
+    for (std::uint64_t m = mask_; m != 0; m &= m - 1) {
+      const NodeId arg = graph_[s_.group[member]].args[__builtin_ctzll(m)];
+      h = (h ^ graph_.identity(arg)) * 0x9E3779B97F4A7C15ULL;
+    }
+    return h >> 20;
+  }
+
+  /// Open addressing over the heads, once there are many.
+  std::uint32_t find(std::uint32_t member) {
+    if (s_.class_table.empty()) {
+      s_.class_table.assign(std::bit_ceil(s_.group.size() * 2), kNone);
+      for (std::uint32_t c = 0; c < s_.class_heads.size(); ++c) {
+        s_.class_table[slot(s_.class_heads[c])] = c;
+      }
+    }
+    const std::size_t at = slot(member);
+    if (s_.class_table[at] == kNone) {
+      s_.class_table[at] = static_cast<std::uint32_t>(s_.class_heads.size());
+      s_.class_heads.push_back(member);
+    }
+    return s_.class_table[at];
+  }
+  /// Where the member's class is, or would go.
+  [[nodiscard]] std::size_t slot(std::uint32_t member) const {
+    const std::size_t mask = s_.class_table.size() - 1;
+    std::size_t at = hash(member) & mask;
+    while (s_.class_table[at] != kNone && !same(member, s_.class_heads[s_.class_table[at]])) {
+      at = (at + 1) & mask;
+    }
+    return at;
+  }
+
+  const graph::Graph& graph_;
+  std::uint64_t mask_;
+  Scratch& s_;
+};
+
+/// Sorts the group so that members with the same shared operands stand together, in order of first
+/// appearance; fills `classes` with one number a member that tells the segments apart.
+void order_by_class(const graph::Graph& graph, std::uint64_t mask, Scratch& s) {
+  const auto count = static_cast<std::uint32_t>(s.group.size());
+  Classes classes(graph, mask, s);
+  s.classes.resize(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    s.classes[i] = classes.of(i, i == 0 ? 0 : s.classes[i - 1]);
+  }
+  if (s.class_heads.size() == 1) {
     return;
   }
   std::vector<std::uint32_t>& rank = s.rank;
@@ -75,28 +145,29 @@ void order_by_identity(const graph::Graph& graph, std::uint64_t mask, Scratch& s
     rank[i] = i;
   }
   std::sort(rank.begin(), rank.end(), [&](std::uint32_t x, std::uint32_t y) {
-    return s.identities[x] != s.identities[y] ? s.identities[x] < s.identities[y] : x < y;
+    return s.classes[x] != s.classes[y] ? s.classes[x] < s.classes[y] : x < y;
   });
   s.sorted.clear();
-  s.sorted_identities.clear();
+  s.sorted_classes.clear();
   for (const std::uint32_t i : rank) {
     s.sorted.push_back(s.group[i]);
-    s.sorted_identities.push_back(s.identities[i]);
+    s.sorted_classes.push_back(s.classes[i]);
   }
   s.group.swap(s.sorted);
-  s.identities.swap(s.sorted_identities);
+  s.classes.swap(s.sorted_classes);
 }
 
 /// Adds to the mask the `either` arguments that happen to be one storage in the whole segment.
-std::uint64_t widen(const graph::Graph& graph, std::span<const NodeId> members,
-                    std::uint64_t mask) {
+std::uint64_t widen(const graph::Graph& graph, std::span<const NodeId> members, std::uint64_t mask,
+                    std::uint64_t args) {
   const graph::Node& first = graph[members[0]];
-  if (members.size() == 1) {
+  if (members.size() == 1 || !first.record().has_shared) {
     return mask;
   }
   const std::uint32_t arity = std::min(first.arity, kMaxMaskedArgs);
   for (std::uint32_t a = 0; a < arity; ++a) {
-    if (first.record().role(a) != ext::Role::kEither || ((mask >> a) & 1) != 0) {
+    if (first.record().role(a) != ext::Role::kEither || ((mask >> a) & 1) != 0 ||
+        ((args >> a) & 1) == 0) {
       continue;
     }
     // A shared operand has one example.
@@ -105,7 +176,7 @@ std::uint64_t widen(const graph::Graph& graph, std::span<const NodeId> members,
     }
     const std::uint64_t identity = graph.identity(first.args[a]);
     const bool all = std::all_of(members.begin(), members.end(), [&](NodeId n) {
-      return graph.identity(graph[n].args[a]) == identity;
+      return graph[n].args[a] == first.args[a] || graph.identity(graph[n].args[a]) == identity;
     });
     if (all) {
       mask |= std::uint64_t{1} << a;
@@ -115,42 +186,42 @@ std::uint64_t widen(const graph::Graph& graph, std::span<const NodeId> members,
 }
 
 void add_segment(const graph::Graph& graph, std::span<const NodeId> members, std::uint64_t mask,
-                 Plan& plan) {
+                 std::uint64_t args, Plan& plan) {
   const auto begin = static_cast<std::uint32_t>(plan.members.size());
   plan.members.insert(plan.members.end(), members.begin(), members.end());
   plan.segments.push_back(
-      {begin, static_cast<std::uint32_t>(members.size()), widen(graph, members, mask)});
+      {begin, static_cast<std::uint32_t>(members.size()), widen(graph, members, mask, args)});
 }
 
 }  // namespace
 
-void add_group(const graph::Graph& graph, Scratch& s, Plan& plan) {
+void add_group(const graph::Graph& graph, Scratch& s, Plan& plan, Part part, std::uint64_t args) {
   const auto first_segment = static_cast<std::uint32_t>(plan.segments.size());
   const auto first_member = static_cast<std::uint32_t>(plan.members.size());
   const bool masked = graph[s.group[0]].arity <= kMaxMaskedArgs;
-  const std::uint64_t mask = sharing_mask(graph, s.group);
+  const std::uint64_t mask = sharing_mask(graph, s.group, args);
   if (s.group.size() == 1) {
-    add_segment(graph, s.group, mask, plan);
+    add_segment(graph, s.group, mask, args, plan);
   } else if (!masked) {
     for (const NodeId n : s.group) {
-      add_segment(graph, {&n, 1}, 0, plan);
+      add_segment(graph, {&n, 1}, 0, args, plan);
     }
   } else {
     if (mask != 0) {
-      order_by_identity(graph, mask, s);
+      order_by_class(graph, mask, s);
     }
     const std::span<const NodeId> all = s.group;
     std::size_t begin = 0;
     for (std::size_t i = 1; i <= all.size(); ++i) {
-      if (i == all.size() || (mask != 0 && s.identities[i] != s.identities[begin])) {
-        add_segment(graph, all.subspan(begin, i - begin), mask, plan);
+      if (i == all.size() || (mask != 0 && s.classes[i] != s.classes[begin])) {
+        add_segment(graph, all.subspan(begin, i - begin), mask, args, plan);
         begin = i;
       }
     }
   }
   plan.groups.push_back(
       {first_segment, static_cast<std::uint32_t>(plan.segments.size()) - first_segment,
-       first_member, static_cast<std::uint32_t>(plan.members.size()) - first_member});
+       first_member, static_cast<std::uint32_t>(plan.members.size()) - first_member, part, args});
 }
 
 }  // namespace dynet::schedule

@@ -15,9 +15,8 @@ std::string Observed::combination(std::string_view operation, std::string_view p
   return s;
 }
 
-void Observed::count(const graph::Graph& graph, std::span<const graph::NodeId> members,
-                     std::uint64_t shared) {
-  for (const graph::NodeId n : members) {
+void Observed::count(const graph::Graph& graph, const execute::Observer::Call& call) {
+  for (const graph::NodeId n : call.members) {
     const auto args = graph.args(n);
     std::string pattern;
     for (const graph::NodeId a : args) {
@@ -28,7 +27,9 @@ void Observed::count(const graph::Graph& graph, std::span<const graph::NodeId> m
     }
     const std::string_view name = graph[n].record().info->name;
     for (std::size_t a = 0; a < args.size(); ++a) {
-      ++(*counts_)[combination(name, pattern, a, ((shared >> a) & 1) != 0)];
+      if (((call.args >> a) & 1) != 0) {
+        ++(*counts_)[combination(name, pattern, a, ((call.shared >> a) & 1) != 0)];
+      }
     }
     if (args.empty()) {
       ++(*counts_)[combination(name, pattern, 0, false)];
@@ -36,11 +37,10 @@ void Observed::count(const graph::Graph& graph, std::span<const graph::NodeId> m
   }
 }
 
-void Observed::on_call(const graph::Graph& graph, std::span<const graph::NodeId> members,
-                       std::uint64_t shared, bool backward) {
-  calls_.push_back({{members.begin(), members.end()}, shared, backward});
-  if (counts_ != nullptr && !backward && members.size() > 1) {
-    count(graph, members, shared);
+void Observed::on_call(const graph::Graph& graph, const execute::Observer::Call& call) {
+  calls_.push_back({{call.members.begin(), call.members.end()}, call.shared, call.backward});
+  if (counts_ != nullptr && !call.backward && call.members.size() > 1) {
+    count(graph, call);
   }
 }
 

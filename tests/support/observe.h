@@ -20,8 +20,7 @@ class Observed : public execute::Observer {
     std::uint64_t shared;
     bool backward;
   };
-  void on_call(const graph::Graph& graph, std::span<const graph::NodeId> members,
-               std::uint64_t shared, bool backward) override;
+  void on_call(const graph::Graph& graph, const execute::Observer::Call& call) override;
 
   /// Were two nodes members of one forward call?
   [[nodiscard]] bool together(const Expression& a, const Expression& b) const;
@@ -36,8 +35,7 @@ class Observed : public execute::Observer {
   void count_into(std::map<std::string, long>* counts) { counts_ = counts; }
 
  private:
-  void count(const graph::Graph& graph, std::span<const graph::NodeId> members,
-             std::uint64_t shared);
+  void count(const graph::Graph& graph, const execute::Observer::Call& call);
 
   std::vector<Call> calls_;
   std::map<std::string, long>* counts_ = nullptr;

@@ -2,42 +2,52 @@
 
 // The contract of an operation: one aggregate struct says all there is to say about it.
 //
+// clang-format off
 //   struct Elu {
-//     float alpha = 1.0F;                              // members are attributes: they are the
-//     identity static constexpr ext::Info kInfo{.name = "elu", .args = {"x"}, .attrs = {"alpha"},
-//     ...}; Dim shape(const ext::Shapes& in) const { return in[0]; } DYNET_DEVICE_FN auto
-//     value(auto x) const { return select(x > 0, x, alpha * expm1(x)); } DYNET_DEVICE_FN auto
-//     slope(auto x, auto y) const { return select(x > 0, 1.0, y + alpha); } static
-//     std::vector<ext::Example<Elu>> examples() { return {{{1.0F}, {{4, 3}}}}; }
+//     float alpha = 1.0F;  // members are attributes: they are the identity
+//     static constexpr ext::Info kInfo{.name = "elu", .args = {"x"}, .attrs = {"alpha"}, ...};
+//     Dim shape(const ext::Shapes& in) const { return in[0]; }
+//     DYNET_DEVICE_FN auto value(auto x) const { return select(x > 0, x, alpha * expm1(x)); }
+//     DYNET_DEVICE_FN auto slope(auto x, auto y) const { return select(x > 0, 1.0, y + alpha); }
+//     static std::vector<ext::Example<Elu>> examples() { return {{{1.0F}, {{4, 3}}}}; }
 //   };
 //
 // From it follow, with no further line: the batch key, merging, printing, the CPU loop, the CUDA
 // kernel, the Python function, the documentation, and its tests and bench.
 //
 // What computes, one of
-//   value(x), slope(x, y)                     elementwise, one argument
-//   value(x, s), slope(x, s, y)               the same with a scalar payload s (an argument in
-//   `values`) value(a, b), slopes(a, b, y)              elementwise, broadcasting; slopes returns
-//   each(dy/da, dy/db) value(parts...), pull(parts..., outs..., saved..., d_outs...)
-//                                             a cell: arguments cut into kParts pieces, several
-//                                             results; both return each(...); pull gives the
-//                                             gradient of each part
-//   forward(Call&), backward(Call&)           anything else, over the loops of kernels.h
+//   value(x), slope(x, y)           elementwise, one argument
+//   value(x, s), slope(x, s, y)     the same with a scalar payload s (an argument in kInfo.args,
+//                                   given as payload kValues)
+//   value(a, b), slopes(a, b, y)    elementwise, broadcasting; slopes returns each(dy/da, dy/db)
+//   value(parts...), pull(parts..., outs..., saved..., d_outs...)
+//                                   a cell: arguments cut into kParts pieces, several results; both
+//                                   return each(...); pull gives the gradient of each part
+//   forward(Call&), backward(Call&) anything else, over the loops of kernels.h
 //
 // Optional members, all `static constexpr`:
-//   std::array kRoles{...}      Role of each argument (default stacked). Variadic: the repeated
-//   pattern bool kVariadic              any number of arguments >= 1 Payload kPayload kIndices or
-//   kValues per node: never part of the identity, only its count unsigned kOutputs, kSaved   number
-//   of results (default 1) and of saved outputs (default 0);
-//                               with kOutputs > 1: std::array<Dim, kOutputs> shapes(in) instead of
-//                               shape(in); with kSaved: std::array<Dim, kSaved> saved(in)
-//   bool kSummed                a rule whose values are summed over the elements of an example: y
-//   is {1} std::array kParts, kOutParts, kSavedParts     pieces of a cell's operands bool kAliases
-//   the value is the argument's memory (reshape) bool kStopsGradient         nothing flows back
-//   (nobackprop) bool kPartialGradient       backward adds to parts of its gradients: they are
-//   given as zeros bool kRandom                reads Call::random Leaf kLeaf inputs, parameters,
-//   lookups: executed by the library unsigned index_limit(in)    (a function) exclusive bound of
-//   the indices in the payload
+//   std::array kRoles{...}          Role of each argument (default stacked); variadic: the repeated
+//                                   pattern
+//   bool kVariadic                  any number of arguments >= 1
+//   unsigned kTermArgs              the value is argument 0 plus terms of this many arguments each:
+//                                   forward and backward may be called with some of the terms, with
+//                                   or without argument 0; without it forward adds, as the blocks
+//                                   of `out` say
+//   Payload kPayload                kIndices or kValues per node: never part of the identity, only
+//                                   its count
+//   unsigned kOutputs, kSaved       number of results (default 1) and of saved outputs (default 0);
+//                                   with kOutputs > 1: std::array<Dim, kOutputs> shapes(in) instead
+//                                   of shape(in); with kSaved: std::array<Dim, kSaved> saved(in)
+//   bool kSummed                    a rule whose values are summed over an example: y is {1}
+//   std::array kParts, kOutParts, kSavedParts
+//                                   pieces of a cell's operands
+//   bool kAliases                   the value is the argument's memory (reshape)
+//   bool kStopsGradient             nothing flows back (nobackprop)
+//   bool kPartialGradient           backward adds to parts of its gradients: they are given as zeros
+//   bool kRandom                    reads Call::random
+//   Leaf kLeaf                      inputs, parameters, lookups: executed by the library
+//   unsigned index_limit(in)        (a function) exclusive bound of the indices in the payload
+// clang-format on
 //
 // An operation names no graph, scheduler or device, and keeps no state.
 
@@ -120,7 +130,8 @@ struct Record {
   std::uint8_t arg_count;
   std::uint8_t outputs;
   std::uint8_t saved;
-  bool variadic, has_whole, aliases, stops_gradient, partial_gradient, random;
+  std::uint8_t term_args;  ///< a sum: arguments of each term after argument 0; 0: not a sum
+  bool variadic, has_whole, has_shared, aliases, stops_gradient, partial_gradient, random;
   Payload payload;
   Leaf leaf;
   Role roles[kMaxArgs];  ///< of argument i, or i % role_count when variadic
@@ -195,6 +206,7 @@ constexpr Record make_record() {
   r.stops_gradient = stops_gradient<Op>();
   r.partial_gradient = is_partial<Op>();
   r.random = is_random<Op>();
+  r.term_args = static_cast<std::uint8_t>(term_args<Op>());
   r.payload = payload_of<Op>();
   r.leaf = leaf_of<Op>();
   r.role_count = 1;
@@ -208,6 +220,8 @@ constexpr Record make_record() {
     for (std::size_t i = 0; i < Op::kRoles.size(); ++i) {
       r.roles[i] = Op::kRoles[i];
       r.has_whole = r.has_whole || Op::kRoles[i] == Role::kWhole;
+      r.has_shared =
+          r.has_shared || Op::kRoles[i] == Role::kShared || Op::kRoles[i] == Role::kEither;
     }
   }
   r.pack = [](const void* op, std::byte* to) {

@@ -37,6 +37,7 @@ DYNET_PROPERTY(bool, is_alias, kAliases, false)
 DYNET_PROPERTY(bool, stops_gradient, kStopsGradient, false)
 DYNET_PROPERTY(bool, is_partial, kPartialGradient, false)
 DYNET_PROPERTY(bool, is_random, kRandom, false)
+DYNET_PROPERTY(unsigned, term_args, kTermArgs, 0)
 DYNET_PROPERTY(Leaf, leaf_of, kLeaf, Leaf::kNo)
 #undef DYNET_PROPERTY
 }  // namespace detail

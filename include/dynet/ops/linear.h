@@ -67,6 +67,7 @@ struct AffineTransform {
       .errors = "ShapeError for an even number of arguments, or shapes that do not fit"};
   static constexpr bool kVariadic = true;
   static constexpr std::array kRoles{ext::Role::kEither};
+  static constexpr unsigned kTermArgs = 2;
   Dim shape(const ext::Shapes& in) const {
     const char* wanted =
         "b {m} or {m,n} and an odd number of arguments, each w {m,k} before its x {k} or {k,n}";
@@ -90,11 +91,15 @@ struct AffineTransform {
     }
     return cols == 1 ? Dim({rows}) : Dim({rows, cols});
   }
+  /// With an odd number of arguments the first one is the bias.
   void forward(ext::Call& call) const {
     using ext::Transposed;
     const ext::Operand& y = call.out[0];
-    call.kernels.move(bias_move(call.in[0].dim, y.dim, true), call.in[0], y);
-    for (std::size_t i = 1; i < call.in.size(); i += 2) {
+    const std::size_t head = call.in.size() % 2;
+    if (head != 0) {
+      call.kernels.move(bias_move(call.in[0].dim, y.dim, true), call.in[0], y);
+    }
+    for (std::size_t i = head; i < call.in.size(); i += 2) {
       call.kernels.product(call.in[i], Transposed::kNo, call.in[i + 1], Transposed::kNo, y,
                            ext::Write::kAdd);
     }
@@ -102,10 +107,11 @@ struct AffineTransform {
   void backward(ext::Call& call) const {
     using ext::Transposed;
     const ext::Operand& dy = call.d_out[0];
-    if (!call.d_in[0].absent()) {
+    const std::size_t head = call.in.size() % 2;
+    if (head != 0 && !call.d_in[0].absent()) {
       call.kernels.move(bias_move(call.in[0].dim, dy.dim, false), dy, call.d_in[0]);
     }
-    for (std::size_t i = 1; i < call.in.size(); i += 2) {
+    for (std::size_t i = head; i < call.in.size(); i += 2) {
       if (!call.d_in[i].absent()) {
         ext::weight_gradient(call.kernels, dy, call.in[i + 1], call.d_in[i]);
       }

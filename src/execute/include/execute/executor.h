@@ -48,13 +48,19 @@ class Observer {
   Observer& operator=(const Observer&) = delete;
   virtual ~Observer() = default;
   /// `shared`: bit a is set where argument a was one storage for all members.
-  virtual void on_call(const graph::Graph& graph, std::span<const NodeId> members,
-                       std::uint64_t shared, bool backward) = 0;
+  /// `args`: bit a is set where the call reads argument a (all of them, but for a part of a sum).
+  struct Call {
+    std::span<const NodeId> members;
+    std::uint64_t shared;
+    std::uint64_t args;
+    bool backward;
+  };
+  virtual void on_call(const graph::Graph& graph, const Call& call) = 0;
 };
 
-/// Computes one graph. Invariant: a node has a value exactly when it, and with it all its group, is
-/// in the history (parameters and aliases point to others' memory). An exception leaves the nodes
-/// of finished groups computed and the others not. Not thread-safe: belongs to its graph.
+/// Computes one graph. Invariant: between requests a node has a value exactly when it, and with it
+/// all its group, is in the history (parameters and aliases point to others' memory). A request
+/// that throws computes nothing. Not thread-safe: belongs to its graph.
 class Executor {
  public:
   Executor(graph::Graph& graph, const Device& device);
@@ -98,22 +104,33 @@ class Executor {
  private:
   struct Deferred;
   class Reading;
+  /// What one kernel call computes.
+  struct Step {
+    std::span<const NodeId> members;
+    std::uint64_t shared;  ///< bit a: argument a is one storage for all members
+    std::uint64_t args;    ///< bit a: argument a is read
+    schedule::Part part;
+  };
 
   // forward.cc
   void compute(NodeId last, bool all);
   void collect_wanted(NodeId last, bool all);
-  void run_group(const schedule::Plan& plan, const schedule::Group& group);
-  void remember(const schedule::Plan& plan, const schedule::Group& group,
-                const memory::Placement& place);
-  void run_segment(std::span<const NodeId> members, std::uint64_t shared);
+  void run_plan();
+  void place_group(const schedule::Group& group);
+  void remember(const schedule::Group& group);
+  void run_segment(const Step& step);
   void run_leaf(const graph::Node& node, NodeId n);
   void resolve_parameter(NodeId n);
   void forget(NodeId n);
+  void roll_back(const Mark& mark);
 
   // assemble.cc
-  ext::Call assemble(std::span<const NodeId> members, std::uint64_t shared);
+  [[nodiscard]] static bool is_shared(const Step& step, std::uint32_t arg) {
+    return arg < schedule::kMaxMaskedArgs && ((step.shared >> arg) & 1) != 0;
+  }
+  ext::Call assemble(const Step& step);
   ext::Operand stacked(const Dim& dim, std::span<const NodeId> members, std::uint32_t arg);
-  ext::Operand outputs(std::span<const NodeId> members, std::uint32_t output);
+  ext::Operand outputs(const Step& step, std::uint32_t output);
   ext::Operand saved(std::span<const NodeId> members, std::uint32_t index);
   const unsigned* expand_indices(std::span<const NodeId> members, std::int64_t examples);
   ext::Operand expand_values(std::span<const NodeId> members);
@@ -124,14 +141,14 @@ class Executor {
   void run_backward(NodeId root, bool full, Pass pass);
   void mark_path(NodeId root, bool full);
   [[nodiscard]] bool is_trained(NodeId n) const;
-  void backward_segment(std::span<const NodeId> members, std::uint64_t shared);
+  void backward_segment(const Step& step);
   void backward_alias(NodeId n);
-  void backward_call(std::span<const NodeId> active, std::uint64_t shared);
+  void backward_call(const Step& step);
   void* ensure_gradient(NodeId n);
   void zero_gradient(NodeId n);
   ext::Operand output_gradient(std::span<const NodeId> active, std::uint32_t output);
-  std::span<const ext::Operand> input_gradients(std::span<const NodeId> active,
-                                                std::uint64_t shared);
+  std::span<const ext::Operand> input_gradients(const Step& step);
+  void zero_shared_gradients(std::span<const NodeId> active);
   ext::Operand weight_gradient(NodeId n);
   void mark_direct(std::span<const ext::Operand> d_in, NodeId member);
   ext::Operand input_gradient(std::span<const NodeId> active, std::uint32_t arg);
@@ -158,7 +175,7 @@ class Executor {
 
   graph::Graph& graph_;
   const Device* device_;
-  schedule::Policy policy_ = schedule::Policy::kAgenda;
+  schedule::Policy policy_ = schedule::Policy::kFrontier;
   Observer* observer_ = nullptr;
   std::uint64_t random_stream_ = 0;
   std::uint64_t evaluation_ = 0;
@@ -189,6 +206,7 @@ class Executor {
   NodeId last_root_ = 0;
   Pass pass_ = Pass::kAccumulate;
   Assembler assembler_;
+  std::vector<std::uint32_t> arguments_;  ///< that the current call reads
   std::vector<NodeId> active_;
   std::vector<std::uint32_t> stamp_;  ///< node -> last segment that wrote its gradient
   std::vector<std::uint32_t> stamp_arg_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <new>
 #include <span>
 
 #include "dynet/ext/op.h"
@@ -17,7 +18,7 @@ class Assembler {
   /// An operand of `count` pieces; `piece(i)` is a Block. Neighbours in memory become one block.
   template <class Piece>
   ext::Operand operand(const Dim& dim, ext::Number number, std::size_t count, Piece piece) {
-    auto* blocks = array<ext::Block>(count);
+    auto* blocks = static_cast<ext::Block*>(arena_.allocate(sizeof(ext::Block) * count));
     ext::Operand o{.dim = dim.single_batch(), .blocks = blocks};
     const std::int64_t stride = o.dim.example_elements() * ext::bytes_of(number);
     std::int64_t n = 0;
@@ -32,7 +33,7 @@ class Assembler {
           continue;
         }
       }
-      blocks[n++] = b;
+      new (&blocks[n++]) ext::Block(b);
     }
     o.block_count = n;
     return o;

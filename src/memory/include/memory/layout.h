@@ -14,10 +14,10 @@ struct Placement {
   void* saved[ext::kMaxOutputs] = {};
 };
 
-/// Places all outputs and saved outputs of one group. Aliases get no memory. Throws out_of_memory
-/// naming the operation, its shape and the bytes; the pool is then as it was.
-Placement place_group(const graph::Graph& graph, const schedule::Plan& plan,
-                      const schedule::Group& group, ext::Number number, Pool& pool);
+/// Places all outputs and saved outputs of one group, whose nodes are no aliases. Throws
+/// out_of_memory naming the operation, its shape and the bytes; the pool is then as it was.
+Placement place_group(const graph::Graph& graph, std::span<const graph::NodeId> members,
+                      ext::Number number, Pool& pool);
 
 /// One block for output `output` of `members` (gradients have the layout of the values).
 void* place_output(const graph::Graph& graph, std::span<const graph::NodeId> members,

@@ -1,0 +1,152 @@
+// The batching policy. A type is a *safe* choice when all its units that have no un-run unit of the
+// type above them are ready: no schedule needs fewer groups for it. Among safe types the one at the
+// lowest mean depth runs (Neubig et al., 2017, "On-the-fly operation batching in dynamic
+// computation graphs", run the lowest mean depth whether safe or not). Where none is safe, the one
+// that misses fewest units.
+//
+// As long as every choice was safe, the units to wait for are those of the type's lowest unfinished
+// level, so being safe is one comparison; after another choice the levels are counted anew.
+
+#include <algorithm>
+
+#include "schedule/plan.h"
+
+namespace dynet::schedule {
+namespace {
+
+/// Counting anew takes as long as scheduling once: a graph that needs it again and again (a
+/// lattice) goes on by mean depth alone.
+constexpr int kMaxRecounts = 24;
+
+class Frontier {
+ public:
+  Frontier(const graph::Graph& graph, const std::vector<NodeId>& wanted, Scratch& s, Plan& plan)
+      : graph_(graph), wanted_(wanted), s_(s), plan_(plan) {}
+
+  void run() {
+    for (const Type& t : s_.types) {
+      plan_.bound += t.unrun == 0 ? 0 : t.levels;
+    }
+    s_.candidates.clear();
+    for (std::uint32_t u = 0; u < s_.units.size(); ++u) {
+      if (s_.units[u].waiting == 0) {
+        make_ready(u);
+      }
+    }
+    while (!s_.candidates.empty()) {
+      const Choice choice = choose();
+      const std::uint32_t type = s_.candidates[choice.candidate];
+      s_.candidates[choice.candidate] = s_.candidates.back();
+      s_.candidates.pop_back();
+      take_ready(s_.types[type]);
+      add_group(graph_, s_, plan_, s_.types[type].part, s_.types[type].args);
+      release_users();
+      if (choice.missing != 0 && recounts_ < kMaxRecounts) {
+        recount_levels(graph_, wanted_, s_);
+        ++recounts_;
+      }
+    }
+  }
+
+ private:
+  struct Choice {
+    std::uint32_t candidate;
+    std::uint32_t missing;  ///< units of the type that a safe choice would have waited for
+  };
+
+  void make_ready(std::uint32_t u) {
+    Type& t = s_.types[s_.units[u].type];
+    if (t.ready == 0) {
+      s_.candidates.push_back(s_.units[u].type);
+      t.ready_head = u;
+    } else {
+      s_.units[t.ready_tail].next = u;
+    }
+    t.ready_tail = u;
+    ++t.ready;
+  }
+
+  std::uint32_t missing(Type& t) {
+    if (t.lane == kNone) {
+      return t.unrun - t.ready;
+    }
+    while (t.level + 1 < t.levels && s_.level_counts[t.counts + t.level] == 0) {
+      ++t.level;
+    }
+    const std::uint32_t lowest = s_.level_counts[t.counts + t.level];
+    return lowest > t.ready ? lowest - t.ready : 0;
+  }
+
+  Choice choose() {
+    Choice best{0, kNone};
+    const bool counts = recounts_ < kMaxRecounts;
+    for (std::uint32_t c = 0; c < s_.candidates.size(); ++c) {
+      Type& t = s_.types[s_.candidates[c]];
+      const Type& b = s_.types[s_.candidates[best.candidate]];
+      const std::uint32_t m = counts ? missing(t) : 0;
+      if (m < best.missing ||
+          (m == best.missing && t.depth_sum * b.unrun < b.depth_sum * t.unrun)) {
+        best = {c, m};
+      }
+    }
+    return best;
+  }
+
+  /// The ready units of a type become `running`, ascending, and their nodes `group`.
+  void take_ready(Type& t) {
+    s_.running.clear();
+    for (std::uint32_t n = t.ready, u = t.ready_head; n != 0; --n, u = s_.units[u].next) {
+      s_.running.push_back(u);
+      t.depth_sum -= s_.units[u].depth;
+    }
+    if (!std::is_sorted(s_.running.begin(), s_.running.end())) {
+      std::sort(s_.running.begin(), s_.running.end());
+    }
+    s_.group.clear();
+    for (const std::uint32_t u : s_.running) {
+      s_.group.push_back(s_.units[u].node);
+      s_.units[u].waiting = kNone;
+    }
+    t.unrun -= t.ready;
+    if (t.lane != kNone) {
+      std::uint32_t& lowest = s_.level_counts[t.counts + t.level];
+      lowest -= std::min(lowest, t.ready);
+    }
+    t.ready = 0;
+  }
+
+  void release_users() {
+    for (const std::uint32_t u : s_.running) {
+      for (std::uint32_t e = s_.units[u].users; e != kNone; e = s_.edges[e].next) {
+        if (--s_.units[s_.edges[e].user].waiting == 0) {
+          make_ready(s_.edges[e].user);
+        }
+      }
+    }
+  }
+
+  const graph::Graph& graph_;
+  const std::vector<NodeId>& wanted_;
+  Scratch& s_;
+  Plan& plan_;
+  int recounts_ = 0;
+};
+
+}  // namespace
+
+void plan_by_frontier(const graph::Graph& graph, const std::vector<NodeId>& wanted, Scratch& s,
+                      Plan& plan) {
+  if (make_units(graph, wanted, s)) {
+    Frontier(graph, wanted, s, plan).run();
+  } else {  // nothing to merge: no price for looking further
+    plan_one_by_one(graph, wanted, s, plan);
+    plan.bound = static_cast<std::uint32_t>(wanted.size());
+  }
+  for (const NodeId n : wanted) {
+    for (std::uint32_t k = 0; k < graph[n].record().outputs; ++k) {
+      s.local[n + k] = 0;
+    }
+  }
+}
+
+}  // namespace dynet::schedule

@@ -1,0 +1,238 @@
+// From wanted nodes to units, the types they belong to, who waits for whom, and levels.
+//
+// A unit's level is the number of units of its type on the longest path above it. A row holds, for
+// one node, the levels that its users get from it: one lane a type, merged with max over the
+// arguments. Only types that may stand on a path more than once have a lane; sums of terms have a
+// second one, for the parts of them that come second.
+
+#include <algorithm>
+
+#include "schedule/plan.h"
+
+namespace dynet::schedule {
+namespace {
+
+constexpr std::uint32_t kLanesAStep = 8;
+constexpr std::uint32_t kMaxLanes = 64;
+constexpr std::uint16_t kMaxLevel = 0xFFFF;  // deeper chains count as one level: never a safe pick
+
+std::uint16_t* row(Scratch& s, std::uint32_t i) {
+  return s.levels.data() + std::size_t{i} * s.lanes;
+}
+
+/// One type a key, one a node that runs alone.
+void find_types(const graph::Graph& graph, const std::vector<NodeId>& wanted, Scratch& s) {
+  s.local.resize(graph.size());
+  s.type_of_key.resize(std::max(s.type_of_key.size(), graph.interner().key_count()), 0);
+  s.type.resize(wanted.size());
+  s.types.clear();
+  for (std::uint32_t i = 0; i < wanted.size(); ++i) {
+    const graph::Node& node = graph[wanted[i]];
+    const graph::Signature& signature = *node.signature;
+    std::uint32_t t = signature.alone ? 0 : s.type_of_key[signature.key];
+    if (t == 0) {
+      s.types.push_back({.key = signature.key, .is_sum = signature.record->term_args != 0});
+      t = static_cast<std::uint32_t>(s.types.size());
+      if (!signature.alone) {
+        s.type_of_key[signature.key] = t;
+      }
+    }
+    Type& type = s.types[t - 1];
+    s.type[i] = t - 1;
+    ++type.unrun;
+    for (std::uint32_t a = 0; a < node.arity; ++a) {
+      type.has_arguments = type.has_arguments || s.local[node.args[a]] != 0;
+    }
+    for (std::uint32_t k = 0; k < signature.record->outputs; ++k) {
+      s.local[wanted[i] + k] = i + 1;
+    }
+  }
+  for (const Type& t : s.types) {
+    s.type_of_key[t.key] = 0;
+  }
+}
+
+void give_lanes(Scratch& s) {
+  std::uint32_t lanes = 0;
+  std::uint32_t counts = 0;
+  for (Type& t : s.types) {
+    if (t.unrun > 1 && t.has_arguments && lanes + 2 <= kMaxLanes) {
+      t.lane = lanes;
+      lanes += t.is_sum ? 2 : 1;
+      t.counts = counts;
+      t.levels = 0;
+      counts += t.unrun;
+    }
+  }
+  s.lanes = (lanes + kLanesAStep - 1) / kLanesAStep * kLanesAStep;
+  s.level_counts.assign(counts, 0);
+}
+
+/// row(i) becomes the maximum over the arguments; returns the node's depth.
+std::uint32_t merge_arguments(const graph::Node& node, std::uint32_t i, Scratch& s) {
+  std::uint16_t* mine = row(s, i);
+  std::fill_n(mine, s.lanes, std::uint16_t{0});
+  std::uint32_t depth = 0;
+  for (std::uint32_t a = 0; a < node.arity; ++a) {
+    const std::uint32_t arg = s.local[node.args[a]];
+    if (arg == 0) {
+      continue;
+    }
+    const std::uint16_t* theirs = row(s, arg - 1);
+    for (std::uint32_t l = 0; l < s.lanes; l += kLanesAStep) {
+      for (std::uint32_t k = l; k < l + kLanesAStep; ++k) {
+        mine[k] = std::max(mine[k], theirs[k]);
+      }
+    }
+    depth = std::max(depth, s.units[s.unit[arg - 1]].depth + 1);
+  }
+  return depth;
+}
+
+/// What the users of node `i` get in a lane; returns what the node itself has.
+std::uint32_t raise(std::uint32_t lane, std::uint32_t i, Scratch& s) {
+  std::uint16_t& level = row(s, i)[lane];
+  const std::uint32_t own = level;
+  level = level == kMaxLevel ? level : static_cast<std::uint16_t>(level + 1);
+  return own;
+}
+
+/// Counts node `i` at its level and raises the level for its users.
+void count_level(Type& type, std::uint32_t i, Scratch& s) {
+  if (type.lane == kNone) {
+    return;
+  }
+  const std::uint32_t level = raise(type.lane, i, s);
+  ++s.level_counts[type.counts + level];
+  type.levels = std::max(type.levels, level + 1);
+}
+
+/// The arguments of a sum that do not wait for another node of its type, where others do; 0 where
+/// the node is not to be split.
+std::uint64_t first_terms(const graph::Node& node, const Type& type, std::uint32_t i, Scratch& s) {
+  const std::uint32_t each = node.record().term_args;
+  if (each == 0 || node.arity <= 1 + each || node.arity > kMaxMaskedArgs || type.lane == kNone ||
+      row(s, i)[type.lane] == 0) {
+    return 0;
+  }
+  const auto waits = [&](std::uint32_t a) {
+    const std::uint32_t arg = s.local[node.args[a]];
+    return arg != 0 && row(s, arg - 1)[type.lane] != 0;
+  };
+  if (waits(0)) {
+    return 0;
+  }
+  std::uint64_t mask = 1;
+  for (std::uint32_t term = 1; term < node.arity; term += each) {
+    bool all_there = true;
+    for (std::uint32_t a = term; a < term + each; ++a) {
+      all_there = all_there && !waits(a);
+    }
+    if (all_there) {
+      mask |= ((std::uint64_t{1} << each) - 1) << term;
+    }
+  }
+  return mask == 1 ? 0 : mask;
+}
+
+void add_edge(std::uint32_t from, std::uint32_t user, Scratch& s) {
+  s.edges.push_back({user, s.units[from].users});
+  s.units[from].users = static_cast<std::uint32_t>(s.edges.size() - 1);
+  ++s.units[user].waiting;
+}
+
+std::uint32_t add_unit(const graph::Node& node, NodeId id, std::uint32_t type, std::uint64_t args,
+                       std::uint32_t depth, Scratch& s) {
+  const auto u = static_cast<std::uint32_t>(s.units.size());
+  s.units.push_back({id, type, 0, depth, kNone, kNone});
+  for (std::uint32_t a = 0; a < node.arity; ++a) {
+    const std::uint32_t arg = s.local[node.args[a]];
+    const bool is_read = a >= kMaxMaskedArgs || ((args >> a) & 1) != 0;
+    if (arg != 0 && is_read) {
+      add_edge(s.unit[arg - 1], u, s);
+    }
+  }
+  s.types[type].depth_sum += depth;
+  return u;
+}
+
+/// The type of the first terms of `whole`'s nodes; the type of their other terms follows it. Nodes
+/// whose first terms are others than those of the first such node are not split (kNone).
+std::uint32_t first_part_type(std::uint32_t whole, std::uint64_t mask, Scratch& s) {
+  std::uint32_t found = s.types[whole].first_part;
+  if (found == kNone) {
+    found = static_cast<std::uint32_t>(s.types.size());
+    const Type& t = s.types[whole];
+    const Type first{.key = t.key, .part = Part::kFirst, .args = mask};
+    const Type rest{.lane = t.lane + 1,
+                    .counts = static_cast<std::uint32_t>(s.level_counts.size()),
+                    .levels = 0,
+                    .key = t.key,
+                    .part = Part::kRest,
+                    .args = ~mask};
+    s.level_counts.resize(s.level_counts.size() + t.unrun, 0);
+    s.types[whole].first_part = found;
+    s.types.push_back(first);
+    s.types.push_back(rest);
+  }
+  return s.types[found].args == mask ? found : kNone;
+}
+
+/// The two units of wanted node `i`.
+void add_parts(const graph::Node& node, NodeId id, std::uint32_t i, std::uint32_t first,
+               std::uint32_t depth, Scratch& s) {
+  const std::uint64_t mask = s.types[first].args;
+  --s.types[s.type[i]].unrun;
+  ++s.types[first].unrun;
+  ++s.types[first + 1].unrun;
+  raise(s.types[s.type[i]].lane, i, s);  // first_terms asks for it
+  count_level(s.types[first + 1], i, s);
+  const std::uint32_t u = add_unit(node, id, first, mask, 0, s);
+  s.unit[i] = add_unit(node, id, first + 1, ~mask, depth, s);
+  add_edge(u, s.unit[i], s);
+}
+
+}  // namespace
+
+bool make_units(const graph::Graph& graph, const std::vector<NodeId>& wanted, Scratch& s) {
+  find_types(graph, wanted, s);
+  if (s.types.size() == wanted.size()) {
+    return false;
+  }
+  give_lanes(s);
+  s.unit.resize(wanted.size());
+  s.units.clear();
+  s.edges.clear();
+  s.levels.resize(wanted.size() * s.lanes);
+  for (std::uint32_t i = 0; i < wanted.size(); ++i) {
+    const graph::Node& node = graph[wanted[i]];
+    const std::uint32_t type = s.type[i];
+    const std::uint32_t depth = merge_arguments(node, i, s);
+    const std::uint64_t mask = first_terms(node, s.types[type], i, s);
+    const std::uint32_t first = mask == 0 ? kNone : first_part_type(type, mask, s);
+    if (first != kNone) {
+      add_parts(node, wanted[i], i, first, depth, s);
+      continue;
+    }
+    count_level(s.types[type], i, s);
+    s.unit[i] = add_unit(node, wanted[i], type, kAllArgs, depth, s);
+  }
+  return true;
+}
+
+void recount_levels(const graph::Graph& graph, const std::vector<NodeId>& wanted, Scratch& s) {
+  std::fill(s.level_counts.begin(), s.level_counts.end(), 0);
+  for (Type& t : s.types) {
+    t.level = 0;
+  }
+  for (std::uint32_t i = 0; i < wanted.size(); ++i) {
+    if (s.units[s.unit[i]].waiting == kNone) {
+      std::fill_n(row(s, i), s.lanes, std::uint16_t{0});
+      continue;
+    }
+    merge_arguments(graph[wanted[i]], i, s);
+    count_level(s.types[s.units[s.unit[i]].type], i, s);
+  }
+}
+
+}  // namespace dynet::schedule
