@@ -4,9 +4,8 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <exception>
-#include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -14,9 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include "dynet/init.h"
+#include <CLI/CLI.hpp>
 
 #include "baseline.h"
+#include "data.h"
 #include "listops_data.h"
 #include "options.h"
 #include "progress.h"
@@ -29,6 +29,15 @@ namespace {
 
 constexpr unsigned kSentimentClasses = 5;
 constexpr std::size_t kBaselineTrees = 20000;
+constexpr std::size_t kListOpsUpdates = 42000;
+
+struct TreeOptions : Options {
+  std::size_t test_trees = 2000;
+  unsigned hidden = 128;
+  std::string dot;
+
+  [[nodiscard]] bool is_listops() const { return train.empty(); }
+};
 
 /// What a run learns from and is tested on.
 struct Task {
@@ -36,31 +45,44 @@ struct Task {
   std::vector<Tree> train;  ///< bracketed trees; for ListOps those of the baselines
   std::vector<Tree> test;
   std::vector<unsigned> test_depths;  ///< ListOps only
+  std::size_t test_limit = 0;         ///< trees tested at a point of the curve
+  /// The trees of the next update, valid until the next call.
+  std::function<const std::vector<const Tree*>&()> next_trees;
   TrainingPlan plan;
 };
 
 /// New trees of ListOps without end, none of which is held out.
 class ListOpsSource {
  public:
-  ListOpsSource(std::uint32_t seed, std::shared_ptr<const std::unordered_set<std::string>> held_out)
-      : generator_(seed), held_out_(std::move(held_out)) {}
-  const Tree& next() {
+  ListOpsSource(std::uint32_t seed, std::size_t minibatch,
+                std::shared_ptr<const std::unordered_set<std::string>> held_out)
+      : generator_(seed), trees_(minibatch), held_out_(std::move(held_out)) {
+    for (const Tree& tree : trees_) {
+      batch_.push_back(&tree);
+    }
+  }
+  Tree next_tree() {
     ListExpr expr = generator_.next();
     while (held_out_->count(to_text(expr)) != 0) {
       expr = generator_.next();
     }
-    tree_ = to_tree(expr);
-    return tree_;
+    return to_tree(expr);
+  }
+  const std::vector<const Tree*>& next() {
+    for (Tree& tree : trees_) {
+      tree = next_tree();
+    }
+    return batch_;
   }
 
  private:
   ListOpsGenerator generator_;
+  std::vector<Tree> trees_;
+  std::vector<const Tree*> batch_;
   std::shared_ptr<const std::unordered_set<std::string>> held_out_;
-  Tree tree_;
 };
 
-Task make_listops_task(const Options& options) {
-  Task task;
+void make_listops_task(const TreeOptions& options, Task& task) {
   task.settings = {"listops", options.hidden, kDigitCount, listops_words()};
   ListOpsGenerator test_lists(options.seed + 1000000007U);
   auto held_out = std::make_shared<std::unordered_set<std::string>>();
@@ -71,70 +93,89 @@ Task make_listops_task(const Options& options) {
       task.test_depths.push_back(depth(expr));
     }
   }
-  ListOpsSource for_baselines(options.seed, held_out);
+  ListOpsSource for_baselines(options.seed, 1, held_out);
   for (std::size_t i = 0; i < kBaselineTrees; ++i) {
-    task.train.push_back(for_baselines.next());
+    task.train.push_back(for_baselines.next_tree());
   }
-  const auto source = std::make_shared<ListOpsSource>(options.seed, held_out);
-  task.plan.next_tree = [source]() -> const Tree& { return source->next(); };
-  task.plan.updates = options.updates;
-  task.plan.updates_a_point = std::max<std::size_t>(options.updates / 40, 1);
-  task.plan.test_limit = 300;
-  task.plan.max_seconds = options.max_seconds;
-  task.plan.lowers_rate = true;
-  return task;
+  const auto source = std::make_shared<ListOpsSource>(options.seed, options.minibatch, held_out);
+  task.next_trees = [source]() -> const std::vector<const Tree*>& { return source->next(); };
+  task.test_limit = 300;
+  // What is tested on chooses nothing here: the held-out lists also measure the saved model.
+  task.plan = {.unit = "trees", .lowers_rate = true, .keeps_best = false};
 }
 
 /// Goes over the trees in a new random order each time.
 class EpochSource {
  public:
-  EpochSource(std::uint32_t seed, const std::vector<Tree>& trees) : random_(seed), trees_(trees) {}
-  const Tree& next() {
-    if (next_ == order_.size()) {
-      order_ = random_order(trees_.size(), random_);
-      next_ = 0;
+  EpochSource(std::uint32_t seed, std::size_t minibatch, const std::vector<Tree>& trees)
+      : order_(seed, trees.size(), minibatch), trees_(trees) {}
+  [[nodiscard]] std::size_t updates_an_epoch() const { return order_.updates_an_epoch(); }
+  const std::vector<const Tree*>& next() {
+    batch_.clear();
+    for (const std::size_t i : order_.next()) {
+      batch_.push_back(&trees_[i]);
     }
-    return trees_[order_[next_++]];
+    return batch_;
   }
 
  private:
-  Random random_;
+  Minibatches order_;
   const std::vector<Tree>& trees_;
-  std::vector<std::size_t> order_;
-  std::size_t next_ = 0;
+  std::vector<const Tree*> batch_;
 };
 
-/// `task` stays where it is: the plan refers to its trees.
-void read_task(const Options& options, Task& task) {
+/// `task` stays where it is: the source refers to its trees.
+void read_task(const TreeOptions& options, Task& task) {
   Vocabulary vocabulary;
   task.train = read_tree_file(options.train, vocabulary, kSentimentClasses);
   vocabulary.freeze();
-  task.test = read_tree_file(options.dev.empty() ? options.train : options.dev, vocabulary,
-                             kSentimentClasses);
+  if (!options.dev.empty()) {
+    task.test = read_tree_file(options.dev, vocabulary, kSentimentClasses);
+  }
   task.settings = {"trees", options.hidden, kSentimentClasses, vocabulary.words()};
-  const std::size_t epoch = (task.train.size() + options.minibatch - 1) / options.minibatch;
-  const auto source = std::make_shared<EpochSource>(options.seed, task.train);
-  task.plan.next_tree = [source]() -> const Tree& { return source->next(); };
-  task.plan.updates = options.updates != 0 ? options.updates : epoch * options.epochs;
-  task.plan.updates_a_point = epoch;
-  task.plan.test_limit = task.test.size();
+  task.test_limit = task.test.size();
+  const auto source = std::make_shared<EpochSource>(options.seed, options.minibatch, task.train);
+  task.next_trees = [source]() -> const std::vector<const Tree*>& { return source->next(); };
+  task.plan = {.unit = "trees", .updates_an_epoch = source->updates_an_epoch()};
 }
 
-/// Starts the library with `params`, the --dynet-* options, and what options of this program say.
-void start_library(dynet::DynetParams params, const Options& options) {
-  params.random_seed = params.random_seed != 0 ? params.random_seed : options.seed;
-  params.autobatch = options.autobatch ? params.autobatch : 0;
-  params.device = options.device != "CPU" ? options.device : params.device;
-  dynet::initialize(params);
-}
+class TreeLearner : public Learner {
+ public:
+  explicit TreeLearner(const Task& task) : task_(task), model_(task.settings) {}
+
+  [[nodiscard]] TreeModel& model() { return model_; }
+  dynet::ParameterCollection& parameters() override { return model_.parameters(); }
+  [[nodiscard]] Settings settings() const override { return task_.settings.saved(); }
+
+  Losses add_next(dynet::ComputationGraph& cg) override {
+    model_.new_graph(cg);
+    losses_.clear();
+    std::size_t count = 0;
+    for (const Tree* tree : task_.next_trees()) {
+      const TreeModel::Outputs outputs = model_.add_tree(cg, *tree);
+      losses_.push_back(outputs.loss);
+      count += outputs.losses;
+    }
+    return {losses_.size() == 1 ? losses_[0] : dynet::sum(losses_), count, losses_.size()};
+  }
+
+  [[nodiscard]] bool can_test() const override { return !task_.test.empty(); }
+  [[nodiscard]] ScoreKind score_kind() const override { return {"root accuracy", true}; }
+  double test() override { return root_accuracy(model_, task_.test, task_.test_limit); }
+
+ private:
+  const Task& task_;
+  TreeModel model_;
+  std::vector<dynet::Expression> losses_;
+};
 
 /// A tree small enough for a picture.
 Tree example_tree(const Task& task) {
   if (task.settings.task == "listops") {
     return to_tree(parse_list("[MAX 3 [MIN 4 5]]"));
   }
-  const Tree* smallest = &task.test.front();
-  for (const Tree& tree : task.test) {
+  const Tree* smallest = &task.train.front();
+  for (const Tree& tree : task.train) {
     const bool is_smaller = tree.nodes.size() < smallest->nodes.size();
     if (tree.nodes.size() > 6 && (is_smaller || smallest->nodes.size() <= 6)) {
       smallest = &tree;
@@ -156,7 +197,7 @@ void write_graph(TreeModel& model, const Tree& tree, const std::string& file) {
 }
 
 void print_table(const Task& task, TreeModel& model, const TrainingResult& result,
-                 const Options& options) {
+                 const TreeOptions& options) {
   const Baselines baselines =
       measure_baselines(task.train, task.test, static_cast<unsigned>(task.settings.words.size()),
                         task.settings.classes, options.is_listops() ? 2 : 5);
@@ -174,8 +215,7 @@ void print_table(const Task& task, TreeModel& model, const TrainingResult& resul
   std::printf("\n%zu updates in %s of training, %.0f a second\n", result.updates,
               minutes(result.seconds).c_str(),
               static_cast<double>(result.updates) / result.seconds);
-  std::printf("right answers at the root of %zu %s trees:\n", task.test.size(),
-              options.is_listops() || !options.dev.empty() ? "held-out" : "training");
+  std::printf("right answers at the root of %zu held-out trees:\n", task.test.size());
   std::printf("  most frequent answer  %5.1f %%\n", 100 * baselines.most_frequent);
   std::printf("  bag of symbols        %5.1f %%\n", 100 * baselines.bag_of_symbols);
   std::printf("  tree LSTM             %5.1f %%\n",
@@ -189,43 +229,28 @@ void print_table(const Task& task, TreeModel& model, const TrainingResult& resul
   }
 }
 
-void make_folder_of(const std::string& file) {
-  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
-  if (!folder.empty()) {
-    std::filesystem::create_directories(folder);
-  }
-}
-
-void train_and_report(const Options& options) {
-  for (const std::string& file : {options.model, options.curve, options.dot}) {
-    make_folder_of(file);
-  }
+void train_and_report(const TreeOptions& options) {
   Task task;
   if (options.is_listops()) {
-    task = make_listops_task(options);
+    make_listops_task(options, task);
   } else {
     read_task(options, task);
   }
-  task.plan.test = &task.test;
-  TreeModel model(task.settings);
-  if (options.deterministic_init) {
-    model.set_deterministic_values();
-  }
-  if (!options.init_file.empty()) {
-    model.populate(options.init_file);
-  }
+  TreeLearner learner(task);
+  TreeModel& model = learner.model();
+  set_initial_values(model.parameters(), options);
   if (!options.is_quiet) {
     std::printf("%s: %zu words, state %u, %zu parameters, %s, batching %s, seed %u\n",
                 task.settings.task.c_str(), task.settings.words.size(), options.hidden,
                 model.parameters().parameter_count(), options.trainer.c_str(),
                 options.autobatch ? "on" : "off", options.seed);
   }
-  const TrainingResult result = train(model, task.plan, options);
-  save_settings(task.settings, options.model);
-  model.save(options.model);
-  write_curve(result.curve, options.curve);
+  const TrainingResult result = train(learner, task.plan, options);
   write_graph(model, example_tree(task), options.dot);
-  print_table(task, model, result, options);
+  if (learner.can_test()) {
+    populate(model.parameters(), options.model);  // the best, as it was saved
+    print_table(task, model, result, options);
+  }
   if (!options.is_quiet) {
     std::printf("wrote %s, %s and %s\n", options.model.c_str(), options.curve.c_str(),
                 options.dot.c_str());
@@ -240,49 +265,76 @@ void predict_list(TreeModel& model, const std::string& text) {
               answer == value ? "right" : ("not " + std::to_string(value)).c_str());
 }
 
-void predict(const Options& options) {
-  const ModelSettings settings = load_settings(options.model);
+void predict(const TreeOptions& options) {
+  const ModelSettings settings = ModelSettings::from(load_settings(options.model));
   TreeModel model(settings);
-  model.populate(options.model);
+  populate(model.parameters(), options.model);
   if (settings.task == "listops") {
     predict_list(model, options.predict);
     return;
   }
-  Vocabulary vocabulary;
-  for (const std::string& word : settings.words) {
-    vocabulary.number(word);
-  }
-  vocabulary.freeze();
+  Vocabulary vocabulary(settings.words);
   const Tree tree = parse_tree(options.predict, vocabulary, settings.classes, "expression");
   std::printf("class %u\n", classify_roots(model, {tree}, 1).front());
 }
 
+void show_saved_model(const TreeOptions& options, const char* program) {
+  const ModelSettings settings = ModelSettings::from(load_settings(options.model));
+  TreeModel model(settings);
+  populate(model.parameters(), options.model);
+  std::printf("\nthe saved model, read again:\n");
+  for (const char* text : {"[MAX 3 [MIN 4 5] 1]", "[SM 7 [MED 2 9 4] 8]"}) {
+    predict_list(model, text);
+  }
+  std::printf("try your own: %s --predict \"[SM 4 [MAX 2 7] 5]\"\n", program);
+}
+
+void declare(CLI::App& app, TreeOptions& options) {
+  declare_options(app, options, "bracketed trees to learn from; without it ListOps");
+  app.add_option("--test-trees", options.test_trees, "held-out trees of ListOps")
+      ->check(CLI::Range(1, 1000000))
+      ->group("Data");
+  app.add_option("--hidden", options.hidden, "size of a node's state (128)")
+      ->check(CLI::Range(1, 4096))
+      ->group("Model");
+  app.add_option("--dot", options.dot, "graph of one tree (OUT/graph.dot)")->group("Output");
+}
+
+/// What depends on other options.
+void set_defaults(TreeOptions& options) {
+  options.dot = options.dot.empty() ? options.out + "/graph.dot" : options.dot;
+  if (options.is_listops()) {
+    options.updates = options.updates == 0 ? kListOpsUpdates : options.updates;
+    options.test_every = options.test_every == 0 ? std::max<std::size_t>(options.updates / 40, 1)
+                                                 : options.test_every;
+    options.max_seconds = options.max_seconds == 0 ? 110 : options.max_seconds;
+  }
+}
+
 int run(int argc, char** argv) {
-  const dynet::DynetParams params = dynet::extract_dynet_params(argc, argv);
-  Options options;
+  TreeOptions options;
+  options.out = "listops-output";
+  options.generates_data = true;
+  CLI::App app(
+      "Trains a tree LSTM, one tree at a time, on lists such as [MAX 3 [MIN 4 5] 1] that it "
+      "generates itself,\nor with --train on bracketed trees such as (3 (2 It) (4 works)).");
+  declare(app, options);
   int exit_code = 0;
-  if (!parse_options(argc, argv, options, exit_code)) {
+  if (!parse_options(app, argc, argv, options, exit_code)) {
     return exit_code;
   }
-  const bool trains = options.predict.empty() || !std::filesystem::exists(options.model);
+  set_defaults(options);
+  const bool trains = !options.has_saved_model();
   if (trains && !options.predict.empty() && options.is_listops()) {
     parse_list(options.predict);  // a mistake is reported before minutes of training
   }
-  start_library(params, options);
   if (trains) {
     train_and_report(options);
   }
   if (!options.predict.empty()) {
     predict(options);
   } else if (options.is_listops() && !options.is_quiet) {
-    const ModelSettings settings = load_settings(options.model);
-    TreeModel model(settings);
-    model.populate(options.model);
-    std::printf("\nthe saved model, read again:\n");
-    for (const char* text : {"[MAX 3 [MIN 4 5] 1]", "[SM 7 [MED 2 9 4] 8]"}) {
-      predict_list(model, text);
-    }
-    std::printf("try your own: %s --predict \"[SM 4 [MAX 2 7] 5]\"\n", argv[0]);
+    show_saved_model(options, argv[0]);
   }
   return 0;
 }
@@ -291,13 +343,5 @@ int run(int argc, char** argv) {
 }  // namespace examples
 
 int main(int argc, char** argv) {
-  try {
-    return examples::run(argc, argv);
-  } catch (const examples::TreeError& e) {
-    std::fprintf(stderr, "%s\n", e.what());
-    return 2;
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "listops: %s\n", e.what());
-    return 1;
-  }
+  return examples::run_program("listops", argc, argv, examples::run);
 }

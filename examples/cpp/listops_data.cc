@@ -153,7 +153,7 @@ class ListParser {
 
  private:
   [[noreturn]] static void fail(std::size_t at, const std::string& reason) {
-    throw TreeError("expression", 1, at + 1, reason);
+    throw DataError("expression", 1, at + 1, reason);
   }
   void skip_spaces() {
     while (at_ < text_.size() && is_space(text_[at_])) {

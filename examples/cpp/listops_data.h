@@ -52,7 +52,7 @@ std::vector<std::string> listops_words();
 Tree to_tree(const ListExpr& expr);
 
 /// Reads a list, or a digit. Lists are written [MAX 3 4] or (MAX 3 4), or without the opening
-/// bracket, MAX 3 4 ]; a list without one may also end with the text. Throws TreeError with the
+/// bracket, MAX 3 4 ]; a list without one may also end with the text. Throws DataError with the
 /// column.
 ListExpr parse_list(std::string_view text);
 

@@ -1,46 +1,61 @@
 #pragma once
 
-// The command line of the example.
+// The command line: what all programs share. What a program has beside it, it declares itself.
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
+#include "dynet/init.h"
+
+namespace CLI {
+class App;
+}
+
 namespace examples {
 
 struct Options {
-  // Data. Without `train`: ListOps, generated.
+  // Data.
   std::string train;
   std::string dev;
   std::uint32_t seed = 1;
-  std::size_t test_trees = 2000;
-  unsigned hidden = 128;
-  // Training. 0: the default of the task.
+  // Training. 0: the default of the program.
   std::size_t updates = 0;
   unsigned epochs = 3;
   unsigned minibatch = 1;
-  double max_seconds = 110;
+  double max_seconds = 0;
   std::string trainer = "adam";
   double learning_rate = 0;
+  std::string lookup_updates = "sparse";
+  std::size_t test_every = 0;
   bool deterministic_init = false;
   std::string init_file;
   // Library.
   bool autobatch = true;
   std::string device = "CPU";
-  // Output. Empty: a file of that kind in `out`.
-  std::string out = "listops-output";
+  std::string precision = "highest";
+  // Output. Empty: a file of that kind in `out`; where that is empty too, none.
+  std::string out;
   std::string model;
   std::string curve;
-  std::string dot;
   std::string predict;
   std::size_t print_losses = 0;
   bool is_quiet = false;
+  bool generates_data = false;  ///< where --train is not given; no option but the program's nature
 
-  [[nodiscard]] bool is_listops() const { return train.empty(); }
+  /// Answers come from a model that was saved, not from one trained now.
+  [[nodiscard]] bool has_saved_model() const;
 };
 
-/// Reads the command line and fills in the defaults that depend on other options. Prints help or an
-/// error and returns false where there is nothing more to do; then `exit_code` is set.
-bool parse_options(int argc, char** argv, Options& options, int& exit_code);
+/// Declares the options above. `train_help` says what the file --train holds.
+void declare_options(CLI::App& app, Options& options, const std::string& train_help);
+
+/// Reads the command line and starts the library. Prints help or an error and returns false where
+/// there is nothing more to do; then `exit_code` is set.
+bool parse_options(CLI::App& app, int argc, char** argv, Options& options, int& exit_code);
+
+/// The frame of main: calls `run`, and prints what goes wrong. Mistakes in data exit with 2, others
+/// with 1.
+int run_program(const char* name, int argc, char** argv, int (*run)(int, char**));
 
 }  // namespace examples

@@ -1,13 +1,17 @@
 #include "training.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 
 #include "dynet/training.h"
 
+#include "measure.h"
 #include "progress.h"
 
 namespace examples {
@@ -16,12 +20,80 @@ double rate_factor(double share) {
   return share < 0.6 ? 1.0 : 1.0 - 0.98 * (std::min(share, 1.0) - 0.6) / 0.4;
 }
 
+std::string to_text(const ScoreKind& kind, double score) {
+  char text[64];
+  std::snprintf(text, sizeof text, kind.is_share ? "%s %.2f %%" : "%s %.1f", kind.name,
+                kind.is_share ? 100 * score : score);
+  return text;
+}
+
+void set_initial_values(dynet::ParameterCollection& parameters, const Options& options) {
+  if (options.deterministic_init) {
+    set_deterministic_values(parameters);
+  }
+  if (!options.init_file.empty()) {
+    populate(parameters, options.init_file);
+  }
+}
+
+namespace {
+
+/// Means since the last point of the curve, and one that follows the last few hundred updates.
+class MeanLoss {
+ public:
+  void add(double sum, std::size_t count) {
+    sum_ += sum;
+    count_ += count;
+    weight_ = kKeep * weight_ + (1 - kKeep);
+    recent_ = kKeep * recent_ + (1 - kKeep) * sum / static_cast<double>(count);
+  }
+  [[nodiscard]] double recent() const { return recent_ / weight_; }
+  /// Starts anew.
+  double take() {
+    const double mean = sum_ / static_cast<double>(count_);
+    sum_ = 0;
+    count_ = 0;
+    return mean;
+  }
+
+ private:
+  static constexpr double kKeep = 0.996;
+
+  double sum_ = 0;
+  std::size_t count_ = 0;
+  double weight_ = 0;
+  double recent_ = 0;
+};
+
+std::unique_ptr<dynet::Trainer> make_trainer(dynet::ParameterCollection& parameters,
+                                             const Options& options) {
+  const auto rate = static_cast<float>(options.learning_rate);
+  std::unique_ptr<dynet::Trainer> trainer;
+  if (options.trainer == "sgd") {
+    trainer = std::make_unique<dynet::SimpleSGDTrainer>(parameters, rate);
+  } else {
+    trainer = std::make_unique<dynet::AdamTrainer>(parameters, rate);
+  }
+  trainer->sparse_updates_enabled = options.lookup_updates == "sparse";
+  return trainer;
+}
+
+void make_folder_of(const std::string& file) {
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  if (!folder.empty()) {
+    std::filesystem::create_directories(folder);
+  }
+}
+
 void write_curve(const std::vector<CurvePoint>& curve, const std::string& file) {
   std::ofstream out(file);
-  out << "updates,seconds,train_loss,train_accuracy,test_accuracy\n";
+  out << "updates,seconds,items,train_loss,dev_score\n";
   for (const CurvePoint& p : curve) {
-    out << p.updates << ',' << p.seconds << ',' << p.train_loss << ',' << p.train_accuracy << ','
-        << p.test_accuracy << '\n';
+    out << p.updates << ',' << p.seconds << ',' << p.items << ',' << p.train_loss << ',';
+    if (!std::isnan(p.dev_score)) {
+      out << p.dev_score;
+    }
+    out << '\n';
   }
   out.close();
   if (!out) {
@@ -29,127 +101,126 @@ void write_curve(const std::vector<CurvePoint>& curve, const std::string& file) 
   }
 }
 
-namespace {
-
-/// Sums since the last point of the curve, and a mean that follows the last few hundred trees.
-class Scores {
+class Training {
  public:
-  void add(double loss, unsigned losses, bool is_right) {
-    loss_ += loss;
-    losses_ += losses;
-    right_ += is_right ? 1 : 0;
-    ++trees_;
-    weight_ = kKeep * weight_ + (1 - kKeep);
-    recent_loss_ = kKeep * recent_loss_ + (1 - kKeep) * loss / losses;
-    recent_right_ = kKeep * recent_right_ + (1 - kKeep) * (is_right ? 1 : 0);
-  }
-  [[nodiscard]] double recent_loss() const { return recent_loss_ / weight_; }
-  [[nodiscard]] double recent_accuracy() const { return recent_right_ / weight_; }
-  [[nodiscard]] double loss() const { return loss_ / static_cast<double>(losses_); }
-  [[nodiscard]] double accuracy() const {
-    return static_cast<double>(right_) / static_cast<double>(trees_);
-  }
-  void start_anew() {
-    loss_ = 0;
-    losses_ = right_ = trees_ = 0;
+  Training(Learner& learner, const TrainingPlan& plan, const Options& options)
+      : learner_(learner),
+        plan_(plan),
+        options_(options),
+        updates_(options.updates != 0 ? options.updates : plan.updates_an_epoch * options.epochs),
+        test_every_(options.test_every != 0 ? options.test_every : plan.updates_an_epoch),
+        trainer_(make_trainer(learner.parameters(), options)),
+        progress_(updates_, plan.unit, options.is_quiet) {}
+
+  TrainingResult run() {
+    watch_.start();
+    while (result_.updates < updates_) {
+      // A machine too slow for all updates ends in time, with the rate lowered as far.
+      const double in_time =
+          options_.max_seconds > 0 ? cpu_seconds_so_far() / options_.max_seconds : 0.0;
+      if (in_time >= 1) {
+        break;
+      }
+      step(std::max(share_done(), in_time));
+      progress_.show(result_.updates, std::max(share_done(), in_time), result_.items,
+                     loss_.recent());
+      if (result_.updates % test_every_ == 0 || result_.updates == updates_) {
+        add_point();
+      }
+    }
+    if (result_.curve.empty() || result_.curve.back().updates != result_.updates) {
+      add_point();
+    }
+    progress_.finish();
+    result_.seconds = watch_.seconds();
+    return result_;
   }
 
  private:
-  static constexpr double kKeep = 0.996;
-
-  double loss_ = 0;
-  std::size_t losses_ = 0;
-  std::size_t right_ = 0;
-  std::size_t trees_ = 0;
-  double weight_ = 0;
-  double recent_loss_ = 0;
-  double recent_right_ = 0;
-};
-
-std::unique_ptr<dynet::Trainer> make_trainer(TreeModel& model, const Options& options) {
-  const auto rate = static_cast<float>(options.learning_rate);
-  if (options.trainer == "sgd") {
-    return std::make_unique<dynet::SimpleSGDTrainer>(model.parameters(), rate);
+  [[nodiscard]] double share_done() const {
+    return static_cast<double>(result_.updates) / static_cast<double>(updates_);
   }
-  return std::make_unique<dynet::AdamTrainer>(model.parameters(), rate);
-}
+  double cpu_seconds_so_far() {
+    watch_.stop();
+    watch_.start();
+    return watch_.seconds();
+  }
 
-/// One update on `minibatch` trees, each written into the graph on its own.
-class Step {
- public:
-  Step(TreeModel& model, const TrainingPlan& plan, const Options& options)
-      : model_(model), plan_(plan), options_(options), trainer_(make_trainer(model, options)) {}
-
-  void run(std::size_t update, double share, Scores& scores) {
+  void step(double share) {
     if (plan_.lowers_rate) {
       trainer_->learning_rate = static_cast<float>(options_.learning_rate * rate_factor(share));
     }
     dynet::ComputationGraph cg;
-    model_.new_graph(cg);
-    outputs_.clear();
-    losses_.clear();
-    labels_.clear();
-    for (unsigned i = 0; i < options_.minibatch; ++i) {
-      const Tree& tree = plan_.next_tree();
-      outputs_.push_back(model_.add_tree(cg, tree));
-      losses_.push_back(outputs_.back().loss);
-      labels_.push_back(tree.root().label);
+    const Losses losses = learner_.add_next(cg);
+    const float sum = dynet::as_scalar(cg.forward(losses.sum));
+    if (result_.updates < options_.print_losses) {
+      std::printf("loss %zu %.9g\n", result_.updates + 1, static_cast<double>(sum));
     }
-    const dynet::Expression loss = losses_.size() == 1 ? losses_[0] : dynet::sum(losses_);
-    const float total = dynet::as_scalar(cg.forward(loss));
-    if (update < options_.print_losses) {
-      std::printf("loss %zu %.9g\n", update + 1, static_cast<double>(total));
-    }
-    cg.backward(loss);
+    cg.backward(losses.sum);
     trainer_->update();
-    for (std::size_t i = 0; i < outputs_.size(); ++i) {
-      const unsigned answer = highest(dynet::as_vector(outputs_[i].root_scores.value()));
-      scores.add(dynet::as_scalar(losses_[i].value()), outputs_[i].losses,
-                 static_cast<int>(answer) == labels_[i]);
+    loss_.add(sum, losses.count);
+    result_.items += losses.items;
+    if (++result_.updates == 1) {
+      result_.first_update_at = seconds_since_start();
     }
   }
 
- private:
-  TreeModel& model_;
+  /// Tests, keeps the model where it is the best so far, and writes the curve down.
+  void add_point() {
+    watch_.stop();
+    progress_.pause();
+    double score = std::numeric_limits<double>::quiet_NaN();
+    if (learner_.can_test()) {
+      score = learner_.test();
+      progress_.set_score(to_text(learner_.score_kind(), score));
+    }
+    const bool is_best =
+        result_.curve.empty() || std::isnan(score) || !plan_.keeps_best ||
+        (learner_.score_kind().is_share ? score > result_.best_score : score < result_.best_score);
+    if (is_best) {
+      result_.best_score = score;
+      if (!options_.model.empty()) {
+        save_model(learner_.settings(), learner_.parameters(), options_.model);
+      }
+    }
+    result_.curve.push_back(
+        {result_.updates, watch_.seconds(), result_.items, loss_.take(), score});
+    if (!options_.curve.empty()) {
+      write_curve(result_.curve, options_.curve);
+    }
+    progress_.resume();
+    watch_.start();
+  }
+
+  Learner& learner_;
   const TrainingPlan& plan_;
   const Options& options_;
+  std::size_t updates_;
+  std::size_t test_every_;
   std::unique_ptr<dynet::Trainer> trainer_;
-  std::vector<TreeModel::Outputs> outputs_;
-  std::vector<dynet::Expression> losses_;
-  std::vector<int> labels_;
+  Progress progress_;
+  Stopwatch watch_;
+  MeanLoss loss_;
+  TrainingResult result_;
 };
 
 }  // namespace
 
-TrainingResult train(TreeModel& model, const TrainingPlan& plan, const Options& options) {
-  TrainingResult result;
-  Step step(model, plan, options);
-  Scores scores;
-  Stopwatch watch;
-  Progress progress(plan.updates, "updates", options.is_quiet);
-  const auto total = static_cast<double>(plan.updates);
-  watch.start();
-  for (std::size_t update = 0; update < plan.updates; ++update) {
-    // A machine too slow for all updates ends in time, with the rate lowered as far.
-    const double in_time = plan.max_seconds > 0 ? watch.running() / plan.max_seconds : 0.0;
-    if (in_time >= 1) {
-      break;
-    }
-    step.run(update, std::max(static_cast<double>(update) / total, in_time), scores);
-    result.updates = update + 1;
-    const double share = std::max(static_cast<double>(result.updates) / total, in_time);
-    progress.show(result.updates, watch.running(), share, scores.recent_loss(),
-                  scores.recent_accuracy());
-    if (result.updates % plan.updates_a_point == 0 || result.updates == plan.updates) {
-      watch.stop();
-      result.curve.push_back({result.updates, watch.seconds(), scores.loss(), scores.accuracy(),
-                              root_accuracy(model, *plan.test, plan.test_limit)});
-      scores.start_anew();
-      watch.start();
-    }
+TrainingResult train(Learner& learner, const TrainingPlan& plan, const Options& options) {
+  for (const std::string& file : {options.model, options.curve}) {
+    make_folder_of(file);
   }
-  watch.stop();
-  result.seconds = watch.seconds();
+  TrainingResult result = Training(learner, plan, options).run();
+  std::printf(
+      "trained %zu items in %.3f cpu-seconds: %.1f items/s; peak memory %.1f MiB; first-update-at "
+      "%.2f s after start\n",
+      result.items, result.seconds, static_cast<double>(result.items) / result.seconds,
+      peak_memory_mib(), result.first_update_at);
+  if (learner.can_test()) {
+    const ScoreKind kind = learner.score_kind();
+    std::printf("dev %s, best %s\n", to_text(kind, result.curve.back().dev_score).c_str(),
+                to_text(kind, result.best_score).c_str());
+  }
   return result;
 }
 

@@ -1,112 +1,206 @@
-// A few hundred updates of the main job: the loss falls, the model survives its file.
+// A few hundred updates on lists: the loss falls, and what is kept is the best or the last model.
 
 #include "training.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <filesystem>
-#include <memory>
+#include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "dynet/init.h"
-
 #include "listops_data.h"
+#include "measure.h"
 #include "tree_model.h"
 
 namespace examples {
 namespace {
 
+std::vector<Tree> make_lists(std::size_t count, std::uint32_t seed) {
+  ListOpsGenerator lists(seed);
+  std::vector<Tree> trees;
+  for (std::size_t i = 0; i < count; ++i) {
+    trees.push_back(to_tree(lists.next()));
+  }
+  return trees;
+}
+
+/// Lists, some an update, without end. Tests give the scores that they are told to.
+class ListLearner : public Learner {
+ public:
+  ListLearner(std::size_t minibatch, std::vector<double> scores)
+      : minibatch_(minibatch), scores_(std::move(scores)), lists_(1), model_(settings_) {
+    set_deterministic_values(model_.parameters());
+  }
+  dynet::ParameterCollection& parameters() override { return model_.parameters(); }
+  [[nodiscard]] Settings settings() const override { return settings_.saved(); }
+  Losses add_next(dynet::ComputationGraph& cg) override {
+    model_.new_graph(cg);
+    std::vector<dynet::Expression> losses;
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < minibatch_; ++i) {
+      const TreeModel::Outputs outputs = model_.add_tree(cg, to_tree(lists_.next()));
+      losses.push_back(outputs.loss);
+      count += outputs.losses;
+    }
+    return {dynet::sum(losses), count, minibatch_};
+  }
+  [[nodiscard]] bool can_test() const override { return !scores_.empty(); }
+  [[nodiscard]] ScoreKind score_kind() const override { return {"perplexity", false}; }
+  double test() override {
+    tested_.push_back(answers());
+    return scores_[tested_.size() - 1];
+  }
+
+  std::vector<float> answers() {
+    dynet::ComputationGraph cg;
+    model_.new_graph(cg);
+    return dynet::as_vector(
+        model_.score_root(cg, to_tree(parse_list("[MAX 3 [MIN 4 5]]"))).value());
+  }
+  TreeModel& model() { return model_; }
+  /// What the model answered at each test.
+  [[nodiscard]] const std::vector<std::vector<float>>& tested() const { return tested_; }
+
+ private:
+  const ModelSettings settings_{"listops", 24, kDigitCount, listops_words()};
+  std::size_t minibatch_;
+  std::vector<double> scores_;
+  ListOpsGenerator lists_;
+  TreeModel model_;
+  std::vector<std::vector<float>> tested_;
+};
+
 class TrainingTest : public testing::Test {
  protected:
-  static void SetUpTestSuite() {
-    std::vector<std::string> text = {"training_test", "--dynet-seed", "3"};
-    std::vector<char*> args;
-    for (std::string& arg : text) {
-      args.push_back(arg.data());
-    }
-    int argc = static_cast<int>(args.size());
-    char** argv = args.data();
-    dynet::initialize(argc, argv);
-  }
   void SetUp() override {
     folder_ = std::filesystem::temp_directory_path() /
               ("dynet_training_test_" + std::to_string(getpid()));
     std::filesystem::create_directories(folder_);
-    ListOpsGenerator lists(11);
-    for (int i = 0; i < 50; ++i) {
-      test_.push_back(to_tree(lists.next()));
-    }
+    options_.is_quiet = true;
+    options_.learning_rate = 0.003;
+    options_.updates = 40;
+    options_.test_every = 10;
+    options_.model = (folder_ / "a" / "model.txt").string();
+    options_.curve = (folder_ / "b" / "curve.csv").string();
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  TrainingResult train_a_little(TreeModel& model, std::size_t updates, Options options) {
-    TrainingPlan plan;
-    auto lists = std::make_shared<ListOpsGenerator>(1);
-    auto tree = std::make_shared<Tree>();
-    plan.next_tree = [lists, tree]() -> const Tree& { return *tree = to_tree(lists->next()); };
-    plan.test = &test_;
-    plan.updates = updates;
-    plan.updates_a_point = updates / 4;
-    plan.test_limit = 20;
-    options.is_quiet = true;
-    return train(model, plan, options);
+  /// The answers of the model in the file.
+  [[nodiscard]] std::vector<float> saved_answers() const {
+    ListLearner learner(1, {});
+    populate(learner.parameters(), options_.model);
+    return learner.answers();
   }
 
   std::filesystem::path folder_;
-  std::vector<Tree> test_;
-  const ModelSettings settings_{"listops", 24, kDigitCount, listops_words()};
+  Options options_;
 };
 
 TEST_F(TrainingTest, LossFalls) {
   for (const char* trainer : {"adam", "sgd"}) {
-    TreeModel model(settings_);
-    model.set_deterministic_values();
-    Options options;
-    options.trainer = trainer;
-    options.learning_rate = trainer[0] == 'a' ? 0.003 : 0.02;
-    const TrainingResult result = train_a_little(model, 400, options);
+    ListLearner learner(1, {});
+    options_.updates = 400;
+    options_.test_every = 100;
+    options_.trainer = trainer;
+    options_.learning_rate = trainer[0] == 'a' ? 0.003 : 0.02;
+    const TrainingResult result = train(learner, {.unit = "lists"}, options_);
     ASSERT_EQ(result.updates, 400U);
+    ASSERT_EQ(result.items, 400U);
     ASSERT_EQ(result.curve.size(), 4U);
     EXPECT_GT(result.curve[0].train_loss, 1.2) << trainer;  // ln 10 = 2.3 at first
     EXPECT_LT(result.curve[3].train_loss, 0.8 * result.curve[0].train_loss) << trainer;
+    EXPECT_GT(result.seconds, 0);
+    EXPECT_LT(result.seconds, cpu_seconds());
+    EXPECT_GT(result.first_update_at, 0);
+    EXPECT_GT(peak_memory_mib(), 1);
   }
 }
 
 TEST_F(TrainingTest, MinibatchOfTrees) {
-  TreeModel model(settings_);
-  model.set_deterministic_values();
-  Options options;
-  options.learning_rate = 0.003;
-  options.minibatch = 8;
-  const TrainingResult result = train_a_little(model, 80, options);
+  ListLearner learner(8, {});
+  options_.updates = 80;
+  options_.test_every = 20;
+  const TrainingResult result = train(learner, {.unit = "lists"}, options_);
+  EXPECT_EQ(result.items, 640U);
   EXPECT_LT(result.curve[3].train_loss, 0.8 * result.curve[0].train_loss);
 }
 
-TEST_F(TrainingTest, SavedModelGivesTheSameAnswers) {
-  TreeModel model(settings_);
-  Options options;
-  options.learning_rate = 0.003;
-  train_a_little(model, 40, options);
-  const std::string file = (folder_ / "model.txt").string();
-  save_settings(settings_, file);
-  model.save(file);
-  const ModelSettings loaded = load_settings(file);
-  EXPECT_EQ(loaded.task, "listops");
-  EXPECT_EQ(loaded.words, settings_.words);
-  TreeModel other(loaded);
-  other.populate(file);
-  for (const Tree& tree : test_) {
-    dynet::ComputationGraph cg;
-    model.new_graph(cg);
-    const std::vector<float> before = dynet::as_vector(model.score_root(cg, tree).value());
-    dynet::ComputationGraph other_cg;
-    other.new_graph(other_cg);
-    EXPECT_EQ(before, dynet::as_vector(other.score_root(other_cg, tree).value()));
+TEST_F(TrainingTest, KeepsTheBestModel) {
+  ListLearner learner(1, {5, 2, 3, 4});
+  const TrainingResult result = train(learner, {.unit = "lists"}, options_);
+  EXPECT_EQ(result.best_score, 2);
+  EXPECT_EQ(result.curve[3].dev_score, 4);
+  EXPECT_EQ(saved_answers(), learner.tested()[1]);
+  EXPECT_NE(saved_answers(), learner.answers());
+}
+
+TEST_F(TrainingTest, KeepsTheLastModelWhereAsked) {
+  ListLearner learner(1, {5, 2, 3, 4});
+  train(learner, {.unit = "lists", .keeps_best = false}, options_);
+  EXPECT_EQ(saved_answers(), learner.answers());
+}
+
+TEST_F(TrainingTest, CurveHasARowATest) {
+  ListLearner learner(2, {});
+  options_.updates = 25;
+  train(learner, {.unit = "lists"}, options_);
+  std::ifstream in(options_.curve);
+  std::string line;
+  std::getline(in, line);
+  EXPECT_EQ(line, "updates,seconds,items,train_loss,dev_score");
+  std::vector<std::string> starts;
+  while (std::getline(in, line)) {
+    starts.push_back(line.substr(0, line.find(',')));
+    EXPECT_EQ(line.back(), ',') << "a score without a test: " << line;
   }
-  EXPECT_EQ(classify_roots(model, test_, 1000), classify_roots(other, test_, 1000));
-  EXPECT_THROW(load_settings((folder_ / "other.txt").string()), std::runtime_error);
+  EXPECT_EQ(starts, (std::vector<std::string>{"10", "20", "25"}));
+}
+
+TEST_F(TrainingTest, EndsInTime) {
+  ListLearner learner(1, {});
+  options_.updates = 100000000;
+  options_.max_seconds = 0.05;
+  const TrainingResult result = train(learner, {.unit = "lists"}, options_);
+  EXPECT_LT(result.seconds, 1);
+  EXPECT_LT(result.updates, 100000U);
+  EXPECT_TRUE(std::filesystem::exists(options_.model));
+}
+
+TEST_F(TrainingTest, EpochsOfUpdates) {
+  ListLearner learner(1, {1, 2});
+  options_.updates = 0;
+  options_.test_every = 0;
+  options_.epochs = 2;
+  const TrainingResult result = train(learner, {.unit = "lists", .updates_an_epoch = 7}, options_);
+  EXPECT_EQ(result.updates, 14U);
+  EXPECT_EQ(result.curve.size(), 2U);
+}
+
+TEST_F(TrainingTest, DenseAndSparseUpdatesOfTables) {
+  std::vector<std::vector<float>> answers;
+  for (const char* updates : {"sparse", "dense"}) {
+    ListLearner learner(1, {});
+    options_.lookup_updates = updates;
+    train(learner, {.unit = "lists"}, options_);
+    answers.push_back(learner.answers());
+  }
+  EXPECT_NE(answers[0], answers[1]);
+}
+
+TEST_F(TrainingTest, SavedModelGivesTheSameAnswers) {
+  ListLearner learner(1, {});
+  train(learner, {.unit = "lists"}, options_);
+  const ModelSettings loaded = ModelSettings::from(load_settings(options_.model));
+  EXPECT_EQ(loaded.task, "listops");
+  EXPECT_EQ(loaded.words, listops_words());
+  TreeModel other(loaded);
+  populate(other.parameters(), options_.model);
+  const std::vector<Tree> lists = make_lists(40, 11);
+  EXPECT_EQ(classify_roots(learner.model(), lists, 1000), classify_roots(other, lists, 1000));
+  EXPECT_EQ(saved_answers(), learner.answers());
 }
 
 TEST_F(TrainingTest, RateFallsAtTheEnd) {

@@ -1,51 +1,16 @@
 #include "tree_model.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <fstream>
-#include <stdexcept>
-
-#include "dynet/io.h"
 
 namespace examples {
 
-void save_settings(const ModelSettings& settings, const std::string& model_file) {
-  std::ofstream out(model_file + ".settings");
-  out << "task " << settings.task << "\nhidden " << settings.hidden << "\nclasses "
-      << settings.classes << "\nwords " << settings.words.size() << "\n";
-  for (const std::string& word : settings.words) {
-    out << word << "\n";
-  }
-  out.close();
-  if (!out) {
-    throw std::runtime_error("cannot write '" + model_file + ".settings'");
-  }
+Settings ModelSettings::saved() const {
+  return {task, {{"hidden", hidden}, {"classes", classes}}, {{"words", words}}};
 }
 
-ModelSettings load_settings(const std::string& model_file) {
-  const std::string file = model_file + ".settings";
-  std::ifstream in(file);
-  if (!in) {
-    throw std::runtime_error("cannot open '" + file + "', which belongs to the model file");
-  }
-  ModelSettings settings;
-  std::string name[4];
-  std::size_t count = 0;
-  in >> name[0] >> settings.task >> name[1] >> settings.hidden >> name[2] >> settings.classes >>
-      name[3] >> count;
-  if (!in || name[0] != "task" || name[1] != "hidden" || name[2] != "classes" ||
-      name[3] != "words" || settings.hidden == 0 || settings.classes == 0) {
-    throw std::runtime_error("'" + file + "' is not a settings file of this program");
-  }
-  std::string word;
-  while (settings.words.size() < count && in >> word) {
-    settings.words.push_back(word);
-  }
-  if (settings.words.size() != count || count == 0) {
-    throw std::runtime_error("'" + file + "' ends before its last word");
-  }
-  return settings;
+ModelSettings ModelSettings::from(const Settings& settings) {
+  return {settings.task, settings.number("hidden"), settings.number("classes"),
+          settings.list("words")};
 }
 
 TreeModel::TreeModel(const ModelSettings& settings)
@@ -86,65 +51,6 @@ TreeModel::Outputs TreeModel::add_tree(dynet::ComputationGraph& cg, const Tree& 
 dynet::Expression TreeModel::score_root(dynet::ComputationGraph& cg, const Tree& tree) {
   add_states(cg, tree);
   return weights_ * states_.back().h;
-}
-
-namespace {
-
-/// A number in [-1, 1) from a place: all steps are exact, in any language.
-double number_at(std::uint32_t parameter, std::uint32_t element) {
-  std::uint32_t x = element * 0x9e3779b1U + parameter * 0x85ebca6bU + 1U;
-  x ^= x >> 16;
-  x *= 0x7feb352dU;
-  x ^= x >> 15;
-  x *= 0x846ca68bU;
-  x ^= x >> 16;
-  return static_cast<double>(x >> 8) / 8388608.0 - 1.0;
-}
-
-std::vector<float> values_at(std::uint32_t parameter, std::size_t first, std::size_t count,
-                             double scale) {
-  std::vector<float> values(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    values[i] =
-        static_cast<float>(scale * number_at(parameter, static_cast<std::uint32_t>(first + i)));
-  }
-  return values;
-}
-
-}  // namespace
-
-/// Vectors (biases) are zero, matrices and rows of tables uniform within the range of Glorot.
-void TreeModel::set_deterministic_values() {
-  std::uint32_t number = 0;
-  for (const auto& storage : parameters_.parameters_list()) {
-    const dynet::Dim& dim = storage->dim;
-    const double scale = dim.nd < 2 ? 0.0 : std::sqrt(6.0 / dim.sum_dims());
-    storage->set_value(values_at(number++, 0, dim.size(), scale));
-  }
-  for (const auto& storage : parameters_.lookup_parameters_list()) {
-    const std::size_t width = storage->dim.size();
-    const std::size_t rows = storage->all_dim.size() / width;
-    const double scale = std::sqrt(6.0 / (static_cast<double>(width) + 1.0));
-    for (std::size_t row = 0; row < rows; ++row) {
-      storage->initialize(static_cast<unsigned>(row), values_at(number, row * width, width, scale));
-    }
-    ++number;
-  }
-}
-
-void TreeModel::save(const std::string& file) {
-  dynet::TextFileSaver saver(file);
-  saver.save(parameters_);
-  saver.close();
-}
-
-void TreeModel::populate(const std::string& file) {
-  dynet::TextFileLoader loader(file);
-  loader.populate(parameters_);
-}
-
-unsigned highest(const std::vector<float>& scores) {
-  return static_cast<unsigned>(std::max_element(scores.begin(), scores.end()) - scores.begin());
 }
 
 std::vector<unsigned> classify_roots(TreeModel& model, const std::vector<Tree>& trees,

@@ -2,7 +2,7 @@
 
 // A tree LSTM with a classifier at each node: all of the example that knows the library.
 
-#include <cstdint>
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -11,20 +11,21 @@
 #include "dynet/model.h"
 #include "dynet/treelstm.h"
 
+#include "model_file.h"
 #include "trees.h"
 
 namespace examples {
 
-/// What has to be known before a model file can be read. Written beside it as FILE.settings.
+/// What has to be known before a model file can be read.
 struct ModelSettings {
   std::string task;  ///< "listops" or "trees"
   unsigned hidden = 0;
   unsigned classes = 0;
   std::vector<std::string> words;
+
+  [[nodiscard]] Settings saved() const;
+  static ModelSettings from(const Settings& settings);
 };
-void save_settings(const ModelSettings& settings, const std::string& model_file);
-/// Throws std::runtime_error for a file that is missing or is not such a file.
-ModelSettings load_settings(const std::string& model_file);
 
 /// Words are rows of a table, nodes are joined by a BinaryTreeLSTMBuilder, and a {classes,hidden}
 /// matrix scores the classes. Thread rule: one graph at a time.
@@ -43,10 +44,6 @@ class TreeModel {
   /// Scores of the root alone, {classes}.
   dynet::Expression score_root(dynet::ComputationGraph& cg, const Tree& tree);
 
-  /// Initial values by a formula: the same in C++ and in Python.
-  void set_deterministic_values();
-  void save(const std::string& file);
-  void populate(const std::string& file);
   [[nodiscard]] dynet::ParameterCollection& parameters() { return parameters_; }
 
  private:
@@ -66,6 +63,5 @@ double root_accuracy(TreeModel& model, const std::vector<Tree>& trees, std::size
 /// Class of the root, one a tree.
 std::vector<unsigned> classify_roots(TreeModel& model, const std::vector<Tree>& trees,
                                      std::size_t limit);
-unsigned highest(const std::vector<float>& scores);
 
 }  // namespace examples

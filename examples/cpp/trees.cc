@@ -1,37 +1,11 @@
 #include "trees.h"
 
-#include <fstream>
-#include <istream>
 #include <utility>
 
 namespace examples {
 
-TreeError::TreeError(const std::string& file, std::size_t line, std::size_t column,
-                     const std::string& reason)
-    : std::runtime_error(file + ":" + std::to_string(line) + ":" + std::to_string(column) + ": " +
-                         reason),
-      line_(line),
-      column_(column) {}
-
-Vocabulary::Vocabulary() { number("<unk>"); }
-
-unsigned Vocabulary::number(std::string_view word) {
-  const auto found = numbers_.find(std::string(word));
-  if (found != numbers_.end()) {
-    return found->second;
-  }
-  if (is_frozen_) {
-    return 0;
-  }
-  const unsigned number = size();
-  words_.emplace_back(word);
-  numbers_.emplace(words_.back(), number);
-  return number;
-}
-
 namespace {
 
-bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// A bracket that is not closed yet.
@@ -68,7 +42,7 @@ class Parser {
 
  private:
   [[noreturn]] void fail(std::size_t at, const std::string& reason) const {
-    throw TreeError(file_, line_, at + 1, reason);
+    throw DataError(file_, line_, at + 1, reason);
   }
   void skip_spaces() {
     while (at_ < text_.size() && is_space(text_[at_])) {
@@ -159,40 +133,13 @@ Tree parse_tree(std::string_view text, Vocabulary& vocabulary, unsigned classes,
   return Parser(text, vocabulary, classes, file, line).parse();
 }
 
-std::vector<Tree> read_trees(std::istream& in, const std::string& file, Vocabulary& vocabulary,
-                             unsigned classes) {
-  std::vector<Tree> trees;
-  std::string text;
-  for (std::size_t line = 1; std::getline(in, text); ++line) {
-    if (text.find_first_not_of(" \t\r") != std::string::npos) {
-      trees.push_back(parse_tree(text, vocabulary, classes, file, line));
-    }
-  }
-  return trees;
-}
-
 std::vector<Tree> read_tree_file(const std::string& file, Vocabulary& vocabulary,
                                  unsigned classes) {
-  std::ifstream in(file);
-  if (!in) {
-    throw std::runtime_error("cannot open the tree file '" + file + "'");
-  }
-  std::vector<Tree> trees = read_trees(in, file, vocabulary, classes);
-  if (trees.empty()) {
-    throw TreeError(file, 1, 1, "no tree in this file");
-  }
+  std::vector<Tree> trees;
+  for_each_line(file, [&](const std::string& text, std::size_t line) {
+    trees.push_back(parse_tree(text, vocabulary, classes, file, line));
+  });
   return trees;
-}
-
-std::vector<std::size_t> random_order(std::size_t n, Random& random) {
-  std::vector<std::size_t> order(n);
-  for (std::size_t i = 0; i < n; ++i) {
-    order[i] = i;
-  }
-  for (std::size_t i = n; i > 1; --i) {
-    std::swap(order[i - 1], order[random.below(static_cast<unsigned>(i))]);
-  }
-  return order;
 }
 
 }  // namespace examples

@@ -1,0 +1,185 @@
+#include "model_file.h"
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <stdexcept>
+
+#include "dynet/io.h"
+
+namespace examples {
+
+namespace {
+
+template <class Value>
+const Value& find(const std::vector<std::pair<std::string, Value>>& values,
+                  const std::string& name) {
+  for (const auto& [key, value] : values) {
+    if (key == name) {
+      return value;
+    }
+  }
+  throw std::runtime_error("the settings of this model have no '" + name +
+                           "': it belongs to another program");
+}
+
+std::string settings_file(const std::string& model_file) { return model_file + ".settings"; }
+
+void save_settings(const Settings& settings, const std::string& model_file) {
+  const std::string file = settings_file(model_file);
+  const std::string unfinished = file + ".tmp";
+  std::ofstream out(unfinished);
+  out << "task " << settings.task << "\n";
+  for (const auto& [name, value] : settings.numbers) {
+    out << name << " " << value << "\n";
+  }
+  for (const auto& [name, words] : settings.lists) {
+    out << name << "[] " << words.size() << "\n";
+    for (const std::string& word : words) {
+      out << word << "\n";
+    }
+  }
+  out.close();
+  if (!out || std::rename(unfinished.c_str(), file.c_str()) != 0) {
+    throw std::runtime_error("cannot write '" + file + "'");
+  }
+}
+
+/// Reads settings line by line.
+class SettingsReader {
+ public:
+  explicit SettingsReader(const std::string& file) : file_(file), in_(file) {
+    if (!in_) {
+      throw std::runtime_error("cannot open '" + file + "', which belongs to the model file");
+    }
+  }
+
+  Settings read() {
+    Settings settings;
+    std::string line;
+    while (next(line)) {
+      const std::size_t space = line.find(' ');
+      if (space == std::string::npos || space == 0 || space + 1 == line.size()) {
+        fail("want a name and a value");
+      }
+      const std::string name = line.substr(0, space);
+      const std::string value = line.substr(space + 1);
+      const bool is_first = line_ == 1;
+      if (is_first != (name == "task")) {
+        fail("want the task, and that in the first line only");
+      }
+      if (is_first) {
+        settings.task = value;
+      } else if (name.size() > 2 && name.substr(name.size() - 2) == "[]") {
+        settings.lists.emplace_back(name.substr(0, name.size() - 2), words(number(value)));
+      } else {
+        settings.numbers.emplace_back(name, number(value));
+      }
+    }
+    if (settings.task.empty()) {
+      fail("the file is empty");
+    }
+    return settings;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& reason) const {
+    throw std::runtime_error("'" + file_ + "' is not a settings file of this program: line " +
+                             std::to_string(line_) + ": " + reason);
+  }
+  bool next(std::string& line) {
+    const bool is_there = static_cast<bool>(std::getline(in_, line));
+    line_ += is_there ? 1 : 0;
+    return is_there;
+  }
+  [[nodiscard]] unsigned number(const std::string& text) const {
+    if (text.size() > 9 || text.find_first_not_of("0123456789") != std::string::npos) {
+      fail("want a number below 10^9, not '" + text + "'");
+    }
+    return static_cast<unsigned>(std::stoul(text));
+  }
+  std::vector<std::string> words(unsigned count) {
+    std::vector<std::string> list;
+    std::string word;
+    while (list.size() < count && next(word)) {
+      list.push_back(word);
+    }
+    if (list.size() != count) {
+      fail("the file ends before the last of " + std::to_string(count) + " words");
+    }
+    return list;
+  }
+
+  const std::string& file_;
+  std::ifstream in_;
+  std::size_t line_ = 0;
+};
+
+/// A number in [-1, 1) from a place: all steps are exact, in any language.
+double number_at(std::uint32_t parameter, std::uint32_t element) {
+  std::uint32_t x = element * 0x9e3779b1U + parameter * 0x85ebca6bU + 1U;
+  x ^= x >> 16;
+  x *= 0x7feb352dU;
+  x ^= x >> 15;
+  x *= 0x846ca68bU;
+  x ^= x >> 16;
+  return static_cast<double>(x >> 8) / 8388608.0 - 1.0;
+}
+
+std::vector<float> values_at(std::uint32_t parameter, std::size_t first, std::size_t count,
+                             double scale) {
+  std::vector<float> values(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    values[i] =
+        static_cast<float>(scale * number_at(parameter, static_cast<std::uint32_t>(first + i)));
+  }
+  return values;
+}
+
+}  // namespace
+
+unsigned Settings::number(const std::string& name) const { return find(numbers, name); }
+
+const std::vector<std::string>& Settings::list(const std::string& name) const {
+  return find(lists, name);
+}
+
+void save_model(const Settings& settings, const dynet::ParameterCollection& parameters,
+                const std::string& model_file) {
+  save_settings(settings, model_file);
+  dynet::TextFileSaver saver(model_file);
+  saver.save(parameters);
+  saver.close();
+}
+
+Settings load_settings(const std::string& model_file) {
+  const std::string file = settings_file(model_file);
+  return SettingsReader(file).read();
+}
+
+void populate(dynet::ParameterCollection& parameters, const std::string& model_file) {
+  dynet::TextFileLoader loader(model_file);
+  loader.populate(parameters);
+}
+
+void set_deterministic_values(dynet::ParameterCollection& parameters) {
+  std::uint32_t number = 0;
+  for (const auto& storage : parameters.parameters_list()) {
+    const dynet::Dim& dim = storage->dim;
+    const double scale = dim.nd < 2 ? 0.0 : std::sqrt(6.0 / dim.sum_dims());
+    storage->set_value(values_at(number++, 0, dim.size(), scale));
+  }
+  for (const auto& storage : parameters.lookup_parameters_list()) {
+    const std::size_t width = storage->dim.size();
+    const std::size_t rows = storage->all_dim.size() / width;
+    const double scale = std::sqrt(6.0 / (static_cast<double>(width) + 1.0));
+    for (std::size_t row = 0; row < rows; ++row) {
+      storage->initialize(static_cast<unsigned>(row), values_at(number, row * width, width, scale));
+    }
+    ++number;
+  }
+}
+
+}  // namespace examples

@@ -1,0 +1,21 @@
+# run_program(CODE OUTPUT ARGUMENTS...): runs the program PROGRAM as a user would, writing into the
+# folder OUT, and wants this exit code and output that matches.
+
+get_filename_component(NAME ${PROGRAM} NAME)
+
+function(run_program expected_code expected_output)
+  execute_process(COMMAND ${PROGRAM} --out ${OUT} ${ARGN}
+                  RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT code EQUAL expected_code)
+    message(FATAL_ERROR "${NAME} ${ARGN}: exit code ${code}, not ${expected_code}\n${output}")
+  endif()
+  if(NOT output MATCHES "${expected_output}")
+    message(FATAL_ERROR "${NAME} ${ARGN}: no '${expected_output}' in\n${output}")
+  endif()
+endfunction()
+
+set(REPORT "trained [0-9]+ items in [0-9.]+ cpu-seconds: [0-9.]+ items/s. peak memory [0-9.]+ MiB. \
+first-update-at [0-9.]+ s after start\n")
+
+file(REMOVE_RECURSE ${OUT})
+file(MAKE_DIRECTORY ${OUT})
