@@ -15,8 +15,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "examples", "py
 
 import dynet as dy
 
+from data import Random
 from tree_model import ModelSettings, TreeModel
-from trees import Random, Tree, TreeNode
+from trees import Tree, TreeNode
 
 NODES = 2000
 

@@ -39,15 +39,19 @@ def _svg(width: float, height: float, parts: list[str]) -> str:
 
 
 def draw_curve(csv_file: str, svg_file: str) -> None:
-    """Accuracies on the left axis, loss on the right one, over updates."""
+    """The score on the left axis (up to 1: a share), loss on the right one, over updates."""
     with open(csv_file, encoding="utf-8", newline="") as file:
-        rows = [{k: float(v) for k, v in row.items()} for row in csv.DictReader(file)]
+        rows = [{k: float(v or "nan") for k, v in row.items()} for row in csv.DictReader(file)]
     if not rows:
         raise ValueError(f"{csv_file} has no rows")
     plot_width = _WIDTH - _LEFT - _RIGHT
     plot_height = _HEIGHT - _TOP - _BOTTOM
     last = max(row["updates"] for row in rows)
     highest_loss = max(max(row["train_loss"] for row in rows), 1e-9)
+    highest_score = max((s for row in rows if (s := row["dev_score"]) == s), default=1.0)
+    is_share = highest_score <= 1
+    if is_share:
+        highest_score = 1.0
 
     def place(update: float, share: float) -> tuple[float, float]:
         return _LEFT + plot_width * update / last, _TOP + plot_height * (1 - share)
@@ -56,18 +60,19 @@ def draw_curve(csv_file: str, svg_file: str) -> None:
     for tenth in range(0, 11, 2):
         x, y = place(last * tenth / 10, 0)[0], place(0, tenth / 10)[1]
         parts.append(f"<path d='M{_LEFT} {y:.1f}h{plot_width}' stroke='#ddd'/>")
-        parts.append(_text(_LEFT - 6, y + 4, f"{10 * tenth} %", "end"))
+        score = f"{10 * tenth} %" if is_share else f"{highest_score * tenth / 10:.0f}"
+        parts.append(_text(_LEFT - 6, y + 4, score, "end"))
         loss = f"{highest_loss * tenth / 10:.2f}"
         parts.append(_text(_WIDTH - _RIGHT + 6, y + 4, loss, "start", "#c60"))
         parts.append(_text(x, _HEIGHT - _BOTTOM + 18, f"{last * tenth / 10:.0f}"))
     parts.append(_text(_LEFT + plot_width / 2, _HEIGHT - 10, "updates"))
     series = [
-        ("train_loss", "loss a node, training", "#c60", highest_loss),
-        ("train_accuracy", "root accuracy, training", "#39c", 1.0),
-        ("test_accuracy", "root accuracy, held-out", "#063", 1.0),
+        ("train_loss", "loss, training", "#c60", highest_loss),
+        ("dev_score", "accuracy, dev" if is_share else "perplexity, dev", "#063", highest_score),
     ]
     for i, (name, title, colour, scale) in enumerate(series):
-        parts.append(_line([place(row["updates"], row[name] / scale) for row in rows], colour))
+        points = [(row["updates"], row[name] / scale) for row in rows if row[name] == row[name]]
+        parts.append(_line([place(*point) for point in points], colour))
         parts.append(_text(_LEFT + 10 + 220 * i, 24, title, "start", colour))
     with open(svg_file, "w", encoding="utf-8") as file:
         file.write(_svg(_WIDTH, _HEIGHT, parts))

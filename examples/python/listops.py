@@ -1,31 +1,38 @@
 #!/usr/bin/env python3
 """The main job: trains a tree LSTM on ListOps, or on bracketed trees, and shows what it learned.
 
-Start reading at job.py; the model is tree_model.py, the loop training.py, the data listops_data.py.
-The C++ twin is ../cpp/listops.cc; both take the same options and read each other's model files.
+Start reading at listops_job.py; the model is tree_model.py, the loop training.py, the data
+listops_data.py. The C++ twin is ../cpp/listops.cc; both take the same options and read each
+other's model files.
 """
 
 from __future__ import annotations
 
+import argparse
+import os
 import sys
 
-from options import parse_options
-from trees import TreeError
+from options import make_parser, parse, run_job
 
 
-def main() -> None:
-    options = parse_options(sys.argv[1:])
-    # The library reads its options when it is imported, those of the command line last.
-    ours = ["--dynet-seed", str(options.seed), "--dynet-devices", options.device]
-    ours += ["--dynet-autobatch", str(options.autobatch)]
-    sys.argv[1:1] = ours
-    from job import run
-
-    try:
-        run(options)
-    except TreeError as error:
-        sys.exit(str(error))
+def parse_options(argv: list[str]) -> argparse.Namespace:
+    parser = make_parser(
+        "Trains a tree LSTM, one tree at a time, on lists such as [MAX 3 [MIN 4 5] 1] that it "
+        "generates itself, or with --train on bracketed trees such as (3 (2 It) (4 works)).",
+        "bracketed trees to learn from; without it ListOps",
+    )
+    parser.set_defaults(out="listops-output")
+    parser.add_argument("--test-trees", type=int, default=2000, help="held-out trees of ListOps")
+    parser.add_argument("--hidden", type=int, default=128, help="size of a node's state")
+    parser.add_argument("--dot", help="graph of one tree (OUT/graph.dot)")
+    options = parse(parser, argv, generates_data=True)
+    options.dot = options.dot or os.path.join(options.out, "graph.dot")
+    if not options.train:
+        options.updates = options.updates or 42000
+        options.test_every = options.test_every or max(options.updates // 40, 1)
+        options.max_seconds = options.max_seconds or 110
+    return options
 
 
 if __name__ == "__main__":
-    main()
+    run_job(parse_options(sys.argv[1:]), "listops_job")

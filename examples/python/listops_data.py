@@ -15,7 +15,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from trees import Random, Tree, TreeError, TreeNode
+from data import DataError, Random
+from trees import Tree, TreeNode
 
 DIGITS = 10
 OPS = ["MIN", "MAX", "MED", "SM"]
@@ -123,8 +124,8 @@ class _ListParser:
         self.tokens.append((len(text), ""))
         self.next = 0
 
-    def fail(self, at: int, reason: str) -> TreeError:
-        return TreeError("expression", 1, at + 1, reason)
+    def fail(self, at: int, reason: str) -> DataError:
+        return DataError("expression", 1, at + 1, reason)
 
     def parse(self) -> ListExpr:
         expr = self.argument(0)
@@ -178,6 +179,6 @@ def parse_list(text: str) -> ListExpr:
     """Reads a list, or a digit.
 
     Lists are written ``[MAX 3 4]`` or ``(MAX 3 4)``, or without the opening bracket,
-    ``MAX 3 4 ]``; a list without one may also end with the text. Throws TreeError with the column.
+    ``MAX 3 4 ]``; a list without one may also end with the text. Throws DataError with the column.
     """
     return _ListParser(text).parse()

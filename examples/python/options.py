@@ -1,33 +1,42 @@
-"""The command line of the example."""
+"""The command line: what all programs share. What a program has beside it, it declares itself."""
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
+import sys
+
+from data import DataError
 
 
-def parse_options(argv: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description="Trains a tree LSTM, one tree at a time, on lists such as [MAX 3 [MIN 4 5] 1] "
-        "that it generates itself, or with --train on bracketed trees such as (3 (2 It) (4 works))."
-    )
+def make_parser(description: str, train_help: str, minibatch: int = 1) -> argparse.ArgumentParser:
+    """With the options of all programs. ``train_help`` says what the file --train holds."""
+    parser = argparse.ArgumentParser(description=description)
     data = parser.add_argument_group("data")
-    data.add_argument("--train", help="bracketed trees to learn from; without it ListOps")
-    data.add_argument("--dev", help="bracketed trees to test on")
+    data.add_argument("--train", help=train_help)
+    data.add_argument("--dev", help="the same, to test on")
     data.add_argument("--seed", type=int, default=1, help="of the data and of the library")
-    data.add_argument("--test-trees", type=int, default=2000, help="held-out trees of ListOps")
     training = parser.add_argument_group("training")
-    training.add_argument("--hidden", type=int, default=128, help="size of a node's state")
+    training.add_argument("--updates", type=int, default=0, help="end training after so many")
     training.add_argument(
-        "--updates", type=int, default=0, help="number of updates (ListOps 42000)"
+        "--epochs", type=int, default=3, help="passes over --train, where --updates is not given"
     )
-    training.add_argument("--epochs", type=int, default=3, help="passes over --train")
-    training.add_argument("--minibatch", type=int, default=1, help="trees an update")
+    training.add_argument("--minibatch", type=int, default=minibatch, help="examples an update")
     training.add_argument(
-        "--max-seconds", type=float, default=110, help="end ListOps training after this time"
+        "--max-seconds", type=float, default=0, help="end training after so much CPU time"
     )
     training.add_argument("--trainer", choices=["adam", "sgd"], default="adam")
     training.add_argument("--learning-rate", type=float, default=0, help="(adam 0.001, sgd 0.02)")
+    training.add_argument(
+        "--lookup-updates",
+        choices=["sparse", "dense"],
+        default="sparse",
+        help="of tables: rows that were looked up, or all",
+    )
+    training.add_argument(
+        "--test-every", type=int, default=0, help="updates between tests on --dev (an epoch)"
+    )
     training.add_argument(
         "--deterministic-init",
         action="store_true",
@@ -37,26 +46,59 @@ def parse_options(argv: list[str]) -> argparse.Namespace:
     library = parser.add_argument_group("library")
     library.add_argument("--autobatch", type=int, choices=[0, 1], default=1)
     library.add_argument("--device", choices=["CPU", "CPU:double"], default="CPU")
-    output = parser.add_argument_group("output")
-    output.add_argument("--out", default="listops-output", help="folder for what is written")
+    library.add_argument("--precision", choices=["highest", "high", "medium"], default="highest")
+    _add_output(parser.add_argument_group("output"))
+    return parser
+
+
+def _add_output(output: argparse._ArgumentGroup) -> None:
+    output.add_argument("--out", help="folder for what is written")
     output.add_argument("--model", help="model file (OUT/model.txt)")
     output.add_argument("--curve", help="learning curve (OUT/curve.csv)")
-    output.add_argument("--dot", help="graph of one tree (OUT/graph.dot)")
     output.add_argument(
-        "--predict", help="evaluate this with the model file, after training if there is none"
+        "--predict", help="answer this with the model file, after training if there is none"
     )
     output.add_argument("--print-losses", type=int, default=0, help="print the first N losses")
-    output.add_argument("--quiet", action="store_true", help="print the final table only")
+    output.add_argument("--quiet", action="store_true", help="print the results only")
+
+
+def has_saved_model(options: argparse.Namespace) -> bool:
+    """Answers come from a model that was saved, not from one trained now."""
+    return bool(options.predict and options.model and os.path.exists(options.model))
+
+
+def parse(
+    parser: argparse.ArgumentParser, argv: list[str], generates_data: bool = False
+) -> argparse.Namespace:
+    """``generates_data``: the program does without --train."""
     options, others = parser.parse_known_args(argv)
     if others and not others[0].startswith("--dynet"):  # those are the library's
         parser.error(f"unrecognized arguments: {' '.join(others)}")
+    if options.out:
+        options.model = options.model or os.path.join(options.out, "model.txt")
+        options.curve = options.curve or os.path.join(options.out, "curve.csv")
     if options.dev and not options.train:
         parser.error("--dev needs --train")
-    options.model = options.model or os.path.join(options.out, "model.txt")
-    options.curve = options.curve or os.path.join(options.out, "curve.csv")
-    options.dot = options.dot or os.path.join(options.out, "graph.dot")
+    if options.predict and not options.model:
+        parser.error("--predict needs --model or --out")
+    if not options.train and not generates_data and not has_saved_model(options):
+        reason = f": there is no '{options.model}'" if options.predict else ""
+        parser.error(f"--train is required{reason}")
     if options.learning_rate <= 0:
         options.learning_rate = 0.001 if options.trainer == "adam" else 0.02
-    if not options.updates and not options.train:
-        options.updates = 42000
     return options
+
+
+def run_job(options: argparse.Namespace, job: str) -> None:
+    """Starts the library and calls ``run`` of the module ``job``. Mistakes in data exit with 2."""
+    # The library reads its options when it is imported, those of the command line last.
+    ours = ["--dynet-seed", str(options.seed), "--dynet-devices", options.device]
+    ours += ["--dynet-autobatch", str(options.autobatch), "--dynet-precision", options.precision]
+    sys.argv[1:1] = ours
+    try:
+        importlib.import_module(job).run(options)
+    except DataError as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)
+    except OSError as error:
+        sys.exit(f"{os.path.basename(sys.argv[0])}: {error}")

@@ -12,52 +12,54 @@ def minutes(seconds: float) -> str:
     return f"{whole // 60}:{whole % 60:02d}"
 
 
-class Stopwatch:
-    """Seconds that somebody lets run and stops, as for a clock at a chess board."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-        self._since = 0.0
-
-    def start(self) -> None:
-        self._since = time.perf_counter()
-
-    def stop(self) -> None:
-        self.seconds = self.running()
-
-    def running(self) -> float:
-        """Up to now; the watch is running."""
-        return self.seconds + time.perf_counter() - self._since
-
-
 class Progress:
     """Prints at most ten times a second (a terminal) or twenty times in all (anything else)."""
 
-    def __init__(self, total: int, unit: str, is_quiet: bool) -> None:
-        self._total = total
+    def __init__(self, updates: int, unit: str, is_quiet: bool) -> None:
+        self._updates = updates
         self._unit = unit
         self._is_quiet = is_quiet
         self._is_terminal = sys.stdout.isatty()
+        self._seconds = 0.0
+        self._since = time.perf_counter()
         self._last_seconds = -1.0
         self._last_share = 0.0
+        self.score = ""  # shown from when it is set on, "accuracy 51.2 %"
 
-    def show(self, done: int, seconds: float, share: float, loss: float, accuracy: float) -> None:
+    def _running(self) -> float:
+        return self._seconds + time.perf_counter() - self._since
+
+    def pause(self) -> None:
+        """What happens until ``resume`` is not training."""
+        self._seconds = self._running()
+
+    def resume(self) -> None:
+        self._since = time.perf_counter()
+
+    def show(self, update: int, share: float, items: int, loss: float) -> None:
+        """``share``: how much of the training is done; it took as much of the time that ``pause``
+        leaves."""
+        if self._is_quiet:
+            return
+        seconds = self._running()
         if self._is_terminal:
             is_due = seconds - self._last_seconds >= 0.1
         else:
             is_due = share - self._last_share >= 0.05
-        if self._is_quiet or not (is_due or done == self._total):
+        if not is_due and update < self._updates:
             return
         self._last_seconds = seconds
         self._last_share = share
-        left = seconds * (1 - share) / share
-        text = (
-            f"{100 * share:3.0f} %  {done} of {self._total} {self._unit}  {done / seconds:.0f} a "
-            f"second  loss {loss:.4f}  accuracy {100 * accuracy:.1f} %  {minutes(left)} left"
-        )
-        print(f"\r{text}\x1b[K" if self._is_terminal else text, end="", flush=True)
-        if not self._is_terminal:
-            print()
+        parts = [
+            f"{100 * share:3.0f} %",
+            f"{update} of {self._updates} updates",
+            f"{items / seconds:.0f} {self._unit} a second",
+            f"loss {loss:.4f}",
+            *([self.score] if self.score else []),
+            f"{minutes(seconds * (1 - share) / share)} left",
+        ]
+        text = "  ".join(parts)
+        print(f"\r{text}\x1b[K" if self._is_terminal else f"{text}\n", end="", flush=True)
 
     def finish(self) -> None:
         """Ends the line, so that others may print."""

@@ -1,46 +1,86 @@
-"""The training loop: one update after the other, measured, shown and written down."""
+"""The training loop of all programs: one update after the other, measured, tested, shown and
+written down."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import math
+import os
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import dynet as dy
 import numpy as np
 
-from progress import Progress, Stopwatch
-from tree_model import TreeModel, root_accuracy
-from trees import Tree
+from measure import Stopwatch, peak_memory_mib, seconds_since_start
+from model_file import Settings, save_model, set_deterministic_values
+from progress import Progress
+
+
+class Losses(NamedTuple):
+    """The losses of one update."""
+
+    sum: dy.Expression
+    count: int  # how many losses are in the sum
+    items: int  # how many of what the program counts: words, sentences
+
+
+class ScoreKind(NamedTuple):
+    """How well a model does."""
+
+    name: str  # "accuracy", from 0 to 1, or "perplexity"
+    is_share: bool  # shown in per cent, higher is better; else lower is
+
+    def text(self, score: float) -> str:
+        return f"{self.name} {100 * score:.2f} %" if self.is_share else f"{self.name} {score:.1f}"
+
+
+class Learner(ABC):
+    """A model and its data, as the loop sees them."""
+
+    parameters: dy.ParameterCollection
+    score_kind: ScoreKind
+    can_test: bool
+
+    @abstractmethod
+    def settings(self) -> Settings: ...
+
+    @abstractmethod
+    def add_next(self) -> Losses:
+        """Starts a new graph and writes the next examples into it."""
+
+    @abstractmethod
+    def test(self) -> float:
+        """On the examples for testing, of which there is at least one where ``can_test``."""
 
 
 class CurvePoint(NamedTuple):
-    """One row of the learning curve. Means are over the updates since the row before."""
+    """One row of the learning curve."""
 
     updates: int
-    seconds: float  # of training: without testing
-    train_loss: float  # mean over labelled nodes
-    train_accuracy: float  # of roots, before the update that learns from them
-    test_accuracy: float
+    seconds: float  # CPU time of training alone
+    items: int  # learned from so far
+    train_loss: float  # mean since the row before
+    dev_score: float  # NaN where there is nothing to test on
 
 
 @dataclass
 class TrainingPlan:
-    next_tree: Callable[[], Tree]
-    test: list[Tree]
-    updates: int
-    updates_a_point: int  # of the curve
-    test_limit: int  # trees tested at a point of the curve
-    max_seconds: float = 0.0  # 0: no limit
+    unit: str  # what ``items`` are, "words"
+    updates_an_epoch: int = 0  # 0: there are no epochs
     lowers_rate: bool = False  # see rate_factor
+    keeps_best: bool = True  # saves what tested best; else what came last
 
 
 @dataclass
 class TrainingResult:
     curve: list[CurvePoint] = field(default_factory=list)
     updates: int = 0
-    seconds: float = 0.0
+    items: int = 0
+    seconds: float = 0.0  # CPU time of training alone
+    first_update_at: float = 0.0  # wall time since the program was started
+    best_score: float = math.nan  # of the model in the file, where ``can_test``
 
 
 def rate_factor(share: float) -> float:
@@ -48,102 +88,138 @@ def rate_factor(share: float) -> float:
     return 1.0 if share < 0.6 else 1.0 - 0.98 * (min(share, 1.0) - 0.6) / 0.4
 
 
-class _Scores:
-    """Sums since the last point of the curve; a mean that follows the last few hundred trees."""
+class _MeanLoss:
+    """Means since the last point of the curve; one that follows the last few hundred updates."""
 
     KEEP = 0.996
 
     def __init__(self) -> None:
-        self.start_anew()
+        self._sum = 0.0
+        self._count = 0
         self._weight = 0.0
-        self._recent_loss = 0.0
-        self._recent_right = 0.0
+        self._recent = 0.0
 
-    def start_anew(self) -> None:
-        self._loss = 0.0
-        self._losses = self._right = self._trees = 0
-
-    def add(self, loss: float, losses: int, is_right: bool) -> None:
-        self._loss += loss
-        self._losses += losses
-        self._right += is_right
-        self._trees += 1
+    def add(self, loss: float, count: int) -> None:
+        self._sum += loss
+        self._count += count
         new = 1 - self.KEEP
         self._weight = self.KEEP * self._weight + new
-        self._recent_loss = self.KEEP * self._recent_loss + new * loss / losses
-        self._recent_right = self.KEEP * self._recent_right + new * is_right
+        self._recent = self.KEEP * self._recent + new * loss / count
 
-    def recent(self) -> tuple[float, float]:
-        return self._recent_loss / self._weight, self._recent_right / self._weight
+    def recent(self) -> float:
+        return self._recent / self._weight
 
-    def means(self) -> tuple[float, float]:
-        return self._loss / self._losses, self._right / self._trees
-
-
-def make_trainer(model: TreeModel, options: argparse.Namespace) -> dy.Trainer:
-    if options.trainer == "sgd":
-        return dy.SimpleSGDTrainer(model.parameters, options.learning_rate)
-    return dy.AdamTrainer(model.parameters, options.learning_rate)
+    def take(self) -> float:
+        """Starts anew."""
+        mean = self._sum / self._count if self._count else math.nan
+        self._sum = 0.0
+        self._count = 0
+        return mean
 
 
-class _Step:
-    """One update on ``minibatch`` trees, each written into the graph on its own."""
+def make_trainer(parameters: dy.ParameterCollection, options: argparse.Namespace) -> dy.Trainer:
+    kind = dy.SimpleSGDTrainer if options.trainer == "sgd" else dy.AdamTrainer
+    trainer = kind(parameters, options.learning_rate)
+    trainer.set_sparse_updates(options.lookup_updates == "sparse")
+    return trainer
 
-    def __init__(self, model: TreeModel, plan: TrainingPlan, options: argparse.Namespace) -> None:
-        self.model = model
+
+def set_initial_values(parameters: dy.ParameterCollection, options: argparse.Namespace) -> None:
+    """As the options say."""
+    if options.deterministic_init:
+        set_deterministic_values(parameters)
+    if options.init_file:
+        parameters.populate(options.init_file)
+
+
+class _Training:
+    def __init__(self, learner: Learner, plan: TrainingPlan, options: argparse.Namespace) -> None:
+        self.learner = learner
         self.plan = plan
         self.options = options
-        self.trainer = make_trainer(model, options)
+        self.updates = options.updates or plan.updates_an_epoch * options.epochs
+        self.test_every = options.test_every or plan.updates_an_epoch
+        self.trainer = make_trainer(learner.parameters, options)
+        self.progress = Progress(self.updates, plan.unit, options.quiet)
+        self.watch = Stopwatch()
+        self.loss = _MeanLoss()
+        self.result = TrainingResult()
 
-    def run(self, update: int, share: float, scores: _Scores) -> None:
+    def run(self) -> TrainingResult:
+        result, limit = self.result, self.options.max_seconds
+        self.watch.start()
+        while result.updates < self.updates:
+            # A machine too slow for all updates ends in time, with the rate lowered as far.
+            in_time = self.watch.running() / limit if limit > 0 else 0.0
+            if in_time >= 1:
+                break
+            self.step(max(result.updates / self.updates, in_time))
+            share = max(result.updates / self.updates, in_time)
+            self.progress.show(result.updates, share, result.items, self.loss.recent())
+            if result.updates % self.test_every == 0 or result.updates == self.updates:
+                self.add_point()
+        if not result.curve or result.curve[-1].updates != result.updates:
+            self.add_point()
+        self.progress.finish()
+        self.watch.stop()
+        result.seconds = self.watch.seconds
+        return result
+
+    def step(self, share: float) -> None:
         if self.plan.lowers_rate:
             self.trainer.learning_rate = self.options.learning_rate * rate_factor(share)
-        self.model.new_graph()
-        labels = []
-        outputs = []
-        for _ in range(self.options.minibatch):
-            tree = self.plan.next_tree()
-            outputs.append(self.model.add_tree(tree))
-            labels.append(tree.root.label)
-        losses = [loss for loss, _, _ in outputs]
-        loss = losses[0] if len(losses) == 1 else dy.esum(losses)
-        total = loss.value()
-        if update < self.options.print_losses:
-            print(f"loss {update + 1} {np.float32(total):.9g}")  # as C++ reads a value
-        loss.backward()
+        losses = self.learner.add_next()
+        loss = losses.sum.value()
+        result = self.result
+        if result.updates < self.options.print_losses:
+            print(f"loss {result.updates + 1} {np.float32(loss):.9g}")  # as C++ reads a value
+        losses.sum.backward()
         self.trainer.update()
-        for (one, root_scores, count), label in zip(outputs, labels):
-            answer = int(np.argmax(root_scores.npvalue()))
-            scores.add(one.value() if len(outputs) > 1 else total, count, answer == label)
+        self.loss.add(loss, losses.count)
+        result.items += losses.items
+        result.updates += 1
+        if result.updates == 1:
+            result.first_update_at = seconds_since_start()
+
+    def add_point(self) -> None:
+        """Tests, keeps the model where it is the best so far, and writes the curve down."""
+        self.watch.stop()
+        self.progress.pause()
+        result, options, kind = self.result, self.options, self.learner.score_kind
+        score = math.nan
+        if self.learner.can_test:
+            score = self.learner.test()
+            self.progress.score = kind.text(score)
+        best = result.best_score
+        is_better = score > best if kind.is_share else score < best
+        if is_better or not result.curve or math.isnan(score) or not self.plan.keeps_best:
+            result.best_score = score
+            if options.model:
+                save_model(self.learner.settings(), self.learner.parameters, options.model)
+        seconds = self.watch.seconds
+        point = CurvePoint(result.updates, seconds, result.items, self.loss.take(), score)
+        result.curve.append(point)
+        if options.curve:
+            write_curve(result.curve, options.curve)
+        self.progress.resume()
+        self.watch.start()
 
 
-def train(model: TreeModel, plan: TrainingPlan, options: argparse.Namespace) -> TrainingResult:
-    result = TrainingResult()
-    step = _Step(model, plan, options)
-    scores = _Scores()
-    watch = Stopwatch()
-    progress = Progress(plan.updates, "updates", options.quiet)
-    watch.start()
-    for update in range(plan.updates):
-        # A machine too slow for all updates ends in time, with the rate lowered as far.
-        in_time = watch.running() / plan.max_seconds if plan.max_seconds > 0 else 0.0
-        if in_time >= 1:
-            break
-        step.run(update, max(update / plan.updates, in_time), scores)
-        result.updates = update + 1
-        share = max(result.updates / plan.updates, in_time)
-        progress.show(result.updates, watch.running(), share, *scores.recent())
-        if result.updates % plan.updates_a_point == 0 or result.updates == plan.updates:
-            watch.stop()
-            accuracy = root_accuracy(model, plan.test, plan.test_limit)
-            result.curve.append(
-                CurvePoint(result.updates, watch.seconds, *scores.means(), accuracy)
-            )
-            scores.start_anew()
-            watch.start()
-    watch.stop()
-    progress.finish()
-    result.seconds = watch.seconds
+def train(learner: Learner, plan: TrainingPlan, options: argparse.Namespace) -> TrainingResult:
+    """Trains as the options say and writes the model, the curve and, at the end, a line of
+    figures."""
+    for file in (options.model, options.curve):
+        os.makedirs(os.path.dirname(file or "") or ".", exist_ok=True)
+    result = _Training(learner, plan, options).run()
+    print(
+        f"trained {result.items} items in {result.seconds:.3f} cpu-seconds: "
+        f"{result.items / result.seconds:.1f} items/s; peak memory {peak_memory_mib():.1f} MiB; "
+        f"first-update-at {result.first_update_at:.2f} s after start"
+    )
+    if learner.can_test:
+        kind = learner.score_kind
+        last = result.curve[-1].dev_score
+        print(f"dev {kind.text(last)}, best {kind.text(result.best_score)}")
     return result
 
 
@@ -151,4 +227,6 @@ def write_curve(curve: list[CurvePoint], file: str) -> None:
     with open(file, "w", encoding="utf-8") as out:
         out.write(",".join(CurvePoint._fields) + "\n")
         for point in curve:
-            out.write(",".join(f"{value:.6g}" for value in point) + "\n")
+            values = ["" if math.isnan(value) else f"{value:.6g}" for value in point[1:]]
+            values[1] = str(point.items)
+            out.write(",".join([str(point.updates), *values]) + "\n")

@@ -2,42 +2,33 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 
 import dynet as dy
 import numpy as np
 
+from model_file import Settings
 from trees import Tree
 
 
 @dataclass
 class ModelSettings:
-    """What has to be known before a model file can be read. Written beside it as FILE.settings, in
-    the format of the C++ program."""
+    """What has to be known before a model file can be read."""
 
     task: str  # "listops" or "trees"
     hidden: int
     classes: int
     words: list[str] = field(default_factory=list)
 
-    def save(self, model_file: str) -> None:
-        numbers = f"task {self.task}\nhidden {self.hidden}\nclasses {self.classes}\n"
-        with open(model_file + ".settings", "w", encoding="utf-8") as out:
-            out.write(numbers + f"words {len(self.words)}\n" + "\n".join(self.words) + "\n")
+    def saved(self) -> Settings:
+        numbers = {"hidden": self.hidden, "classes": self.classes}
+        return Settings(self.task, numbers, {"words": self.words})
 
     @staticmethod
-    def load(model_file: str) -> ModelSettings:
-        file = model_file + ".settings"
-        with open(file, encoding="utf-8", newline="\n") as lines:
-            head = [lines.readline().split() for _ in range(4)]
-            words = lines.read().split("\n")[:-1]
-        if [line[:1] for line in head] != [["task"], ["hidden"], ["classes"], ["words"]]:
-            raise ValueError(f"'{file}' is not a settings file of this program")
-        settings = ModelSettings(head[0][1], int(head[1][1]), int(head[2][1]), words)
-        if len(settings.words) != int(head[3][1]):
-            raise ValueError(f"'{file}' ends before its last word")
-        return settings
+    def of(settings: Settings) -> ModelSettings:
+        numbers = settings.numbers
+        words = settings.lists["words"]
+        return ModelSettings(settings.task, numbers["hidden"], numbers["classes"], words)
 
 
 class TreeModel:
@@ -81,35 +72,6 @@ class TreeModel:
     def score_root(self, tree: Tree) -> dy.Expression:
         """Scores of the root alone, {classes}."""
         return self.classifier * self._states(tree)[-1].h
-
-    def set_deterministic_values(self) -> None:
-        """Initial values by a formula: the same in C++ and in Python. Vectors (biases) are zero,
-        matrices and rows of tables uniform within the range of Glorot."""
-        number = 0
-        for parameter in self.parameters.parameters_list():
-            shape = parameter.shape()
-            scale = math.sqrt(6.0 / sum(shape)) if len(shape) > 1 else 0.0
-            flat = _values_at(number, int(np.prod(shape)), scale)
-            parameter.set_value(flat.reshape(shape, order="F"))
-            number += 1
-        for table in self.parameters.lookup_parameters_list():
-            rows, width = table.shape()
-            scale = math.sqrt(6.0 / (width + 1.0))
-            table.init_from_array(_values_at(number, rows * width, scale).reshape(rows, width))
-            number += 1
-
-
-def _values_at(parameter: int, count: int, scale: float) -> np.ndarray:
-    """Numbers in [-scale, scale) from their places: all steps are exact, in any language."""
-    x = np.arange(count, dtype=np.uint32) * np.uint32(0x9E3779B1)
-    x += np.uint32((parameter * 0x85EBCA6B + 1) & 0xFFFFFFFF)
-    x ^= x >> np.uint32(16)
-    x *= np.uint32(0x7FEB352D)
-    x ^= x >> np.uint32(15)
-    x *= np.uint32(0x846CA68B)
-    x ^= x >> np.uint32(16)
-    numbers = (x >> np.uint32(8)).astype(np.float64) / 8388608.0 - 1.0
-    return (scale * numbers).astype(np.float32)
 
 
 def classify_roots(model: TreeModel, trees: list[Tree], limit: int) -> list[int]:

@@ -7,10 +7,11 @@ A tree is a flat list of nodes in which children stand before their parent; the 
 
 from __future__ import annotations
 
-import random
 import re
 from dataclasses import dataclass
 from typing import NamedTuple
+
+from data import SPACE, DataError, Vocabulary, numbered_lines
 
 
 class TreeNode(NamedTuple):
@@ -31,40 +32,7 @@ class Tree:
         return self.nodes[-1]
 
 
-class TreeError(ValueError):
-    """Text that is not a tree; ``line`` and ``column`` count from 1."""
-
-    def __init__(self, file: str, line: int, column: int, reason: str) -> None:
-        super().__init__(f"{file}:{line}:{column}: {reason}")
-        self.line = line
-        self.column = column
-
-
-class Vocabulary:
-    """Numbers words in the order in which they are first seen; 0 is ``<unk>``."""
-
-    def __init__(self, words: list[str] | None = None) -> None:
-        self.words = words or ["<unk>"]
-        self._numbers = {word: i for i, word in enumerate(self.words)}
-        self._is_frozen = False
-
-    def freeze(self) -> None:
-        self._is_frozen = True
-
-    def number(self, word: str) -> int:
-        found = self._numbers.get(word)
-        if found is not None:
-            return found
-        if self._is_frozen:
-            return 0
-        self._numbers[word] = len(self.words)
-        self.words.append(word)
-        return len(self.words) - 1
-
-
-# Space is ASCII: a no-break space is part of a word.
-_SPACE = " \t\r\n"
-_TOKEN = re.compile(rf"\([{_SPACE}]*([^{_SPACE}()]*)|\)|[^{_SPACE}()]+")
+_TOKEN = re.compile(rf"\([{SPACE}]*([^{SPACE}()]*)|\)|[^{SPACE}()]+")
 
 
 @dataclass
@@ -88,12 +56,12 @@ class _Parser:
         self.stack: list[_Open] = []
         self.nodes: list[TreeNode] = []
 
-    def fail(self, at: int, reason: str) -> TreeError:
-        return TreeError(*self.place, at + 1, reason)
+    def fail(self, at: int, reason: str) -> DataError:
+        return DataError(*self.place, at + 1, reason)
 
     def parse(self) -> Tree:
-        text = self.text.rstrip(_SPACE)
-        start = len(text) - len(text.lstrip(_SPACE))
+        text = self.text.rstrip(SPACE)
+        start = len(text) - len(text.lstrip(SPACE))
         if not text.startswith("(", start):
             raise self.fail(start, "want a tree: '(', a label, then a word or two subtrees")
         for token in _TOKEN.finditer(text, start):
@@ -148,48 +116,12 @@ class _Parser:
 def parse_tree(
     text: str, vocabulary: Vocabulary, classes: int, file: str = "tree", line: int = 1
 ) -> Tree:
-    """One tree from one line. Throws TreeError; labels must be below ``classes``."""
+    """One tree from one line. Throws DataError; labels must be below ``classes``."""
     return _Parser(text, vocabulary, classes, file, line).parse()
 
 
 def read_tree_file(file: str, vocabulary: Vocabulary, classes: int) -> list[Tree]:
-    """All trees of a file, skipping empty lines."""
-    with open(file, encoding="utf-8", newline="\n") as lines:
-        trees = [
-            parse_tree(text, vocabulary, classes, file, line)
-            for line, text in enumerate(lines, 1)
-            if text.strip(_SPACE)
-        ]
-    if not trees:
-        raise TreeError(file, 1, 1, "no tree in this file")
-    return trees
-
-
-class Random:
-    """Random integers that are the same in C++ and in Python.
-
-    The words of mt19937, seeded as ``std::mt19937`` is, scaled by a multiplication. (Python's own
-    ``seed`` fills the state in another way.)
-    """
-
-    def __init__(self, seed: int) -> None:
-        state = [seed & 0xFFFFFFFF]
-        for i in range(1, 624):
-            before = state[-1]
-            state.append((1812433253 * (before ^ (before >> 30)) + i) & 0xFFFFFFFF)
-        engine = random.Random()
-        engine.setstate((3, (*state, 624), None))
-        self._bits = engine.getrandbits
-
-    def below(self, n: int) -> int:
-        """In [0, n): the upper half of a word times n."""
-        return (self._bits(32) * n) >> 32
-
-
-def random_order(n: int, source: Random) -> list[int]:
-    """A random order of [0, n) (Fisher and Yates, from the back)."""
-    order = list(range(n))
-    for i in range(n, 1, -1):
-        j = source.below(i)
-        order[i - 1], order[j] = order[j], order[i - 1]
-    return order
+    """All trees of a file, blank lines left out. Throws DataError, also where there are none."""
+    return [
+        parse_tree(text, vocabulary, classes, file, line) for line, text in numbered_lines(file)
+    ]

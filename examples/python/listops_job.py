@@ -4,18 +4,28 @@ predicts."""
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 
 import dynet as dy
 
 from baseline import measure_baselines
+from data import Minibatches, Vocabulary
 from draw_curves import draw_all
 from listops_data import DIGITS, MAX_DEPTH, WORDS, ListExpr, ListOpsGenerator, parse_list
+from model_file import Settings, load_settings
+from options import has_saved_model
 from progress import minutes
-from training import TrainingPlan, TrainingResult, train, write_curve
-from tree_model import ModelSettings, TreeModel, classify_roots
-from trees import Random, Tree, Vocabulary, parse_tree, random_order, read_tree_file
+from training import (
+    Learner,
+    Losses,
+    ScoreKind,
+    TrainingPlan,
+    TrainingResult,
+    set_initial_values,
+    train,
+)
+from tree_model import ModelSettings, TreeModel, classify_roots, root_accuracy
+from trees import Tree, parse_tree, read_tree_file
 
 SENTIMENT_CLASSES = 5
 BASELINE_TREES = 20000
@@ -24,40 +34,31 @@ BASELINE_TREES = 20000
 class ListOpsSource:
     """New trees of ListOps without end, none of which is held out."""
 
-    def __init__(self, seed: int, held_out: set[str]) -> None:
+    def __init__(self, seed: int, minibatch: int, held_out: set[str]) -> None:
         self._generator = ListOpsGenerator(seed)
+        self._minibatch = minibatch
         self._held_out = held_out
 
-    def next(self) -> Tree:
+    def next_tree(self) -> Tree:
         expr = self._generator.next()
         while str(expr) in self._held_out:
             expr = self._generator.next()
         return expr.to_tree()
 
+    def next(self) -> list[Tree]:
+        return [self.next_tree() for _ in range(self._minibatch)]
+
 
 class EpochSource:
     """Goes over the trees in a new random order each time."""
 
-    def __init__(self, seed: int, trees: list[Tree]) -> None:
-        self._random = Random(seed)
+    def __init__(self, seed: int, minibatch: int, trees: list[Tree]) -> None:
+        self._order = Minibatches(seed, len(trees), minibatch)
         self._trees = trees
-        self._order: list[int] = []
+        self.updates_an_epoch = self._order.updates_an_epoch
 
-    def next(self) -> Tree:
-        if not self._order:
-            self._order = random_order(len(self._trees), self._random)[::-1]
-        return self._trees[self._order.pop()]
-
-
-def example_tree(task: Task) -> Tree:
-    """A tree small enough for a picture."""
-    if task.settings.task == "listops":
-        return parse_list("[MAX 3 [MIN 4 5]]").to_tree()
-    return min(
-        (tree for tree in task.test if len(tree.nodes) > 6),
-        key=lambda t: len(t.nodes),
-        default=task.test[0],
-    )
+    def next(self) -> list[Tree]:
+        return [self._trees[i] for i in self._order.next()]
 
 
 class Task:
@@ -65,6 +66,7 @@ class Task:
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.depths: list[int] = []  # of the held-out lists
+        self.source: ListOpsSource | EpochSource
         if options.train:
             self._read(options)
         else:
@@ -79,32 +81,59 @@ class Task:
             held_out.setdefault(str(expr), expr)
         self.test = [expr.to_tree() for expr in held_out.values()]
         self.depths = [expr.depth() for expr in held_out.values()]
-        for_baselines = ListOpsSource(options.seed, set(held_out))
-        self.train = [for_baselines.next() for _ in range(BASELINE_TREES)]
-        self.plan = TrainingPlan(
-            ListOpsSource(options.seed, set(held_out)).next,
-            self.test,
-            options.updates,
-            max(options.updates // 40, 1),
-            test_limit=300,
-            max_seconds=options.max_seconds,
-            lowers_rate=True,
-        )
+        self.test_limit = 300
+        for_baselines = ListOpsSource(options.seed, 1, set(held_out))
+        self.train = [for_baselines.next_tree() for _ in range(BASELINE_TREES)]
+        self.source = ListOpsSource(options.seed, options.minibatch, set(held_out))
+        # What is tested on chooses nothing here: the held-out lists also measure the saved model.
+        self.plan = TrainingPlan("trees", lowers_rate=True, keeps_best=False)
 
     def _read(self, options: argparse.Namespace) -> None:
         vocabulary = Vocabulary()
         self.train = read_tree_file(options.train, vocabulary, SENTIMENT_CLASSES)
         vocabulary.freeze()
-        self.test = read_tree_file(options.dev or options.train, vocabulary, SENTIMENT_CLASSES)
-        self.settings = ModelSettings("trees", options.hidden, SENTIMENT_CLASSES, vocabulary.words)
-        epoch = -(-len(self.train) // options.minibatch)
-        self.plan = TrainingPlan(
-            EpochSource(options.seed, self.train).next,
-            self.test,
-            options.updates or epoch * options.epochs,
-            epoch,
-            test_limit=len(self.test),
+        self.test = (
+            read_tree_file(options.dev, vocabulary, SENTIMENT_CLASSES) if options.dev else []
         )
+        self.test_limit = len(self.test)
+        self.settings = ModelSettings("trees", options.hidden, SENTIMENT_CLASSES, vocabulary.words)
+        source = EpochSource(options.seed, options.minibatch, self.train)
+        self.source = source
+        self.plan = TrainingPlan("trees", source.updates_an_epoch)
+
+
+class TreeLearner(Learner):
+    score_kind = ScoreKind("root accuracy", is_share=True)
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self.model = TreeModel(task.settings)
+        self.parameters = self.model.parameters
+        self.can_test = bool(task.test)
+
+    def settings(self) -> Settings:
+        return self._task.settings.saved()
+
+    def add_next(self) -> Losses:
+        self.model.new_graph()
+        outputs = [self.model.add_tree(tree) for tree in self._task.source.next()]
+        losses = [loss for loss, _, _ in outputs]
+        loss = losses[0] if len(losses) == 1 else dy.esum(losses)
+        return Losses(loss, sum(count for _, _, count in outputs), len(losses))
+
+    def test(self) -> float:
+        return root_accuracy(self.model, self._task.test, self._task.test_limit)
+
+
+def example_tree(task: Task) -> Tree:
+    """A tree small enough for a picture."""
+    if task.settings.task == "listops":
+        return parse_list("[MAX 3 [MIN 4 5]]").to_tree()
+    return min(
+        (tree for tree in task.train if len(tree.nodes) > 6),
+        key=lambda t: len(t.nodes),
+        default=task.train[0],
+    )
 
 
 def print_table(
@@ -120,8 +149,7 @@ def print_table(
         f"\n{result.updates} updates in {minutes(result.seconds)} of training, "
         f"{result.updates / result.seconds:.0f} a second"
     )
-    kind = "training" if options.train and not options.dev else "held-out"
-    print(f"right answers at the root of {len(task.test)} {kind} trees:")
+    print(f"right answers at the root of {len(task.test)} held-out trees:")
     print(f"  most frequent answer  {100 * frequent:5.1f} %")
     print(f"  bag of symbols        {100 * bag:5.1f} %")
     print(f"  tree LSTM             {100 * sum(right) / len(right):5.1f} %")
@@ -140,26 +168,21 @@ def write_graph(model: TreeModel, tree: Tree, file: str) -> None:
 
 
 def train_and_report(options: argparse.Namespace) -> None:
-    for file in (options.model, options.curve, options.dot):
-        os.makedirs(os.path.dirname(file) or ".", exist_ok=True)
     task = Task(options)
-    model = TreeModel(task.settings)
-    if options.deterministic_init:
-        model.set_deterministic_values()
-    if options.init_file:
-        model.parameters.populate(options.init_file)
+    learner = TreeLearner(task)
+    model = learner.model
+    set_initial_values(model.parameters, options)
     if not options.quiet:
         print(
             f"{task.settings.task}: {len(task.settings.words)} words, state {options.hidden}, "
             f"{model.parameters.parameter_count()} parameters, {options.trainer}, batching "
             f"{'on' if options.autobatch else 'off'}, seed {options.seed}"
         )
-    result = train(model, task.plan, options)
-    task.settings.save(options.model)
-    model.parameters.save(options.model)
-    write_curve(result.curve, options.curve)
+    result = train(learner, task.plan, options)
     write_graph(model, example_tree(task), options.dot)
-    print_table(task, model, result, options)
+    if learner.can_test:
+        model.parameters.populate(options.model)  # the best, as it was saved
+        print_table(task, model, result, options)
     pictures = draw_all(options.curve, options.dot)
     if not options.quiet:
         print("wrote " + ", ".join([options.model, options.curve, options.dot, *pictures]))
@@ -173,7 +196,7 @@ def predict_list(model: TreeModel, text: str) -> None:
 
 
 def predict(options: argparse.Namespace, texts: list[str]) -> None:
-    settings = ModelSettings.load(options.model)
+    settings = ModelSettings.of(load_settings(options.model))
     model = TreeModel(settings)
     model.parameters.populate(options.model)
     for text in texts:
@@ -181,13 +204,12 @@ def predict(options: argparse.Namespace, texts: list[str]) -> None:
             predict_list(model, text)
             continue
         vocabulary = Vocabulary(settings.words)
-        vocabulary.freeze()
         tree = parse_tree(text, vocabulary, settings.classes, "expression")
         print(f"class {classify_roots(model, [tree], 1)[0]}")
 
 
 def run(options: argparse.Namespace) -> None:
-    trains = not options.predict or not os.path.exists(options.model)
+    trains = not has_saved_model(options)
     if trains and options.predict and not options.train:
         parse_list(options.predict)  # a mistake is reported before minutes of training
     if trains:

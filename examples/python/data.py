@@ -1,0 +1,103 @@
+"""What the readers of all programs share: errors with a place, vocabularies, random orders."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+SPACE = " \t\r\n"  # ASCII: a no-break space is part of a word
+
+
+class DataError(ValueError):
+    """Data that cannot be read; ``line`` and ``column`` count from 1."""
+
+    def __init__(self, file: str, line: int, column: int, reason: str) -> None:
+        super().__init__(f"{file}:{line}:{column}: {reason}")
+        self.line = line
+        self.column = column
+
+
+def numbered_lines(file: str) -> Iterator[tuple[int, str]]:
+    """The lines of a file that are not blank. Throws DataError where there are none."""
+    found = 0
+    # Bytes that are not UTF-8 stay what they are, as in C++.
+    with open(file, encoding="utf-8", errors="surrogateescape", newline="\n") as lines:
+        for number, text in enumerate(lines, 1):
+            if text.strip(SPACE):
+                found += 1
+                yield number, text
+    if not found:
+        raise DataError(file, 1, 1, "nothing but blank lines in this file")
+
+
+class Vocabulary:
+    """Numbers words in the order in which they are first seen; 0 is ``<unk>``, which every word
+    not seen before gets once the vocabulary is frozen. One with ``words`` is."""
+
+    def __init__(self, words: list[str] | None = None) -> None:
+        self.words = list(words) if words else ["<unk>"]
+        self._numbers = {word: i for i, word in enumerate(self.words)}
+        self._is_frozen = words is not None
+
+    def freeze(self) -> None:
+        self._is_frozen = True
+
+    def number(self, word: str) -> int:
+        found = self._numbers.get(word)
+        if found is not None:
+            return found
+        if self._is_frozen:
+            return 0
+        self._numbers[word] = len(self.words)
+        self.words.append(word)
+        return len(self.words) - 1
+
+
+class Random:
+    """Random integers that are the same as in C++: the words of mt19937, scaled.
+
+    The state is filled as C++ fills that of ``std::mt19937(seed)``. (``random.Random`` with
+    ``seed`` fills the state in another way.)
+    """
+
+    def __init__(self, seed: int) -> None:
+        state = [seed & 0xFFFFFFFF]
+        for i in range(1, 624):
+            before = state[-1]
+            state.append((1812433253 * (before ^ (before >> 30)) + i) & 0xFFFFFFFF)
+        engine = random.Random()
+        engine.setstate((3, (*state, 624), None))
+        self._bits = engine.getrandbits
+
+    def below(self, n: int) -> int:
+        """In [0, n): the upper half of a word times n."""
+        return (self._bits(32) * n) >> 32
+
+
+def random_order(n: int, source: Random) -> list[int]:
+    """A random order of [0, n) (Fisher and Yates, from the back)."""
+    order = list(range(n))
+    for i in range(n, 1, -1):
+        j = source.below(i)
+        order[i - 1], order[j] = order[j], order[i - 1]
+    return order
+
+
+class Minibatches:
+    """Goes over ``count`` examples in a new random order each time, some of them an update. The
+    last update of a pass may have fewer: none mixes two passes."""
+
+    def __init__(self, seed: int, count: int, size: int) -> None:
+        self._random = Random(seed)
+        self._count = count
+        self._size = size
+        self._order: list[int] = []
+        self._at = 0
+        self.updates_an_epoch = -(-count // size)
+
+    def next(self) -> list[int]:
+        if self._at >= len(self._order):
+            self._order = random_order(self._count, self._random)
+            self._at = 0
+        self._at += self._size
+        return self._order[self._at - self._size : self._at]

@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+"""Trains a tagger on a file of sentences, or tags a sentence.
+
+Start reading at tagger_job.py; the model is tagger_model.py, the loop training.py, the reader
+sentences.py. The C++ twin is ../cpp/tagger.cc; both take the same options and read each other's
+model files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from options import make_parser, parse, run_job
+
+
+def parse_options(argv: list[str]) -> argparse.Namespace:
+    parser = make_parser(
+        "Trains a tagger: two LSTMs, one sentence at a time.",
+        "sentences to learn from, one a line, word|TAG between spaces",
+    )
+    model = parser.add_argument_group("model")
+
+    def size(name: str, default: int, text: str) -> None:
+        model.add_argument(name, type=int, default=default, help=text)
+
+    size("--embedding", 128, "size of a word's vector")
+    size("--hidden", 50, "size of each LSTM's state")
+    size("--mlp", 32, "size of the layer before the tags")
+    size("--known-from", 5, "words seen less often are unknown")
+    size("--rows", 0, "rows of the table of words, if more than words")
+    model.add_argument(
+        "--characters",
+        action="store_true",
+        help="spell unknown words; a word's vector is then twice --character-hidden",
+    )
+    size("--character-embedding", 20, "size of a character's vector")
+    size("--character-hidden", 64, "size of each spelling LSTM's state")
+    return parse(parser, argv)
+
+
+if __name__ == "__main__":
+    run_job(parse_options(sys.argv[1:]), "tagger_job")

@@ -1,0 +1,220 @@
+"""Readers of sentences, and the language model and the tagger; with the module dynet also small
+trainings.
+
+python3 -m unittest discover examples/python
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from importlib.util import find_spec
+from itertools import chain
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+from data import DataError, Minibatches, Random, Vocabulary, random_order  # noqa: E402
+from measure import peak_memory_mib, seconds_since_start  # noqa: E402
+from sentences import (  # noqa: E402
+    most_frequent,
+    parse_tagged,
+    parse_words,
+    read_tagged_file,
+    read_text_file,
+    words_seen,
+)
+
+
+class FolderTest(unittest.TestCase):
+    """With a folder that is gone at the end."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def write(self, name: str, text: str) -> str:
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        return path
+
+
+class SentencesTest(FolderTest):
+    def test_tags(self) -> None:
+        text = "The|I-ORG Beatles|I-ORG sang|O\r\n\n  a|b|O \t x\u00a0y|O"
+        sentences = read_tagged_file(self.write("tags", text))
+        self.assertEqual(sentences[0].words, ["The", "Beatles", "sang"])
+        self.assertEqual(sentences[0].tags, ["I-ORG", "I-ORG", "O"])
+        self.assertEqual(sentences[1].words, ["a|b", "x\u00a0y"])
+        self.assertEqual(len(sentences), 2)
+
+    def test_text(self) -> None:
+        sentences = read_text_file(self.write("text", "the  luxury auto\tmaker\r\n\n\r\nin N|N\n"))
+        words = [sentence.words for sentence in sentences]
+        self.assertEqual(words, [["the", "luxury", "auto", "maker"], ["in", "N|N"]])
+
+    def test_mistakes(self) -> None:
+        cases = [
+            ("The|O cat", 7, "a word without a tag"),
+            ("|O", 1, "no word before the '|'"),
+            ("a|O b|", 6, "no tag after the '|'"),
+            ("\u00e4|O |", 6, "no word before the '|'"),  # columns count bytes
+        ]
+        for text, column, reason in cases:
+            with self.assertRaises(DataError) as caught:
+                read_tagged_file(self.write("bad", f"fine|O\n\n{text}\n"))
+            self.assertIn(reason, str(caught.exception))
+            self.assertEqual((caught.exception.line, caught.exception.column), (3, column), text)
+        with self.assertRaisesRegex(DataError, ":1:1: nothing but blank lines"):
+            read_text_file(self.write("blank", "\n \r\n"))
+        with self.assertRaises(OSError):
+            read_text_file("/no/such/file")
+
+    def test_frequent_words(self) -> None:
+        sentences = [parse_words("a b b c"), parse_words("c c d e")]
+        self.assertEqual(words_seen(sentences, 2), ["b", "c"])
+        self.assertEqual(most_frequent(sentences, 1), ["c"])
+        self.assertEqual(most_frequent(sentences, 3), ["a", "b", "c"])
+        self.assertEqual(most_frequent(sentences, 9), ["a", "b", "c", "d", "e"])
+        self.assertEqual(parse_tagged("").words, [])
+
+
+class DataTest(unittest.TestCase):
+    def test_vocabulary(self) -> None:
+        vocabulary = Vocabulary()
+        self.assertEqual([vocabulary.number(word) for word in "aba"], [1, 2, 1])
+        vocabulary.freeze()
+        self.assertEqual(vocabulary.number("c"), 0)
+        self.assertEqual([Vocabulary(vocabulary.words).number(word) for word in "bc"], [2, 0])
+
+    def test_random_order(self) -> None:
+        order = random_order(100, Random(3))
+        self.assertNotEqual(order, sorted(order))
+        self.assertEqual(sorted(order), list(range(100)))
+
+    def test_minibatches_as_in_cpp(self) -> None:
+        batches = Minibatches(1, 7, 3)
+        self.assertEqual(batches.updates_an_epoch, 3)
+        updates = [batches.next() for _ in range(6)]
+        self.assertEqual([len(update) for update in updates], [3, 3, 1, 3, 3, 1])
+        passes = [list(chain(*updates[:3])), list(chain(*updates[3:]))]
+        self.assertEqual(passes[0], [1, 6, 0, 4, 3, 5, 2])
+        self.assertEqual(sorted(passes[1]), list(range(7)))
+
+    def test_measure(self) -> None:
+        self.assertGreater(seconds_since_start(), 0)
+        self.assertLess(seconds_since_start(), 3600)
+        self.assertGreater(peak_memory_mib(), 1)
+
+
+REPORT = (
+    r"trained \d+ items in [\d.]+ cpu-seconds: [\d.]+ items/s; peak memory [\d.]+ MiB; "
+    r"first-update-at [\d.]+ s after start\n"
+)
+
+
+@unittest.skipUnless(find_spec("dynet"), "needs the module dynet")
+class ProgramTest(FolderTest):
+    def run_program(self, program: str, *args: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, os.path.join(HERE, program), "--out", self.folder, *args]
+        return subprocess.run(command, capture_output=True, text=True, timeout=300)
+
+    def expect(self, output: str, program: str, *args: str) -> None:
+        run = self.run_program(program, *args)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertRegex(run.stdout, output)
+
+    def test_rnnlm(self) -> None:
+        text = "the cat sat on the mat\na dog ran\n"
+        train = self.write("train.txt", 4 * text)
+        dev = self.write("dev.txt", text + "the dog flew\n")
+        small = ["--train", train, "--dev", dev, "--embedding", "8", "--hidden", "16"]
+        output = rf"loss 3 [\d.]+\n(?s:.*){REPORT}dev perplexity [\d.]+, best perplexity [\d.]+\n$"
+        long = ["--minibatch", "4", "--epochs", "40", "--learning-rate", "0.02"]
+        self.expect(output, "rnnlm.py", *small, *long, "--print-losses", "3")
+        written = {"model.txt", "model.txt.settings", "curve.csv"}
+        self.assertLessEqual(written, set(os.listdir(self.folder)))
+        with open(os.path.join(self.folder, "curve.csv"), encoding="utf-8") as file:
+            self.assertEqual(len(file.readlines()), 41)
+        self.expect(r"^perplexity [\d.]+\nnext +[\d.]+ %  sat\n", "rnnlm.py", "--predict=the cat")
+        self.expect(r"^perplexity [\d.]+\n", "rnnlm.py", "--predict=words never seen")
+        one = ["--minibatch", "1", "--epochs", "1", "--vocabulary", "4"]
+        self.expect("^rnnlm: 4 words", "rnnlm.py", *small, *one)
+        blank = self.run_program("rnnlm.py", "--train", self.write("blank.txt", "\n"))
+        self.assertEqual(blank.returncode, 2)
+        self.assertIn("blank.txt:1:1: nothing but blank lines", blank.stderr)
+        self.assertEqual(self.run_program("rnnlm.py", "--train", "none").returncode, 1)
+        missing = self.run_program("rnnlm.py", "--model", "none", "--predict", "a")
+        self.assertIn("--train is required: there is no 'none'", missing.stderr)
+
+    def test_tagger(self) -> None:
+        # Words that end in "o" are X, others O; those seen once are unknown or spelled.
+        train = ""
+        for stem in ["ka", "be", "di", "po", "lu", "ma", "ne", "ri", "so", "tu", "va", "we"]:
+            train += f"{stem}ro|X the|O {stem}ra|O to|X\n{stem}la|O {stem}lo|X the|O\n"
+        dev = "zaro|X the|O zara|O to|X\nzala|O zalo|X the|O\n"
+        small = ["--train", self.write("train.txt", train), "--dev", self.write("dev.txt", dev)]
+        small += ["--embedding", "8", "--hidden", "8", "--mlp", "8", "--character-embedding", "4"]
+        small += ["--character-hidden", "8", "--known-from", "2", "--learning-rate", "0.01"]
+        output = rf"loss 2 [\d.]+\n(?s:.*){REPORT}dev accuracy [\d.]+ %, best accuracy [\d.]+ %\n$"
+        self.expect(
+            output, "tagger.py", *small, "--epochs", "2", "--print-losses", "2", "--rows", "50"
+        )
+        self.expect(r"^words\|[OX] the\|O\n$", "tagger.py", "--predict", "words the")
+        output = rf"{REPORT}dev accuracy [\d.]+ %, best accuracy 100.00 %\n$"
+        spelling = ["--characters", "--epochs", "20", "--minibatch", "2"]
+        self.expect(output, "tagger.py", *small, *spelling)
+        self.expect(r"^zimo\|X zima\|O\n$", "tagger.py", "--predict", "zimo zima")
+        bad = self.run_program("tagger.py", "--train", self.write("bad.txt", "fine|O\nThe|O cat\n"))
+        self.assertEqual(bad.returncode, 2)
+        self.assertIn("bad.txt:2:7: a word without a tag", bad.stderr)
+
+
+@unittest.skipUnless(find_spec("dynet"), "needs the module dynet")
+class ModelsTest(FolderTest):
+    def test_batch_of_sentences_is_the_sum_of_sentences(self) -> None:
+        from model_file import set_deterministic_values
+        from rnnlm_model import RnnlmModel, RnnlmSettings
+
+        model = RnnlmModel(RnnlmSettings(6, 9, ["<unk>", "<s>", "a", "b", "c", "d", "e"]), 1)
+        set_deterministic_values(model.parameters)
+        sentences = [[2, 3, 4, 5, 1], [6, 2, 1], [1], [3, 3, 3, 3, 1]]
+        total = 0.0
+        for sentence in sentences:
+            model.new_graph()
+            total += model.add_sentence(sentence).value()
+        model.new_graph()
+        self.assertAlmostEqual(model.add_sentences(sentences).value(), total, places=4)
+
+    def test_settings(self) -> None:
+        from model_file import Settings, load_settings, save_model
+        from tagger_model import TaggerModel, TaggerSettings
+
+        settings = TaggerSettings(6, 5, 4, 0, 2, 3, ["<unk>", "a b", ""], ["O", "X"], [])
+        file = os.path.join(self.folder, "model.txt")
+        save_model(settings.saved(), TaggerModel(settings).parameters, file)
+        self.assertEqual(TaggerSettings.of(load_settings(file)), settings)
+        cases = {
+            "": "line 0: the file is empty",
+            "hidden 3\n": "line 1: want the task",
+            "task x\ntask y\n": "line 2: want the task",
+            "task x\nhidden\n": "line 2: want a name and a value",
+            "task x\nhidden -3\n": "line 2: want a number below 10.9, not '-3'",
+            "task x\nwords[] 3\na\nb\n": "line 4: the file ends before the last of 3 words",
+        }
+        for text, reason in cases.items():
+            self.write("model.txt.settings", text)
+            with self.assertRaisesRegex(ValueError, reason):
+                load_settings(file)
+        self.write("model.txt.settings", "task x\nwords[] 2\na b\n\nhidden 3\n")
+        wanted = Settings("x", {"hidden": 3}, {"words": ["a b", ""]})
+        self.assertEqual(load_settings(file), wanted)
+
+
+if __name__ == "__main__":
+    unittest.main()
