@@ -3,6 +3,7 @@
 //
 //   dynet_bench                      everything, two minutes at most
 //   dynet_bench --only graph         one part: graph, kernels, models, processes
+//   dynet_bench --probes 76000       what bench/paper asks: the machine, a pass of Adam
 //   dynet_bench --csv rows.csv --json rows.json
 
 #include <algorithm>
@@ -66,10 +67,20 @@ void write(const std::string& file, const std::string& text) {
   }
 }
 
+void print_probes(const std::vector<std::size_t>& sizes) {
+  const Machine m = probe_machine();
+  std::printf("multiply-add GF/s %.6g\nread L2 GB/s %.6g\nread L3 GB/s %.6g\n", m.fma_gflops,
+              m.l2_read_gbs, m.l3_read_gbs);
+  for (const std::size_t n : sizes) {
+    std::printf("adam %zu %.6g\n", n, adam_seconds(n));
+  }
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Measures the library on this machine and prints one table.");
   std::vector<std::string> only;
   std::string csv, json, child, python = "python3";
+  std::vector<std::size_t> probes;
   Settings settings;
   app.add_option("--only", only, "graph, kernels, models or processes; may be given again")
       ->check(CLI::IsMember({"graph", "kernels", "models", "processes"}));
@@ -77,6 +88,9 @@ int run(int argc, char** argv) {
   app.add_option("--json", json, "write the rows to this file");
   app.add_option("--python", python,
                  "interpreter that has the module dynet; '' for none (python3)");
+  app.add_option("--probes", probes,
+                 "print only this machine's limits and the seconds of a pass of Adam over so many "
+                 "parameters, for programs: lines of a name and a number");
   app.add_flag("--quick", settings.is_quick, "a smoke test: short rounds, fewer sizes");
   app.add_option("--as-child", child, "")->group("");
   CLI11_PARSE(app, argc, argv);
@@ -94,6 +108,10 @@ int run(int argc, char** argv) {
     return only.empty() || std::find(only.begin(), only.end(), part) != only.end();
   };
   const bool is_pinned = pin();
+  if (!probes.empty()) {
+    print_probes(probes);
+    return 0;
+  }
   Report report(probe_machine());
   std::printf("dynet_bench: one core%s, best of three\n\n", is_pinned ? ", pinned" : "");
   report.print_progress(true);

@@ -61,15 +61,6 @@ double flops_of(const examples::Tree& tree) {
   return 3 * 2 * forward;
 }
 
-double adam_seconds(std::size_t n) {
-  const ext::Kernels& kernels = *get_device_manager()->get_global_device("CPU")->kernels;
-  std::vector<float> w(n), g(n, 0.1F), m(n), v(n, 1.0F);
-  const ext::AdamStep step{1e-9, 0.9, 0.999, 1e-8, 1.0};
-  return seconds_a_call([&] {
-    kernels.adam_update(step, w.data(), g.data(), m.data(), v.data(), static_cast<std::int64_t>(n));
-  });
-}
-
 examples::ModelSettings tree_settings() {
   examples::ModelSettings settings{"trees", kHidden, kClasses, {}};
   for (unsigned i = 0; i < kWords; ++i) {
@@ -193,6 +184,15 @@ double lstm_step_seconds(unsigned batch, bool batching) {
 }
 
 }  // namespace
+
+double adam_seconds(std::size_t n) {
+  const ext::Kernels& kernels = *get_device_manager()->get_global_device("CPU")->kernels;
+  std::vector<float> w(n), g(n, 0.1F), m(n), v(n, 1.0F);
+  const ext::AdamStep step{1e-9, 0.9, 0.999, 1e-8, 1.0};
+  return seconds_a_call([&] {
+    kernels.adam_update(step, w.data(), g.data(), m.data(), v.data(), static_cast<std::int64_t>(n));
+  });
+}
 
 void measure_models(Report& report, const Settings& settings) {
   const double adam = adam_seconds(TreeTraining(1, true).dense_parameters());
