@@ -64,6 +64,7 @@ TEST_F(ModelsTest, BatchOfSentencesIsTheSumOfSentences) {
   const dynet::Expression loss = model.add_sentences(cg, batch);
   EXPECT_EQ(loss.dim(), dynet::Dim({1}));
   EXPECT_NEAR(dynet::as_scalar(loss.value()), sum, 1e-4);
+  EXPECT_NEAR(dynet::as_scalar(model.add_sequences(cg, batch).value()), sum, 1e-4);
 }
 
 TEST_F(ModelsTest, NextWordIsScoredAsInASentence) {
@@ -156,6 +157,19 @@ TEST_F(ModelsTest, TaggerReadsBothWays) {
             std::vector<float>(other.begin(), other.begin() + 2));
   EXPECT_NE(std::vector<float>(one.begin(), one.begin() + 2),
             std::vector<float>(one.begin() + 4, one.end()));
+}
+
+TEST_F(ModelsTest, TaggerWrittenByTheSequenceIsTheSame) {
+  for (const bool spells : {false, true}) {
+    TaggerModel model(small_tagger(spells));
+    set_deterministic_values(model.parameters());
+    const TaggedSentence sentence =
+        TaggerNumbers(small_tagger(spells)).sentence({{"a", "cb", "b"}, {"O", "X", "X"}});
+    dynet::ComputationGraph cg;
+    model.new_graph(cg);
+    EXPECT_NEAR(dynet::as_scalar(model.add_sequence(cg, sentence).value()),
+                dynet::as_scalar(model.add_sentence(cg, sentence).value()), 1e-5);
+  }
 }
 
 TEST_F(ModelsTest, SavedTaggerGivesTheSameAnswers) {

@@ -25,6 +25,7 @@ struct RnnlmOptions : Options {
   unsigned vocabulary = 10000;
   unsigned embedding = 128;
   unsigned hidden = 256;
+  bool by_sequence = false;
 };
 
 WordNumbers numbers_of(const RawSentence& sentence, Vocabulary& vocabulary) {
@@ -117,6 +118,7 @@ class RnnlmLearner : public Learner {
         dev_(options.dev.empty() ? std::vector<RawSentence>() : read_text_file(options.dev),
              vocabulary_, kTestBatch),
         order_(options.seed, train_.count(), 1),
+        by_sequence_(options.by_sequence),
         model_(settings_, vocabulary_.number(kEnd)) {}
 
   Losses add(dynet::ComputationGraph& cg, const std::vector<const WordNumbers*>& sentences) {
@@ -125,7 +127,9 @@ class RnnlmLearner : public Learner {
       words += sentence->size();
     }
     model_.new_graph(cg);
-    return {model_.add_sentences(cg, sentences), words, words};
+    const dynet::Expression loss =
+        by_sequence_ ? model_.add_sequences(cg, sentences) : model_.add_sentences(cg, sentences);
+    return {loss, words, words};
   }
 
   Vocabulary vocabulary_;
@@ -133,6 +137,7 @@ class RnnlmLearner : public Learner {
   Batches train_;
   Batches dev_;
   Minibatches order_;
+  bool by_sequence_;
   RnnlmModel model_;
 };
 
@@ -191,6 +196,8 @@ int run(int argc, char** argv) {
       ->group("Model");
   app.add_option("--hidden", options.hidden, "size of the LSTM's state (256)")
       ->check(CLI::Range(1, 4096))
+      ->group("Model");
+  app.add_flag("--sequence", options.by_sequence, "use the functions of whole sequences")
       ->group("Model");
   int exit_code = 0;
   if (!parse_options(app, argc, argv, options, exit_code)) {

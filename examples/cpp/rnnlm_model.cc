@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "dynet/sequence.h"
+
 namespace examples {
 
 Settings RnnlmSettings::saved() const {
@@ -44,15 +46,24 @@ dynet::Expression RnnlmModel::add_sentence(dynet::ComputationGraph& cg,
   return dynet::sum(losses_);
 }
 
+namespace {
+
+std::size_t length_of_longest(std::span<const WordNumbers* const> sentences) {
+  std::size_t longest = 0;
+  for (const WordNumbers* sentence : sentences) {
+    longest = std::max(longest, sentence->size());
+  }
+  return longest;
+}
+
+}  // namespace
+
 dynet::Expression RnnlmModel::add_sentences(dynet::ComputationGraph& cg,
                                             std::span<const WordNumbers* const> sentences) {
   if (sentences.size() == 1) {
     return add_sentence(cg, *sentences[0]);
   }
-  std::size_t longest = 0;
-  for (const WordNumbers* sentence : sentences) {
-    longest = std::max(longest, sentence->size());
-  }
+  const std::size_t longest = length_of_longest(sentences);
   const auto count = static_cast<unsigned>(sentences.size());
   losses_.clear();
   lstm_.start_new_sequence();
@@ -74,6 +85,24 @@ dynet::Expression RnnlmModel::add_sentences(dynet::ComputationGraph& cg,
     before.swap(words);
   }
   return dynet::sum_batches(dynet::sum(losses_));
+}
+
+dynet::Expression RnnlmModel::add_sequences(dynet::ComputationGraph& cg,
+                                            std::span<const WordNumbers* const> sentences) {
+  // Step by step: what each sentence reads, and what it is to foresee.
+  std::vector<std::vector<unsigned>> words;
+  std::vector<unsigned> labels;
+  for (std::size_t step = 0; step < length_of_longest(sentences); ++step) {
+    std::vector<unsigned>& before = words.emplace_back();
+    for (const WordNumbers* sentence : sentences) {
+      before.push_back(step == 0 || step > sentence->size() ? start_ : (*sentence)[step - 1]);
+      labels.push_back(step < sentence->size() ? (*sentence)[step] : dynet::kNoLabel);
+    }
+  }
+  lstm_.start_new_sequence();
+  const std::vector<dynet::Expression> states =
+      lstm_.transduce(dynet::lookup_sequence(cg, words_, words));
+  return dynet::sequence_loss(scores(dynet::concatenate_to_batch(states)), labels);
 }
 
 dynet::Expression RnnlmModel::score_next(dynet::ComputationGraph& cg, const WordNumbers& words) {

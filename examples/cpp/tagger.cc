@@ -21,6 +21,7 @@ namespace {
 struct TaggerOptions : Options {
   TaggerSettings sizes;  ///< all but the lists
   bool spells = false;
+  bool by_sequence = false;
   std::size_t known_from = 5;
 };
 
@@ -91,7 +92,8 @@ class TaggerLearner : public Learner {
     losses_.clear();
     std::size_t words = 0;
     for (const std::size_t i : order_.next()) {
-      losses_.push_back(model_.add_sentence(cg, train_[i]));
+      losses_.push_back(by_sequence_ ? model_.add_sequence(cg, train_[i])
+                                     : model_.add_sentence(cg, train_[i]));
       words += train_[i].words.size();
     }
     return {losses_.size() == 1 ? losses_[0] : dynet::sum(losses_), words, words};
@@ -129,6 +131,7 @@ class TaggerLearner : public Learner {
   TaggerLearner(const TaggerOptions& options, const std::vector<RawSentence>& train)
       : settings_(make_settings(options, train)),
         order_(options.seed, train.size(), options.minibatch),
+        by_sequence_(options.by_sequence),
         model_(settings_) {
     TaggerNumbers numbers(settings_);
     for (const RawSentence& raw : train) {
@@ -145,6 +148,7 @@ class TaggerLearner : public Learner {
   std::vector<TaggedSentence> train_;
   std::vector<TaggedSentence> dev_;
   Minibatches order_;
+  bool by_sequence_;
   TaggerModel model_;
   std::vector<dynet::Expression> losses_;
 };
@@ -197,6 +201,8 @@ void declare_sizes(CLI::App& app, TaggerOptions& options) {
       ->group("Model");
   app.add_flag("--characters", options.spells,
                "spell unknown words; a word's vector is then twice --character-hidden")
+      ->group("Model");
+  app.add_flag("--sequence", options.by_sequence, "use the functions of whole sequences")
       ->group("Model");
   size("--character-embedding", sizes.character_embedding, "size of a character's vector (20)");
   size("--character-hidden", sizes.character_hidden, "size of each spelling LSTM's state (64)");

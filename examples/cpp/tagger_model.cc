@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "dynet/sequence.h"
+
 namespace examples {
 
 Settings TaggerSettings::saved() const {
@@ -131,6 +133,23 @@ dynet::Expression TaggerModel::add_sentence(dynet::ComputationGraph& cg,
     losses_.push_back(dynet::pickneglogsoftmax(scores_[i], sentence.tags[i]));
   }
   return dynet::sum(losses_);
+}
+
+dynet::Expression TaggerModel::add_sequence(dynet::ComputationGraph& cg,
+                                            const TaggedSentence& sentence) {
+  inputs_.clear();
+  for (const TaggerWord& word : sentence.words) {
+    inputs_.push_back(represent(cg, word));
+  }
+  forward_.start_new_sequence();
+  const dynet::Expression left = dynet::concatenate_to_batch(forward_.transduce(inputs_));
+  std::reverse(inputs_.begin(), inputs_.end());
+  backward_.start_new_sequence();
+  std::vector<dynet::Expression> states = backward_.transduce(inputs_);
+  std::reverse(states.begin(), states.end());
+  const dynet::Expression both = dynet::concatenate({left, dynet::concatenate_to_batch(states)});
+  return dynet::sequence_loss(output_in_graph_ * dynet::tanh(hidden_in_graph_ * both),
+                              sentence.tags);
 }
 
 }  // namespace examples

@@ -27,6 +27,9 @@ def parse_options(argv: list[str]) -> argparse.Namespace:
     )
     model.add_argument("--embedding", type=int, default=128, help="size of a word's vector")
     model.add_argument("--hidden", type=int, default=256, help="size of the LSTM's state")
+    model.add_argument(
+        "--sequence", action="store_true", help="use the functions of whole sequences"
+    )
     return parse(parser, argv)
 
 

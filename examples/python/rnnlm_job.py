@@ -52,7 +52,9 @@ class RnnlmLearner(Learner):
         self._dev = make_batches(dev, vocabulary, TEST_BATCH)
         self._order = Minibatches(options.seed, len(self._train), 1)
         self._model = RnnlmModel(self._settings, vocabulary.number(END))
-        self.parameters = self._model.parameters
+        model = self._model
+        self._add_loss = model.add_sequences if options.sequence else model.add_sentences
+        self.parameters = model.parameters
         self.can_test = bool(self._dev)
         self.updates_an_epoch = self._order.updates_an_epoch
 
@@ -62,7 +64,7 @@ class RnnlmLearner(Learner):
     def _add(self, sentences: list[list[int]]) -> Losses:
         words = sum(len(sentence) for sentence in sentences)
         self._model.new_graph()
-        return Losses(self._model.add_sentences(sentences), words, words)
+        return Losses(self._add_loss(sentences), words, words)
 
     def add_next(self) -> Losses:
         return self._add(self._train[self._order.next()[0]])

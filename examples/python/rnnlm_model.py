@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain, zip_longest
 
 import dynet as dy
 import numpy as np
@@ -81,6 +82,18 @@ class RnnlmModel:
             losses.append(loss)
             before = words
         return dy.sum_batches(dy.esum(losses))
+
+    def add_sequences(self, sentences: list[list[int]]) -> dy.Expression:
+        """The same, written with functions of whole sequences."""
+        longest = max(len(sentence) for sentence in sentences)
+        # Step by step: what each sentence reads, and what it is to foresee.
+        starts = [self.start] * len(sentences)
+        labels = list(zip_longest(*sentences))
+        words = [[self.start if w is None else w for w in step] for step in labels[: longest - 1]]
+        xs = dy.lookup_sequence(self.words, [starts, *words])
+        states = self.lstm.initial_state().transduce(xs)
+        scores = self._scores(dy.concatenate_to_batch(states))
+        return dy.sequence_loss(scores, list(chain.from_iterable(labels)))
 
     def score_next(self, words: list[int]) -> dy.Expression:
         """Scores of what follows after ``words``."""

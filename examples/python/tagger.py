@@ -36,6 +36,9 @@ def parse_options(argv: list[str]) -> argparse.Namespace:
     )
     size("--character-embedding", 20, "size of a character's vector")
     size("--character-hidden", 64, "size of each spelling LSTM's state")
+    model.add_argument(
+        "--sequence", action="store_true", help="use the functions of whole sequences"
+    )
     return parse(parser, argv)
 
 

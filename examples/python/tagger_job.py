@@ -56,7 +56,9 @@ class TaggerLearner(Learner):
         self._dev = [numbers.sentence(raw) for raw in dev]
         self._order = Minibatches(options.seed, len(train), options.minibatch)
         self._model = TaggerModel(self.sizes)
-        self.parameters = self._model.parameters
+        model = self._model
+        self._add_loss = model.add_sequence if options.sequence else model.add_sentence
+        self.parameters = model.parameters
         self.can_test = bool(dev)
         self.updates_an_epoch = self._order.updates_an_epoch
 
@@ -66,7 +68,7 @@ class TaggerLearner(Learner):
     def add_next(self) -> Losses:
         self._model.new_graph()
         sentences = [self._train[i] for i in self._order.next()]
-        losses = [self._model.add_sentence(sentence) for sentence in sentences]
+        losses = [self._add_loss(sentence) for sentence in sentences]
         words = sum(len(sentence.words) for sentence in sentences)
         return Losses(losses[0] if len(losses) == 1 else dy.esum(losses), words, words)
 

@@ -128,3 +128,12 @@ class TaggerModel:
         """The sum of the losses of all words."""
         scores = self.score_tags(sentence.words)
         return dy.esum([dy.pickneglogsoftmax(s, tag) for s, tag in zip(scores, sentence.tags)])
+
+    def add_sequence(self, sentence: TaggedSentence) -> dy.Expression:
+        """The same, written with functions of whole sequences."""
+        inputs = [self._represent(word) for word in sentence.words]
+        left = self.forward.initial_state().transduce(inputs)
+        right = self.backward.initial_state().transduce(inputs[::-1])[::-1]
+        both = dy.concatenate([dy.concatenate_to_batch(left), dy.concatenate_to_batch(right)])
+        scores = self.output * dy.tanh(self.hidden * both)
+        return dy.sequence_loss(scores, sentence.tags)

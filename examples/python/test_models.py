@@ -190,6 +190,21 @@ class ModelsTest(FolderTest):
             total += model.add_sentence(sentence).value()
         model.new_graph()
         self.assertAlmostEqual(model.add_sentences(sentences).value(), total, places=4)
+        self.assertAlmostEqual(model.add_sequences(sentences).value(), total, places=4)
+
+    def test_tagger_written_by_the_sequence_is_the_same(self) -> None:
+        from sentences import RawSentence
+        from tagger_model import TaggerModel, TaggerNumbers, TaggerSettings
+
+        for characters in ([], ["<unk>", "a", "b", "c"]):
+            words = ["<unk>", "a", "b"]
+            settings = TaggerSettings(6, 5, 4, 0, 2, 3, words, ["O", "X"], characters)
+            model = TaggerModel(settings)
+            raw = RawSentence(["a", "cb", "b"], ["O", "X", "X"])
+            sentence = TaggerNumbers(settings).sentence(raw)
+            model.new_graph()
+            one, other = model.add_sequence(sentence), model.add_sentence(sentence)
+            self.assertAlmostEqual(one.value(), other.value(), places=5)
 
     def test_settings(self) -> None:
         from model_file import Settings, load_settings, save_model

@@ -75,6 +75,10 @@ struct RNNBuilder {
   /// The same after step `prev`.
   Expression add_input(const RNNPointer& prev, const Expression& x,
                        const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
+  /// add_input for each of them in order. The top layer's outputs.
+  std::vector<Expression> transduce(const std::vector<Expression>& xs,
+                                    const char* file = __builtin_FILE(),
+                                    unsigned line = __builtin_LINE());
   /// Makes the step before the current one the current one; steps stay. StateError where there is
   /// none.
   void rewind_one_step();

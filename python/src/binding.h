@@ -117,6 +117,7 @@ void bind_initializers(nb::module_& m);
 void bind_trainers(nb::module_& m);
 void bind_builders(nb::module_& m);
 void bind_tree_builders(nb::module_& m);
+void bind_sequence(nb::module_& m);
 void bind_custom(nb::module_& m);
 void bind_start(nb::module_& m);
 

@@ -124,6 +124,16 @@ Expression RNNBuilder::add_input(const RNNPointer& prev, const Expression& x, co
   return append(p, file, line, [&] { return add_input_impl(p, x); });
 }
 
+std::vector<Expression> RNNBuilder::transduce(const std::vector<Expression>& xs, const char* file,
+                                              unsigned line) {
+  std::vector<Expression> outputs;
+  outputs.reserve(xs.size());
+  for (const Expression& x : xs) {
+    outputs.push_back(add_input(x, file, line));
+  }
+  return outputs;
+}
+
 void RNNBuilder::rewind_one_step() {
   if (cur == -1) {
     throw StateError("RNNBuilder: rewind_one_step before the first input");

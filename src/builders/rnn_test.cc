@@ -4,6 +4,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "dynet/lstm.h"
 
@@ -158,6 +159,38 @@ TEST_F(SimpleRnnValues, StepsFormATree) {
   EXPECT_THROW(static_cast<void>(rnn.get_head(-1)), IndexError);
   EXPECT_THROW(rnn.add_input(3, in(sample(0))), IndexError);
   EXPECT_TRUE(rnn.get_h(-1).empty());
+}
+
+TEST(RnnBuilder, TransduceIsAddInputStepByStep) {
+  ParameterCollection model;
+  VanillaLSTMBuilder builder(2, 3, 4, model);
+  set_values(model);
+  ComputationGraph cg;
+  builder.new_graph(cg);
+  std::vector<Expression> xs;
+  for (int t = 0; t < 3; ++t) {
+    xs.push_back(input(cg, {3}, sample_input(3, t)));
+  }
+  builder.start_new_sequence();
+  std::vector<Expression> by_steps;
+  for (const Expression& x : xs) {
+    by_steps.push_back(builder.add_input(x));
+  }
+  builder.start_new_sequence();
+  const std::vector<Expression> first = builder.transduce({xs[0]});
+  const std::vector<Expression> rest = builder.transduce({xs[1], xs[2]});  // goes on
+  ASSERT_EQ(rest.size(), 2U);
+  EXPECT_EQ(numbers_of(first[0]), numbers_of(by_steps[0]));
+  EXPECT_EQ(numbers_of(rest[0]), numbers_of(by_steps[1]));
+  EXPECT_EQ(numbers_of(rest[1]), numbers_of(by_steps[2]));
+  EXPECT_EQ(builder.state(), 2);
+  EXPECT_TRUE(builder.transduce({}).empty());
+  try {
+    builder.transduce({xs[0], by_steps[0]});
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const ShapeError& e) {
+    EXPECT_NE(std::string(e.what()).find("rnn_test.cc"), std::string::npos) << e.what();
+  }
 }
 
 TEST_F(SimpleRnnValues, SetHAppendsAStep) {

@@ -1,0 +1,37 @@
+#pragma once
+
+// Whole sequences at once. Everything here can be written step by step with expr.h and rnn.h, and
+// with batching that costs about the same: what these save is writing, and the building of nodes.
+//
+//   xs = lookup_sequence(cg, words, indices);              one expression a step
+//   hs = builder.transduce(xs);                            (rnn.h) likewise
+//   scores = affine_transform({b, W, concatenate_to_batch(hs)});      one batch of all steps
+//   loss = sequence_loss(scores, labels);
+//
+// A batch of sequences of equal length is a sequence of batches: step t of all of them.
+
+#include <vector>
+
+#include "dynet/expr.h"
+
+namespace dynet {
+
+/// In the place of a label: this one has no loss.
+constexpr unsigned kNoLabel = ~0U;
+
+/// `lookup(g, p, indices[t])` for every step t.
+std::vector<Expression> lookup_sequence(const detail::LocatedGraph& g, const LookupParameter& p,
+                                        const std::vector<unsigned>& indices);
+/// The same for a batch of sequences: `indices[t]` has one index an example.
+std::vector<Expression> lookup_sequence(const detail::LocatedGraph& g, const LookupParameter& p,
+                                        const std::vector<std::vector<unsigned>>& indices);
+
+/// The sum of the losses of all steps: of every example of the batch `scores`, {n}xb, the negative
+/// log likelihood of its label, nothing where that is kNoLabel. {1}
+///
+/// Labels lie as concatenate_to_batch puts the steps: all examples of the first, then those of the
+/// second. ValueError unless there is one an example; IndexError where one is not below n.
+Expression sequence_loss(const Expression& scores, const std::vector<unsigned>& labels,
+                         const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
+
+}  // namespace dynet

@@ -1,0 +1,67 @@
+// Functions of whole sequences; C++ has them in dynet/sequence.h. `transduce` is bound with the
+// builders.
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "dynet/sequence.h"
+
+#include "binding.h"
+#include "graph.h"
+#include "where.h"
+
+namespace dynet::python {
+namespace {
+
+using Sequence = std::vector<unsigned>;
+using Sequences = std::vector<std::vector<unsigned>>;
+
+nb::list look_up(const PyLookupParameters& p, const std::variant<Sequence, Sequences>& indices) {
+  const SourceLine at = here_line();
+  const detail::LocatedGraph graph(current_graph().cg, at.file, at.line);
+  const std::vector<Expression> xs =
+      std::visit([&](const auto& some) { return lookup_sequence(graph, p.p, some); }, indices);
+  nb::list list;
+  for (const Expression& x : xs) {
+    list.append(make_expression(x));
+  }
+  return list;
+}
+
+Expression loss(const ExprArg& scores, const std::vector<std::optional<unsigned>>& labels) {
+  std::vector<unsigned> numbers;
+  numbers.reserve(labels.size());
+  for (const std::optional<unsigned>& label : labels) {
+    numbers.push_back(label.value_or(kNoLabel));
+  }
+  const SourceLine at = here_line();
+  return sequence_loss(scores.node(), numbers, at.file, at.line);
+}
+
+}  // namespace
+
+void bind_sequence(nb::module_& m) {
+  using nb::arg;
+  m.def("lookup_sequence", &look_up, arg("p"), arg("indices"),
+        nb::sig("def lookup_sequence(p: LookupParameters, indices: "
+                "collections.abc.Sequence[int] | collections.abc.Sequence[collections.abc.Sequence"
+                "[int]]) -> list[Expression]"),
+        "Rows of a lookup table for all steps of a sequence, or batches of rows for a batch of "
+        "sequences: `indices[t]` is what step t looks up.");
+  m.def(
+      "sequence_loss",
+      [](const ExprArg& scores, const std::vector<std::optional<unsigned>>& labels) {
+        return PyExpression(loss(scores, labels));
+      },
+      arg("scores"), arg("labels"),
+      "The sum over the examples of the batch `scores` of the negative log likelihood of their "
+      "labels; nothing where a label is None. Labels lie as `concatenate_to_batch` puts the steps: "
+      "all examples of the first, then those of the second.");
+}
+
+}  // namespace dynet::python
