@@ -82,6 +82,13 @@ def load_settings(model_file: str) -> Settings:
     return settings
 
 
+def add_table(parameters: dy.ParameterCollection, rows: int, width: int) -> dy.LookupParameters:
+    """A lookup table whose values start as in C++, within the range of a row. (Without ``init``
+    Python takes the range of the whole table, as DyNet 2.1 does: near zero for many rows.)"""
+    init = dy.GlorotInitializer(is_lookup=True)
+    return parameters.add_lookup_parameters((rows, width), init=init)
+
+
 def set_deterministic_values(parameters: dy.ParameterCollection) -> None:
     """Initial values by a formula that is the same in C++ and in Python. Vectors (biases) are zero,
     matrices and rows of tables uniform within the range of Glorot."""

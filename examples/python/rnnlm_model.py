@@ -8,7 +8,7 @@ from itertools import chain, zip_longest
 import dynet as dy
 import numpy as np
 
-from model_file import Settings
+from model_file import Settings, add_table
 
 
 @dataclass
@@ -38,7 +38,7 @@ class RnnlmModel:
         self.start = start
         self.parameters = dy.ParameterCollection()
         count = len(settings.words)
-        self.words = self.parameters.add_lookup_parameters((count, settings.embedding))
+        self.words = add_table(self.parameters, count, settings.embedding)
         self.lstm = dy.VanillaLSTMBuilder(1, settings.embedding, settings.hidden, self.parameters)
         self.weights = self.parameters.add_parameters((count, settings.hidden))
         self.bias = self.parameters.add_parameters((count,))

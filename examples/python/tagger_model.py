@@ -9,7 +9,7 @@ from typing import NamedTuple
 import dynet as dy
 
 from data import Vocabulary
-from model_file import Settings
+from model_file import Settings, add_table
 from sentences import RawSentence
 
 NO_TAG = -1
@@ -75,16 +75,16 @@ class TaggerNumbers:
 class TaggerModel:
     def __init__(self, settings: TaggerSettings) -> None:
         self.parameters = dy.ParameterCollection()
-        add_table = self.parameters.add_lookup_parameters
 
         def lstm(inputs: int, hidden: int) -> dy.VanillaLSTMBuilder:
             return dy.VanillaLSTMBuilder(1, inputs, hidden, self.parameters)
 
         embedding, hidden = settings.embedding, settings.hidden
-        self.words = add_table((max(settings.rows, len(settings.words)), embedding))
+        rows = max(settings.rows, len(settings.words))
+        self.words = add_table(self.parameters, rows, embedding)
         if settings.characters:
             inputs = settings.character_embedding
-            self.characters = add_table((len(settings.characters), inputs))
+            self.characters = add_table(self.parameters, len(settings.characters), inputs)
             self.spell_forward = lstm(inputs, settings.character_hidden)
             self.spell_backward = lstm(inputs, settings.character_hidden)
         self.forward = lstm(embedding, hidden)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import dynet as dy
 import numpy as np
 
-from model_file import Settings
+from model_file import Settings, add_table
 from trees import Tree
 
 
@@ -38,7 +38,7 @@ class TreeModel:
     def __init__(self, settings: ModelSettings) -> None:
         self.parameters = dy.ParameterCollection()
         hidden = settings.hidden
-        self.words = self.parameters.add_lookup_parameters((len(settings.words), hidden))
+        self.words = add_table(self.parameters, len(settings.words), hidden)
         self.builder = dy.BinaryTreeLSTMBuilder(hidden, hidden, self.parameters)
         self.classifier = self.parameters.add_parameters((settings.classes, hidden))
 
