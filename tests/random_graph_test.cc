@@ -17,7 +17,7 @@
 namespace dynet::testing {
 namespace {
 
-constexpr int kGraphs = 1000;
+constexpr int kGraphs = 5000;
 constexpr long kWanted = 50;
 
 double largest_gradient(const Result& r) {

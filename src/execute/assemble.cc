@@ -7,17 +7,20 @@
 namespace dynet::execute {
 
 /// Argument `arg` of each member, all examples of each.
-ext::Operand Executor::stacked(const Dim& dim, std::span<const NodeId> members, std::uint32_t arg) {
-  return assembler_.operand(dim, number(), members.size(), [&](std::size_t i) {
-    const NodeId a = graph_[members[i]].args[arg];
-    return ext::Block{values_[a], graph_.examples(a), false};
-  });
+ext::Operand Executor::stacked(std::span<const NodeId> members, std::uint32_t arg) {
+  const NodeId first = graph_[members[0]].args[arg];
+  return assembler_.operand(graph_.dim(first), example_bytes(first), members.size(),
+                            [&](std::size_t i) {
+                              const NodeId a = graph_[members[i]].args[arg];
+                              return ext::Block{values_[a], graph_.examples(a), false};
+                            });
 }
 
 /// The terms that come second add to the results.
 ext::Operand Executor::outputs(const Step& step, std::uint32_t output) {
   const bool stores = step.part != schedule::Part::kRest;
-  return assembler_.operand(graph_.dim(step.members[0] + output), number(), step.members.size(),
+  const NodeId first = step.members[0] + output;
+  return assembler_.operand(graph_.dim(first), example_bytes(first), step.members.size(),
                             [&](std::size_t i) {
                               const NodeId m = step.members[i];
                               return ext::Block{values_[m + output], graph_.examples(m), stores};
@@ -27,28 +30,32 @@ ext::Operand Executor::outputs(const Step& step, std::uint32_t output) {
 ext::Operand Executor::saved(std::span<const NodeId> members, std::uint32_t index) {
   const Dim& dim = graph_[members[0]].signature->saved[index];
   const std::int64_t size = bytes(dim.example_elements());
-  return assembler_.operand(dim, number(), members.size(), [&](std::size_t i) {
+  return assembler_.operand(dim, size, members.size(), [&](std::size_t i) {
     const NodeId m = members[i];
     auto* base = static_cast<std::byte*>(places_[group_of_[m] - 1].saved[index]);
     return ext::Block{base + offset_[m] * size, graph_.examples(m), true};
   });
 }
 
+void Executor::list_arguments(const Step& step) {
+  arguments_.clear();
+  for (std::uint32_t a = 0; a < graph_[step.members[0]].arity; ++a) {
+    if (a >= schedule::kMaxMaskedArgs || ((step.args >> a) & 1) != 0) {
+      arguments_.push_back(a);
+    }
+  }
+}
+
+/// After list_arguments.
 ext::Call Executor::assemble(const Step& step) {
   const std::span<const NodeId> members = step.members;
   const graph::Node& node = graph_[members[0]];
   const ext::Record& record = node.record();
   ext::Call call(kernels());
-  arguments_.clear();
-  for (std::uint32_t a = 0; a < node.arity; ++a) {
-    if (a >= schedule::kMaxMaskedArgs || ((step.args >> a) & 1) != 0) {
-      arguments_.push_back(a);
-    }
-  }
   auto* in = assembler_.array<ext::Operand>(arguments_.size());
   for (std::size_t i = 0; i < arguments_.size(); ++i) {
     const std::uint32_t a = arguments_[i];
-    in[i] = stacked(graph_.dim(node.args[a]), is_shared(step, a) ? members.first(1) : members, a);
+    in[i] = stacked(is_shared(step, a) ? members.first(1) : members, a);
   }
   auto* out = assembler_.array<ext::Operand>(record.outputs);
   for (std::uint32_t k = 0; k < record.outputs; ++k) {
@@ -102,7 +109,7 @@ ext::Operand Executor::expand_values(std::span<const NodeId> members) {
     bytes_at += ext::bytes_of(number());
   }
   if (members.size() == 1) {
-    return assembler_.operand({1}, number(), 1,
+    return assembler_.operand({1}, ext::bytes_of(number()), 1,
                               [&](std::size_t) { return ext::Block{numbers, 1, false}; });
   }
   // A member with several examples repeats its scalar.
@@ -121,7 +128,7 @@ ext::Operand Executor::expand_values(std::span<const NodeId> members) {
     }
     from += width;
   }
-  return assembler_.operand({1}, number(), 1,
+  return assembler_.operand({1}, ext::bytes_of(number()), 1,
                             [&](std::size_t) { return ext::Block{repeated, examples, false}; });
 }
 

@@ -63,7 +63,8 @@ void Executor::run_backward(NodeId root, bool full, Pass pass) {
       backward_segment({{history_.members.data() + segment.begin, segment.count},
                         segment.shared,
                         group.args,
-                        group.part});
+                        group.part,
+                        calls_[s]});
     }
   }
 }
@@ -87,6 +88,10 @@ void Executor::mark_path(NodeId root, bool full) {
       }
     }
     flags_[n] = needs ? kNeeds : 0;
+    if (pass_ == Pass::kAccumulate && graph_[n].record().leaf == ext::Leaf::kParameter &&
+        graph_.storages()[graph_[n].payload->storage_slot].nodes > 1) {
+      flags_[n] |= kFollows;
+    }
   }
   flags_[root] |= kReached;
   for (NodeId n = root + 1; n-- > 0;) {
@@ -106,12 +111,8 @@ void Executor::mark_path(NodeId root, bool full) {
 
 /// All nodes of one parameter share a gradient, that of the first, unless each one's own is asked
 /// for.
-NodeId Executor::gradient_owner(NodeId n) const {
-  const graph::Node& node = graph_[n];
-  if (pass_ == Pass::kInspect || node.record().leaf != ext::Leaf::kParameter || node.output != 0) {
-    return n;
-  }
-  return graph_.storages()[node.payload->storage_slot].first;
+NodeId Executor::first_node_of_parameter(NodeId n) const {
+  return graph_.storages()[graph_[n].payload->storage_slot].first;
 }
 
 /// The gradient memory of a node; made for its whole group at once, in the layout of the values.
@@ -122,7 +123,7 @@ void* Executor::ensure_gradient(NodeId n) {
   }
   const NodeId owner = graph_.owner(n);
   if (group_of_[owner] == 0) {  // a parameter
-    gradients_[n] = gradients_pool_.allocate(bytes(graph_.dim(n).elements()));
+    gradients_[n] = gradients_pool_.allocate(bytes(graph_.elements(n)));
     return gradients_[n];
   }
   const schedule::Group& group = history_.groups[group_of_[owner] - 1];
@@ -132,12 +133,12 @@ void* Executor::ensure_gradient(NodeId n) {
       memory::place_output(graph_, members, output, number(), gradients_pool_));
   for (const NodeId m : members) {
     gradients_[m + output] = at;
-    at += bytes(graph_.dim(m + output).elements());
+    at += bytes(graph_.elements(m + output));
   }
   return gradients_[n];
 }
 
-void Executor::backward_segment(const Step& step) {
+void Executor::backward_segment(Step step) {
   const ext::Record& record = graph_[step.members[0]].record();
   if (record.stops_gradient) {
     return;
@@ -167,7 +168,11 @@ void Executor::backward_segment(const Step& step) {
         backward_call({{&m, 1}, step.shared, step.args, step.part});
       }
     } else {
-      backward_call({active_, step.shared, step.args, step.part});
+      if (active_.size() != step.members.size()) {
+        step.members = active_;
+        step.forward = nullptr;
+      }
+      backward_call(step);
     }
   }
 }
@@ -178,8 +183,9 @@ void Executor::backward_call(const Step& step) {
   if (observer_ != nullptr) {
     observer_->on_call(graph_, {step.members, step.shared, step.args, true});
   }
-  assembler_.reset();
-  ext::Call call = assemble(step);
+  const graph::Arena::Mark before = assembler_.mark();
+  list_arguments(step);
+  ext::Call call = step.forward != nullptr ? *step.forward : assemble(step);
   auto* d_out = assembler_.array<ext::Operand>(record.outputs);
   for (std::uint32_t k = 0; k < record.outputs; ++k) {
     d_out[k] = output_gradient(step.members, k);
@@ -188,6 +194,7 @@ void Executor::backward_call(const Step& step) {
   call.d_in = input_gradients(step);
   record.backward(node.signature->op, call);
   mark_direct(call.d_in, step.members[0]);
+  assembler_.release(before);
 }
 
 /// A weight's gradient was left in its sink or written directly, as the operation pleased.
@@ -211,8 +218,7 @@ void Executor::backward_alias(NodeId n) {
     return;
   }
   void* to = ensure_gradient(t);
-  kernels().add_scaled(1.0, gradients_[n], to, graph_.dim(t).elements(),
-                       (flags_[t] & kWritten) == 0);
+  kernels().add_scaled(1.0, gradients_[n], to, graph_.elements(t), (flags_[t] & kWritten) == 0);
   flags_[t] |= kWritten;
 }
 
@@ -225,15 +231,16 @@ ext::Operand Executor::output_gradient(std::span<const NodeId> active, std::uint
   if (!used) {
     return {.dim = dim.single_batch()};
   }
-  return assembler_.operand(dim, number(), active.size(), [&](std::size_t i) {
-    const NodeId m = active[i] + output;
-    void* memory = ensure_gradient(m);
-    if ((flags_[m] & kWritten) == 0) {
-      kernels().fill(memory, 0.0, graph_.dim(m).elements());
-      flags_[m] |= kWritten;
-    }
-    return ext::Block{memory, graph_.examples(m), false};
-  });
+  return assembler_.operand(dim, example_bytes(active[0] + output), active.size(),
+                            [&](std::size_t i) {
+                              const NodeId m = active[i] + output;
+                              void* memory = ensure_gradient(m);
+                              if ((flags_[m] & kWritten) == 0) {
+                                kernels().fill(memory, 0.0, graph_.elements(m));
+                                flags_[m] |= kWritten;
+                              }
+                              return ext::Block{memory, graph_.examples(m), false};
+                            });
 }
 
 /// Zeroes what is fresh in the gradient of `n`, so that everybody adds.
@@ -241,18 +248,18 @@ void Executor::zero_gradient(NodeId n) {
   n = gradient_owner(n);
   void* memory = ensure_gradient(n);
   if ((flags_[n] & kWritten) == 0) {
-    kernels().fill(memory, 0.0, graph_.dim(n).elements());
+    kernels().fill(memory, 0.0, graph_.elements(n));
     flags_[n] |= kWritten;
   }
 }
 
 /// A node that is two different arguments of the call, or of which only a part is written: all
 /// add.
-void Executor::zero_shared_gradients(std::span<const NodeId> active) {
-  const bool partial = graph_[active[0]].record().partial_gradient;
+void Executor::zero_shared_gradients(const Step& step) {
+  const bool partial = graph_[step.members[0]].record().partial_gradient;
   ++stamp_count_;
   for (const std::uint32_t a : arguments_) {
-    for (const NodeId m : active) {
+    for (const NodeId m : is_shared(step, a) ? step.members.first(1) : step.members) {
       const NodeId arg = graph_[m].args[a];
       if ((flags_[arg] & kNeeds) == 0) {
         continue;
@@ -270,7 +277,7 @@ void Executor::zero_shared_gradients(std::span<const NodeId> active) {
 std::span<const ext::Operand> Executor::input_gradients(const Step& step) {
   const graph::Node& node = graph_[step.members[0]];
   if (arguments_.size() > 1 || node.record().partial_gradient) {
-    zero_shared_gradients(step.members);
+    zero_shared_gradients(step);
   }
   auto* d_in = assembler_.array<ext::Operand>(arguments_.size());
   for (std::size_t i = 0; i < arguments_.size(); ++i) {
@@ -308,14 +315,14 @@ ext::Operand Executor::input_gradient(std::span<const NodeId> active, std::uint3
   if (!wanted) {
     return {.dim = dim.single_batch()};
   }
-  return assembler_.operand(dim, number(), active.size(), [&](std::size_t i) {
-    const NodeId t = gradient_owner(graph_[active[i]].args[arg]);
+  const std::int64_t stride = example_bytes(graph_[active[0]].args[arg]);
+  return assembler_.operand(dim, stride, active.size(), [&](std::size_t i) {
+    const NodeId a = graph_[active[i]].args[arg];
+    const NodeId t = gradient_owner(a);
     const std::int64_t examples = graph_.examples(t);
-    if ((flags_[graph_[active[i]].args[arg]] & kNeeds) ==
-        0) {  // beside others that want theirs: written and forgotten
-      return ext::Block{
-          assembler_.array<double>(static_cast<std::size_t>(graph_.dim(t).elements())), examples,
-          true};
+    if ((flags_[a] & kNeeds) == 0) {  // beside others that want theirs: written and forgotten
+      return ext::Block{assembler_.array<double>(static_cast<std::size_t>(graph_.elements(t))),
+                        examples, true};
     }
     void* memory = ensure_gradient(t);
     const bool fresh = (flags_[t] & kWritten) == 0;

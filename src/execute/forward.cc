@@ -94,7 +94,7 @@ void Executor::resolve_parameter(NodeId n) {
   if (decay == 1.0) {
     values_[n] = const_cast<void*>(stored);  // values are written by trainers only, between passes
   } else {
-    const std::int64_t elements = graph_.dim(n).elements();
+    const std::int64_t elements = graph_.elements(n);
     void* scaled = values_pool_.allocate(bytes(elements));
     kernels().add_scaled(decay, stored, scaled, elements, true);
     values_[n] = scaled;
@@ -110,10 +110,10 @@ void Executor::run_plan() {
     remember(group);
     for (std::uint32_t s = group.begin; s < group.begin + group.count; ++s) {
       const schedule::Segment& segment = plan_.segments[s];
-      run_segment({{plan_.members.data() + segment.begin, segment.count},
-                   segment.shared,
-                   group.args,
-                   group.part});
+      calls_.push_back(run_segment({{plan_.members.data() + segment.begin, segment.count},
+                                    segment.shared,
+                                    group.args,
+                                    group.part}));
     }
   }
 }
@@ -133,8 +133,10 @@ void Executor::place_group(const schedule::Group& group) {
   }
   const memory::Placement place = memory::place_group(graph_, members, number(), values_pool_);
   std::byte* at[ext::kMaxOutputs];
+  std::int64_t stride[ext::kMaxOutputs];
   for (std::uint32_t k = 0; k < record.outputs; ++k) {
     at[k] = static_cast<std::byte*>(place.outputs[k]);
+    stride[k] = example_bytes(members[0] + k);
   }
   std::uint32_t offset = 0;
   for (const NodeId m : members) {
@@ -143,7 +145,7 @@ void Executor::place_group(const schedule::Group& group) {
     const std::int64_t examples = graph_.examples(m);
     for (std::uint32_t k = 0; k < record.outputs; ++k) {
       values_[m + k] = at[k];
-      at[k] += bytes(graph_.dim(m + k).example_elements()) * examples;
+      at[k] += stride[k] * examples;
     }
     offset += static_cast<std::uint32_t>(examples);
   }
@@ -173,11 +175,11 @@ void Executor::forget(NodeId n) {
   group_of_[n] = 0;
 }
 
-void Executor::run_segment(const Step& step) {
+const ext::Call* Executor::run_segment(const Step& step) {
   const graph::Node& node = graph_[step.members[0]];
   const ext::Record& record = node.record();
   if (record.aliases) {
-    return;
+    return nullptr;
   }
   if (observer_ != nullptr) {
     observer_->on_call(graph_, {step.members, step.shared, step.args, false});
@@ -186,11 +188,12 @@ void Executor::run_segment(const Step& step) {
     for (const NodeId m : step.members) {
       run_leaf(graph_[m], m);
     }
-    return;
+    return nullptr;
   }
-  assembler_.reset();
+  list_arguments(step);
   ext::Call call = assemble(step);
   record.forward(node.signature->op, call);
+  return assembler_.keep(call);
 }
 
 /// Inputs and lookups: the places where numbers enter.
@@ -198,12 +201,12 @@ void Executor::run_leaf(const graph::Node& node, NodeId n) {
   auto* to = static_cast<std::byte*>(values_[n]);
   if (node.record().leaf == ext::Leaf::kInput) {
     const std::span<const float> from = graph_.values(n);
-    kernels().from_floats(from.data(), to, graph_.dim(n).elements());  // there may be more
+    kernels().from_floats(from.data(), to, graph_.elements(n));  // there may be more
     return;
   }
   const auto& table = params::lookup_storage(node.payload->storage);
   const double decay = params::decay_factor(table);
-  const std::int64_t elements = graph_.dim(n).example_elements();
+  const std::int64_t elements = graph_.example_size(n);
   for (const unsigned index : graph_.indices(n)) {
     kernels().add_scaled(decay, params::row(table, index), to, elements, true);
     to += bytes(elements);
@@ -215,9 +218,11 @@ void Executor::invalidate() {
   std::fill(group_of_.begin(), group_of_.end(), 0);
   value_views_.clear();
   history_.clear();
+  calls_.clear();
   places_.clear();
   resolved_.clear();
   values_pool_.reset();
+  assembler_.release({});
   drop_gradients();
   computed_below_ = 0;
   ++evaluation_;
@@ -234,11 +239,13 @@ void Executor::roll_back(const Mark& mark) {
     history_.segments.resize(group.begin);
     history_.groups.pop_back();
   }
+  calls_.resize(std::min(calls_.size(), history_.segments.size()));
   while (resolved_.size() > mark.resolved) {
     values_[resolved_.back()] = nullptr;
     resolved_.pop_back();
   }
   values_pool_.release(mark.pool);
+  assembler_.release(mark.operands);
 }
 
 void Executor::revert(const Mark& mark, NodeId first_removed) {

@@ -100,22 +100,23 @@ void Executor::flush_parameter(std::uint32_t slot) {
     return;
   }
   params::GradientLock lock(params::storage_base(use.storage.get()));
-  const Dim& dim = graph_.dim(use.first);
   bool fresh = lock.fresh();
   if (direct) {
-    kernels().add_scaled(1.0, gradients_[use.first], lock.data(), dim.elements(), fresh);
+    kernels().add_scaled(1.0, gradients_[use.first], lock.data(), graph_.elements(use.first),
+                         fresh);
     fresh = false;
   }
   if (products) {
     const ext::Block block{lock.data(), 1, fresh};
-    add_products(slot, {.dim = dim, .examples = 1, .blocks = &block, .block_count = 1});
+    add_products(slot,
+                 {.dim = graph_.dim(use.first), .examples = 1, .blocks = &block, .block_count = 1});
   }
   lock.written();
 }
 
 void Executor::flush_lookup(NodeId n) {
   params::LookupGradientLock lock(params::lookup_storage(graph_[n].payload->storage));
-  const std::int64_t row_bytes = bytes(graph_.dim(n).example_elements());
+  const std::int64_t row_bytes = example_bytes(n);
   const auto* gradient = static_cast<const std::byte*>(gradients_[n]);
   for (const unsigned index : graph_.indices(n)) {
     lock.add_row(index, gradient);
@@ -137,9 +138,9 @@ const Tensor& Executor::gradient(NodeId n) {
   }
   if ((flags_[n] & kWritten) == 0) {
     if (gradients_[n] == nullptr) {
-      gradients_[n] = gradients_pool_.allocate(bytes(graph_.dim(n).elements()));
+      gradients_[n] = gradients_pool_.allocate(bytes(graph_.elements(n)));
     }
-    kernels().fill(gradients_[n], 0.0, graph_.dim(n).elements());
+    kernels().fill(gradients_[n], 0.0, graph_.elements(n));
     flags_[n] |= kWritten;
   }
   return gradient_views_.view(n, tensor(n, gradients_[n]));

@@ -75,6 +75,7 @@ NodeId Graph::add(const ext::Record& record, const void* op, std::span<const Nod
   node.where = where;
   node.arity = static_cast<std::uint32_t>(args.size());
   node.shape = signature->outputs[0];
+  node.examples = interner_.shape(node.shape).bd;
   node.epoch = epoch;
   node.random_ordinal = record.random ? random_nodes_++ : kNoOrdinal;
   nodes_.push_back(node);
@@ -93,6 +94,7 @@ void Graph::add_projection(NodeId parent, std::uint32_t output) {
   node.payload = nullptr;
   node.random_ordinal = kNoOrdinal;
   node.shape = node.signature->outputs[output];
+  node.examples = interner_.shape(node.shape).bd;
   node.output = output;
   nodes_.push_back(node);
 }

@@ -132,6 +132,7 @@ void Interner::trim(std::size_t limit) {
     t->used = 0;
   }
   shapes_.clear();
+  sizes_.clear();
   signatures_.clear();
   keys_.clear();
   arena_ = Arena();
@@ -149,6 +150,7 @@ ShapeId Interner::intern(const Dim& dim) {
     return found - 1;
   }
   const auto id = static_cast<ShapeId>(shapes_.size());
+  sizes_.push_back(clean.example_elements());
   shapes_.push_back(clean);
   shape_table_.insert(hash, id);
   return id;
@@ -173,7 +175,7 @@ const Signature& Interner::signature(const ext::Record& record, const void* op,
     return s.record == &record && s.payload_count == payload_count &&
            s.arity == arg_shapes.size() &&
            std::equal(arg_shapes.begin(), arg_shapes.end(), s.arg_shapes) &&
-           std::memcmp(s.attributes, packed, record.attr_bytes) == 0;
+           (record.attr_bytes == 0 || std::memcmp(s.attributes, packed, record.attr_bytes) == 0);
   });
   if (found != 0) {
     return *signatures_[found - 1];

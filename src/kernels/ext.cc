@@ -29,6 +29,16 @@ Move whole_move(std::int64_t elements, double scale) {
   return m;
 }
 
+void Kernels::product_plus(const Operand& start, const Operand& a, const Operand& b,
+                           const Operand& c) const {
+  Move m;
+  m.box = c.dim;
+  m.from_stride[0] = 1;
+  strides_of(c.dim, m.to_stride);
+  move(m, start, c, Write::kStore);
+  product(a, Transposed::kNo, b, Transposed::kNo, c, Write::kAdd);
+}
+
 void weight_gradient(const Kernels& k, const Operand& dy, const Operand& x,
                      const Operand& d_weight) {
   // The sink takes products of whole examples, one column of the weight's gradient for each row of

@@ -259,6 +259,15 @@ class FloatKernels final : public ext::Kernels {
     float_product(a, ta == Transposed::kYes, b, tb == Transposed::kYes, c, write);
   }
 
+  void product_plus(const Operand& start, const Operand& a, const Operand& b,
+                    const Operand& c) const override {
+    if (start.examples == 1 && a.examples == 1 && b.examples == c.examples) {
+      float_product_plus(start.data<float>(), a, b, c);
+    } else {
+      Kernels::product_plus(start, a, b, c);
+    }
+  }
+
   void multiply(const Operand& x, const Operand& y, const Operand& z) const override {
     const std::int64_t n = std::max({x.examples, y.examples, z.examples});
     Cursor cx(x, n);

@@ -30,6 +30,7 @@ struct Gemm {
   float* c;
   std::int64_t ldc;
   bool store;
+  const float* start;  ///< {m}: what each column starts from where `store`; null: zeros
 };
 
 struct FloatLoops {

@@ -16,8 +16,11 @@
 namespace dynet::kernels {
 namespace {
 
-/// Columns gathered at once: enough for the full speed of a product, few enough for the L2 cache.
-constexpr std::int64_t kChunk = 128;
+/// Columns gathered at once: enough for the full speed of a product; more where they are short,
+/// since each chunk goes through the other operand, or the result, once.
+constexpr std::int64_t kLeastChunk = 128;
+constexpr std::int64_t kMostChunk = 1024;
+constexpr std::int64_t kGatheredFloats = 1 << 17;
 /// From so many columns on, a block is worth a product of its own.
 constexpr std::int64_t kLongRun = 64;
 
@@ -63,10 +66,17 @@ void scatter(Cursor& y, std::int64_t examples, std::int64_t left, std::int64_t r
   }
 }
 
-/// How many of the next `left` examples to do at once: those of a long run, or a chunk that ends
-/// before the next long run.
-std::int64_t next_part(Cursor x, Cursor y, std::int64_t left, std::int64_t each) {
-  const std::int64_t most = std::max<std::int64_t>(1, kChunk / each);
+/// Examples of `each` columns to gather at once, `rows` floats a column.
+std::int64_t chunk(std::int64_t rows, std::int64_t each) {
+  const std::int64_t columns =
+      std::clamp(kGatheredFloats / std::max<std::int64_t>(rows, 1), kLeastChunk, kMostChunk);
+  return std::max<std::int64_t>(1, columns / each);
+}
+
+/// How many of the next `left` examples to do at once: those of a long run, or at most `most` that
+/// end before the next long run.
+std::int64_t next_part(Cursor x, Cursor y, std::int64_t left, std::int64_t each,
+                       std::int64_t most) {
   std::int64_t n = 0;
   while (n < left && n < most) {
     const std::int64_t run = std::min({x.run(), y.run(), left - n});
@@ -96,10 +106,11 @@ void product_shared_left(Gemm g, const Operand& b, const Operand& c, Write write
     return;
   }
   const std::int64_t n = c.examples;
+  const std::int64_t most = chunk(c.one_block() ? g.k : std::max(g.k, g.m), each);
   Cursor from(b, n);
   Cursor to(c, n);
   for (std::int64_t left = n; left > 0;) {
-    const std::int64_t part = next_part(from, to, left, each);
+    const std::int64_t part = next_part(from, to, left, each, most);
     g.n = part * each;
     if (from.run() >= part) {
       g.b = from.at();
@@ -141,10 +152,11 @@ void product_summed(Gemm g, const Operand& a, const Operand& b) {
     return;
   }
   const std::int64_t n = a.examples;
+  const std::int64_t most = chunk(std::max(a.one_block() ? 0 : g.m, b.one_block() ? 0 : g.n), each);
   Cursor left_at(a, n);
   Cursor right_at(b, n);
   for (std::int64_t left = n; left > 0;) {
-    const std::int64_t part = next_part(left_at, right_at, left, each);
+    const std::int64_t part = next_part(left_at, right_at, left, each, most);
     g.k = part * each;
     if (left_at.run() >= part) {
       g.a = left_at.at();
@@ -198,8 +210,10 @@ thread_local Scratch right_panel_scratch;
 Scratch& left_panel() { return left_panel_scratch; }
 Scratch& right_panel() { return right_panel_scratch; }
 
-void float_product(const Operand& a, bool a_transposed, const Operand& b, bool b_transposed,
-                   const Operand& c, Write write) {
+namespace {
+
+/// The sizes of one example's product.
+Gemm sizes_of(const Operand& a, bool a_transposed, const Operand& b, bool b_transposed) {
   const std::int64_t a_rows = a.dim[0];
   const std::int64_t b_rows = b.dim[0];
   Gemm g{};
@@ -211,6 +225,14 @@ void float_product(const Operand& a, bool a_transposed, const Operand& b, bool b
   g.b_row = b_transposed ? b_rows : 1;
   g.b_column = b_transposed ? 1 : b_rows;
   g.ldc = g.m;
+  return g;
+}
+
+}  // namespace
+
+void float_product(const Operand& a, bool a_transposed, const Operand& b, bool b_transposed,
+                   const Operand& c, Write write) {
+  Gemm g = sizes_of(a, a_transposed, b, b_transposed);
   if (g.m == 0 || g.n == 0) {
     return;
   }
@@ -225,6 +247,16 @@ void float_product(const Operand& a, bool a_transposed, const Operand& b, bool b
   } else {
     product_by_example(g, a, b, c, write);
   }
+}
+
+void float_product_plus(const float* start, const Operand& a, const Operand& b, const Operand& c) {
+  Gemm g = sizes_of(a, false, b, false);
+  if (g.m == 0 || g.n == 0) {
+    return;
+  }
+  g.a = a.data<float>();
+  g.start = start;
+  product_shared_left(g, b, c, Write::kStore);
 }
 
 }  // namespace dynet::kernels

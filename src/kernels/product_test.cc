@@ -80,13 +80,15 @@ TEST_P(ProductTest, LargeMatricesInEveryWay) {
   for (const Sizes s :
        {Sizes{200, 1, 101}, Sizes{650, 1, 640}, Sizes{650, 2, 640}, Sizes{651, 3, 640},
         Sizes{650, 4, 640}, Sizes{650, 5, 641}, Sizes{900, 7, 1700}, Sizes{200, 60, 190},
-        Sizes{333, 40, 333}, Sizes{5000, 2, 100}}) {
+        Sizes{333, 40, 333}, Sizes{5000, 2, 100}, Sizes{650, 13, 640}, Sizes{650, 11, 641},
+        Sizes{700, 380, 530}, Sizes{9, 8, 2500}}) {
     compare(s, kNo, kNo, Layout({1}), Layout({1}), Layout({1}));
     compare(s, kNo, kNo, Layout({1}), Layout({1}), Layout({1}, {false}));
     compare(s, kYes, kNo, Layout({1}), Layout({1}), Layout({1}));
     compare(s, kYes, kYes, Layout({1}), Layout({1}), Layout({1}, {false}));
   }
-  for (const Sizes s : {Sizes{320, 330, 64}, Sizes{320, 330, 150}, Sizes{320, 50, 63}}) {
+  for (const Sizes s :
+       {Sizes{320, 330, 64}, Sizes{320, 330, 150}, Sizes{320, 50, 63}, Sizes{800, 330, 530}}) {
     compare(s, kNo, kYes, Layout({1}), Layout({1}), Layout({1}, {false}));
     compare(s, kNo, kYes, Layout({1}), Layout({1}), Layout({1}));
   }
@@ -141,6 +143,47 @@ TEST_P(ProductTest, WriteOverridesTheBlocks) {
     compare({9, 1, 7}, kNo, kNo, Layout({1}), Layout({5}), Layout({2, 3}, {true, false}), write);
     compare({9, 8, 7}, kNo, kYes, Layout({5}), Layout({5}), Layout({1}, {true}), write);
     compare({9, 8, 7}, kNo, kNo, Layout({5}), Layout({5}), Layout({2, 3}, {false, true}), write);
+  }
+}
+
+TEST_P(ProductTest, ManyShortBlocksAreGatheredInChunks) {
+  Layout many(std::vector<std::int64_t>(1100, 1));
+  compare({7, 1, 5}, kNo, kNo, Layout({1}), many, Layout({1100}));
+  compare({7, 1, 5}, kNo, kNo, Layout({1}), many, many);
+  compare({7, 5, 1}, kNo, kYes, many, many, Layout({1}, {false}));
+  compare({7, 5, 1}, kNo, kYes, Layout({1100}), many, Layout({1}));
+}
+
+TEST_P(ProductTest, ColumnsThatStartFromAVector) {
+  const auto check = [&](const Sizes& s, const Layout& b, const Layout& c, const Layout& start) {
+    const OperandPair first(Dim({s.m}), start, random_);
+    const OperandPair left(Dim({s.m, s.k}), Layout({1}), random_);
+    const OperandPair right(Dim({s.k, s.n}), b, random_);
+    const OperandPair result(Dim({s.m, s.n}), c, random_);
+    cpu_kernels().product_plus(first.in_float(), left.in_float(), right.in_float(),
+                               result.in_float());
+    double_kernels().product_plus(first.in_double(), left.in_double(), right.in_double(),
+                                  result.in_double());
+    EXPECT_LE(result.difference(), (s.k + 5.0) * 0x1p-24 * std::max(1.0, double{1.0} * s.k))
+        << text(s);
+  };
+  for (const unsigned m : {1U, 5U, 16U, 33U, 67U}) {
+    for (const unsigned n : {1U, 2U, 4U, 7U, 49U}) {
+      for (const unsigned k : {0U, 1U, 2U, 7U, 65U}) {
+        check({m, n, k}, Layout({1}), Layout({1}), Layout({1}));
+      }
+    }
+  }
+  for (const unsigned n : {1U, 2U, 3U, 4U, 5U, 13U, 60U}) {
+    check({650, n, 640}, Layout({1}), Layout({1}), Layout({1}));
+    check({201, n, 160}, Layout({1}), Layout({1}), Layout({1}));
+  }
+  check({700, 380, 530}, Layout({1}), Layout({1}), Layout({1}));
+  for (const Layout& b : layouts(5)) {
+    for (const Layout& c : layouts(5)) {
+      check({19, 1, 13}, b, c, Layout({1}));
+      check({19, 3, 13}, b, c, Layout({5}));
+    }
   }
 }
 

@@ -64,6 +64,7 @@ struct TileArgs {
   std::size_t ldc;
   std::size_t last_rows;  ///< in the last vector of a column
   bool store;
+  const float* start;  ///< what each column starts from; null: zeros
 };
 
 /// Loads a column's vectors; of the last one only `last_rows` rows if kPart.
@@ -96,9 +97,14 @@ HWY_NOINLINE void tile(const TileArgs& args) {
   const TileArgs t = args;
   const FloatTag d;
   const std::size_t lanes = hn::Lanes(d);
+  FloatVector first[kVectors];
+  DYNET_UNROLL for (int i = 0; i < kVectors; ++i) { first[i] = hn::Zero(d); }
+  if (t.start != nullptr) {
+    load_column<kVectors, kPart>(d, t.start, t.last_rows, first);
+  }
   FloatVector sum[kColumns][kVectors];
   DYNET_UNROLL for (int j = 0; j < kColumns; ++j) {
-    DYNET_UNROLL for (int i = 0; i < kVectors; ++i) { sum[j][i] = hn::Zero(d); }
+    DYNET_UNROLL for (int i = 0; i < kVectors; ++i) { sum[j][i] = first[i]; }
   }
   std::size_t p = 0;
   const float* at = t.a;

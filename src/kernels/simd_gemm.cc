@@ -48,6 +48,7 @@ struct Product {
   float* c;
   std::size_t ldc;
   bool store;
+  const float* start;  ///< null unless `store`
 
   explicit Product(const Gemm& g)
       : m(static_cast<std::size_t>(g.m)),
@@ -60,7 +61,8 @@ struct Product {
         b_column(static_cast<std::size_t>(g.b_column)),
         c(g.c),
         ldc(static_cast<std::size_t>(g.ldc)),
-        store(g.store) {}
+        store(g.store),
+        start(g.start) {}
 };
 
 HWY_INLINE void run_tile(TileArgs& t, std::size_t columns, std::size_t rows) {
@@ -77,7 +79,7 @@ void direct(const Product& g, bool rows_outside) {
   const Pieces columns(g.n, kTileColumns);
   const auto height = static_cast<std::size_t>(tile_height(static_cast<int>(columns.longest())));
   const Pieces strips((g.m + lanes - 1) / lanes, height);
-  TileArgs t{g.k, g.a, g.lda, g.b, g.b_row, g.b_column, g.c, g.ldc, 0, g.store};
+  TileArgs t{g.k, g.a, g.lda, g.b, g.b_row, g.b_column, g.c, g.ldc, 0, g.store, nullptr};
   const std::size_t outer = rows_outside ? strips.count : columns.count;
   const std::size_t inner = rows_outside ? columns.count : strips.count;
   std::size_t row = 0;
@@ -90,6 +92,7 @@ void direct(const Product& g, bool rows_outside) {
       t.a = g.a + row;
       t.b = g.b + column * g.b_column;
       t.c = g.c + column * g.ldc + row;
+      t.start = g.start == nullptr ? nullptr : g.start + row;
       run_tile(t, wide, rows);
       (rows_outside ? column : row) += rows_outside ? wide : rows;
       if (i + 1 == inner) {
@@ -108,6 +111,7 @@ void direct_in_blocks(const Product& g) {
     part.a = g.a + p * g.lda;
     part.b = g.b + p * g.b_row;
     part.store = g.store && p == 0;
+    part.start = p == 0 ? g.start : nullptr;
     direct(part, true);
   }
 }
@@ -115,7 +119,7 @@ void direct_in_blocks(const Product& g) {
 /// kInner columns of `a` into kColumns columns of the result, which stay in L1.
 template <int kInner, int kColumns>
 HWY_INLINE void stream_columns(const Product& g, std::size_t rows, const float* a, const float* b,
-                               float* c, bool store) {
+                               float* c, bool store, const float* start) {
   const FloatTag d;
   const std::size_t lanes = hn::Lanes(d);
   FloatVector factor[kInner][kColumns];
@@ -131,8 +135,9 @@ HWY_INLINE void stream_columns(const Product& g, std::size_t rows, const float* 
     // Two sums a column, or one column would wait for each multiply-add.
     FloatVector sum[kColumns][2];
     DYNET_UNROLL for (int j = 0; j < kColumns; ++j) {
-      const float* from = c + static_cast<std::size_t>(j) * g.ldc + i;
-      sum[j][0] = store ? hn::Zero(d) : (whole ? hn::LoadU(d, from) : load_part(d, from, part));
+      const float* from = store ? start : c + static_cast<std::size_t>(j) * g.ldc;
+      sum[j][0] = from == nullptr ? hn::Zero(d)
+                                  : (whole ? hn::LoadU(d, from + i) : load_part(d, from + i, part));
       sum[j][1] = hn::Zero(d);
     }
     DYNET_UNROLL for (int p = 0; p < kInner; ++p) {
@@ -161,14 +166,15 @@ void stream(const Product& g) {
   const std::size_t rows_at_once = 4096 / kColumns;
   for (std::size_t i = 0; i < g.m; i += rows_at_once) {
     const std::size_t rows = std::min(rows_at_once, g.m - i);
+    const float* start = g.start == nullptr ? nullptr : g.start + i;
     std::size_t p = 0;
     for (; p + kInner <= g.k; p += kInner) {
       stream_columns<kInner, kColumns>(g, rows, g.a + p * g.lda + i, g.b + p * g.b_row, g.c + i,
-                                       g.store && p == 0);
+                                       g.store && p == 0, start);
     }
     for (; p < g.k; ++p) {
       stream_columns<1, kColumns>(g, rows, g.a + p * g.lda + i, g.b + p * g.b_row, g.c + i,
-                                  g.store && p == 0);
+                                  g.store && p == 0, start);
     }
   }
 }
@@ -207,7 +213,11 @@ void rank_one(const Product& g) {
 // ---- packed: panels of the operands are copied, for products with many columns
 // ---------------------
 
+/// Depth of the panels. A result that does not stay in L2 is gone through once a panel: then deep
+/// panels, read from L2, cost less than more passes.
 constexpr std::size_t kPanelDepth = 128;
+constexpr std::size_t kDeepPanelDepth = 512;
+constexpr std::size_t kLargeResult = 250000;  // floats
 
 /// Rows of `a` as they lie: out[p * height + r] = a[p * lda + r], rows beyond `rows` zero.
 void pack_rows(std::size_t depth, std::size_t rows, std::size_t height, const float* a,
@@ -286,10 +296,10 @@ void packed(const Product& g, bool transposed, bool packs_b) {
   const std::size_t lanes = hn::Lanes(FloatTag());
   const std::size_t height = kTileVectors * lanes;
   const Pieces columns(g.n, kTileColumns);
-  const Pieces depths(g.k, kPanelDepth);
+  const Pieces depths(g.k, g.m * g.n > kLargeResult ? kDeepPanelDepth : kPanelDepth);
   const std::size_t depth_at_once = (depths.longest() + 3) / 4 * 4;
-  float* a_panel = left_panel().get(height * (kPanelDepth + 4));
-  float* b_panel = packs_b ? right_panel().get((kPanelDepth + 4) * g.n) : nullptr;
+  float* a_panel = left_panel().get(height * depth_at_once);
+  float* b_panel = packs_b ? right_panel().get(depth_at_once * g.n) : nullptr;
   for (std::size_t p = 0; p < g.k; p += depth_at_once) {
     const std::size_t depth = std::min(depth_at_once, g.k - p);
     for (std::size_t q = 0, j = 0; packs_b && q < columns.count; j += columns[q++]) {
@@ -303,8 +313,9 @@ void packed(const Product& g, bool transposed, bool packs_b) {
       } else {
         pack_rows(depth, rows, height, g.a + p * g.lda + i, g.lda, a_panel);
       }
-      TileArgs t{depth,      a_panel, height, g.b, g.b_row,
-                 g.b_column, nullptr, g.ldc,  0,   g.store && p == 0};
+      const float* start = g.start == nullptr || p != 0 ? nullptr : g.start + i;
+      TileArgs t{depth, a_panel,           height, g.b, g.b_row, g.b_column, nullptr, g.ldc,
+                 0,     g.store && p == 0, start};
       for (std::size_t q = 0, j = 0; q < columns.count; j += columns[q++]) {
         if (packs_b) {
           t.b = b_panel + j * depth;
@@ -321,7 +332,7 @@ void packed(const Product& g, bool transposed, bool packs_b) {
 }
 
 /// Transposed left operand, few columns: inner products of columns that lie in memory as they are.
-void dots(const Product& g) {
+void dots_of_block(const Product& g) {
   const Pieces columns(g.n, kDotColumns);
   const std::size_t rows = columns.longest() <= kDotColumns / 2 ? 8 : 4;
   // Columns of `a` that make 1 MB stay in L2 while all of b's columns pass.
@@ -343,6 +354,19 @@ void dots(const Product& g) {
   }
 }
 
+/// Long columns are cut, so that a tile's columns of b stay in L1 while all of `a` passes.
+void dots(const Product& g) {
+  const std::size_t block = g.n > kDotColumns && g.k > 2048 ? 1024 : g.k;
+  Product part = g;
+  for (std::size_t p = 0; p < g.k; p += block) {
+    part.k = std::min(block, g.k - p);
+    part.a = g.a + p;
+    part.b = g.b + p;
+    part.store = g.store && p == 0;
+    dots_of_block(part);
+  }
+}
+
 void gemm_transposed(const Product& g) {
   const bool few_columns = g.n < 32 && (g.k > 64 || g.n < 8);
   if (few_columns && g.b_row == 1) {
@@ -356,7 +380,7 @@ void gemm_plain(const Product& g) {
   constexpr std::size_t kSmall = 20000;   // floats of `a`: a strip of it stays in L1
   constexpr std::size_t kLarge = 400000;  // floats of `a`: it does not stay in L2
   const std::size_t size = g.m * g.k;
-  if (g.k == 1) {
+  if (g.k == 1 && g.start == nullptr) {
     rank_one(g);
   } else if (g.n == 1) {
     size > kSmall ? stream<1>(g) : direct(g, true);
@@ -367,7 +391,7 @@ void gemm_plain(const Product& g) {
     } else {
       direct(g, false);
     }
-  } else if (size > kLarge && g.n < 48) {
+  } else if (size > kLarge && g.n < 12) {
     switch (g.n) {
       case 2:
         stream<2>(g);
@@ -381,7 +405,7 @@ void gemm_plain(const Product& g) {
       default:
         direct_in_blocks(g);
     }
-  } else if (g.n >= 48 && size > 30000) {
+  } else if (size > kLarge || (g.n >= 48 && size > 30000)) {
     packed(g, false, false);
   } else {
     direct(g, true);
@@ -395,7 +419,8 @@ void gemm(const Gemm& gemm_args) {
   }
   if (g.k == 0) {
     for (std::size_t j = 0; g.store && j < g.n; ++j) {
-      std::fill_n(g.c + j * g.ldc, g.m, 0.0F);
+      float* to = g.c + j * g.ldc;
+      g.start == nullptr ? std::fill_n(to, g.m, 0.0F) : std::copy_n(g.start, g.m, to);
     }
     return;
   }

@@ -69,6 +69,10 @@ class Kernels {
   /// c = or += op(a) * op(b), example by example; {m,k} * {k,n}. A dimension missing counts as 1.
   virtual void product(const Operand& a, Transposed ta, const Operand& b, Transposed tb,
                        const Operand& c, Write write = Write::kAsBlocks) const = 0;
+  /// c = start + a * b, where every column of every example starts from the same {m}. Stores,
+  /// whatever the blocks of c say. The plain way is here; a device may have a better one.
+  virtual void product_plus(const Operand& start, const Operand& a, const Operand& b,
+                            const Operand& c) const;
   /// z = x * y elementwise, equal shapes.
   virtual void multiply(const Operand& x, const Operand& y, const Operand& z) const = 0;
   /// y = exp(x) / sum(exp(x)), or its logarithm, along `axis`; shifted by the maximum.

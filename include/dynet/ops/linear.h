@@ -95,11 +95,14 @@ struct AffineTransform {
   void forward(ext::Call& call) const {
     using ext::Transposed;
     const ext::Operand& y = call.out[0];
-    const std::size_t head = call.in.size() % 2;
-    if (head != 0) {
+    std::size_t done = call.in.size() % 2;
+    if (call.in.size() > 1 && done != 0 && call.in[0].size() == y.dim.rows()) {
+      call.kernels.product_plus(call.in[0], call.in[1], call.in[2], y);
+      done = 3;
+    } else if (done != 0) {
       call.kernels.move(bias_move(call.in[0].dim, y.dim, true), call.in[0], y);
     }
-    for (std::size_t i = head; i < call.in.size(); i += 2) {
+    for (std::size_t i = done; i < call.in.size(); i += 2) {
       call.kernels.product(call.in[i], Transposed::kNo, call.in[i + 1], Transposed::kNo, y,
                            ext::Write::kAdd);
     }

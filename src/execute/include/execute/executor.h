@@ -87,11 +87,12 @@ class Executor {
 
   struct Mark {
     memory::Pool::Mark pool;
+    graph::Arena::Mark operands;
     std::size_t groups;
     std::size_t resolved;
   };
   [[nodiscard]] Mark mark() const {
-    return {values_pool_.mark(), history_.groups.size(), resolved_.size()};
+    return {values_pool_.mark(), assembler_.mark(), history_.groups.size(), resolved_.size()};
   }
   /// Forgets nodes from `first_removed` on and whatever was computed after the mark.
   void revert(const Mark& mark, NodeId first_removed);
@@ -110,6 +111,7 @@ class Executor {
     std::uint64_t shared;  ///< bit a: argument a is one storage for all members
     std::uint64_t args;    ///< bit a: argument a is read
     schedule::Part part;
+    const ext::Call* forward = nullptr;  ///< backward: what was assembled for the same members
   };
 
   // forward.cc
@@ -118,7 +120,7 @@ class Executor {
   void run_plan();
   void place_group(const schedule::Group& group);
   void remember(const schedule::Group& group);
-  void run_segment(const Step& step);
+  const ext::Call* run_segment(const Step& step);
   void run_leaf(const graph::Node& node, NodeId n);
   void resolve_parameter(NodeId n);
   void forget(NodeId n);
@@ -128,8 +130,9 @@ class Executor {
   [[nodiscard]] static bool is_shared(const Step& step, std::uint32_t arg) {
     return arg < schedule::kMaxMaskedArgs && ((step.shared >> arg) & 1) != 0;
   }
+  void list_arguments(const Step& step);
   ext::Call assemble(const Step& step);
-  ext::Operand stacked(const Dim& dim, std::span<const NodeId> members, std::uint32_t arg);
+  ext::Operand stacked(std::span<const NodeId> members, std::uint32_t arg);
   ext::Operand outputs(const Step& step, std::uint32_t output);
   ext::Operand saved(std::span<const NodeId> members, std::uint32_t index);
   const unsigned* expand_indices(std::span<const NodeId> members, std::int64_t examples);
@@ -141,18 +144,21 @@ class Executor {
   void run_backward(NodeId root, bool full, Pass pass);
   void mark_path(NodeId root, bool full);
   [[nodiscard]] bool is_trained(NodeId n) const;
-  void backward_segment(const Step& step);
+  void backward_segment(Step step);
   void backward_alias(NodeId n);
   void backward_call(const Step& step);
   void* ensure_gradient(NodeId n);
   void zero_gradient(NodeId n);
   ext::Operand output_gradient(std::span<const NodeId> active, std::uint32_t output);
   std::span<const ext::Operand> input_gradients(const Step& step);
-  void zero_shared_gradients(std::span<const NodeId> active);
+  void zero_shared_gradients(const Step& step);
   ext::Operand weight_gradient(NodeId n);
   void mark_direct(std::span<const ext::Operand> d_in, NodeId member);
   ext::Operand input_gradient(std::span<const NodeId> active, std::uint32_t arg);
-  [[nodiscard]] NodeId gradient_owner(NodeId n) const;
+  [[nodiscard]] NodeId gradient_owner(NodeId n) const {
+    return (flags_[n] & kFollows) == 0 ? n : first_node_of_parameter(n);
+  }
+  [[nodiscard]] NodeId first_node_of_parameter(NodeId n) const;
 
   // gradients.cc
   void drop_gradients(Pass pass = Pass::kAccumulate);
@@ -169,9 +175,12 @@ class Executor {
     return elements * ext::bytes_of(number());
   }
 
+  [[nodiscard]] std::int64_t example_bytes(NodeId n) const { return bytes(graph_.example_size(n)); }
+
   static constexpr std::uint8_t kNeeds = 1;    ///< depends on something trained
   static constexpr std::uint8_t kReached = 2;  ///< the root depends on it
   static constexpr std::uint8_t kWritten = 4;  ///< its gradient memory holds something
+  static constexpr std::uint8_t kFollows = 8;  ///< a parameter's node: its gradient is the first's
 
   graph::Graph& graph_;
   const Device* device_;
@@ -189,6 +198,7 @@ class Executor {
   NodeId computed_below_ = 0;  ///< all nodes below are computed or not wanted
 
   schedule::Plan history_;
+  std::vector<const ext::Call*> calls_;  ///< of the history's segments; null: none was made
   std::vector<memory::Placement> places_;
   std::vector<NodeId> resolved_;  ///< parameter nodes with a value, in order
   memory::Pool values_pool_;

@@ -10,17 +10,18 @@
 
 namespace dynet::execute {
 
-/// Builds the operands of one call. Owns their blocks until `reset`. Not thread-safe.
+/// Builds the operands of calls. Owns them until `release` of an earlier mark. Not thread-safe.
 class Assembler {
  public:
-  void reset() { arena_.reset(); }
+  [[nodiscard]] graph::Arena::Mark mark() const { return arena_.mark(); }
+  void release(const graph::Arena::Mark& mark) { arena_.release(mark); }
 
-  /// An operand of `count` pieces; `piece(i)` is a Block. Neighbours in memory become one block.
+  /// An operand of `count` pieces whose examples take `stride` bytes each; `piece(i)` is a Block.
+  /// Neighbours in memory become one block.
   template <class Piece>
-  ext::Operand operand(const Dim& dim, ext::Number number, std::size_t count, Piece piece) {
+  ext::Operand operand(const Dim& dim, std::int64_t stride, std::size_t count, Piece piece) {
     auto* blocks = static_cast<ext::Block*>(arena_.allocate(sizeof(ext::Block) * count));
     ext::Operand o{.dim = dim.single_batch(), .blocks = blocks};
-    const std::int64_t stride = o.dim.example_elements() * ext::bytes_of(number);
     std::int64_t n = 0;
     for (std::size_t i = 0; i < count; ++i) {
       const ext::Block b = piece(i);
@@ -37,6 +38,9 @@ class Assembler {
     }
     o.block_count = n;
     return o;
+  }
+  const ext::Call* keep(const ext::Call& call) {
+    return new (arena_.allocate(sizeof(ext::Call))) ext::Call(call);
   }
   template <class T>
   T* array(std::size_t count) {

@@ -5,7 +5,7 @@
 // In:  operations (records), arguments, payload, the place in the user's source.
 // Out: nodes with shapes and keys; a Graph is what scheduling reads.
 //
-// A node is one record of 80 bytes in an array; argument lists and copied payload lie in a bump
+// A node is one record of 64 bytes in an array; argument lists and copied payload lie in a bump
 // arena. Attributes are not stored a node: they live in the interned *signature* (interner.h),
 // which is found by content from (operation, attribute bytes, argument shapes, payload count) and
 // holds what follows from these alone: the results' shapes and the *key*. Building a node whose
@@ -57,6 +57,7 @@ struct Node {
   std::uint32_t epoch;
   std::uint32_t random_ordinal;  ///< among all random nodes ever made in this graph
   std::uint32_t output;          ///< 0, or the index of the output this projection stands for
+  std::uint32_t examples;        ///< that the result has
 
   [[nodiscard]] const ext::Record& record() const { return *signature->record; }
 };
@@ -90,7 +91,13 @@ class Graph {
   /// The node that computes `n`: itself, or the first output where `n` is a projection.
   [[nodiscard]] NodeId owner(NodeId n) const { return n - nodes_[n].output; }
   /// Number of examples that the node's result has.
-  [[nodiscard]] std::int64_t examples(NodeId n) const { return dim(n).bd; }
+  [[nodiscard]] std::int64_t examples(NodeId n) const { return nodes_[n].examples; }
+  /// Elements of one example of the result.
+  [[nodiscard]] std::int64_t example_size(NodeId n) const {
+    return interner_.size(nodes_[n].shape);
+  }
+  /// Elements of the result.
+  [[nodiscard]] std::int64_t elements(NodeId n) const { return example_size(n) * examples(n); }
   /// Of a parameter or lookup node: does its gradient go to the storage (it is not the const form)?
   [[nodiscard]] bool is_trainable(NodeId n) const;
   /// What tells shared operands apart: the storage of a parameter (and whether it is trained

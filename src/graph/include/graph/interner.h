@@ -49,6 +49,8 @@ class Interner {
   ~Interner();
 
   [[nodiscard]] const Dim& shape(ShapeId id) const { return shapes_[id]; }
+  /// Elements of one example.
+  [[nodiscard]] std::int64_t size(ShapeId id) const { return sizes_[id]; }
   [[nodiscard]] ShapeId intern(const Dim& dim);
   /// Runs batch and shape rules where the signature is new; they throw before anything is stored.
   const Signature& signature(const ext::Record& record, const void* op,
@@ -78,6 +80,7 @@ class Interner {
                    std::span<const unsigned char> is_full, std::uint32_t payload_per_example);
 
   std::vector<Dim> shapes_;
+  std::vector<std::int64_t> sizes_;
   Table shape_table_;
   std::vector<const Signature*> signatures_;
   Table signature_table_;
