@@ -266,7 +266,8 @@ void predict_list(TreeModel& model, const std::string& text) {
 }
 
 void predict(const TreeOptions& options) {
-  const ModelSettings settings = ModelSettings::from(load_settings(options.model));
+  const ModelSettings settings =
+      ModelSettings::from(load_settings(options.model, {"listops", "trees"}));
   TreeModel model(settings);
   populate(model.parameters(), options.model);
   if (settings.task == "listops") {
@@ -279,7 +280,8 @@ void predict(const TreeOptions& options) {
 }
 
 void show_saved_model(const TreeOptions& options, const char* program) {
-  const ModelSettings settings = ModelSettings::from(load_settings(options.model));
+  const ModelSettings settings =
+      ModelSettings::from(load_settings(options.model, {"listops", "trees"}));
   TreeModel model(settings);
   populate(model.parameters(), options.model);
   std::printf("\nthe saved model, read again:\n");

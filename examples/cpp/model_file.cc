@@ -1,5 +1,6 @@
 #include "model_file.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -8,6 +9,8 @@
 #include <stdexcept>
 
 #include "dynet/io.h"
+
+#include "data.h"
 
 namespace examples {
 
@@ -21,8 +24,7 @@ const Value& find(const std::vector<std::pair<std::string, Value>>& values,
       return value;
     }
   }
-  throw std::runtime_error("the settings of this model have no '" + name +
-                           "': it belongs to another program");
+  throw std::runtime_error("the settings of this model have no '" + name + "'");
 }
 
 std::string settings_file(const std::string& model_file) { return model_file + ".settings"; }
@@ -50,7 +52,8 @@ void save_settings(const Settings& settings, const std::string& model_file) {
 /// Reads settings line by line.
 class SettingsReader {
  public:
-  explicit SettingsReader(const std::string& file) : file_(file), in_(file) {
+  SettingsReader(const std::string& file, const std::vector<std::string>& tasks)
+      : file_(file), tasks_(tasks), in_(file) {
     if (!in_) {
       throw std::runtime_error("cannot open '" + file + "', which belongs to the model file");
     }
@@ -71,6 +74,9 @@ class SettingsReader {
         fail("want the task, and that in the first line only");
       }
       if (is_first) {
+        if (std::find(tasks_.begin(), tasks_.end(), value) == tasks_.end()) {
+          fail("the task is '" + value + "'; want " + tasks_.front());
+        }
         settings.task = value;
       } else if (name.size() > 2 && name.substr(name.size() - 2) == "[]") {
         settings.lists.emplace_back(name.substr(0, name.size() - 2), words(number(value)));
@@ -86,8 +92,8 @@ class SettingsReader {
 
  private:
   [[noreturn]] void fail(const std::string& reason) const {
-    throw std::runtime_error("'" + file_ + "' is not a settings file of this program: line " +
-                             std::to_string(line_) + ": " + reason);
+    throw DataError(file_, std::max<std::size_t>(line_, 1), 1,
+                    "no settings of this program: " + reason);
   }
   bool next(std::string& line) {
     const bool is_there = static_cast<bool>(std::getline(in_, line));
@@ -113,6 +119,7 @@ class SettingsReader {
   }
 
   const std::string& file_;
+  const std::vector<std::string>& tasks_;
   std::ifstream in_;
   std::size_t line_ = 0;
 };
@@ -154,9 +161,9 @@ void save_model(const Settings& settings, const dynet::ParameterCollection& para
   saver.close();
 }
 
-Settings load_settings(const std::string& model_file) {
+Settings load_settings(const std::string& model_file, const std::vector<std::string>& tasks) {
   const std::string file = settings_file(model_file);
-  return SettingsReader(file).read();
+  return SettingsReader(file, tasks).read();
 }
 
 void populate(dynet::ParameterCollection& parameters, const std::string& model_file) {

@@ -32,8 +32,9 @@ struct Settings {
 /// one or the new one, never a half.
 void save_model(const Settings& settings, const dynet::ParameterCollection& parameters,
                 const std::string& model_file);
-/// Throws std::runtime_error for a file that is missing or is no such file, naming the line.
-Settings load_settings(const std::string& model_file);
+/// Settings of one of these tasks. Throws std::runtime_error for a file that is missing, DataError
+/// for one that is no such file.
+Settings load_settings(const std::string& model_file, const std::vector<std::string>& tasks);
 void populate(dynet::ParameterCollection& parameters, const std::string& model_file);
 
 /// Initial values by a formula that is the same in C++ and in Python. Vectors (biases) are zero,

@@ -32,7 +32,7 @@ class ModelsTest : public testing::Test {
   std::string mistake(const std::string& text) {
     std::ofstream(file_ + ".settings") << text;
     try {
-      load_settings(file_);
+      load_settings(file_, {"x", "y"});
     } catch (const std::runtime_error& e) {
       return e.what();
     }
@@ -176,7 +176,7 @@ TEST_F(ModelsTest, SavedTaggerGivesTheSameAnswers) {
   const TaggerSettings settings = small_tagger(true);
   TaggerModel model(settings);
   save_model(settings.saved(), model.parameters(), file_);
-  const TaggerSettings loaded = TaggerSettings::from(load_settings(file_));
+  const TaggerSettings loaded = TaggerSettings::from(load_settings(file_, {"tagger"}));
   EXPECT_EQ(loaded.words, settings.words);
   EXPECT_EQ(loaded.characters, settings.characters);
   TaggerModel other(loaded);
@@ -187,23 +187,27 @@ TEST_F(ModelsTest, SavedTaggerGivesTheSameAnswers) {
 
 TEST_F(ModelsTest, SettingsThatAreWrong) {
   const std::vector<std::vector<std::string>> cases = {
-      {"", "line 0: the file is empty"},
-      {"hidden 3\n", "line 1: want the task"},
-      {"task x\ntask y\n", "line 2: want the task"},
-      {"task x\nhidden\n", "line 2: want a name and a value"},
-      {"task x\nhidden \n", "line 2: want a name and a value"},
-      {"task x\nhidden -3\n", "line 2: want a number below 10^9, not '-3'"},
-      {"task x\nhidden 12345678901\n", "line 2: want a number below 10^9"},
-      {"task x\nwords[] 3\na\nb\n", "line 4: the file ends before the last of 3 words"},
+      {"", ":1:1: no settings of this program: the file is empty"},
+      {"hidden 3\n", ":1:1: no settings of this program: want the task"},
+      {"task x\ntask y\n", ":2:1: no settings of this program: want the task"},
+      {"task z\n", ":1:1: no settings of this program: the task is 'z'; want x"},
+      {"task x\nhidden\n", ":2:1: no settings of this program: want a name and a value"},
+      {"task x\nhidden \n", ":2:1: no settings of this program: want a name and a value"},
+      {"task x\nhidden -3\n",
+       ":2:1: no settings of this program: want a number below 10^9, not '-3'"},
+      {"task x\nhidden 12345678901\n",
+       ":2:1: no settings of this program: want a number below 10^9"},
+      {"task x\nwords[] 3\na\nb\n",
+       ":4:1: no settings of this program: the file ends before the last of 3 words"},
   };
   for (const auto& one : cases) {
     EXPECT_NE(mistake(one[0]).find(one[1]), std::string::npos) << one[0] << mistake(one[0]);
   }
   EXPECT_EQ(mistake("task x\nwords[] 2\na b\n\nhidden 3\n"), "none");
-  EXPECT_EQ(load_settings(file_).list("words"), (std::vector<std::string>{"a b", ""}));
-  EXPECT_EQ(load_settings(file_).number("hidden"), 3U);
-  EXPECT_THROW(static_cast<void>(load_settings(file_).number("mlp")), std::runtime_error);
-  EXPECT_THROW(load_settings((folder_ / "other.txt").string()), std::runtime_error);
+  EXPECT_EQ(load_settings(file_, {"x"}).list("words"), (std::vector<std::string>{"a b", ""}));
+  EXPECT_EQ(load_settings(file_, {"x"}).number("hidden"), 3U);
+  EXPECT_THROW(static_cast<void>(load_settings(file_, {"x"}).number("mlp")), std::runtime_error);
+  EXPECT_THROW(load_settings((folder_ / "other.txt").string(), {"x"}), std::runtime_error);
 }
 
 }  // namespace

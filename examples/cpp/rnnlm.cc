@@ -155,7 +155,7 @@ void train_and_report(const RnnlmOptions& options) {
 
 /// How well the model foresees a text, and what it thinks comes next.
 void predict(const RnnlmOptions& options) {
-  const RnnlmSettings settings = RnnlmSettings::from(load_settings(options.model));
+  const RnnlmSettings settings = RnnlmSettings::from(load_settings(options.model, {"rnnlm"}));
   Vocabulary vocabulary(settings.words);
   RnnlmModel model(settings, vocabulary.number(kEnd));
   populate(model.parameters(), options.model);

@@ -24,7 +24,16 @@ if(NOT count EQUAL 41)
   message(FATAL_ERROR "rnnlm wrote ${count} rows of the curve, not 41")
 endif()
 
+# Written by the sequence it is the same model, with the values that were saved.
+run_program(0 "loss 1 [0-9.]+\n.*${REPORT}" ${small} --minibatch 1 --epochs 1 --sequence
+            --init-file ${OUT}/model.txt --print-losses 1 --lookup-updates dense)
 run_program(0 "^rnnlm: 4 words" ${small} --minibatch 1 --epochs 1 --vocabulary 4)
+file(WRITE ${OUT}/other "")
+file(WRITE ${OUT}/other.settings "task x\nhidden many\n")
+run_program(2 "other.settings:1:1: no settings of this program: the task is 'x'; want rnnlm"
+            --model ${OUT}/other --predict a)
+file(WRITE ${OUT}/other.settings "task rnnlm\nhidden 3\n")
+run_program(1 "the settings of this model have no 'embedding'" --model ${OUT}/other --predict a)
 run_program(105 "--dev: needs --train" --dev ${OUT}/dev.txt --model none)
 run_program(105 "--train: is required: there is no 'none'" --model none --predict a)
 run_program(1 "cannot open 'none'" --train none)

@@ -169,7 +169,7 @@ void train_and_report(const TaggerOptions& options) {
 }
 
 void predict(const TaggerOptions& options) {
-  const TaggerSettings settings = TaggerSettings::from(load_settings(options.model));
+  const TaggerSettings settings = TaggerSettings::from(load_settings(options.model, {"tagger"}));
   TaggerModel model(settings);
   populate(model.parameters(), options.model);
   const RawSentence raw = parse_words(options.predict);

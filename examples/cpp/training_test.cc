@@ -193,7 +193,7 @@ TEST_F(TrainingTest, DenseAndSparseUpdatesOfTables) {
 TEST_F(TrainingTest, SavedModelGivesTheSameAnswers) {
   ListLearner learner(1, {});
   train(learner, {.unit = "lists"}, options_);
-  const ModelSettings loaded = ModelSettings::from(load_settings(options_.model));
+  const ModelSettings loaded = ModelSettings::from(load_settings(options_.model, {"listops"}));
   EXPECT_EQ(loaded.task, "listops");
   EXPECT_EQ(loaded.words, listops_words());
   TreeModel other(loaded);

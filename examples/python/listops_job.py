@@ -196,7 +196,7 @@ def predict_list(model: TreeModel, text: str) -> None:
 
 
 def predict(options: argparse.Namespace, texts: list[str]) -> None:
-    settings = ModelSettings.of(load_settings(options.model))
+    settings = ModelSettings.of(load_settings(options.model, ["listops", "trees"]))
     model = TreeModel(settings)
     model.parameters.populate(options.model)
     for text in texts:

@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import dynet as dy
 import numpy as np
+
+from data import DataError
 
 
 @dataclass
@@ -41,16 +44,16 @@ def save_model(settings: Settings, parameters: dy.ParameterCollection, model_fil
     parameters.save(model_file)
 
 
-def load_settings(model_file: str) -> Settings:
-    """ValueError for a file that is no such file, naming the line."""
+def load_settings(model_file: str, tasks: Sequence[str]) -> Settings:
+    """Settings of one of these tasks. DataError for a file that is no such file."""
     file = model_file + ".settings"
     with open(file, encoding="utf-8", errors="surrogateescape", newline="\n") as text:
         lines = text.read().split("\n")
     if lines[-1] == "":
         lines.pop()
 
-    def fail(line: int, reason: str) -> ValueError:
-        return ValueError(f"'{file}' is not a settings file of this program: line {line}: {reason}")
+    def fail(line: int, reason: str) -> DataError:
+        return DataError(file, line, 1, f"no settings of this program: {reason}")
 
     def number(text: str, line: int) -> int:
         if len(text) > 9 or not (text.isascii() and text.isdigit()):
@@ -58,7 +61,7 @@ def load_settings(model_file: str) -> Settings:
         return int(text)
 
     if not lines:
-        raise fail(0, "the file is empty")
+        raise fail(1, "the file is empty")
     settings = Settings("")
     at = 0
     while at < len(lines):
@@ -69,6 +72,8 @@ def load_settings(model_file: str) -> Settings:
         if (at == 1) != (name == "task"):
             raise fail(at, "want the task, and that in the first line only")
         if at == 1:
+            if value not in tasks:
+                raise fail(at, f"the task is '{value}'; want {tasks[0]}")
             settings.task = value
         elif name.endswith("[]") and len(name) > 2:
             count = number(value, at)

@@ -94,7 +94,7 @@ def train_and_report(options: argparse.Namespace) -> None:
 
 def predict(options: argparse.Namespace) -> None:
     """How well the model foresees a text, and what it thinks comes next."""
-    settings = RnnlmSettings.of(load_settings(options.model))
+    settings = RnnlmSettings.of(load_settings(options.model, ["rnnlm"]))
     vocabulary = Vocabulary(settings.words)
     model = RnnlmModel(settings, vocabulary.number(END))
     model.parameters.populate(options.model)

@@ -101,7 +101,7 @@ def train_and_report(options: argparse.Namespace) -> None:
 
 
 def predict(options: argparse.Namespace) -> None:
-    settings = TaggerSettings.of(load_settings(options.model))
+    settings = TaggerSettings.of(load_settings(options.model, ["tagger"]))
     model = TaggerModel(settings)
     model.parameters.populate(options.model)
     raw = parse_words(options.predict)

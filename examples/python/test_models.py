@@ -145,6 +145,7 @@ class ProgramTest(FolderTest):
         self.expect(r"^perplexity [\d.]+\n", "rnnlm.py", "--predict=words never seen")
         one = ["--minibatch", "1", "--epochs", "1", "--vocabulary", "4"]
         self.expect("^rnnlm: 4 words", "rnnlm.py", *small, *one)
+        self.expect("^rnnlm: 4 words", "rnnlm.py", *small, *one, "--sequence")
         blank = self.run_program("rnnlm.py", "--train", self.write("blank.txt", "\n"))
         self.assertEqual(blank.returncode, 2)
         self.assertIn("blank.txt:1:1: nothing but blank lines", blank.stderr)
@@ -169,6 +170,7 @@ class ProgramTest(FolderTest):
         output = rf"{REPORT}dev accuracy [\d.]+ %, best accuracy 100.00 %\n$"
         spelling = ["--characters", "--epochs", "20", "--minibatch", "2"]
         self.expect(output, "tagger.py", *small, *spelling)
+        self.expect(output, "tagger.py", *small, *spelling, "--sequence")
         self.expect(r"^zimo\|X zima\|O\n$", "tagger.py", "--predict", "zimo zima")
         bad = self.run_program("tagger.py", "--train", self.write("bad.txt", "fine|O\nThe|O cat\n"))
         self.assertEqual(bad.returncode, 2)
@@ -213,22 +215,25 @@ class ModelsTest(FolderTest):
         settings = TaggerSettings(6, 5, 4, 0, 2, 3, ["<unk>", "a b", ""], ["O", "X"], [])
         file = os.path.join(self.folder, "model.txt")
         save_model(settings.saved(), TaggerModel(settings).parameters, file)
-        self.assertEqual(TaggerSettings.of(load_settings(file)), settings)
+        self.assertEqual(TaggerSettings.of(load_settings(file, ["tagger"])), settings)
         cases = {
-            "": "line 0: the file is empty",
-            "hidden 3\n": "line 1: want the task",
-            "task x\ntask y\n": "line 2: want the task",
-            "task x\nhidden\n": "line 2: want a name and a value",
-            "task x\nhidden -3\n": "line 2: want a number below 10.9, not '-3'",
-            "task x\nwords[] 3\na\nb\n": "line 4: the file ends before the last of 3 words",
+            "": ":1:1: the file is empty",
+            "hidden 3\n": ":1:1: want the task",
+            "task x\ntask y\n": ":2:1: want the task",
+            "task z\n": ":1:1: the task is 'z'; want x",
+            "task x\nhidden\n": ":2:1: want a name and a value",
+            "task x\nhidden -3\n": ":2:1: want a number below 10.9, not '-3'",
+            "task x\nwords[] 3\na\nb\n": ":4:1: the file ends before the last of 3 words",
         }
         for text, reason in cases.items():
             self.write("model.txt.settings", text)
-            with self.assertRaisesRegex(ValueError, reason):
-                load_settings(file)
+            place, _, why = reason.partition(" ")
+            text = f"{place} no settings of this program: {why}"
+            with self.assertRaisesRegex(DataError, text):
+                load_settings(file, ["x", "y"])
         self.write("model.txt.settings", "task x\nwords[] 2\na b\n\nhidden 3\n")
         wanted = Settings("x", {"hidden": 3}, {"words": ["a b", ""]})
-        self.assertEqual(load_settings(file), wanted)
+        self.assertEqual(load_settings(file, ["x", "y"]), wanted)
 
 
 if __name__ == "__main__":

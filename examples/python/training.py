@@ -4,6 +4,7 @@ written down."""
 from __future__ import annotations
 
 import argparse
+import gc
 import math
 import os
 from abc import ABC, abstractmethod
@@ -210,6 +211,7 @@ def train(learner: Learner, plan: TrainingPlan, options: argparse.Namespace) -> 
     figures."""
     for file in (options.model, options.curve):
         os.makedirs(os.path.dirname(file or "") or ".", exist_ok=True)
+    gc.freeze()  # else the collector looks at all data again and again
     result = _Training(learner, plan, options).run()
     print(
         f"trained {result.items} items in {result.seconds:.3f} cpu-seconds: "
