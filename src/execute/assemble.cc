@@ -106,10 +106,10 @@ ext::Operand Executor::expand_values(std::span<const NodeId> members) {
   auto* bytes_at = reinterpret_cast<std::byte*>(numbers);
   for (const NodeId m : members) {
     kernels().from_floats(graph_.values(m).data(), bytes_at, 1);
-    bytes_at += ext::bytes_of(number());
+    bytes_at += number_bytes_;
   }
   if (members.size() == 1) {
-    return assembler_.operand({1}, ext::bytes_of(number()), 1,
+    return assembler_.operand({1}, number_bytes_, 1,
                               [&](std::size_t) { return ext::Block{numbers, 1, false}; });
   }
   // A member with several examples repeats its scalar.
@@ -121,14 +121,14 @@ ext::Operand Executor::expand_values(std::span<const NodeId> members) {
       reinterpret_cast<std::byte*>(assembler_.array<double>(static_cast<std::size_t>(examples)));
   std::byte* at = repeated;
   const std::byte* from = reinterpret_cast<std::byte*>(numbers);
-  const auto width = static_cast<std::size_t>(ext::bytes_of(number()));
+  const auto width = static_cast<std::size_t>(number_bytes_);
   for (const NodeId m : members) {
     for (std::int64_t e = 0; e < graph_.examples(m); ++e) {
       at = std::copy_n(from, width, at);
     }
     from += width;
   }
-  return assembler_.operand({1}, ext::bytes_of(number()), 1,
+  return assembler_.operand({1}, number_bytes_, 1,
                             [&](std::size_t) { return ext::Block{repeated, examples, false}; });
 }
 

@@ -18,7 +18,7 @@ std::int64_t columns(const ext::Operand& o) {
 
 }  // namespace
 
-Executor::Executor(graph::Graph& graph, const Device& device) : graph_(graph), device_(&device) {}
+Executor::Executor(graph::Graph& graph, const Device& device) : graph_(graph) { set_device(device); }
 Executor::~Executor() = default;
 
 /// Notes the operands as columns: {m} and {k}, one an example and column.

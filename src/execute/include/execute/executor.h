@@ -70,7 +70,10 @@ class Executor {
 
   void set_policy(schedule::Policy policy) { policy_ = policy; }
   [[nodiscard]] schedule::Policy policy() const { return policy_; }
-  void set_device(const Device& device) { device_ = &device; }
+  void set_device(const Device& device) {
+    device_ = &device;
+    number_bytes_ = ext::bytes_of(number());
+  }
   [[nodiscard]] const Device& device() const { return *device_; }
   void set_random_stream(std::uint64_t stream) { random_stream_ = stream; }
   void set_observer(Observer* observer) { observer_ = observer; }
@@ -172,7 +175,7 @@ class Executor {
   [[nodiscard]] const ext::Kernels& kernels() const { return *device_->kernels; }
   [[nodiscard]] ext::Number number() const { return kernels().number(); }
   [[nodiscard]] std::int64_t bytes(std::int64_t elements) const {
-    return elements * ext::bytes_of(number());
+    return elements * number_bytes_;
   }
 
   [[nodiscard]] std::int64_t example_bytes(NodeId n) const { return bytes(graph_.example_size(n)); }
@@ -184,6 +187,7 @@ class Executor {
 
   graph::Graph& graph_;
   const Device* device_;
+  std::int64_t number_bytes_ = 0;
   schedule::Policy policy_ = schedule::Policy::kFrontier;
   Observer* observer_ = nullptr;
   std::uint64_t random_stream_ = 0;
