@@ -49,8 +49,8 @@ struct PhiloxKey {
 
 /// The four words of block number `block`, for elements 4 * block and following.
 inline std::array<std::uint32_t, 4> philox(const PhiloxKey& key, std::uint64_t block) {
-  std::uint32_t c0 = static_cast<std::uint32_t>(block);
-  std::uint32_t c1 = static_cast<std::uint32_t>(block >> 32);
+  auto c0 = static_cast<std::uint32_t>(block);
+  auto c1 = static_cast<std::uint32_t>(block >> 32);
   std::uint32_t c2 = key.counter[0];
   std::uint32_t c3 = key.counter[1];
   std::uint32_t k0 = key.key[0];

@@ -40,29 +40,29 @@ inline constexpr std::size_t kAttrCount = detail::count_fields<Op>();
 
 template <class Op>
 [[nodiscard]] constexpr auto attributes(Op& op) {
-  constexpr std::size_t n = kAttrCount<std::remove_const_t<Op>>;
-  static_assert(n <= kMaxAttrs, "an operation has at most eight attributes");
-  if constexpr (n == 0) {
+  constexpr std::size_t kCount = kAttrCount<std::remove_const_t<Op>>;
+  static_assert(kCount <= kMaxAttrs, "an operation has at most eight attributes");
+  if constexpr (kCount == 0) {
     return std::tuple<>{};
-  } else if constexpr (n == 1) {
+  } else if constexpr (kCount == 1) {
     auto& [a] = op;
     return std::tie(a);
-  } else if constexpr (n == 2) {
+  } else if constexpr (kCount == 2) {
     auto& [a, b] = op;
     return std::tie(a, b);
-  } else if constexpr (n == 3) {
+  } else if constexpr (kCount == 3) {
     auto& [a, b, c] = op;
     return std::tie(a, b, c);
-  } else if constexpr (n == 4) {
+  } else if constexpr (kCount == 4) {
     auto& [a, b, c, d] = op;
     return std::tie(a, b, c, d);
-  } else if constexpr (n == 5) {
+  } else if constexpr (kCount == 5) {
     auto& [a, b, c, d, e] = op;
     return std::tie(a, b, c, d, e);
-  } else if constexpr (n == 6) {
+  } else if constexpr (kCount == 6) {
     auto& [a, b, c, d, e, f] = op;
     return std::tie(a, b, c, d, e, f);
-  } else if constexpr (n == 7) {
+  } else if constexpr (kCount == 7) {
     auto& [a, b, c, d, e, f, g] = op;
     return std::tie(a, b, c, d, e, f, g);
   } else {

@@ -175,8 +175,9 @@ constexpr std::size_t packed_bytes() {
   return std::apply([](const auto&... a) { return (std::size_t{0} + ... + sizeof(a)); },
                     attributes(op));
 }
+/// What is missing is named where the operation is listed.
 template <class Op>
-constexpr Record make_record() {
+constexpr void check_operation() {
   static_assert(std::is_aggregate_v<Op>, "an operation is an aggregate: members, no constructor");
   static_assert(
       requires {
@@ -193,7 +194,9 @@ constexpr Record make_record() {
   static_assert(Computes<Op>,
                 "the operation has neither value and slope, nor forward and backward");
   static_assert(HasExamples<Op>, "the operation has no examples()");
-  Record r{};
+}
+template <class Op>
+constexpr void fill_properties(Record& r) {
   r.info = &Op::kInfo;
   r.op_bytes = sizeof(Op);
   r.op_align = alignof(Op);
@@ -224,6 +227,9 @@ constexpr Record make_record() {
           r.has_shared || Op::kRoles[i] == Role::kShared || Op::kRoles[i] == Role::kEither;
     }
   }
+}
+template <class Op>
+constexpr void fill_shapes(Record& r) {
   r.pack = [](const void* op, std::byte* to) {
     std::apply([&](const auto&... a) { ((std::memcpy(to, &a, sizeof a), to += sizeof a), ...); },
                attributes(*static_cast<const Op*>(op)));
@@ -251,6 +257,9 @@ constexpr Record make_record() {
       return static_cast<const Op*>(op)->index_limit(in);
     };
   }
+}
+template <class Op>
+constexpr void fill_computing(Record& r) {
   if constexpr (Rule<Op>) {
     r.rule = &kRuleInfo<Op>;
     r.forward = [](const void* op, Call& call) { run_rule_forward(kRuleInfo<Op>, op, call); };
@@ -259,6 +268,9 @@ constexpr Record make_record() {
     r.forward = [](const void* op, Call& call) { static_cast<const Op*>(op)->forward(call); };
     r.backward = [](const void* op, Call& call) { static_cast<const Op*>(op)->backward(call); };
   }
+}
+template <class Op>
+constexpr void fill_text(Record& r) {
   r.attrs_text = [](const void* op) {
     std::string s;
     std::size_t i = 0;
@@ -269,6 +281,15 @@ constexpr Record make_record() {
         attributes(*static_cast<const Op*>(op)));
     return s;
   };
+}
+template <class Op>
+constexpr Record make_record() {
+  check_operation<Op>();
+  Record r{};
+  fill_properties<Op>(r);
+  fill_shapes<Op>(r);
+  fill_computing<Op>(r);
+  fill_text<Op>(r);
   return r;
 }
 }  // namespace detail
