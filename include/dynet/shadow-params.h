@@ -26,6 +26,9 @@ struct ShadowLookupParameters {
   Tensor all_h;
   std::vector<Tensor> h;
 
+  /// The library's own: what keeps the memory alive.
+  [[nodiscard]] const std::shared_ptr<void>& memory() const { return memory_; }
+
  private:
   std::shared_ptr<void> memory_;
 };

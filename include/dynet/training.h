@@ -17,7 +17,10 @@ struct AdamStep;
 }
 namespace trainers {
 class TextReader;
-}
+struct StateLists;
+struct IdleMotion;
+class MissedUpdates;
+}  // namespace trainers
 
 enum struct MovingAverage { None, Cumulative, Exponential };
 /// "None", "Cumulative" or "Exponential".
@@ -25,13 +28,25 @@ std::ostream& operator<<(std::ostream& os, const MovingAverage& o);
 /// UsageError for another word.
 std::istream& operator>>(std::istream& is, MovingAverage& o);
 
+/// What an update does to the rows of lookup tables without a gradient.
+///   kSparse: nothing; their momentum and moments stay too (the default).
+///   kDense: what it does to every parameter; costs a pass over the table.
+///   kExact: the numbers of kDense at about the cost of kSparse. A row catches up on the updates it
+///     missed when it is next read or updated, or when the table is looked at. A reference to its
+///     values (`get_storage()`, `values()`) shows what they were when it was asked for; ask again
+///     after an update. Not every rule and setting can: see docs/decisions/0004.
+enum struct LookupUpdates { kSparse, kDense, kExact };
+/// "sparse", "dense" or "exact".
+std::ostream& operator<<(std::ostream& os, const LookupUpdates& o);
+/// UsageError for another word.
+std::istream& operator>>(std::istream& is, LookupUpdates& o);
+
 /// Base of all trainers. One `update()`:
 ///   1. makes room for the state of parameters that are new,
 ///   2. multiplies the gradient by clip_threshold / n where its norm n is above the threshold,
 ///   3. applies the rule to every parameter with `updated`, whether or not it got a gradient, then
-///   to
-///      every lookup table: to the rows with a gradient, or, without `sparse_updates_enabled` or
-///      where the table was used as a whole, to all,
+///      to every lookup table: to the rows with a gradient, or to all as `lookup_updates()` says or
+///      where the table was used as a whole,
 ///   4. moving averages, 5. counts, 6. weight decay: what was updated is multiplied by 1 - lambda
 ///      (tables by a factor that stored values are to be multiplied with). All gradients are empty
 ///      then.
@@ -56,6 +71,12 @@ struct Trainer {
   /// Forgets momentum and its like; `updates` and the rate stay.
   virtual void restart() = 0;
   void restart(real lr);
+  /// For the updates from the next one on.
+  void set_lookup_updates(LookupUpdates how);
+  [[nodiscard]] LookupUpdates lookup_updates() const {
+    return sparse_updates_enabled ? LookupUpdates::kSparse
+                                  : (is_exact_ ? LookupUpdates::kExact : LookupUpdates::kDense);
+  }
   /// Writes the state as text.
   virtual void save(std::ostream& os);
   /// Reads it back; all or nothing. UsageError or IoError when it does not fit.
@@ -94,6 +115,7 @@ struct Trainer {
   real updates = 0.0F;
   real clips_since_status = 0.0F;
   real updates_since_status = 0.0F;
+  /// False: rows without a gradient move too, in the way of set_lookup_updates (kDense by default).
   bool sparse_updates_enabled = true;
   unsigned aux_allocated = 0;         ///< parameters with state
   unsigned aux_allocated_lookup = 0;  ///< tables with state
@@ -122,6 +144,20 @@ struct Trainer {
   [[nodiscard]] std::uint64_t step_number() const;
   /// Steps are divided by this: effective value / stored value.
   [[nodiscard]] double decay_of(const ParameterStorageBase& p) const;
+  /// What the weights are to be multiplied with after the step (weight decay). A rule that asks
+  /// does so in its own pass; for one that does not, update() does it afterwards.
+  [[nodiscard]] double take_keep();
+
+  /// sqrt(1 - b2^t) / (1 - b1^t) with t the number of this update.
+  [[nodiscard]] double adam_correction(double b1, double b2) const;
+
+  /// The state that alloc_impl, save and populate handle; the default has none.
+  virtual void list_state(trainers::StateLists& lists);
+  /// Sets the state to zero.
+  void forget_state();
+  /// How the rule moves rows of table `idx` without a gradient, for exact updates. The default does
+  /// not know: then the whole table is updated.
+  virtual trainers::IdleMotion idle_motion(std::size_t idx);
 
   real ema_beta = 0.0F;
   MovingAverage ma_mode = MovingAverage::None;
@@ -141,7 +177,13 @@ struct Trainer {
   void commit_base(Saved& saved);
 
  private:
-  void apply_rules(real gscale);
+  void update_parameter(real gscale, std::size_t idx);
+  void update_table(real gscale, std::size_t idx);
+  void update_rows(real gscale, std::size_t idx, const trainers::IdleMotion& motion);
+  trainers::MissedUpdates* attach(std::size_t idx, const trainers::IdleMotion& motion);
+  void detach_all();
+  void catch_up() const;
+  [[nodiscard]] double keep_of(const ParameterStorageBase& p) const;
   void apply_decay();
   void update_averages();
   void enable_average(MovingAverage mode, unsigned update_freq);
@@ -151,6 +193,14 @@ struct Trainer {
   std::shared_ptr<ParameterCollection> kept_;  ///< what `model` points to
   std::uint64_t steps_ = 0;  ///< `updates` as an integer, which floats lose at 2^24
   real scale_ = 1.0F;        ///< of update(scale)
+  double keep_ = 1.0;        ///< of take_keep, for the parameter being updated
+  bool is_exact_ = false;
+  struct Correction {
+    std::uint64_t step = 0;
+    double b1 = 0.0, b2 = 0.0, value = 0.0;
+  };
+  mutable Correction correction_;  ///< the last of adam_correction: it is the same for many rows
+  std::vector<std::shared_ptr<trainers::MissedUpdates>> missed_;  ///< a table; null: none
 };
 
 /// w -= learning_rate * g.
@@ -165,9 +215,34 @@ struct SimpleSGDTrainer : Trainer {
   void update_params(real gscale, std::size_t idx) override;
   void update_lookup_params(real gscale, std::size_t idx, std::size_t lidx) override;
   void update_lookup_params(real gscale, std::size_t idx) override;
+  trainers::IdleMotion idle_motion(std::size_t idx) override;
 
  private:
   SimpleSGDTrainer() = default;
+};
+
+/// v = mom * v - learning_rate * g, w += v.
+struct MomentumSGDTrainer : Trainer {
+  explicit MomentumSGDTrainer(ParameterCollection& collection, real rate = 0.01F, real mom = 0.9F)
+      : Trainer(collection, rate), momentum(mom) {}
+  void restart() override { forget_state(); }
+  using Trainer::restart;
+
+  std::vector<ShadowParameters> vp;
+  std::vector<ShadowLookupParameters> vlp;
+
+ protected:
+  void update_rule(real gscale, const std::vector<Tensor*>& values) override;
+  void update_params(real gscale, std::size_t idx) override;
+  void update_lookup_params(real gscale, std::size_t idx, std::size_t lidx) override;
+  void update_lookup_params(real gscale, std::size_t idx) override;
+  void list_state(trainers::StateLists& lists) override;
+  trainers::IdleMotion idle_motion(std::size_t idx) override;
+
+  real momentum = 0.9F;
+
+ private:
+  MomentumSGDTrainer() = default;
 };
 
 /// Adam (Kingma and Ba, 2015): m = b1 m + (1-b1) g, v = b2 v + (1-b2) g^2,
@@ -175,20 +250,18 @@ struct SimpleSGDTrainer : Trainer {
 /// of the trainer; `eps` is added to the uncorrected root.
 struct AdamTrainer : Trainer {
   explicit AdamTrainer(ParameterCollection& collection, float rate = 0.001F, float b1 = 0.9F,
-                       float b2 = 0.999F, float eps = 1e-8F);
-  void restart() override;
+                       float b2 = 0.999F, float eps = 1e-8F)
+      : Trainer(collection, rate), beta_1(b1), beta_2(b2), epsilon(eps) {}
+  void restart() override { forget_state(); }
   using Trainer::restart;
-  void save(std::ostream& os) override;
-  void populate(std::istream& is) override;
-  using Trainer::populate;
 
  protected:
-  unsigned alloc_impl() override;
-  unsigned alloc_lookup_impl() override;
   void update_rule(real gscale, const std::vector<Tensor*>& values) override;
   void update_params(real gscale, std::size_t idx) override;
   void update_lookup_params(real gscale, std::size_t idx, std::size_t lidx) override;
   void update_lookup_params(real gscale, std::size_t idx) override;
+  void list_state(trainers::StateLists& lists) override;
+  trainers::IdleMotion idle_motion(std::size_t idx) override;
 
   float beta_1 = 0.9F;
   float beta_2 = 0.999F;
@@ -198,6 +271,33 @@ struct AdamTrainer : Trainer {
 
  private:
   AdamTrainer() = default;
+  [[nodiscard]] ext::AdamStep step(double decay, real gscale) const;
+};
+
+/// AMSGrad (Reddi, Kale and Kumar, 2018): Adam over the root of the largest v so far.
+struct AmsgradTrainer : Trainer {
+  explicit AmsgradTrainer(ParameterCollection& collection, float rate = 0.001F, float b1 = 0.9F,
+                          float b2 = 0.999F, float eps = 1e-8F)
+      : Trainer(collection, rate), beta_1(b1), beta_2(b2), epsilon(eps) {}
+  void restart() override { forget_state(); }
+  using Trainer::restart;
+
+ protected:
+  void update_rule(real gscale, const std::vector<Tensor*>& values) override;
+  void update_params(real gscale, std::size_t idx) override;
+  void update_lookup_params(real gscale, std::size_t idx, std::size_t lidx) override;
+  void update_lookup_params(real gscale, std::size_t idx) override;
+  void list_state(trainers::StateLists& lists) override;
+  trainers::IdleMotion idle_motion(std::size_t idx) override;
+
+  float beta_1 = 0.9F;
+  float beta_2 = 0.999F;
+  float epsilon = 1e-8F;
+  std::vector<ShadowParameters> m, v, vhat;
+  std::vector<ShadowLookupParameters> lm, lv, lvhat;
+
+ private:
+  AmsgradTrainer() = default;
   [[nodiscard]] ext::AdamStep step(double decay, real gscale) const;
 };
 

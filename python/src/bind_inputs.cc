@@ -180,7 +180,7 @@ PyExpression one_hot(unsigned d, nb::handle idx, const std::string& device) {
 
 PyExpression add_lookup(const PyLookupParameters& p, ext::NodePayload payload, bool update) {
   payload.storage = &p.storage;
-  return add_source(ops::Lookup{p.p.get_storage().dim, update}, payload, Settable::kIndices);
+  return add_source(ops::Lookup{p.p.dim(), update}, payload, Settable::kIndices);
 }
 
 void bind_numbers(nb::module_& m) {

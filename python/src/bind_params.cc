@@ -285,7 +285,7 @@ void bind_common(nb::class_<Py, PyExpression>& c) {
 
 void set_values(PyParameters& x, nb::handle values) {
   const FloatArray array = read_array(values);
-  const Dim d = x.p.get_storage().dim;
+  const Dim d = x.p.dim();
   if (array.dim(false) != d) {
     throw ShapeError("set_value: the array is " + to_string(array.dim(false)) + "; want " +
                      to_string(d));
@@ -300,7 +300,7 @@ PyExpression parameter_node(const PyParameters& x, bool update) {
   }
   ext::NodePayload payload;
   payload.storage = &x.storage;
-  const ops::Parameter op{x.p.get_storage().dim, false};
+  const ops::Parameter op{x.p.dim(), false};
   return PyExpression(
       ext::add_node(ext::kRecord<ops::Parameter>, &op, &current_graph().cg, {}, payload, here()));
 }
@@ -311,13 +311,12 @@ void bind_parameters(nb::module_& m) {
       m, "Parameters", "A parameter. It is an expression: its node in this thread's graph.");
   bind_common(c);
   c.def(
-       "shape", [](const PyParameters& x) { return shape_tuple(x.p.get_storage().dim, false); },
+       "shape", [](const PyParameters& x) { return shape_tuple(x.p.dim(), false); },
        nb::sig("def shape(self) -> tuple[int, ...]"))
       .def(
           "as_array",
           [](const PyParameters& x) {
-            return to_numpy(x.p.get_storage().values,
-                            static_cast<double>(x.p.current_weight_decay()));
+            return to_numpy(*x.p.values(), static_cast<double>(x.p.current_weight_decay()));
           },
           nb::sig("def as_array(self) -> numpy.typing.NDArray[typing.Any]"), "The values.")
       .def(
@@ -335,6 +334,12 @@ void bind_parameters(nb::module_& m) {
 
 // ---- lookup tables
 // --------------------------------------------------------------------------------------
+
+/// The values, without those costs that a reference which is kept brings (get_storage()).
+const LookupParameterStorage& shown(const PyLookupParameters& x) {
+  (void)x.p.values();
+  return *x.p.p;
+}
 
 Tensor row_of(const std::vector<Tensor>& rows, unsigned i) {
   if (i >= rows.size()) {
@@ -356,7 +361,7 @@ nb::object rows_array(const std::vector<Tensor>& rows, const std::vector<unsigne
 /// Sets the first rows, one a row of the array.
 void init_rows(PyLookupParameters& x, nb::handle values) {
   const FloatArray array = read_rows_first(values);
-  const LookupParameterStorage& storage = x.p.get_storage();
+  const LookupParameterStorage& storage = *x.p.p;
   Dim row = array.dim(true);
   const unsigned rows = row.bd;
   row.bd = 1;
@@ -374,7 +379,7 @@ void init_rows(PyLookupParameters& x, nb::handle values) {
 
 PyExpression add_lookup(const PyLookupParameters& x, ext::NodePayload payload) {
   payload.storage = &x.storage;
-  const ops::Lookup op{x.p.get_storage().dim, true};
+  const ops::Lookup op{x.p.dim(), true};
   return PyExpression(
       ext::add_node(ext::kRecord<ops::Lookup>, &op, &current_graph().cg, {}, payload, here()),
       PyExpression::Settable::kIndices);
@@ -388,7 +393,7 @@ void bind_table_arrays(nb::class_<PyLookupParameters, PyExpression>& c) {
   c.def(
        "as_array",
        [=](const PyLookupParameters& x) {
-         return to_numpy_rows_first(x.p.get_storage().all_values, factor(x));
+         return to_numpy_rows_first(shown(x).all_values, factor(x));
        },
        nb::sig("def as_array(self) -> numpy.typing.NDArray[typing.Any]"),
        "The values, rows as first axis.")
@@ -401,14 +406,14 @@ void bind_table_arrays(nb::class_<PyLookupParameters, PyExpression>& c) {
       .def(
           "row_as_array",
           [=](const PyLookupParameters& x, unsigned row) {
-            return to_numpy(row_of(x.p.get_storage().values, row), factor(x));
+            return to_numpy(row_of(shown(x).values, row), factor(x));
           },
           arg("row"),
           nb::sig("def row_as_array(self, row: int) -> numpy.typing.NDArray[typing.Any]"))
       .def(
           "rows_as_array",
           [=](const PyLookupParameters& x, const std::vector<unsigned>& rows) {
-            return rows_array(x.p.get_storage().values, rows, factor(x));
+            return rows_array(shown(x).values, rows, factor(x));
           },
           arg("rows"),
           nb::sig("def rows_as_array(self, rows: collections.abc.Sequence[int]) -> "
@@ -459,10 +464,9 @@ void bind_lookup_parameters(nb::module_& m) {
             return add_lookup(x, ext::NodePayload::of(indices));
           },
           arg("indices"), "A batch of rows: `lookup_batch`.")
-      .def("__len__", [](const PyLookupParameters& x) { return x.p.get_storage().rows(); })
+      .def("__len__", [](const PyLookupParameters& x) { return x.p.p->rows(); })
       .def(
-          "shape",
-          [](const PyLookupParameters& x) { return shape_tuple(x.p.get_storage().all_dim, true); },
+          "shape", [](const PyLookupParameters& x) { return shape_tuple(x.p.p->all_dim, true); },
           nb::sig("def shape(self) -> tuple[int, ...]"), "Rows first.")
       .def("init_from_array", &init_rows, arg("arr"), "Sets the first rows.")
       .def(

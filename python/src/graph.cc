@@ -146,10 +146,9 @@ Expression PyGraph::node(const PyExpression& parameter) {
   if (found.stamp == stamp_) {
     return found.node;
   }
-  const ops::Parameter op{
-      is_table ? static_cast<const PyLookupParameters&>(parameter).p.get_storage().all_dim
-               : static_cast<const PyParameters&>(parameter).p.get_storage().dim,
-      true};
+  const ops::Parameter op{is_table ? static_cast<const PyLookupParameters&>(parameter).p.p->all_dim
+                                   : static_cast<const PyParameters&>(parameter).p.dim(),
+                          true};
   ext::NodePayload payload;
   payload.storage = &storage;
   const Expression e = ext::add_node(ext::kRecord<ops::Parameter>, &op, &cg, {}, payload, here());

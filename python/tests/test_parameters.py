@@ -239,6 +239,8 @@ def train(trainer_class, **kwargs) -> list[float]:
 
 @pytest.mark.parametrize(("trainer", "kwargs"), [
     (dy.SimpleSGDTrainer, {"learning_rate": 0.05}), (dy.AdamTrainer, {"alpha": 0.05}),
+    (dy.MomentumSGDTrainer, {"learning_rate": 0.02, "mom": 0.5}),
+    (dy.AmsgradTrainer, {"alpha": 0.05}),
 ])  # fmt: skip
 def test_trainers_train(trainer, kwargs):
     losses = train(trainer, **kwargs)
@@ -262,6 +264,37 @@ def test_trainer_members():
     t.set_sparse_updates(False)
     assert t.whoami() == "AdamTrainer" and dy.SimpleSGDTrainer(m).whoami() == "SimpleSGDTrainer"
     assert dy.SimpleSGDTrainer(m).learning_rate == pytest.approx(0.1)
+
+
+def final_values(updates: str, how_often_seen: int) -> np.ndarray:
+    """Trains a few of many rows; looks at the table now and then."""
+    dy.reset_random_seed(1)
+    m = dy.ParameterCollection()
+    w, table = m.add_parameters((1, 3)), m.add_lookup_parameters((9, 3))
+    trainer = dy.AdamTrainer(m, 0.01)
+    trainer.lookup_updates = updates
+    assert trainer.lookup_updates == updates
+    for step in range(300):
+        dy.renew_cg()
+        k = 8 if step % 50 == 0 else step % 3
+        dy.squared_distance(w * table[k], dy.inputVector([float(k)])).backward()
+        trainer.update()
+        if step % how_often_seen == 0:
+            table.as_array()
+    return table.as_array()
+
+
+def test_updates_of_rows_without_a_gradient():
+    sparse, dense, exact = (final_values(u, 300) for u in ("sparse", "dense", "exact"))
+    np.testing.assert_allclose(exact, dense, atol=2e-5)
+    assert np.abs(sparse - dense).max() > 1e-3
+    np.testing.assert_allclose(final_values("exact", 7), dense, atol=2e-5)
+    with pytest.raises(RuntimeError, match="want sparse, dense or exact"):
+        dy.AdamTrainer(dy.ParameterCollection()).lookup_updates = "dens"
+    t = dy.AmsgradTrainer(dy.ParameterCollection())
+    assert t.lookup_updates == "sparse"
+    t.set_sparse_updates(False)
+    assert t.lookup_updates == "dense"
 
 
 def test_weight_decay():

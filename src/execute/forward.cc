@@ -85,19 +85,16 @@ void Executor::collect_wanted(NodeId last, bool all) {
   std::reverse(wanted_.begin(), wanted_.end());
 }
 
-/// The value of a parameter is its storage, or a scaled copy while weight decay is pending.
+/// The value of a parameter is its storage, or a copy while weight decay or exact updates are
+/// pending.
 void Executor::resolve_parameter(NodeId n) {
-  const graph::Node& node = graph_[n];
-  const auto& storage = params::storage_base(node.payload->storage);
-  const double decay = params::decay_factor(storage);
-  const void* stored = params::values(storage);
-  if (decay == 1.0) {
-    values_[n] = const_cast<void*>(stored);  // values are written by trainers only, between passes
+  const auto& storage = params::storage_base(graph_[n].payload->storage);
+  if (params::is_as_stored(storage)) {
+    // Values are written by trainers only, between passes.
+    values_[n] = const_cast<void*>(params::values(storage));
   } else {
-    const std::int64_t elements = graph_.elements(n);
-    void* scaled = values_pool_.allocate(bytes(elements));
-    kernels().add_scaled(decay, stored, scaled, elements, true);
-    values_[n] = scaled;
+    values_[n] = values_pool_.allocate(bytes(graph_.elements(n)));
+    params::read(storage, values_[n]);
   }
   resolved_.push_back(n);
 }
@@ -205,11 +202,10 @@ void Executor::run_leaf(const graph::Node& node, NodeId n) {
     return;
   }
   const auto& table = params::lookup_storage(node.payload->storage);
-  const double decay = params::decay_factor(table);
-  const std::int64_t elements = graph_.example_size(n);
+  const std::int64_t row_bytes = bytes(graph_.example_size(n));
   for (const unsigned index : graph_.indices(n)) {
-    kernels().add_scaled(decay, params::row(table, index), to, elements, true);
-    to += bytes(elements);
+    params::read_row(table, index, to);
+    to += row_bytes;
   }
 }
 

@@ -21,6 +21,7 @@ const char* type_of(bool is_lookup) { return is_lookup ? "#LookupParameter#" : "
 void commit(const TextObject& object, ParameterStorageBase& storage) {
   StorageState& s = storage.state();
   const std::lock_guard lock(s.mutex);
+  s.catch_up();  // else what rows missed would be added to the file's values
   // The file holds effective values.
   s.factor = 1.0;
   s.kernels.from_floats(object.values.data(), s.values.data(), s.elements);

@@ -166,6 +166,9 @@ void TextFileSaver::close() {
 
 void TextFileSaver::save(const ParameterCollection& model, const std::string& key) {
   const std::string prefix = io::collection_key("TextFileSaver::save", key);
+  for (const auto& p : detail::ModelAccess::lookups(model)) {
+    p->state().catch_up();
+  }
   const params::RunScope scope(params::usage_of(model));
   const std::string full = model.get_fullname();
   const auto name_of = [&](const std::string& name) {
@@ -210,6 +213,7 @@ void TextFileSaver::save(const ParameterStorage& param, const std::string& key) 
 void TextFileSaver::save(const LookupParameterStorage& param, const std::string& key) {
   io::check_parameter_key("TextFileSaver::save", key);
   auto& p = const_cast<LookupParameterStorage&>(param);
+  p.state().catch_up();
   const params::RunScope scope(params::usage_of(p));
   guarded(file_.get(), [&] {
     file_->object("#LookupParameter#", key.empty() ? p.name : key, p, p.all_values, p.all_grads);

@@ -263,15 +263,6 @@ TEST_P(KernelsTest, Rows) {
     }
     EXPECT_NEAR(cpu_kernels().squared_norm(f(x), n), double_kernels().squared_norm(d(x), n),
                 1e-12 * static_cast<double>(n));
-    cpu_kernels().sgd_update(0.1, 0.5, f(y), f(x), n);
-    double_kernels().sgd_update(0.1, 0.5, d(y), d(x), n);
-    EXPECT_LE(y.difference(), 1e-6);
-    const ext::AdamStep step{0.01, 0.9, 0.999, 1e-8, 0.7};
-    cpu_kernels().adam_update(step, f(y), f(x), f(m), f(v), n);
-    double_kernels().adam_update(step, d(y), d(x), d(m), d(v), n);
-    EXPECT_LE(y.difference(), 2e-6);
-    EXPECT_LE(m.difference(), 1e-6);
-    EXPECT_LE(v.difference(), 1e-6);
     cpu_kernels().fill(f(y), 2.5, n);
     double_kernels().fill(d(y), 2.5, n);
     EXPECT_EQ(y.difference(), 0.0);
@@ -284,6 +275,55 @@ TEST_P(KernelsTest, Rows) {
     cpu_kernels().to_floats(f(x), host.data(), n);
     EXPECT_TRUE(std::equal(host.begin(), host.end(), f(x)));
   }
+}
+
+TEST_P(KernelsTest, Updates) {
+  for (const std::int64_t n : {0, 1, 3, 16, 31, 100, 1027}) {
+    const Dim dim({static_cast<unsigned>(n)});
+    const OperandPair w(dim, Layout({1}), random_);
+    const OperandPair g(dim, Layout({1}), random_);
+    const OperandPair m(dim, Layout({1}), random_);
+    const OperandPair v(dim, Layout({1}), random_, 0.0, 1.0);
+    const OperandPair largest(dim, Layout({1}), random_, 0.0, 1.0);
+    const auto f = [](const OperandPair& p) { return p.in_float().data<float>(); };
+    const auto d = [](const OperandPair& p) { return p.in_double().data<double>(); };
+    const auto expect_equal = [&] {
+      EXPECT_LE(w.difference(), 2e-6);
+      EXPECT_LE(m.difference(), 1e-6);
+      EXPECT_LE(v.difference(), 1e-6);
+      EXPECT_LE(largest.difference(), 1e-6);
+    };
+    cpu_kernels().sgd_update({0.1, 0.5, 0.9}, f(w), f(g), n);
+    double_kernels().sgd_update({0.1, 0.5, 0.9}, d(w), d(g), n);
+    expect_equal();
+    const ext::MomentumStep momentum{0.1, 0.9, 0.7, 1.25, 0.95};
+    cpu_kernels().momentum_update(momentum, f(w), f(g), f(m), n);
+    double_kernels().momentum_update(momentum, d(w), d(g), d(m), n);
+    expect_equal();
+    const ext::AdamStep step{0.01, 0.9, 0.999, 1e-8, 0.7, 0.95};
+    cpu_kernels().adam_update(step, f(w), f(g), f(m), f(v), n);
+    double_kernels().adam_update(step, d(w), d(g), d(m), d(v), n);
+    expect_equal();
+    cpu_kernels().amsgrad_update(step, f(w), f(g), f(m), f(v), f(largest), n);
+    double_kernels().amsgrad_update(step, d(w), d(g), d(m), d(v), d(largest), n);
+    expect_equal();
+    const ext::AdamCatchUp missed{-0.05, 1.1, 0.3, 0.2, 0.25};
+    cpu_kernels().adam_catch_up(missed, f(m), f(v), f(w), n);
+    double_kernels().adam_catch_up(missed, d(m), d(v), d(w), n);
+    expect_equal();
+  }
+}
+
+TEST_P(KernelsTest, NothingIsAddedWhereNothingEverMoved) {
+  std::vector<float> w(19, 0.5F);
+  const std::vector<float> zero(19, 0.0F);
+  cpu_kernels().adam_catch_up({-0.05, 1.1, 0.3, 0.2, 0.0}, zero.data(), zero.data(), w.data(), 19);
+  EXPECT_EQ(w, std::vector<float>(19, 0.5F));
+  std::vector<double> x(19, 0.5);
+  const std::vector<double> none(19, 0.0);
+  double_kernels().adam_catch_up({-0.05, 1.1, 0.3, 0.2, 0.0}, none.data(), none.data(), x.data(),
+                                 19);
+  EXPECT_EQ(x, std::vector<double>(19, 0.5));
 }
 
 TEST_P(KernelsTest, ResultsDoNotDependOnThePlace) {

@@ -1,4 +1,4 @@
-// Loops over rows of numbers: copies, sums, products by element, the optimiser's pass.
+// Loops over rows of numbers: copies, sums, products by element.
 
 #include <cmath>
 #include <cstddef>
@@ -168,53 +168,6 @@ double squared_norm(const float* x, std::int64_t count) {
   return sums[0];
 }
 
-struct AdamFactors {
-  FloatVector scale, beta_1, beta_2, rest_1, rest_2, rate, epsilon;
-};
-
-/// New weight, mean and square in place.
-HWY_INLINE void adam_step(FloatTag /*d*/, const AdamFactors& f, FloatVector g, FloatVector& w,
-                          FloatVector& m, FloatVector& v) {
-  g = hn::Mul(g, f.scale);
-  m = hn::MulAdd(f.beta_1, m, hn::Mul(f.rest_1, g));
-  v = hn::MulAdd(f.beta_2, v, hn::Mul(hn::Mul(f.rest_2, g), g));
-  w = hn::Sub(w, hn::Div(hn::Mul(f.rate, m), hn::Add(hn::Sqrt(v), f.epsilon)));
-}
-
-void adam(const ext::AdamStep& step, float* w, const float* g, float* m, float* v,
-          std::int64_t count) {
-  const FloatTag d;
-  const std::size_t lanes = hn::Lanes(d);
-  const auto n = static_cast<std::size_t>(count);
-  const AdamFactors f{hn::Set(d, static_cast<float>(step.gradient_scale)),
-                      hn::Set(d, static_cast<float>(step.beta_1)),
-                      hn::Set(d, static_cast<float>(step.beta_2)),
-                      hn::Set(d, static_cast<float>(1.0 - step.beta_1)),
-                      hn::Set(d, static_cast<float>(1.0 - step.beta_2)),
-                      hn::Set(d, static_cast<float>(step.rate)),
-                      hn::Set(d, static_cast<float>(step.epsilon))};
-  std::size_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    auto weight = hn::LoadU(d, w + i);
-    auto mean = hn::LoadU(d, m + i);
-    auto square = hn::LoadU(d, v + i);
-    adam_step(d, f, hn::LoadU(d, g + i), weight, mean, square);
-    hn::StoreU(weight, d, w + i);
-    hn::StoreU(mean, d, m + i);
-    hn::StoreU(square, d, v + i);
-  }
-  if (i < n) {
-    const std::size_t part = n - i;
-    auto weight = load_part(d, w + i, part);
-    auto mean = load_part(d, m + i, part);
-    auto square = load_part(d, v + i, part);
-    adam_step(d, f, load_part(d, g + i, part), weight, mean, square);
-    store_part(weight, d, w + i, part);
-    store_part(mean, d, m + i, part);
-    store_part(square, d, v + i, part);
-  }
-}
-
 /// Squares of 4 by 4: rows of x in, columns of y out.
 void transpose(float scale, const float* x, std::int64_t x_stride, float* y, std::int64_t y_stride,
                std::int64_t rows, std::int64_t columns, bool store) {
@@ -272,7 +225,6 @@ void fill_vector_loops(FloatLoops& loops) {
   loops.sum_columns = sum_columns;
   loops.multiply = multiply;
   loops.squared_norm = squared_norm;
-  loops.adam = adam;
   loops.transpose = transpose;
 }
 

@@ -56,6 +56,7 @@ Dim LookupParameter::dim() const { return stored(*this, "dim").dim; }
 std::vector<Tensor>* LookupParameter::values() const {
   auto& storage = stored(*this, "values");
   const std::lock_guard lock(storage.state().mutex);
+  storage.state().catch_up();
   storage.initialize_lookups();
   return &storage.values;
 }

@@ -81,7 +81,20 @@ void StorageState::forget_gradient() {
   }
 }
 
+void StorageState::catch_up() {
+  if (!lags()) {
+    return;
+  }
+  if (usage->users.load(std::memory_order_acquire) > 0) {  // an update itself may do it
+    throw GraphError("values of " + storage->name +
+                     ": rows have to catch up on exact updates first, and a graph of the model is "
+                     "running");
+  }
+  missed->catch_up();
+}
+
 void StorageState::apply_factor() {
+  catch_up();
   const double pending = decay_factor();
   factor = 1.0;
   if (pending != 1.0) {
@@ -101,6 +114,27 @@ double StorageState::gradient_squared_norm() {
 namespace dynet::params {
 
 using detail::GradientFill;
+
+void read(const ParameterStorageBase& storage, void* to) {
+  const detail::StorageState& s = storage.state();
+  if (!s.lags()) {
+    s.kernels.add_scaled(s.decay_factor(), s.values.data(), to, s.elements, true);
+    return;
+  }
+  auto* row = static_cast<std::byte*>(to);
+  for (unsigned r = 0; r < s.table->rows(); ++r, row += s.row_bytes) {
+    read_row(*s.table, r, row);
+  }
+}
+
+void read_row(const LookupParameterStorage& table, unsigned index, void* to) {
+  const detail::StorageState& s = table.state();
+  const double decay = s.decay_factor();
+  s.kernels.add_scaled(decay, s.value_row(index), to, s.row_elements(), true);
+  if (s.missed != nullptr) {
+    s.missed->add_to(index, decay, to);
+  }
+}
 
 GradientLock::GradientLock(ParameterStorageBase& storage)
     : state_(storage.state()), lock_(state_.mutex) {

@@ -16,6 +16,7 @@ void require_size(const char* what, const std::string& name, std::size_t have, s
   }
 }
 void scale_values(StorageState& s, float a) {
+  s.catch_up();
   s.kernels.add_scaled(a, s.values.data(), s.values.data(), s.elements, true);
 }
 void scale_stored_gradient(StorageState& s, float a) {
@@ -128,10 +129,12 @@ LookupParameterStorage::LookupParameterStorage(std::unique_ptr<detail::StorageSt
 void LookupParameterStorage::scale_parameters(float a) { scale_values(*state_, a); }
 void LookupParameterStorage::scale_gradient(float a) { scale_stored_gradient(*state_, a); }
 void LookupParameterStorage::zero() {
+  state_->catch_up();
   TensorTools::zero(all_values);
   clear();
 }
 void LookupParameterStorage::squared_l2norm(float* sqnorm) const {
+  state_->catch_up();
   *sqnorm =
       static_cast<float>(state_->kernels.squared_norm(state_->values.data(), state_->elements));
 }
@@ -144,9 +147,12 @@ void LookupParameterStorage::initialize(unsigned index, const std::vector<float>
                      std::to_string(rows_));
   }
   require_size("initialize", name, val.size(), state_->row_elements());
+  state_->catch_up();
   state_->kernels.from_floats(val.data(), state_->value_row(index), state_->row_elements());
 }
 void LookupParameterStorage::copy(const LookupParameterStorage& val) {
+  state_->catch_up();
+  val.state_->catch_up();
   copy_values(*state_, all_values, val.all_values, name);
   state_->factor = val.state_->factor;
 }
@@ -186,6 +192,7 @@ void ModelAccess::expose(ParameterStorageBase& storage) {
   }
   const std::lock_guard lock(s.mutex);
   if (s.is_table()) {
+    s.catch_up();
     s.table->initialize_lookups();
     s.table->non_zero_grads.insert(s.touched.begin(), s.touched.end());
   }

@@ -57,6 +57,7 @@ void Trainer::update_averages() {
   if ((step_number() - 1) % ma_update_freq != 0) {
     return;
   }
+  catch_up();
   const double n = ma_updates;
   const double keep =
       ma_mode == MovingAverage::Cumulative ? n / (n + 1.0) : static_cast<double>(ema_beta);
@@ -80,6 +81,7 @@ void Trainer::swap_params_to_moving_average(bool save_weights, bool bias_correct
     return;
   }
   const params::UpdateScope scope(params::usage_of(*model), "swap_params_to_moving_average");
+  catch_up();
   if (save_weights) {
     allocate_shadow_parameters(*model, static_cast<unsigned>(ma_saved_p.size()), ma_saved_p);
     allocate_shadow_lookup_parameters(*model, static_cast<unsigned>(ma_saved_lp.size()),

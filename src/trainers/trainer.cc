@@ -1,5 +1,6 @@
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "dynet/training.h"
 
@@ -38,15 +39,49 @@ Trainer::Trainer(ParameterCollection& m, real rate)
 }
 Trainer::~Trainer() = default;
 
+void Trainer::list_state(trainers::StateLists& /*lists*/) {}
+trainers::IdleMotion Trainer::idle_motion(std::size_t /*idx*/) { return {}; }
+
 unsigned Trainer::alloc_impl() {
+  trainers::StateLists state;
+  list_state(state);
+  for (auto* shadows : state.parameters) {
+    allocate_shadow_parameters(*model, static_cast<unsigned>(shadows->size()), *shadows);
+  }
   return static_cast<unsigned>(ModelAccess::parameters(*model).size()) - aux_allocated;
 }
 unsigned Trainer::alloc_lookup_impl() {
+  trainers::StateLists state;
+  list_state(state);
+  for (auto* shadows : state.lookups) {
+    allocate_shadow_lookup_parameters(*model, static_cast<unsigned>(shadows->size()), *shadows);
+  }
   return static_cast<unsigned>(ModelAccess::lookups(*model).size()) - aux_allocated_lookup;
 }
 void Trainer::aux_alloc() {
-  aux_allocated += alloc_impl();
-  aux_allocated_lookup += alloc_lookup_impl();
+  if (aux_allocated < ModelAccess::parameters(*model).size()) {
+    aux_allocated += alloc_impl();
+  }
+  if (aux_allocated_lookup < ModelAccess::lookups(*model).size()) {
+    aux_allocated_lookup += alloc_lookup_impl();
+  }
+}
+
+void Trainer::forget_state() {
+  catch_up();
+  detach_all();
+  trainers::StateLists state;
+  list_state(state);
+  for (auto* shadows : state.parameters) {
+    for (ShadowParameters& s : *shadows) {
+      TensorTools::zero(s.h);
+    }
+  }
+  for (auto* shadows : state.lookups) {
+    for (ShadowLookupParameters& s : *shadows) {
+      TensorTools::zero(s.all_h);
+    }
+  }
 }
 
 std::uint64_t Trainer::step_number() const {
@@ -55,6 +90,22 @@ std::uint64_t Trainer::step_number() const {
   return (is_set ? static_cast<std::uint64_t>(updates) : steps_) + 1;
 }
 double Trainer::decay_of(const ParameterStorageBase& p) const { return p.state().decay_factor(); }
+double Trainer::take_keep() { return std::exchange(keep_, 1.0); }
+
+double Trainer::adam_correction(double b1, double b2) const {
+  Correction& c = correction_;
+  const std::uint64_t step = step_number();
+  if (c.step != step || c.b1 != b1 || c.b2 != b2) {
+    const auto t = static_cast<double>(step);
+    c = {step, b1, b2, std::sqrt(1.0 - std::pow(b2, t)) / (1.0 - std::pow(b1, t))};
+  }
+  return c.value;
+}
+
+void Trainer::set_lookup_updates(LookupUpdates how) {
+  sparse_updates_enabled = how == LookupUpdates::kSparse;
+  is_exact_ = how == LookupUpdates::kExact;
+}
 
 void Trainer::restart(real lr) {
   learning_rate = lr;
@@ -114,7 +165,12 @@ void Trainer::update() {
     model->reset_gradient();
     throw;
   }
-  apply_rules(gscale);
+  for (std::size_t i = 0; i < ModelAccess::parameters(*model).size(); ++i) {
+    update_parameter(gscale, i);
+  }
+  for (std::size_t i = 0; i < ModelAccess::lookups(*model).size(); ++i) {
+    update_table(gscale, i);
+  }
   if (ma_mode != MovingAverage::None) {
     update_averages();
   }
@@ -124,48 +180,126 @@ void Trainer::update() {
   apply_decay();
 }
 
-void Trainer::apply_rules(real gscale) {
-  const auto& parameters = ModelAccess::parameters(*model);
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    if (!parameters[i]->updated) {
-      continue;
-    }
-    update_params(gscale, i);
-    parameters[i]->state().forget_gradient();
+/// What values are multiplied with after an update, because of weight decay.
+double Trainer::keep_of(const ParameterStorageBase& p) const {
+  return p.updated ? 1.0 - static_cast<double>(p.state().decay->own.get_lambda()) : 1.0;
+}
+
+/// Dense parameters shrink at once: in the rule's pass, but after averages where there are any.
+void Trainer::update_parameter(real gscale, std::size_t idx) {
+  const ParameterStorage& p = *ModelAccess::parameters(*model)[idx];
+  if (!p.updated) {
+    return;
   }
-  const auto& tables = ModelAccess::lookups(*model);
-  for (std::size_t i = 0; i < tables.size(); ++i) {
-    if (!tables[i]->updated) {
-      continue;
-    }
-    StorageState& s = tables[i]->state();
-    s.absorb_exposed_rows();
-    if (sparse_updates_enabled && !tables[i]->all_updated) {
-      for (const unsigned row : s.touched) {
-        update_lookup_params(gscale, i, row);
-      }
-    } else {
-      update_lookup_params(gscale, i);
-    }
-    s.forget_gradient();
+  keep_ = ma_mode == MovingAverage::None ? keep_of(p) : 1.0;
+  update_params(gscale, idx);
+  StorageState& s = p.state();
+  s.forget_gradient();
+  const double keep = take_keep();
+  if (keep != 1.0) {
+    s.kernels.add_scaled(keep, s.values.data(), s.values.data(), s.elements, true);
   }
 }
 
-/// Dense parameters shrink at once, tables by their factor; frozen ones do not.
+void Trainer::update_table(real gscale, std::size_t idx) {
+  const LookupParameterStorage& p = *ModelAccess::lookups(*model)[idx];
+  if (!p.updated) {
+    return;
+  }
+  StorageState& s = p.state();
+  s.absorb_exposed_rows();
+  trainers::IdleMotion motion;
+  if (lookup_updates() == LookupUpdates::kExact) {
+    motion = idle_motion(idx);
+  } else if (sparse_updates_enabled) {
+    motion.kind = trainers::IdleMotion::Kind::kNone;
+  }
+  update_rows(gscale, idx, motion);
+  s.forget_gradient();
+}
+
+/// Runs the rule over the rows that move, and notes the step where others will move later.
+void Trainer::update_rows(real gscale, std::size_t idx, const trainers::IdleMotion& motion) {
+  using Kind = trainers::IdleMotion::Kind;
+  const LookupParameterStorage& p = *ModelAccess::lookups(*model)[idx];
+  const std::vector<unsigned>& rows = p.state().touched;
+  trainers::MissedUpdates* missed = attach(idx, motion);
+  if (p.all_updated || (missed == nullptr && motion.kind != Kind::kNone)) {
+    if (missed != nullptr) {
+      missed->catch_up();
+    }
+    update_lookup_params(gscale, idx);
+    if (missed != nullptr) {
+      missed->stepped_all();
+    }
+    return;
+  }
+  for (const unsigned row : rows) {
+    if (missed != nullptr) {
+      missed->catch_up(row);
+    }
+    update_lookup_params(gscale, idx, row);
+  }
+  if (missed != nullptr) {
+    missed->stepped(motion.weight, rows);
+  }
+}
+
+/// What notes the steps of a table that rows may miss; null where no row does. Rows that missed
+/// something under another rule or trainer catch up.
+trainers::MissedUpdates* Trainer::attach(std::size_t idx, const trainers::IdleMotion& motion) {
+  StorageState& s = ModelAccess::lookups(*model)[idx]->state();
+  if (missed_.size() <= idx) {
+    missed_.resize(idx + 1);
+  }
+  std::shared_ptr<trainers::MissedUpdates>& mine = missed_[idx];
+  const bool follows = trainers::MissedUpdates::can_follow(motion);
+  if (s.missed != nullptr && (s.missed != mine || !follows || !mine->is_of(motion))) {
+    s.missed->catch_up();
+    s.missed = nullptr;
+  }
+  if (!follows) {
+    mine = nullptr;
+  } else if (s.missed == nullptr) {
+    mine = std::make_shared<trainers::MissedUpdates>(s, motion);
+    s.missed = mine;
+  }
+  return mine.get();
+}
+
+/// Forgets what notes missed steps; rows must be up to date.
+void Trainer::detach_all() {
+  for (std::size_t i = 0; i < missed_.size(); ++i) {
+    StorageState& s = ModelAccess::lookups(*model)[i]->state();
+    if (s.missed == missed_[i]) {
+      s.missed = nullptr;
+    }
+  }
+  missed_.clear();
+}
+
+void Trainer::catch_up() const {
+  for (const auto& table : ModelAccess::lookups(*model)) {
+    table->state().catch_up();
+  }
+}
+
+/// Tables shrink by their factor, and dense parameters here only after moving averages; frozen ones
+/// do not.
 void Trainer::apply_decay() {
   for (const auto& p : ModelAccess::all(*model)) {
     StorageState& s = p->state();
-    const double lambda = static_cast<double>(s.decay->own.get_lambda());
-    if (!p->updated || lambda == 0.0) {
+    const double keep = keep_of(*p);
+    if (keep == 1.0) {
       continue;
     }
     if (s.is_table()) {
-      s.factor *= 1.0 - lambda;
+      s.factor *= keep;
       if (s.factor < kSmallestFactor) {
         s.apply_factor();
       }
-    } else {
-      s.kernels.add_scaled(1.0 - lambda, s.values.data(), s.values.data(), s.elements, true);
+    } else if (ma_mode != MovingAverage::None) {
+      s.kernels.add_scaled(keep, s.values.data(), s.values.data(), s.elements, true);
     }
   }
   if (model->get_weight_decay().parameters_need_rescaled()) {

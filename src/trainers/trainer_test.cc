@@ -13,23 +13,52 @@
 namespace dynet {
 namespace {
 
-enum class Rule { kSgd, kAdam };
+enum class Rule { kSgd, kMomentum, kAdam, kAmsgrad };
 struct Case {
   Rule rule;
   const char* device;
-  bool sparse;
+  LookupUpdates updates;
+
+  bool is_sparse() const { return updates == LookupUpdates::kSparse; }
 };
 std::string name_of(const ::testing::TestParamInfo<Case>& info) {
-  std::string name = info.param.rule == Rule::kSgd ? "Sgd" : "Adam";
-  name += std::string(info.param.device) == "CPU" ? "Float" : "Double";
-  return name + (info.param.sparse ? "Sparse" : "Dense");
+  static const char* const rules[] = {"Sgd", "Momentum", "Adam", "Amsgrad"};
+  static const char* const updates[] = {"Sparse", "Dense", "Exact"};
+  return std::string(rules[static_cast<int>(info.param.rule)]) +
+         (std::string(info.param.device) == "CPU" ? "Float" : "Double") +
+         updates[static_cast<int>(info.param.updates)];
+}
+std::vector<Case> all_cases() {
+  std::vector<Case> cases;
+  for (const Rule rule : {Rule::kSgd, Rule::kMomentum, Rule::kAdam, Rule::kAmsgrad}) {
+    for (const char* device : {"CPU", "CPU:double"}) {
+      for (const LookupUpdates updates :
+           {LookupUpdates::kSparse, LookupUpdates::kDense, LookupUpdates::kExact}) {
+        cases.push_back({rule, device, updates});
+      }
+    }
+  }
+  return cases;
+}
+std::unique_ptr<Trainer> make_trainer(Rule rule, ParameterCollection& model, float rate) {
+  switch (rule) {
+    case Rule::kSgd:
+      return std::make_unique<SimpleSGDTrainer>(model, rate);
+    case Rule::kMomentum:
+      return std::make_unique<MomentumSGDTrainer>(model, rate);
+    case Rule::kAdam:
+      return std::make_unique<AdamTrainer>(model, rate);
+    case Rule::kAmsgrad:
+      return std::make_unique<AmsgradTrainer>(model, rate);
+  }
+  return nullptr;
 }
 
 /// A plain re-implementation in double of one parameter, or of one row of a table.
 struct Plain {
-  std::vector<double> w, g, m, v;
+  std::vector<double> w, g, m, v, largest;
   explicit Plain(std::vector<double> values)
-      : w(std::move(values)), g(w.size()), m(w.size()), v(w.size()) {}
+      : w(std::move(values)), g(w.size()), m(w.size()), v(w.size()), largest(w.size()) {}
   void step(Rule rule, double rate, double gscale, int t) {
     for (std::size_t i = 0; i < w.size(); ++i) {
       const double d = gscale * g[i];
@@ -38,11 +67,18 @@ struct Plain {
         continue;
       }
       const double b1 = static_cast<double>(0.9F);
+      if (rule == Rule::kMomentum) {
+        m[i] = b1 * m[i] - rate * d;
+        w[i] += m[i];
+        continue;
+      }
       const double b2 = static_cast<double>(0.999F);
       m[i] = b1 * m[i] + (1 - b1) * d;
       v[i] = b2 * v[i] + (1 - b2) * d * d;
+      largest[i] = std::max(largest[i], v[i]);
+      const double under = rule == Rule::kAdam ? v[i] : largest[i];
       w[i] -= rate * std::sqrt(1 - std::pow(b2, t)) / (1 - std::pow(b1, t)) * m[i] /
-              (std::sqrt(v[i]) + static_cast<double>(1e-8F));
+              (std::sqrt(under) + static_cast<double>(1e-8F));
     }
   }
 };
@@ -60,12 +96,8 @@ class Beside {
     for (const Tensor& row : *table.values()) {
       plain_.emplace_back(as_double_vector(row));
     }
-    if (c.rule == Rule::kSgd) {
-      trainer = std::make_unique<SimpleSGDTrainer>(model, kRate);
-    } else {
-      trainer = std::make_unique<AdamTrainer>(model, kRate);
-    }
-    trainer->sparse_updates_enabled = c.sparse;
+    trainer = make_trainer(c.rule, model, kRate);
+    trainer->set_lookup_updates(c.updates);
   }
   /// Adds random gradients to `a` and to some rows.
   void add_gradients(double size) {
@@ -88,7 +120,7 @@ class Beside {
     const double gscale = trainer->clipping_enabled && norm > threshold ? threshold / norm : 1.0;
     ++steps_;
     for (std::size_t i = 0; i < plain_.size(); ++i) {
-      if (i < 2 || !case_.sparse || touched_[i - 2]) {
+      if (i < 2 || !case_.is_sparse() || touched_[i - 2]) {
         plain_[i].step(case_.rule, static_cast<double>(kRate), gscale, steps_);
       }
       for (double& w : plain_[i].w) {
@@ -154,14 +186,7 @@ class RuleTest : public ::testing::TestWithParam<Case> {
  protected:
   double tolerance() const { return std::string(GetParam().device) == "CPU" ? 1e-4 : 1e-10; }
 };
-INSTANTIATE_TEST_SUITE_P(
-    Rules, RuleTest,
-    ::testing::Values(Case{Rule::kSgd, "CPU", true}, Case{Rule::kSgd, "CPU", false},
-                      Case{Rule::kSgd, "CPU:double", true}, Case{Rule::kSgd, "CPU:double", false},
-                      Case{Rule::kAdam, "CPU", true}, Case{Rule::kAdam, "CPU", false},
-                      Case{Rule::kAdam, "CPU:double", true},
-                      Case{Rule::kAdam, "CPU:double", false}),
-    name_of);
+INSTANTIATE_TEST_SUITE_P(Rules, RuleTest, ::testing::ValuesIn(all_cases()), name_of);
 
 TEST_P(RuleTest, HundredsOfStepsAgreeWithThePlainRule) {
   Beside b(GetParam());
@@ -230,9 +255,9 @@ TEST_P(RuleTest, StorageThatAUserHoldsGivesTheSame) {
 
 TEST_P(RuleTest, WholeTableGradientsUpdateAllRows) {
   Case dense = GetParam();
-  dense.sparse = false;
+  dense.updates = LookupUpdates::kDense;
   Beside b(dense);
-  b.trainer->sparse_updates_enabled = GetParam().sparse;
+  b.trainer->set_lookup_updates(GetParam().updates);
   for (int i = 0; i < 20; ++i) {
     b.add_gradients(0.25);
     {

@@ -4,12 +4,36 @@
 #include <ostream>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "params/access.h"
 #include "params/host.h"
+#include "trainers/rule.h"
 #include "trainers/text.h"
 
 namespace dynet {
+
+namespace {
+
+/// The enumerator that `name_of` gives the next word of `is`; UsageError where there is none.
+template <class Enum, std::size_t N>
+std::istream& read_word(std::istream& is, Enum& o, const Enum (&all)[N], const char* what) {
+  std::string word;
+  is >> word;
+  std::string wanted;
+  for (const Enum e : all) {
+    std::ostringstream name;
+    name << e;
+    if (name.str() == word) {
+      o = e;
+      return is;
+    }
+    wanted += (wanted.empty() ? "" : e == all[N - 1] ? " or " : ", ") + name.str();
+  }
+  throw UsageError(std::string(what) + ": '" + word + "'; want " + wanted);
+}
+
+}  // namespace
 
 std::ostream& operator<<(std::ostream& os, const MovingAverage& o) {
   switch (o) {
@@ -22,20 +46,26 @@ std::ostream& operator<<(std::ostream& os, const MovingAverage& o) {
   }
   return os;
 }
-
 std::istream& operator>>(std::istream& is, MovingAverage& o) {
-  std::string word;
-  is >> word;
-  for (const MovingAverage mode :
-       {MovingAverage::None, MovingAverage::Cumulative, MovingAverage::Exponential}) {
-    std::ostringstream name;
-    name << mode;
-    if (name.str() == word) {
-      o = mode;
-      return is;
-    }
+  return read_word(is, o,
+                   {MovingAverage::None, MovingAverage::Cumulative, MovingAverage::Exponential},
+                   "moving average");
+}
+
+std::ostream& operator<<(std::ostream& os, const LookupUpdates& o) {
+  switch (o) {
+    case LookupUpdates::kSparse:
+      return os << "sparse";
+    case LookupUpdates::kDense:
+      return os << "dense";
+    case LookupUpdates::kExact:
+      return os << "exact";
   }
-  throw UsageError("moving average: '" + word + "'; want None, Cumulative or Exponential");
+  return os;
+}
+std::istream& operator>>(std::istream& is, LookupUpdates& o) {
+  return read_word(is, o, {LookupUpdates::kSparse, LookupUpdates::kDense, LookupUpdates::kExact},
+                   "updates of lookup tables");
 }
 
 namespace trainers {
@@ -274,17 +304,63 @@ void Trainer::commit_base(Saved& s) {
 }
 
 void Trainer::save(std::ostream& os) {
+  catch_up();
   aux_alloc();
+  trainers::StateLists state;
+  list_state(state);
   const trainers::TextFormat format(os);
   save_base(os);
+  if (state.name != nullptr) {
+    trainers::write_header(os, state.name, state.parameters[0]->size(), state.lookups[0]->size());
+    for (const auto* shadows : state.parameters) {
+      trainers::write_shadows(os, *shadows);
+    }
+    for (const auto* shadows : state.lookups) {
+      trainers::write_shadows(os, *shadows);
+    }
+    const char* space = "";
+    for (const auto& [name, number] : state.numbers) {
+      os << std::exchange(space, " ") << *number;
+    }
+    os << '\n';
+  }
   trainers::check_written(os);
 }
 
 void Trainer::populate(std::istream& is) {
   aux_alloc();
+  trainers::StateLists state;
+  list_state(state);
   trainers::TextReader in(is, *model);
-  Saved saved = read_base(in);
-  commit_base(saved);
+  Saved base = read_base(in);
+  std::vector<trainers::Block> parameters;
+  std::vector<trainers::Block> lookups;
+  std::vector<float> numbers;
+  if (state.name != nullptr) {
+    const trainers::ShadowCounts counts = in.header(state.name);
+    for (std::size_t i = 0; i < state.parameters.size(); ++i) {
+      parameters.push_back(in.parameters(counts));
+    }
+    for (std::size_t i = 0; i < state.lookups.size(); ++i) {
+      lookups.push_back(in.lookups(counts));
+    }
+    for (const auto& [name, number] : state.numbers) {
+      numbers.push_back(in.number(name));
+    }
+  }
+  catch_up();
+  // Everything is read: nothing below throws.
+  detach_all();
+  commit_base(base);
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    trainers::assign(*state.parameters[i], parameters[i]);
+  }
+  for (std::size_t i = 0; i < lookups.size(); ++i) {
+    trainers::assign(*state.lookups[i], lookups[i]);
+  }
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    *state.numbers[i].second = numbers[i];
+  }
 }
 
 }  // namespace dynet

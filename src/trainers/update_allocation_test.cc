@@ -26,11 +26,12 @@ namespace dynet {
 namespace {
 
 template <class T>
-void tenth_update_allocates_nothing(float lambda) {
+void tenth_update_allocates_nothing(float lambda, LookupUpdates how = LookupUpdates::kSparse) {
   ParameterCollection model(lambda);
   Parameter p = model.add_parameters({8, 8});
   LookupParameter l = model.add_lookup_parameters(20, {8});
   T trainer(model);
+  trainer.set_lookup_updates(how);
   std::vector<float> g(64, 1.0F);
   const Tensor whole({8, 8}, g.data(), nullptr, DeviceMempool::NONE);
   const Tensor row({8}, g.data(), nullptr, DeviceMempool::NONE);
@@ -54,6 +55,10 @@ TEST(Allocation, UpdatesInTheSteadyState) {
   tenth_update_allocates_nothing<SimpleSGDTrainer>(0.0F);
   tenth_update_allocates_nothing<AdamTrainer>(0.0F);
   tenth_update_allocates_nothing<AdamTrainer>(0.3F);
+  tenth_update_allocates_nothing<MomentumSGDTrainer>(0.0F);
+  tenth_update_allocates_nothing<AmsgradTrainer>(0.0F);
+  tenth_update_allocates_nothing<AdamTrainer>(0.3F, LookupUpdates::kExact);
+  tenth_update_allocates_nothing<AmsgradTrainer>(0.0F, LookupUpdates::kExact);
 }
 
 }  // namespace

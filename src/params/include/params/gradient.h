@@ -25,13 +25,18 @@ namespace dynet::params {
   return *static_cast<const LookupParameterStorage*>(storage);
 }
 
-/// Stored values in the device's numbers; of a table all of them, or one row (`index` was checked).
+/// Stored values in the device's numbers.
 [[nodiscard]] inline const void* values(const ParameterStorageBase& s) {
   return s.state().values.data();
 }
-[[nodiscard]] inline const void* row(const LookupParameterStorage& s, unsigned index) {
-  return s.state().value_row(index);
+/// Whether these are the values that a graph computes with.
+[[nodiscard]] inline bool is_as_stored(const ParameterStorageBase& s) {
+  return s.state().decay_factor() == 1.0 && !s.state().lags();
 }
+/// Writes the values that a graph computes with: all, or one row (`index` was checked). Changes
+/// nothing in the storage.
+void read(const ParameterStorageBase& storage, void* to);
+void read_row(const LookupParameterStorage& table, unsigned index, void* to);
 /// Effective value / stored value.
 [[nodiscard]] inline double decay_factor(const ParameterStorageBase& s) {
   return s.state().decay_factor();

@@ -25,6 +25,7 @@
 #include "dynet/model.h"
 
 #include "params/memory.h"
+#include "params/missed.h"
 #include "params/use_count.h"
 
 namespace dynet::detail {
@@ -65,6 +66,10 @@ struct StorageState {
   void forget_gradient();
   /// Multiplies what is pending into the values: of the own factor and the collection's.
   void apply_factor();
+  /// Stores what rows have missed, so that `values` is true. GraphError where that would change
+  /// values under a running graph.
+  void catch_up();
+  [[nodiscard]] bool lags() const { return missed != nullptr && !missed->is_current(); }
   /// Runs `f(pointer, elements)` over the parts of the gradient that may not be zero.
   template <class F>
   void for_gradient(F f) {
@@ -95,7 +100,8 @@ struct StorageState {
   std::uint32_t stamp = 1;
   LookupParameterStorage* table = nullptr;
   ParameterStorageBase* storage = nullptr;
-  double factor = 1.0;  ///< of a table: yet to be multiplied into the values
+  double factor = 1.0;                  ///< of a table: yet to be multiplied into the values
+  std::shared_ptr<MissedSteps> missed;  ///< of a table with exact updates, in stored units
   std::shared_ptr<Decay> decay;
   std::shared_ptr<params::Usage> usage;
 };
