@@ -22,9 +22,8 @@ constexpr unsigned kSize = 4;
 struct Model {
   explicit Model(LookupUpdates how) : trainer(parameters, 0.01F) {
     reset_rng(1);
-    Device* device = get_device_manager()->get_global_device("CPU:double");
-    weight = parameters.add_parameters({1, kSize}, "", device);
-    table = parameters.add_lookup_parameters(kRows, {kSize}, "", device);
+    weight = parameters.add_parameters({1, kSize});
+    table = parameters.add_lookup_parameters(kRows, {kSize});
     trainer.set_lookup_updates(how);
   }
   double train(int step) {
@@ -54,6 +53,19 @@ struct Model {
   AdamTrainer trainer;
 };
 
+/// Everything in double.
+class ExactUpdates : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    before_ = default_device;
+    default_device = get_device_manager()->get_global_device("CPU:double");
+  }
+  void TearDown() override { default_device = before_; }
+
+ private:
+  Device* before_ = nullptr;
+};
+
 void expect_near(const std::vector<double>& got, const std::vector<double>& want) {
   ASSERT_EQ(got.size(), want.size());
   for (std::size_t i = 0; i < got.size(); ++i) {
@@ -61,7 +73,7 @@ void expect_near(const std::vector<double>& got, const std::vector<double>& want
   }
 }
 
-TEST(ExactUpdates, GraphsSeeTheSame) {
+TEST_F(ExactUpdates, GraphsSeeTheSame) {
   Model exact(LookupUpdates::kExact);
   Model dense(LookupUpdates::kDense);
   Model sparse(LookupUpdates::kSparse);
@@ -75,7 +87,7 @@ TEST(ExactUpdates, GraphsSeeTheSame) {
   expect_near(exact.values(), dense.values());
 }
 
-TEST(ExactUpdates, FilesHoldTheSame) {
+TEST_F(ExactUpdates, FilesHoldTheSame) {
   const std::string file = "exact_updates_test.model";
   Model exact(LookupUpdates::kExact);
   Model dense(LookupUpdates::kDense);
@@ -105,7 +117,7 @@ TEST(ExactUpdates, FilesHoldTheSame) {
   (void)std::remove(file.c_str());
 }
 
-TEST(ExactUpdates, AGraphThatIsRunAgainSeesTheUpdate) {
+TEST_F(ExactUpdates, AGraphThatIsRunAgainSeesTheUpdate) {
   Model exact(LookupUpdates::kExact);
   Model dense(LookupUpdates::kDense);
   for (Model* m : {&exact, &dense}) {
