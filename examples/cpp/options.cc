@@ -27,8 +27,9 @@ void declare_training(CLI::App& app, Options& o) {
       ->group("Training");
   app.add_option("--learning-rate", o.learning_rate, "(adam 0.001, sgd 0.02)")->group("Training");
   app.add_option("--lookup-updates", o.lookup_updates,
-                 "of tables: rows that were looked up (sparse), or all (dense)")
-      ->check(CLI::IsMember({"sparse", "dense"}))
+                 "of tables: rows that were looked up (sparse), all (dense), or the numbers of\n"
+                 "dense at about the cost of sparse (exact)")
+      ->check(CLI::IsMember({"sparse", "dense", "exact"}))
       ->group("Training");
   app.add_option("--test-every", o.test_every, "updates between tests on --dev (an epoch)")
       ->group("Training");

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <limits>
 #include <memory>
+#include <sstream>
 #include <stdexcept>
 
 #include "dynet/training.h"
@@ -74,7 +75,9 @@ std::unique_ptr<dynet::Trainer> make_trainer(dynet::ParameterCollection& paramet
   } else {
     trainer = std::make_unique<dynet::AdamTrainer>(parameters, rate);
   }
-  trainer->sparse_updates_enabled = options.lookup_updates == "sparse";
+  dynet::LookupUpdates how{};
+  std::istringstream(options.lookup_updates) >> how;
+  trainer->set_lookup_updates(how);
   return trainer;
 }
 

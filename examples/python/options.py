@@ -30,9 +30,10 @@ def make_parser(description: str, train_help: str, minibatch: int = 1) -> argpar
     training.add_argument("--learning-rate", type=float, default=0, help="(adam 0.001, sgd 0.02)")
     training.add_argument(
         "--lookup-updates",
-        choices=["sparse", "dense"],
+        choices=["sparse", "dense", "exact"],
         default="sparse",
-        help="of tables: rows that were looked up, or all",
+        help="of tables: rows that were looked up, all, or the numbers of dense at the cost of "
+        "sparse",
     )
     training.add_argument(
         "--test-every", type=int, default=0, help="updates between tests on --dev (an epoch)"

@@ -170,7 +170,8 @@ class ProgramTest(FolderTest):
         output = rf"{REPORT}dev accuracy [\d.]+ %, best accuracy 100.00 %\n$"
         spelling = ["--characters", "--epochs", "20", "--minibatch", "2"]
         self.expect(output, "tagger.py", *small, *spelling)
-        self.expect(output, "tagger.py", *small, *spelling, "--sequence")
+        exact = ["--sequence", "--lookup-updates", "exact"]
+        self.expect(output, "tagger.py", *small, *spelling, *exact)
         self.expect(r"^zimo\|X zima\|O\n$", "tagger.py", "--predict", "zimo zima")
         bad = self.run_program("tagger.py", "--train", self.write("bad.txt", "fine|O\nThe|O cat\n"))
         self.assertEqual(bad.returncode, 2)

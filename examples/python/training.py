@@ -121,7 +121,7 @@ class _MeanLoss:
 def make_trainer(parameters: dy.ParameterCollection, options: argparse.Namespace) -> dy.Trainer:
     kind = dy.SimpleSGDTrainer if options.trainer == "sgd" else dy.AdamTrainer
     trainer = kind(parameters, options.learning_rate)
-    trainer.set_sparse_updates(options.lookup_updates == "sparse")
+    trainer.lookup_updates = options.lookup_updates
     return trainer
 
 
