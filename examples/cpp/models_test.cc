@@ -58,6 +58,7 @@ TEST_F(ModelsTest, BatchOfSentencesIsTheSumOfSentences) {
   dynet::ComputationGraph cg;
   model.new_graph(cg);
   std::vector<const WordNumbers*> batch;
+  batch.reserve(sentences.size());
   for (const WordNumbers& sentence : sentences) {
     batch.push_back(&sentence);
   }
