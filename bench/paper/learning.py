@@ -17,6 +17,7 @@ from rows import Row
 NAMES = {
     "cpp": "C++",
     "cpp-off": "C++, batching off",
+    "cpp-seq": "C++, whole sequences",
     "python": "Python",
     "torch-one": "PyTorch one by one",
     "torch-hand": "PyTorch by hand",

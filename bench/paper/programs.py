@@ -62,6 +62,7 @@ def command_of(row: Row, system: str, setup: Setup) -> list[str]:
         program = [setup.torch_python, str(TWINS / f"{row.model.twin}_{style}.py")]
         return [*program, *shared, *row.model.twin_arguments]
     shared += ["--autobatch", "0" if system.endswith("off") else "1", *row.model.arguments]
+    shared += ["--sequence"] if system.endswith("seq") else []
     if system.startswith("python"):
         return [setup.python, f"examples/python/{row.model.program}.py", *shared]
     return [str(setup.build / "examples" / row.model.program), *shared]

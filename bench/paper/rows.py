@@ -46,6 +46,7 @@ class Model:
     arguments: tuple[str, ...] = ()  # of our programs
     twin_arguments: tuple[str, ...] = ()
     sentences: tuple[int, ...] = (1, 16, 64)  # an update
+    has_sequences: bool = True  # ours is also written with functions of whole sequences
 
     def files(self, data: Path) -> tuple[str, str]:
         folder = data / self.corpus
@@ -119,7 +120,7 @@ MODELS = [
         (*_ROWS, "--characters"),
         ("--characters",),
     ),
-    Model("trees", "trees", "dev.txt", "listops", "tree_lstm", "sentences"),
+    Model("trees", "trees", "dev.txt", "listops", "tree_lstm", "sentences", has_sequences=False),
 ]
 
 
@@ -135,7 +136,10 @@ class Row:
 
     def systems(self) -> list[str]:
         """Programs that are measured; those of PyTorch know no exact mode, theirs is dense."""
-        ours = ["cpp", "python"] if self.mode != "sparse" else ["cpp", "cpp-off", "python"]
+        ours = ["cpp", "python"]
+        if self.mode == "sparse":
+            ours = ["cpp", "cpp-off", "python"]
+            ours += ["cpp-seq"] if self.model.has_sequences else []
         return [*ours, "torch-one", "torch-hand"] if self.mode != "exact" else ours
 
 

@@ -112,6 +112,7 @@ SPEED_HEAD = [
     "row",
     "C++",
     "batching off",
+    "whole sequences",
     "Python",
     "of C++",
     "floor",
@@ -139,6 +140,7 @@ def _speed_cells(results: Results, row: Row, data: Path) -> list[str]:
         row.name,
         _number(cpp),
         _number(rates["cpp-off"]),
+        _number(rates["cpp-seq"]),
         _number(rates["python"]),
         _percent(rates["python"], cpp),
         _number(floor),
@@ -152,7 +154,7 @@ def _speed_cells(results: Results, row: Row, data: Path) -> list[str]:
     ]
 
 
-SYSTEMS = ["cpp", "cpp-off", "python", "torch-one", "torch-hand"]
+SYSTEMS = ["cpp", "cpp-off", "cpp-seq", "python", "torch-one", "torch-hand"]
 
 
 def _markdown(head: list[str], lines: list[list[str]]) -> str:
