@@ -76,6 +76,27 @@ void print_probes(const std::vector<std::size_t>& sizes) {
   }
 }
 
+/// `only`: names of parts; empty for all.
+void measure_parts(Report& report, const Settings& settings, const std::vector<std::string>& only,
+                   const std::string& python) {
+  const auto wanted = [&](const char* part) {
+    return only.empty() || std::find(only.begin(), only.end(), part) != only.end();
+  };
+  measure_machine(report);
+  if (wanted("graph")) {
+    measure_graph(report, settings);
+  }
+  if (wanted("kernels")) {
+    measure_kernels(report, settings);
+  }
+  if (wanted("models")) {
+    measure_models(report, settings);
+  }
+  if (wanted("processes")) {
+    measure_processes(report, "/proc/self/exe", python);
+  }
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Measures the library on this machine and prints one table.");
   std::vector<std::string> only;
@@ -104,9 +125,6 @@ int run(int argc, char** argv) {
   if (settings.is_quick) {
     settings.seconds = 0.02;
   }
-  const auto wanted = [&](const char* part) {
-    return only.empty() || std::find(only.begin(), only.end(), part) != only.end();
-  };
   const bool is_pinned = pin();
   if (!probes.empty()) {
     print_probes(probes);
@@ -115,19 +133,7 @@ int run(int argc, char** argv) {
   Report report(probe_machine());
   std::printf("dynet_bench: one core%s, best of three\n\n", is_pinned ? ", pinned" : "");
   report.print_progress(true);
-  measure_machine(report);
-  if (wanted("graph")) {
-    measure_graph(report, settings);
-  }
-  if (wanted("kernels")) {
-    measure_kernels(report, settings);
-  }
-  if (wanted("models")) {
-    measure_models(report, settings);
-  }
-  if (wanted("processes")) {
-    measure_processes(report, "/proc/self/exe", python);
-  }
+  measure_parts(report, settings, only, python);
   // A machine that is busy with other things shows here: rows in between are then too low.
   const Machine again = probe_machine();
   report.add({"this machine, at the end", "multiply-add", again.fma_gflops, "GF/s", Want::kNothing,

@@ -7,7 +7,7 @@
 // Prints "PROGRAM NODES": what a count is divided by.
 
 #include <cstdio>
-#include <string>
+#include <exception>
 #include <vector>
 
 #include "dynet/dynet.h"
@@ -209,16 +209,24 @@ void count(const char* name, const Stages<Program>& stages) {
   std::printf("%s %zu\n", name, plans.wanted.size());
 }
 
-}  // namespace
-}  // namespace dynet::bench
-
-int main() {
-  dynet::DynetParams params;
+void count_all() {
+  DynetParams params;
   params.random_seed = 1;
-  dynet::initialize(params);
-  using namespace dynet::bench;
+  initialize(params);
   count<Tagger>("tagger", {stage_build_tagger, stage_schedule_tagger, stage_forward_tagger,
                            stage_backward_tagger});
   count<Tree>("tree",
               {stage_build_tree, stage_schedule_tree, stage_forward_tree, stage_backward_tree});
+}
+
+}  // namespace
+}  // namespace dynet::bench
+
+int main() {
+  try {
+    dynet::bench::count_all();
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "dynet_instructions: %s\n", e.what());
+    return 1;
+  }
 }

@@ -222,6 +222,7 @@ void scale_softmax(const Table& table) {
       AdamTrainer trainer(model.parameters(), 0.001F);
       const auto sentences = make_sentences(n, 20, words);
       std::vector<const examples::WordNumbers*> batch;
+      batch.reserve(n);
       for (const auto& sentence : sentences) {
         batch.push_back(&sentence);
       }
