@@ -19,8 +19,8 @@ import tree_lstm_one_by_one
 LSTM = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
 
-def lstm_pairs(cell, lstm):
-    return [(getattr(cell, name), getattr(lstm, name + "_l0")) for name in LSTM]
+def lstm_pairs(one, lstm, of_one=""):
+    return [(getattr(one, name + of_one), getattr(lstm, name + "_l0")) for name in LSTM]
 
 
 def rnnlm(data):
@@ -38,10 +38,10 @@ def tagger(data):
         (one.characters.weight, hand.characters.weight),
         (one.hidden.weight, hand.hidden.weight),
         (one.output.weight, hand.output.weight),
-        *lstm_pairs(one.forward_cell, hand.tagger.ahead),
-        *lstm_pairs(one.backward_cell, hand.tagger.back),
-        *lstm_pairs(one.forward_speller, hand.speller.ahead),
-        *lstm_pairs(one.backward_speller, hand.speller.back),
+        *lstm_pairs(one.tagger, hand.tagger.ahead, "_l0"),
+        *lstm_pairs(one.tagger, hand.tagger.back, "_l0_reverse"),
+        *lstm_pairs(one.speller, hand.speller.ahead, "_l0"),
+        *lstm_pairs(one.speller, hand.speller.back, "_l0_reverse"),
     ]
     return one, hand, pairs, corpus.train[:9]
 

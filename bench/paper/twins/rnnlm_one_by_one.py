@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The language model, a word at a time: what one writes who thinks of one word."""
+"""The language model, a step at a time: a cell in a loop."""
 
 import math
 
@@ -8,6 +8,7 @@ import harness
 import torch
 from torch import nn
 from torch.nn import functional
+from torch.nn.utils.rnn import pad_sequence
 
 
 class Model(nn.Module):
@@ -21,18 +22,17 @@ class Model(nn.Module):
         nn.init.zeros_(self.output.bias)
 
     def loss(self, sentences):
-        n = len(sentences)
-        longest = max(map(len, sentences))
+        targets = pad_sequence([torch.tensor(s) for s in sentences], padding_value=-1)
+        inputs = torch.full_like(targets, corpora.END)
+        inputs[1:] = targets[:-1].clamp(min=0)
         state = None
-        losses = []
-        word = torch.full((n,), corpora.END)
-        for t in range(longest):
-            state = self.cell(self.words(word), state)
-            word = torch.tensor([s[t] if t < len(s) else -1 for s in sentences])
-            scores = self.output(state[0])
-            losses.append(functional.cross_entropy(scores, word, ignore_index=-1, reduction="sum"))
-            word = word.clamp(min=0)
-        return torch.stack(losses).sum(), sum(map(len, sentences))
+        states = []
+        for x in self.words(inputs):
+            state = self.cell(x, state)
+            states.append(state[0])
+        scores = self.output(torch.cat(states))
+        loss = functional.cross_entropy(scores, targets.view(-1), ignore_index=-1, reduction="sum")
+        return loss, sum(map(len, sentences))
 
     def score(self, dev):
         total = sum(self.loss([sentence])[0].item() for sentence in dev)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The tagger, a word and a character at a time."""
+"""The tagger, a sentence and a spelled word at a time."""
 
 import corpora
 import harness
@@ -8,68 +8,48 @@ from torch import nn
 from torch.nn import functional
 
 
-def last_state(cell, inputs):
-    state = None
-    for x in inputs:
-        state = cell(x, state)
-    return state[0]
-
-
-def all_states(cell, inputs):
-    state = None
-    states = []
-    for x in inputs:
-        state = cell(x, state)
-        states.append(state[0])
-    return states
-
-
 class Model(nn.Module):
     def __init__(self, corpus, characters, mode):
         super().__init__()
         self.words = harness.embedding(corpora.TABLE_ROWS, 128, mode)
-        self.forward_cell = nn.LSTMCell(128, 50)
-        self.backward_cell = nn.LSTMCell(128, 50)
+        self.tagger = nn.LSTM(128, 50, bidirectional=True)
         self.hidden = nn.Linear(100, 32, bias=False)
         self.output = nn.Linear(32, corpus.tags, bias=False)
-        cells = [self.forward_cell, self.backward_cell]
+        harness.init_lstm(self.tagger)
         self.characters = None
         if characters:
             self.characters = harness.embedding(corpus.characters, 20, mode)
-            self.forward_speller = nn.LSTMCell(20, 64)
-            self.backward_speller = nn.LSTMCell(20, 64)
-            cells += [self.forward_speller, self.backward_speller]
-        for cell in cells:
-            harness.init_lstm(cell)
+            self.speller = nn.LSTM(20, 64, bidirectional=True)
+            harness.init_lstm(self.speller)
         harness.glorot(self.hidden.weight, self.output.weight)
 
-    def represent(self, word):
-        if self.characters is None or not word.characters:
-            return self.words(torch.tensor([word.word]))
-        letters = [self.characters(torch.tensor([c])) for c in word.characters]
-        ahead = last_state(self.forward_speller, letters)
-        back = last_state(self.backward_speller, reversed(letters))
-        return torch.cat([ahead, back], 1)
+    def spell(self, word):
+        _, (last, _) = self.speller(self.characters(torch.tensor(word.characters)))
+        return last.view(128)
 
     def scores(self, sentence):
-        inputs = [self.represent(word) for word in sentence]
-        ahead = all_states(self.forward_cell, inputs)
-        back = reversed(all_states(self.backward_cell, reversed(inputs)))
-        both = [torch.cat(pair, 1) for pair in zip(ahead, back)]
-        return [self.output(torch.tanh(self.hidden(x))) for x in both]
+        inputs = self.words(torch.tensor([word.word for word in sentence]))
+        if self.characters is not None:
+            rows = [
+                self.spell(word) if word.characters else row for word, row in zip(sentence, inputs)
+            ]
+            inputs = torch.stack(rows)
+        states, _ = self.tagger(inputs)
+        return self.output(torch.tanh(self.hidden(states)))
 
     def loss(self, sentences):
         losses = []
         for sentence in sentences:
-            for word, scores in zip(sentence, self.scores(sentence)):
-                losses.append(functional.cross_entropy(scores, torch.tensor([word.tag])))
-        return torch.stack(losses).sum(), len(losses)
+            tags = torch.tensor([word.tag for word in sentence])
+            scores = self.scores(sentence)
+            losses.append(functional.cross_entropy(scores, tags, reduction="sum"))
+        return torch.stack(losses).sum(), sum(map(len, sentences))
 
     def score(self, dev):
         right = 0
         for sentence in dev:
-            for word, scores in zip(sentence, self.scores(sentence)):
-                right += scores.argmax().item() == word.tag
+            tags = torch.tensor([word.tag for word in sentence])
+            right += (self.scores(sentence).argmax(1) == tags).sum().item()
         return right / sum(map(len, dev))
 
 

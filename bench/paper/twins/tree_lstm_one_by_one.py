@@ -23,8 +23,7 @@ class Model(nn.Module):
         for gate in self.word_gates:
             nn.init.zeros_(gate.bias)
 
-    def leaf(self, word):
-        x = self.words(torch.tensor([word]))
+    def leaf(self, x):
         i, o, u = (gate(x) for gate in self.word_gates)
         c = torch.sigmoid(i) * torch.tanh(u)
         return torch.sigmoid(o) * torch.tanh(c), c
@@ -40,19 +39,21 @@ class Model(nn.Module):
         return torch.sigmoid(o) * torch.tanh(c), c
 
     def scores(self, tree):
+        words = torch.tensor([node.symbol for node in tree.nodes if node.left < 0])
+        leaves = iter(self.words(words).unsqueeze(1))
         states = []
         for node in tree.nodes:
             if node.left < 0:
-                states.append(self.leaf(node.symbol))
+                states.append(self.leaf(next(leaves)))
             else:
                 states.append(self.join(states[node.left], states[node.right]))
-        return [self.classes(h) for h, _ in states]
+        return self.classes(torch.cat([h for h, _ in states]))
 
     def loss(self, trees):
         losses = []
         for tree in trees:
-            for node, scores in zip(tree.nodes, self.scores(tree)):
-                losses.append(functional.cross_entropy(scores, torch.tensor([node.label])))
+            labels = torch.tensor([node.label for node in tree.nodes])
+            losses.append(functional.cross_entropy(self.scores(tree), labels, reduction="sum"))
         return torch.stack(losses).sum(), len(trees)
 
     def score(self, dev):
