@@ -8,7 +8,7 @@
 
 #include "dynet/init.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): the name that CLI11 has
 class App;
 }
 

@@ -3,15 +3,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <utility>
 
 namespace examples {
 
 std::string minutes(double seconds) {
-  const int whole = static_cast<int>(std::min(std::max(seconds, 0.0), 359999.0) + 0.5);
+  const long whole = std::lround(std::min(std::max(seconds, 0.0), 359999.0));
   char text[32];
-  std::snprintf(text, sizeof text, "%d:%02d", whole / 60, whole % 60);
+  std::snprintf(text, sizeof text, "%ld:%02ld", whole / 60, whole % 60);
   return text;
 }
 
