@@ -18,7 +18,9 @@ std::int64_t columns(const ext::Operand& o) {
 
 }  // namespace
 
-Executor::Executor(graph::Graph& graph, const Device& device) : graph_(graph) { set_device(device); }
+Executor::Executor(graph::Graph& graph, const Device& device) : graph_(graph) {
+  set_device(device);
+}
 Executor::~Executor() = default;
 
 /// Notes the operands as columns: {m} and {k}, one an example and column.

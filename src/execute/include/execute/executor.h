@@ -174,9 +174,7 @@ class Executor {
 
   [[nodiscard]] const ext::Kernels& kernels() const { return *device_->kernels; }
   [[nodiscard]] ext::Number number() const { return kernels().number(); }
-  [[nodiscard]] std::int64_t bytes(std::int64_t elements) const {
-    return elements * number_bytes_;
-  }
+  [[nodiscard]] std::int64_t bytes(std::int64_t elements) const { return elements * number_bytes_; }
 
   [[nodiscard]] std::int64_t example_bytes(NodeId n) const { return bytes(graph_.example_size(n)); }
 
