@@ -2,7 +2,7 @@
 """The pictures of the bench, with matplotlib.
 
 plot.py curves curves.json curves.svg        accuracy against time
-plot.py scaling scaling.csv FOLDER           cost per example as things grow
+plot.py scaling scaling.csv FOLDER           FOLDER/scaling.png: cost per example as things grow
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def draw_scaling(source: str, folder: str) -> None:
     for axis in flat[len(series) :]:
         axis.set_visible(False)
     figure.tight_layout()
-    figure.savefig(Path(folder) / "scaling.svg")
+    figure.savefig(Path(folder) / "scaling.png", dpi=100)
 
 
 def main() -> None:
