@@ -120,7 +120,7 @@ def measure_curves(rows: list[Row], options: argparse.Namespace, setup: Setup) -
             pilot = measure(row, system, setup, ["--max-seconds", f"{min(seconds, 3):g}"])
             rate = pilot["items"] / pilot["seconds"] / row.model.work(setup.data).items
             every = max(1, round(rate * seconds / 30))
-            run = ["--epochs", "1000000", "--max-seconds", f"{seconds:g}"]
+            run = ["--epochs", "100000", "--max-seconds", f"{seconds:g}"]
             run += ["--test-every", str(every)]
             curves[system] = [
                 _train(row, system, setup, seed, options.out, run)

@@ -64,7 +64,8 @@ def measure_table(
                 if system not in systems or f"{row.name} {system}" in results["failed"]:
                     continue
                 try:
-                    run = measure(row, system, setup, ["--max-seconds", f"{seconds:g}"])
+                    limits = ["--epochs", "1000", "--max-seconds", f"{seconds:g}"]
+                    run = measure(row, system, setup, limits)
                 except ProgramError as error:
                     results["failed"][f"{row.name} {system}"] = str(error)
                     print(f"{row.name} {system}: {error}", file=sys.stderr)
