@@ -1,5 +1,9 @@
 #include "params/memory.h"
 
+#if __has_include(<sys/mman.h>)
+#include <sys/mman.h>
+#endif
+
 #include <cstdlib>
 
 #include "dynet/except.h"
@@ -8,6 +12,19 @@ namespace dynet::params {
 namespace {
 constexpr std::size_t kAlignment = 64;
 constexpr std::int64_t kMaxBytes = std::int64_t{1} << 62;
+constexpr std::size_t kHugePage = std::size_t{1} << 21;
+
+/// Rows of large tables are read in random order: with pages of 4 KiB each row misses the TLB. The
+/// system may refuse.
+void ask_for_huge_pages([[maybe_unused]] std::byte* data, [[maybe_unused]] std::size_t bytes) {
+#ifdef MADV_HUGEPAGE
+  const auto address = reinterpret_cast<std::uintptr_t>(data);
+  const std::size_t before = (kHugePage - address % kHugePage) % kHugePage;
+  if (bytes >= before + kHugePage) {
+    madvise(data + before, (bytes - before) / kHugePage * kHugePage, MADV_HUGEPAGE);
+  }
+#endif
+}
 }  // namespace
 
 Memory::Memory(std::int64_t elements, std::int64_t number_bytes, const std::string& what) {
@@ -23,6 +40,7 @@ Memory::Memory(std::int64_t elements, std::int64_t number_bytes, const std::stri
   }
   const auto address = reinterpret_cast<std::uintptr_t>(base_);
   data_ = static_cast<std::byte*>(base_) + (kAlignment - address % kAlignment) % kAlignment;
+  ask_for_huge_pages(data_, bytes);
 }
 
 Memory::~Memory() { std::free(base_); }

@@ -67,6 +67,8 @@ void pass(benchmark::State& state, bool clips, float lambda) {
   const Parameter p = model.add_parameters({n});
   AdamTrainer trainer(model);
   trainer.clipping_enabled = clips;
+  const std::vector<float> g(n, 0.01F);
+  p.p->accumulate_grad(Tensor({n}, const_cast<float*>(g.data()), nullptr, DeviceMempool::NONE));
   for (auto _ : state) {
     params::GradientLock(*p.p).written();  // as if the same gradient came again
     trainer.update();
