@@ -103,6 +103,7 @@ class Matrix {
   }
   Matrix(const Matrix&) = delete;
   Matrix& operator=(const Matrix&) = delete;
+  ~Matrix() = default;
   [[nodiscard]] const Operand& operand() const { return operand_; }
 
  private:

@@ -53,9 +53,9 @@ std::vector<examples::Tree> make_trees(std::size_t count) {
 
 /// Multiply-adds of training on a tree: three products of each size, forward and two backward.
 double flops_of(const examples::Tree& tree) {
-  constexpr double h = kHidden;
-  const double words = static_cast<double>(tree.words());
-  const double nodes = static_cast<double>(tree.nodes.size());
+  const double h = kHidden;
+  const auto words = static_cast<double>(tree.words());
+  const auto nodes = static_cast<double>(tree.nodes.size());
   const double forward =
       words * 3 * h * h + (nodes - words) * (3 * 2 * h * h + 2 * h * h) + nodes * kClasses * h;
   return 3 * 2 * forward;

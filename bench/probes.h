@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #if defined(__x86_64__)
@@ -65,37 +66,39 @@ void keep(const T& value) {
 // The three loops for one vector type, as a macro because a target attribute cannot be a template
 // argument. Twelve sums, all different (or the compiler makes one of them): enough for two units
 // with a latency of four cycles and more.
-#define DYNET_BENCH_PROBES(suffix, attribute, Vector, kLanes, zero, load, store, add, fma) \
-  attribute inline void fma_loop_##suffix(std::int64_t steps, float* out) {                \
-    Vector s[12];                                                                          \
-    _Pragma("GCC unroll 12") for (int j = 0; j < 12; ++j) { s[j] = load(out + j); }        \
-    const Vector a = load(out + 2 * (kLanes));                                             \
-    for (std::int64_t i = 0; i < steps; ++i) {                                             \
-      _Pragma("GCC unroll 12") for (int j = 0; j < 12; ++j) { s[j] = fma(s[j], a, a); }    \
-    }                                                                                      \
-    _Pragma("GCC unroll 12") for (int j = 1; j < 12; ++j) { s[0] = add(s[0], s[j]); }      \
-    store(out, s[0]);                                                                      \
-  }                                                                                        \
-  attribute inline void read_loop_##suffix(const float* x, std::size_t n, float* out) {    \
-    Vector s[8];                                                                           \
-    _Pragma("GCC unroll 8") for (int j = 0; j < 8; ++j) { s[j] = zero(); }                 \
-    for (std::size_t i = 0; i + 8 * (kLanes) <= n; i += 8 * (kLanes)) {                    \
-      _Pragma("GCC unroll 8") for (std::size_t j = 0; j < 8; ++j) {                        \
-        s[j] = add(s[j], load(x + i + j * (kLanes)));                                      \
-      }                                                                                    \
-    }                                                                                      \
-    _Pragma("GCC unroll 8") for (int j = 1; j < 8; ++j) { s[0] = add(s[0], s[j]); }        \
-    store(out, s[0]);                                                                      \
-  }                                                                                        \
-  attribute inline void rmw_loop_##suffix(float* x, std::size_t n, const float* by) {      \
-    const Vector b = load(by);                                                             \
-    for (std::size_t i = 0; i + 8 * (kLanes) <= n; i += 8 * (kLanes)) {                    \
-      _Pragma("GCC unroll 8") for (std::size_t j = 0; j < 8; ++j) {                        \
-        store(x + i + j * (kLanes), add(load(x + i + j * (kLanes)), b));                   \
-      }                                                                                    \
-    }                                                                                      \
+// NOLINTBEGIN(bugprone-macro-parentheses): an attribute cannot stand in parentheses.
+#define DYNET_BENCH_PROBES(suffix, attribute, Vector, kLanes, zero, load, store, add, fma)        \
+  attribute inline void fma_loop_##suffix(std::int64_t steps, float* out) {                       \
+    Vector s[12];                                                                                 \
+    _Pragma("GCC unroll 12") for (int j = 0; j < 12; ++j) { s[j] = load(out + j); }               \
+    const Vector a = load(out + std::size_t{2} * (kLanes));                                       \
+    for (std::int64_t i = 0; i < steps; ++i) {                                                    \
+      _Pragma("GCC unroll 12") for (int j = 0; j < 12; ++j) { s[j] = fma(s[j], a, a); }           \
+    }                                                                                             \
+    _Pragma("GCC unroll 12") for (int j = 1; j < 12; ++j) { s[0] = add(s[0], s[j]); }             \
+    store(out, s[0]);                                                                             \
+  }                                                                                               \
+  attribute inline void read_loop_##suffix(const float* x, std::size_t n, float* out) {           \
+    Vector s[8];                                                                                  \
+    _Pragma("GCC unroll 8") for (int j = 0; j < 8; ++j) { s[j] = zero(); }                        \
+    for (std::size_t i = 0; i + std::size_t{8} * (kLanes) <= n; i += std::size_t{8} * (kLanes)) { \
+      _Pragma("GCC unroll 8") for (std::size_t j = 0; j < 8; ++j) {                               \
+        s[j] = add(s[j], load(x + i + j * (kLanes)));                                             \
+      }                                                                                           \
+    }                                                                                             \
+    _Pragma("GCC unroll 8") for (int j = 1; j < 8; ++j) { s[0] = add(s[0], s[j]); }               \
+    store(out, s[0]);                                                                             \
+  }                                                                                               \
+  attribute inline void rmw_loop_##suffix(float* x, std::size_t n, const float* by) {             \
+    const Vector b = load(by);                                                                    \
+    for (std::size_t i = 0; i + std::size_t{8} * (kLanes) <= n; i += std::size_t{8} * (kLanes)) { \
+      _Pragma("GCC unroll 8") for (std::size_t j = 0; j < 8; ++j) {                               \
+        store(x + i + j * (kLanes), add(load(x + i + j * (kLanes)), b));                          \
+      }                                                                                           \
+    }                                                                                             \
   }
 
+// NOLINTEND(bugprone-macro-parentheses)
 #if defined(__x86_64__)
 #define DYNET_BENCH_MULADD(a, b, c) _mm_add_ps(_mm_mul_ps(a, b), c)
 DYNET_BENCH_PROBES(sse, , __m128, 4, _mm_setzero_ps, _mm_loadu_ps, _mm_storeu_ps, _mm_add_ps,
@@ -180,8 +183,9 @@ inline Machine probe_machine() {
   double* const read[3] = {&machine.l1_read_gbs, &machine.l2_read_gbs, &machine.l3_read_gbs};
   double* const rmw[3] = {&machine.l1_rmw_gbs, &machine.l2_rmw_gbs, &machine.l3_rmw_gbs};
   std::vector<float> storage(l3 / 4 + 16, 1.0F);
-  auto* const x =
-      reinterpret_cast<float*>((reinterpret_cast<std::uintptr_t>(storage.data()) + 63) / 64 * 64);
+  void* aligned = storage.data();
+  std::size_t room = storage.size() * 4;
+  auto* const x = static_cast<float*>(std::align(64, l3, aligned, room));
   for (int level = 0; level < 3; ++level) {
     const std::size_t n = bytes[level] / 4 / 128 * 128;
     const double volume = static_cast<double>(n) * 4;
