@@ -89,6 +89,9 @@ void measure_parts(Report& report, const Settings& settings, const std::vector<s
   if (wanted("kernels")) {
     measure_kernels(report, settings);
   }
+  if (wanted("ops")) {
+    measure_ops(report);
+  }
   if (wanted("models")) {
     measure_models(report, settings);
   }
@@ -103,8 +106,8 @@ int run(int argc, char** argv) {
   std::string csv, json, child, python = "python3";
   std::vector<std::size_t> probes;
   Settings settings;
-  app.add_option("--only", only, "graph, kernels, models or processes; may be given again")
-      ->check(CLI::IsMember({"graph", "kernels", "models", "processes"}));
+  app.add_option("--only", only, "graph, kernels, ops, models or processes; may be given again")
+      ->check(CLI::IsMember({"graph", "kernels", "ops", "models", "processes"}));
   app.add_option("--csv", csv, "write the rows to this file");
   app.add_option("--json", json, "write the rows to this file");
   app.add_option("--python", python,

@@ -51,6 +51,7 @@ struct Settings {
 void measure_machine(Report& report);
 void measure_graph(Report& report, const Settings& settings);
 void measure_kernels(Report& report, const Settings& settings);
+void measure_ops(Report& report);
 void measure_models(Report& report, const Settings& settings);
 /// `self`: this program, which is started again; `python`: an interpreter, or "" for none.
 void measure_processes(Report& report, const std::string& self, const std::string& python);

@@ -1,0 +1,106 @@
+// Every operation of the list, on its first example: 64 nodes of it in one graph, run one by one
+// and merged. What may be shared between the nodes is, but for the last argument: a weight is one
+// storage, its input another one each.
+
+#include <cstdint>
+#include <cstdio>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dynet/dynet.h"
+#include "dynet/expr.h"
+#include "dynet/ext/add_node.h"
+#include "dynet/ops/all.h"
+
+#include "report.h"
+
+namespace dynet::bench {
+
+namespace {
+
+constexpr unsigned kNodes = 64;
+
+std::vector<float> numbers(const Dim& dim, double low, double high) {
+  std::vector<float> x(static_cast<std::size_t>(dim.elements()));
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double share = static_cast<double>(i * 7 % 16 + 1) / 17;
+    x[i] = static_cast<float>(low + (high - low) * share);
+  }
+  return x;
+}
+
+template <class Op>
+class Nodes {
+ public:
+  explicit Nodes(const ext::Example<Op>& example) : example_(example) {}
+
+  /// The sum of all results.
+  Expression operator()(ComputationGraph& cg) {
+    const ext::Record& record = ext::kRecord<Op>;
+    std::vector<Expression> args(example_.inputs.size());
+    std::vector<Expression> sums;
+    for (unsigned n = 0; n < kNodes; ++n) {
+      for (std::size_t a = 0; a < args.size(); ++a) {
+        const bool may_share = record.role(a) != ext::Role::kStacked && a + 1 < args.size();
+        if (n == 0 || !may_share) {
+          const Dim& dim = example_.inputs[a];
+          args[a] = input(cg, dim, numbers(dim, example_.low, example_.high));
+        }
+      }
+      ext::NodePayload payload;
+      if (!example_.indices.empty()) {
+        payload = ext::NodePayload::of(example_.indices);
+      } else if (!example_.values.empty()) {
+        payload = ext::NodePayload::of(example_.values);
+      }
+      sums.push_back(sum_batches(sum_elems(
+          ext::add_node(record, &example_.op, &cg, args, payload, {nullptr, nullptr, 0}))));
+    }
+    return sum(sums);
+  }
+
+ private:
+  ext::Example<Op> example_;
+};
+
+struct Times {
+  double forward, backward;  ///< nanoseconds a node, with its share of inputs and sums
+};
+
+template <class Op>
+Times times_of(const ext::Example<Op>& example, bool batching) {
+  ComputationGraph cg(batching);
+  const Expression all = Nodes<Op>(example)(cg);
+  const double forward = seconds_a_call([&] { cg.forward(all); }, 0.002);
+  const double backward = seconds_a_call([&] { cg.backward(all, true); }, 0.002);
+  return {forward * 1e9 / kNodes, backward * 1e9 / kNodes};
+}
+
+template <class Op>
+void add_row(Report& report) {
+  const ext::Example<Op> example = Op::examples().front();
+  std::string name(Op::kInfo.name);
+  for (const Dim& dim : example.inputs) {
+    name += ' ' + to_string(dim);
+  }
+  const Times off = times_of<Op>(example, false);
+  const Times on = times_of<Op>(example, true);
+  char note[160];
+  std::snprintf(note, sizeof note, "forward %.0f, backward %.0f; one by one %.0f and %.0f",
+                on.forward, on.backward, off.forward, off.backward);
+  report.add({"operations, 64 of each merged", name, on.forward + on.backward, "ns/node",
+              Want::kNothing, 0, note});
+}
+
+}  // namespace
+
+void measure_ops(Report& report) {
+  ops::AllOps::for_each([&]<class Op>() {
+    if constexpr (ext::kRecord<Op>.leaf == ext::Leaf::kNo) {
+      add_row<Op>(report);
+    }
+  });
+}
+
+}  // namespace dynet::bench
