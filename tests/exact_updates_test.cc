@@ -28,7 +28,7 @@ struct Model {
   }
   double train(int step) {
     ComputationGraph cg;
-    Expression w = parameter(cg, weight);
+    const Expression w = parameter(cg, weight);
     std::vector<Expression> losses;
     for (const unsigned row : {step % 3, step % 7, step % 40 == 0 ? 29 : 1}) {
       losses.push_back(square(w * lookup(cg, table, row) - 0.1F * static_cast<float>(row)));
@@ -39,7 +39,7 @@ struct Model {
     } else if (step % 90 > 80) {
       losses.push_back(0.01F * sum_elems(square(const_parameter(cg, table))));
     }
-    Expression loss = sum(losses);
+    const Expression loss = sum(losses);
     const double value = as_double_vector(cg.forward(loss))[0];
     cg.backward(loss);
     trainer.update();
@@ -126,8 +126,8 @@ TEST_F(ExactUpdates, AGraphThatIsRunAgainSeesTheUpdate) {
     }
   }
   ComputationGraph cg;
-  Expression a = lookup(cg, exact.table, 29U);
-  Expression b = lookup(cg, dense.table, 29U);
+  const Expression a = lookup(cg, exact.table, 29U);
+  const Expression b = lookup(cg, dense.table, 29U);
   for (int i = 41; i < 60; ++i) {
     cg.invalidate();
     expect_near(as_double_vector(cg.forward(a)), as_double_vector(cg.forward(b)));

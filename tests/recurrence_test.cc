@@ -86,6 +86,7 @@ class Recurrence : public ::testing::Test {
   /// Two LSTMs over a sentence from both ends, a loss a word.
   Expression both_ways(ComputationGraph& cg, unsigned from, unsigned words) {
     std::vector<Expression> xs;
+    xs.reserve(words);
     for (unsigned t = 0; t < words; ++t) {
       xs.push_back(lookup(cg, words_, (from + t) % 20));
     }
@@ -98,6 +99,7 @@ class Recurrence : public ::testing::Test {
       left[words - 1 - t] = backward_.add_input(xs[words - 1 - t]);
     }
     std::vector<Expression> losses;
+    losses.reserve(words);
     for (unsigned t = 0; t < words; ++t) {
       losses.push_back(pickneglogsoftmax(concatenate({right[t], left[t]}), t % 14));
     }

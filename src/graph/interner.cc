@@ -191,7 +191,7 @@ KeyId Interner::intern_key(const ext::Record& record, const void* op,
   for (Dim& d : dims_scratch_) {
     d.bd = 1;
   }
-  const ext::Record* identity = &record;
+  const auto identity = reinterpret_cast<std::uintptr_t>(&record);
   key_scratch_.clear();
   append(key_scratch_, &identity, sizeof identity);
   append(key_scratch_, &payload_per_example, sizeof payload_per_example);
@@ -212,6 +212,22 @@ KeyId Interner::intern_key(const ext::Record& record, const void* op,
   const auto id = static_cast<KeyId>(keys_.size() - 1);
   key_table_.insert(hash, id);
   return id;
+}
+
+/// Copies what a signature is compared by into the arena.
+void Interner::store_content(Signature& s, const void* op, std::span<const ShapeId> arg_shapes) {
+  const ext::Record& record = *s.record;
+  auto* stored_op = static_cast<std::byte*>(arena_.allocate(record.op_bytes));
+  std::memcpy(stored_op, op, record.op_bytes);
+  s.op = stored_op;
+  auto* shape_ids = static_cast<ShapeId*>(arena_.allocate(arg_shapes.size_bytes()));
+  std::copy(arg_shapes.begin(), arg_shapes.end(), shape_ids);
+  s.arg_shapes = shape_ids;
+  auto* packed = static_cast<std::byte*>(arena_.allocate(record.attr_bytes));
+  if (record.attr_bytes != 0) {
+    record.pack(op, packed);
+  }
+  s.attributes = packed;
 }
 
 const Signature& Interner::add_signature(const ext::Record& record, const void* op,
@@ -265,17 +281,7 @@ const Signature& Interner::add_signature(const ext::Record& record, const void* 
   s.payload_count = payload_count;
   s.arity = static_cast<std::uint32_t>(arg_shapes.size());
   s.alone = record.has_whole || broadcasts || record.aliases;
-  auto* stored_op = static_cast<std::byte*>(arena_.allocate(record.op_bytes));
-  std::memcpy(stored_op, op, record.op_bytes);
-  s.op = stored_op;
-  auto* shape_ids = static_cast<ShapeId*>(arena_.allocate(arg_shapes.size_bytes()));
-  std::copy(arg_shapes.begin(), arg_shapes.end(), shape_ids);
-  s.arg_shapes = shape_ids;
-  auto* packed = static_cast<std::byte*>(arena_.allocate(record.attr_bytes));
-  if (record.attr_bytes != 0) {
-    record.pack(op, packed);
-  }
-  s.attributes = packed;
+  store_content(s, op, arg_shapes);
 
   const bool per_example = payload_count != 0 && payload_count == s.batch;
   s.key = intern_key(record, op, is_full, per_example ? 1 : payload_count);

@@ -21,7 +21,8 @@ struct Layout {
   std::vector<std::int64_t> examples;
   std::vector<bool> fresh;
 
-  Layout(std::vector<std::int64_t> e) : examples(std::move(e)), fresh(examples.size(), true) {}
+  explicit Layout(std::vector<std::int64_t> e)
+      : examples(std::move(e)), fresh(examples.size(), true) {}
   Layout(std::vector<std::int64_t> e, std::vector<bool> f)
       : examples(std::move(e)), fresh(std::move(f)) {}
 };
@@ -96,10 +97,11 @@ inline std::vector<Layout> layouts(std::int64_t n) {
   }
   if (n >= 4) {
     std::vector<bool> mixed;
+    mixed.reserve(static_cast<std::size_t>(n));
     for (std::int64_t i = 0; i < n; ++i) {
       mixed.push_back(i % 3 != 0);
     }
-    all.push_back(Layout(std::vector<std::int64_t>(static_cast<std::size_t>(n), 1), mixed));
+    all.emplace_back(std::vector<std::int64_t>(static_cast<std::size_t>(n), 1), mixed);
   }
   return all;
 }

@@ -147,7 +147,7 @@ TEST_P(ProductTest, WriteOverridesTheBlocks) {
 }
 
 TEST_P(ProductTest, ManyShortBlocksAreGatheredInChunks) {
-  Layout many(std::vector<std::int64_t>(1100, 1));
+  const Layout many(std::vector<std::int64_t>(1100, 1));
   compare({7, 1, 5}, kNo, kNo, Layout({1}), many, Layout({1100}));
   compare({7, 1, 5}, kNo, kNo, Layout({1}), many, many);
   compare({7, 5, 1}, kNo, kYes, many, many, Layout({1}, {false}));

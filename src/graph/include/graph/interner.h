@@ -76,6 +76,7 @@ class Interner {
   const Signature& add_signature(const ext::Record& record, const void* op,
                                  std::span<const ShapeId> arg_shapes, std::uint32_t payload_count,
                                  std::uint64_t hash);
+  void store_content(Signature& s, const void* op, std::span<const ShapeId> arg_shapes);
   KeyId intern_key(const ext::Record& record, const void* op,
                    std::span<const unsigned char> is_full, std::uint32_t payload_per_example);
 
