@@ -10,6 +10,7 @@
 
 #include "dynet/devices.h"
 #include "dynet/ext/kernels.h"
+#include "dynet/ops/activation.h"
 
 #include "report.h"
 
@@ -139,13 +140,21 @@ double gflops(const ext::Kernels& kernels, Product kind, const Shape& s, unsigne
 
 void add_products(Report& report, const ext::Kernels& kernels, const Settings& settings,
                   Product kind, const char* name, const Class& c, const double (&floors)[kCounts]) {
+  std::vector<double> single;
+  double least_gain = 1e9;  // of n columns at once over n times one
   for (int i = 0; i < kCounts; ++i) {
     if (settings.is_quick && i % 4 != 0) {
       continue;
     }
     double log_sum = 0;
-    for (const Shape& s : c.shapes) {
-      log_sum += std::log(gflops(kernels, kind, s, kColumns[i]));
+    for (std::size_t s = 0; s < c.shapes.size(); ++s) {
+      const double speed = gflops(kernels, kind, c.shapes[s], kColumns[i]);
+      log_sum += std::log(speed);
+      if (i == 0) {
+        single.push_back(speed);
+      } else {
+        least_gain = std::min(least_gain, speed / single[s]);
+      }
     }
     const double mean = std::exp(log_sum / static_cast<double>(c.shapes.size()));
     char title[64];
@@ -156,23 +165,35 @@ void add_products(Report& report, const ext::Kernels& kernels, const Settings& s
     report.add({"matrix products", title, 100 * mean / report.machine().fma_gflops, "% of FMA",
                 Want::kAtLeast, floors[i], note});
   }
+  report.add({"matrix products", std::string(name) + ", " + c.name + ", n columns over n single",
+              least_gain, "x at least", Want::kAtLeast, 1, ""});
+}
+
+/// An elementwise rule, through its record as the executor calls it.
+template <class Op>
+void add_function(Report& report, const ext::Kernels& kernels) {
+  constexpr unsigned kElements = 4096;
+  const Matrix x({kElements}, 1), y({kElements}, 1);
+  const Op op{};
+  ext::Call call(kernels);
+  call.examples = 1;
+  call.in = {&x.operand(), 1};
+  call.out = {&y.operand(), 1};
+  const double seconds = seconds_a_call([&] { ext::kRecord<Op>.forward(&op, call); });
+  report.add({"other kernels", std::string(Op::kInfo.name) + ", 4096 elements",
+              seconds * 1e9 / kElements, "ns/element", Want::kAtMost,
+              std::string(report.machine().simd) == "AVX512" ? 0.30 : 0.50, ""});
 }
 
 void add_others(Report& report, const ext::Kernels& kernels) {
-  const auto adam = [&](std::size_t n) {
-    const Numbers w(n), g(n), m(n), v(n);
-    std::fill_n(v.data(), n, 1.0F);
-    const ext::AdamStep step{1e-9, 0.9, 0.999, 1e-8, 1.0};
-    return seconds_a_call([&] {
-             kernels.adam_update(step, w.data(), g.data(), m.data(), v.data(),
-                                 static_cast<std::int64_t>(n));
-           }) *
-           1e9 / static_cast<double>(n);
-  };
+  const auto adam = [](std::size_t n) { return adam_seconds(n) * 1e9 / static_cast<double>(n); };
   report.add({"other kernels", "Adam, 181,376 parameters", adam(181376), "ns/param", Want::kNothing,
               0, ""});
   report.add({"other kernels", "Adam, 2.5 M parameters", adam(2500000), "ns/param", Want::kAtMost,
               0.60, ""});
+  add_function<ops::Exp>(report, kernels);
+  add_function<ops::Tanh>(report, kernels);
+  add_function<ops::Logistic>(report, kernels);
   const Matrix w({8, 8}, 1), x({8}, 1), y({8}, 1);
   const double small = seconds_a_call([&] {
     kernels.product(w.operand(), Transposed::kNo, x.operand(), Transposed::kNo, y.operand(),

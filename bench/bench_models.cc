@@ -14,6 +14,7 @@
 #include "dynet/lstm.h"
 #include "dynet/training.h"
 
+#include "random_trees.h"
 #include "report.h"
 #include "tree_model.h"
 #include "trees.h"
@@ -26,27 +27,15 @@ constexpr unsigned kHidden = 128;
 constexpr unsigned kClasses = 5;
 constexpr unsigned kWords = 18300;
 
-/// Appends a random binary tree over `words` words, labels at every node. As often as not a word is
-/// one of a few hundred frequent ones.
-void append_tree(examples::Tree& tree, unsigned words, examples::Random& random) {
-  const int label = static_cast<int>(random.below(kClasses));
-  if (words == 1) {
-    const unsigned range = random.below(2) == 0 ? 300 : kWords;
-    tree.nodes.push_back({-1, -1, random.below(range), label});
-    return;
-  }
-  const unsigned left = 1 + random.below(words - 1);
-  append_tree(tree, left, random);
-  const int left_root = static_cast<int>(tree.nodes.size()) - 1;
-  append_tree(tree, words - left, random);
-  tree.nodes.push_back({left_root, static_cast<int>(tree.nodes.size()) - 1, 0, label});
-}
-
+/// As often as not a word is one of a few hundred frequent ones.
 std::vector<examples::Tree> make_trees(std::size_t count) {
   examples::Random random(1);
   std::vector<examples::Tree> trees(count);
   for (examples::Tree& tree : trees) {
-    append_tree(tree, 5 + random.below(29), random);
+    append_random_tree(tree, 5 + random.below(29), random, [&random] {
+      const unsigned range = random.below(2) == 0 ? 300 : kWords;
+      return random.below(range);
+    });
   }
   return trees;
 }

@@ -30,6 +30,7 @@
 
 #include "data.h"
 #include "probes.h"
+#include "random_trees.h"
 #include "rnnlm_model.h"
 #include "tree_model.h"
 #include "trees.h"
@@ -271,20 +272,6 @@ void scale_softmax(const Table& table) {
   }
 }
 
-/// Appends a tree over `words` words, split at random places.
-void append_tree(examples::Tree& tree, unsigned words, examples::Random& random) {
-  const int label = static_cast<int>(random.below(5));
-  if (words == 1) {
-    tree.nodes.push_back({-1, -1, random.below(18300), label});
-    return;
-  }
-  const unsigned left = 1 + random.below(words - 1);
-  append_tree(tree, left, random);
-  const int left_root = static_cast<int>(tree.nodes.size()) - 1;
-  append_tree(tree, words - left, random);
-  tree.nodes.push_back({left_root, static_cast<int>(tree.nodes.size()) - 1, 0, label});
-}
-
 void scale_trees(const Table& table) {
   const std::string series = "size of a tree,words in a tree,us a word";
   examples::ModelSettings settings{"trees", 128, 5, {}};
@@ -295,7 +282,7 @@ void scale_trees(const Table& table) {
     examples::Random random(1);
     std::vector<examples::Tree> trees(16);
     for (examples::Tree& tree : trees) {
-      append_tree(tree, words, random);
+      append_random_tree(tree, words, random, [&random] { return random.below(18300); });
     }
     std::size_t next = 0;
     table.add(series, "tree LSTM", words, words, [&] {

@@ -54,6 +54,24 @@ void declare_options(CLI::App& app, Options& options, const std::string& train_h
 /// there is nothing more to do; then `exit_code` is set.
 bool parse_options(CLI::App& app, int argc, char** argv, Options& options, int& exit_code);
 
+/// Reads the command line, trains unless there is a saved model to ask, and predicts where asked.
+/// Returns the exit code. `Program` has the Options of one program.
+template <class Program>
+int run_task(CLI::App& app, int argc, char** argv, Program& options, void (*train)(const Program&),
+             void (*predict)(const Program&)) {
+  int exit_code = 0;
+  if (!parse_options(app, argc, argv, options, exit_code)) {
+    return exit_code;
+  }
+  if (!options.has_saved_model()) {
+    train(options);
+  }
+  if (!options.predict.empty()) {
+    predict(options);
+  }
+  return 0;
+}
+
 /// The frame of main: calls `run`, and prints what goes wrong. Mistakes in data exit with 2, others
 /// with 1.
 int run_program(const char* name, int argc, char** argv, int (*run)(int, char**));

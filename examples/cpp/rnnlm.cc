@@ -199,17 +199,7 @@ int run(int argc, char** argv) {
       ->group("Model");
   app.add_flag("--sequence", options.by_sequence, "use the functions of whole sequences")
       ->group("Model");
-  int exit_code = 0;
-  if (!parse_options(app, argc, argv, options, exit_code)) {
-    return exit_code;
-  }
-  if (!options.has_saved_model()) {
-    train_and_report(options);
-  }
-  if (!options.predict.empty()) {
-    predict(options);
-  }
-  return 0;
+  return run_task(app, argc, argv, options, train_and_report, predict);
 }
 
 }  // namespace

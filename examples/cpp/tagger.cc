@@ -213,17 +213,7 @@ int run(int argc, char** argv) {
   CLI::App app("Trains a tagger: two LSTMs, one sentence at a time.");
   declare_options(app, options, "sentences to learn from, one a line, word|TAG between spaces");
   declare_sizes(app, options);
-  int exit_code = 0;
-  if (!parse_options(app, argc, argv, options, exit_code)) {
-    return exit_code;
-  }
-  if (!options.has_saved_model()) {
-    train_and_report(options);
-  }
-  if (!options.predict.empty()) {
-    predict(options);
-  }
-  return 0;
+  return run_task(app, argc, argv, options, train_and_report, predict);
 }
 
 }  // namespace

@@ -149,7 +149,9 @@ struct Trainer {
   [[nodiscard]] double take_keep();
 
   /// sqrt(1 - b2^t) / (1 - b1^t) with t the number of this update.
-  [[nodiscard]] double adam_correction(double b1, double b2) const;
+  /// The numbers of one step of Adam and its like. `decay`: of decay_of.
+  [[nodiscard]] ext::AdamStep adam_step(float b1, float b2, float eps, double decay,
+                                        real gscale) const;
 
   /// The state that alloc_impl, save and populate handle; the default has none.
   virtual void list_state(trainers::StateLists& lists);
@@ -199,7 +201,7 @@ struct Trainer {
     std::uint64_t step = 0;
     double b1 = 0.0, b2 = 0.0, value = 0.0;
   };
-  mutable Correction correction_;  ///< the last of adam_correction: it is the same for many rows
+  mutable Correction correction_;  ///< the last of adam_step: it is the same for many rows
   std::vector<std::shared_ptr<trainers::MissedUpdates>> missed_;  ///< a table; null: none
 };
 
@@ -271,7 +273,6 @@ struct AdamTrainer : Trainer {
 
  private:
   AdamTrainer() = default;
-  [[nodiscard]] ext::AdamStep step(double decay, real gscale) const;
 };
 
 /// AMSGrad (Reddi, Kale and Kumar, 2018): Adam over the root of the largest v so far.
@@ -298,7 +299,6 @@ struct AmsgradTrainer : Trainer {
 
  private:
   AmsgradTrainer() = default;
-  [[nodiscard]] ext::AdamStep step(double decay, real gscale) const;
 };
 
 }  // namespace dynet

@@ -192,15 +192,33 @@ TEST_F(Recurrence, SeveralChainsReachTheBound) {
   EXPECT_EQ(plan.groups.size(), plan.bound);
 }
 
-TEST_F(Recurrence, AComputedWeightThatWaitsIsNotTakenOut) {
+TEST_F(Recurrence, ATermWhoseWeightWaitsStaysBehind) {
   NodeId h = add(ops::Constant{{3}, 0.0F}, {});
-  const NodeId x = add(ops::Constant{{3}, 0.0F}, {});
+  const NodeId x = add(ops::Constant{{3}, 2.0F}, {});
   for (int t = 0; t < 5; ++t) {
     const NodeId weight = add(ops::MatMul{}, {h, add(ops::Transpose{}, {h})});
-    h = add(ops::AffineTransform{}, {h, weight, x, u, x});
+    h = add(ops::AffineTransform{}, {bias, weight, x, u, x});
   }
   make_plan(graph, all(), Policy::kFrontier, scratch, plan);
   expect_valid(all());
+  const auto first = std::find_if(plan.groups.begin(), plan.groups.end(),
+                                  [](const Group& g) { return g.part == Part::kFirst; });
+  ASSERT_NE(first, plan.groups.end());
+  EXPECT_EQ(first->members, 4U);
+  EXPECT_EQ(first->args, 0b11001U);
+}
+
+TEST_F(Recurrence, AHeadThatWaitsKeepsItsNodeWhole) {
+  NodeId h = add(ops::Constant{{3}, 0.0F}, {});
+  const NodeId x = add(ops::Constant{{3}, 2.0F}, {});
+  for (int t = 0; t < 5; ++t) {
+    h = add(ops::AffineTransform{}, {h, u, x, u, x});
+  }
+  make_plan(graph, all(), Policy::kFrontier, scratch, plan);
+  expect_valid(all());
+  for (const Group& g : plan.groups) {
+    EXPECT_EQ(g.part, Part::kWhole);
+  }
 }
 
 TEST_F(ScheduleTest, ALatticeIsCountedAnewAndStaysValid) {

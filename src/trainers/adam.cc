@@ -5,22 +5,16 @@ namespace dynet {
 using trainers::IdleMotion;
 using trainers::Target;
 
-ext::AdamStep AdamTrainer::step(double decay, real gscale) const {
-  const auto b1 = static_cast<double>(beta_1);
-  const auto b2 = static_cast<double>(beta_2);
-  return {static_cast<double>(learning_rate) * adam_correction(b1, b2) / decay, b1, b2,
-          static_cast<double>(epsilon), static_cast<double>(gscale)};
-}
-
 void AdamTrainer::update_rule(real gscale, const std::vector<Tensor*>& values) {
-  values[0]->device->kernels->adam_update(step(1.0, gscale), values[0]->v, values[1]->v,
-                                          values[2]->v, values[3]->v, values[0]->d.elements());
+  values[0]->device->kernels->adam_update(adam_step(beta_1, beta_2, epsilon, 1.0, gscale),
+                                          values[0]->v, values[1]->v, values[2]->v, values[3]->v,
+                                          values[0]->d.elements());
 }
 
 void AdamTrainer::update_params(real gscale, std::size_t idx) {
   ParameterStorage& p = *detail::ModelAccess::parameters(*model)[idx];
   const Target t = trainers::whole(p);
-  ext::AdamStep s = step(decay_of(p), gscale);
+  ext::AdamStep s = adam_step(beta_1, beta_2, epsilon, decay_of(p), gscale);
   s.keep = take_keep();
   t.state.kernels.adam_update(s, t.values, t.gradient, m[idx].h.v, v[idx].h.v, t.elements);
 }
@@ -28,15 +22,15 @@ void AdamTrainer::update_params(real gscale, std::size_t idx) {
 void AdamTrainer::update_lookup_params(real gscale, std::size_t idx, std::size_t lidx) {
   LookupParameterStorage& p = *detail::ModelAccess::lookups(*model)[idx];
   const Target t = trainers::row_of(p, static_cast<unsigned>(lidx));
-  t.state.kernels.adam_update(step(decay_of(p), gscale), t.values, t.gradient, lm[idx].h[lidx].v,
-                              lv[idx].h[lidx].v, t.elements);
+  t.state.kernels.adam_update(adam_step(beta_1, beta_2, epsilon, decay_of(p), gscale), t.values,
+                              t.gradient, lm[idx].h[lidx].v, lv[idx].h[lidx].v, t.elements);
 }
 
 void AdamTrainer::update_lookup_params(real gscale, std::size_t idx) {
   LookupParameterStorage& p = *detail::ModelAccess::lookups(*model)[idx];
   const Target t = trainers::whole(p);
-  t.state.kernels.adam_update(step(decay_of(p), gscale), t.values, t.gradient, lm[idx].all_h.v,
-                              lv[idx].all_h.v, t.elements);
+  t.state.kernels.adam_update(adam_step(beta_1, beta_2, epsilon, decay_of(p), gscale), t.values,
+                              t.gradient, lm[idx].all_h.v, lv[idx].all_h.v, t.elements);
 }
 
 void AdamTrainer::list_state(trainers::StateLists& lists) {
@@ -47,7 +41,8 @@ void AdamTrainer::list_state(trainers::StateLists& lists) {
 }
 
 IdleMotion AdamTrainer::idle_motion(std::size_t idx) {
-  const ext::AdamStep s = step(decay_of(*detail::ModelAccess::lookups(*model)[idx]), 1.0F);
+  const ext::AdamStep s = adam_step(beta_1, beta_2, epsilon,
+                                    decay_of(*detail::ModelAccess::lookups(*model)[idx]), 1.0F);
   return {.kind = IdleMotion::Kind::kAdam,
           .weight = -s.rate,
           .beta_1 = s.beta_1,

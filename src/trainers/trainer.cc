@@ -92,14 +92,17 @@ std::uint64_t Trainer::step_number() const {
 double Trainer::decay_of(const ParameterStorageBase& p) const { return p.state().decay_factor(); }
 double Trainer::take_keep() { return std::exchange(keep_, 1.0); }
 
-double Trainer::adam_correction(double b1, double b2) const {
+ext::AdamStep Trainer::adam_step(float b1, float b2, float eps, double decay, real gscale) const {
+  const auto beta_1 = static_cast<double>(b1);
+  const auto beta_2 = static_cast<double>(b2);
   Correction& c = correction_;
   const std::uint64_t step = step_number();
-  if (c.step != step || c.b1 != b1 || c.b2 != b2) {
+  if (c.step != step || c.b1 != beta_1 || c.b2 != beta_2) {
     const auto t = static_cast<double>(step);
-    c = {step, b1, b2, std::sqrt(1.0 - std::pow(b2, t)) / (1.0 - std::pow(b1, t))};
+    c = {step, beta_1, beta_2, std::sqrt(1.0 - std::pow(beta_2, t)) / (1.0 - std::pow(beta_1, t))};
   }
-  return c.value;
+  return {static_cast<double>(learning_rate) * c.value / decay, beta_1, beta_2,
+          static_cast<double>(eps), static_cast<double>(gscale)};
 }
 
 void Trainer::set_lookup_updates(LookupUpdates how) {
