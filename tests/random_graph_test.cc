@@ -1,5 +1,5 @@
-// A thousand random graphs over every operation: merged and one by one give the same values and the
-// same gradient of everything. Also counts what was really merged.
+// Five thousand random graphs over every operation: merged and one by one give the same values and
+// the same gradient of everything. Also counts what was really merged.
 
 #include <gtest/gtest.h>
 

@@ -38,6 +38,8 @@ void Executor::compute(NodeId last, bool all) {
     }
   } catch (...) {
     roll_back(before);
+    scratch_ = {};  // these two are clean between requests
+    is_wanted_.clear();
     throw;
   }
   if (all) {
