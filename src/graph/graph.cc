@@ -66,19 +66,20 @@ NodeId Graph::add(const ext::Record& record, const void* op, std::span<const Nod
   const NodeId id = size();
   auto* stored_args = static_cast<NodeId*>(arena_.allocate(args.size_bytes()));
   std::copy(args.begin(), args.end(), stored_args);
-  Node node{};
+  const Payload* stored_payload =
+      payload.form == ext::NodePayload::kNone && payload.storage == nullptr
+          ? nullptr
+          : store_payload(payload, id, *signature);
+  Node& node = nodes_.emplace_back();  // filled in place: copies of what was just written stall
   node.signature = signature;
   node.args = stored_args;
-  node.payload = payload.form == ext::NodePayload::kNone && payload.storage == nullptr
-                     ? nullptr
-                     : store_payload(payload, id, *signature);
+  node.payload = stored_payload;
   node.where = where;
   node.arity = static_cast<std::uint32_t>(args.size());
   node.shape = signature->outputs[0];
   node.examples = interner_.shape(node.shape).bd;
   node.epoch = epoch;
   node.random_ordinal = record.random ? random_nodes_++ : kNoOrdinal;
-  nodes_.push_back(node);
   for (std::uint32_t k = 1; k < record.outputs; ++k) {
     add_projection(id, k);
   }
@@ -86,17 +87,19 @@ NodeId Graph::add(const ext::Record& record, const void* op, std::span<const Nod
 }
 
 void Graph::add_projection(NodeId parent, std::uint32_t output) {
-  Node node = nodes_[parent];
   auto* arg = static_cast<NodeId*>(arena_.allocate(sizeof(NodeId)));
   *arg = parent;
+  Node& node = nodes_.emplace_back();
+  const Node& of = nodes_[parent];
+  node.signature = of.signature;
   node.args = arg;
+  node.where = of.where;
   node.arity = 1;
-  node.payload = nullptr;
-  node.random_ordinal = kNoOrdinal;
-  node.shape = node.signature->outputs[output];
+  node.shape = of.signature->outputs[output];
   node.examples = interner_.shape(node.shape).bd;
+  node.epoch = of.epoch;
+  node.random_ordinal = kNoOrdinal;
   node.output = output;
-  nodes_.push_back(node);
 }
 
 const Payload* Graph::store_payload(const ext::NodePayload& payload, NodeId node,

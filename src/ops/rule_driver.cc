@@ -80,8 +80,7 @@ class Cutter {
   void start_with_runs();
   [[nodiscard]] std::int64_t next_segment(std::int64_t left);
   void run_segment(RuleLoop loop, const void* op) const;
-  [[nodiscard]] bool is_simple() const;
-  void run_simple(RuleLoop loop, const void* op);
+  void run_flat(RuleLoop loop, const void* op);
   [[nodiscard]] Stream stream(const Lane& lane) const;
   [[nodiscard]] bool every_lane(auto holds) const {
     return std::all_of(lanes_, lanes_ + count_,
@@ -273,34 +272,35 @@ void Cutter::run_segment(RuleLoop loop, const void* op) const {
   } while (k < axes_);
 }
 
-/// The common case: one block each, and no need for the dimensions of the box.
-bool Cutter::is_simple() const {
-  return is_flat_ && elements_ > 1 &&
-         every_lane([](const Lane& lane) { return !lane.steps || lane.operand->one_block(); });
-}
-
-/// The same runs as in general, without axes: one for all, or one an example.
-void Cutter::run_simple(RuleLoop loop, const void* op) {
+/// The common case, without axes: no lane needs the dimensions of the box, so the examples of a
+/// block are one run, or one each.
+void Cutter::run_flat(RuleLoop loop, const void* op) {
   Stream streams[kMaxLanes];
   std::int64_t step[kMaxLanes];  // bytes from one example to the next
   bool is_dense = true;
   for (std::size_t l = 0; l < count_; ++l) {
     Lane& lane = lanes_[l];
-    const bool runs = lane.part == elements_;
-    lane.stride[0] = runs ? 1 : 0;
-    streams[l] = stream(lane);
+    lane.stride[0] = lane.part == elements_ ? 1 : 0;
     step[l] = lane.steps ? lane.size * bytes_ : 0;
     const bool goes_on = lane.size == elements_ && (lane.steps || call_.examples == 1);
     is_dense = is_dense && (lane.operand == nullptr || goes_on);
   }
-  if (is_dense) {
-    loop(op, streams, streams + inputs_, elements_ * call_.examples);
-    return;
-  }
-  for (std::int64_t left = call_.examples; left > 0; --left) {
-    loop(op, streams, streams + inputs_, elements_);
+  for (std::int64_t left = call_.examples; left > 0;) {
+    const std::int64_t n = next_segment(left);
     for (std::size_t l = 0; l < count_; ++l) {
-      streams[l].data = static_cast<std::byte*>(streams[l].data) + step[l];
+      streams[l] = stream(lanes_[l]);
+      lanes_[l].used += lanes_[l].steps ? n : 0;
+    }
+    left -= n;
+    if (is_dense) {
+      loop(op, streams, streams + inputs_, elements_ * n);
+      continue;
+    }
+    for (std::int64_t e = n; e > 0; --e) {
+      loop(op, streams, streams + inputs_, elements_);
+      for (std::size_t l = 0; l < count_; ++l) {
+        streams[l].data = static_cast<std::byte*>(streams[l].data) + step[l];
+      }
     }
   }
 }
@@ -309,8 +309,8 @@ void Cutter::run(RuleLoop loop, const void* op) {
   if (elements_ == 0 || call_.examples == 0) {
     return;
   }
-  if (is_simple()) {
-    run_simple(loop, op);
+  if (is_flat_ && elements_ > 1) {
+    run_flat(loop, op);
     return;
   }
   axes_ = is_flat_ ? 2 : box_.nd + 1;

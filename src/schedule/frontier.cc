@@ -8,6 +8,7 @@
 // level, so being safe is one comparison; after another choice the levels are counted anew.
 
 #include <algorithm>
+#include <numeric>
 
 #include "schedule/plan.h"
 
@@ -92,15 +93,17 @@ class Frontier {
     return best;
   }
 
-  /// The ready units of a type become `running`, ascending, and their nodes `group`.
+  /// The ready units of a type become `running`, and their nodes `group`. They stand in the order
+  /// in which they were released, that is the order in which the last of their operands lie in
+  /// memory: operands are read, and results are read by the next group, as few long runs.
   void take_ready(Type& t) {
     s_.running.clear();
     for (std::uint32_t n = t.ready, u = t.ready_head; n != 0; --n, u = s_.units[u].next) {
       s_.running.push_back(u);
       t.depth_sum -= s_.units[u].depth;
     }
-    if (!std::is_sorted(s_.running.begin(), s_.running.end())) {
-      std::sort(s_.running.begin(), s_.running.end());
+    if (t.part == Part::kFirst) {
+      order_as_the_rest_will_run();
     }
     s_.group.clear();
     for (const std::uint32_t u : s_.running) {
@@ -115,6 +118,27 @@ class Frontier {
     t.ready = 0;
   }
 
+  /// First terms are all ready at once; the other terms run level by level, and want the memory of
+  /// one level side by side.
+  void order_as_the_rest_will_run() {
+    const auto level = [&](std::uint32_t u) { return s_.units[u].level; };
+    const auto below = [&](std::uint32_t x, std::uint32_t y) { return level(x) < level(y); };
+    if (std::is_sorted(s_.running.begin(), s_.running.end(), below)) {
+      return;
+    }
+    s_.ends.assign(s_.types[s_.units[s_.running[0]].type + 1].levels + 1, 0);
+    for (const std::uint32_t u : s_.running) {
+      ++s_.ends[level(u) + 1];
+    }
+    std::partial_sum(s_.ends.begin(), s_.ends.end(), s_.ends.begin());
+    s_.sorted_running.resize(s_.running.size());
+    for (const std::uint32_t u : s_.running) {
+      s_.sorted_running[s_.ends[level(u)]++] = u;
+    }
+    s_.running.swap(s_.sorted_running);
+  }
+
+  /// In the order of the group's memory, which add_group has settled.
   void release_users() {
     for (const std::uint32_t u : s_.running) {
       for (std::uint32_t e = s_.units[u].users; e != kNone; e = s_.edges[e].next) {

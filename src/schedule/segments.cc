@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
+#include <numeric>
 
 #include "schedule/plan.h"
 
@@ -127,8 +128,9 @@ class Classes {
   Scratch& s_;
 };
 
-/// Sorts the group so that members with the same shared operands stand together, in order of first
-/// appearance; fills `classes` with one number a member that tells the segments apart.
+/// Orders the group so that members with the same shared operands stand together, classes in order
+/// of first appearance, members of a class as they stood; `running` along with it. Fills `classes`
+/// with one number a member that tells the segments apart.
 void order_by_class(const graph::Graph& graph, std::uint64_t mask, Scratch& s) {
   const auto count = static_cast<std::uint32_t>(s.group.size());
   Classes classes(graph, mask, s);
@@ -139,21 +141,22 @@ void order_by_class(const graph::Graph& graph, std::uint64_t mask, Scratch& s) {
   if (s.class_heads.size() == 1) {
     return;
   }
-  std::vector<std::uint32_t>& rank = s.rank;
-  rank.resize(count);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    rank[i] = i;
+  s.ends.assign(s.class_heads.size() + 1, 0);
+  for (const std::uint32_t c : s.classes) {
+    ++s.ends[c + 1];
   }
-  std::sort(rank.begin(), rank.end(), [&](std::uint32_t x, std::uint32_t y) {
-    return s.classes[x] != s.classes[y] ? s.classes[x] < s.classes[y] : x < y;
-  });
-  s.sorted.clear();
-  s.sorted_classes.clear();
-  for (const std::uint32_t i : rank) {
-    s.sorted.push_back(s.group[i]);
-    s.sorted_classes.push_back(s.classes[i]);
+  std::partial_sum(s.ends.begin(), s.ends.end(), s.ends.begin());
+  s.sorted.resize(count);
+  s.sorted_running.resize(count);
+  s.sorted_classes.resize(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t to = s.ends[s.classes[i]]++;
+    s.sorted[to] = s.group[i];
+    s.sorted_running[to] = s.running[i];
+    s.sorted_classes[to] = s.classes[i];
   }
   s.group.swap(s.sorted);
+  s.running.swap(s.sorted_running);
   s.classes.swap(s.sorted_classes);
 }
 

@@ -1,9 +1,10 @@
 // From wanted nodes to units, the types they belong to, who waits for whom, and levels.
 //
-// A unit's level is the number of units of its type on the longest path above it. A row holds, for
-// one node, the levels that its users get from it: one lane a type, merged with max over the
-// arguments. Only types that may stand on a path more than once have a lane; sums of terms have a
-// second one, for the parts of them that come second.
+// A unit's level is the number of units of its type on the longest path above it. A lane holds, for
+// one type, the level that the users of each node get from it: the maximum over its arguments, and
+// one more if it is of the type. Only types that may stand on a path more than once have a lane,
+// that is those on a cycle of "some unit of this type waits for one of that type"; sums of terms
+// have a second one, for the parts of them that come second.
 
 #include <algorithm>
 
@@ -12,12 +13,17 @@
 namespace dynet::schedule {
 namespace {
 
-constexpr std::uint32_t kLanesAStep = 8;
 constexpr std::uint32_t kMaxLanes = 64;
+constexpr std::uint32_t kTypeBits = 64;
 constexpr std::uint16_t kMaxLevel = 0xFFFF;  // deeper chains count as one level: never a safe pick
 
-std::uint16_t* row(Scratch& s, std::uint32_t i) {
-  return s.levels.data() + std::size_t{i} * s.lanes;
+std::uint16_t& level(std::uint32_t lane, std::uint32_t i, Scratch& s) {
+  return s.levels[lane * s.type.size() + i];
+}
+
+/// In Type::above; the last bit stands for all types that have none of their own.
+std::uint64_t type_bit(std::uint32_t type) {
+  return std::uint64_t{1} << std::min(type, kTypeBits - 1);
 }
 
 /// One type a key, one a node that runs alone.
@@ -41,7 +47,8 @@ void find_types(const graph::Graph& graph, const std::vector<NodeId>& wanted, Sc
     s.type[i] = t - 1;
     ++type.unrun;
     for (std::uint32_t a = 0; a < node.arity; ++a) {
-      type.has_arguments = type.has_arguments || s.local[node.args[a]] != 0;
+      const std::uint32_t arg = s.local[node.args[a]];
+      type.above |= arg == 0 ? 0 : type_bit(s.type[arg - 1]);
     }
     for (std::uint32_t k = 0; k < signature.record->outputs; ++k) {
       s.local[wanted[i] + k] = i + 1;
@@ -52,11 +59,26 @@ void find_types(const graph::Graph& graph, const std::vector<NodeId>& wanted, Sc
   }
 }
 
+/// From the types that a type's units wait for to all that stand above them (Warshall).
+void close_above(Scratch& s) {
+  for (std::uint32_t k = 0; k < std::min<std::size_t>(s.types.size(), kTypeBits); ++k) {
+    std::uint64_t beyond = s.types[k].above;
+    for (std::size_t t = kTypeBits; k == kTypeBits - 1 && t < s.types.size(); ++t) {
+      beyond |= s.types[t].above;
+    }
+    for (Type& t : s.types) {
+      t.above |= (t.above & type_bit(k)) != 0 ? beyond : 0;
+    }
+  }
+}
+
 void give_lanes(Scratch& s) {
+  close_above(s);
   std::uint32_t lanes = 0;
   std::uint32_t counts = 0;
-  for (Type& t : s.types) {
-    if (t.unrun > 1 && t.has_arguments && lanes + 2 <= kMaxLanes) {
+  for (std::uint32_t i = 0; i < s.types.size(); ++i) {
+    Type& t = s.types[i];
+    if (t.unrun > 1 && (t.above & type_bit(i)) != 0 && lanes + 2 <= kMaxLanes) {
       t.lane = lanes;
       lanes += t.is_sum ? 2 : 1;
       t.counts = counts;
@@ -64,47 +86,59 @@ void give_lanes(Scratch& s) {
       counts += t.unrun;
     }
   }
-  s.lanes = (lanes + kLanesAStep - 1) / kLanesAStep * kLanesAStep;
+  s.lanes = lanes;
   s.level_counts.assign(counts, 0);
 }
 
-/// row(i) becomes the maximum over the arguments; returns the node's depth.
-std::uint32_t merge_arguments(const graph::Node& node, std::uint32_t i, Scratch& s) {
-  std::uint16_t* mine = row(s, i);
-  std::fill_n(mine, s.lanes, std::uint16_t{0});
-  std::uint32_t depth = 0;
+/// Fills `waits_for`: wanted indices of the arguments that have to run first.
+void list_waits(const graph::Node& node, Scratch& s) {
+  s.waits_for.clear();
   for (std::uint32_t a = 0; a < node.arity; ++a) {
     const std::uint32_t arg = s.local[node.args[a]];
-    if (arg == 0) {
-      continue;
+    if (arg != 0) {
+      s.waits_for.push_back(arg - 1);
     }
-    const std::uint16_t* theirs = row(s, arg - 1);
-    for (std::uint32_t l = 0; l < s.lanes; l += kLanesAStep) {
-      for (std::uint32_t k = l; k < l + kLanesAStep; ++k) {
-        mine[k] = std::max(mine[k], theirs[k]);
-      }
+  }
+}
+
+/// After list_waits: what the users of node `i` get from its arguments.
+void merge_levels(std::uint32_t i, Scratch& s) {
+  for (std::uint32_t lane = 0; lane < s.lanes; ++lane) {
+    std::uint16_t* of = &level(lane, 0, s);
+    std::uint16_t most = 0;
+    for (const std::uint32_t arg : s.waits_for) {
+      most = std::max(most, of[arg]);
     }
-    depth = std::max(depth, s.units[s.unit[arg - 1]].depth + 1);
+    of[i] = most;
+  }
+}
+
+/// After list_waits: number of nodes above on the longest path.
+std::uint32_t depth_of(const Scratch& s) {
+  std::uint32_t depth = 0;
+  for (const std::uint32_t arg : s.waits_for) {
+    depth = std::max(depth, s.units[s.unit[arg]].depth + 1);
   }
   return depth;
 }
 
 /// What the users of node `i` get in a lane; returns what the node itself has.
 std::uint32_t raise(std::uint32_t lane, std::uint32_t i, Scratch& s) {
-  std::uint16_t& level = row(s, i)[lane];
-  const std::uint32_t own = level;
-  level = level == kMaxLevel ? level : static_cast<std::uint16_t>(level + 1);
+  std::uint16_t& at = level(lane, i, s);
+  const std::uint32_t own = at;
+  at = at == kMaxLevel ? at : static_cast<std::uint16_t>(at + 1);
   return own;
 }
 
-/// Counts node `i` at its level and raises the level for its users.
-void count_level(Type& type, std::uint32_t i, Scratch& s) {
+/// Counts node `i` at its level, which is returned, and raises the level for its users.
+std::uint32_t count_level(Type& type, std::uint32_t i, Scratch& s) {
   if (type.lane == kNone) {
-    return;
+    return 0;
   }
   const std::uint32_t level = raise(type.lane, i, s);
   ++s.level_counts[type.counts + level];
   type.levels = std::max(type.levels, level + 1);
+  return level;
 }
 
 /// The arguments of a sum that do not wait for another node of its type, where others do; 0 where
@@ -112,12 +146,12 @@ void count_level(Type& type, std::uint32_t i, Scratch& s) {
 std::uint64_t first_terms(const graph::Node& node, const Type& type, std::uint32_t i, Scratch& s) {
   const std::uint32_t each = node.record().term_args;
   if (each == 0 || node.arity <= 1 + each || node.arity > kMaxMaskedArgs || type.lane == kNone ||
-      row(s, i)[type.lane] == 0) {
+      level(type.lane, i, s) == 0) {
     return 0;
   }
   const auto waits = [&](std::uint32_t a) {
     const std::uint32_t arg = s.local[node.args[a]];
-    return arg != 0 && row(s, arg - 1)[type.lane] != 0;
+    return arg != 0 && level(type.lane, arg - 1, s) != 0;
   };
   if (waits(0)) {
     return 0;
@@ -136,24 +170,27 @@ std::uint64_t first_terms(const graph::Node& node, const Type& type, std::uint32
 }
 
 void add_edge(std::uint32_t from, std::uint32_t user, Scratch& s) {
-  s.edges.push_back({user, s.units[from].users});
+  s.edges.emplace_back(user, s.units[from].users);
   s.units[from].users = static_cast<std::uint32_t>(s.edges.size() - 1);
   ++s.units[user].waiting;
 }
 
-std::uint32_t add_unit(const graph::Node& node, NodeId id, std::uint32_t type, std::uint64_t args,
-                       std::uint32_t depth, Scratch& s) {
-  const auto u = static_cast<std::uint32_t>(s.units.size());
-  s.units.push_back({id, type, 0, depth, kNone, kNone});
-  for (std::uint32_t a = 0; a < node.arity; ++a) {
+/// Waits for nothing so far.
+std::uint32_t add_unit(NodeId node, std::uint32_t type, std::uint32_t depth, std::uint32_t level,
+                       Scratch& s) {
+  s.units.emplace_back(node, type, 0U, depth, kNone, kNone, level);
+  s.types[type].depth_sum += depth;
+  return static_cast<std::uint32_t>(s.units.size() - 1);
+}
+
+/// Makes `unit` wait for the arguments in `mask`.
+void wait_for_some(const graph::Node& node, std::uint64_t mask, std::uint32_t unit, Scratch& s) {
+  for (std::uint32_t a = 0; a < node.arity; ++a) {  // at most kMaxMaskedArgs
     const std::uint32_t arg = s.local[node.args[a]];
-    const bool is_read = a >= kMaxMaskedArgs || ((args >> a) & 1) != 0;
-    if (arg != 0 && is_read) {
-      add_edge(s.unit[arg - 1], u, s);
+    if (arg != 0 && ((mask >> a) & 1) != 0) {
+      add_edge(s.unit[arg - 1], unit, s);
     }
   }
-  s.types[type].depth_sum += depth;
-  return u;
 }
 
 /// The type of the first terms of `whole`'s nodes; the type of their other terms follows it. Nodes
@@ -186,9 +223,11 @@ void add_parts(const graph::Node& node, NodeId id, std::uint32_t i, std::uint32_
   ++s.types[first].unrun;
   ++s.types[first + 1].unrun;
   raise(s.types[s.type[i]].lane, i, s);  // first_terms asks for it
-  count_level(s.types[first + 1], i, s);
-  const std::uint32_t u = add_unit(node, id, first, mask, 0, s);
-  s.unit[i] = add_unit(node, id, first + 1, ~mask, depth, s);
+  const std::uint32_t level = count_level(s.types[first + 1], i, s);
+  const std::uint32_t u = add_unit(id, first, 0, level, s);
+  wait_for_some(node, mask, u, s);
+  s.unit[i] = add_unit(id, first + 1, depth, level, s);
+  wait_for_some(node, ~mask, s.unit[i], s);
   add_edge(u, s.unit[i], s);
 }
 
@@ -207,15 +246,20 @@ bool make_units(const graph::Graph& graph, const std::vector<NodeId>& wanted, Sc
   for (std::uint32_t i = 0; i < wanted.size(); ++i) {
     const graph::Node& node = graph[wanted[i]];
     const std::uint32_t type = s.type[i];
-    const std::uint32_t depth = merge_arguments(node, i, s);
+    list_waits(node, s);
+    merge_levels(i, s);
+    const std::uint32_t depth = depth_of(s);
     const std::uint64_t mask = first_terms(node, s.types[type], i, s);
     const std::uint32_t first = mask == 0 ? kNone : first_part_type(type, mask, s);
     if (first != kNone) {
       add_parts(node, wanted[i], i, first, depth, s);
       continue;
     }
-    count_level(s.types[type], i, s);
-    s.unit[i] = add_unit(node, wanted[i], type, kAllArgs, depth, s);
+    const std::uint32_t level = count_level(s.types[type], i, s);
+    s.unit[i] = add_unit(wanted[i], type, depth, level, s);
+    for (const std::uint32_t arg : s.waits_for) {
+      add_edge(s.unit[arg], s.unit[i], s);
+    }
   }
   return true;
 }
@@ -227,10 +271,13 @@ void recount_levels(const graph::Graph& graph, const std::vector<NodeId>& wanted
   }
   for (std::uint32_t i = 0; i < wanted.size(); ++i) {
     if (s.units[s.unit[i]].waiting == kNone) {
-      std::fill_n(row(s, i), s.lanes, std::uint16_t{0});
+      for (std::uint32_t lane = 0; lane < s.lanes; ++lane) {
+        level(lane, i, s) = 0;
+      }
       continue;
     }
-    merge_arguments(graph[wanted[i]], i, s);
+    list_waits(graph[wanted[i]], s);
+    merge_levels(i, s);
     count_level(s.types[s.units[s.unit[i]].type], i, s);
   }
 }

@@ -48,16 +48,16 @@ struct Payload {
 };
 
 struct Node {
-  const Signature* signature;  ///< operation, attributes, shapes, key
-  const NodeId* args;
-  const Payload* payload;  ///< null: none
+  const Signature* signature = nullptr;  ///< operation, attributes, shapes, key
+  const NodeId* args = nullptr;
+  const Payload* payload = nullptr;  ///< null: none
   ext::Where where;
-  std::uint32_t arity;
-  ShapeId shape;
-  std::uint32_t epoch;
-  std::uint32_t random_ordinal;  ///< among all random nodes ever made in this graph
-  std::uint32_t output;          ///< 0, or the index of the output this projection stands for
-  std::uint32_t examples;        ///< that the result has
+  std::uint32_t arity = 0;
+  ShapeId shape = 0;
+  std::uint32_t epoch = 0;
+  std::uint32_t random_ordinal = 0;  ///< among all random nodes ever made in this graph
+  std::uint32_t output = 0;          ///< 0, or the index of the output this projection stands for
+  std::uint32_t examples = 0;        ///< that the result has
 
   [[nodiscard]] const ext::Record& record() const { return *signature->record; }
 };

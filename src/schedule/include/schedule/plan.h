@@ -79,11 +79,12 @@ inline constexpr std::uint32_t kNone = ~std::uint32_t{0};
 /// Units that may share groups: one key, or some terms of one key, or a node that runs alone.
 struct Type {
   std::uint64_t depth_sum = 0;  ///< of the units that have not run
+  std::uint64_t above = 0;      ///< a bit a type: those that its units wait for, and these in turn
   std::uint32_t unrun = 0;
   std::uint32_t ready = 0;  ///< units in the list from ready_head to ready_tail
   std::uint32_t ready_head = kNone;
   std::uint32_t ready_tail = kNone;
-  std::uint32_t lane = kNone;        ///< of the level rows; none: levels are not counted
+  std::uint32_t lane = kNone;        ///< in `levels`; none: levels are not counted
   std::uint32_t counts = 0;          ///< first of its entries in level_counts
   std::uint32_t level = 0;           ///< the lowest with units that have not run
   std::uint32_t levels = 1;          ///< how many there are
@@ -91,8 +92,7 @@ struct Type {
   graph::KeyId key = 0;
   Part part = Part::kWhole;
   std::uint64_t args = kAllArgs;
-  bool has_arguments = false;  ///< some unit waits for another
-  bool is_sum = false;         ///< of terms: its nodes may be split
+  bool is_sum = false;  ///< of terms: its nodes may be split
 };
 /// What is scheduled: a node, or one part of it.
 struct Unit {
@@ -102,6 +102,7 @@ struct Unit {
   std::uint32_t depth;
   std::uint32_t users;  ///< first of its edges
   std::uint32_t next;   ///< in the list of ready units
+  std::uint32_t level;  ///< of its type, of first terms that of the other terms
 };
 struct Edge {
   std::uint32_t user;
@@ -114,22 +115,24 @@ struct Scratch {
   std::vector<std::uint32_t> type_of_key;  ///< key -> type + 1; 0 between plans
   std::vector<std::uint32_t> type;         ///< wanted index -> type
   std::vector<std::uint32_t> unit;         ///< wanted index -> the unit that ends it
+  std::vector<std::uint32_t> waits_for;    ///< of the node at hand: wanted indices
   std::vector<Type> types;
   std::vector<Unit> units;
   std::vector<Edge> edges;
-  std::vector<std::uint16_t> levels;  ///< a row a wanted node
-  std::uint32_t lanes = 0;            ///< entries of a row
+  std::vector<std::uint16_t> levels;  ///< a row a lane, an entry a wanted node
+  std::uint32_t lanes = 0;
   std::vector<std::uint32_t> level_counts;
   std::vector<std::uint32_t> candidates;  ///< types that have ready units
   std::vector<std::uint32_t> running;     ///< units of the group
 
   // of add_group
-  std::vector<NodeId> group;
+  std::vector<NodeId> group;               ///< nodes of `running`
   std::vector<std::uint32_t> classes;      ///< of the group's members, by their shared operands
   std::vector<std::uint32_t> class_heads;  ///< first member of each class
   std::vector<std::uint32_t> class_table;
-  std::vector<std::uint32_t> rank;
+  std::vector<std::uint32_t> ends;  ///< of the members with equal keys, while they are sorted
   std::vector<NodeId> sorted;
+  std::vector<std::uint32_t> sorted_running;
   std::vector<std::uint32_t> sorted_classes;
 };
 
