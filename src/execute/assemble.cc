@@ -6,14 +6,33 @@
 
 namespace dynet::execute {
 
-/// Argument `arg` of each member, all examples of each.
-ext::Operand Executor::stacked(std::span<const NodeId> members, std::uint32_t arg) {
-  const NodeId first = graph_[members[0]].args[arg];
-  return assembler_.operand(graph_.dim(first), example_bytes(first), members.size(),
-                            [&](std::size_t i) {
-                              const NodeId a = graph_[members[i]].args[arg];
-                              return ext::Block{values_[a], graph_.examples(a), false};
-                            });
+/// A sum over a list: its arguments are the examples of one operand.
+bool Executor::takes_list(const Step& step) const {
+  const graph::Node& first = graph_[step.members[0]];
+  return first.record().adds_arguments && step.members.size() == 1 && first.examples == 1;
+}
+
+/// The nodes that make up operand `arg`. Valid until the assembler's mark before it is released.
+std::span<const NodeId> Executor::operand_nodes(const Step& step, std::uint32_t arg) {
+  if (takes_list(step)) {
+    return graph_.args(step.members[0]);
+  }
+  if (step.members.size() == 1 || is_shared(step, arg)) {
+    return graph_.args(step.members[0]).subspan(arg, 1);
+  }
+  auto* nodes = assembler_.room<NodeId>(step.members.size());
+  for (std::size_t i = 0; i < step.members.size(); ++i) {
+    nodes[i] = graph_[step.members[i]].args[arg];
+  }
+  return {nodes, step.members.size()};
+}
+
+/// The values of nodes, all examples of each.
+ext::Operand Executor::stacked(std::span<const NodeId> nodes) {
+  return assembler_.operand(
+      graph_.dim(nodes[0]), example_bytes(nodes[0]), nodes.size(), [&](std::size_t i) {
+        return ext::Block{values_[nodes[i]], graph_.examples(nodes[i]), false};
+      });
 }
 
 /// The terms that come second add to the results.
@@ -37,25 +56,29 @@ ext::Operand Executor::saved(std::span<const NodeId> members, std::uint32_t inde
   });
 }
 
-void Executor::list_arguments(const Step& step) {
-  arguments_.clear();
-  for (std::uint32_t a = 0; a < graph_[step.members[0]].arity; ++a) {
+/// The arguments that the call reads.
+std::span<const Executor::Argument> Executor::list_arguments(const Step& step) {
+  const std::uint32_t arity = takes_list(step) ? 1 : graph_[step.members[0]].arity;
+  auto* arguments = assembler_.room<Argument>(arity);
+  std::size_t count = 0;
+  for (std::uint32_t a = 0; a < arity; ++a) {
     if (a >= schedule::kMaxMaskedArgs || ((step.args >> a) & 1) != 0) {
-      arguments_.push_back(a);
+      arguments[count++] = {a, operand_nodes(step, a)};
     }
   }
+  return {arguments, count};
 }
 
-/// After list_arguments.
-ext::Call Executor::assemble(const Step& step) {
+/// In memory of the assembler, all but the gradients.
+Executor::Assembled* Executor::assemble(const Step& step) {
   const std::span<const NodeId> members = step.members;
   const graph::Node& node = graph_[members[0]];
   const ext::Record& record = node.record();
-  ext::Call call(kernels());
-  auto* in = assembler_.array<ext::Operand>(arguments_.size());
-  for (std::size_t i = 0; i < arguments_.size(); ++i) {
-    const std::uint32_t a = arguments_[i];
-    in[i] = stacked(is_shared(step, a) ? members.first(1) : members, a);
+  auto* assembled = assembler_.make<Assembled>(ext::Call(kernels()), list_arguments(step));
+  ext::Call& call = assembled->call;
+  auto* in = assembler_.array<ext::Operand>(assembled->arguments.size());
+  for (std::size_t i = 0; i < assembled->arguments.size(); ++i) {
+    in[i] = stacked(assembled->arguments[i].nodes);
   }
   auto* out = assembler_.array<ext::Operand>(record.outputs);
   for (std::uint32_t k = 0; k < record.outputs; ++k) {
@@ -66,7 +89,7 @@ ext::Call Executor::assemble(const Step& step) {
     kept[k] = saved(members, k);
   }
   call.examples = out[0].examples;
-  call.in = {in, arguments_.size()};
+  call.in = {in, assembled->arguments.size()};
   call.out = {out, record.outputs};
   call.saved = {kept, record.saved};
   if (record.payload == ext::Payload::kIndices) {
@@ -78,7 +101,7 @@ ext::Call Executor::assemble(const Step& step) {
   if (record.random) {
     call.random = random_keys(members);
   }
-  return call;
+  return assembled;
 }
 
 /// One index an example; a single one given for a batch is repeated.

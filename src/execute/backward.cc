@@ -184,28 +184,29 @@ void Executor::backward_call(const Step& step) {
     observer_->on_call(graph_, {step.members, step.shared, step.args, true});
   }
   const graph::Arena::Mark before = assembler_.mark();
-  list_arguments(step);
-  ext::Call call = step.forward != nullptr ? *step.forward : assemble(step);
+  Assembled* assembled = step.forward != nullptr ? step.forward : assemble(step);
+  ext::Call& call = assembled->call;
   auto* d_out = assembler_.array<ext::Operand>(record.outputs);
   for (std::uint32_t k = 0; k < record.outputs; ++k) {
     d_out[k] = output_gradient(step.members, k);
   }
   call.d_out = {d_out, record.outputs};
-  call.d_in = input_gradients(step);
+  call.d_in = input_gradients(step, assembled->arguments);
   record.backward(node.signature->op, call);
-  mark_direct(call.d_in, step.members[0]);
+  mark_direct(*assembled);
   assembler_.release(before);
 }
 
 /// A weight's gradient was left in its sink or written directly, as the operation pleased.
-void Executor::mark_direct(std::span<const ext::Operand> d_in, NodeId member) {
-  for (std::size_t i = 0; i < d_in.size(); ++i) {
-    if (d_in[i].sink == nullptr) {
+void Executor::mark_direct(const Assembled& assembled) {
+  for (std::size_t i = 0; i < assembled.arguments.size(); ++i) {
+    ext::ProductSink* sink = assembled.call.d_in[i].sink;
+    if (sink == nullptr) {
       continue;
     }
-    auto& deferred = static_cast<Deferred&>(*d_in[i].sink);
+    auto& deferred = static_cast<Deferred&>(*sink);
     if (!deferred.was_pushed) {
-      flags_[gradient_owner(graph_[member].args[arguments_[i]])] |= kWritten;
+      flags_[gradient_owner(assembled.arguments[i].nodes[0])] |= kWritten;
     }
     deferred.was_pushed = false;
   }
@@ -255,40 +256,37 @@ void Executor::zero_gradient(NodeId n) {
 
 /// A node that is two different arguments of the call, or of which only a part is written: all
 /// add.
-void Executor::zero_shared_gradients(const Step& step) {
-  const bool partial = graph_[step.members[0]].record().partial_gradient;
+void Executor::zero_shared_gradients(bool partial, std::span<const Argument> arguments) {
   ++stamp_count_;
-  for (const std::uint32_t a : arguments_) {
-    for (const NodeId m : is_shared(step, a) ? step.members.first(1) : step.members) {
-      const NodeId arg = graph_[m].args[a];
-      if ((flags_[arg] & kNeeds) == 0) {
+  for (const Argument& argument : arguments) {
+    for (const NodeId n : argument.nodes) {
+      if ((flags_[n] & kNeeds) == 0) {
         continue;
       }
-      const NodeId t = gradient_owner(arg);
-      if (partial || (stamp_[t] == stamp_count_ && stamp_arg_[t] != a)) {
+      const NodeId t = gradient_owner(n);
+      if (partial || (stamp_[t] == stamp_count_ && stamp_arg_[t] != argument.index)) {
         zero_gradient(t);
       }
       stamp_[t] = stamp_count_;
-      stamp_arg_[t] = a;
+      stamp_arg_[t] = argument.index;
     }
   }
 }
 
-std::span<const ext::Operand> Executor::input_gradients(const Step& step) {
-  const graph::Node& node = graph_[step.members[0]];
-  if (arguments_.size() > 1 || node.record().partial_gradient) {
-    zero_shared_gradients(step);
+std::span<const ext::Operand> Executor::input_gradients(const Step& step,
+                                                        std::span<const Argument> arguments) {
+  const bool partial = graph_[step.members[0]].record().partial_gradient;
+  if (arguments.size() > 1 || partial) {
+    zero_shared_gradients(partial, arguments);
   }
-  auto* d_in = assembler_.array<ext::Operand>(arguments_.size());
-  for (std::size_t i = 0; i < arguments_.size(); ++i) {
-    const std::uint32_t a = arguments_[i];
-    const bool shared = is_shared(step, a);
-    const bool is_weight = shared && pass_ == Pass::kAccumulate &&
-                           graph_[node.args[a]].record().leaf == ext::Leaf::kParameter;
-    d_in[i] = is_weight ? weight_gradient(node.args[a])
-                        : input_gradient(shared ? step.members.first(1) : step.members, a);
+  auto* d_in = assembler_.array<ext::Operand>(arguments.size());
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const Argument& argument = arguments[i];
+    const bool is_weight = is_shared(step, argument.index) && pass_ == Pass::kAccumulate &&
+                           graph_[argument.nodes[0]].record().leaf == ext::Leaf::kParameter;
+    d_in[i] = is_weight ? weight_gradient(argument.nodes[0]) : input_gradient(argument.nodes);
   }
-  return {d_in, arguments_.size()};
+  return {d_in, arguments.size()};
 }
 
 /// Memory and sink of a parameter that all members share; mark_direct finds out which was used.
@@ -306,18 +304,16 @@ ext::Operand Executor::weight_gradient(NodeId n) {
           .sink = deferred_[graph_[n].payload->storage_slot].get()};
 }
 
-/// Where the gradient of argument `arg` goes: absent where no member's argument wants one.
-ext::Operand Executor::input_gradient(std::span<const NodeId> active, std::uint32_t arg) {
-  const Dim& dim = graph_.dim(graph_[active[0]].args[arg]);
-  const bool wanted = std::any_of(active.begin(), active.end(), [&](NodeId m) {
-    return (flags_[graph_[m].args[arg]] & kNeeds) != 0;
-  });
+/// Where the gradient of an operand goes: absent where none of its nodes wants one.
+ext::Operand Executor::input_gradient(std::span<const NodeId> nodes) {
+  const Dim& dim = graph_.dim(nodes[0]);
+  const bool wanted =
+      std::any_of(nodes.begin(), nodes.end(), [&](NodeId a) { return (flags_[a] & kNeeds) != 0; });
   if (!wanted) {
     return {.dim = dim.single_batch()};
   }
-  const std::int64_t stride = example_bytes(graph_[active[0]].args[arg]);
-  return assembler_.operand(dim, stride, active.size(), [&](std::size_t i) {
-    const NodeId a = graph_[active[i]].args[arg];
+  return assembler_.operand(dim, example_bytes(nodes[0]), nodes.size(), [&](std::size_t i) {
+    const NodeId a = nodes[i];
     const NodeId t = gradient_owner(a);
     const std::int64_t examples = graph_.examples(t);
     if ((flags_[a] & kNeeds) == 0) {  // beside others that want theirs: written and forgotten

@@ -174,7 +174,7 @@ void Executor::forget(NodeId n) {
   group_of_[n] = 0;
 }
 
-const ext::Call* Executor::run_segment(const Step& step) {
+Executor::Assembled* Executor::run_segment(const Step& step) {
   const graph::Node& node = graph_[step.members[0]];
   const ext::Record& record = node.record();
   if (record.aliases) {
@@ -189,10 +189,9 @@ const ext::Call* Executor::run_segment(const Step& step) {
     }
     return nullptr;
   }
-  list_arguments(step);
-  ext::Call call = assemble(step);
-  record.forward(node.signature->op, call);
-  return assembler_.keep(call);
+  Assembled* assembled = assemble(step);
+  record.forward(node.signature->op, assembled->call);
+  return assembled;
 }
 
 /// Inputs and lookups: the places where numbers enter.

@@ -33,6 +33,9 @@
 //                                   forward and backward may be called with some of the terms, with
 //                                   or without argument 0; without it forward adds, as the blocks
 //                                   of `out` say
+//   bool kAddsArguments             the value is the sum of the arguments, element by element: where
+//                                   each has one example, a call may get them as the examples of
+//                                   one operand, in `in` and in `d_in`
 //   Payload kPayload                kIndices or kValues per node: never part of the identity, only
 //                                   its count
 //   unsigned kOutputs, kSaved       number of results (default 1) and of saved outputs (default 0);
@@ -132,6 +135,7 @@ struct Record {
   std::uint8_t saved;
   std::uint8_t term_args;  ///< a sum: arguments of each term after argument 0; 0: not a sum
   bool variadic, has_whole, has_shared, aliases, stops_gradient, partial_gradient, random;
+  bool adds_arguments;
   Payload payload;
   Leaf leaf;
   Role roles[kMaxArgs];  ///< of argument i, or i % role_count when variadic
@@ -210,6 +214,7 @@ constexpr void fill_properties(Record& r) {
   r.partial_gradient = is_partial<Op>();
   r.random = is_random<Op>();
   r.term_args = static_cast<std::uint8_t>(term_args<Op>());
+  r.adds_arguments = adds_arguments<Op>();
   r.payload = payload_of<Op>();
   r.leaf = leaf_of<Op>();
   r.role_count = 1;

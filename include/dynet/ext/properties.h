@@ -38,6 +38,7 @@ DYNET_PROPERTY(bool, stops_gradient, kStopsGradient, false)
 DYNET_PROPERTY(bool, is_partial, kPartialGradient, false)
 DYNET_PROPERTY(bool, is_random, kRandom, false)
 DYNET_PROPERTY(unsigned, term_args, kTermArgs, 0)
+DYNET_PROPERTY(bool, adds_arguments, kAddsArguments, false)
 DYNET_PROPERTY(Leaf, leaf_of, kLeaf, Leaf::kNo)
 #undef DYNET_PROPERTY
 }  // namespace detail

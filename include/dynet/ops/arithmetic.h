@@ -275,6 +275,7 @@ struct Sum {
       .errors = "ShapeError where the shapes differ, ValueError where the list is empty",
       .python = "esum"};
   static constexpr bool kVariadic = true;
+  static constexpr bool kAddsArguments = true;
   Dim shape(const ext::Shapes& in) const {
     for (std::size_t i = 1; i < in.size(); ++i) {
       if (in[i].truncate() != in[0].truncate()) {

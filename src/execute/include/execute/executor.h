@@ -108,13 +108,22 @@ class Executor {
  private:
   struct Deferred;
   class Reading;
+  struct Argument {
+    std::uint32_t index;
+    std::span<const NodeId> nodes;  ///< that its operand is made of
+  };
+  /// A call and where its operands come from.
+  struct Assembled {
+    ext::Call call;
+    std::span<const Argument> arguments;  ///< one an operand of `call.in`
+  };
   /// What one kernel call computes.
   struct Step {
     std::span<const NodeId> members;
     std::uint64_t shared;  ///< bit a: argument a is one storage for all members
     std::uint64_t args;    ///< bit a: argument a is read
     schedule::Part part;
-    const ext::Call* forward = nullptr;  ///< backward: what was assembled for the same members
+    Assembled* forward = nullptr;  ///< backward: what was assembled for the same members
   };
 
   // forward.cc
@@ -123,7 +132,7 @@ class Executor {
   void run_plan();
   void place_group(const schedule::Group& group);
   void remember(const schedule::Group& group);
-  const ext::Call* run_segment(const Step& step);
+  Assembled* run_segment(const Step& step);
   void run_leaf(const graph::Node& node, NodeId n);
   void resolve_parameter(NodeId n);
   void forget(NodeId n);
@@ -133,9 +142,11 @@ class Executor {
   [[nodiscard]] static bool is_shared(const Step& step, std::uint32_t arg) {
     return arg < schedule::kMaxMaskedArgs && ((step.shared >> arg) & 1) != 0;
   }
-  void list_arguments(const Step& step);
-  ext::Call assemble(const Step& step);
-  ext::Operand stacked(std::span<const NodeId> members, std::uint32_t arg);
+  std::span<const Argument> list_arguments(const Step& step);
+  Assembled* assemble(const Step& step);
+  [[nodiscard]] bool takes_list(const Step& step) const;
+  std::span<const NodeId> operand_nodes(const Step& step, std::uint32_t arg);
+  ext::Operand stacked(std::span<const NodeId> nodes);
   ext::Operand outputs(const Step& step, std::uint32_t output);
   ext::Operand saved(std::span<const NodeId> members, std::uint32_t index);
   const unsigned* expand_indices(std::span<const NodeId> members, std::int64_t examples);
@@ -153,11 +164,12 @@ class Executor {
   void* ensure_gradient(NodeId n);
   void zero_gradient(NodeId n);
   ext::Operand output_gradient(std::span<const NodeId> active, std::uint32_t output);
-  std::span<const ext::Operand> input_gradients(const Step& step);
-  void zero_shared_gradients(const Step& step);
+  std::span<const ext::Operand> input_gradients(const Step& step,
+                                                std::span<const Argument> arguments);
+  void zero_shared_gradients(bool partial, std::span<const Argument> arguments);
   ext::Operand weight_gradient(NodeId n);
-  void mark_direct(std::span<const ext::Operand> d_in, NodeId member);
-  ext::Operand input_gradient(std::span<const NodeId> active, std::uint32_t arg);
+  void mark_direct(const Assembled& assembled);
+  ext::Operand input_gradient(std::span<const NodeId> nodes);
   [[nodiscard]] NodeId gradient_owner(NodeId n) const {
     return (flags_[n] & kFollows) == 0 ? n : first_node_of_parameter(n);
   }
@@ -200,7 +212,7 @@ class Executor {
   NodeId computed_below_ = 0;  ///< all nodes below are computed or not wanted
 
   schedule::Plan history_;
-  std::vector<const ext::Call*> calls_;  ///< of the history's segments; null: none was made
+  std::vector<Assembled*> calls_;  ///< of the history's segments; null: none was made
   std::vector<memory::Placement> places_;
   std::vector<NodeId> resolved_;  ///< parameter nodes with a value, in order
   memory::Pool values_pool_;
@@ -218,7 +230,6 @@ class Executor {
   NodeId last_root_ = 0;
   Pass pass_ = Pass::kAccumulate;
   Assembler assembler_;
-  std::vector<std::uint32_t> arguments_;  ///< that the current call reads
   std::vector<NodeId> active_;
   std::vector<std::uint32_t> stamp_;  ///< node -> last segment that wrote its gradient
   std::vector<std::uint32_t> stamp_arg_;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <new>
 #include <span>
+#include <utility>
 
 #include "dynet/ext/op.h"
 
@@ -44,12 +45,18 @@ class Assembler {
     o.block_count = n;
     return o;
   }
-  const ext::Call* keep(const ext::Call& call) {
-    return new (arena_.allocate(sizeof(ext::Call))) ext::Call(call);
+  template <class T, class... Parts>
+  T* make(Parts&&... parts) {
+    return new (arena_.allocate(sizeof(T))) T{std::forward<Parts>(parts)...};
   }
   template <class T>
   T* array(std::size_t count) {
     return new (arena_.allocate(sizeof(T) * count)) T[count]();
+  }
+  /// The same, not initialised.
+  template <class T>
+  T* room(std::size_t count) {
+    return new (arena_.allocate(sizeof(T) * count)) T[count];
   }
 
  private:
