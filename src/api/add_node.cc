@@ -33,12 +33,16 @@ ComputationGraph& graph_of(const Record& record, ComputationGraph* graph,
   return *args[0].pg;
 }
 
-/// Ids of the arguments, all alive and of one graph.
-void collect_args(const Record& record, const ComputationGraph& graph,
-                  std::span<const Expression> args, const Where& where,
-                  std::vector<graph::NodeId>& ids) {
+/// Ids of the arguments, all alive and of one graph, which is known to live.
+void collect_args(const Record& record, const ComputationGraph& graph, api::GraphState& state,
+                  std::span<const Expression> args, const Where& where) {
+  std::vector<graph::NodeId>& ids = state.args;
   ids.clear();
   for (const Expression& e : args) {
+    if (e.pg == &graph && state.graph.has(e.i, e.graph_id)) {
+      ids.push_back(e.i);
+      continue;
+    }
     ids.push_back(checked_argument(e, record, where));
     if (e.pg != &graph) {
       throw GraphError(std::string(record.info->name) +
@@ -63,7 +67,7 @@ Expression add_node(const Record& record, const void* op, ComputationGraph* grap
   ComputationGraph& g = graph_of(record, graph, args, where);
   api::GraphState& state = g.state();
   const api::Busy busy(state);
-  collect_args(record, g, args, where, state.args);
+  collect_args(record, g, state, args, where);
   const graph::NodeId n = state.graph.add(record, op, state.args, payload, where, state.epoch);
   if (record.random && !state.has_random_stream) {
     state.executor.set_random_stream(params::next_random_stream());

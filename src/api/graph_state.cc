@@ -87,7 +87,7 @@ graph::NodeId checked_node(const Expression& e, const char* user) {
                           ": its computation graph was destroyed");
   }
   const graph::Graph& graph = e.pg->state().graph;
-  if (e.i >= graph.size() || graph[e.i].epoch != e.graph_id) {
+  if (!graph.has(e.i, e.graph_id)) {
     throw StaleExpression(std::string(user) + ": stale expression " + std::to_string(e.i) +
                           ": its computation graph was cleared, renewed or reverted since");
   }

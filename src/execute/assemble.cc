@@ -63,7 +63,7 @@ std::span<const Executor::Argument> Executor::list_arguments(const Step& step) {
   std::size_t count = 0;
   for (std::uint32_t a = 0; a < arity; ++a) {
     if (a >= schedule::kMaxMaskedArgs || ((step.args >> a) & 1) != 0) {
-      arguments[count++] = {a, operand_nodes(step, a)};
+      new (&arguments[count++]) Argument{a, operand_nodes(step, a)};
     }
   }
   return {arguments, count};
@@ -76,24 +76,16 @@ Executor::Assembled* Executor::assemble(const Step& step) {
   const ext::Record& record = node.record();
   auto* assembled = assembler_.make<Assembled>(ext::Call(kernels()), list_arguments(step));
   ext::Call& call = assembled->call;
-  auto* in = assembler_.array<ext::Operand>(assembled->arguments.size());
-  for (std::size_t i = 0; i < assembled->arguments.size(); ++i) {
-    in[i] = stacked(assembled->arguments[i].nodes);
-  }
-  auto* out = assembler_.array<ext::Operand>(record.outputs);
-  for (std::uint32_t k = 0; k < record.outputs; ++k) {
-    out[k] = outputs(step, k);
-  }
-  auto* kept = assembler_.array<ext::Operand>(record.saved);
-  for (std::uint32_t k = 0; k < record.saved; ++k) {
-    kept[k] = saved(members, k);
-  }
-  call.examples = out[0].examples;
-  call.in = {in, assembled->arguments.size()};
-  call.out = {out, record.outputs};
-  call.saved = {kept, record.saved};
+  call.in = assembler_.operands(assembled->arguments.size(), [&](std::size_t i) {
+    return stacked(assembled->arguments[i].nodes);
+  });
+  call.out = assembler_.operands(
+      record.outputs, [&](std::size_t k) { return outputs(step, static_cast<std::uint32_t>(k)); });
+  call.saved = assembler_.operands(
+      record.saved, [&](std::size_t k) { return saved(members, static_cast<std::uint32_t>(k)); });
+  call.examples = call.out[0].examples;
   if (record.payload == ext::Payload::kIndices) {
-    call.indices = expand_indices(members, out[0].examples);
+    call.indices = expand_indices(members, call.examples);
   }
   if (record.payload == ext::Payload::kValues) {
     call.values = expand_values(members);

@@ -138,7 +138,7 @@ void* Executor::ensure_gradient(NodeId n) {
   return gradients_[n];
 }
 
-void Executor::backward_segment(Step step) {
+void Executor::backward_segment(const Step& step) {
   const ext::Record& record = graph_[step.members[0]].record();
   if (record.stops_gradient) {
     return;
@@ -168,11 +168,11 @@ void Executor::backward_segment(Step step) {
         backward_call({{&m, 1}, step.shared, step.args, step.part});
       }
     } else {
-      if (active_.size() != step.members.size()) {
-        step.members = active_;
-        step.forward = nullptr;
+      if (active_.size() == step.members.size()) {
+        backward_call(step);
+      } else {
+        backward_call({active_, step.shared, step.args, step.part});
       }
-      backward_call(step);
     }
   }
 }
@@ -186,11 +186,9 @@ void Executor::backward_call(const Step& step) {
   const graph::Arena::Mark before = assembler_.mark();
   Assembled* assembled = step.forward != nullptr ? step.forward : assemble(step);
   ext::Call& call = assembled->call;
-  auto* d_out = assembler_.array<ext::Operand>(record.outputs);
-  for (std::uint32_t k = 0; k < record.outputs; ++k) {
-    d_out[k] = output_gradient(step.members, k);
-  }
-  call.d_out = {d_out, record.outputs};
+  call.d_out = assembler_.operands(record.outputs, [&](std::size_t k) {
+    return output_gradient(step.members, static_cast<std::uint32_t>(k));
+  });
   call.d_in = input_gradients(step, assembled->arguments);
   record.backward(node.signature->op, call);
   mark_direct(*assembled);
@@ -279,14 +277,12 @@ std::span<const ext::Operand> Executor::input_gradients(const Step& step,
   if (arguments.size() > 1 || partial) {
     zero_shared_gradients(partial, arguments);
   }
-  auto* d_in = assembler_.array<ext::Operand>(arguments.size());
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
+  return assembler_.operands(arguments.size(), [&](std::size_t i) {
     const Argument& argument = arguments[i];
     const bool is_weight = is_shared(step, argument.index) && pass_ == Pass::kAccumulate &&
                            graph_[argument.nodes[0]].record().leaf == ext::Leaf::kParameter;
-    d_in[i] = is_weight ? weight_gradient(argument.nodes[0]) : input_gradient(argument.nodes);
-  }
-  return {d_in, arguments.size()};
+    return is_weight ? weight_gradient(argument.nodes[0]) : input_gradient(argument.nodes);
+  });
 }
 
 /// Memory and sink of a parameter that all members share; mark_direct finds out which was used.

@@ -54,6 +54,16 @@ void append_attributes(std::vector<std::byte>& to, const ext::Record& record, co
   }
 }
 
+/// Word by word: the lists are so short that calling memcmp would cost more than comparing.
+bool equal_words(const std::uint32_t* x, const std::uint32_t* y, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    if (x[i] != y[i]) {
+      return false;
+    }
+  }
+  return true;
+}
+
 /// Examples of the result: every argument has this many or one; a list of indices counts too.
 unsigned batch_of(const ext::Record& record, std::span<const Dim> dims,
                   std::uint32_t payload_count) {
@@ -174,7 +184,7 @@ const Signature& Interner::signature(const ext::Record& record, const void* op,
     const Signature& s = *signatures_[i];
     return s.record == &record && s.payload_count == payload_count &&
            s.arity == arg_shapes.size() &&
-           std::equal(arg_shapes.begin(), arg_shapes.end(), s.arg_shapes) &&
+           equal_words(arg_shapes.data(), s.arg_shapes, arg_shapes.size()) &&
            (record.attr_bytes == 0 || std::memcmp(s.attributes, packed, record.attr_bytes) == 0);
   });
   if (found != 0) {

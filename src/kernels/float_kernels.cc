@@ -67,7 +67,9 @@ struct Axes {
         best = k;
       }
     }
-    std::rotate(axis, axis + best, axis + best + 1);
+    if (best != 0) {
+      std::rotate(axis, axis + best, axis + best + 1);
+    }
   }
 };
 
@@ -160,11 +162,7 @@ void clear_box(const Axes& axes, float* to) {
 class Mover {
  public:
   Mover(const Move& m, const Operand& x, const Operand& y, Write write)
-      : m_(m), write_(write), n_(common_examples(x, y)), x_(x, n_), y_(y, n_) {
-    for (unsigned k = 0; k < m.box.nd; ++k) {
-      box_.add({m.box.d[k], m.from_stride[k], m.to_stride[k]});
-    }
-  }
+      : m_(m), write_(write), n_(common_examples(x, y)), x_(x, n_), y_(y, n_) {}
   void run() {
     if (m_.index == nullptr) {
       run_together();
@@ -174,6 +172,12 @@ class Mover {
   }
 
  private:
+  /// Made anew each time: a copy would wait for what was just written.
+  void add_box(Axes& axes) const {
+    for (unsigned k = 0; k < m_.box.nd; ++k) {
+      axes.add({m_.box.d[k], m_.from_stride[k], m_.to_stride[k]});
+    }
+  }
   /// Runs of examples are one more axis.
   void run_together() {
     if (n_ == 0) {
@@ -181,7 +185,8 @@ class Mover {
     }
     for (std::int64_t left = n_; left > 0;) {
       const std::int64_t run = std::min({left, x_.run(), y_.run()});
-      Axes axes = box_;
+      Axes axes;
+      add_box(axes);
       axes.add({run, x_.stride(), y_.stride()});
       axes.choose_inner();
       bool store = y_.stores(write_);
@@ -200,7 +205,8 @@ class Mover {
   }
   /// Each example has an offset of its own.
   void run_by_example() {
-    Axes axes = box_;
+    Axes axes;
+    add_box(axes);
     axes.choose_inner();
     // Several examples may go to one place of a single result: then all places are cleared first.
     const bool clears = y_.stores(write_) && !y_.steps();
@@ -228,7 +234,6 @@ class Mover {
   std::int64_t n_;
   Cursor x_;
   Cursor y_;
-  Axes box_;
 };
 
 SoftmaxShape softmax_shape(const Dim& d, unsigned axis) {

@@ -95,7 +95,7 @@ bool stores(const Operand& c, Write write) {
 }
 
 /// c_e = op(a) * b_e for all examples e.
-void product_shared_left(Gemm g, const Operand& b, const Operand& c, Write write) {
+void product_shared_left(Gemm& g, const Operand& b, const Operand& c, Write write) {
   const std::int64_t each = g.n;
   if (b.one_block() && c.one_block()) {
     g.n *= c.examples;
@@ -142,7 +142,7 @@ void product_shared_left(Gemm g, const Operand& b, const Operand& c, Write write
 }
 
 /// c = sum over e of a_e * transpose(b_e): the columns of all examples are one inner dimension.
-void product_summed(Gemm g, const Operand& a, const Operand& b) {
+void product_summed(Gemm& g, const Operand& a, const Operand& b) {
   const std::int64_t each = g.k;
   if (a.one_block() && b.one_block()) {
     g.k *= a.examples;
@@ -185,7 +185,8 @@ void product_summed(Gemm g, const Operand& a, const Operand& b) {
 }
 
 /// One product after the other.
-void product_by_example(Gemm g, const Operand& a, const Operand& b, const Operand& c, Write write) {
+void product_by_example(Gemm& g, const Operand& a, const Operand& b, const Operand& c,
+                        Write write) {
   const std::int64_t n = std::max({a.examples, b.examples, c.examples});
   Cursor left_at(a, n);
   Cursor right_at(b, n);

@@ -158,7 +158,7 @@ class Executor {
   void run_backward(NodeId root, bool full, Pass pass);
   void mark_path(NodeId root, bool full);
   [[nodiscard]] bool is_trained(NodeId n) const;
-  void backward_segment(Step step);
+  void backward_segment(const Step& step);
   void backward_alias(NodeId n);
   void backward_call(const Step& step);
   void* ensure_gradient(NodeId n);

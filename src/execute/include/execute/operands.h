@@ -45,6 +45,15 @@ class Assembler {
     o.block_count = n;
     return o;
   }
+  /// `count` operands, `make(i)` each, made in their place.
+  template <class Make>
+  std::span<const ext::Operand> operands(std::size_t count, Make make) {
+    auto* all = room<ext::Operand>(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      new (&all[i]) ext::Operand(make(i));
+    }
+    return {all, count};
+  }
   template <class T, class... Parts>
   T* make(Parts&&... parts) {
     return new (arena_.allocate(sizeof(T))) T{std::forward<Parts>(parts)...};
@@ -56,7 +65,7 @@ class Assembler {
   /// The same, not initialised.
   template <class T>
   T* room(std::size_t count) {
-    return new (arena_.allocate(sizeof(T) * count)) T[count];
+    return static_cast<T*>(arena_.allocate(sizeof(T) * count));
   }
 
  private:

@@ -84,6 +84,10 @@ class Graph {
 
   [[nodiscard]] NodeId size() const { return static_cast<NodeId>(nodes_.size()); }
   [[nodiscard]] const Node& operator[](NodeId n) const { return nodes_[n]; }
+  /// Is there a node `n`, and was it made in this epoch?
+  [[nodiscard]] bool has(NodeId n, std::uint32_t epoch) const {
+    return n < size() && nodes_[n].epoch == epoch;
+  }
   [[nodiscard]] const Dim& dim(NodeId n) const { return interner_.shape(nodes_[n].shape); }
   [[nodiscard]] std::span<const NodeId> args(NodeId n) const {
     return {nodes_[n].args, nodes_[n].arity};
