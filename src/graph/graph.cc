@@ -39,7 +39,7 @@ NodeId Graph::add(const ext::Record& record, const void* op, std::span<const Nod
   const Arena::Mark before = arena_.mark();
   auto* shapes = static_cast<ShapeId*>(arena_.allocate(args.size_bytes()));
   for (std::size_t a = 0; a < args.size(); ++a) {
-    shapes[a] = nodes_[args[a]].shape;
+    shapes[a] = nodes_[args[a]].shape();
   }
   const Signature* signature = nullptr;
   try {
@@ -74,10 +74,9 @@ NodeId Graph::add(const ext::Record& record, const void* op, std::span<const Nod
   node.signature = signature;
   node.args = stored_args;
   node.payload = stored_payload;
-  node.where = where;
+  node.set_where(where);
   node.arity = static_cast<std::uint32_t>(args.size());
-  node.shape = signature->outputs[0];
-  node.examples = interner_.shape(node.shape).bd;
+  node.examples = interner_.shape(signature->outputs[0]).bd;
   node.epoch = epoch;
   node.random_ordinal = record.random ? random_nodes_++ : kNoOrdinal;
   for (std::uint32_t k = 1; k < record.outputs; ++k) {
@@ -93,10 +92,9 @@ void Graph::add_projection(NodeId parent, std::uint32_t output) {
   const Node& of = nodes_[parent];
   node.signature = of.signature;
   node.args = arg;
-  node.where = of.where;
+  node.set_where(of.where());
   node.arity = 1;
-  node.shape = of.signature->outputs[output];
-  node.examples = interner_.shape(node.shape).bd;
+  node.examples = interner_.shape(node.signature->outputs[output]).bd;
   node.epoch = of.epoch;
   node.random_ordinal = kNoOrdinal;
   node.output = output;
@@ -226,7 +224,7 @@ std::span<const unsigned> Graph::indices(NodeId n) const {
     try {
       check_indices(*nodes_[n].signature, p.storage, all);
     } catch (const IndexError& e) {
-      rethrow_located(e, nodes_[n].where);
+      rethrow_located(e, nodes_[n].where());
     }
   }
   return all;

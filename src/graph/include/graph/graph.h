@@ -47,20 +47,30 @@ struct Payload {
   std::uint32_t storage_slot = 0;  ///< its index among the storages of this graph
 };
 
-struct Node {
+/// One cache line: every stage visits nodes in an order of its own.
+struct alignas(64) Node {
   const Signature* signature = nullptr;  ///< operation, attributes, shapes, key
   const NodeId* args = nullptr;
   const Payload* payload = nullptr;  ///< null: none
-  ext::Where where;
+  const char* file = nullptr;        ///< these three: the place in the user's source
+  const void* code = nullptr;
+  unsigned line = 0;
   std::uint32_t arity = 0;
-  ShapeId shape = 0;
   std::uint32_t epoch = 0;
   std::uint32_t random_ordinal = 0;  ///< among all random nodes ever made in this graph
   std::uint32_t output = 0;          ///< 0, or the index of the output this projection stands for
   std::uint32_t examples = 0;        ///< that the result has
 
   [[nodiscard]] const ext::Record& record() const { return *signature->record; }
+  [[nodiscard]] ShapeId shape() const { return signature->outputs[output]; }
+  [[nodiscard]] ext::Where where() const { return {file, code, line}; }
+  void set_where(const ext::Where& where) {
+    file = where.file;
+    code = where.code;
+    line = where.line;
+  }
 };
+static_assert(sizeof(Node) == 64);
 
 /// A parameter or lookup storage that the graph uses, in its trained form or in its const form.
 struct StorageUse {
@@ -88,7 +98,7 @@ class Graph {
   [[nodiscard]] bool has(NodeId n, std::uint32_t epoch) const {
     return n < size() && nodes_[n].epoch == epoch;
   }
-  [[nodiscard]] const Dim& dim(NodeId n) const { return interner_.shape(nodes_[n].shape); }
+  [[nodiscard]] const Dim& dim(NodeId n) const { return interner_.shape(nodes_[n].shape()); }
   [[nodiscard]] std::span<const NodeId> args(NodeId n) const {
     return {nodes_[n].args, nodes_[n].arity};
   }
@@ -98,7 +108,7 @@ class Graph {
   [[nodiscard]] std::int64_t examples(NodeId n) const { return nodes_[n].examples; }
   /// Elements of one example of the result.
   [[nodiscard]] std::int64_t example_size(NodeId n) const {
-    return interner_.size(nodes_[n].shape);
+    return interner_.size(nodes_[n].shape());
   }
   /// Elements of the result.
   [[nodiscard]] std::int64_t elements(NodeId n) const { return example_size(n) * examples(n); }
