@@ -80,33 +80,40 @@ bool Executor::is_trained(NodeId n) const {
 
 /// Which nodes depend on something trained, and which of these the root depends on.
 void Executor::mark_path(NodeId root, bool full) {
+  // Flags are bytes, which may alias anything: what they are read with is kept in registers.
+  std::uint8_t* const flags = flags_.data();
+  const graph::Node* const nodes = &graph_[0];
+  const auto flows = [&](NodeId n) { return !nodes[n].record().stops_gradient; };
   for (NodeId n = 0; n <= root; ++n) {
-    bool needs = full || is_trained(n);
-    if (!needs && !graph_[n].record().stops_gradient) {
-      for (const NodeId a : graph_.args(n)) {
-        needs = needs || (flags_[a] & kNeeds) != 0;
+    std::uint8_t f = full ? kNeeds : 0;
+    const graph::Node& node = nodes[n];
+    if (node.record().leaf != ext::Leaf::kNo) {
+      f |= flags_of_leaf(n);
+    } else if (flows(n)) {
+      for (std::uint32_t a = 0; a < node.arity; ++a) {
+        f |= flags[node.args[a]] & kNeeds;
       }
     }
-    flags_[n] = needs ? kNeeds : 0;
-    if (pass_ == Pass::kAccumulate && graph_[n].record().leaf == ext::Leaf::kParameter &&
-        graph_.storages()[graph_[n].payload->storage_slot].nodes > 1) {
-      flags_[n] |= kFollows;
-    }
+    flags[n] = f;
   }
-  flags_[root] |= kReached;
+  flags[root] |= kReached;
   for (NodeId n = root + 1; n-- > 0;) {
-    if ((flags_[n] & (kNeeds | kReached)) != (kNeeds | kReached)) {
+    if ((flags[n] & (kNeeds | kReached)) != (kNeeds | kReached) || !flows(n)) {
       continue;
     }
-    if (graph_[n].record().stops_gradient) {
-      continue;
-    }
-    for (const NodeId a : graph_.args(n)) {
-      if ((flags_[a] & kNeeds) != 0) {
-        flags_[a] |= kReached;
-      }
+    const graph::Node& node = nodes[n];
+    for (std::uint32_t a = 0; a < node.arity; ++a) {
+      std::uint8_t& f = flags[node.args[a]];
+      f |= (f & kNeeds) != 0 ? kReached : 0;
     }
   }
+}
+
+std::uint8_t Executor::flags_of_leaf(NodeId n) const {
+  const graph::Node& node = graph_[n];
+  const bool follows = pass_ == Pass::kAccumulate && node.record().leaf == ext::Leaf::kParameter &&
+                       graph_.storages()[node.payload->storage_slot].nodes > 1;
+  return static_cast<std::uint8_t>((is_trained(n) ? kNeeds : 0) | (follows ? kFollows : 0));
 }
 
 /// All nodes of one parameter share a gradient, that of the first, unless each one's own is asked
@@ -131,9 +138,10 @@ void* Executor::ensure_gradient(NodeId n) {
   const std::span<const NodeId> members{history_.members.data() + group.first, group.members};
   auto* at = static_cast<std::byte*>(
       memory::place_output(graph_, members, output, number(), gradients_pool_));
+  const std::int64_t stride = example_bytes(n);
   for (const NodeId m : members) {
     gradients_[m + output] = at;
-    at += bytes(graph_.elements(m + output));
+    at += stride * graph_.examples(m + output);
   }
   return gradients_[n];
 }

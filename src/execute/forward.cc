@@ -55,32 +55,35 @@ void Executor::collect_wanted(NodeId last, bool all) {
   if (all) {
     std::fill(is_wanted_.begin() + computed_below_, is_wanted_.end(), std::uint8_t{1});
   }
-  is_wanted_[last] = 1;  // all others are 0: the sweep resets what it visits
+  // Marks are bytes, which may alias anything: what they are read with is kept in registers.
+  std::uint8_t* const is_wanted = is_wanted_.data();
+  void* const* const values = values_.data();
+  const graph::Node* const nodes = &graph_[0];
+  is_wanted[last] = 1;  // all others are 0: the sweep resets what it visits
   NodeId lowest = all ? computed_below_ : last;
   const auto want = [&](NodeId a) {
-    if (values_[a] != nullptr) {
-      return;
+    if (values[a] == nullptr) {
+      is_wanted[a] = 1;
+      lowest = std::min(lowest, a);
     }
-    is_wanted_[a] = 1;
-    lowest = std::min(lowest, a);
   };
   for (NodeId n = last + 1; n-- > lowest;) {
-    if (is_wanted_[n] == 0) {
+    if (is_wanted[n] == 0) {
       continue;
     }
-    is_wanted_[n] = 0;
-    if (values_[n] != nullptr) {
+    is_wanted[n] = 0;
+    if (values[n] != nullptr) {
       continue;
     }
-    const NodeId owner = graph_.owner(n);
-    if (owner != n) {
-      want(owner);
-    } else if (graph_[n].record().leaf == ext::Leaf::kParameter) {
+    const graph::Node& node = nodes[n];
+    if (node.output != 0) {
+      want(n - node.output);
+    } else if (node.record().leaf == ext::Leaf::kParameter) {
       resolve_parameter(n);
     } else {
       wanted_.push_back(n);
-      for (const NodeId a : graph_.args(n)) {
-        want(a);
+      for (std::uint32_t a = 0; a < node.arity; ++a) {
+        want(node.args[a]);
       }
     }
   }

@@ -43,7 +43,7 @@ class Frontier {
       add_group(graph_, s_, plan_, s_.types[type].part, s_.types[type].args);
       release_users();
       if (choice.missing != 0 && recounts_ < kMaxRecounts) {
-        recount_levels(graph_, wanted_, s_);
+        recount_levels(wanted_, s_);
         ++recounts_;
       }
     }

@@ -7,6 +7,7 @@
 // have a second one, for the parts of them that come second.
 
 #include <algorithm>
+#include <span>
 
 #include "schedule/plan.h"
 
@@ -27,30 +28,52 @@ std::uint64_t type_bit(std::uint32_t type) {
 }
 
 /// One type a key, one a node that runs alone.
+std::uint32_t type_of(const graph::Signature& signature, Scratch& s) {
+  if (!signature.alone && s.type_of_key[signature.key] != 0) {
+    return s.type_of_key[signature.key] - 1;
+  }
+  s.types.push_back({.key = signature.key, .is_sum = signature.record->term_args != 0});
+  const auto count = static_cast<std::uint32_t>(s.types.size());
+  if (!signature.alone) {
+    s.type_of_key[signature.key] = count;
+  }
+  return count - 1;
+}
+
+/// Notes which wanted nodes node `i` waits for. Returns the bits of their types.
+std::uint64_t list_waits(const graph::Node& node, std::uint32_t i, Scratch& s) {
+  std::uint32_t count = s.first_wait[i];
+  s.waits.resize(std::max<std::size_t>(s.waits.size(), count + node.arity));
+  std::uint64_t bits = 0;
+  for (std::uint32_t a = 0; a < node.arity; ++a) {
+    const std::uint32_t arg = s.local[node.args[a]];
+    if (arg != 0) {
+      s.waits[count++] = arg - 1;
+      bits |= type_bit(s.type[arg - 1]);
+    }
+  }
+  s.first_wait[i + 1] = count;
+  return bits;
+}
+
+std::span<const std::uint32_t> waits_of(std::uint32_t i, const Scratch& s) {
+  return {s.waits.data() + s.first_wait[i], s.first_wait[i + 1] - s.first_wait[i]};
+}
+
 void find_types(const graph::Graph& graph, const std::vector<NodeId>& wanted, Scratch& s) {
   s.local.resize(graph.size());
   s.type_of_key.resize(std::max(s.type_of_key.size(), graph.interner().key_count()), 0);
   s.type.resize(wanted.size());
+  s.first_wait.resize(wanted.size() + 1);
+  s.first_wait[0] = 0;
   s.types.clear();
   for (std::uint32_t i = 0; i < wanted.size(); ++i) {
     const graph::Node& node = graph[wanted[i]];
-    const graph::Signature& signature = *node.signature;
-    std::uint32_t t = signature.alone ? 0 : s.type_of_key[signature.key];
-    if (t == 0) {
-      s.types.push_back({.key = signature.key, .is_sum = signature.record->term_args != 0});
-      t = static_cast<std::uint32_t>(s.types.size());
-      if (!signature.alone) {
-        s.type_of_key[signature.key] = t;
-      }
-    }
-    Type& type = s.types[t - 1];
-    s.type[i] = t - 1;
+    s.type[i] = type_of(*node.signature, s);
+    Type& type = s.types[s.type[i]];
     ++type.unrun;
-    for (std::uint32_t a = 0; a < node.arity; ++a) {
-      const std::uint32_t arg = s.local[node.args[a]];
-      type.above |= arg == 0 ? 0 : type_bit(s.type[arg - 1]);
-    }
-    for (std::uint32_t k = 0; k < signature.record->outputs; ++k) {
+    type.above |= list_waits(node, i, s);
+    for (std::uint32_t k = 0; k < node.record().outputs; ++k) {
       s.local[wanted[i] + k] = i + 1;
     }
   }
@@ -90,35 +113,24 @@ void give_lanes(Scratch& s) {
   s.level_counts.assign(counts, 0);
 }
 
-/// Fills `waits_for`: wanted indices of the arguments that have to run first.
-void list_waits(const graph::Node& node, Scratch& s) {
-  s.waits_for.clear();
-  for (std::uint32_t a = 0; a < node.arity; ++a) {
-    const std::uint32_t arg = s.local[node.args[a]];
-    if (arg != 0) {
-      s.waits_for.push_back(arg - 1);
-    }
-  }
-}
-
-/// After list_waits: what the users of node `i` get from its arguments.
-void merge_levels(std::uint32_t i, Scratch& s) {
-  for (std::uint32_t lane = 0; lane < s.lanes; ++lane) {
-    std::uint16_t* of = &level(lane, 0, s);
+/// What the users of node `i` get from its arguments. Returns the number of nodes above it on the
+/// longest path.
+std::uint32_t merge_arguments(std::uint32_t i, Scratch& s) {
+  const std::span<const std::uint32_t> waits = waits_of(i, s);
+  const std::size_t count = s.type.size();
+  std::uint16_t* of = s.levels.data();
+  for (std::uint32_t lane = 0; lane < s.lanes; ++lane, of += count) {
     std::uint16_t most = 0;
-    for (const std::uint32_t arg : s.waits_for) {
+    for (const std::uint32_t arg : waits) {
       most = std::max(most, of[arg]);
     }
     of[i] = most;
   }
-}
-
-/// After list_waits: number of nodes above on the longest path.
-std::uint32_t depth_of(const Scratch& s) {
   std::uint32_t depth = 0;
-  for (const std::uint32_t arg : s.waits_for) {
-    depth = std::max(depth, s.units[s.unit[arg]].depth + 1);
+  for (const std::uint32_t arg : waits) {
+    depth = std::max(depth, s.depth[arg] + 1);
   }
+  s.depth[i] = depth;
   return depth;
 }
 
@@ -240,15 +252,14 @@ bool make_units(const graph::Graph& graph, const std::vector<NodeId>& wanted, Sc
   }
   give_lanes(s);
   s.unit.resize(wanted.size());
+  s.depth.resize(wanted.size());
   s.units.clear();
   s.edges.clear();
   s.levels.resize(wanted.size() * s.lanes);
   for (std::uint32_t i = 0; i < wanted.size(); ++i) {
     const graph::Node& node = graph[wanted[i]];
     const std::uint32_t type = s.type[i];
-    list_waits(node, s);
-    merge_levels(i, s);
-    const std::uint32_t depth = depth_of(s);
+    const std::uint32_t depth = merge_arguments(i, s);
     const std::uint64_t mask = first_terms(node, s.types[type], i, s);
     const std::uint32_t first = mask == 0 ? kNone : first_part_type(type, mask, s);
     if (first != kNone) {
@@ -257,14 +268,14 @@ bool make_units(const graph::Graph& graph, const std::vector<NodeId>& wanted, Sc
     }
     const std::uint32_t level = count_level(s.types[type], i, s);
     s.unit[i] = add_unit(wanted[i], type, depth, level, s);
-    for (const std::uint32_t arg : s.waits_for) {
+    for (const std::uint32_t arg : waits_of(i, s)) {
       add_edge(s.unit[arg], s.unit[i], s);
     }
   }
   return true;
 }
 
-void recount_levels(const graph::Graph& graph, const std::vector<NodeId>& wanted, Scratch& s) {
+void recount_levels(const std::vector<NodeId>& wanted, Scratch& s) {
   std::fill(s.level_counts.begin(), s.level_counts.end(), 0);
   for (Type& t : s.types) {
     t.level = 0;
@@ -276,8 +287,7 @@ void recount_levels(const graph::Graph& graph, const std::vector<NodeId>& wanted
       }
       continue;
     }
-    list_waits(graph[wanted[i]], s);
-    merge_levels(i, s);
+    merge_arguments(i, s);
     count_level(s.types[s.units[s.unit[i]].type], i, s);
   }
 }

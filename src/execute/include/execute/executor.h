@@ -157,6 +157,7 @@ class Executor {
   enum class Pass : std::uint8_t { kAccumulate, kInspect };
   void run_backward(NodeId root, bool full, Pass pass);
   void mark_path(NodeId root, bool full);
+  [[nodiscard]] std::uint8_t flags_of_leaf(NodeId n) const;
   [[nodiscard]] bool is_trained(NodeId n) const;
   void backward_segment(const Step& step);
   void backward_alias(NodeId n);

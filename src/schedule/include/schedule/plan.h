@@ -115,7 +115,9 @@ struct Scratch {
   std::vector<std::uint32_t> type_of_key;  ///< key -> type + 1; 0 between plans
   std::vector<std::uint32_t> type;         ///< wanted index -> type
   std::vector<std::uint32_t> unit;         ///< wanted index -> the unit that ends it
-  std::vector<std::uint32_t> waits_for;    ///< of the node at hand: wanted indices
+  std::vector<std::uint32_t> waits;        ///< wanted indices of arguments, node after node
+  std::vector<std::uint32_t> first_wait;   ///< wanted index -> where its waits begin; and the end
+  std::vector<std::uint32_t> depth;        ///< wanted index -> nodes above on the longest path
   std::vector<Type> types;
   std::vector<Unit> units;
   std::vector<Edge> edges;
@@ -152,7 +154,7 @@ void plan_by_frontier(const graph::Graph& graph, const std::vector<NodeId>& want
 /// Fills types, units, edges and levels. False, and only `types` is filled, where all differ.
 bool make_units(const graph::Graph& graph, const std::vector<NodeId>& wanted, Scratch& scratch);
 /// Counts the levels anew, among the units that have not run.
-void recount_levels(const graph::Graph& graph, const std::vector<NodeId>& wanted, Scratch& scratch);
+void recount_levels(const std::vector<NodeId>& wanted, Scratch& scratch);
 /// Appends a group of `scratch.group`, cut into segments.
 void add_group(const graph::Graph& graph, Scratch& scratch, Plan& plan, Part part = Part::kWhole,
                std::uint64_t args = kAllArgs);
