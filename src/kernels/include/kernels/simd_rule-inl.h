@@ -256,9 +256,18 @@ struct Targets {
   alignas(64) float last[kResults][kMaxLanes];
 
   explicit Targets(const ext::Stream* out) {
-    for (std::size_t j = 0; j < kResults; ++j) {
-      stream[j] = out[j];
+    for (std::size_t j = 0; j < kResults; ++j) {  // by field: as a whole it was not written
+      stream[j].data = out[j].data;
+      stream[j].mode = out[j].mode;
     }
+  }
+  /// Nothing is added to anything: an element may be computed twice.
+  [[nodiscard]] bool only_store() const {
+    bool all = true;
+    for (std::size_t j = 0; j < kResults; ++j) {
+      all = all && (stream[j].mode == ext::Stream::kStore || stream[j].mode == ext::Stream::kSkip);
+    }
+    return all;
   }
   /// At the end of a run: results go to `last` first.
   void pad() {
@@ -293,8 +302,8 @@ HWY_INLINE void evaluate_all(D d, const Rules& rules, const V* x, const ext::Str
   (put_result<false>(d, results[kJ], out[kJ], i, 0, sums[kJ]), ...);
 }
 
-/// Many results: one copy of the code, as compilers take long for it. The last elements of a run
-/// are padded to a vector, in and out.
+/// Many results: one copy of the code, as compilers take long for it. The last vector of a run
+/// overlaps the one before it; where that is not possible it is padded, in and out.
 template <std::size_t kInputs, class Rules>
 HWY_INLINE void long_loop(const Rules& rules, const ext::Stream* in, const ext::Stream* out,
                           std::size_t n, V* sums) {
@@ -304,10 +313,14 @@ HWY_INLINE void long_loop(const Rules& rules, const ext::Stream* in, const ext::
   Sources<kInputs> sources(in);
   Targets<kResults> targets(out);
   V x[kInputs];
+  const bool overlaps = n >= lanes && targets.only_store();
   std::size_t offset = 0;  // of results: 0 again where they are padded
   for (std::size_t i = 0; i < n; i += lanes, offset += lanes) {
-    const std::size_t part = HWY_MIN(lanes, n - i);
-    if (part < lanes) {
+    std::size_t part = HWY_MIN(lanes, n - i);
+    if (part < lanes && overlaps) {
+      i = offset = n - lanes;
+      part = lanes;
+    } else if (part < lanes) {
       sources.pad(d, i, part);
       targets.pad();
       offset = 0;
