@@ -87,6 +87,21 @@ TEST_F(ExecutorTest, RevertForgetsWhatWasComputedAboveTheMark) {
   EXPECT_EQ(value(add(ops::Square{}, {early})), (std::vector<double>{1, 16}));
 }
 
+/// The arguments of a sum come as one operand: a node that stands in it twice counts twice.
+TEST_F(ExecutorTest, ASumOfAListAddsEveryArgument) {
+  const NodeId x = input({1, 2});
+  const NodeId y = input({3, 5});
+  const NodeId z = add(ops::Square{}, {y});
+  const NodeId sum = add(ops::Sum{}, {x, z, x, y, x});
+  EXPECT_EQ(value(sum), (std::vector<double>{15, 36}));
+  const NodeId loss = add(ops::SquaredNorm{}, {add(ops::Add{}, {sum, x})});
+  EXPECT_EQ(value(loss), (std::vector<double>{16.0 * 16 + 38 * 38}));
+  executor.backward(loss, true);
+  EXPECT_EQ(as_double_vector(executor.gradient(x)), (std::vector<double>{2 * 16 * 4, 2 * 38 * 4}));
+  EXPECT_EQ(as_double_vector(executor.gradient(y)),
+            (std::vector<double>{2 * 16 * (1 + 6), 2 * 38 * (1 + 10)}));
+}
+
 TEST_F(ExecutorTest, GradientsOfInputsNeedFull) {
   const NodeId x = input({3, 4});
   const NodeId loss = add(ops::SquaredNorm{}, {x});

@@ -192,6 +192,35 @@ TEST_F(Recurrence, SeveralChainsReachTheBound) {
   EXPECT_EQ(plan.groups.size(), plan.bound);
 }
 
+/// Chains that end one after the other leave gaps, chains of one length must not.
+TEST_F(Recurrence, GroupsReadAndWriteLongRuns) {
+  for (int i = 0; i < 4; ++i) {
+    chain(6);
+  }
+  make_plan(graph, all(), Policy::kFrontier, scratch, plan);
+  std::map<NodeId, std::uint32_t> place;  // in the memory of all groups
+  for (const Group& g : plan.groups) {
+    for (std::uint32_t m = 0; m < g.members; ++m) {
+      place.emplace(plan.members[g.first + m], g.first + m);  // first terms come first
+    }
+  }
+  int checked = 0;
+  for (const Group& g : plan.groups) {
+    for (std::uint32_t m = 1; m < g.members; ++m) {
+      const NodeId before = plan.members[g.first + m - 1];
+      const NodeId n = plan.members[g.first + m];
+      const auto args = graph.args(n);
+      if (g.part == Part::kFirst || args.empty()) {
+        continue;
+      }
+      EXPECT_EQ(place[n], place[before] + 1) << "results of " << n;
+      EXPECT_EQ(place[args.back()], place[graph.args(before).back()] + 1) << "operands of " << n;
+      ++checked;
+    }
+  }
+  EXPECT_EQ(checked, 3 * (6 + 6));  // affine_transform and tanh, six steps each
+}
+
 TEST_F(Recurrence, ATermWhoseWeightWaitsStaysBehind) {
   NodeId h = add(ops::Constant{{3}, 0.0F}, {});
   const NodeId x = add(ops::Constant{{3}, 2.0F}, {});

@@ -181,16 +181,20 @@ std::uint64_t first_terms(const graph::Node& node, const Type& type, std::uint32
   return mask == 1 ? 0 : mask;
 }
 
+/// Users stand in the order in which they were added.
 void add_edge(std::uint32_t from, std::uint32_t user, Scratch& s) {
-  s.edges.emplace_back(user, s.units[from].users);
-  s.units[from].users = static_cast<std::uint32_t>(s.edges.size() - 1);
+  const auto e = static_cast<std::uint32_t>(s.edges.size());
+  s.edges.emplace_back(user, kNone);
+  Unit& unit = s.units[from];
+  (unit.users == kNone ? unit.users : s.edges[unit.last_user].next) = e;
+  unit.last_user = e;
   ++s.units[user].waiting;
 }
 
 /// Waits for nothing so far.
 std::uint32_t add_unit(NodeId node, std::uint32_t type, std::uint32_t depth, std::uint32_t level,
                        Scratch& s) {
-  s.units.emplace_back(node, type, 0U, depth, kNone, kNone, level);
+  s.units.emplace_back(node, type, 0U, depth, kNone, kNone, kNone, level);
   s.types[type].depth_sum += depth;
   return static_cast<std::uint32_t>(s.units.size() - 1);
 }

@@ -100,9 +100,10 @@ struct Unit {
   std::uint32_t type;
   std::uint32_t waiting;  ///< arguments that have not run; kNone: has run itself
   std::uint32_t depth;
-  std::uint32_t users;  ///< first of its edges
-  std::uint32_t next;   ///< in the list of ready units
-  std::uint32_t level;  ///< of its type, of first terms that of the other terms
+  std::uint32_t users;      ///< first of its edges
+  std::uint32_t last_user;  ///< last of them
+  std::uint32_t next;       ///< in the list of ready units
+  std::uint32_t level;      ///< of its type, of first terms that of the other terms
 };
 struct Edge {
   std::uint32_t user;
