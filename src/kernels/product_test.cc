@@ -6,6 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
 #include <random>
 #include <string>
 #include <vector>
@@ -91,6 +94,30 @@ TEST_P(ProductTest, LargeMatricesInEveryWay) {
        {Sizes{320, 330, 64}, Sizes{320, 330, 150}, Sizes{320, 50, 63}, Sizes{800, 330, 530}}) {
     compare(s, kNo, kYes, Layout({1}), Layout({1}), Layout({1}, {false}));
     compare(s, kNo, kYes, Layout({1}), Layout({1}), Layout({1}));
+  }
+}
+
+TEST_P(ProductTest, TransposedColumnsThatStartHalfAVectorApart) {
+  for (const unsigned k : {2U, 4U, 8U, 12U, 20U, 24U, 40U, 200U}) {
+    for (const unsigned m : {1U, 7U, 8U, 17U, 50U}) {
+      const OperandPair left(Dim({k, m}), Layout({1}), random_);
+      const std::size_t bytes = sizeof(float) * k * m;
+      const auto release = [](void* p) { ::operator delete(p, std::align_val_t{64}); };
+      const std::unique_ptr<void, decltype(release)> aligned(
+          ::operator new(bytes, std::align_val_t{64}), release);
+      std::memcpy(aligned.get(), left.in_float().data<float>(), bytes);
+      const ext::Block block{aligned.get(), 1, true};
+      ext::Operand a = left.in_float();
+      a.blocks = &block;
+      for (const unsigned n : {1U, 2U, 3U, 7U}) {
+        const OperandPair right(Dim({k, n}), Layout({1}), random_);
+        const OperandPair result(Dim({m, n}), Layout({1}, {n != 2}), random_);
+        cpu_kernels().product(a, kYes, right.in_float(), kNo, result.in_float(), Write::kAsBlocks);
+        double_kernels().product(left.in_double(), kYes, right.in_double(), kNo, result.in_double(),
+                                 Write::kAsBlocks);
+        EXPECT_LE(result.difference(), (k + 4.0) * 0x1p-24 * k) << text({m, n, k});
+      }
+    }
   }
 }
 

@@ -331,25 +331,26 @@ void packed(const Product& g, bool transposed, bool packs_b) {
   }
 }
 
+/// Whether rows of whole columns of `a` start on a vector's alignment and half way, by turns.
+bool lies_in_pairs(const Product& g) {
+  const std::size_t lanes = hn::Lanes(FloatTag());
+  return g.k == g.lda && g.lda % lanes == lanes / 2 &&
+         reinterpret_cast<std::uintptr_t>(g.a) % (lanes * sizeof(float)) == 0;
+}
+
 /// Transposed left operand, few columns: inner products of columns that lie in memory as they are.
 void dots_of_block(const Product& g) {
   const Pieces columns(g.n, kDotColumns);
-  const std::size_t rows = columns.longest() <= kDotColumns / 2 ? 8 : 4;
+  const bool in_pairs = lies_in_pairs(g);
   // Columns of `a` that make 1 MB stay in L2 while all of b's columns pass.
-  const std::size_t block = std::max(rows, (std::size_t{1} << 18) / g.k / rows * rows);
-  DotArgs t{g.k, {}, g.b, g.b_column, g.c, g.ldc, 0, g.store};
-  for (std::size_t first = 0; first < g.m; first += block) {
-    const std::size_t end = std::min(g.m, first + block);
+  const std::size_t block = std::max<std::size_t>(8, (std::size_t{1} << 18) / g.k / 8 * 8);
+  for (std::size_t i = 0; i < g.m; i += block) {
     for (std::size_t q = 0, j = 0; q < columns.count; j += columns[q++]) {
-      t.b = g.b + j * g.b_column;
-      for (std::size_t i = first; i < end; i += rows) {
-        t.rows = std::min(rows, end - i);
-        t.c = g.c + j * g.ldc + i;
-        for (std::size_t r = 0; r < rows; ++r) {
-          t.a[r] = g.a + (i + std::min(r, t.rows - 1)) * g.lda;
-        }
-        kDots[columns[q] - 1][t.rows > 4 ? 1 : 0](t);
-      }
+      const std::size_t wide = columns[q] - 1;
+      const DotArgs t{g.k,        g.a + i * g.lda,     g.lda, g.b + j * g.b_column,
+                      g.b_column, g.c + j * g.ldc + i, g.ldc, std::min(block, g.m - i),
+                      g.store};
+      (in_pairs && kDots.in_pairs[wide] != nullptr ? kDots.in_pairs : kDots.rows)[wide](t);
     }
   }
 }
