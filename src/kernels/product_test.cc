@@ -84,14 +84,14 @@ TEST_P(ProductTest, LargeMatricesInEveryWay) {
        {Sizes{200, 1, 101}, Sizes{650, 1, 640}, Sizes{650, 2, 640}, Sizes{651, 3, 640},
         Sizes{650, 4, 640}, Sizes{650, 5, 641}, Sizes{900, 7, 1700}, Sizes{200, 60, 190},
         Sizes{333, 40, 333}, Sizes{5000, 2, 100}, Sizes{650, 13, 640}, Sizes{650, 11, 641},
-        Sizes{700, 380, 530}, Sizes{9, 8, 2500}}) {
+        Sizes{700, 380, 530}, Sizes{9, 8, 2500}, Sizes{40, 700, 384}}) {
     compare(s, kNo, kNo, Layout({1}), Layout({1}), Layout({1}));
     compare(s, kNo, kNo, Layout({1}), Layout({1}), Layout({1}, {false}));
     compare(s, kYes, kNo, Layout({1}), Layout({1}), Layout({1}));
     compare(s, kYes, kYes, Layout({1}), Layout({1}), Layout({1}, {false}));
   }
-  for (const Sizes s :
-       {Sizes{320, 330, 64}, Sizes{320, 330, 150}, Sizes{320, 50, 63}, Sizes{800, 330, 530}}) {
+  for (const Sizes s : {Sizes{320, 330, 64}, Sizes{320, 330, 150}, Sizes{320, 50, 63},
+                        Sizes{800, 330, 530}, Sizes{320, 60, 900}}) {
     compare(s, kNo, kYes, Layout({1}), Layout({1}), Layout({1}, {false}));
     compare(s, kNo, kYes, Layout({1}), Layout({1}), Layout({1}));
   }

@@ -93,8 +93,13 @@ HWY_INLINE void tile_step(FloatTag d, const TileArgs& t, std::size_t p, FloatVec
 }
 
 template <int kVectors, int kColumns, bool kPart>
-HWY_NOINLINE void tile(const TileArgs& args) {
-  const TileArgs t = args;
+HWY_NOINLINE void tile(const TileArgs& t) {
+  // What the stores below need, one by one: a copy of the whole struct goes through vectors, which
+  // wait until the caller's stores of its members, and the results stored before, are in the cache.
+  float* const c = t.c;
+  const std::size_t ldc = t.ldc;
+  const std::size_t last_rows = t.last_rows;
+  const bool store = t.store;
   const FloatTag d;
   const std::size_t lanes = hn::Lanes(d);
   FloatVector first[kVectors];
@@ -126,11 +131,11 @@ HWY_NOINLINE void tile(const TileArgs& args) {
   }
   DYNET_UNROLL for (int j = 0; j < kColumns; ++j) {
     DYNET_UNROLL for (int i = 0; i < kVectors; ++i) {
-      float* to = t.c + static_cast<std::size_t>(j) * t.ldc + static_cast<std::size_t>(i) * lanes;
+      float* to = c + static_cast<std::size_t>(j) * ldc + static_cast<std::size_t>(i) * lanes;
       if (kPart && i == kVectors - 1) {
-        put_part(sum[j][i], d, to, t.last_rows, t.store);
+        put_part(sum[j][i], d, to, last_rows, store);
       } else {
-        put(sum[j][i], d, to, t.store);
+        put(sum[j][i], d, to, store);
       }
     }
   }
