@@ -107,7 +107,12 @@ void direct(const Product& g, bool rows_outside) {
 
 /// The same in blocks of columns of b that stay in L2 while all strips pass.
 void direct_by_columns(const Product& g) {
-  const std::size_t block = std::max<std::size_t>(96, kDirectFloats / g.k);
+  constexpr std::size_t kLeast = 96;
+  if (g.n <= kLeast) {  // small products spend most of their time on divisions and copies
+    direct(g, true);
+    return;
+  }
+  const std::size_t block = std::max(kLeast, kDirectFloats / g.k);
   Product part = g;
   for (std::size_t j = 0; j < g.n; j += block) {
     part.n = std::min(block, g.n - j);
@@ -119,7 +124,12 @@ void direct_by_columns(const Product& g) {
 
 /// The same in blocks of the inner dimension whose part of `a` stays in L2.
 void direct_by_depth(const Product& g) {
-  const std::size_t block = std::max<std::size_t>(48, kDirectFloats / g.m);
+  constexpr std::size_t kLeast = 48;
+  if (g.k <= kLeast) {
+    direct(g, false);
+    return;
+  }
+  const std::size_t block = std::max(kLeast, kDirectFloats / g.m);
   Product part = g;
   for (std::size_t p = 0; p < g.k; p += block) {
     part.k = std::min(block, g.k - p);
