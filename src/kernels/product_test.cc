@@ -97,25 +97,55 @@ TEST_P(ProductTest, LargeMatricesInEveryWay) {
   }
 }
 
-TEST_P(ProductTest, TransposedColumnsThatStartHalfAVectorApart) {
-  for (const unsigned k : {2U, 4U, 8U, 12U, 20U, 24U, 40U, 200U}) {
-    for (const unsigned m : {1U, 7U, 8U, 17U, 50U}) {
-      const OperandPair left(Dim({k, m}), Layout({1}), random_);
-      const std::size_t bytes = sizeof(float) * k * m;
-      const auto release = [](void* p) { ::operator delete(p, std::align_val_t{64}); };
-      const std::unique_ptr<void, decltype(release)> aligned(
-          ::operator new(bytes, std::align_val_t{64}), release);
-      std::memcpy(aligned.get(), left.in_float().data<float>(), bytes);
-      const ext::Block block{aligned.get(), 1, true};
-      ext::Operand a = left.in_float();
-      a.blocks = &block;
+/// The numbers of an operand of one block, copied to where a matrix starts on a line of the cache.
+class Aligned {
+ public:
+  explicit Aligned(const OperandPair& pair) : operand_(pair.in_float()) {
+    const auto bytes = sizeof(float) * static_cast<std::size_t>(operand_.dim.example_elements());
+    data_.reset(::operator new(bytes, std::align_val_t{64}));
+    std::memcpy(data_.get(), operand_.data<float>(), bytes);
+    block_ = {data_.get(), 1, true};
+    operand_.blocks = &block_;
+  }
+  [[nodiscard]] const ext::Operand& operand() const { return operand_; }
+
+ private:
+  struct Release {
+    void operator()(void* p) const { ::operator delete(p, std::align_val_t{64}); }
+  };
+  ext::Operand operand_;
+  std::unique_ptr<void, Release> data_;
+  ext::Block block_{};
+};
+
+TEST_P(ProductTest, ColumnsThatStartHalfAVectorApart) {
+  for (const unsigned rows : {2U, 4U, 8U, 12U, 20U, 24U, 40U, 200U, 216U}) {
+    for (const unsigned columns : {1U, 2U, 7U, 8U, 17U, 50U}) {
+      const OperandPair left(Dim({rows, columns}), Layout({1}), random_);
+      const OperandPair start(Dim({rows}), Layout({1}), random_);
+      const Aligned a(left);
       for (const unsigned n : {1U, 2U, 3U, 7U}) {
-        const OperandPair right(Dim({k, n}), Layout({1}), random_);
-        const OperandPair result(Dim({m, n}), Layout({1}, {n != 2}), random_);
-        cpu_kernels().product(a, kYes, right.in_float(), kNo, result.in_float(), Write::kAsBlocks);
-        double_kernels().product(left.in_double(), kYes, right.in_double(), kNo, result.in_double(),
-                                 Write::kAsBlocks);
-        EXPECT_LE(result.difference(), (k + 4.0) * 0x1p-24 * k) << text({m, n, k});
+        for (const Transposed ta : {kYes, kNo}) {
+          const Sizes s = ta == kYes ? Sizes{columns, n, rows} : Sizes{rows, n, columns};
+          const OperandPair right(Dim({s.k, n}), Layout({1}), random_);
+          const OperandPair result(Dim({s.m, n}), Layout({1}, {n != 2}), random_);
+          const double bound = (s.k + 4.0) * 0x1p-24 * s.k;
+          const auto product = [&](Write write) {
+            cpu_kernels().product(a.operand(), ta, right.in_float(), kNo, result.in_float(), write);
+            double_kernels().product(left.in_double(), ta, right.in_double(), kNo,
+                                     result.in_double(), write);
+            EXPECT_LE(result.difference(), bound) << text(s);
+          };
+          product(Write::kAsBlocks);
+          product(Write::kStore);
+          if (ta == kNo) {
+            cpu_kernels().product_plus(start.in_float(), a.operand(), right.in_float(),
+                                       result.in_float());
+            double_kernels().product_plus(start.in_double(), left.in_double(), right.in_double(),
+                                          result.in_double());
+            EXPECT_LE(result.difference(), bound + 0x1p-24) << text(s) << " from a vector";
+          }
+        }
       }
     }
   }

@@ -178,6 +178,67 @@ constexpr TileTable make_tiles() {
 }
 inline constexpr TileTable kTiles = make_tiles<1, 2, 3, 4, 5, 6>();
 
+/// One column of the result where columns of `a`, `kVectors` and a half high, lie in pairs: the
+/// first on a vector's alignment, the second from its middle on. All sums are kept, so that a pair
+/// is read as it lies, in whole lines; the vector in its middle holds an end and a beginning.
+template <int kVectors>
+HWY_NOINLINE void pairs_of_columns(const TileArgs& t) {
+  float* const c = t.c;
+  const bool store = t.store;
+  const FloatTag d;
+  const std::size_t lanes = hn::Lanes(d);
+  const std::size_t half = lanes / 2;
+  const float* a = t.a;
+  FloatVector first[kVectors];
+  FloatVector second[kVectors];  // from half a vector on
+  FloatVector middle = hn::Zero(d);
+  DYNET_UNROLL for (int i = 0; i < kVectors; ++i) {
+    first[i] = second[i] = hn::Zero(d);
+    if (t.start != nullptr) {
+      first[i] = hn::LoadU(d, t.start + static_cast<std::size_t>(i) * lanes);
+    }
+  }
+  if (t.start != nullptr) {
+    middle = load_part(d, t.start + kVectors * lanes, half);
+  }
+  std::size_t p = 0;
+  for (; p + 2 <= t.k; p += 2, a += 2 * t.lda) {
+    const auto x = hn::Set(d, t.b[p * t.b_row]);
+    const auto y = hn::Set(d, t.b[(p + 1) * t.b_row]);
+    const float* next = a + (kVectors + 1) * lanes;
+    DYNET_UNROLL for (int i = 0; i < kVectors; ++i) {
+      const std::size_t at = static_cast<std::size_t>(i) * lanes;
+      first[i] = hn::MulAdd(hn::LoadU(d, a + at), x, first[i]);
+      second[i] = hn::MulAdd(hn::LoadU(d, next + at), y, second[i]);
+    }
+    middle = hn::MulAdd(hn::LoadU(d, a + kVectors * lanes), hn::ConcatUpperLower(d, y, x), middle);
+  }
+  if (p < t.k) {
+    const auto x = hn::Set(d, t.b[p * t.b_row]);
+    DYNET_UNROLL for (int i = 0; i < kVectors; ++i) {
+      first[i] = hn::MulAdd(hn::LoadU(d, a + static_cast<std::size_t>(i) * lanes), x, first[i]);
+    }
+    middle = hn::MulAdd(load_part(d, a + kVectors * lanes, half), x, middle);
+  }
+  FloatVector before = middle;
+  DYNET_UNROLL for (int i = 0; i < kVectors; ++i) {
+    const auto shifted = hn::ConcatLowerUpper(d, second[i], before);
+    put(hn::Add(first[i], shifted), d, c + static_cast<std::size_t>(i) * lanes, store);
+    before = second[i];
+  }
+  const auto shifted = hn::ConcatLowerUpper(d, before, before);
+  put_part(hn::Add(middle, shifted), d, c + kVectors * lanes, half, store);
+}
+
+/// [whole vectors of a column - 1], for as many as registers hold
+inline constexpr int kMostPairVectors = 12;
+#if HWY_TARGET == HWY_AVX3
+inline constexpr TileFunction kPairs[kMostPairVectors] = {
+    pairs_of_columns<1>, pairs_of_columns<2>,  pairs_of_columns<3>,  pairs_of_columns<4>,
+    pairs_of_columns<5>, pairs_of_columns<6>,  pairs_of_columns<7>,  pairs_of_columns<8>,
+    pairs_of_columns<9>, pairs_of_columns<10>, pairs_of_columns<11>, pairs_of_columns<12>};
+#endif
+
 /// Sums over the lanes of four vectors, as one vector of four.
 HWY_INLINE hn::Vec<hn::FixedTag<float, 4>> sums_of_four(FloatVector a, FloatVector b, FloatVector c,
                                                         FloatVector e) {

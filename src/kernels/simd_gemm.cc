@@ -392,17 +392,17 @@ void packed(const Product& g, bool transposed, bool packs_b) {
   }
 }
 
-/// Whether rows of whole columns of `a` start on a vector's alignment and half way, by turns.
+/// Whether columns of `a` start on a vector's alignment and half way, by turns.
 bool lies_in_pairs(const Product& g) {
   const std::size_t lanes = hn::Lanes(FloatTag());
-  return g.k == g.lda && g.lda % lanes == lanes / 2 &&
+  return g.lda % lanes == lanes / 2 &&
          reinterpret_cast<std::uintptr_t>(g.a) % (lanes * sizeof(float)) == 0;
 }
 
 /// Transposed left operand, few columns: inner products of columns that lie in memory as they are.
 void dots_of_block(const Product& g) {
   const Pieces columns(g.n, kDotColumns);
-  const bool in_pairs = lies_in_pairs(g);
+  const bool pairs = g.k == g.lda && lies_in_pairs(g);
   // Columns of `a` that make 1 MB stay in L2 while all of b's columns pass.
   const std::size_t block = std::max<std::size_t>(8, (std::size_t{1} << 18) / g.k / 8 * 8);
   for (std::size_t i = 0; i < g.m; i += block) {
@@ -411,7 +411,7 @@ void dots_of_block(const Product& g) {
       const DotArgs t{g.k,        g.a + i * g.lda,     g.lda, g.b + j * g.b_column,
                       g.b_column, g.c + j * g.ldc + i, g.ldc, std::min(block, g.m - i),
                       g.store};
-      (in_pairs && kDots.in_pairs[wide] != nullptr ? kDots.in_pairs : kDots.rows)[wide](t);
+      (pairs && kDots.in_pairs[wide] != nullptr ? kDots.in_pairs : kDots.rows)[wide](t);
     }
   }
 }
@@ -449,12 +449,28 @@ void gemm_transposed(const Product& g) {
   }
 }
 
+/// One column of the result from columns of `a` in pairs, if they are and registers suffice.
+bool in_pairs([[maybe_unused]] const Product& g) {
+#if HWY_TARGET == HWY_AVX3
+  const std::size_t lanes = hn::Lanes(FloatTag());
+  const std::size_t vectors = g.m / lanes;
+  if (g.m == g.lda && vectors >= 1 && vectors <= kMostPairVectors && lies_in_pairs(g)) {
+    kPairs[vectors - 1](
+        {g.k, g.a, g.lda, g.b, g.b_row, g.b_column, g.c, g.ldc, 0, g.store, g.start});
+    return true;
+  }
+#endif
+  return false;
+}
+
 void gemm_plain(const Product& g) {
   constexpr std::size_t kSmall = 20000;   // floats of `a`: a strip of it stays in L1
   constexpr std::size_t kLarge = 400000;  // floats of `a`: it does not stay in L2
   const std::size_t size = g.m * g.k;
   if (g.k == 1 && g.start == nullptr) {
     rank_one(g);
+  } else if (g.n == 1 && in_pairs(g)) {
+    return;
   } else if (g.n == 1) {
     size > kSmall ? stream<1>(g) : direct(g, true);
   } else if (g.b_row != 1 && g.n >= 48) {
