@@ -6,6 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
 #include <random>
 #include <string>
 #include <vector>
@@ -81,16 +84,70 @@ TEST_P(ProductTest, LargeMatricesInEveryWay) {
        {Sizes{200, 1, 101}, Sizes{650, 1, 640}, Sizes{650, 2, 640}, Sizes{651, 3, 640},
         Sizes{650, 4, 640}, Sizes{650, 5, 641}, Sizes{900, 7, 1700}, Sizes{200, 60, 190},
         Sizes{333, 40, 333}, Sizes{5000, 2, 100}, Sizes{650, 13, 640}, Sizes{650, 11, 641},
-        Sizes{700, 380, 530}, Sizes{9, 8, 2500}}) {
+        Sizes{700, 380, 530}, Sizes{9, 8, 2500}, Sizes{40, 700, 384}}) {
     compare(s, kNo, kNo, Layout({1}), Layout({1}), Layout({1}));
     compare(s, kNo, kNo, Layout({1}), Layout({1}), Layout({1}, {false}));
     compare(s, kYes, kNo, Layout({1}), Layout({1}), Layout({1}));
     compare(s, kYes, kYes, Layout({1}), Layout({1}), Layout({1}, {false}));
   }
-  for (const Sizes s :
-       {Sizes{320, 330, 64}, Sizes{320, 330, 150}, Sizes{320, 50, 63}, Sizes{800, 330, 530}}) {
+  for (const Sizes s : {Sizes{320, 330, 64}, Sizes{320, 330, 150}, Sizes{320, 50, 63},
+                        Sizes{800, 330, 530}, Sizes{320, 60, 900}}) {
     compare(s, kNo, kYes, Layout({1}), Layout({1}), Layout({1}, {false}));
     compare(s, kNo, kYes, Layout({1}), Layout({1}), Layout({1}));
+  }
+}
+
+/// The numbers of an operand of one block, copied to where a matrix starts on a line of the cache.
+class Aligned {
+ public:
+  explicit Aligned(const OperandPair& pair) : operand_(pair.in_float()) {
+    const auto bytes = sizeof(float) * static_cast<std::size_t>(operand_.dim.example_elements());
+    data_.reset(::operator new(bytes, std::align_val_t{64}));
+    std::memcpy(data_.get(), operand_.data<float>(), bytes);
+    block_ = {data_.get(), 1, true};
+    operand_.blocks = &block_;
+  }
+  [[nodiscard]] const ext::Operand& operand() const { return operand_; }
+
+ private:
+  struct Release {
+    void operator()(void* p) const { ::operator delete(p, std::align_val_t{64}); }
+  };
+  ext::Operand operand_;
+  std::unique_ptr<void, Release> data_;
+  ext::Block block_{};
+};
+
+TEST_P(ProductTest, ColumnsThatStartHalfAVectorApart) {
+  for (const unsigned rows : {2U, 4U, 8U, 12U, 20U, 24U, 40U, 200U, 216U}) {
+    for (const unsigned columns : {1U, 2U, 7U, 8U, 17U, 50U}) {
+      const OperandPair left(Dim({rows, columns}), Layout({1}), random_);
+      const OperandPair start(Dim({rows}), Layout({1}), random_);
+      const Aligned a(left);
+      for (const unsigned n : {1U, 2U, 3U, 7U}) {
+        for (const Transposed ta : {kYes, kNo}) {
+          const Sizes s = ta == kYes ? Sizes{columns, n, rows} : Sizes{rows, n, columns};
+          const OperandPair right(Dim({s.k, n}), Layout({1}), random_);
+          const OperandPair result(Dim({s.m, n}), Layout({1}, {n != 2}), random_);
+          const double bound = (s.k + 4.0) * 0x1p-24 * s.k;
+          const auto product = [&](Write write) {
+            cpu_kernels().product(a.operand(), ta, right.in_float(), kNo, result.in_float(), write);
+            double_kernels().product(left.in_double(), ta, right.in_double(), kNo,
+                                     result.in_double(), write);
+            EXPECT_LE(result.difference(), bound) << text(s);
+          };
+          product(Write::kAsBlocks);
+          product(Write::kStore);
+          if (ta == kNo) {
+            cpu_kernels().product_plus(start.in_float(), a.operand(), right.in_float(),
+                                       result.in_float());
+            double_kernels().product_plus(start.in_double(), left.in_double(), right.in_double(),
+                                          result.in_double());
+            EXPECT_LE(result.difference(), bound + 0x1p-24) << text(s) << " from a vector";
+          }
+        }
+      }
+    }
   }
 }
 

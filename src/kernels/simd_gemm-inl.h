@@ -93,8 +93,13 @@ HWY_INLINE void tile_step(FloatTag d, const TileArgs& t, std::size_t p, FloatVec
 }
 
 template <int kVectors, int kColumns, bool kPart>
-HWY_NOINLINE void tile(const TileArgs& args) {
-  const TileArgs t = args;
+HWY_NOINLINE void tile(const TileArgs& t) {
+  // What the stores below need, one by one: a copy of the whole struct goes through vectors, which
+  // wait until the caller's stores of its members, and the results stored before, are in the cache.
+  float* const c = t.c;
+  const std::size_t ldc = t.ldc;
+  const std::size_t last_rows = t.last_rows;
+  const bool store = t.store;
   const FloatTag d;
   const std::size_t lanes = hn::Lanes(d);
   FloatVector first[kVectors];
@@ -126,11 +131,11 @@ HWY_NOINLINE void tile(const TileArgs& args) {
   }
   DYNET_UNROLL for (int j = 0; j < kColumns; ++j) {
     DYNET_UNROLL for (int i = 0; i < kVectors; ++i) {
-      float* to = t.c + static_cast<std::size_t>(j) * t.ldc + static_cast<std::size_t>(i) * lanes;
+      float* to = c + static_cast<std::size_t>(j) * ldc + static_cast<std::size_t>(i) * lanes;
       if (kPart && i == kVectors - 1) {
-        put_part(sum[j][i], d, to, t.last_rows, t.store);
+        put_part(sum[j][i], d, to, last_rows, store);
       } else {
-        put(sum[j][i], d, to, t.store);
+        put(sum[j][i], d, to, store);
       }
     }
   }
@@ -173,6 +178,67 @@ constexpr TileTable make_tiles() {
 }
 inline constexpr TileTable kTiles = make_tiles<1, 2, 3, 4, 5, 6>();
 
+/// One column of the result where columns of `a`, `kVectors` and a half high, lie in pairs: the
+/// first on a vector's alignment, the second from its middle on. All sums are kept, so that a pair
+/// is read as it lies, in whole lines; the vector in its middle holds an end and a beginning.
+template <int kVectors>
+HWY_NOINLINE void pairs_of_columns(const TileArgs& t) {
+  float* const c = t.c;
+  const bool store = t.store;
+  const FloatTag d;
+  const std::size_t lanes = hn::Lanes(d);
+  const std::size_t half = lanes / 2;
+  const float* a = t.a;
+  FloatVector first[kVectors];
+  FloatVector second[kVectors];  // from half a vector on
+  FloatVector middle = hn::Zero(d);
+  DYNET_UNROLL for (int i = 0; i < kVectors; ++i) {
+    first[i] = second[i] = hn::Zero(d);
+    if (t.start != nullptr) {
+      first[i] = hn::LoadU(d, t.start + static_cast<std::size_t>(i) * lanes);
+    }
+  }
+  if (t.start != nullptr) {
+    middle = load_part(d, t.start + kVectors * lanes, half);
+  }
+  std::size_t p = 0;
+  for (; p + 2 <= t.k; p += 2, a += 2 * t.lda) {
+    const auto x = hn::Set(d, t.b[p * t.b_row]);
+    const auto y = hn::Set(d, t.b[(p + 1) * t.b_row]);
+    const float* next = a + (kVectors + 1) * lanes;
+    DYNET_UNROLL for (int i = 0; i < kVectors; ++i) {
+      const std::size_t at = static_cast<std::size_t>(i) * lanes;
+      first[i] = hn::MulAdd(hn::LoadU(d, a + at), x, first[i]);
+      second[i] = hn::MulAdd(hn::LoadU(d, next + at), y, second[i]);
+    }
+    middle = hn::MulAdd(hn::LoadU(d, a + kVectors * lanes), hn::ConcatUpperLower(d, y, x), middle);
+  }
+  if (p < t.k) {
+    const auto x = hn::Set(d, t.b[p * t.b_row]);
+    DYNET_UNROLL for (int i = 0; i < kVectors; ++i) {
+      first[i] = hn::MulAdd(hn::LoadU(d, a + static_cast<std::size_t>(i) * lanes), x, first[i]);
+    }
+    middle = hn::MulAdd(load_part(d, a + kVectors * lanes, half), x, middle);
+  }
+  FloatVector before = middle;
+  DYNET_UNROLL for (int i = 0; i < kVectors; ++i) {
+    const auto shifted = hn::ConcatLowerUpper(d, second[i], before);
+    put(hn::Add(first[i], shifted), d, c + static_cast<std::size_t>(i) * lanes, store);
+    before = second[i];
+  }
+  const auto shifted = hn::ConcatLowerUpper(d, before, before);
+  put_part(hn::Add(middle, shifted), d, c + kVectors * lanes, half, store);
+}
+
+/// [whole vectors of a column - 1], for as many as registers hold
+inline constexpr int kMostPairVectors = 12;
+#if HWY_TARGET == HWY_AVX3
+inline constexpr TileFunction kPairs[kMostPairVectors] = {
+    pairs_of_columns<1>, pairs_of_columns<2>,  pairs_of_columns<3>,  pairs_of_columns<4>,
+    pairs_of_columns<5>, pairs_of_columns<6>,  pairs_of_columns<7>,  pairs_of_columns<8>,
+    pairs_of_columns<9>, pairs_of_columns<10>, pairs_of_columns<11>, pairs_of_columns<12>};
+#endif
+
 /// Sums over the lanes of four vectors, as one vector of four.
 HWY_INLINE hn::Vec<hn::FixedTag<float, 4>> sums_of_four(FloatVector a, FloatVector b, FloatVector c,
                                                         FloatVector e) {
@@ -197,26 +263,44 @@ HWY_INLINE hn::Vec<hn::FixedTag<float, 4>> sums_of_four(FloatVector a, FloatVect
 #endif
 }
 
-/// Inner products of columns: c[j * ldc + r] = or += dot(a[r], b + j * ldb), of length k.
+/// Inner products of columns: c[j * ldc + r] = or += dot(a + r * lda, b + j * ldb), of length k,
+/// for `rows` columns of `a`. One call goes through all of them, so that loads of the next columns
+/// start while the sums of the last ones are reduced.
 struct DotArgs {
   std::size_t k;
-  const float* a[8];
+  const float* a;
+  std::size_t lda;
   const float* b;
   std::size_t ldb;
   float* c;
   std::size_t ldc;
-  std::size_t rows;  ///< results wanted of a column; pointers beyond them repeat the last one
+  std::size_t rows;
   bool store;
 };
 
+/// Stores or adds the sums of four rows, of which `rows` are wanted.
+HWY_INLINE void put_four(hn::Vec<hn::FixedTag<float, 4>> sums, float* to, std::size_t rows,
+                         bool store) {
+  const hn::FixedTag<float, 4> four;
+  if (rows >= 4) {
+    hn::StoreU(store ? sums : hn::Add(sums, hn::LoadU(four, to)), four, to);
+    return;
+  }
+  alignas(16) float values[4];
+  hn::Store(sums, four, values);
+  for (std::size_t r = 0; r < rows; ++r) {
+    to[r] = store ? values[r] : to[r] + values[r];
+  }
+}
+
 template <int kGroups, int kColumns, bool kPart>
-HWY_INLINE void dot_step(FloatTag d, const DotArgs& t, std::size_t i,
-                         FloatVector (&sum)[kColumns][4 * kGroups]) {
+HWY_INLINE void dot_step(FloatTag d, const DotArgs& t, const float* const (&rows)[4 * kGroups],
+                         std::size_t i, FloatVector (&sum)[kColumns][4 * kGroups]) {
   constexpr int kRows = 4 * kGroups;
   const std::size_t part = t.k - i;
   FloatVector a[kRows];
   DYNET_UNROLL for (int r = 0; r < kRows; ++r) {
-    a[r] = kPart ? load_part(d, t.a[r] + i, part) : hn::LoadU(d, t.a[r] + i);
+    a[r] = kPart ? load_part(d, rows[r] + i, part) : hn::LoadU(d, rows[r] + i);
     if (kColumns > 1 && !kPart) {
       keep_in_register(a[r]);
     }
@@ -228,56 +312,132 @@ HWY_INLINE void dot_step(FloatTag d, const DotArgs& t, std::size_t i,
   }
 }
 
-template <int kGroups, int kColumns>
-HWY_NOINLINE void dot_tile(const DotArgs& args) {
-  const DotArgs t = args;
+/// 4 * kGroups rows from `first` on, or what is left of them unless kWhole.
+template <int kGroups, int kColumns, bool kWhole>
+HWY_INLINE void dot_tile(const DotArgs& t, std::size_t first) {
+  constexpr int kRows = 4 * kGroups;
   const FloatTag d;
-  const hn::FixedTag<float, 4> four;
   const std::size_t lanes = hn::Lanes(d);
-  FloatVector sum[kColumns][4 * kGroups];
-  DYNET_UNROLL for (int j = 0; j < kColumns; ++j) {
-    DYNET_UNROLL for (int r = 0; r < 4 * kGroups; ++r) { sum[j][r] = hn::Zero(d); }
+  const std::size_t left = kWhole ? kRows : t.rows - first;
+  const float* rows[kRows];  // those beyond the last one repeat it
+  FloatVector sum[kColumns][kRows];
+  DYNET_UNROLL for (int r = 0; r < kRows; ++r) {
+    rows[r] = t.a + (first + HWY_MIN(static_cast<std::size_t>(r), left - 1)) * t.lda;
+    DYNET_UNROLL for (int j = 0; j < kColumns; ++j) { sum[j][r] = hn::Zero(d); }
   }
   std::size_t i = 0;
   for (; i + lanes <= t.k; i += lanes) {
-    dot_step<kGroups, kColumns, false>(d, t, i, sum);
+    dot_step<kGroups, kColumns, false>(d, t, rows, i, sum);
   }
   if (i < t.k) {
-    dot_step<kGroups, kColumns, true>(d, t, i, sum);
+    dot_step<kGroups, kColumns, true>(d, t, rows, i, sum);
   }
   DYNET_UNROLL for (int j = 0; j < kColumns; ++j) {
     DYNET_UNROLL for (int g = 0; g < kGroups; ++g) {
       const FloatVector* s = sum[j] + 4 * g;
-      const auto first = static_cast<std::size_t>(4 * g);
-      const auto sums = sums_of_four(s[0], s[1], s[2], s[3]);
-      float* to = t.c + static_cast<std::size_t>(j) * t.ldc + first;
-      if (t.rows >= first + 4) {
-        hn::StoreU(t.store ? sums : hn::Add(sums, hn::LoadU(four, to)), four, to);
-        continue;
-      }
-      alignas(16) float values[4];
-      hn::Store(sums, four, values);
-      for (std::size_t r = 0; first + r < t.rows; ++r) {
-        to[r] = t.store ? values[r] : to[r] + values[r];
+      const std::size_t row = 4 * static_cast<std::size_t>(g);
+      if (row < left) {
+        put_four(sums_of_four(s[0], s[1], s[2], s[3]),
+                 t.c + static_cast<std::size_t>(j) * t.ldc + first + row, left - row, t.store);
       }
     }
   }
 }
 
-using DotFunction = void (*)(const DotArgs&);
 template <int kGroups, int kColumns>
-constexpr DotFunction dot_or_null() {
-  if constexpr (kColumns <= kDotColumns && (kGroups == 1 || kColumns <= kDotColumns / 2)) {
-    return dot_tile<kGroups, kColumns>;
-  } else {
-    return nullptr;
+HWY_NOINLINE void dot_rows(const DotArgs& args) {
+  const DotArgs t = args;
+  std::size_t r = 0;
+  for (; r + 4 * kGroups <= t.rows; r += 4 * kGroups) {
+    dot_tile<kGroups, kColumns, true>(t, r);
+  }
+  for (; r < t.rows; r += 4) {
+    dot_tile<1, kColumns, false>(t, r);
   }
 }
-/// [columns - 1][groups of four rows - 1]
-inline constexpr DotFunction kDots[6][2] = {
-    {dot_or_null<1, 1>(), dot_or_null<2, 1>()}, {dot_or_null<1, 2>(), dot_or_null<2, 2>()},
-    {dot_or_null<1, 3>(), dot_or_null<2, 3>()}, {dot_or_null<1, 4>(), dot_or_null<2, 4>()},
-    {dot_or_null<1, 5>(), dot_or_null<2, 5>()}, {dot_or_null<1, 6>(), dot_or_null<2, 6>()}};
+
+/// The same where every second row starts in the middle of a vector's alignment: there half of all
+/// loads, or all, would touch two lines of the cache. Such rows are read from half a vector on, and
+/// b twice. Wants k == lda.
+template <int kColumns>
+HWY_NOINLINE void dot_rows_in_pairs(const DotArgs& args) {
+  const DotArgs t = args;
+  const FloatTag d;
+  const std::size_t lanes = hn::Lanes(d);
+  const std::size_t half = lanes / 2;
+  const std::size_t pair = 2 * t.lda;
+  std::size_t r = 0;
+  for (; r + 8 <= t.rows; r += 8) {
+    const float* even = t.a + r * t.lda;
+    const float* odd = even + t.lda;
+    FloatVector sum[kColumns][8];
+    DYNET_UNROLL for (int j = 0; j < kColumns; ++j) {
+      const auto y = load_part(d, t.b + static_cast<std::size_t>(j) * t.ldb, half);
+      DYNET_UNROLL for (std::size_t q = 0; q < 4; ++q) {
+        sum[j][q] = hn::Zero(d);
+        sum[j][4 + q] = hn::Mul(load_part(d, odd + q * pair, half), y);
+      }
+    }
+    odd += half;
+    std::size_t i = 0;
+    for (; i + lanes <= t.k; i += lanes) {
+      FloatVector y[2][kColumns];
+      DYNET_UNROLL for (int j = 0; j < kColumns; ++j) {
+        const float* b = t.b + static_cast<std::size_t>(j) * t.ldb + i;
+        y[0][j] = hn::LoadU(d, b);
+        y[1][j] = hn::LoadU(d, b + half);
+      }
+      DYNET_UNROLL for (std::size_t q = 0; q < 8; ++q) {
+        FloatVector a = hn::LoadU(d, (q < 4 ? even : odd) + q % 4 * pair + i);
+        if (kColumns > 1) {
+          keep_in_register(a);
+        }
+        DYNET_UNROLL for (int j = 0; j < kColumns; ++j) {
+          sum[j][q] = hn::MulAdd(a, y[q / 4][j], sum[j][q]);
+        }
+      }
+    }
+    DYNET_UNROLL for (int j = 0; j < kColumns; ++j) {
+      const hn::FixedTag<float, 4> four;
+      const auto y = load_part(d, t.b + static_cast<std::size_t>(j) * t.ldb + i, half);
+      FloatVector* s = sum[j];
+      DYNET_UNROLL for (std::size_t q = 0; q < 4; ++q) {
+        s[q] = hn::MulAdd(load_part(d, even + q * pair + i, half), y, s[q]);
+      }
+      const auto of_even = sums_of_four(s[0], s[1], s[2], s[3]);
+      const auto of_odd = sums_of_four(s[4], s[5], s[6], s[7]);
+      float* to = t.c + static_cast<std::size_t>(j) * t.ldc + r;
+      put_four(hn::InterleaveLower(four, of_even, of_odd), to, 4, t.store);
+      put_four(hn::InterleaveUpper(four, of_even, of_odd), to + 4, 4, t.store);
+    }
+  }
+  for (; r < t.rows; r += 4) {
+    dot_tile<1, kColumns, false>(t, r);
+  }
+}
+
+using DotFunction = void (*)(const DotArgs&);
+struct DotTable {
+  DotFunction rows[6];      ///< [columns - 1]
+  DotFunction in_pairs[6];  ///< [columns - 1], null where it has no use
+};
+template <int kColumns>
+constexpr void fill_dots(DotTable& t) {
+  if constexpr (kColumns <= kDotColumns) {
+    constexpr bool kFew = kColumns <= kDotColumns / 2;
+    t.rows[kColumns - 1] = dot_rows < kFew ? 2 : 1, kColumns > ;
+    if constexpr (kFew && DYNET_MASKED_MEMORY) {
+      t.in_pairs[kColumns - 1] = dot_rows_in_pairs<kColumns>;
+    }
+  }
+}
+template <int... kColumns>
+constexpr DotTable make_dots() {
+  DotTable t{};
+  (fill_dots<kColumns>(t), ...);
+  return t;
+}
+inline constexpr DotTable kDots = make_dots<1, 2, 3, 4, 5, 6>();
 
 }  // namespace HWY_NAMESPACE
 }  // namespace dynet::kernels

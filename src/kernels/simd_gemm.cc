@@ -72,6 +72,9 @@ HWY_INLINE void run_tile(TileArgs& t, std::size_t columns, std::size_t rows) {
   kTiles.at[columns - 1][vectors - 1][t.last_rows != lanes ? 1 : 0](t);
 }
 
+/// Of the operand that all strips or columns of the other one pass: a megabyte stays in L2.
+constexpr std::size_t kDirectFloats = 250000;
+
 /// Tiles on the operands as they lie. Rows outside, so that a strip of `a` stays in L1, or columns
 /// outside, so that the result is written in order.
 void direct(const Product& g, bool rows_outside) {
@@ -99,6 +102,42 @@ void direct(const Product& g, bool rows_outside) {
         (rows_outside ? row : column) += rows_outside ? rows : wide;
       }
     }
+  }
+}
+
+/// The same in blocks of columns of b that stay in L2 while all strips pass.
+void direct_by_columns(const Product& g) {
+  constexpr std::size_t kLeast = 96;
+  if (g.n <= kLeast) {  // small products spend most of their time on divisions and copies
+    direct(g, true);
+    return;
+  }
+  const std::size_t block = std::max(kLeast, kDirectFloats / g.k);
+  Product part = g;
+  for (std::size_t j = 0; j < g.n; j += block) {
+    part.n = std::min(block, g.n - j);
+    part.b = g.b + j * g.b_column;
+    part.c = g.c + j * g.ldc;
+    direct(part, true);
+  }
+}
+
+/// The same in blocks of the inner dimension whose part of `a` stays in L2.
+void direct_by_depth(const Product& g) {
+  constexpr std::size_t kLeast = 48;
+  if (g.k <= kLeast) {
+    direct(g, false);
+    return;
+  }
+  const std::size_t block = std::max(kLeast, kDirectFloats / g.m);
+  Product part = g;
+  for (std::size_t p = 0; p < g.k; p += block) {
+    part.k = std::min(block, g.k - p);
+    part.a = g.a + p * g.lda;
+    part.b = g.b + p * g.b_row;
+    part.store = g.store && p == 0;
+    part.start = p == 0 ? g.start : nullptr;
+    direct(part, false);
   }
 }
 
@@ -215,9 +254,11 @@ void rank_one(const Product& g) {
 
 /// Depth of the panels. A result that does not stay in L2 is gone through once a panel: then deep
 /// panels, read from L2, cost less than more passes.
-constexpr std::size_t kPanelDepth = 128;
+constexpr std::size_t kPanelDepth = 256;
 constexpr std::size_t kDeepPanelDepth = 512;
 constexpr std::size_t kLargeResult = 250000;  // floats
+/// Of `a`, packed at once: half a megabyte stays in L2.
+constexpr std::size_t kBlockFloats = 131072;
 
 /// Rows of `a` as they lie: out[p * height + r] = a[p * lda + r], rows beyond `rows` zero.
 void pack_rows(std::size_t depth, std::size_t rows, std::size_t height, const float* a,
@@ -249,34 +290,51 @@ void pack_transposed(std::size_t depth, std::size_t rows, std::size_t height, co
                      std::size_t lda, float* out) {
   const hn::FixedTag<float, 4> d;
   const hn::Repartition<std::uint64_t, decltype(d)> pairs;
-  std::size_t r = 0;
-  for (; r + 4 <= rows; r += 4) {
-    const float* from = a + r * lda;
-    std::size_t p = 0;
-    for (; p + 4 <= depth; p += 4, from += 4) {
-      const auto r0 = hn::LoadU(d, from);
-      const auto r1 = hn::LoadU(d, from + lda);
-      const auto r2 = hn::LoadU(d, from + 2 * lda);
-      const auto r3 = hn::LoadU(d, from + 3 * lda);
-      const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, r0, r1));
-      const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, r0, r1));
-      const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, r2, r3));
-      const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, r2, r3));
-      float* to = out + p * height + r;
-      hn::Store(hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23)), d, to);
-      hn::Store(hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23)), d, to + height);
-      hn::Store(hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23)), d, to + 2 * height);
-      hn::Store(hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23)), d, to + 3 * height);
+  constexpr std::size_t kChunk = 64;  // of the depth: what it fills of `out` stays in L1
+  for (std::size_t first = 0; first < depth; first += kChunk) {
+    const std::size_t end = std::min(depth, first + kChunk);
+    std::size_t r = 0;
+    for (; r + 4 <= rows; r += 4) {
+      const float* from = a + r * lda + first;
+      std::size_t p = first;
+      for (; p + 4 <= end; p += 4, from += 4) {
+        const auto r0 = hn::LoadU(d, from);
+        const auto r1 = hn::LoadU(d, from + lda);
+        const auto r2 = hn::LoadU(d, from + 2 * lda);
+        const auto r3 = hn::LoadU(d, from + 3 * lda);
+        const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, r0, r1));
+        const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, r0, r1));
+        const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, r2, r3));
+        const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, r2, r3));
+        float* to = out + p * height + r;
+        hn::Store(hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23)), d, to);
+        hn::Store(hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23)), d, to + height);
+        hn::Store(hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23)), d, to + 2 * height);
+        hn::Store(hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23)), d, to + 3 * height);
+      }
+      for (; p < end; ++p, ++from) {
+        for (std::size_t q = 0; q < 4; ++q) {
+          out[p * height + r + q] = from[q * lda];
+        }
+      }
     }
-    for (; p < depth; ++p, ++from) {
-      for (std::size_t q = 0; q < 4; ++q) {
-        out[p * height + r + q] = from[q * lda];
+    for (; r < height; ++r) {
+      for (std::size_t p = first; p < end; ++p) {
+        out[p * height + r] = r < rows ? a[r * lda + p] : 0.0F;
       }
     }
   }
-  for (; r < height; ++r) {
-    for (std::size_t p = 0; p < depth; ++p) {
-      out[p * height + r] = r < rows ? a[r * lda + p] : 0.0F;
+}
+
+/// Panels of `height` rows of op(a), one after the other.
+void pack_block(std::size_t depth, std::size_t rows, std::size_t height, const float* a,
+                std::size_t lda, bool transposed, float* out) {
+  for (std::size_t i = 0; i < rows; i += height) {
+    const std::size_t part = std::min(height, rows - i);
+    if (transposed) {
+      pack_transposed(depth, part, height, a + i * lda, lda, out + i * depth);
+    } else {
+      pack_rows(depth, part, height, a + i, lda, out + i * depth);
     }
   }
 }
@@ -291,14 +349,17 @@ void pack_columns(std::size_t depth, std::size_t wide, const float* b, std::size
   }
 }
 
-/// Panels of op(a) go through L1, and of b as well if `packs_b`.
+/// Panels of op(a), and of b as well if `packs_b`. A block of `a` is packed, then columns outside:
+/// those of b stay in L1 and the block in L2 while a column of the result is written in order.
 void packed(const Product& g, bool transposed, bool packs_b) {
   const std::size_t lanes = hn::Lanes(FloatTag());
   const std::size_t height = kTileVectors * lanes;
   const Pieces columns(g.n, kTileColumns);
   const Pieces depths(g.k, g.m * g.n > kLargeResult ? kDeepPanelDepth : kPanelDepth);
   const std::size_t depth_at_once = (depths.longest() + 3) / 4 * 4;
-  float* a_panel = left_panel().get(height * depth_at_once);
+  const std::size_t block = std::max(height, kBlockFloats / depth_at_once / height * height);
+  float* a_panels =
+      left_panel().get(std::min(block, (g.m + height - 1) / height * height) * depth_at_once);
   float* b_panel = packs_b ? right_panel().get(depth_at_once * g.n) : nullptr;
   for (std::size_t p = 0; p < g.k; p += depth_at_once) {
     const std::size_t depth = std::min(depth_at_once, g.k - p);
@@ -306,16 +367,12 @@ void packed(const Product& g, bool transposed, bool packs_b) {
       pack_columns(depth, columns[q], g.b + p * g.b_row + j * g.b_column, g.b_row, g.b_column,
                    b_panel + j * depth);
     }
-    for (std::size_t i = 0; i < g.m; i += height) {
-      const std::size_t rows = std::min(height, g.m - i);
-      if (transposed) {
-        pack_transposed(depth, rows, height, g.a + i * g.lda + p, g.lda, a_panel);
-      } else {
-        pack_rows(depth, rows, height, g.a + p * g.lda + i, g.lda, a_panel);
-      }
-      const float* start = g.start == nullptr || p != 0 ? nullptr : g.start + i;
-      TileArgs t{depth, a_panel,           height, g.b, g.b_row, g.b_column, nullptr, g.ldc,
-                 0,     g.store && p == 0, start};
+    for (std::size_t first = 0; first < g.m; first += block) {
+      const std::size_t end = std::min(g.m, first + block);
+      const std::size_t at = transposed ? first * g.lda + p : p * g.lda + first;
+      pack_block(depth, end - first, height, g.a + at, g.lda, transposed, a_panels);
+      TileArgs t{depth, nullptr,           height, g.b, g.b_row, g.b_column, nullptr, g.ldc,
+                 0,     g.store && p == 0, nullptr};
       for (std::size_t q = 0, j = 0; q < columns.count; j += columns[q++]) {
         if (packs_b) {
           t.b = b_panel + j * depth;
@@ -324,32 +381,37 @@ void packed(const Product& g, bool transposed, bool packs_b) {
         } else {
           t.b = g.b + p * g.b_row + j * g.b_column;
         }
-        t.c = g.c + j * g.ldc + i;
-        run_tile(t, columns[q], rows);
+        for (std::size_t i = first; i < end; i += height) {
+          t.a = a_panels + (i - first) * depth;
+          t.c = g.c + j * g.ldc + i;
+          t.start = g.start == nullptr || p != 0 ? nullptr : g.start + i;
+          run_tile(t, columns[q], std::min(height, end - i));
+        }
       }
     }
   }
 }
 
+/// Whether columns of `a` start on a vector's alignment and half way, by turns.
+bool lies_in_pairs(const Product& g) {
+  const std::size_t lanes = hn::Lanes(FloatTag());
+  return g.lda % lanes == lanes / 2 &&
+         reinterpret_cast<std::uintptr_t>(g.a) % (lanes * sizeof(float)) == 0;
+}
+
 /// Transposed left operand, few columns: inner products of columns that lie in memory as they are.
 void dots_of_block(const Product& g) {
   const Pieces columns(g.n, kDotColumns);
-  const std::size_t rows = columns.longest() <= kDotColumns / 2 ? 8 : 4;
+  const bool pairs = g.k == g.lda && lies_in_pairs(g);
   // Columns of `a` that make 1 MB stay in L2 while all of b's columns pass.
-  const std::size_t block = std::max(rows, (std::size_t{1} << 18) / g.k / rows * rows);
-  DotArgs t{g.k, {}, g.b, g.b_column, g.c, g.ldc, 0, g.store};
-  for (std::size_t first = 0; first < g.m; first += block) {
-    const std::size_t end = std::min(g.m, first + block);
+  const std::size_t block = std::max<std::size_t>(8, (std::size_t{1} << 18) / g.k / 8 * 8);
+  for (std::size_t i = 0; i < g.m; i += block) {
     for (std::size_t q = 0, j = 0; q < columns.count; j += columns[q++]) {
-      t.b = g.b + j * g.b_column;
-      for (std::size_t i = first; i < end; i += rows) {
-        t.rows = std::min(rows, end - i);
-        t.c = g.c + j * g.ldc + i;
-        for (std::size_t r = 0; r < rows; ++r) {
-          t.a[r] = g.a + (i + std::min(r, t.rows - 1)) * g.lda;
-        }
-        kDots[columns[q] - 1][t.rows > 4 ? 1 : 0](t);
-      }
+      const std::size_t wide = columns[q] - 1;
+      const DotArgs t{g.k,        g.a + i * g.lda,     g.lda, g.b + j * g.b_column,
+                      g.b_column, g.c + j * g.ldc + i, g.ldc, std::min(block, g.m - i),
+                      g.store};
+      (pairs && kDots.in_pairs[wide] != nullptr ? kDots.in_pairs : kDots.rows)[wide](t);
     }
   }
 }
@@ -367,13 +429,38 @@ void dots(const Product& g) {
   }
 }
 
+/// Whether inner products are faster than panels. A panel costs its packing, as much as 22 columns,
+/// and the rows that it is filled up with; an inner product costs the sum over its lanes, as much
+/// as 90 elements.
+bool prefers_dots(const Product& g) {
+  constexpr std::size_t kPacking = 22;
+  constexpr std::size_t kReduction = 90;
+  const std::size_t lanes = hn::Lanes(FloatTag());
+  const std::size_t filled_up = (g.m + lanes - 1) / lanes * lanes - g.m;
+  return g.n < 12 ||
+         (g.n < 256 && g.n * g.m * kReduction < g.k * (g.m * kPacking + g.n * filled_up));
+}
+
 void gemm_transposed(const Product& g) {
-  const bool few_columns = g.n < 32 && (g.k > 64 || g.n < 8);
-  if (few_columns && g.b_row == 1) {
+  if (g.b_row == 1 && prefers_dots(g)) {
     dots(g);
   } else {
     packed(g, true, false);
   }
+}
+
+/// One column of the result from columns of `a` in pairs, if they are and registers suffice.
+bool in_pairs([[maybe_unused]] const Product& g) {
+#if HWY_TARGET == HWY_AVX3
+  const std::size_t lanes = hn::Lanes(FloatTag());
+  const std::size_t vectors = g.m / lanes;
+  if (g.m == g.lda && vectors >= 1 && vectors <= kMostPairVectors && lies_in_pairs(g)) {
+    kPairs[vectors - 1](
+        {g.k, g.a, g.lda, g.b, g.b_row, g.b_column, g.c, g.ldc, 0, g.store, g.start});
+    return true;
+  }
+#endif
+  return false;
 }
 
 void gemm_plain(const Product& g) {
@@ -382,14 +469,16 @@ void gemm_plain(const Product& g) {
   const std::size_t size = g.m * g.k;
   if (g.k == 1 && g.start == nullptr) {
     rank_one(g);
+  } else if (g.n == 1 && in_pairs(g)) {
+    return;
   } else if (g.n == 1) {
     size > kSmall ? stream<1>(g) : direct(g, true);
   } else if (g.b_row != 1 && g.n >= 48) {
     // The gradient of a weight: a wide result, an inner dimension of as many examples as there are.
-    if (g.k >= 64 && g.m * g.n > 100000) {
+    if (g.k >= 64 && g.m * g.n > kLargeResult) {
       packed(g, false, true);
     } else {
-      direct(g, false);
+      direct_by_depth(g);
     }
   } else if (size > kLarge && g.n < 12) {
     switch (g.n) {
@@ -405,10 +494,10 @@ void gemm_plain(const Product& g) {
       default:
         direct_in_blocks(g);
     }
-  } else if (size > kLarge || (g.n >= 48 && size > 30000)) {
+  } else if (size > kLarge || (g.n >= 300 && size > 150000)) {
     packed(g, false, false);
   } else {
-    direct(g, true);
+    direct_by_columns(g);
   }
 }
 
