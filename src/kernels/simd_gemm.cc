@@ -436,16 +436,17 @@ void dots(const Product& g) {
   }
 }
 
-/// Whether inner products are faster than panels. A panel costs its packing, as much as 22 columns,
-/// and the rows that it is filled up with; an inner product costs the sum over its lanes, as much
-/// as 90 elements.
+/// Whether inner products are faster than panels. A panel costs its packing, as much as some
+/// columns, and the rows that it is filled up with; an inner product costs the sum over its lanes,
+/// as much as some elements. With AVX2 too few sums fit in registers to hide the loads.
 bool prefers_dots(const Product& g) {
-  constexpr std::size_t kPacking = 22;
-  constexpr std::size_t kReduction = 90;
+  constexpr bool kSlow = HWY_TARGET == HWY_AVX2;
+  constexpr std::size_t kPacking = kSlow ? 8 : 22;
+  const std::size_t reduction = kSlow ? g.k * 2 / 5 : 90;
   const std::size_t lanes = hn::Lanes(FloatTag());
   const std::size_t filled_up = (g.m + lanes - 1) / lanes * lanes - g.m;
   return g.n < 12 ||
-         (g.n < 256 && g.n * g.m * kReduction < g.k * (g.m * kPacking + g.n * filled_up));
+         (g.n < 256 && g.n * g.m * reduction < g.k * (g.m * kPacking + g.n * filled_up));
 }
 
 void gemm_transposed(const Product& g) {
