@@ -9,8 +9,8 @@
 //
 // Surprising: gradients are emptied without clearing their memory. `get_storage()`, `gradients()`
 // and the lists of a collection make the memory true first, and keep it true from then on; `p.p`
-// does not. Storages are stored values: a lookup table's effective value is the stored one times
-// `current_weight_decay()`.
+// does not, and a norm may miss what is written to `p.p->g`. Storages are stored values: a lookup
+// table's effective value is the stored one times `current_weight_decay()`.
 //
 // Thread rule: graphs in several threads may read parameters and add to gradients at the same time
 // (each storage has a lock). Whatever changes values, the names or the set of parameters, and

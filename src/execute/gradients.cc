@@ -1,6 +1,7 @@
 // What a backward pass leaves behind: gradients of parameters added to their storages, and the
 // gradients of nodes that users ask for.
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "execute/deferred.h"
@@ -49,8 +50,9 @@ void Executor::Deferred::push(const ext::Operand& dy, const ext::Operand& x) {
   was_pushed = true;
 }
 
-/// Adds all noted products of a parameter to `destination` as one product.
-void Executor::add_products(std::uint32_t slot, const ext::Operand& destination) {
+/// Adds all noted products of a parameter to `destination` as one product. Returns the squared norm
+/// of the result if that came with it.
+std::optional<double> Executor::add_products(std::uint32_t slot, const ext::Operand& destination) {
   std::size_t dy_count = 0;
   std::size_t x_count = 0;
   for (std::uint32_t i = deferred_[slot]->first; i != 0; i = products_[i - 1].next) {
@@ -71,7 +73,7 @@ void Executor::add_products(std::uint32_t slot, const ext::Operand& destination)
     append(dy, products_[i - 1].dy);
     append(x, products_[i - 1].x);
   }
-  kernels().product(dy, ext::Transposed::kNo, x, ext::Transposed::kYes, destination);
+  return kernels().product_with_norm(dy, x, destination);
 }
 
 void Executor::flush() {
@@ -108,12 +110,13 @@ void Executor::flush_parameter(std::uint32_t slot) {
                          fresh);
     fresh = false;
   }
+  std::optional<double> squared_norm;
   if (products) {
     const ext::Block block{lock.data(), 1, fresh};
-    add_products(slot,
-                 {.dim = graph_.dim(use.first), .examples = 1, .blocks = &block, .block_count = 1});
+    squared_norm = add_products(
+        slot, {.dim = graph_.dim(use.first), .examples = 1, .blocks = &block, .block_count = 1});
   }
-  lock.written();
+  lock.written(squared_norm);
 }
 
 void Executor::flush_lookup(NodeId n) {

@@ -33,7 +33,7 @@ void commit(const TextObject& object, ParameterStorageBase& storage) {
   if (object.gradient.empty()) {
     return;
   }
-  s.kernels.from_floats(object.gradient.data(), s.gradient.data(), s.elements);
+  s.kernels.from_floats(object.gradient.data(), s.gradient.change(), s.elements);
   s.fill = GradientFill::kAll;
   s.is_pristine = false;
   s.has_unlisted = s.is_table();

@@ -39,6 +39,12 @@ void Kernels::product_plus(const Operand& start, const Operand& a, const Operand
   product(a, Transposed::kNo, b, Transposed::kNo, c, Write::kAdd);
 }
 
+std::optional<double> Kernels::product_with_norm(const Operand& a, const Operand& b,
+                                                 const Operand& c) const {
+  product(a, Transposed::kNo, b, Transposed::kYes, c);
+  return std::nullopt;
+}
+
 void weight_gradient(const Kernels& k, const Operand& dy, const Operand& x,
                      const Operand& d_weight) {
   // The sink takes products of whole examples, one column of the weight's gradient for each row of

@@ -263,6 +263,10 @@ class FloatKernels final : public ext::Kernels {
                Write write) const override {
     float_product(a, ta == Transposed::kYes, b, tb == Transposed::kYes, c, write);
   }
+  [[nodiscard]] std::optional<double> product_with_norm(const Operand& a, const Operand& b,
+                                                        const Operand& c) const override {
+    return float_product_with_norm(a, b, c);
+  }
 
   void product_plus(const Operand& start, const Operand& a, const Operand& b,
                     const Operand& c) const override {

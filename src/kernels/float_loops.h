@@ -31,6 +31,8 @@ struct Gemm {
   std::int64_t ldc;
   bool store;
   const float* start;  ///< {m}: what each column starts from where `store`; null: zeros
+  /// Where not null, it gets the squared norm that c then has, or a NaN where that was not counted.
+  double* squared_norm;
 };
 
 struct FloatLoops {

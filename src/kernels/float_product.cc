@@ -8,7 +8,9 @@
 #include "float_product.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "float_loops.h"
 #include "scratch.h"
@@ -142,12 +144,14 @@ void product_shared_left(Gemm& g, const Operand& b, const Operand& c, Write writ
 }
 
 /// c = sum over e of a_e * transpose(b_e): the columns of all examples are one inner dimension.
-void product_summed(Gemm& g, const Operand& a, const Operand& b) {
+/// `squared_norm` as in Gemm.
+void product_summed(Gemm& g, const Operand& a, const Operand& b, double* squared_norm) {
   const std::int64_t each = g.k;
   if (a.one_block() && b.one_block()) {
     g.k *= a.examples;
     g.a = a.data<float>();
     g.b = b.data<float>();
+    g.squared_norm = squared_norm;
     float_loops().gemm(g);
     return;
   }
@@ -178,6 +182,7 @@ void product_summed(Gemm& g, const Operand& a, const Operand& b) {
       gather(right_at, part, left, g.n, each, columns, g.b_row);
       g.b = columns;
     }
+    g.squared_norm = part == left ? squared_norm : nullptr;
     float_loops().gemm(g);
     g.store = false;
     left -= part;
@@ -213,6 +218,11 @@ Scratch& right_panel() { return right_panel_scratch; }
 
 namespace {
 
+/// Whether product_summed() is the way for a * transpose(b).
+bool is_summed(const Gemm& g, const Operand& a, const Operand& b, const Operand& c) {
+  return c.examples == 1 && a.examples == b.examples && g.k > 0;
+}
+
 /// The sizes of one example's product.
 Gemm sizes_of(const Operand& a, bool a_transposed, const Operand& b, bool b_transposed) {
   const std::int64_t a_rows = a.dim[0];
@@ -240,14 +250,27 @@ void float_product(const Operand& a, bool a_transposed, const Operand& b, bool b
   if (a.examples == 1 && !b_transposed && b.examples == c.examples) {
     g.a = a.data<float>();
     product_shared_left(g, b, c, write);
-  } else if (c.examples == 1 && b_transposed && !a_transposed && a.examples == b.examples &&
-             g.k > 0) {
+  } else if (!a_transposed && b_transposed && is_summed(g, a, b, c)) {
     g.c = c.data<float>();
     g.store = stores(c, write);
-    product_summed(g, a, b);
+    product_summed(g, a, b, nullptr);
   } else {
     product_by_example(g, a, b, c, write);
   }
+}
+
+std::optional<double> float_product_with_norm(const Operand& a, const Operand& b,
+                                              const Operand& c) {
+  Gemm g = sizes_of(a, false, b, true);
+  if (g.m == 0 || g.n == 0 || !is_summed(g, a, b, c)) {
+    float_product(a, false, b, true, c, Write::kAsBlocks);
+    return std::nullopt;
+  }
+  g.c = c.data<float>();
+  g.store = stores(c, Write::kAsBlocks);
+  double norm = std::numeric_limits<double>::quiet_NaN();
+  product_summed(g, a, b, &norm);
+  return std::isnan(norm) ? std::nullopt : std::optional(norm);
 }
 
 void float_product_plus(const float* start, const Operand& a, const Operand& b, const Operand& c) {

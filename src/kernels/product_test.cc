@@ -5,10 +5,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <new>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -269,6 +271,38 @@ TEST_P(ProductTest, OneMemoryInTwoBlocks) {
                         Write::kAsBlocks);
   for (std::size_t i = 0; i < 4; ++i) {
     EXPECT_NEAR(y[i], sum.in_float().data<float>()[i], 1e-6);
+  }
+}
+
+TEST_P(ProductTest, NormOfWhatWasWritten) {
+  // Both sides of each threshold; some ways of small results do not count.
+  for (const Sizes s :
+       {Sizes{5, 3, 2}, Sizes{67, 50, 1}, Sizes{67, 49, 19}, Sizes{50, 7, 130}, Sizes{16, 1, 9},
+        Sizes{33, 1, 2000}, Sizes{330, 310, 70}, Sizes{510, 500, 600}, Sizes{2000, 50, 200},
+        Sizes{500, 5, 1000}, Sizes{500, 3, 1000}}) {
+    for (const bool store : {true, false}) {
+      for (const Layout& layout : {Layout({s.k}), Layout(std::vector<std::int64_t>(s.k, 1))}) {
+        const OperandPair dy(Dim({s.m}), layout, random_);
+        const OperandPair x(Dim({s.n}), layout, random_);
+        const OperandPair result(Dim({s.m, s.n}), Layout({1}, {store}), random_);
+        const OperandPair same(Dim({s.m, s.n}), Layout({1}, {true}), random_);
+        const auto c = result.in_float();
+        if (!store) {
+          cpu_kernels().add_scaled(1.0, c.data<float>(), same.in_float().data<float>(),
+                                   c.dim.elements(), true);
+        }
+        const std::optional<double> norm =
+            cpu_kernels().product_with_norm(dy.in_float(), x.in_float(), c);
+        const double fresh = cpu_kernels().squared_norm(c.data<float>(), c.dim.elements());
+        EXPECT_NEAR(norm.value_or(fresh), fresh, 24 * 0x1p-24 * fresh) << text(s);
+        EXPECT_TRUE(norm.has_value() || s.n <= 3 || s.k == 1) << text(s);
+        cpu_kernels().product(dy.in_float(), kNo, x.in_float(), kYes, same.in_float(),
+                              store ? Write::kStore : Write::kAdd);
+        EXPECT_TRUE(std::equal(c.data<float>(), c.data<float>() + c.dim.elements(),
+                               same.in_float().data<float>()))
+            << text(s);
+      }
+    }
   }
 }
 

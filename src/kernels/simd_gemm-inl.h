@@ -65,6 +65,7 @@ struct TileArgs {
   std::size_t last_rows;  ///< in the last vector of a column
   bool store;
   const float* start;  ///< what each column starts from; null: zeros
+  double* squares;     ///< gets the squares of the results added, lane by lane; null: not wanted
 };
 
 /// Loads a column's vectors; of the last one only `last_rows` rows if kPart.
@@ -92,6 +93,46 @@ HWY_INLINE void tile_step(FloatTag d, const TileArgs& t, std::size_t p, FloatVec
   }
 }
 
+/// Stores or adds the sums, and leaves in them what the result then is.
+template <int kVectors, int kColumns, bool kPart>
+HWY_INLINE void write_tile(FloatTag d, float* c, std::size_t ldc, std::size_t last_rows, bool store,
+                           FloatVector (&sum)[kColumns][kVectors]) {
+  const std::size_t lanes = hn::Lanes(d);
+  DYNET_UNROLL for (int j = 0; j < kColumns; ++j) {
+    float* to = c + static_cast<std::size_t>(j) * ldc;
+    if (!store) {
+      FloatVector there[kVectors];
+      load_column<kVectors, kPart>(d, to, last_rows, there);
+      DYNET_UNROLL for (int i = 0; i < kVectors; ++i) { sum[j][i] = hn::Add(there[i], sum[j][i]); }
+    }
+    DYNET_UNROLL for (int i = 0; i < kVectors; ++i) {
+      if (kPart && i == kVectors - 1) {
+        store_part(sum[j][i], d, to + static_cast<std::size_t>(i) * lanes, last_rows);
+      } else {
+        hn::StoreU(sum[j][i], d, to + static_cast<std::size_t>(i) * lanes);
+      }
+    }
+  }
+}
+
+/// Squares of a tile are added in float, up to 24 a lane, and their sums in double.
+template <int kVectors, int kColumns, bool kPart>
+HWY_INLINE void add_squares(FloatTag d, std::size_t last_rows,
+                            const FloatVector (&sum)[kColumns][kVectors], double* squares) {
+  FloatVector s[kVectors];
+  DYNET_UNROLL for (int i = 0; i < kVectors; ++i) {
+    s[i] = hn::Mul(sum[0][i], sum[0][i]);
+    DYNET_UNROLL for (int j = 1; j < kColumns; ++j) {
+      s[i] = hn::MulAdd(sum[j][i], sum[j][i], s[i]);
+    }
+  }
+  if (kPart) {  // rows beyond may hold anything
+    s[kVectors - 1] = hn::IfThenElseZero(hn::FirstN(d, last_rows), s[kVectors - 1]);
+  }
+  DYNET_UNROLL for (int i = 1; i < kVectors; ++i) { s[0] = hn::Add(s[0], s[i]); }
+  add_in_double(d, s[0], squares);
+}
+
 template <int kVectors, int kColumns, bool kPart>
 HWY_NOINLINE void tile(const TileArgs& t) {
   // What the stores below need, one by one: a copy of the whole struct goes through vectors, which
@@ -100,6 +141,7 @@ HWY_NOINLINE void tile(const TileArgs& t) {
   const std::size_t ldc = t.ldc;
   const std::size_t last_rows = t.last_rows;
   const bool store = t.store;
+  double* const squares = t.squares;
   const FloatTag d;
   const std::size_t lanes = hn::Lanes(d);
   FloatVector first[kVectors];
@@ -129,15 +171,9 @@ HWY_NOINLINE void tile(const TileArgs& t) {
     load_column<kVectors, kPart>(d, at, t.last_rows, a);
     tile_step<kVectors, kColumns>(d, t, p, a, sum);
   }
-  DYNET_UNROLL for (int j = 0; j < kColumns; ++j) {
-    DYNET_UNROLL for (int i = 0; i < kVectors; ++i) {
-      float* to = c + static_cast<std::size_t>(j) * ldc + static_cast<std::size_t>(i) * lanes;
-      if (kPart && i == kVectors - 1) {
-        put_part(sum[j][i], d, to, last_rows, store);
-      } else {
-        put(sum[j][i], d, to, store);
-      }
-    }
+  write_tile<kVectors, kColumns, kPart>(d, c, ldc, last_rows, store, sum);
+  if (squares != nullptr) {
+    add_squares<kVectors, kColumns, kPart>(d, last_rows, sum, squares);
   }
 }
 

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <numeric>
 
 #include "float_loops.h"
 #include "kernels/simd_targets.h"
@@ -49,6 +51,7 @@ struct Product {
   std::size_t ldc;
   bool store;
   const float* start;  ///< null unless `store`
+  double* squares;     ///< partial sums of the result's squares, one a lane; null: not wanted
 
   explicit Product(const Gemm& g)
       : m(static_cast<std::size_t>(g.m)),
@@ -62,7 +65,8 @@ struct Product {
         c(g.c),
         ldc(static_cast<std::size_t>(g.ldc)),
         store(g.store),
-        start(g.start) {}
+        start(g.start),
+        squares(nullptr) {}
 };
 
 HWY_INLINE void run_tile(TileArgs& t, std::size_t columns, std::size_t rows) {
@@ -82,7 +86,7 @@ void direct(const Product& g, bool rows_outside) {
   const Pieces columns(g.n, kTileColumns);
   const auto height = static_cast<std::size_t>(tile_height(static_cast<int>(columns.longest())));
   const Pieces strips((g.m + lanes - 1) / lanes, height);
-  TileArgs t{g.k, g.a, g.lda, g.b, g.b_row, g.b_column, g.c, g.ldc, 0, g.store, nullptr};
+  TileArgs t{g.k, g.a, g.lda, g.b, g.b_row, g.b_column, g.c, g.ldc, 0, g.store, nullptr, g.squares};
   const std::size_t outer = rows_outside ? strips.count : columns.count;
   const std::size_t inner = rows_outside ? columns.count : strips.count;
   std::size_t row = 0;
@@ -137,6 +141,7 @@ void direct_by_depth(const Product& g) {
     part.b = g.b + p * g.b_row;
     part.store = g.store && p == 0;
     part.start = p == 0 ? g.start : nullptr;
+    part.squares = p + part.k == g.k ? g.squares : nullptr;
     direct(part, false);
   }
 }
@@ -151,6 +156,7 @@ void direct_in_blocks(const Product& g) {
     part.b = g.b + p * g.b_row;
     part.store = g.store && p == 0;
     part.start = p == 0 ? g.start : nullptr;
+    part.squares = p + part.k == g.k ? g.squares : nullptr;
     direct(part, true);
   }
 }
@@ -363,6 +369,7 @@ void packed(const Product& g, bool transposed, bool packs_b) {
   float* b_panel = packs_b ? right_panel().get(depth_at_once * g.n) : nullptr;
   for (std::size_t p = 0; p < g.k; p += depth_at_once) {
     const std::size_t depth = std::min(depth_at_once, g.k - p);
+    double* squares = p + depth == g.k ? g.squares : nullptr;
     for (std::size_t q = 0, j = 0; packs_b && q < columns.count; j += columns[q++]) {
       pack_columns(depth, columns[q], g.b + p * g.b_row + j * g.b_column, g.b_row, g.b_column,
                    b_panel + j * depth);
@@ -371,8 +378,8 @@ void packed(const Product& g, bool transposed, bool packs_b) {
       const std::size_t end = std::min(g.m, first + block);
       const std::size_t at = transposed ? first * g.lda + p : p * g.lda + first;
       pack_block(depth, end - first, height, g.a + at, g.lda, transposed, a_panels);
-      TileArgs t{depth, nullptr,           height, g.b, g.b_row, g.b_column, nullptr, g.ldc,
-                 0,     g.store && p == 0, nullptr};
+      TileArgs t{depth, nullptr,           height,  g.b,    g.b_row, g.b_column, nullptr, g.ldc,
+                 0,     g.store && p == 0, nullptr, squares};
       for (std::size_t q = 0, j = 0; q < columns.count; j += columns[q++]) {
         if (packs_b) {
           t.b = b_panel + j * depth;
@@ -501,8 +508,7 @@ void gemm_plain(const Product& g) {
   }
 }
 
-void gemm(const Gemm& gemm_args) {
-  const Product g(gemm_args);
+void gemm_of(const Gemm& gemm_args, const Product& g) {
   if (g.m == 0 || g.n == 0) {
     return;
   }
@@ -518,6 +524,22 @@ void gemm(const Gemm& gemm_args) {
   } else {
     gemm_plain(g);
   }
+}
+
+void gemm(const Gemm& gemm_args) {
+  Product g(gemm_args);
+  if (gemm_args.squared_norm == nullptr) {
+    gemm_of(gemm_args, g);
+    return;
+  }
+  alignas(64) double squares[kMaxLanes] = {};
+  g.squares = squares;
+  gemm_of(gemm_args, g);
+  const double sum = std::accumulate(squares, squares + kMaxLanes, 0.0);
+  // A square may be too large for a float. Of small ones, too much may be lost to denormals. And
+  // the sum is 0 where the way that was taken does not count.
+  const bool holds = sum >= 0x1p-60 && sum <= std::numeric_limits<double>::max();
+  *gemm_args.squared_norm = holds ? sum : std::numeric_limits<double>::quiet_NaN();
 }
 
 }  // namespace

@@ -133,10 +133,11 @@ void multiply(const float* x, const float* y, float* z, std::int64_t count, bool
   }
 }
 
-/// Squares are exact in double, and always 16 partial sums are kept: the result does not depend on
-/// the target.
+/// Squares are exact in double, and always 32 partial sums are kept: the result does not depend on
+/// the target, whether it rounds between product and sum or not. With fewer sums each addition
+/// waits for the one before.
 double squared_norm(const float* x, std::int64_t count) {
-  constexpr std::size_t kSums = 16;
+  constexpr std::size_t kSums = 32;
   const hn::CappedTag<double, 8> dd;
   const hn::Rebind<float, decltype(dd)> df;
   const std::size_t lanes = hn::Lanes(dd);
@@ -151,7 +152,7 @@ double squared_norm(const float* x, std::int64_t count) {
   for (; i + kSums <= n; i += kSums) {
     for (std::size_t v = 0; v < vectors; ++v) {
       const auto wide = hn::PromoteTo(dd, hn::LoadU(df, x + i + v * lanes));
-      s[v] = hn::Add(s[v], hn::Mul(wide, wide));
+      s[v] = hn::MulAdd(wide, wide, s[v]);
     }
   }
   for (std::size_t v = 0; v < vectors; ++v) {

@@ -40,7 +40,7 @@ void StorageState::fill_gradient() {
       }
     }
   } else if (!is_pristine) {
-    std::memset(gradient.data(), 0, bytes);
+    std::memset(gradient.change(), 0, bytes);
   }
   fill = GradientFill::kAll;
 }
@@ -57,11 +57,12 @@ void StorageState::absorb_exposed_rows() {
 }
 
 void StorageState::forget_gradient() {
+  gradient.keep_squared_norm(std::nullopt);
   const bool whole = !is_table() || table->all_updated || has_unlisted;
   if (!exposed) {
     fill = GradientFill::kEmpty;
   } else if (whole) {
-    std::memset(gradient.data(), 0, static_cast<std::size_t>(elements * number_bytes));
+    std::memset(gradient.change(), 0, static_cast<std::size_t>(elements * number_bytes));
   } else {
     absorb_exposed_rows();
     for (const unsigned r : touched) {
@@ -103,6 +104,9 @@ void StorageState::apply_factor() {
 }
 
 double StorageState::gradient_squared_norm() {
+  if (const std::optional<double> known = gradient.squared_norm()) {
+    return *known;
+  }
   absorb_exposed_rows();
   double sum = 0.0;
   for_gradient([&](const std::byte* g, std::int64_t n) { sum += kernels.squared_norm(g, n); });
@@ -144,7 +148,8 @@ GradientLock::GradientLock(ParameterStorageBase& storage)
   state_.is_pristine = false;  // even if the holder fails half-way
 }
 
-void GradientLock::written() {
+void GradientLock::written(std::optional<double> squared_norm) {
+  state_.gradient.keep_squared_norm(squared_norm);
   state_.fill = GradientFill::kAll;
   state_.storage->nonzero_grad = true;
   if (state_.is_table()) {

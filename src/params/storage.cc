@@ -87,7 +87,7 @@ ParameterStorage::ParameterStorage(std::unique_ptr<detail::StorageState> state, 
     : ParameterStorageBase(std::move(state)),
       dim(d),
       values(d, as_floats(state_->values.data()), dev, DeviceMempool::PS),
-      g(d, as_floats(state_->gradient.data()), dev, DeviceMempool::PS) {
+      g(d, as_floats(state_->gradient.change()), dev, DeviceMempool::PS) {
   device = dev;
 }
 
@@ -119,7 +119,7 @@ LookupParameterStorage::LookupParameterStorage(std::unique_ptr<detail::StorageSt
     : ParameterStorageBase(std::move(state)),
       all_dim(all),
       all_values(all, as_floats(state_->values.data()), dev, DeviceMempool::PS),
-      all_grads(all, as_floats(state_->gradient.data()), dev, DeviceMempool::PS),
+      all_grads(all, as_floats(state_->gradient.change()), dev, DeviceMempool::PS),
       dim(row),
       rows_(rows) {
   device = dev;
@@ -198,6 +198,7 @@ void ModelAccess::expose(ParameterStorageBase& storage) {
   }
   s.fill_gradient();
   s.is_pristine = false;
+  s.gradient.expose();
   s.exposed = true;
 }
 

@@ -10,6 +10,7 @@
 // built: these functions do not check them again.
 
 #include <cstdint>
+#include <optional>
 
 #include "dynet/ext/operand.h"
 
@@ -91,6 +92,11 @@ class Kernels {
   /// whatever the blocks of c say. The plain way is here; a device may have a better one.
   virtual void product_plus(const Operand& start, const Operand& a, const Operand& b,
                             const Operand& c) const;
+  /// c = or += a * transpose(b), as product(), and the squared norm that c then has, where that
+  /// comes without another pass over c. For gradients of weights, whose norm is wanted for
+  /// clipping.
+  [[nodiscard]] virtual std::optional<double> product_with_norm(const Operand& a, const Operand& b,
+                                                                const Operand& c) const;
   /// z = x * y elementwise, equal shapes.
   virtual void multiply(const Operand& x, const Operand& y, const Operand& z) const = 0;
   /// y = exp(x) / sum(exp(x)), or its logarithm, along `axis`; shifted by the maximum.

@@ -23,6 +23,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "dynet/devices.h"
@@ -181,7 +182,7 @@ class Executor {
   void flush();
   void flush_parameter(std::uint32_t slot);
   void flush_lookup(NodeId n);
-  void add_products(std::uint32_t slot, const ext::Operand& destination);
+  std::optional<double> add_products(std::uint32_t slot, const ext::Operand& destination);
   void finish_parameter_gradient(NodeId n);
   [[nodiscard]] Tensor tensor(NodeId n, void* data) const;
 

@@ -64,6 +64,18 @@ HWY_INLINE void put_part(FloatVector v, FloatTag d, float* HWY_RESTRICT to, std:
   store_part(store ? v : hn::Add(load_part(d, to, n), v), d, to, n);
 }
 
+/// Adds the lanes to as many doubles in aligned memory.
+template <class D>
+HWY_INLINE void add_in_double(D d, hn::Vec<D> v, double* HWY_RESTRICT sums) {
+  const hn::Half<D> half;
+  const hn::Rebind<double, hn::Half<D>> dd;
+  const auto add = [&](hn::Vec<hn::Half<D>> part, double* to) HWY_ATTR {
+    hn::Store(hn::Add(hn::Load(dd, to), hn::PromoteTo(dd, part)), dd, to);
+  };
+  add(hn::LowerHalf(half, v), sums);
+  add(hn::UpperHalf(half, v), sums + hn::Lanes(d) / 2);
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace dynet::kernels
 HWY_AFTER_NAMESPACE();

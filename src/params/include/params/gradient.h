@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <mutex>
+#include <optional>
 
 #include "params/state.h"
 #include "params/use_count.h"
@@ -47,9 +48,10 @@ void read_row(const LookupParameterStorage& table, unsigned index, void* to);
 class GradientLock {
  public:
   explicit GradientLock(ParameterStorageBase& storage);
-  [[nodiscard]] void* data() const { return state_.gradient.data(); }
+  [[nodiscard]] void* data() const { return state_.gradient.change(); }
   [[nodiscard]] bool fresh() const { return state_.fill == detail::GradientFill::kEmpty; }
-  void written();
+  /// `squared_norm`: of the whole gradient as it is now, where the holder knows it.
+  void written(std::optional<double> squared_norm = std::nullopt);
 
  private:
   detail::StorageState& state_;

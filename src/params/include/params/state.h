@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "dynet/ext/kernels.h"
@@ -39,6 +40,35 @@ struct Decay {
 /// What of the gradient's memory is true: nothing (all zero), the touched rows, or everything.
 enum class GradientFill : std::uint8_t { kEmpty, kRows, kAll };
 
+/// Memory of a gradient, and its squared norm as long as nobody changed it since that was found:
+/// who wrote the gradient often knows it for nothing. Pointers to write through come from change()
+/// alone, are used up before the next keep_squared_norm(), and so cannot leave a wrong one behind.
+/// Thread rule: the storage's.
+class GradientMemory {
+ public:
+  GradientMemory(std::int64_t elements, std::int64_t number_bytes, const std::string& what)
+      : memory_(elements, number_bytes, what) {}
+  [[nodiscard]] const std::byte* data() const { return memory_.data(); }
+  [[nodiscard]] std::byte* change() {
+    squared_norm_.reset();
+    return memory_.data();
+  }
+  /// Somebody may write at any time from now on: nothing is kept any more.
+  void expose() {
+    squared_norm_.reset();
+    is_exposed_ = true;
+  }
+  [[nodiscard]] std::optional<double> squared_norm() const { return squared_norm_; }
+  void keep_squared_norm(std::optional<double> norm) {
+    squared_norm_ = is_exposed_ ? std::nullopt : norm;
+  }
+
+ private:
+  params::Memory memory_;
+  std::optional<double> squared_norm_;
+  bool is_exposed_ = false;
+};
+
 /// Thread rule: gradient, fill, touched and stamps under `mutex`; values and factor change only
 /// while no graph runs (use_count.h).
 struct StorageState {
@@ -48,8 +78,8 @@ struct StorageState {
 
   [[nodiscard]] bool is_table() const { return table != nullptr; }
   [[nodiscard]] std::byte* value_row(unsigned row) const { return values.data() + row * row_bytes; }
-  [[nodiscard]] std::byte* gradient_row(unsigned row) const {
-    return gradient.data() + row * row_bytes;
+  [[nodiscard]] std::byte* gradient_row(unsigned row) {
+    return gradient.change() + row * row_bytes;
   }
   [[nodiscard]] std::int64_t row_elements() const { return row_bytes / number_bytes; }
   [[nodiscard]] double decay_factor() const {
@@ -79,7 +109,7 @@ struct StorageState {
       }
     } else if (fill != GradientFill::kEmpty) {
       fill_gradient();
-      f(gradient.data(), elements);
+      f(gradient.change(), elements);
     }
   }
   [[nodiscard]] double gradient_squared_norm();
@@ -89,7 +119,7 @@ struct StorageState {
   std::int64_t number_bytes;
   std::int64_t row_bytes = 0;  ///< of a table
   params::Memory values;
-  params::Memory gradient;
+  GradientMemory gradient;
   std::mutex mutex;
   GradientFill fill = GradientFill::kEmpty;
   bool is_pristine = true;    ///< the gradient's memory was never written
