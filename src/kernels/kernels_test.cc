@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -338,6 +339,24 @@ TEST_P(KernelsTest, ResultsDoNotDependOnThePlace) {
   cpu_kernels().adam_update({0.01, 0.9, 0.999, 1e-8, 0.7}, w.data(), x.data(), m.data(), v.data(),
                             67);
   EXPECT_EQ(std::count(w.begin(), w.end(), w[0]), 67);
+}
+
+TEST_P(KernelsTest, AdamDividesByTheRootOfAnyNumber) {
+  // With these rates v stays what it is and m becomes 1, so that w is the inverse of the root.
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  std::vector<float> v{0.0F, 1e-42F, 0x1p-126F, 1e-36F, 1e-30F, 1e-8F, 0.3F, 1.0F, 3e20F, 3e38F};
+  const std::size_t n = v.size();
+  v.push_back(kInfinity);
+  std::vector<float> w(v.size(), 0.0F);
+  std::vector<float> m(v.size(), 1.0F);
+  const std::vector<float> g(v.size(), 0.0F);
+  cpu_kernels().adam_update({-1.0, 1.0, 1.0, 1e-12, 1.0}, w.data(), g.data(), m.data(), v.data(),
+                            static_cast<std::int64_t>(v.size()));
+  for (std::size_t i = 0; i < n; ++i) {
+    const double want = 1.0 / (std::sqrt(static_cast<double>(v[i])) + 1e-12);
+    EXPECT_NEAR(w[i], want, 3e-7 * want) << v[i];
+  }
+  EXPECT_EQ(w[n], 0.0F);
 }
 
 TEST_P(KernelsTest, NormIsTheSameOnEveryTarget) {
