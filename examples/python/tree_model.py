@@ -51,11 +51,11 @@ class TreeModel:
         states: list = []
         add_input = self.builder.add_input
         words = self.words
-        for left, right, symbol, _ in tree.nodes:
-            if left < 0:
-                states.append(add_input(words[symbol]))
+        for node in tree.nodes:
+            if node.left < 0:
+                states.append(add_input(words[node.symbol]))
             else:
-                states.append(add_input(states[left], states[right]))
+                states.append(add_input(states[node.left], states[node.right]))
         return states
 
     def add_tree(self, tree: Tree) -> tuple[dy.Expression, dy.Expression, int]:
@@ -63,10 +63,13 @@ class TreeModel:
         are in the sum."""
         losses = []
         scores = None
+        classifier = self.classifier
+        loss_of = dy.pickneglogsoftmax
         for node, state in zip(tree.nodes, self._states(tree)):
-            if node.label >= 0:
-                scores = self.classifier * state.h
-                losses.append(dy.pickneglogsoftmax(scores, node.label))
+            label = node.label
+            if label >= 0:
+                scores = classifier * state.h
+                losses.append(loss_of(scores, label))
         return dy.esum(losses), scores, len(losses)
 
     def score_root(self, tree: Tree) -> dy.Expression:

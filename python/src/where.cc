@@ -9,6 +9,7 @@
 #undef Py_BUILD_CORE
 #endif
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <unordered_map>
@@ -117,11 +118,22 @@ ext::Where here() {
 }
 
 SourceLine here_line() {
+  struct Recent {
+    Place place;
+    SourceLine line;
+  };
+  constexpr std::size_t kRecent = 64;
+  static auto* recents = new std::array<Recent, kRecent>;
   static auto* lines = new std::unordered_map<std::pair<PyCodeObject*, int>, SourceLine, PlaceHash>;
   static auto* files = new std::unordered_set<std::string>;
   const Place place = innermost();
   if (place.code == nullptr) {
     return {"Python code", 0};
+  }
+  // A loop comes to the same few lines again: they are found without a look into `lines`.
+  Recent& recent = (*recents)[PlaceHash()({place.code, place.offset}) / 2 % kRecent];
+  if (recent.place.code == place.code && recent.place.offset == place.offset) {
+    return recent.line;
   }
   const auto [at, is_new] = lines->try_emplace({place.code, place.offset});
   if (is_new) {
@@ -129,6 +141,7 @@ SourceLine here_line() {
     at->second = {files->insert(text_of(place.code->co_filename)).first->c_str(),
                   static_cast<unsigned>(line)};
   }
+  recent = {place, at->second};
   return at->second;
 }
 

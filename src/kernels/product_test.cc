@@ -276,9 +276,10 @@ TEST_P(ProductTest, OneMemoryInTwoBlocks) {
 
 TEST_P(ProductTest, NormOfWhatWasWritten) {
   // Both sides of each threshold; some ways of small results do not count.
-  for (const Sizes s : {Sizes{5, 3, 2}, Sizes{67, 50, 1}, Sizes{67, 49, 19}, Sizes{50, 7, 130},
-                        Sizes{16, 1, 9}, Sizes{33, 1, 2000}, Sizes{330, 310, 70},
-                        Sizes{510, 500, 600}, Sizes{500, 5, 1000}, Sizes{500, 3, 1000}}) {
+  for (const Sizes s :
+       {Sizes{5, 3, 2}, Sizes{67, 50, 1}, Sizes{67, 49, 19}, Sizes{50, 7, 130}, Sizes{16, 1, 9},
+        Sizes{33, 1, 2000}, Sizes{330, 310, 70}, Sizes{510, 500, 600}, Sizes{2000, 50, 200},
+        Sizes{500, 5, 1000}, Sizes{500, 3, 1000}}) {
     for (const bool store : {true, false}) {
       for (const Layout& layout : {Layout({s.k}), Layout(std::vector<std::int64_t>(s.k, 1))}) {
         const OperandPair dy(Dim({s.m}), layout, random_);
