@@ -2,18 +2,16 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 
 namespace dynet::graph {
 namespace {
 
-/// A multiplicative hash, eight bytes at a time. Quality matters little: hits are compared.
+/// Eight bytes at a time, mixed at the end. Quality matters little: hits are compared.
 class Hash {
  public:
-  void word(std::uint64_t w) {
-    value_ = (value_ ^ w) * 0xD6E8FEB86659FD93ULL;
-    value_ ^= value_ >> 32;
-  }
+  void word(std::uint64_t w) { value_ = std::rotl(value_, 13) ^ w; }
   void bytes(const void* data, std::size_t count) {
     const auto* p = static_cast<const std::byte*>(data);
     for (; count >= 8; count -= 8, p += 8) {
@@ -25,7 +23,10 @@ class Hash {
       word(static_cast<std::uint64_t>(*p));
     }
   }
-  [[nodiscard]] std::uint64_t value() const { return value_; }
+  [[nodiscard]] std::uint64_t value() const {
+    const std::uint64_t product = value_ * 0xD6E8FEB86659FD93ULL;
+    return product ^ (product >> 32);
+  }
 
  private:
   std::uint64_t value_ = 0x9E3779B97F4A7C15ULL;

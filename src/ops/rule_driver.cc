@@ -106,7 +106,8 @@ void Cutter::add(const Operand& o, unsigned parts, bool writes) {
   }
   const bool is_absent = o.absent();
   const std::int64_t size = is_absent ? 0 : size_of(o.dim);
-  const std::int64_t part = parts == 1 ? size : size / parts;
+  const bool is_box = size == elements_ * parts;  // mostly: divisions are slow
+  const std::int64_t part = is_box ? elements_ : size / parts;
   const bool is_reduced = size * o.examples != elements_ * call_.examples * parts;
   if (!is_absent && writes && is_reduced) {
     clear(o, size);

@@ -138,7 +138,7 @@ struct Record {
   bool adds_arguments;
   Payload payload;
   Leaf leaf;
-  Role roles[kMaxArgs];  ///< of argument i, or i % role_count when variadic
+  Role roles[kMaxArgs];  ///< of argument i; variadic: the pattern, repeated
   std::uint8_t role_count;
   const RuleInfo* rule;                         ///< null unless a rule
   void (*pack)(const void* op, std::byte* to);  ///< the members' bytes, in order
@@ -150,7 +150,7 @@ struct Record {
   std::string (*attrs_text)(const void* op);  ///< "alpha=2.5, d=1"
 
   [[nodiscard]] Role role(std::size_t arg) const {
-    return roles[variadic ? arg % role_count : arg];
+    return roles[arg < kMaxArgs ? arg : arg % role_count];
   }
 };
 
@@ -225,6 +225,9 @@ constexpr void fill_properties(Record& r) {
     static_assert(is_variadic<Op>() || Op::kRoles.size() == kArgCount<Op>,
                   "kRoles must have one role an argument");
     r.role_count = static_cast<std::uint8_t>(Op::kRoles.size());
+    for (std::size_t i = 0; is_variadic<Op>() && i < kMaxArgs; ++i) {
+      r.roles[i] = Op::kRoles[i % Op::kRoles.size()];
+    }
     for (std::size_t i = 0; i < Op::kRoles.size(); ++i) {
       r.roles[i] = Op::kRoles[i];
       r.has_whole = r.has_whole || Op::kRoles[i] == Role::kWhole;
