@@ -65,7 +65,7 @@ class GradientNorm : public ::testing::TestWithParam<const char*> {
     return std::sqrt(sum);
   }
   void expect_true_norm() {
-    const double said = static_cast<double>(model_.gradient_l2_norm());
+    const auto said = static_cast<double>(model_.gradient_l2_norm());
     const double is = norm_of_numbers();
     EXPECT_NEAR(said, is, 1e-6 * is);
     EXPECT_EQ(model_.gradient_l2_norm(), static_cast<float>(is)) << "once it was looked at";

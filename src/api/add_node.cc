@@ -14,7 +14,7 @@ std::string built_at(const Where& where) {
 
 graph::NodeId checked_argument(const Expression& e, const Record& record, const Where& where) {
   try {
-    return api::checked_node(e, record.info->name.data());
+    return api::checked_node(e, record.info->name);
   } catch (const StaleExpression& error) {
     throw StaleExpression(error.what() + built_at(where));
   }

@@ -78,7 +78,7 @@ void return_state(GraphState* state) {
   }
 }
 
-graph::NodeId checked_node(const Expression& e, const char* user) {
+graph::NodeId checked_node(const Expression& e, std::string_view user) {
   if (e.pg == nullptr) {
     throw StaleExpression(std::string(user) + ": the expression is unset (it was never assigned)");
   }

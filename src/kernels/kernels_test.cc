@@ -219,8 +219,8 @@ TEST_P(KernelsTest, SoftmaxOfLargeNumbers) {
   std::vector<float> y(3);
   const ext::Block from{x.data(), 1, true};
   const ext::Block to{y.data(), 1, true};
-  ext::Operand source{Dim({3}), 1, &from, 1, nullptr};
-  ext::Operand result{Dim({3}), 1, &to, 1, nullptr};
+  const ext::Operand source{Dim({3}), 1, &from, 1, nullptr};
+  const ext::Operand result{Dim({3}), 1, &to, 1, nullptr};
   cpu_kernels().softmax(source, 0, false, result);
   EXPECT_NEAR(y[0], 1.0 / (1.0 + std::exp(-1.0)), 1e-6);
   EXPECT_EQ(y[1], 0.0F);
@@ -387,8 +387,8 @@ TEST(Targets, AreNamedAndChosen) {
 }
 
 TEST(FloatMode, FlushesAndIsRestored) {
-  volatile float tiny = 1e-38F;
-  volatile float factor = 0.01F;
+  const volatile float tiny = 1e-38F;
+  const volatile float factor = 0.01F;
   EXPECT_GT(tiny * factor, 0.0F);
   {
     const FlushDenormals outer;

@@ -193,16 +193,16 @@ struct TileTable {
 };
 template <int kColumns, bool kPart>
 constexpr void fill_tiles(TileTable& t) {
-  constexpr int c = kColumns - 1;
-  constexpr int p = kPart ? 1 : 0;
-  t.at[c][0][p] = tile_or_null<1, kColumns, kPart>();
-  t.at[c][1][p] = tile_or_null<2, kColumns, kPart>();
-  t.at[c][2][p] = tile_or_null<3, kColumns, kPart>();
-  t.at[c][3][p] = tile_or_null<4, kColumns, kPart>();
-  t.at[c][4][p] = tile_or_null<5, kColumns, kPart>();
-  t.at[c][5][p] = tile_or_null<6, kColumns, kPart>();
-  t.at[c][6][p] = tile_or_null<7, kColumns, kPart>();
-  t.at[c][7][p] = tile_or_null<8, kColumns, kPart>();
+  constexpr int kAt = kColumns - 1;
+  constexpr int kIsPart = kPart ? 1 : 0;
+  t.at[kAt][0][kIsPart] = tile_or_null<1, kColumns, kPart>();
+  t.at[kAt][1][kIsPart] = tile_or_null<2, kColumns, kPart>();
+  t.at[kAt][2][kIsPart] = tile_or_null<3, kColumns, kPart>();
+  t.at[kAt][3][kIsPart] = tile_or_null<4, kColumns, kPart>();
+  t.at[kAt][4][kIsPart] = tile_or_null<5, kColumns, kPart>();
+  t.at[kAt][5][kIsPart] = tile_or_null<6, kColumns, kPart>();
+  t.at[kAt][6][kIsPart] = tile_or_null<7, kColumns, kPart>();
+  t.at[kAt][7][kIsPart] = tile_or_null<8, kColumns, kPart>();
 }
 template <int... kColumns>
 constexpr TileTable make_tiles() {
@@ -381,9 +381,10 @@ HWY_INLINE void dot_tile(const DotArgs& t, std::size_t first) {
 
 template <int kGroups, int kColumns>
 HWY_NOINLINE void dot_rows(const DotArgs& args) {
+  constexpr std::size_t kRows = std::size_t{4} * kGroups;
   const DotArgs t = args;
   std::size_t r = 0;
-  for (; r + 4 * kGroups <= t.rows; r += 4 * kGroups) {
+  for (; r + kRows <= t.rows; r += kRows) {
     dot_tile<kGroups, kColumns, true>(t, r);
   }
   for (; r < t.rows; r += 4) {

@@ -28,8 +28,10 @@ namespace {
 
 /// `n` cut into `count` pieces whose lengths differ by one at most, the longer ones first.
 struct Pieces {
-  std::size_t count, base, longer;
-  Pieces(std::size_t n, std::size_t most) : count(1), base(n), longer(0) {
+  std::size_t count = 1;
+  std::size_t base;
+  std::size_t longer = 0;
+  Pieces(std::size_t n, std::size_t most) : base(n) {
     if (n > most) {  // small products spend most of their time on divisions
       count = (n + most - 1) / most;
       base = n / count;
@@ -51,7 +53,8 @@ struct Product {
   std::size_t ldc;
   bool store;
   const float* start;  ///< null unless `store`
-  double* squares;     ///< partial sums of the result's squares, one a lane; null: not wanted
+  double* squares =
+      nullptr;  ///< partial sums of the result's squares, one a lane; null: not wanted
 
   explicit Product(const Gemm& g)
       : m(static_cast<std::size_t>(g.m)),
@@ -65,8 +68,7 @@ struct Product {
         c(g.c),
         ldc(static_cast<std::size_t>(g.ldc)),
         store(g.store),
-        start(g.start),
-        squares(nullptr) {}
+        start(g.start) {}
 };
 
 HWY_INLINE void run_tile(TileArgs& t, std::size_t columns, std::size_t rows) {

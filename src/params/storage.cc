@@ -60,7 +60,7 @@ const void* as_numbers_of(const StorageState& s, const Tensor& t, params::Memory
   return scratch.data();
 }
 void accumulate_all(ParameterStorageBase& storage, const Tensor& gradient) {
-  StorageState& s = storage.state();
+  const StorageState& s = storage.state();
   require_size("accumulate_grad", storage.name, static_cast<std::size_t>(gradient.d.elements()),
                s.elements);
   params::Memory scratch;

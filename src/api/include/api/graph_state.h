@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "dynet/dynet.h"
@@ -66,7 +67,7 @@ void return_state(GraphState* state);
 
 /// The node of an expression. StaleExpression where the graph or the node is gone; `user` says who
 /// asks.
-graph::NodeId checked_node(const Expression& e, const char* user);
+graph::NodeId checked_node(const Expression& e, std::string_view user);
 
 // live_graphs.cc. Thread-safe; the test is one probe without a lock.
 void enter_live(const ComputationGraph* graph);

@@ -146,9 +146,9 @@ struct Evaluate<rule::Apply<rule::Sub, A, B>> {
 /// The inputs of one call. A repeated number is a vector in memory that is loaded again and again.
 template <std::size_t kInputs>
 struct Sources {
+  alignas(64) float repeated[kInputs][kMaxLanes];
   const float* from[kInputs];
   std::size_t step[kInputs];  ///< all bits set, or none
-  alignas(64) float repeated[kInputs][kMaxLanes];
 
   explicit Sources(const ext::Stream* in) {
     for (std::size_t k = 0; k < kInputs; ++k) {
@@ -221,8 +221,8 @@ HWY_INLINE void store_results(D d, const Rules& rules, const V* x, const ext::St
 template <std::size_t kInputs, class Rules>
 HWY_INLINE void short_loop(const Rules& rules, const ext::Stream* in, const ext::Stream* out,
                            std::size_t n, V* sums) {
-  constexpr auto inputs = std::make_index_sequence<kInputs>();
-  constexpr auto results = std::make_index_sequence<std::tuple_size_v<Rules>>();
+  const auto inputs = std::make_index_sequence<kInputs>();
+  const auto results = std::make_index_sequence<std::tuple_size_v<Rules>>();
   const D d;
   const std::size_t lanes = hn::Lanes(d);
   const Sources<kInputs> sources(in);
