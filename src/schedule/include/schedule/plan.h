@@ -9,7 +9,9 @@
 //
 // A group runs as one or more *segments*: within a segment every operand that must be one storage
 // (a weight) is the same one, so a segment is one kernel call. Members of a group stand in the
-// order of their segments; the memory stage lays their results side by side in this order.
+// order of their segments, and within these in the order in which their operands lie in memory; the
+// memory stage lays their results side by side in this order. Chains that run side by side thus
+// read and write long runs.
 //
 // A node whose value is a sum of terms (affine_transform) may stand in two groups: the first
 // computes the terms that do not wait for a recurrence, for all time steps at once, the second adds
@@ -156,7 +158,8 @@ void plan_by_frontier(const graph::Graph& graph, const std::vector<NodeId>& want
 bool make_units(const graph::Graph& graph, const std::vector<NodeId>& wanted, Scratch& scratch);
 /// Counts the levels anew, among the units that have not run.
 void recount_levels(const std::vector<NodeId>& wanted, Scratch& scratch);
-/// Appends a group of `scratch.group`, cut into segments.
+/// Appends a group of `scratch.group`, cut into segments; orders it, and `scratch.running` with it,
+/// by segment.
 void add_group(const graph::Graph& graph, Scratch& scratch, Plan& plan, Part part = Part::kWhole,
                std::uint64_t args = kAllArgs);
 
