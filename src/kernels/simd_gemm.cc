@@ -81,6 +81,16 @@ HWY_INLINE void run_tile(TileArgs& t, std::size_t columns, std::size_t rows) {
 /// Of the operand that all strips or columns of the other one pass: a megabyte stays in L2.
 constexpr std::size_t kDirectFloats = 250000;
 
+/// The tile of the result whose first element is (row, column).
+HWY_INLINE void tile_at(const Product& g, TileArgs& t, std::size_t row, std::size_t rows,
+                        std::size_t column, std::size_t wide) {
+  t.a = g.a + row;
+  t.b = g.b + column * g.b_column;
+  t.c = g.c + column * g.ldc + row;
+  t.start = g.start == nullptr ? nullptr : g.start + row;
+  run_tile(t, wide, std::min(rows, g.m - row));
+}
+
 /// Tiles on the operands as they lie. Rows outside, so that a strip of `a` stays in L1, or columns
 /// outside, so that the result is written in order.
 void direct(const Product& g, bool rows_outside) {
@@ -89,24 +99,17 @@ void direct(const Product& g, bool rows_outside) {
   const auto height = static_cast<std::size_t>(tile_height(static_cast<int>(columns.longest())));
   const Pieces strips((g.m + lanes - 1) / lanes, height);
   TileArgs t{g.k, g.a, g.lda, g.b, g.b_row, g.b_column, g.c, g.ldc, 0, g.store, nullptr, g.squares};
-  const std::size_t outer = rows_outside ? strips.count : columns.count;
-  const std::size_t inner = rows_outside ? columns.count : strips.count;
-  std::size_t row = 0;
-  std::size_t column = 0;
-  for (std::size_t o = 0; o < outer; ++o) {
-    (rows_outside ? column : row) = 0;
-    for (std::size_t i = 0; i < inner; ++i) {
-      const std::size_t wide = columns[rows_outside ? i : o];
-      const std::size_t rows = std::min(strips[rows_outside ? o : i] * lanes, g.m - row);
-      t.a = g.a + row;
-      t.b = g.b + column * g.b_column;
-      t.c = g.c + column * g.ldc + row;
-      t.start = g.start == nullptr ? nullptr : g.start + row;
-      run_tile(t, wide, rows);
-      (rows_outside ? column : row) += rows_outside ? wide : rows;
-      if (i + 1 == inner) {
-        (rows_outside ? row : column) += rows_outside ? rows : wide;
+  if (rows_outside) {
+    for (std::size_t i = 0, row = 0; i < strips.count; row += strips[i++] * lanes) {
+      for (std::size_t j = 0, column = 0; j < columns.count; column += columns[j++]) {
+        tile_at(g, t, row, strips[i] * lanes, column, columns[j]);
       }
+    }
+    return;
+  }
+  for (std::size_t j = 0, column = 0; j < columns.count; column += columns[j++]) {
+    for (std::size_t i = 0, row = 0; i < strips.count; row += strips[i++] * lanes) {
+      tile_at(g, t, row, strips[i] * lanes, column, columns[j]);
     }
   }
 }
@@ -357,11 +360,29 @@ void pack_columns(std::size_t depth, std::size_t wide, const float* b, std::size
   }
 }
 
+/// All columns of b by the strips of a packed block of op(a). `t` says where b is: as it lies, or
+/// in panels one after the other where `b_panel` is given.
+void multiply_block(const Product& g, TileArgs& t, const float* a_panels, std::size_t first,
+                    std::size_t end, const Pieces& columns, const float* b_panel,
+                    const float* start) {
+  const float* b = t.b;
+  for (std::size_t q = 0, j = 0; q < columns.count; j += columns[q++]) {
+    const std::size_t wide = columns[q];
+    t.b = b_panel == nullptr ? b + j * t.b_column : b_panel + j * t.k;
+    t.b_row = b_panel == nullptr ? t.b_row : wide;
+    for (std::size_t i = first; i < end; i += t.lda) {
+      t.a = a_panels + (i - first) * t.k;
+      t.c = g.c + j * g.ldc + i;
+      t.start = start == nullptr ? nullptr : start + i;
+      run_tile(t, wide, std::min(t.lda, end - i));
+    }
+  }
+}
+
 /// Panels of op(a), and of b as well if `packs_b`. A block of `a` is packed, then columns outside:
 /// those of b stay in L1 and the block in L2 while a column of the result is written in order.
 void packed(const Product& g, bool transposed, bool packs_b) {
-  const std::size_t lanes = hn::Lanes(FloatTag());
-  const std::size_t height = kTileVectors * lanes;
+  const std::size_t height = kTileVectors * hn::Lanes(FloatTag());
   const Pieces columns(g.n, kTileColumns);
   const Pieces depths(g.k, g.m * g.n > kLargeResult ? kDeepPanelDepth : kPanelDepth);
   const std::size_t depth_at_once = (depths.longest() + 3) / 4 * 4;
@@ -372,31 +393,18 @@ void packed(const Product& g, bool transposed, bool packs_b) {
   for (std::size_t p = 0; p < g.k; p += depth_at_once) {
     const std::size_t depth = std::min(depth_at_once, g.k - p);
     double* squares = p + depth == g.k ? g.squares : nullptr;
+    const float* b = g.b + p * g.b_row;
     for (std::size_t q = 0, j = 0; packs_b && q < columns.count; j += columns[q++]) {
-      pack_columns(depth, columns[q], g.b + p * g.b_row + j * g.b_column, g.b_row, g.b_column,
-                   b_panel + j * depth);
+      pack_columns(depth, columns[q], b + j * g.b_column, g.b_row, g.b_column, b_panel + j * depth);
     }
     for (std::size_t first = 0; first < g.m; first += block) {
       const std::size_t end = std::min(g.m, first + block);
       const std::size_t at = transposed ? first * g.lda + p : p * g.lda + first;
       pack_block(depth, end - first, height, g.a + at, g.lda, transposed, a_panels);
-      TileArgs t{depth, nullptr,           height,  g.b,    g.b_row, g.b_column, nullptr, g.ldc,
-                 0,     g.store && p == 0, nullptr, squares};
-      for (std::size_t q = 0, j = 0; q < columns.count; j += columns[q++]) {
-        if (packs_b) {
-          t.b = b_panel + j * depth;
-          t.b_row = columns[q];
-          t.b_column = 1;
-        } else {
-          t.b = g.b + p * g.b_row + j * g.b_column;
-        }
-        for (std::size_t i = first; i < end; i += height) {
-          t.a = a_panels + (i - first) * depth;
-          t.c = g.c + j * g.ldc + i;
-          t.start = g.start == nullptr || p != 0 ? nullptr : g.start + i;
-          run_tile(t, columns[q], std::min(height, end - i));
-        }
-      }
+      TileArgs t{
+          depth, nullptr,           height,  b,      g.b_row, packs_b ? 1 : g.b_column, g.c, g.ldc,
+          0,     g.store && p == 0, nullptr, squares};
+      multiply_block(g, t, a_panels, first, end, columns, b_panel, p == 0 ? g.start : nullptr);
     }
   }
 }

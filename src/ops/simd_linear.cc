@@ -21,7 +21,8 @@ HWY_EXPORT(install_linear);
 }  // namespace dynet::kernels
 
 void dynet::ops::install_linear() {
-  using namespace kernels;  // Highway's tables have no qualified names
+  // Highway's tables have no qualified names. NOLINTNEXTLINE(google-build-using-namespace)
+  using namespace kernels;
   DYNET_FOR_TARGET(install_linear)();
 }
 #endif
