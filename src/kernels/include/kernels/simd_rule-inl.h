@@ -252,8 +252,8 @@ HWY_INLINE void short_loop(const Rules& rules, const ext::Stream* in, const ext:
 /// A result's place for one vector: in memory, or, at the end of a run, padded in `last`.
 template <std::size_t kResults>
 struct Targets {
-  ext::Stream stream[kResults];
   alignas(64) float last[kResults][kMaxLanes];
+  ext::Stream stream[kResults];
 
   explicit Targets(const ext::Stream* out) {
     for (std::size_t j = 0; j < kResults; ++j) {  // by field: as a whole it was not written
