@@ -100,6 +100,22 @@ def _time_to(points: list[Point], score: float) -> float:
     return next((p.seconds for p in points if p.score >= score), math.nan)
 
 
+def _whole_curve(
+    row: Row, system: str, setup: Setup, seed: int, out: Path, seconds: float
+) -> list[Point]:
+    """A run of the time given, with about thirty tests (some seconds each, which are not counted).
+    Before it the first thirtieth of the same run, where most is learned, with as many."""
+    pilot = measure(row, system, setup, ["--max-seconds", f"{min(seconds, 3):g}"])
+    rate = pilot["items"] / pilot["seconds"] / row.model.work(setup.data).items
+    points: list[Point] = []
+    for part in (seconds / 30, seconds):
+        run = ["--epochs", "100000", "--max-seconds", f"{part:g}"]
+        run += ["--test-every", str(max(1, round(rate * part / 30)))]
+        begun = points[-1].seconds if points else 0.0
+        points += [p for p in _train(row, system, setup, seed, out, run) if p.seconds > begun]
+    return points
+
+
 def measure_curves(rows: list[Row], options: argparse.Namespace, setup: Setup) -> str:
     """Trains each sparse model one sentence an update for the time given, as often as asked;
     a picture of accuracy against time, and a table."""
@@ -116,21 +132,15 @@ def measure_curves(rows: list[Row], options: argparse.Namespace, setup: Setup) -
     for row in chosen:
         curves: dict[str, list[list[Point]]] = {}
         for system in systems:
-            # About thirty tests; a test costs some seconds, which are not counted.
-            pilot = measure(row, system, setup, ["--max-seconds", f"{min(seconds, 3):g}"])
-            rate = pilot["items"] / pilot["seconds"] / row.model.work(setup.data).items
-            every = max(1, round(rate * seconds / 30))
-            run = ["--epochs", "100000", "--max-seconds", f"{seconds:g}"]
-            run += ["--test-every", str(every)]
             curves[system] = [
-                _train(row, system, setup, seed, options.out, run)
+                _whole_curve(row, system, setup, seed, options.out, seconds)
                 for seed in range(1, options.rounds + 1)
             ]
         reached = min(max(p.score for p in runs[0]) for runs in curves.values())
         for system, runs in curves.items():
             best = max(runs[0], key=lambda p: p.score)
-            cells = [row.name, NAMES[system], _shown(row, best.score), f"{best.seconds:.0f}"]
-            lines.append("| " + " | ".join([*cells, f"{_time_to(runs[0], reached):.0f}"]) + " |")
+            cells = [row.name, NAMES[system], _shown(row, best.score), f"{best.seconds:.1f}"]
+            lines.append("| " + " | ".join([*cells, f"{_time_to(runs[0], reached):.1f}"]) + " |")
         panels.append(
             {
                 "title": row.model.name,

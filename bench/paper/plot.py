@@ -16,6 +16,7 @@ import matplotlib as mpl
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
+from matplotlib.ticker import NullFormatter
 
 COLORS = ["#1b6ca8", "#c8553d", "#5b8c5a", "#8d6a9f"]
 
@@ -32,6 +33,7 @@ def draw_curves(source: str, target: str) -> None:
                 axis.plot(seconds, [100 * s for s in scores], color=color, lw=1.3, label=label)
                 highest = max(highest, *(100 * s for s in scores))
         axis.set_xscale("log")
+        axis.xaxis.set_minor_formatter(NullFormatter())
         axis.set_ylim(top=highest + 1, bottom=max(0, highest - 20))
         axis.set_title(panel["title"])
         axis.set_xlabel("CPU seconds of training")
