@@ -148,8 +148,8 @@ struct Trainer {
   /// does so in its own pass; for one that does not, update() does it afterwards.
   [[nodiscard]] double take_keep();
 
-  /// sqrt(1 - b2^t) / (1 - b1^t) with t the number of this update.
-  /// The numbers of one step of Adam and its like. `decay`: of decay_of.
+  /// The numbers of one step of Adam and its like: the rate times sqrt(1 - b2^t) / (1 - b1^t), with
+  /// t the number of this update (Kingma and Ba, 2015, section 2). `decay`: of decay_of.
   [[nodiscard]] ext::AdamStep adam_step(float b1, float b2, float eps, double decay,
                                         real gscale) const;
 

@@ -6,17 +6,8 @@
 
 namespace dynet::execute {
 
-/// A sum over a list: its arguments are the examples of one operand.
-bool Executor::takes_list(const Step& step) const {
-  const graph::Node& first = graph_[step.members[0]];
-  return first.record().adds_arguments && step.members.size() == 1 && first.examples == 1;
-}
-
-/// The nodes that make up operand `arg`. Valid until the assembler's mark before it is released.
-std::span<const NodeId> Executor::operand_nodes(const Step& step, std::uint32_t arg) {
-  if (takes_list(step)) {
-    return graph_.args(step.members[0]);
-  }
+/// Argument `arg` of each member. Valid until the assembler's mark before it is released.
+std::span<const NodeId> Executor::argument_nodes(const Step& step, std::uint32_t arg) {
   if (step.members.size() == 1 || is_shared(step, arg)) {
     return graph_.args(step.members[0]).subspan(arg, 1);
   }
@@ -58,12 +49,16 @@ ext::Operand Executor::saved(std::span<const NodeId> members, std::uint32_t inde
 
 /// The arguments that the call reads.
 std::span<const Executor::Argument> Executor::list_arguments(const Step& step) {
-  const std::uint32_t arity = takes_list(step) ? 1 : graph_[step.members[0]].arity;
-  auto* arguments = assembler_.room<Argument>(arity);
+  const graph::Node& first = graph_[step.members[0]];
+  if (first.record().adds_arguments && step.members.size() == 1 && first.examples == 1) {
+    // A sum over a list: its arguments are the examples of one operand.
+    return {assembler_.make<Argument>(0U, graph_.args(step.members[0])), 1};
+  }
+  auto* arguments = assembler_.room<Argument>(first.arity);
   std::size_t count = 0;
-  for (std::uint32_t a = 0; a < arity; ++a) {
+  for (std::uint32_t a = 0; a < first.arity; ++a) {
     if (a >= schedule::kMaxMaskedArgs || ((step.args >> a) & 1) != 0) {
-      new (&arguments[count++]) Argument{a, operand_nodes(step, a)};
+      new (&arguments[count++]) Argument{a, argument_nodes(step, a)};
     }
   }
   return {arguments, count};

@@ -461,7 +461,8 @@ template <int kColumns>
 constexpr void fill_dots(DotTable& t) {
   if constexpr (kColumns <= kDotColumns) {
     constexpr bool kFew = kColumns <= kDotColumns / 2;
-    t.rows[kColumns - 1] = dot_rows < kFew ? 2 : 1, kColumns > ;
+    constexpr int kGroups = kFew ? 2 : 1;
+    t.rows[kColumns - 1] = dot_rows<kGroups, kColumns>;
     if constexpr (kFew && DYNET_MASKED_MEMORY) {
       t.in_pairs[kColumns - 1] = dot_rows_in_pairs<kColumns>;
     }

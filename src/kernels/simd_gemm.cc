@@ -52,9 +52,8 @@ struct Product {
   float* c;
   std::size_t ldc;
   bool store;
-  const float* start;  ///< null unless `store`
-  double* squares =
-      nullptr;  ///< partial sums of the result's squares, one a lane; null: not wanted
+  const float* start;         ///< null unless `store`
+  double* squares = nullptr;  ///< one a lane, of the result; null: not wanted
 
   explicit Product(const Gemm& g)
       : m(static_cast<std::size_t>(g.m)),
@@ -131,14 +130,12 @@ void direct_by_columns(const Product& g) {
   }
 }
 
-/// The same in blocks of the inner dimension whose part of `a` stays in L2.
-void direct_by_depth(const Product& g) {
-  constexpr std::size_t kLeast = 48;
-  if (g.k <= kLeast) {
-    direct(g, false);
+/// The same in blocks of the inner dimension.
+void direct_by_depth(const Product& g, std::size_t block, bool rows_outside) {
+  if (g.k <= block) {
+    direct(g, rows_outside);
     return;
   }
-  const std::size_t block = std::max(kLeast, kDirectFloats / g.m);
   Product part = g;
   for (std::size_t p = 0; p < g.k; p += block) {
     part.k = std::min(block, g.k - p);
@@ -147,22 +144,7 @@ void direct_by_depth(const Product& g) {
     part.store = g.store && p == 0;
     part.start = p == 0 ? g.start : nullptr;
     part.squares = p + part.k == g.k ? g.squares : nullptr;
-    direct(part, false);
-  }
-}
-
-/// The same in blocks of the inner dimension, so that columns of a large `a` are read in long runs.
-void direct_in_blocks(const Product& g) {
-  const std::size_t block = g.m * g.k > 1500000 ? 24 : 32;
-  Product part = g;
-  for (std::size_t p = 0; p < g.k; p += block) {
-    part.k = std::min(block, g.k - p);
-    part.a = g.a + p * g.lda;
-    part.b = g.b + p * g.b_row;
-    part.store = g.store && p == 0;
-    part.start = p == 0 ? g.start : nullptr;
-    part.squares = p + part.k == g.k ? g.squares : nullptr;
-    direct(part, true);
+    direct(part, rows_outside);
   }
 }
 
@@ -300,7 +282,6 @@ void pack_rows(std::size_t depth, std::size_t rows, std::size_t height, const fl
 void pack_transposed(std::size_t depth, std::size_t rows, std::size_t height, const float* a,
                      std::size_t lda, float* out) {
   const hn::FixedTag<float, 4> d;
-  const hn::Repartition<std::uint64_t, decltype(d)> pairs;
   constexpr std::size_t kChunk = 64;  // of the depth: what it fills of `out` stays in L1
   for (std::size_t first = 0; first < depth; first += kChunk) {
     const std::size_t end = std::min(depth, first + kChunk);
@@ -313,15 +294,12 @@ void pack_transposed(std::size_t depth, std::size_t rows, std::size_t height, co
         const auto r1 = hn::LoadU(d, from + lda);
         const auto r2 = hn::LoadU(d, from + 2 * lda);
         const auto r3 = hn::LoadU(d, from + 3 * lda);
-        const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, r0, r1));
-        const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, r0, r1));
-        const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, r2, r3));
-        const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, r2, r3));
+        hn::Vec<decltype(d)> column[4];
+        transpose_four(r0, r1, r2, r3, column);
         float* to = out + p * height + r;
-        hn::Store(hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23)), d, to);
-        hn::Store(hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23)), d, to + height);
-        hn::Store(hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23)), d, to + 2 * height);
-        hn::Store(hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23)), d, to + 3 * height);
+        for (std::size_t q = 0; q < 4; ++q) {
+          hn::Store(column[q], d, to + q * height);
+        }
       }
       for (; p < end; ++p, ++from) {
         for (std::size_t q = 0; q < 4; ++q) {
@@ -496,7 +474,8 @@ void gemm_plain(const Product& g) {
     if (g.k >= 64 && g.m * g.n > kLargeResult) {
       packed(g, false, true);
     } else {
-      direct_by_depth(g);
+      // A block's part of `a` stays in L2.
+      direct_by_depth(g, std::max<std::size_t>(48, kDirectFloats / g.m), false);
     }
   } else if (size > kLarge && g.n < 12) {
     switch (g.n) {
@@ -510,7 +489,8 @@ void gemm_plain(const Product& g) {
         stream<4>(g);
         break;
       default:
-        direct_in_blocks(g);
+        // Columns of `a` are read in long runs.
+        direct_by_depth(g, size > 1500000 ? 24 : 32, true);
     }
   } else if (size > kLarge || (g.n >= 300 && size > 150000)) {
     packed(g, false, false);

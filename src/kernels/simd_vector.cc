@@ -173,7 +173,6 @@ double squared_norm(const float* x, std::int64_t count) {
 void transpose(float scale, const float* x, std::int64_t x_stride, float* y, std::int64_t y_stride,
                std::int64_t rows, std::int64_t columns, bool store) {
   const hn::FixedTag<float, 4> d;
-  const hn::Repartition<std::uint64_t, decltype(d)> pairs;
   const auto factor = hn::Set(d, scale);
   const auto one = [&](std::int64_t i, std::int64_t j) HWY_ATTR {
     const float value = scale * x[i * x_stride + j];
@@ -189,15 +188,8 @@ void transpose(float scale, const float* x, std::int64_t x_stride, float* y, std
       const auto r1 = hn::LoadU(d, from + x_stride);
       const auto r2 = hn::LoadU(d, from + 2 * x_stride);
       const auto r3 = hn::LoadU(d, from + 3 * x_stride);
-      const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, r0, r1));
-      const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, r0, r1));
-      const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, r2, r3));
-      const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, r2, r3));
-      const decltype(hn::Zero(d)) column[4] = {
-          hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23)),
-          hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23)),
-          hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23)),
-          hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23))};
+      hn::Vec<decltype(d)> column[4];
+      transpose_four(r0, r1, r2, r3, column);
       for (std::int64_t k = 0; k < 4; ++k) {
         float* to = y + i + (j + k) * y_stride;
         const auto value = hn::Mul(factor, column[k]);

@@ -8,8 +8,8 @@
 // level, so being safe is one comparison; after another choice the levels are counted anew.
 
 #include <algorithm>
-#include <numeric>
 
+#include "places.h"
 #include "schedule/plan.h"
 
 namespace dynet::schedule {
@@ -126,14 +126,11 @@ class Frontier {
     if (std::is_sorted(s_.running.begin(), s_.running.end(), below)) {
       return;
     }
-    s_.ends.assign(s_.types[s_.units[s_.running[0]].type + 1].levels + 1, 0);
-    for (const std::uint32_t u : s_.running) {
-      ++s_.ends[level(u) + 1];
-    }
-    std::partial_sum(s_.ends.begin(), s_.ends.end(), s_.ends.begin());
+    const std::uint32_t rest = s_.units[s_.running[0]].type + 1;
+    find_places(s_.running, s_.types[rest].levels, level, s_.places);
     s_.sorted_running.resize(s_.running.size());
     for (const std::uint32_t u : s_.running) {
-      s_.sorted_running[s_.ends[level(u)]++] = u;
+      s_.sorted_running[s_.places[level(u)]++] = u;
     }
     s_.running.swap(s_.sorted_running);
   }

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
-#include <numeric>
+#include <span>
 
+#include "places.h"
 #include "schedule/plan.h"
 
 namespace dynet::schedule {
@@ -129,35 +130,31 @@ class Classes {
 };
 
 /// Orders the group so that members with the same shared operands stand together, classes in order
-/// of first appearance, members of a class as they stood; `running` along with it. Fills `classes`
-/// with one number a member that tells the segments apart.
+/// of first appearance, members of a class as they stood; `running` along with it. `places` tells
+/// where each class ends.
 void order_by_class(const graph::Graph& graph, std::uint64_t mask, Scratch& s) {
-  const auto count = static_cast<std::uint32_t>(s.group.size());
+  const std::size_t count = s.group.size();
   Classes classes(graph, mask, s);
   s.classes.resize(count);
   for (std::uint32_t i = 0; i < count; ++i) {
     s.classes[i] = classes.of(i, i == 0 ? 0 : s.classes[i - 1]);
   }
-  if (s.class_heads.size() == 1) {
+  const std::size_t class_count = s.class_heads.size();
+  if (class_count == 1) {
+    s.places.assign(1, static_cast<std::uint32_t>(count));
     return;
   }
-  s.ends.assign(s.class_heads.size() + 1, 0);
-  for (const std::uint32_t c : s.classes) {
-    ++s.ends[c + 1];
-  }
-  std::partial_sum(s.ends.begin(), s.ends.end(), s.ends.begin());
+  find_places(s.classes, class_count, [](std::uint32_t c) { return c; }, s.places);
   s.sorted.resize(count);
   s.sorted_running.resize(count);
-  s.sorted_classes.resize(count);
   for (std::uint32_t i = 0; i < count; ++i) {
-    const std::uint32_t to = s.ends[s.classes[i]]++;
+    const std::uint32_t to = s.places[s.classes[i]]++;
     s.sorted[to] = s.group[i];
     s.sorted_running[to] = s.running[i];
-    s.sorted_classes[to] = s.classes[i];
   }
+  s.places.resize(class_count);
   s.group.swap(s.sorted);
   s.running.swap(s.sorted_running);
-  s.classes.swap(s.sorted_classes);
 }
 
 /// Adds to the mask the `either` arguments that happen to be one storage in the whole segment.
@@ -203,23 +200,18 @@ void add_group(const graph::Graph& graph, Scratch& s, Plan& plan, Part part, std
   const auto first_member = static_cast<std::uint32_t>(plan.members.size());
   const bool masked = graph[s.group[0]].arity <= kMaxMaskedArgs;
   const std::uint64_t mask = sharing_mask(graph, s.group, args);
-  if (s.group.size() == 1) {
+  if (s.group.size() == 1 || (masked && mask == 0)) {
     add_segment(graph, s.group, mask, args, plan);
   } else if (!masked) {
     for (const NodeId n : s.group) {
       add_segment(graph, {&n, 1}, 0, args, plan);
     }
   } else {
-    if (mask != 0) {
-      order_by_class(graph, mask, s);
-    }
-    const std::span<const NodeId> all = s.group;
-    std::size_t begin = 0;
-    for (std::size_t i = 1; i <= all.size(); ++i) {
-      if (i == all.size() || (mask != 0 && s.classes[i] != s.classes[begin])) {
-        add_segment(graph, all.subspan(begin, i - begin), mask, args, plan);
-        begin = i;
-      }
+    order_by_class(graph, mask, s);
+    std::uint32_t begin = 0;
+    for (const std::uint32_t end : s.places) {
+      add_segment(graph, std::span(s.group).subspan(begin, end - begin), mask, args, plan);
+      begin = end;
     }
   }
   plan.groups.push_back(

@@ -27,7 +27,7 @@ std::uint64_t type_bit(std::uint32_t type) {
   return std::uint64_t{1} << std::min(type, kTypeBits - 1);
 }
 
-/// One type a key, one a node that runs alone.
+/// A new one for each key, and for each node that runs alone.
 std::uint32_t type_of(const graph::Signature& signature, Scratch& s) {
   if (!signature.alone && s.type_of_key[signature.key] != 0) {
     return s.type_of_key[signature.key] - 1;
@@ -60,6 +60,7 @@ std::span<const std::uint32_t> waits_of(std::uint32_t i, const Scratch& s) {
   return {s.waits.data() + s.first_wait[i], s.first_wait[i + 1] - s.first_wait[i]};
 }
 
+/// Every wanted node's type and waits; every type's number of nodes and what stands directly above.
 void find_types(const graph::Graph& graph, const std::vector<NodeId>& wanted, Scratch& s) {
   s.local.resize(graph.size());
   s.type_of_key.resize(std::max(s.type_of_key.size(), graph.interner().key_count()), 0);

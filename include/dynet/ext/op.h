@@ -225,14 +225,11 @@ constexpr void fill_properties(Record& r) {
     static_assert(is_variadic<Op>() || Op::kRoles.size() == kArgCount<Op>,
                   "kRoles must have one role an argument");
     r.role_count = static_cast<std::uint8_t>(Op::kRoles.size());
-    for (std::size_t i = 0; is_variadic<Op>() && i < kMaxArgs; ++i) {
-      r.roles[i] = Op::kRoles[i % Op::kRoles.size()];
-    }
-    for (std::size_t i = 0; i < Op::kRoles.size(); ++i) {
-      r.roles[i] = Op::kRoles[i];
-      r.has_whole = r.has_whole || Op::kRoles[i] == Role::kWhole;
-      r.has_shared =
-          r.has_shared || Op::kRoles[i] == Role::kShared || Op::kRoles[i] == Role::kEither;
+    for (std::size_t i = 0; i < (is_variadic<Op>() ? kMaxArgs : Op::kRoles.size()); ++i) {
+      const Role role = Op::kRoles[i % Op::kRoles.size()];
+      r.roles[i] = role;
+      r.has_whole = r.has_whole || role == Role::kWhole;
+      r.has_shared = r.has_shared || role == Role::kShared || role == Role::kEither;
     }
   }
 }

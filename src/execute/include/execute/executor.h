@@ -109,6 +109,7 @@ class Executor {
  private:
   struct Deferred;
   class Reading;
+  /// What a call reads as one operand.
   struct Argument {
     std::uint32_t index;
     std::span<const NodeId> nodes;  ///< that its operand is made of
@@ -145,8 +146,7 @@ class Executor {
   }
   std::span<const Argument> list_arguments(const Step& step);
   Assembled* assemble(const Step& step);
-  [[nodiscard]] bool takes_list(const Step& step) const;
-  std::span<const NodeId> operand_nodes(const Step& step, std::uint32_t arg);
+  std::span<const NodeId> argument_nodes(const Step& step, std::uint32_t arg);
   ext::Operand stacked(std::span<const NodeId> nodes);
   ext::Operand outputs(const Step& step, std::uint32_t output);
   ext::Operand saved(std::span<const NodeId> members, std::uint32_t index);

@@ -64,6 +64,21 @@ HWY_INLINE void put_part(FloatVector v, FloatTag d, float* HWY_RESTRICT to, std:
   store_part(store ? v : hn::Add(load_part(d, to, n), v), d, to, n);
 }
 
+/// Four rows of four numbers as columns.
+template <class V>
+HWY_INLINE void transpose_four(V r0, V r1, V r2, V r3, V (&column)[4]) {
+  const hn::FixedTag<float, 4> d;
+  const hn::Repartition<std::uint64_t, decltype(d)> pairs;
+  const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, r0, r1));
+  const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, r0, r1));
+  const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, r2, r3));
+  const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, r2, r3));
+  column[0] = hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23));
+  column[1] = hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23));
+  column[2] = hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23));
+  column[3] = hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23));
+}
+
 /// Adds the lanes to as many doubles in aligned memory.
 template <class D>
 HWY_INLINE void add_in_double(D d, hn::Vec<D> v, double* HWY_RESTRICT sums) {

@@ -135,10 +135,9 @@ struct Scratch {
   std::vector<std::uint32_t> classes;      ///< of the group's members, by their shared operands
   std::vector<std::uint32_t> class_heads;  ///< first member of each class
   std::vector<std::uint32_t> class_table;
-  std::vector<std::uint32_t> ends;  ///< of the members with equal keys, while they are sorted
+  std::vector<std::uint32_t> places;  ///< while members are ordered, one a key
   std::vector<NodeId> sorted;
   std::vector<std::uint32_t> sorted_running;
-  std::vector<std::uint32_t> sorted_classes;
 };
 
 /// `wanted`: ascending ids of nodes to compute, none of them a parameter or a projection. Whatever
