@@ -1,6 +1,7 @@
 #include "dynet/ext/add_node.h"
 
 #include "api/graph_state.h"
+#include "params/gradient.h"
 #include "params/random_streams.h"
 
 namespace dynet::ext {
@@ -51,6 +52,22 @@ void collect_args(const Record& record, const ComputationGraph& graph, api::Grap
   }
 }
 
+/// A parameter's numbers lie in the memory of its own device, in that device's number type: another
+/// device's loops would read them as something else, or beyond their end.
+void check_device(const Record& record, const api::GraphState& state, const NodePayload& payload,
+                  const Where& where) {
+  if (payload.storage == nullptr) {
+    return;
+  }
+  const ParameterStorageBase& storage = params::storage_base(payload.storage->get());
+  const Device& own = state.executor.device();
+  if (storage.device != &own) {
+    throw DeviceError(std::string(record.info->name) + ": " + storage.name + " is on device " +
+                      storage.device->name + " and the computation graph on " + own.name +
+                      "; want one device, or a copy made with to_device" + built_at(where));
+  }
+}
+
 void compute_now(ComputationGraph& graph, graph::NodeId n) {
   api::GraphState& state = graph.state();
   const Tensor& value = state.executor.value(n);
@@ -68,6 +85,7 @@ Expression add_node(const Record& record, const void* op, ComputationGraph* grap
   api::GraphState& state = g.state();
   const api::Busy busy(state);
   collect_args(record, g, state, args, where);
+  check_device(record, state, payload, where);
   const graph::NodeId n = state.graph.add(record, op, state.args, payload, where, state.epoch);
   if (record.random && !state.has_random_stream) {
     state.executor.set_random_stream(params::next_random_stream());
