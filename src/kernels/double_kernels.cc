@@ -10,6 +10,8 @@
 #include <numbers>
 #include <vector>
 
+#include "dynet/ext/rule_loop.h"
+
 #include "kernels/kernels.h"
 #include "operands.h"
 #include "philox.h"
@@ -99,6 +101,13 @@ double log_sum_exp(const double* x, std::int64_t n, std::int64_t step) {
 class DoubleKernels final : public ext::Kernels {
  public:
   [[nodiscard]] ext::Number number() const override { return ext::Number::kDouble; }
+
+  void run(const ext::RuleInfo& rule, ext::Direction direction, const void* op,
+           const ext::Stream* in, const ext::Stream* out, std::int64_t n) const override {
+    const ext::RuleLoops& loops = *rule.loops;
+    const bool is_forward = direction == ext::Direction::kForward;
+    (is_forward ? loops.forward_double : loops.backward_double)(op, in, out, n);
+  }
 
   void move(const Move& m, const Operand& x, const Operand& y, Write write) const override {
     const std::int64_t n = common_examples(x, y);

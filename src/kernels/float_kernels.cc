@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "dynet/ext/rule_loop.h"
+
 #include "float_loops.h"
 #include "float_product.h"
 #include "kernels/kernels.h"
@@ -254,6 +256,13 @@ class FloatKernels final : public ext::Kernels {
   FloatKernels() { choose_float_loops(); }
 
   [[nodiscard]] ext::Number number() const override { return ext::Number::kFloat; }
+
+  void run(const ext::RuleInfo& rule, ext::Direction direction, const void* op,
+           const ext::Stream* in, const ext::Stream* out, std::int64_t n) const override {
+    const ext::RuleLoops& loops = *rule.loops;
+    const bool is_forward = direction == ext::Direction::kForward;
+    (is_forward ? loops.forward_float : loops.backward_float)(op, in, out, n);
+  }
 
   void move(const Move& m, const Operand& x, const Operand& y, Write write) const override {
     Mover(m, x, y, write).run();

@@ -1,4 +1,5 @@
-// Rules as loops: cuts a call into runs, each a row of streams that a rule's loop (RuleLoop) eats.
+// Rules as loops: cuts a call into runs, each a row of streams that the device's loop of a rule
+// (Kernels::run) eats.
 //
 // In:  a call whose operands are lists of blocks, with broadcasting, repeated examples, pieces of
 //      cells, sums.                Out: a sequence of runs in memory order.
@@ -58,8 +59,13 @@ struct Lane {
 /// One call being cut. Lives on the stack, allocates nothing.
 class Cutter {
  public:
-  Cutter(const Call& call, const Dim& box)
-      : call_(call), box_(box), bytes_(bytes_of(call.kernels.number())), elements_(size_of(box)) {}
+  Cutter(const RuleInfo& rule, Direction direction, const Call& call, const Dim& box)
+      : rule_(rule),
+        direction_(direction),
+        call_(call),
+        box_(box),
+        bytes_(bytes_of(call.kernels.number())),
+        elements_(size_of(box)) {}
 
   /// Adds the streams of an operand, all that is read before all that is written.
   void read(const Operand& o, unsigned parts = 1) { add(o, parts, false); }
@@ -69,7 +75,7 @@ class Cutter {
     }
     add(o, parts, true);
   }
-  void run(RuleLoop loop, const void* op);
+  void run(const void* op);
 
  private:
   void add(const Operand& o, unsigned parts, bool writes);
@@ -79,14 +85,19 @@ class Cutter {
   void join_axes();
   void start_with_runs();
   [[nodiscard]] std::int64_t next_segment(std::int64_t left);
-  void run_segment(RuleLoop loop, const void* op) const;
-  void run_flat(RuleLoop loop, const void* op);
+  void run_segment(const void* op) const;
+  void run_flat(const void* op);
   [[nodiscard]] Stream stream(const Lane& lane) const;
+  void run_loop(const void* op, const Stream* streams, std::int64_t n) const {
+    call_.kernels.run(rule_, direction_, op, streams, streams + inputs_, n);
+  }
   [[nodiscard]] bool every_lane(auto holds) const {
     return std::all_of(lanes_, lanes_ + count_,
                        [&](const Lane& lane) { return lane.operand == nullptr || holds(lane); });
   }
 
+  const RuleInfo& rule_;
+  Direction direction_;
   const Call& call_;
   const Dim& box_;
   std::int64_t bytes_;     ///< of a number
@@ -244,7 +255,7 @@ Stream Cutter::stream(const Lane& lane) const {
 }
 
 /// The runs of a segment, by counting through all axes but the first.
-void Cutter::run_segment(RuleLoop loop, const void* op) const {
+void Cutter::run_segment(const void* op) const {
   Stream streams[kMaxLanes];
   for (std::size_t l = 0; l < count_; ++l) {
     streams[l] = stream(lanes_[l]);
@@ -252,7 +263,7 @@ void Cutter::run_segment(RuleLoop loop, const void* op) const {
   std::int64_t counter[kMaxAxes] = {};
   std::size_t k = 1;
   do {
-    loop(op, streams, streams + inputs_, extent_[0]);
+    run_loop(op, streams, extent_[0]);
     for (k = 1; k < axes_; ++k) {
       const bool wraps = ++counter[k] == extent_[k];
       if (wraps) {
@@ -275,7 +286,7 @@ void Cutter::run_segment(RuleLoop loop, const void* op) const {
 
 /// The common case, without axes: no lane needs the dimensions of the box, so the examples of a
 /// block are one run, or one each.
-void Cutter::run_flat(RuleLoop loop, const void* op) {
+void Cutter::run_flat(const void* op) {
   Stream streams[kMaxLanes];
   std::int64_t step[kMaxLanes];  // bytes from one example to the next
   bool is_dense = true;
@@ -294,11 +305,11 @@ void Cutter::run_flat(RuleLoop loop, const void* op) {
     }
     left -= n;
     if (is_dense) {
-      loop(op, streams, streams + inputs_, elements_ * n);
+      run_loop(op, streams, elements_ * n);
       continue;
     }
     for (std::int64_t e = n; e > 0; --e) {
-      loop(op, streams, streams + inputs_, elements_);
+      run_loop(op, streams, elements_);
       for (std::size_t l = 0; l < count_; ++l) {
         streams[l].data = static_cast<std::byte*>(streams[l].data) + step[l];
       }
@@ -306,12 +317,12 @@ void Cutter::run_flat(RuleLoop loop, const void* op) {
   }
 }
 
-void Cutter::run(RuleLoop loop, const void* op) {
+void Cutter::run(const void* op) {
   if (elements_ == 0 || call_.examples == 0) {
     return;
   }
   if (is_flat_ && elements_ > 1) {
-    run_flat(loop, op);
+    run_flat(op);
     return;
   }
   axes_ = is_flat_ ? 2 : box_.nd + 1;
@@ -329,7 +340,7 @@ void Cutter::run(RuleLoop loop, const void* op) {
   for (std::int64_t left = call_.examples; left > 0;) {
     const std::int64_t n = next_segment(left);
     extent_[axes_ - 1] = n * per_example_;
-    run_segment(loop, op);
+    run_segment(op);
     for (std::size_t l = 0; l < count_; ++l) {
       lanes_[l].used += lanes_[l].steps ? n : 0;
     }
@@ -358,10 +369,6 @@ Dim box_of(const RuleInfo& rule, const Call& call) {
   return box;
 }
 
-RuleLoop pick(const Call& call, RuleLoop for_float, RuleLoop for_double) {
-  return call.kernels.number() == Number::kFloat ? for_float : for_double;
-}
-
 void read_arguments(Cutter& cutter, const RuleInfo& rule, const Call& call) {
   for (std::size_t i = 0; i < call.in.size(); ++i) {
     cutter.read(call.in[i], rule.parts[i]);
@@ -375,7 +382,7 @@ void read_arguments(Cutter& cutter, const RuleInfo& rule, const Call& call) {
 
 void run_rule_forward(const RuleInfo& rule, const void* op, Call& call) {
   const Dim box = box_of(rule, call);
-  Cutter cutter(call, box);
+  Cutter cutter(rule, Direction::kForward, call, box);
   read_arguments(cutter, rule, call);
   for (std::size_t i = 0; i < call.out.size(); ++i) {
     cutter.write(call.out[i], rule.out_parts[i]);
@@ -383,12 +390,12 @@ void run_rule_forward(const RuleInfo& rule, const void* op, Call& call) {
   for (std::size_t i = 0; i < call.saved.size(); ++i) {
     cutter.write(call.saved[i], rule.saved_parts[i]);
   }
-  cutter.run(pick(call, rule.loops->forward_float, rule.loops->forward_double), op);
+  cutter.run(op);
 }
 
 void run_rule_backward(const RuleInfo& rule, const void* op, Call& call) {
   const Dim box = box_of(rule, call);
-  Cutter cutter(call, box);
+  Cutter cutter(rule, Direction::kBackward, call, box);
   read_arguments(cutter, rule, call);
   for (std::size_t i = 0; i < call.out.size(); ++i) {
     cutter.read(call.out[i], rule.out_parts[i]);
@@ -402,7 +409,7 @@ void run_rule_backward(const RuleInfo& rule, const void* op, Call& call) {
   for (std::size_t i = 0; i < call.d_in.size(); ++i) {
     cutter.write(call.d_in[i], rule.parts[i]);
   }
-  cutter.run(pick(call, rule.loops->backward_float, rule.loops->backward_double), op);
+  cutter.run(op);
 }
 
 }  // namespace dynet::ext

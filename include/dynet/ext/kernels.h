@@ -1,7 +1,7 @@
 #pragma once
 
-// The loops a device offers. Operations that are not elementwise are written over these few; a new
-// device implements this class and nothing else (elementwise rules have their own path, rule.h).
+// The loops a device offers. Operations are written over these few; a new device implements this
+// class and nothing else. Elementwise rules (rule.h) come in by `run`.
 //
 // Every operand may consist of several blocks (operand.h). Where something is written, each block
 // says whether it is stored or added to (`fresh`); `Write` can override it for outputs that an
@@ -71,6 +71,11 @@ struct AdamCatchUp {
   double total, root, variance, skew, epsilon;
 };
 
+struct RuleInfo;  // rule_loop.h
+struct Stream;
+/// Which of a rule's loops is meant: that of its values, or that of its gradients.
+enum class Direction : std::uint8_t { kForward, kBackward };
+
 /// One device's loops. Thread rule: const, without state; any number of threads.
 class Kernels {
  public:
@@ -80,6 +85,11 @@ class Kernels {
   virtual ~Kernels() = default;
 
   [[nodiscard]] virtual Number number() const = 0;
+
+  /// Runs a rule over n elements: `op` is the operation, `in` and `out` are its streams in the
+  /// order that RuleLoop (rule_loop.h) states. What has no value or no gradient is not asked for.
+  virtual void run(const RuleInfo& rule, Direction direction, const void* op, const Stream* in,
+                   const Stream* out, std::int64_t n) const = 0;
 
   /// y = or += scale * x over a box: copies, slices, concatenation, transposition, repetition,
   /// sums.
