@@ -12,7 +12,7 @@
 
 #include "api/graph_state.h"
 #include "report.h"
-#include "schedule/plan.h"
+#include "schedule/policy.h"
 
 namespace dynet::bench {
 
@@ -74,7 +74,7 @@ struct Schedule {
   double nanoseconds;  ///< a node
   double groups_to_bound;
 };
-Schedule schedule_nanoseconds(const Program& program, schedule::Policy policy) {
+Schedule schedule_nanoseconds(const Program& program, std::string_view policy) {
   ComputationGraph cg;
   program(cg);
   const graph::Graph& nodes = cg.state().graph;
@@ -84,12 +84,10 @@ Schedule schedule_nanoseconds(const Program& program, schedule::Policy policy) {
       wanted.push_back(n);
     }
   }
-  schedule::Scratch scratch;
+  schedule::Scheduler scheduler;
+  scheduler.choose(policy);
   schedule::Plan plan;
-  const double seconds = seconds_a_call([&] {
-    plan.clear();
-    schedule::make_plan(nodes, wanted, policy, scratch, plan);
-  });
+  const double seconds = seconds_a_call([&] { scheduler.plan(nodes, wanted, plan); });
   const double ratio = plan.bound == 0 ? 0 : static_cast<double>(plan.groups.size()) / plan.bound;
   return {seconds * 1e9 / static_cast<double>(wanted.size()), ratio};
 }
@@ -141,10 +139,10 @@ void measure_graph(Report& report, const Settings& /*settings*/) {
   add("build a node: two arguments", build_nanoseconds(vectors), 25, "{64}");
   add("build a node: a tree of 19 words", build_nanoseconds(tree), 25, "builder, lookups, losses");
 
-  const Schedule one = schedule_nanoseconds(tiny_chain, schedule::Policy::kOneByOne);
-  const Schedule alone = schedule_nanoseconds(tiny_chain, schedule::Policy::kFrontier);
-  const Schedule wide = schedule_nanoseconds(tiny_fan, schedule::Policy::kFrontier);
-  const Schedule tree_plan = schedule_nanoseconds(tree, schedule::Policy::kFrontier);
+  const Schedule one = schedule_nanoseconds(tiny_chain, schedule::kOneByOne);
+  const Schedule alone = schedule_nanoseconds(tiny_chain, schedule::kBatching);
+  const Schedule wide = schedule_nanoseconds(tiny_fan, schedule::kBatching);
+  const Schedule tree_plan = schedule_nanoseconds(tree, schedule::kBatching);
   add("schedule a node: one by one", one.nanoseconds, 0, "a chain");
   add("schedule a node: batching, nothing to merge", alone.nanoseconds, 15, "a chain");
   add("schedule a node: batching, all in one group", wide.nanoseconds, 15, "");

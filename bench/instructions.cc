@@ -18,7 +18,7 @@
 #include "dynet/treelstm.h"
 
 #include "api/graph_state.h"
-#include "schedule/plan.h"
+#include "schedule/policy.h"
 
 namespace dynet::bench {
 namespace {
@@ -110,13 +110,12 @@ class Tree {
 /// What scheduling needs, made before it is counted.
 struct Plans {
   std::vector<graph::NodeId> wanted;
-  schedule::Scratch scratch;
+  schedule::Scheduler scheduler;
   schedule::Plan plan;
 };
 
 void plan_anew(const graph::Graph& nodes, Plans& plans) {
-  plans.plan.clear();
-  schedule::make_plan(nodes, plans.wanted, schedule::Policy::kFrontier, plans.scratch, plans.plan);
+  plans.scheduler.plan(nodes, plans.wanted, plans.plan);
 }
 
 /// Nothing of a counted function moves out of it, and its last call is not its end.

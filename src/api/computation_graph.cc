@@ -115,11 +115,11 @@ void ComputationGraph::set_immediate_compute(bool ic) { state_->immediate = ic; 
 void ComputationGraph::set_check_validity(bool cv) { state_->check_validity = cv; }
 
 void ComputationGraph::set_batching(bool on) {
-  state_->executor.set_policy(on ? schedule::Policy::kFrontier : schedule::Policy::kOneByOne);
+  state_->executor.scheduler().choose(on ? schedule::kBatching : schedule::kOneByOne);
 }
 
 bool ComputationGraph::batching() const {
-  return state_->executor.policy() != schedule::Policy::kOneByOne;
+  return state_->executor.scheduler().chosen() != schedule::kOneByOne;
 }
 
 void ComputationGraph::set_random_stream(std::uint64_t stream) {

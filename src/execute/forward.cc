@@ -32,14 +32,13 @@ void Executor::compute(NodeId last, bool all) {
   try {
     collect_wanted(last, all);
     if (!wanted_.empty()) {
-      schedule::make_plan(graph_, wanted_, policy_, scratch_, plan_);
+      scheduler_.plan(graph_, wanted_, plan_);
       trace_plan(graph_, wanted_, plan_);
       run_plan();
     }
   } catch (...) {
     roll_back(before);
-    scratch_ = {};  // these two are clean between requests
-    is_wanted_.clear();
+    is_wanted_.clear();  // all 0 between requests
     throw;
   }
   if (all) {

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <string>
 
+#include "schedule/explain.h"
 #include "util/env.h"
 
 namespace dynet::execute {
@@ -16,7 +17,7 @@ void trace_plan(const graph::Graph& graph, const std::vector<graph::NodeId>& wan
   char line[128];
   std::snprintf(line, sizeof line, "plan: %zu nodes, %zu groups, %zu segments, lower bound %u\n",
                 wanted.size(), plan.groups.size(), plan.segments.size(), plan.bound);
-  std::fputs((line + plan.to_text(graph)).c_str(), stderr);
+  std::fputs((line + schedule::to_text(graph, plan)).c_str(), stderr);
 }
 
 }  // namespace dynet::execute

@@ -1,19 +1,19 @@
-#include "schedule/plan.h"
+#include "schedule/explain.h"
 
 namespace dynet::schedule {
 
-std::string Plan::to_text(const graph::Graph& graph) const {
+std::string to_text(const graph::Graph& graph, const Plan& plan) {
   std::string text;
-  for (std::size_t g = 0; g < groups.size(); ++g) {
-    const Group& group = groups[g];
+  for (std::size_t g = 0; g < plan.groups.size(); ++g) {
+    const Group& group = plan.groups[g];
     text += "group " + std::to_string(g) + ": " + std::to_string(group.members) + " x " +
-            std::string(graph[members[group.first]].record().info->name) +
+            std::string(graph[plan.members[group.first]].record().info->name) +
             (group.part == Part::kFirst  ? ", first terms, "
              : group.part == Part::kRest ? ", other terms, "
                                          : ", ") +
             std::to_string(group.count) + (group.count == 1 ? " segment:" : " segments:");
     for (std::uint32_t m = 0; m < group.members; ++m) {
-      text += " v" + std::to_string(members[group.first + m]);
+      text += " v" + std::to_string(plan.members[group.first + m]);
     }
     text += '\n';
   }

@@ -9,8 +9,10 @@
 
 #include <algorithm>
 
+#include "groups.h"
 #include "places.h"
-#include "schedule/plan.h"
+#include "schedule/policy.h"
+#include "units.h"
 
 namespace dynet::schedule {
 namespace {
@@ -19,33 +21,19 @@ namespace {
 /// lattice) goes on by mean depth alone.
 constexpr int kMaxRecounts = 24;
 
-class Frontier {
+class Frontier final : public Policy {
  public:
-  Frontier(const graph::Graph& graph, const std::vector<NodeId>& wanted, Scratch& s, Plan& plan)
-      : graph_(graph), wanted_(wanted), s_(s), plan_(plan) {}
-
-  void run() {
-    for (const Type& t : s_.types) {
-      plan_.bound += t.unrun == 0 ? 0 : t.levels;
+  void plan(const graph::Graph& graph, const std::vector<NodeId>& wanted, Plan& plan) override {
+    if (wanted.size() == 1) {
+      groups_.add_one_by_one(graph, wanted, plan);
+    } else if (make_units(graph, wanted, s_)) {
+      run(graph, wanted, plan);
+    } else {  // nothing to merge: no price for looking further
+      groups_.add_one_by_one(graph, wanted, plan);
+      plan.bound = static_cast<std::uint32_t>(wanted.size());
     }
-    s_.candidates.clear();
-    for (std::uint32_t u = 0; u < s_.units.size(); ++u) {
-      if (s_.units[u].waiting == 0) {
-        make_ready(u);
-      }
-    }
-    while (!s_.candidates.empty()) {
-      const Choice choice = choose();
-      const std::uint32_t type = s_.candidates[choice.candidate];
-      s_.candidates[choice.candidate] = s_.candidates.back();
-      s_.candidates.pop_back();
-      take_ready(s_.types[type]);
-      add_group(graph_, s_, plan_, s_.types[type].part, s_.types[type].args);
-      release_users();
-      if (choice.missing != 0 && recounts_ < kMaxRecounts) {
-        recount_levels(wanted_, s_);
-        ++recounts_;
-      }
+    if (wanted.size() != 1) {
+      forget_units(graph, wanted, s_);
     }
   }
 
@@ -55,10 +43,35 @@ class Frontier {
     std::uint32_t missing;  ///< units of the type that a safe choice would have waited for
   };
 
+  void run(const graph::Graph& graph, const std::vector<NodeId>& wanted, Plan& plan) {
+    recounts_ = 0;
+    for (const Type& t : s_.types) {
+      plan.bound += t.unrun == 0 ? 0 : t.levels;
+    }
+    candidates_.clear();
+    for (std::uint32_t u = 0; u < s_.units.size(); ++u) {
+      if (s_.units[u].waiting == 0) {
+        make_ready(u);
+      }
+    }
+    while (!candidates_.empty()) {
+      const Choice choice = choose();
+      const std::uint32_t type = candidates_[choice.candidate];
+      candidates_[choice.candidate] = candidates_.back();
+      candidates_.pop_back();
+      take_ready(s_.types[type]);
+      release_users(groups_.add(graph, group_, s_.types[type].part, s_.types[type].args, plan));
+      if (choice.missing != 0 && recounts_ < kMaxRecounts) {
+        recount_levels(wanted, s_);
+        ++recounts_;
+      }
+    }
+  }
+
   void make_ready(std::uint32_t u) {
     Type& t = s_.types[s_.units[u].type];
     if (t.ready == 0) {
-      s_.candidates.push_back(s_.units[u].type);
+      candidates_.push_back(s_.units[u].type);
       t.ready_head = u;
     } else {
       s_.units[t.ready_tail].next = u;
@@ -81,9 +94,9 @@ class Frontier {
   Choice choose() {
     Choice best{0, kNone};
     const bool counts = recounts_ < kMaxRecounts;
-    for (std::uint32_t c = 0; c < s_.candidates.size(); ++c) {
-      Type& t = s_.types[s_.candidates[c]];
-      const Type& b = s_.types[s_.candidates[best.candidate]];
+    for (std::uint32_t c = 0; c < candidates_.size(); ++c) {
+      Type& t = s_.types[candidates_[c]];
+      const Type& b = s_.types[candidates_[best.candidate]];
       const std::uint32_t m = counts ? missing(t) : 0;
       if (m < best.missing ||
           (m == best.missing && t.depth_sum * b.unrun < b.depth_sum * t.unrun)) {
@@ -97,17 +110,17 @@ class Frontier {
   /// in which they were released, that is the order in which the last of their operands lie in
   /// memory: operands are read, and results are read by the next group, as few long runs.
   void take_ready(Type& t) {
-    s_.running.clear();
+    running_.clear();
     for (std::uint32_t n = t.ready, u = t.ready_head; n != 0; --n, u = s_.units[u].next) {
-      s_.running.push_back(u);
+      running_.push_back(u);
       t.depth_sum -= s_.units[u].depth;
     }
     if (t.part == Part::kFirst) {
       order_as_the_rest_will_run();
     }
-    s_.group.clear();
-    for (const std::uint32_t u : s_.running) {
-      s_.group.push_back(s_.units[u].node);
+    group_.clear();
+    for (const std::uint32_t u : running_) {
+      group_.push_back(s_.units[u].node);
       s_.units[u].waiting = kNone;
     }
     t.unrun -= t.ready;
@@ -123,21 +136,22 @@ class Frontier {
   void order_as_the_rest_will_run() {
     const auto level = [&](std::uint32_t u) { return s_.units[u].level; };
     const auto below = [&](std::uint32_t x, std::uint32_t y) { return level(x) < level(y); };
-    if (std::is_sorted(s_.running.begin(), s_.running.end(), below)) {
+    if (std::is_sorted(running_.begin(), running_.end(), below)) {
       return;
     }
-    const std::uint32_t rest = s_.units[s_.running[0]].type + 1;
-    find_places(s_.running, s_.types[rest].levels, level, s_.places);
-    s_.sorted_running.resize(s_.running.size());
-    for (const std::uint32_t u : s_.running) {
-      s_.sorted_running[s_.places[level(u)]++] = u;
+    const std::uint32_t rest = s_.units[running_[0]].type + 1;
+    find_places(running_, s_.types[rest].levels, level, places_);
+    sorted_.resize(running_.size());
+    for (const std::uint32_t u : running_) {
+      sorted_[places_[level(u)]++] = u;
     }
-    s_.running.swap(s_.sorted_running);
+    running_.swap(sorted_);
   }
 
-  /// In the order of the group's memory, which add_group has settled.
-  void release_users() {
-    for (const std::uint32_t u : s_.running) {
+  /// In the order of the group's memory: `order`, where it is not that of `running_`.
+  void release_users(std::span<const std::uint32_t> order) {
+    for (std::size_t i = 0; i < running_.size(); ++i) {
+      const std::uint32_t u = running_[order.empty() ? i : order[i]];
       for (std::uint32_t e = s_.units[u].users; e != kNone; e = s_.edges[e].next) {
         if (--s_.units[s_.edges[e].user].waiting == 0) {
           make_ready(s_.edges[e].user);
@@ -146,28 +160,18 @@ class Frontier {
     }
   }
 
-  const graph::Graph& graph_;
-  const std::vector<NodeId>& wanted_;
-  Scratch& s_;
-  Plan& plan_;
+  Units s_;
+  GroupMaker groups_;
+  std::vector<std::uint32_t> candidates_;  ///< types that have ready units
+  std::vector<std::uint32_t> running_;     ///< units of the group
+  std::vector<NodeId> group_;              ///< nodes of `running_`
+  std::vector<std::uint32_t> places_;
+  std::vector<std::uint32_t> sorted_;
   int recounts_ = 0;
 };
 
 }  // namespace
 
-void plan_by_frontier(const graph::Graph& graph, const std::vector<NodeId>& wanted, Scratch& s,
-                      Plan& plan) {
-  if (make_units(graph, wanted, s)) {
-    Frontier(graph, wanted, s, plan).run();
-  } else {  // nothing to merge: no price for looking further
-    plan_one_by_one(graph, wanted, s, plan);
-    plan.bound = static_cast<std::uint32_t>(wanted.size());
-  }
-  for (const NodeId n : wanted) {
-    for (std::uint32_t k = 0; k < graph[n].record().outputs; ++k) {
-      s.local[n + k] = 0;
-    }
-  }
-}
+std::unique_ptr<Policy> make_frontier() { return std::make_unique<Frontier>(); }
 
 }  // namespace dynet::schedule

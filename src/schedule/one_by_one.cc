@@ -1,23 +1,22 @@
-#include "schedule/plan.h"
+#include "groups.h"
+#include "schedule/policy.h"
 
 namespace dynet::schedule {
+namespace {
 
-void plan_one_by_one(const graph::Graph& graph, const std::vector<NodeId>& wanted, Scratch& scratch,
-                     Plan& plan) {
-  for (const NodeId n : wanted) {
-    scratch.group.assign(1, n);
-    add_group(graph, scratch, plan);
+/// Every node is a group, in the order in which the program made them.
+class OneByOne final : public Policy {
+ public:
+  void plan(const graph::Graph& graph, const std::vector<NodeId>& wanted, Plan& plan) override {
+    groups_.add_one_by_one(graph, wanted, plan);
   }
-}
 
-void make_plan(const graph::Graph& graph, const std::vector<NodeId>& wanted, Policy policy,
-               Scratch& scratch, Plan& plan) {
-  plan.clear();
-  if (policy == Policy::kOneByOne || wanted.size() == 1) {
-    plan_one_by_one(graph, wanted, scratch, plan);
-  } else {
-    plan_by_frontier(graph, wanted, scratch, plan);
-  }
-}
+ private:
+  GroupMaker groups_;
+};
+
+}  // namespace
+
+std::unique_ptr<Policy> make_one_by_one() { return std::make_unique<OneByOne>(); }
 
 }  // namespace dynet::schedule

@@ -8,7 +8,8 @@
 
 #include "dynet/ops/all.h"
 
-#include "schedule/plan.h"
+#include "schedule/explain.h"
+#include "schedule/policy.h"
 
 namespace dynet::schedule {
 namespace {
@@ -43,12 +44,16 @@ std::uint32_t lower_bound(const graph::Graph& graph, const std::vector<NodeId>& 
 struct ScheduleTest : ::testing::Test {
   graph::Interner interner;
   graph::Graph graph{interner};
-  Scratch scratch;
+  Scheduler scheduler;
   Plan plan;
 
   template <class Op>
   NodeId add(const Op& op, std::vector<NodeId> args) {
     return graph.add(ext::kRecord<Op>, &op, args, {}, {}, 1);
+  }
+  void schedule(std::string_view policy, const std::vector<NodeId>& wanted) {
+    scheduler.choose(policy);
+    scheduler.plan(graph, wanted, plan);
   }
   std::vector<NodeId> all() const {
     std::vector<NodeId> ids;
@@ -114,12 +119,12 @@ TEST_F(ScheduleTest, EqualChainsRunTogether) {
     }
     tips.push_back(n);
   }
-  make_plan(graph, all(), Policy::kFrontier, scratch, plan);
+  schedule(kBatching, all());
   expect_valid(all());
   EXPECT_EQ(plan.groups.size(), 6U);
   EXPECT_EQ(lower_bound(graph, all()), 6U);
   EXPECT_EQ(plan.bound, 6U);
-  make_plan(graph, all(), Policy::kOneByOne, scratch, plan);
+  schedule(kOneByOne, all());
   expect_valid(all());
   EXPECT_EQ(plan.groups.size(), 24U);
 }
@@ -146,7 +151,7 @@ TEST_F(ScheduleTest, RandomGraphsGiveValidPlans) {
           break;
       }
     }
-    make_plan(graph, all(), Policy::kFrontier, scratch, plan);
+    schedule(kBatching, all());
     expect_valid(all());
     EXPECT_EQ(plan.bound, lower_bound(graph, all()));
     EXPECT_GE(plan.groups.size(), plan.bound);
@@ -171,7 +176,7 @@ struct Recurrence : ScheduleTest {
 
 TEST_F(Recurrence, ProductsOfInputsRunAtOnce) {
   chain(10);
-  make_plan(graph, all(), Policy::kFrontier, scratch, plan);
+  schedule(kBatching, all());
   expect_valid(all());
   // Five kinds of constants, the first step whole, nine others in two parts, ten tanh.
   EXPECT_EQ(plan.groups.size(), 5U + 1U + 1U + 9U + 10U);
@@ -187,7 +192,7 @@ TEST_F(Recurrence, SeveralChainsReachTheBound) {
   for (const int steps : {4, 9, 2, 7, 7}) {
     chain(steps);
   }
-  make_plan(graph, all(), Policy::kFrontier, scratch, plan);
+  schedule(kBatching, all());
   expect_valid(all());
   EXPECT_EQ(plan.groups.size(), plan.bound);
 }
@@ -197,7 +202,7 @@ TEST_F(Recurrence, GroupsReadAndWriteLongRuns) {
   for (int i = 0; i < 4; ++i) {
     chain(6);
   }
-  make_plan(graph, all(), Policy::kFrontier, scratch, plan);
+  schedule(kBatching, all());
   std::map<NodeId, std::uint32_t> place;  // in the memory of all groups
   for (const Group& g : plan.groups) {
     for (std::uint32_t m = 0; m < g.members; ++m) {
@@ -228,7 +233,7 @@ TEST_F(Recurrence, ATermWhoseWeightWaitsStaysBehind) {
     const NodeId weight = add(ops::MatMul{}, {h, add(ops::Transpose{}, {h})});
     h = add(ops::AffineTransform{}, {bias, weight, x, u, x});
   }
-  make_plan(graph, all(), Policy::kFrontier, scratch, plan);
+  schedule(kBatching, all());
   expect_valid(all());
   const auto first = std::find_if(plan.groups.begin(), plan.groups.end(),
                                   [](const Group& g) { return g.part == Part::kFirst; });
@@ -243,7 +248,7 @@ TEST_F(Recurrence, AHeadThatWaitsKeepsItsNodeWhole) {
   for (int t = 0; t < 5; ++t) {
     h = add(ops::AffineTransform{}, {h, u, x, u, x});
   }
-  make_plan(graph, all(), Policy::kFrontier, scratch, plan);
+  schedule(kBatching, all());
   expect_valid(all());
   for (const Group& g : plan.groups) {
     EXPECT_EQ(g.part, Part::kWhole);
@@ -260,7 +265,7 @@ TEST_F(ScheduleTest, ALatticeIsCountedAnewAndStaysValid) {
     nodes.push_back(random() % 2 == 0 ? add(ops::Add{}, {near(), near()})
                                       : add(ops::Tanh{}, {near()}));
   }
-  make_plan(graph, all(), Policy::kFrontier, scratch, plan);
+  schedule(kBatching, all());
   expect_valid(all());
   EXPECT_EQ(plan.bound, lower_bound(graph, all()));
 }
@@ -271,10 +276,38 @@ TEST_F(ScheduleTest, ComputedWeightsMakeSegments) {
   const NodeId w = add(ops::Constant{{2, 3}, 1.0F}, {});
   add(ops::MatMul{}, {w, x});
   add(ops::MatMul{}, {w, y});
-  make_plan(graph, {3, 4}, Policy::kFrontier, scratch, plan);
+  schedule(kBatching, {3, 4});
   ASSERT_EQ(plan.groups.size(), 1U);
   ASSERT_EQ(plan.segments.size(), 1U);
   EXPECT_EQ(plan.segments[0].shared, 1U);  // the left operand happens to be one node
+}
+
+/// Known by its result only: the suites above run on the policies by name.
+TEST_F(ScheduleTest, EveryPolicyOfTheTableGivesValidPlans) {
+  for (int chain = 0; chain < 3; ++chain) {
+    NodeId n = add(ops::Constant{{3}, 1.0F}, {});
+    n = add(ops::Tanh{}, {add(ops::Sum{}, {n, n, add(ops::Tanh{}, {n})})});
+  }
+  EXPECT_EQ(policies()[0].name, kOneByOne);
+  for (const PolicyEntry& entry : policies()) {
+    SCOPED_TRACE(entry.name);
+    schedule(entry.name, all());
+    expect_valid(all());
+    schedule(entry.name, {all().back()});
+    EXPECT_EQ(plan.members, std::vector<NodeId>{all().back()});
+  }
+}
+
+TEST_F(ScheduleTest, AnUnknownPolicyIsNamedWithThoseThereAre) {
+  try {
+    scheduler.choose("agenda");
+    FAIL();
+  } catch (const ValueError& e) {
+    EXPECT_STREQ(e.what(),
+                 "batching policy \"agenda\": there is none of this name; want one of one_by_one, "
+                 "frontier");
+  }
+  EXPECT_EQ(scheduler.chosen(), kBatching);
 }
 
 TEST_F(ScheduleTest, ExplainNamesTheDifference) {

@@ -6,10 +6,10 @@
 // that is those on a cycle of "some unit of this type waits for one of that type"; sums of terms
 // have a second one, for the parts of them that come second.
 
+#include "units.h"
+
 #include <algorithm>
 #include <span>
-
-#include "schedule/plan.h"
 
 namespace dynet::schedule {
 namespace {
@@ -18,7 +18,7 @@ constexpr std::uint32_t kMaxLanes = 64;
 constexpr std::uint32_t kTypeBits = 64;
 constexpr std::uint16_t kMaxLevel = 0xFFFF;  // deeper chains count as one level: never a safe pick
 
-std::uint16_t& level(std::uint32_t lane, std::uint32_t i, Scratch& s) {
+std::uint16_t& level(std::uint32_t lane, std::uint32_t i, Units& s) {
   return s.levels[lane * s.type.size() + i];
 }
 
@@ -28,7 +28,7 @@ std::uint64_t type_bit(std::uint32_t type) {
 }
 
 /// A new one for each key, and for each node that runs alone.
-std::uint32_t type_of(const graph::Signature& signature, Scratch& s) {
+std::uint32_t type_of(const graph::Signature& signature, Units& s) {
   if (!signature.alone && s.type_of_key[signature.key] != 0) {
     return s.type_of_key[signature.key] - 1;
   }
@@ -41,7 +41,7 @@ std::uint32_t type_of(const graph::Signature& signature, Scratch& s) {
 }
 
 /// Notes which wanted nodes node `i` waits for. Returns the bits of their types.
-std::uint64_t list_waits(const graph::Node& node, std::uint32_t i, Scratch& s) {
+std::uint64_t list_waits(const graph::Node& node, std::uint32_t i, Units& s) {
   std::uint32_t count = s.first_wait[i];
   s.waits.resize(std::max<std::size_t>(s.waits.size(), count + node.arity));
   std::uint64_t bits = 0;
@@ -56,12 +56,12 @@ std::uint64_t list_waits(const graph::Node& node, std::uint32_t i, Scratch& s) {
   return bits;
 }
 
-std::span<const std::uint32_t> waits_of(std::uint32_t i, const Scratch& s) {
+std::span<const std::uint32_t> waits_of(std::uint32_t i, const Units& s) {
   return {s.waits.data() + s.first_wait[i], s.first_wait[i + 1] - s.first_wait[i]};
 }
 
 /// Every wanted node's type and waits; every type's number of nodes and what stands directly above.
-void find_types(const graph::Graph& graph, const std::vector<NodeId>& wanted, Scratch& s) {
+void find_types(const graph::Graph& graph, const std::vector<NodeId>& wanted, Units& s) {
   s.local.resize(graph.size());
   s.type_of_key.resize(std::max(s.type_of_key.size(), graph.interner().key_count()), 0);
   s.type.resize(wanted.size());
@@ -84,7 +84,7 @@ void find_types(const graph::Graph& graph, const std::vector<NodeId>& wanted, Sc
 }
 
 /// From the types that a type's units wait for to all that stand above them (Warshall).
-void close_above(Scratch& s) {
+void close_above(Units& s) {
   for (std::uint32_t k = 0; k < std::min<std::size_t>(s.types.size(), kTypeBits); ++k) {
     std::uint64_t beyond = s.types[k].above;
     for (std::size_t t = kTypeBits; k == kTypeBits - 1 && t < s.types.size(); ++t) {
@@ -96,7 +96,7 @@ void close_above(Scratch& s) {
   }
 }
 
-void give_lanes(Scratch& s) {
+void give_lanes(Units& s) {
   close_above(s);
   std::uint32_t lanes = 0;
   std::uint32_t counts = 0;
@@ -116,7 +116,7 @@ void give_lanes(Scratch& s) {
 
 /// What the users of node `i` get from its arguments. Returns the number of nodes above it on the
 /// longest path.
-std::uint32_t merge_arguments(std::uint32_t i, Scratch& s) {
+std::uint32_t merge_arguments(std::uint32_t i, Units& s) {
   const std::span<const std::uint32_t> waits = waits_of(i, s);
   const std::size_t count = s.type.size();
   std::uint16_t* of = s.levels.data();
@@ -136,7 +136,7 @@ std::uint32_t merge_arguments(std::uint32_t i, Scratch& s) {
 }
 
 /// What the users of node `i` get in a lane; returns what the node itself has.
-std::uint32_t raise(std::uint32_t lane, std::uint32_t i, Scratch& s) {
+std::uint32_t raise(std::uint32_t lane, std::uint32_t i, Units& s) {
   std::uint16_t& at = level(lane, i, s);
   const std::uint32_t own = at;
   at = at == kMaxLevel ? at : static_cast<std::uint16_t>(at + 1);
@@ -144,7 +144,7 @@ std::uint32_t raise(std::uint32_t lane, std::uint32_t i, Scratch& s) {
 }
 
 /// Counts node `i` at its level, which is returned, and raises the level for its users.
-std::uint32_t count_level(Type& type, std::uint32_t i, Scratch& s) {
+std::uint32_t count_level(Type& type, std::uint32_t i, Units& s) {
   if (type.lane == kNone) {
     return 0;
   }
@@ -156,7 +156,7 @@ std::uint32_t count_level(Type& type, std::uint32_t i, Scratch& s) {
 
 /// The arguments of a sum that do not wait for another node of its type, where others do; 0 where
 /// the node is not to be split.
-std::uint64_t first_terms(const graph::Node& node, const Type& type, std::uint32_t i, Scratch& s) {
+std::uint64_t first_terms(const graph::Node& node, const Type& type, std::uint32_t i, Units& s) {
   const std::uint32_t each = node.record().term_args;
   if (each == 0 || node.arity <= 1 + each || node.arity > kMaxMaskedArgs || type.lane == kNone ||
       level(type.lane, i, s) == 0) {
@@ -183,7 +183,7 @@ std::uint64_t first_terms(const graph::Node& node, const Type& type, std::uint32
 }
 
 /// Users stand in the order in which they were added.
-void add_edge(std::uint32_t from, std::uint32_t user, Scratch& s) {
+void add_edge(std::uint32_t from, std::uint32_t user, Units& s) {
   const auto e = static_cast<std::uint32_t>(s.edges.size());
   s.edges.emplace_back(user, kNone);
   Unit& unit = s.units[from];
@@ -194,14 +194,14 @@ void add_edge(std::uint32_t from, std::uint32_t user, Scratch& s) {
 
 /// Waits for nothing so far.
 std::uint32_t add_unit(NodeId node, std::uint32_t type, std::uint32_t depth, std::uint32_t level,
-                       Scratch& s) {
+                       Units& s) {
   s.units.emplace_back(node, type, 0U, depth, kNone, kNone, kNone, level);
   s.types[type].depth_sum += depth;
   return static_cast<std::uint32_t>(s.units.size() - 1);
 }
 
 /// Makes `unit` wait for the arguments in `mask`.
-void wait_for_some(const graph::Node& node, std::uint64_t mask, std::uint32_t unit, Scratch& s) {
+void wait_for_some(const graph::Node& node, std::uint64_t mask, std::uint32_t unit, Units& s) {
   for (std::uint32_t a = 0; a < node.arity; ++a) {  // at most kMaxMaskedArgs
     const std::uint32_t arg = s.local[node.args[a]];
     if (arg != 0 && ((mask >> a) & 1) != 0) {
@@ -212,7 +212,7 @@ void wait_for_some(const graph::Node& node, std::uint64_t mask, std::uint32_t un
 
 /// The type of the first terms of `whole`'s nodes; the type of their other terms follows it. Nodes
 /// whose first terms are others than those of the first such node are not split (kNone).
-std::uint32_t first_part_type(std::uint32_t whole, std::uint64_t mask, Scratch& s) {
+std::uint32_t first_part_type(std::uint32_t whole, std::uint64_t mask, Units& s) {
   std::uint32_t found = s.types[whole].first_part;
   if (found == kNone) {
     found = static_cast<std::uint32_t>(s.types.size());
@@ -234,7 +234,7 @@ std::uint32_t first_part_type(std::uint32_t whole, std::uint64_t mask, Scratch& 
 
 /// The two units of wanted node `i`.
 void add_parts(const graph::Node& node, NodeId id, std::uint32_t i, std::uint32_t first,
-               std::uint32_t depth, Scratch& s) {
+               std::uint32_t depth, Units& s) {
   const std::uint64_t mask = s.types[first].args;
   --s.types[s.type[i]].unrun;
   ++s.types[first].unrun;
@@ -250,7 +250,7 @@ void add_parts(const graph::Node& node, NodeId id, std::uint32_t i, std::uint32_
 
 }  // namespace
 
-bool make_units(const graph::Graph& graph, const std::vector<NodeId>& wanted, Scratch& s) {
+bool make_units(const graph::Graph& graph, const std::vector<NodeId>& wanted, Units& s) {
   find_types(graph, wanted, s);
   if (s.types.size() == wanted.size()) {
     return false;
@@ -280,7 +280,7 @@ bool make_units(const graph::Graph& graph, const std::vector<NodeId>& wanted, Sc
   return true;
 }
 
-void recount_levels(const std::vector<NodeId>& wanted, Scratch& s) {
+void recount_levels(const std::vector<NodeId>& wanted, Units& s) {
   std::fill(s.level_counts.begin(), s.level_counts.end(), 0);
   for (Type& t : s.types) {
     t.level = 0;
@@ -294,6 +294,14 @@ void recount_levels(const std::vector<NodeId>& wanted, Scratch& s) {
     }
     merge_arguments(i, s);
     count_level(s.types[s.units[s.unit[i]].type], i, s);
+  }
+}
+
+void forget_units(const graph::Graph& graph, const std::vector<NodeId>& wanted, Units& s) {
+  for (const NodeId n : wanted) {
+    for (std::uint32_t k = 0; k < graph[n].record().outputs; ++k) {
+      s.local[n + k] = 0;
+    }
   }
 }
 

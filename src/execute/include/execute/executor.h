@@ -34,7 +34,7 @@
 #include "graph/graph.h"
 #include "memory/layout.h"
 #include "memory/pool.h"
-#include "schedule/plan.h"
+#include "schedule/policy.h"
 
 namespace dynet::execute {
 
@@ -69,8 +69,7 @@ class Executor {
   Executor& operator=(const Executor&) = delete;
   ~Executor();
 
-  void set_policy(schedule::Policy policy) { policy_ = policy; }
-  [[nodiscard]] schedule::Policy policy() const { return policy_; }
+  [[nodiscard]] schedule::Scheduler& scheduler() { return scheduler_; }
   void set_device(const Device& device) {
     device_ = &device;
     number_bytes_ = ext::bytes_of(number());
@@ -200,7 +199,6 @@ class Executor {
   graph::Graph& graph_;
   const Device* device_;
   std::int64_t number_bytes_ = 0;
-  schedule::Policy policy_ = schedule::Policy::kFrontier;
   Observer* observer_ = nullptr;
   std::uint64_t random_stream_ = 0;
   std::uint64_t evaluation_ = 0;
@@ -223,7 +221,7 @@ class Executor {
   // scheduling
   std::vector<NodeId> wanted_;
   std::vector<std::uint8_t> is_wanted_;
-  schedule::Scratch scratch_;
+  schedule::Scheduler scheduler_;
   schedule::Plan plan_;
 
   // backward

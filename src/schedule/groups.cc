@@ -1,0 +1,241 @@
+// Cutting a group into kernel calls by the storage of its weights.
+
+#include "groups.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+
+#include "places.h"
+
+namespace dynet::schedule {
+namespace {
+
+constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
+/// Must this argument be one storage within a call? Weights, and one example beside a batch.
+bool must_share(const graph::Graph& graph, const graph::Node& node, std::uint32_t a) {
+  const ext::Role role = node.record().role(a);
+  const NodeId arg = node.args[a];
+  if (role == ext::Role::kShared) {
+    return graph.dim(arg).bd == 1;
+  }  // with a batch: one an example
+  if (role != ext::Role::kEither) {
+    return false;
+  }
+  return graph[arg].record().leaf == ext::Leaf::kParameter ||
+         graph.dim(arg).bd < node.signature->batch;
+}
+
+/// Bit a: the argument has to be equal within a segment. Which arguments have to may differ between
+/// members (one has a parameter where another has a computed value), so the mask is the union.
+std::uint64_t sharing_mask(const graph::Graph& graph, std::span<const NodeId> group,
+                           std::uint64_t args) {
+  const graph::Node& first = graph[group[0]];
+  if (!first.record().has_shared) {
+    return 0;
+  }
+  std::uint64_t mask = 0;
+  const std::uint32_t arity = std::min(first.arity, kMaxMaskedArgs);
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    const graph::Node& node = graph[group[i]];
+    for (std::uint32_t a = 0; a < arity; ++a) {
+      // Mostly the very node that the member before has.
+      const bool is_known = i > 0 && node.args[a] == graph[group[i - 1]].args[a];
+      if (((args >> a) & 1) != 0 && !is_known && must_share(graph, node, a)) {
+        mask |= std::uint64_t{1} << a;
+      }
+    }
+  }
+  return mask;
+}
+
+/// Adds to the mask the `either` arguments that happen to be one storage in the whole segment.
+std::uint64_t widen(const graph::Graph& graph, std::span<const NodeId> members, std::uint64_t mask,
+                    std::uint64_t args) {
+  const graph::Node& first = graph[members[0]];
+  if (members.size() == 1 || !first.record().has_shared) {
+    return mask;
+  }
+  const std::uint32_t arity = std::min(first.arity, kMaxMaskedArgs);
+  for (std::uint32_t a = 0; a < arity; ++a) {
+    if (first.record().role(a) != ext::Role::kEither || ((mask >> a) & 1) != 0 ||
+        ((args >> a) & 1) == 0) {
+      continue;
+    }
+    // A shared operand has one example.
+    if (graph.dim(first.args[a]).bd != 1) {
+      continue;
+    }
+    const std::uint64_t identity = graph.identity(first.args[a]);
+    const bool all = std::all_of(members.begin(), members.end(), [&](NodeId n) {
+      return graph[n].args[a] == first.args[a] || graph.identity(graph[n].args[a]) == identity;
+    });
+    if (all) {
+      mask |= std::uint64_t{1} << a;
+    }
+  }
+  return mask;
+}
+
+void add_segment(const graph::Graph& graph, std::span<const NodeId> members, std::uint64_t mask,
+                 std::uint64_t args, Plan& plan) {
+  const auto begin = static_cast<std::uint32_t>(plan.members.size());
+  plan.members.insert(plan.members.end(), members.begin(), members.end());
+  plan.segments.push_back(
+      {begin, static_cast<std::uint32_t>(members.size()), widen(graph, members, mask, args)});
+}
+
+}  // namespace
+
+/// Finds for each member the first one with the same shared operands.
+class GroupMaker::Classes {
+ public:
+  Classes(const graph::Graph& graph, std::span<const NodeId> nodes, std::uint64_t mask,
+          GroupMaker& buffers)
+      : graph_(graph),
+        nodes_(nodes),
+        mask_(mask),
+        heads_(buffers.class_heads_),
+        table_(buffers.class_table_) {
+    heads_.clear();
+    table_.clear();
+  }
+
+  std::uint32_t of(std::uint32_t member, std::uint32_t before) {
+    if (member != 0 && same(member, heads_[before])) {
+      return before;  // the class of the member before is the likeliest
+    }
+    if (heads_.size() < kFew) {
+      for (std::uint32_t c = 0; c < heads_.size(); ++c) {
+        if (same(member, heads_[c])) {
+          return c;
+        }
+      }
+      heads_.push_back(member);
+      return static_cast<std::uint32_t>(heads_.size() - 1);
+    }
+    return find(member);
+  }
+
+ private:
+  static constexpr std::size_t kFew = 8;
+
+  /// A shared operand has one example.
+  [[nodiscard]] bool same(std::uint32_t x, std::uint32_t y) const {
+    const NodeId* of_x = graph_[nodes_[x]].args;
+    const NodeId* of_y = graph_[nodes_[y]].args;
+    for (std::uint64_t m = mask_; m != 0; m &= m - 1) {
+      const auto a = static_cast<std::uint32_t>(__builtin_ctzll(m));
+      if ((of_x[a] != of_y[a] && graph_.identity(of_x[a]) != graph_.identity(of_y[a])) ||
+          graph_.dim(of_x[a]).bd != 1) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  [[nodiscard]] std::size_t hash(std::uint32_t member) const {
+    std::uint64_t h = 0;
+    for (std::uint64_t m = mask_; m != 0; m &= m - 1) {
+      const NodeId arg = graph_[nodes_[member]].args[__builtin_ctzll(m)];
+      h = (h ^ graph_.identity(arg)) * 0x9E3779B97F4A7C15ULL;
+    }
+    return h >> 20;
+  }
+
+  /// Open addressing over the heads, once there are many.
+  std::uint32_t find(std::uint32_t member) {
+    if (table_.empty()) {
+      table_.assign(std::bit_ceil(nodes_.size() * 2), kNone);
+      for (std::uint32_t c = 0; c < heads_.size(); ++c) {
+        table_[slot(heads_[c])] = c;
+      }
+    }
+    const std::size_t at = slot(member);
+    if (table_[at] == kNone) {
+      table_[at] = static_cast<std::uint32_t>(heads_.size());
+      heads_.push_back(member);
+    }
+    return table_[at];
+  }
+  /// Where the member's class is, or would go.
+  [[nodiscard]] std::size_t slot(std::uint32_t member) const {
+    const std::size_t mask = table_.size() - 1;
+    std::size_t at = hash(member) & mask;
+    while (table_[at] != kNone && !same(member, heads_[table_[at]])) {
+      at = (at + 1) & mask;
+    }
+    return at;
+  }
+
+  const graph::Graph& graph_;
+  std::span<const NodeId> nodes_;
+  std::uint64_t mask_;
+  std::vector<std::uint32_t>& heads_;
+  std::vector<std::uint32_t>& table_;
+};
+
+/// Fills `order_` so that members with the same shared operands stand together, classes in order of
+/// first appearance, members of a class as they stood, and `places_` with where each class ends.
+/// False, and nothing was filled, where all are of one class.
+bool GroupMaker::order_by_class(const graph::Graph& graph, std::span<const NodeId> nodes,
+                                std::uint64_t mask) {
+  const std::size_t count = nodes.size();
+  Classes classes(graph, nodes, mask, *this);
+  classes_.resize(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    classes_[i] = classes.of(i, i == 0 ? 0 : classes_[i - 1]);
+  }
+  const std::size_t class_count = class_heads_.size();
+  if (class_count == 1) {
+    return false;
+  }
+  find_places(classes_, class_count, [](std::uint32_t c) { return c; }, places_);
+  order_.resize(count);
+  sorted_.resize(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t to = places_[classes_[i]]++;
+    order_[to] = i;
+    sorted_[to] = nodes[i];
+  }
+  places_.resize(class_count);
+  return true;
+}
+
+std::span<const std::uint32_t> GroupMaker::add(const graph::Graph& graph,
+                                               std::span<const NodeId> nodes, Part part,
+                                               std::uint64_t args, Plan& plan) {
+  const auto first_segment = static_cast<std::uint32_t>(plan.segments.size());
+  const auto first_member = static_cast<std::uint32_t>(plan.members.size());
+  const bool masked = graph[nodes[0]].arity <= kMaxMaskedArgs;
+  const std::uint64_t mask = sharing_mask(graph, nodes, args);
+  std::span<const std::uint32_t> order;
+  if (!masked && nodes.size() > 1) {
+    for (const NodeId n : nodes) {
+      add_segment(graph, {&n, 1}, 0, args, plan);
+    }
+  } else if (nodes.size() == 1 || mask == 0 || !order_by_class(graph, nodes, mask)) {
+    add_segment(graph, nodes, mask, args, plan);
+  } else {
+    order = order_;
+    std::uint32_t begin = 0;
+    for (const std::uint32_t end : places_) {
+      add_segment(graph, std::span(sorted_).subspan(begin, end - begin), mask, args, plan);
+      begin = end;
+    }
+  }
+  plan.groups.push_back(
+      {first_segment, static_cast<std::uint32_t>(plan.segments.size()) - first_segment,
+       first_member, static_cast<std::uint32_t>(plan.members.size()) - first_member, part, args});
+  return order;
+}
+
+void GroupMaker::add_one_by_one(const graph::Graph& graph, std::span<const NodeId> nodes,
+                                Plan& plan) {
+  for (const NodeId& n : nodes) {
+    add(graph, {&n, 1}, Part::kWhole, kAllArgs, plan);
+  }
+}
+
+}  // namespace dynet::schedule

@@ -1,0 +1,38 @@
+#pragma once
+
+// From a list of nodes to a group of a plan: for policies.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "schedule/plan.h"
+
+namespace dynet::schedule {
+
+/// Cuts groups into kernel calls by the storage of their weights. Holds buffers only.
+class GroupMaker {
+ public:
+  /// Appends a group of `nodes` to the plan: the same key, of which the arguments in the mask
+  /// `args` are read. Members with the same weights stand together, otherwise as in `nodes`.
+  /// Returns the new order, for each place the index in `nodes` of who stands there; empty where
+  /// the order is that of `nodes`. Valid until the next call.
+  std::span<const std::uint32_t> add(const graph::Graph& graph, std::span<const NodeId> nodes,
+                                     Part part, std::uint64_t args, Plan& plan);
+
+  /// A group for each node, in this order.
+  void add_one_by_one(const graph::Graph& graph, std::span<const NodeId> nodes, Plan& plan);
+
+ private:
+  class Classes;
+  bool order_by_class(const graph::Graph& graph, std::span<const NodeId> nodes, std::uint64_t mask);
+
+  std::vector<std::uint32_t> classes_;      ///< of the members, by their shared operands
+  std::vector<std::uint32_t> class_heads_;  ///< first member of each class
+  std::vector<std::uint32_t> class_table_;
+  std::vector<std::uint32_t> places_;  ///< where each class ends
+  std::vector<std::uint32_t> order_;
+  std::vector<NodeId> sorted_;
+};
+
+}  // namespace dynet::schedule

@@ -1,0 +1,18 @@
+#pragma once
+
+// Plans and choices as text, for people.
+
+#include <string>
+
+#include "graph/graph.h"
+#include "schedule/plan.h"
+
+namespace dynet::schedule {
+
+/// "group 3: 4 x affine_transform, 1 segment: v12 v15 v18 v21", a line per group.
+[[nodiscard]] std::string to_text(const graph::Graph& graph, const Plan& plan);
+
+/// Why two nodes would not run together, or "equal keys".
+[[nodiscard]] std::string explain(const graph::Graph& graph, NodeId a, NodeId b);
+
+}  // namespace dynet::schedule
