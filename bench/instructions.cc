@@ -145,7 +145,11 @@ void run_backward(ComputationGraph& cg, const Expression& loss) {
 }
 
 // The counted functions, one a program and stage, found by their names.
+#ifdef __clang__
+#define DYNET_BENCH_STAGE __attribute__((noinline))
+#else
 #define DYNET_BENCH_STAGE __attribute__((noinline, noclone))
+#endif
 
 DYNET_BENCH_STAGE Expression stage_build_tagger(ComputationGraph& cg, Tagger& program) {
   return build(cg, program);

@@ -162,12 +162,12 @@ class Allocation : public ::testing::TestWithParam<std::tuple<Graphs, bool>> {
     if (graphs == Graphs::kCleared) {
       kept = std::make_unique<ComputationGraph>(batching);
     }
-    const auto one = [&, batching = batching] {
+    const auto one = [&, batches = batching] {
       if (kept != nullptr) {
         kept->clear();
         step(*kept);
       } else {
-        ComputationGraph cg(batching);
+        ComputationGraph cg(batches);
         step(cg);
       }
       trainer.update();

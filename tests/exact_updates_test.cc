@@ -30,8 +30,9 @@ struct Model {
     ComputationGraph cg;
     const Expression w = parameter(cg, weight);
     std::vector<Expression> losses;
-    for (const unsigned row : {step % 3, step % 7, step % 40 == 0 ? 29 : 1}) {
-      losses.push_back(square(w * lookup(cg, table, row) - 0.1F * static_cast<float>(row)));
+    for (const int row : {step % 3, step % 7, step % 40 == 0 ? 29 : 1}) {
+      const Expression x = lookup(cg, table, static_cast<unsigned>(row));
+      losses.push_back(square(w * x - 0.1F * static_cast<float>(row)));
     }
     losses.push_back(sum_batches(square(w * lookup(cg, table, std::vector<unsigned>{4, 5, 4}))));
     if (step % 90 == 89) {

@@ -377,7 +377,7 @@ TEST_F(TextFileTest, AFullDiskKeepsTheOldFile) {
   ParameterCollection model;
   model.add_parameters({10000});
   for (const bool append : {false, true}) {
-    for (const rlim_t bytes : {0, 1, 70000, 160000}) {
+    for (const rlim_t bytes : {0U, 1U, 70000U, 160000U}) {
       write("old");
       std::string said;
       set_log_sink([&](const std::string& text) { said = text; });

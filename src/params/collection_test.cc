@@ -151,7 +151,8 @@ TEST(WeightDecay, SubcollectionsFollowTheirParentUntilTold) {
   follows.set_weight_decay_lambda(0.0F);
   EXPECT_EQ(follows.get_weight_decay_lambda(), 0.0F);
   EXPECT_THROW(model.set_weight_decay_lambda(-1.0F), std::domain_error);
-  EXPECT_THROW(ParameterCollection(std::numeric_limits<float>::quiet_NaN()), std::domain_error);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_THROW(ParameterCollection{nan}, std::domain_error);
   L2WeightDecay decay(0.5F);
   decay.update_weight_decay(3);
   EXPECT_EQ(decay.current_weight_decay(), 0.125F);
