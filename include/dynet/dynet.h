@@ -58,7 +58,7 @@ struct ComputationGraph {
   const Tensor& incremental_forward(VariableIndex i);
   const Tensor& get_value(VariableIndex i);
   const Tensor& get_value(const Expression& e);
-  /// Of the last `backward`. GraphError where none reached so far.
+  /// The gradient of the last `backward`. GraphError where none reached so far.
   const Tensor& get_gradient(VariableIndex i);
   const Tensor& get_gradient(const Expression& e);
   /// Forgets computed values, as after a change behind a pointer.
@@ -81,7 +81,7 @@ struct ComputationGraph {
 
   /// DOT text on stderr.
   void print_graphviz() const;
-  /// The same as a string.
+  /// The DOT text of print_graphviz() as a string.
   [[nodiscard]] std::string to_dot() const;
   void dump(const std::string& filename, bool show_values, bool show_gradients,
             bool nan_check_only);

@@ -33,7 +33,7 @@ struct Expression {
   [[nodiscard]] bool is_stale() const;
   /// Computes what is missing. The view stays valid until the graph is computed anew or cleared.
   const Tensor& value() const;
-  /// Of the last `backward`; zeros where nothing flowed.
+  /// The gradient of the last `backward`; zeros where nothing flowed.
   [[nodiscard]] const Tensor& gradient() const;
   [[nodiscard]] const Dim& dim() const;
 };

@@ -173,7 +173,7 @@ struct LookupParameter {
   void initialize(unsigned index, const std::vector<float>& val) const;
   void zero();
   [[nodiscard]] std::string get_fullname() const;
-  /// Of one row.
+  /// The shape of one row.
   [[nodiscard]] Dim dim() const;
   [[nodiscard]] std::vector<Tensor>* values() const;
   [[nodiscard]] float current_weight_decay() const;
@@ -261,7 +261,7 @@ class ParameterCollection {
       const;
   [[nodiscard]] std::vector<std::shared_ptr<ParameterStorageBase>> get_parameter_storages_base()
       const;
-  /// Of this collection and those below.
+  /// The parameters of this collection and of those below.
   [[nodiscard]] const std::vector<std::shared_ptr<ParameterStorage>>& parameters_list() const;
   [[nodiscard]] const std::vector<std::shared_ptr<LookupParameterStorage>>& lookup_parameters_list()
       const;

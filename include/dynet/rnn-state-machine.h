@@ -16,7 +16,7 @@ class RNNStateMachine {
   [[nodiscard]] RNNState state() const { return state_; }
   /// StateError, naming state and operation, where `op` may not come now.
   void check(RNNOp op) const;
-  /// The same, then goes to the state after `op`.
+  /// Checks as check() does, then goes to the state after `op`.
   void transition(RNNOp op);
 
  private:

@@ -61,18 +61,18 @@ struct RNNBuilder {
   /// hidden states of all layers; else the hidden states. Empty: there is none, and what would use
   /// it is left out.
   void start_new_sequence(const std::vector<Expression>& h_0 = {});
-  /// Appends a step after `prev` whose hidden states are `h_new`, one a layer; cells are those of
+  /// Appends a step after `prev` whose hidden states are `h_new`, one per layer; cells are those of
   /// `prev` (zeros where there are none).
   Expression set_h(const RNNPointer& prev, const std::vector<Expression>& h_new = {},
                    const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
-  /// The same with the whole state. LSTMs: one expression a layer are cells (hidden states are
-  /// those of `prev`), two a layer are cells, then hidden states.
+  /// Replaces the whole state. LSTMs: one expression per layer gives cells (hidden states stay
+  /// those of `prev`), two per layer give cells, then hidden states.
   Expression set_s(const RNNPointer& prev, const std::vector<Expression>& s_new = {},
                    const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
   /// Appends a step after the current one and makes it the current one. The top layer's output.
   Expression add_input(const Expression& x, const char* file = __builtin_FILE(),
                        unsigned line = __builtin_LINE());
-  /// The same after step `prev`.
+  /// Adds a step after step `prev`, which need not be the last one.
   Expression add_input(const RNNPointer& prev, const Expression& x,
                        const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
   /// add_input for each of them in order. The top layer's outputs.

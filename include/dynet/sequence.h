@@ -22,7 +22,7 @@ constexpr unsigned kNoLabel = ~0U;
 /// `lookup(g, p, indices[t])` for every step t.
 std::vector<Expression> lookup_sequence(const detail::LocatedGraph& g, const LookupParameter& p,
                                         const std::vector<unsigned>& indices);
-/// The same for a batch of sequences: `indices[t]` has one index an example.
+/// Looks up a batch of sequences: `indices[t]` has one index per example.
 std::vector<Expression> lookup_sequence(const detail::LocatedGraph& g, const LookupParameter& p,
                                         const std::vector<std::vector<unsigned>>& indices);
 
@@ -30,7 +30,7 @@ std::vector<Expression> lookup_sequence(const detail::LocatedGraph& g, const Loo
 /// log likelihood of its label, nothing where that is kNoLabel. {1}
 ///
 /// Labels lie as concatenate_to_batch puts the steps: all examples of the first, then those of the
-/// second. ValueError unless there is one an example; IndexError where one is not below n.
+/// second. ValueError unless there is one per example; IndexError where one is not below n.
 Expression sequence_loss(const Expression& scores, const std::vector<unsigned>& labels,
                          const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
 

@@ -19,7 +19,7 @@ struct ShadowParameters {
   std::shared_ptr<void> memory_;
 };
 
-/// The same for a lookup table; `h[i]` is row i.
+/// Tensors in the shape of a lookup table; `h[i]` is row i.
 struct ShadowLookupParameters {
   ShadowLookupParameters() = default;
   explicit ShadowLookupParameters(const LookupParameterStorage& lp);

@@ -41,13 +41,13 @@ struct Tensor {
   [[nodiscard]] float* at(unsigned b) const;
 };
 
-/// Prints a matrix, a line a row. ShapeError for a batch or more than two dimensions.
+/// Prints a matrix, one line per row. ShapeError for a batch or more than two dimensions.
 std::ostream& operator<<(std::ostream& os, const Tensor& t);
 /// The only element. UsageError unless there is exactly one.
 real as_scalar(const Tensor& t);
 /// All elements in memory order, the batch included.
 [[nodiscard]] std::vector<real> as_vector(const Tensor& t);
-/// The same times `a`.
+/// All elements in memory order, each times `a`.
 [[nodiscard]] std::vector<real> as_scale_vector(const Tensor& v, float a);
 /// All elements in the precision of the device.
 [[nodiscard]] std::vector<double> as_double_vector(const Tensor& t);

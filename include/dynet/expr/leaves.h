@@ -38,7 +38,7 @@ Expression one_hot(const detail::LocatedGraph& g, unsigned d, const std::vector<
 /// rows last. StateError for a Parameter that no collection made.
 Expression parameter(const detail::LocatedGraph& g, const Parameter& p);
 Expression parameter(const detail::LocatedGraph& g, const LookupParameter& lp);
-/// The same values, which get no gradient.
+/// The values of a parameter as a constant: it gets no gradient.
 Expression const_parameter(const detail::LocatedGraph& g, const Parameter& p);
 Expression const_parameter(const detail::LocatedGraph& g, const LookupParameter& lp);
 
@@ -51,7 +51,7 @@ Expression lookup(const detail::LocatedGraph& g, const LookupParameter& p,
                   const std::vector<unsigned>& indices);
 Expression lookup(const detail::LocatedGraph& g, const LookupParameter& p,
                   detail::Pointer<std::vector<unsigned>> pindices);
-/// The same rows, which get no gradient.
+/// Rows of a lookup table as constants: they get no gradient.
 Expression const_lookup(const detail::LocatedGraph& g, const LookupParameter& p, unsigned index);
 Expression const_lookup(const detail::LocatedGraph& g, const LookupParameter& p,
                         detail::Pointer<unsigned> pindex);
