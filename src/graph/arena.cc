@@ -6,18 +6,17 @@ namespace dynet::graph {
 
 void* Arena::allocate_slow(std::size_t bytes) {
   constexpr std::size_t kFirstChunk = std::size_t{1} << 16;
-  if (!chunks_.empty() && used_ != 0) {
-    ++chunk_;
+  std::size_t next = !chunks_.empty() && used_ != 0 ? chunk_ + 1 : chunk_;
+  while (next < chunks_.size() && chunks_[next].bytes < bytes) {
+    ++next;
   }
-  while (chunk_ < chunks_.size() && chunks_[chunk_].bytes < bytes) {
-    ++chunk_;
-  }
-  if (chunk_ >= chunks_.size()) {
+  if (next >= chunks_.size()) {
     const std::size_t last = chunks_.empty() ? kFirstChunk / 2 : chunks_.back().bytes;
     const std::size_t size = std::max(bytes, last * 2);
     chunks_.push_back({std::make_unique_for_overwrite<std::byte[]>(size), size});
-    chunk_ = chunks_.size() - 1;
+    next = chunks_.size() - 1;
   }
+  chunk_ = next;
   used_ = bytes;
   return chunks_[chunk_].data.get();
 }

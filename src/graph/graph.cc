@@ -6,6 +6,7 @@
 #include "dynet/ops/input.h"
 
 #include "params/gradient.h"
+#include "util/reserve.h"
 
 namespace dynet::graph {
 namespace {
@@ -60,16 +61,32 @@ NodeId Graph::add(const ext::Record& record, const void* op, std::span<const Nod
   } catch (const SizeError& e) {
     arena_.release(before);
     rethrow_located(e, where);
+  } catch (...) {
+    arena_.release(before);
+    throw;
   }
   arena_.release(before);
 
   const NodeId id = size();
-  auto* stored_args = static_cast<NodeId*>(arena_.allocate(args.size_bytes()));
-  std::copy(args.begin(), args.end(), stored_args);
-  const Payload* stored_payload =
-      payload.form == ext::NodePayload::kNone && payload.storage == nullptr
-          ? nullptr
-          : store_payload(payload, id, *signature);
+  NodeId* stored_args = nullptr;
+  const Payload* stored_payload = nullptr;
+  try {
+    util::reserve_more(nodes_, record.outputs);
+    // Projections have one argument, the node itself.
+    auto* ids = static_cast<NodeId*>(
+        arena_.allocate(args.size_bytes() + (record.outputs > 1 ? sizeof(NodeId) : 0)));
+    stored_args = std::copy(args.begin(), args.end(), ids) - args.size();
+    if (record.outputs > 1) {
+      ids[args.size()] = id;
+    }
+    if (payload.form != ext::NodePayload::kNone || payload.storage != nullptr) {
+      stored_payload = store_payload(payload, id, *signature);
+    }
+  } catch (...) {
+    arena_.release(before);
+    throw;
+  }
+  // Nothing throws below this line.
   Node& node = nodes_.emplace_back();  // filled in place: copies of what was just written stall
   node.signature = signature;
   node.args = stored_args;
@@ -86,12 +103,10 @@ NodeId Graph::add(const ext::Record& record, const void* op, std::span<const Nod
 }
 
 void Graph::add_projection(NodeId parent, std::uint32_t output) {
-  auto* arg = static_cast<NodeId*>(arena_.allocate(sizeof(NodeId)));
-  *arg = parent;
   Node& node = nodes_.emplace_back();
   const Node& of = nodes_[parent];
   node.signature = of.signature;
-  node.args = arg;
+  node.args = of.args + of.arity;
   node.set_where(of.where());
   node.arity = 1;
   node.examples = interner_.shape(node.signature->outputs[output]).bd;
@@ -100,6 +115,7 @@ void Graph::add_projection(NodeId parent, std::uint32_t output) {
   node.output = output;
 }
 
+/// Registering the storage comes last: it cannot be taken back.
 const Payload* Graph::store_payload(const ext::NodePayload& payload, NodeId node,
                                     const Signature& signature) {
   auto* stored = new (arena_.allocate(sizeof(Payload))) Payload();
@@ -116,13 +132,15 @@ const Payload* Graph::store_payload(const ext::NodePayload& payload, NodeId node
   }
   if (payload.storage != nullptr) {
     stored->storage = payload.storage->get();
-    stored->storage_slot = storage_slot(*payload.storage, is_trainable_op(signature), node);
+    stored->storage_slot = storage_slot(*payload.storage, signature, node);
   }
   return stored;
 }
 
-std::uint32_t Graph::storage_slot(const std::shared_ptr<void>& storage, bool trainable,
+std::uint32_t Graph::storage_slot(const std::shared_ptr<void>& storage, const Signature& signature,
                                   NodeId node) {
+  const bool trainable = is_trainable_op(signature);
+  const bool is_whole = signature.record->leaf == ext::Leaf::kParameter;
   if ((storages_.size() + 1) * 2 > storage_table_.size()) {
     storage_table_.assign(std::max<std::size_t>(64, storage_table_.size() * 2), 0);
     for (std::uint32_t i = 0; i < storages_.size(); ++i) {
@@ -130,34 +148,51 @@ std::uint32_t Graph::storage_slot(const std::shared_ptr<void>& storage, bool tra
     }
   }
   const std::size_t mask = storage_table_.size() - 1;
-  for (std::size_t i = storage_hash(storage.get(), trainable) & mask;; i = (i + 1) & mask) {
+  for (std::size_t i = storage_hash(storage.get(), trainable, is_whole) & mask;;
+       i = (i + 1) & mask) {
     const std::uint32_t entry = storage_table_[i];
     if (entry == 0) {
-      storages_.push_back({storage, trainable, node, 1});
+      storages_.push_back({storage, trainable, is_whole, node, 1});
       storage_table_[i] = static_cast<std::uint32_t>(storages_.size());
       return static_cast<std::uint32_t>(storages_.size() - 1);
     }
     StorageUse& use = storages_[entry - 1];
-    if (use.storage.get() == storage.get() && use.trainable == trainable) {
+    if (use.storage.get() == storage.get() && use.trainable == trainable &&
+        use.is_whole == is_whole) {
       ++use.nodes;
       return entry - 1;
     }
   }
 }
 
-std::size_t Graph::storage_hash(const void* storage, bool trainable) {
-  return ((reinterpret_cast<std::uintptr_t>(storage) >> 4) + (trainable ? 1 : 0)) *
+std::size_t Graph::storage_hash(const void* storage, bool trainable, bool is_whole) {
+  return ((reinterpret_cast<std::uintptr_t>(storage) >> 4) + (trainable ? 1 : 0) +
+          (is_whole ? 2 : 0)) *
              0x9E3779B97F4A7C15ULL >>
          20;
 }
 
 void Graph::enter_storage(std::uint32_t index) {
+  const StorageUse& use = storages_[index];
   const std::size_t mask = storage_table_.size() - 1;
-  std::size_t i = storage_hash(storages_[index].storage.get(), storages_[index].trainable) & mask;
+  std::size_t i = storage_hash(use.storage.get(), use.trainable, use.is_whole) & mask;
   while (storage_table_[i] != 0) {
     i = (i + 1) & mask;
   }
   storage_table_[i] = index + 1;
+}
+
+/// Its place in the table becomes empty. No other entry was put there after passing it by, as it
+/// was the last to be entered.
+void Graph::remove_last_storage() {
+  const StorageUse& use = storages_.back();
+  const std::size_t mask = storage_table_.size() - 1;
+  std::size_t i = storage_hash(use.storage.get(), use.trainable, use.is_whole) & mask;
+  while (storage_table_[i] != storages_.size()) {
+    i = (i + 1) & mask;
+  }
+  storage_table_[i] = 0;
+  storages_.pop_back();
 }
 
 bool Graph::is_trainable(NodeId n) const { return is_trainable_op(*nodes_[n].signature); }
@@ -273,10 +308,8 @@ void Graph::revert(const Mark& mark) {
   }
   nodes_.resize(mark.nodes);
   arena_.release(mark.arena);
-  storages_.resize(mark.storages);
-  std::fill(storage_table_.begin(), storage_table_.end(), 0);
-  for (std::uint32_t i = 0; i < storages_.size(); ++i) {
-    enter_storage(i);
+  while (storages_.size() > mark.storages) {
+    remove_last_storage();
   }
 }
 

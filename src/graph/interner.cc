@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstring>
 
+#include "util/reserve.h"
+
 namespace dynet::graph {
 namespace {
 
@@ -161,9 +163,11 @@ ShapeId Interner::intern(const Dim& dim) {
     return found - 1;
   }
   const auto id = static_cast<ShapeId>(shapes_.size());
+  util::reserve_more(sizes_, 1);
+  util::reserve_more(shapes_, 1);
+  shape_table_.insert(hash, id);
   sizes_.push_back(clean.example_elements());
   shapes_.push_back(clean);
-  shape_table_.insert(hash, id);
   return id;
 }
 
@@ -219,9 +223,10 @@ KeyId Interner::intern_key(const ext::Record& record, const void* op,
   }
   auto* key = static_cast<std::byte*>(arena_.allocate(key_scratch_.size()));
   std::memcpy(key, key_scratch_.data(), key_scratch_.size());
-  keys_.push_back({key, key_scratch_.size()});
-  const auto id = static_cast<KeyId>(keys_.size() - 1);
+  const auto id = static_cast<KeyId>(keys_.size());
+  util::reserve_more(keys_, 1);
   key_table_.insert(hash, id);
+  keys_.push_back({key, key_scratch_.size()});
   return id;
 }
 
@@ -297,8 +302,9 @@ const Signature& Interner::add_signature(const ext::Record& record, const void* 
   const bool per_example = payload_count != 0 && payload_count == s.batch;
   s.key = intern_key(record, op, is_full, per_example ? 1 : payload_count);
   auto* kept = new (arena_.allocate(sizeof(Signature))) Signature(s);
+  util::reserve_more(signatures_, 1);
+  signature_table_.insert(hash, static_cast<std::uint32_t>(signatures_.size()));
   signatures_.push_back(kept);
-  signature_table_.insert(hash, static_cast<std::uint32_t>(signatures_.size() - 1));
   return *kept;
 }
 

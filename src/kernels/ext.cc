@@ -1,5 +1,6 @@
 // What ext/kernels.h offers on top of a device's loops.
 
+#include "dynet/ext/info.h"
 #include "dynet/ext/kernels.h"
 
 #include "operands.h"
@@ -45,8 +46,8 @@ std::optional<double> Kernels::product_with_norm(const Operand& a, const Operand
   return std::nullopt;
 }
 
-void weight_gradient(const Kernels& k, const Operand& dy, const Operand& x,
-                     const Operand& d_weight) {
+void weight_gradient(Call& call, std::size_t operand, const Operand& dy, const Operand& x) {
+  const Operand& d_weight = call.d_in[operand];
   // The sink takes products of whole examples, one column of the weight's gradient for each row of
   // x.
   const bool fits = d_weight.examples == 1 && dy.examples == x.examples &&
@@ -54,8 +55,9 @@ void weight_gradient(const Kernels& k, const Operand& dy, const Operand& x,
                     dy.dim.cols() == x.dim.cols();
   if (d_weight.sink != nullptr && fits) {
     d_weight.sink->push(dy, x);
+    call.left_for_later |= std::uint64_t{1} << operand;
   } else {
-    k.product(dy, Transposed::kNo, x, Transposed::kYes, d_weight);
+    call.kernels.product(dy, Transposed::kNo, x, Transposed::kYes, d_weight);
   }
 }
 

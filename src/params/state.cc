@@ -16,7 +16,9 @@ StorageState::StorageState(const Device& device, std::int64_t all_elements, unsi
       row_bytes(rows == 0 ? 0 : all_elements / rows * number_bytes),
       values(all_elements, number_bytes, what),
       gradient(all_elements, number_bytes, what),
-      stamps(rows, 0) {}
+      stamps(rows, 0) {
+  touched.reserve(rows);  // so that listing a row cannot fail in the middle of a gradient
+}
 
 bool StorageState::touch(unsigned row) {
   if (stamps[row] == stamp) {

@@ -30,7 +30,7 @@ struct Product {
   }
   void backward(ext::Call& c) const {
     if (!c.d_in[0].absent()) {
-      ext::weight_gradient(c.kernels, c.d_out[0], c.in[1], c.d_in[0]);
+      ext::weight_gradient(c, 0, c.d_out[0], c.in[1]);
     }
     if (!c.d_in[1].absent()) {
       c.kernels.product(c.in[0], ext::Transposed::kYes, c.d_out[0], ext::Transposed::kNo,
@@ -89,7 +89,7 @@ struct Affine {
     }
     for (std::size_t i = 1; i < c.in.size(); i += 2) {
       if (!c.d_in[i].absent()) {
-        ext::weight_gradient(c.kernels, c.d_out[0], c.in[i + 1], c.d_in[i]);
+        ext::weight_gradient(c, i, c.d_out[0], c.in[i + 1]);
       }
       if (!c.d_in[i + 1].absent()) {
         c.kernels.product(c.in[i], ext::Transposed::kYes, c.d_out[0], ext::Transposed::kNo,

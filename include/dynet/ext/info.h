@@ -99,6 +99,13 @@ struct Call {
     std::int64_t examples;
   };
   std::span<const Random> random;
+  /// What backward did: bit i is set where the gradient of operand i was left in its sink
+  /// (weight_gradient) and not written.
+  std::uint64_t left_for_later = 0;
 };
+
+/// dW = or += dy * transpose(x), where W is operand `operand` of the call and wants its gradient:
+/// at once, or left for later where `d_in` has a sink. Once per operand and call.
+void weight_gradient(Call& call, std::size_t operand, const Operand& dy, const Operand& x);
 
 }  // namespace dynet::ext

@@ -147,8 +147,4 @@ class Kernels {
                              std::int64_t n) const = 0;
 };
 
-/// dW = or += dy * transpose(x): at once, or left for later where `d_weight` has a sink.
-void weight_gradient(const Kernels& k, const Operand& dy, const Operand& x,
-                     const Operand& d_weight);
-
 }  // namespace dynet::ext

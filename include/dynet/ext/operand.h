@@ -32,7 +32,7 @@ struct Operand {
   std::int64_t examples = 0;  ///< total over the blocks; 1 beside a larger batch means: repeated
   const Block* blocks = nullptr;  ///< null: absent (no value asked for, no gradient wanted)
   std::int64_t block_count = 0;
-  ProductSink* sink = nullptr;  ///< a weight's gradient: products may be left here for later
+  ProductSink* sink = nullptr;  ///< of a weight's gradient: for weight_gradient() alone
 
   [[nodiscard]] bool absent() const { return blocks == nullptr; }
   [[nodiscard]] bool one_block() const { return block_count == 1; }

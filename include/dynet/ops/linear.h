@@ -40,7 +40,7 @@ struct MatMul {
     using ext::Transposed;
     const ext::Operand& dz = call.d_out[0];
     if (!call.d_in[0].absent()) {
-      ext::weight_gradient(call.kernels, dz, call.in[1], call.d_in[0]);
+      ext::weight_gradient(call, 0, dz, call.in[1]);
     }
     if (!call.d_in[1].absent()) {
       call.kernels.product(call.in[0], Transposed::kYes, dz, Transposed::kNo, call.d_in[1]);
@@ -116,7 +116,7 @@ struct AffineTransform {
     }
     for (std::size_t i = head; i < call.in.size(); i += 2) {
       if (!call.d_in[i].absent()) {
-        ext::weight_gradient(call.kernels, dy, call.in[i + 1], call.d_in[i]);
+        ext::weight_gradient(call, i, dy, call.in[i + 1]);
       }
       if (!call.d_in[i + 1].absent()) {
         call.kernels.product(call.in[i], Transposed::kYes, dy, Transposed::kNo, call.d_in[i + 1]);

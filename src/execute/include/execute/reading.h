@@ -1,22 +1,21 @@
 #pragma once
 
-#include <algorithm>
 #include <memory>
 #include <optional>
 #include <vector>
 
-#include "execute/executor.h"
+#include "graph/graph.h"
 #include "params/gradient.h"
 
 namespace dynet::execute {
 
 /// While it lives, no update may run on the models whose parameters the graph holds. GraphError
 /// where one is running.
-class Executor::Reading {
+class Reading {
  public:
-  explicit Reading(const Executor& executor) {
+  explicit Reading(const graph::Graph& graph) {
     const params::Usage* last = nullptr;  // most programs have one model
-    for (const graph::StorageUse& use : executor.graph_.storages()) {
+    for (const graph::StorageUse& use : graph.storages()) {
       params::Usage& usage = params::usage_of(params::storage_base(use.storage.get()));
       if (&usage == last) {
         continue;

@@ -72,11 +72,13 @@ struct alignas(64) Node {
 };
 static_assert(sizeof(Node) == 64);
 
-/// A parameter or lookup storage that the graph uses, in its trained form or in its const form.
+/// One way in which the graph uses a parameter or a table: the nodes that read it trained or const,
+/// as one tensor or by rows. A table that is used in two ways stands in two slots.
 struct StorageUse {
   std::shared_ptr<void> storage;  ///< keeps it alive
   bool trainable;
-  NodeId first;         ///< the first node made of it
+  bool is_whole;        ///< as one tensor (a parameter node), not rows of it (a lookup)
+  NodeId first;         ///< the first node of this kind made of it
   std::uint32_t nodes;  ///< how many there are
 };
 
@@ -150,9 +152,11 @@ class Graph {
   void add_projection(NodeId parent, std::uint32_t output);
   const Payload* store_payload(const ext::NodePayload& payload, NodeId node,
                                const Signature& signature);
-  std::uint32_t storage_slot(const std::shared_ptr<void>& storage, bool trainable, NodeId node);
-  static std::size_t storage_hash(const void* storage, bool trainable);
+  std::uint32_t storage_slot(const std::shared_ptr<void>& storage, const Signature& signature,
+                             NodeId node);
+  static std::size_t storage_hash(const void* storage, bool trainable, bool is_whole);
   void enter_storage(std::uint32_t index);
+  void remove_last_storage();
   void check_indices(const Signature& signature, const void* storage,
                      std::span<const unsigned> indices) const;
   [[nodiscard]] const void* payload_data(NodeId n) const;

@@ -11,8 +11,9 @@
 
 namespace dynet::execute {
 
-/// Builds the operands of calls. Owns them until `release` of an earlier mark. Not thread-safe.
-class Assembler {
+/// Memory of operands and of whatever else a call reads beside numbers; owns it until `release` of
+/// an earlier mark. Not thread-safe.
+class OperandArena {
  public:
   [[nodiscard]] graph::Arena::Mark mark() const { return arena_.mark(); }
   void release(const graph::Arena::Mark& mark) { arena_.release(mark); }

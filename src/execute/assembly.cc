@@ -1,0 +1,96 @@
+#include "execute/assembly.h"
+
+namespace dynet::execute {
+
+Assembled* Assembly::call(const SegmentView& segment) {
+  Assembled* assembled = operands(segment);
+  payload_.fill(assembled->call, segment.members, assembled->call.examples);
+  return assembled;
+}
+
+Assembled* Assembly::part(const SegmentView& segment, std::span<const NodeId> active,
+                          const Assembled& whole) {
+  SegmentView some = segment;
+  some.members = active;
+  Assembled* assembled = operands(some);
+  payload_.fill_part(assembled->call, active, whole.call, segment.members);
+  return assembled;
+}
+
+Assembled* Assembly::operands(const SegmentView& segment) {
+  const std::span<const NodeId> members = segment.members;
+  const ext::Record& record = context_.graph[members[0]].record();
+  auto* assembled = arena_.make<Assembled>(ext::Call(context_.kernels()), list_arguments(segment));
+  ext::Call& call = assembled->call;
+  call.in = arena_.operands(assembled->arguments.size(),
+                            [&](std::size_t i) { return stacked(assembled->arguments[i].nodes); });
+  call.out = arena_.operands(record.outputs, [&](std::size_t k) {
+    return output(segment, static_cast<std::uint32_t>(k));
+  });
+  call.saved = arena_.operands(
+      record.saved, [&](std::size_t k) { return saved(members, static_cast<std::uint32_t>(k)); });
+  call.examples = call.out[0].examples;
+  return assembled;
+}
+
+/// The arguments that the call reads.
+std::span<const Argument> Assembly::list_arguments(const SegmentView& segment) {
+  const graph::Node& first = context_.graph[segment.members[0]];
+  if (first.record().adds_arguments && segment.members.size() == 1 && first.examples == 1) {
+    // A sum over a list: its arguments are the examples of one operand.
+    return {arena_.make<Argument>(0U, context_.graph.args(segment.members[0])), 1};
+  }
+  auto* arguments = arena_.room<Argument>(first.arity);
+  std::size_t count = 0;
+  for (std::uint32_t a = 0; a < first.arity; ++a) {
+    if (segment.reads(a)) {
+      new (&arguments[count++]) Argument{a, argument_nodes(segment, a)};
+    }
+  }
+  return {arguments, count};
+}
+
+/// Argument `arg` of each member.
+std::span<const NodeId> Assembly::argument_nodes(const SegmentView& segment, std::uint32_t arg) {
+  if (segment.members.size() == 1 || segment.is_shared(arg)) {
+    return context_.graph.args(segment.members[0]).subspan(arg, 1);
+  }
+  auto* nodes = arena_.room<NodeId>(segment.members.size());
+  for (std::size_t i = 0; i < segment.members.size(); ++i) {
+    nodes[i] = context_.graph[segment.members[i]].args[arg];
+  }
+  return {nodes, segment.members.size()};
+}
+
+/// The values of nodes, all examples of each.
+ext::Operand Assembly::stacked(std::span<const NodeId> nodes) {
+  return arena_.operand(context_.graph.dim(nodes[0]), context_.example_bytes(nodes[0]),
+                        nodes.size(), [&](std::size_t i) {
+                          return ext::Block{values_.at(nodes[i]), context_.graph.examples(nodes[i]),
+                                            false};
+                        });
+}
+
+/// The terms that come second add to the results.
+ext::Operand Assembly::output(const SegmentView& segment, std::uint32_t index) {
+  const bool stores = segment.part != schedule::Part::kRest;
+  const NodeId first = segment.members[0] + index;
+  return arena_.operand(context_.graph.dim(first), context_.example_bytes(first),
+                        segment.members.size(), [&](std::size_t i) {
+                          const NodeId m = segment.members[i];
+                          return ext::Block{values_.at(m + index), context_.graph.examples(m),
+                                            stores};
+                        });
+}
+
+ext::Operand Assembly::saved(std::span<const NodeId> members, std::uint32_t index) {
+  const Dim& dim = context_.graph[members[0]].signature->saved[index];
+  const std::int64_t size = context_.bytes(dim.example_elements());
+  std::byte* first = values_.saved(values_.group_of(members[0]), index);
+  return arena_.operand(dim, size, members.size(), [&](std::size_t i) {
+    const NodeId m = members[i];
+    return ext::Block{first + values_.offset(m) * size, context_.graph.examples(m), true};
+  });
+}
+
+}  // namespace dynet::execute

@@ -1,0 +1,110 @@
+#include "execute/gradient_operands.h"
+
+#include <algorithm>
+
+namespace dynet::execute {
+
+void GradientOperands::attach(Assembled& assembled, std::span<const NodeId> members,
+                              std::uint64_t shared, bool has_sinks) {
+  const ext::Record& record = context_.graph[members[0]].record();
+  const std::span<const Argument> arguments = assembled.arguments;
+  ext::Call& call = assembled.call;
+  call.left_for_later = 0;
+  call.d_out = arena_.operands(record.outputs, [&](std::size_t k) {
+    return of_output(members, static_cast<std::uint32_t>(k));
+  });
+  if (arguments.size() > 1 || record.partial_gradient) {
+    zero_shared(record.partial_gradient, arguments);
+  }
+  const SegmentView segment{.members = members, .shared = shared};
+  call.d_in = arena_.operands(arguments.size(), [&](std::size_t i) {
+    const Argument& argument = arguments[i];
+    const bool is_weight = has_sinks && segment.is_shared(argument.index) &&
+                           context_.graph[argument.nodes[0]].record().leaf == ext::Leaf::kParameter;
+    return is_weight ? of_weight(argument.nodes[0]) : of_nodes(argument.nodes);
+  });
+}
+
+/// A gradient of a weight that was not left in its sink was written.
+void GradientOperands::settle(const Assembled& assembled) {
+  const ext::Call& call = assembled.call;
+  for (std::size_t i = 0; i < call.d_in.size(); ++i) {
+    if (call.d_in[i].sink != nullptr && ((call.left_for_later >> i) & 1) == 0) {
+      gradients_.set_written(gradients_.owner(assembled.arguments[i].nodes[0]));
+    }
+  }
+}
+
+/// dy of one output. Members whose output nobody used beside others whose output was used get
+/// zeros.
+ext::Operand GradientOperands::of_output(std::span<const NodeId> members, std::uint32_t output) {
+  const Dim& dim = context_.graph.dim(members[0] + output);
+  const bool used = std::any_of(members.begin(), members.end(),
+                                [&](NodeId m) { return gradients_.is_written(m + output); });
+  if (!used) {
+    return {.dim = dim.single_batch()};
+  }
+  return arena_.operand(
+      dim, context_.example_bytes(members[0] + output), members.size(), [&](std::size_t i) {
+        const NodeId m = members[i] + output;
+        return ext::Block{gradients_.ensure_true(m), context_.graph.examples(m), false};
+      });
+}
+
+/// A node that is two different arguments of the call, or of which only a part is written: all add.
+void GradientOperands::zero_shared(bool partial, std::span<const Argument> arguments) {
+  gradients_.begin_call();
+  for (const Argument& argument : arguments) {
+    gradients_.begin_operand();
+    for (const NodeId n : argument.nodes) {
+      if (!gradients_.needs(n)) {
+        continue;
+      }
+      const NodeId t = gradients_.owner(n);
+      if (gradients_.was_in_other_operand(t) || partial) {
+        gradients_.ensure_true(t);
+      }
+    }
+  }
+}
+
+/// Memory and sink of a parameter that all members share.
+ext::Operand GradientOperands::of_weight(NodeId n) {
+  const Dim& dim = context_.graph.dim(n);
+  if (!gradients_.needs(n)) {
+    return {.dim = dim};
+  }
+  const NodeId t = gradients_.owner(n);
+  auto* block = arena_.array<ext::Block>(1);
+  *block = {gradients_.ensure(t), 1, !gradients_.is_written(t)};
+  return {.dim = dim,
+          .examples = 1,
+          .blocks = block,
+          .block_count = 1,
+          .sink = &weights_.sink(context_.graph[n].payload->storage_slot)};
+}
+
+/// Where the gradient of an operand goes: absent where none of its nodes wants one.
+ext::Operand GradientOperands::of_nodes(std::span<const NodeId> nodes) {
+  const Dim& dim = context_.graph.dim(nodes[0]);
+  const bool wanted =
+      std::any_of(nodes.begin(), nodes.end(), [&](NodeId a) { return gradients_.needs(a); });
+  if (!wanted) {
+    return {.dim = dim.single_batch()};
+  }
+  return arena_.operand(dim, context_.example_bytes(nodes[0]), nodes.size(), [&](std::size_t i) {
+    const NodeId a = nodes[i];
+    const NodeId t = gradients_.owner(a);
+    const std::int64_t examples = context_.graph.examples(t);
+    if (!gradients_.needs(a)) {  // beside others that want theirs: written and forgotten
+      const auto elements = static_cast<std::size_t>(context_.graph.elements(t));
+      return ext::Block{arena_.array<double>(elements), examples, true};
+    }
+    void* memory = gradients_.ensure(t);
+    const bool fresh = !gradients_.is_written(t);
+    gradients_.set_written(t);
+    return ext::Block{memory, examples, fresh};
+  });
+}
+
+}  // namespace dynet::execute

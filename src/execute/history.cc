@@ -1,0 +1,44 @@
+#include "execute/history.h"
+
+#include "util/reserve.h"
+
+namespace dynet::execute {
+
+void History::append(const schedule::Plan& plan) {
+  util::reserve_more(plan_.members, plan.members.size());
+  util::reserve_more(plan_.segments, plan.segments.size());
+  util::reserve_more(plan_.groups, plan.groups.size());
+  util::reserve_more(calls_, plan.segments.size());
+  const auto first_member = static_cast<std::uint32_t>(plan_.members.size());
+  const auto first_segment = static_cast<std::uint32_t>(plan_.segments.size());
+  plan_.members.insert(plan_.members.end(), plan.members.begin(), plan.members.end());
+  for (schedule::Segment segment : plan.segments) {
+    segment.begin += first_member;
+    plan_.segments.push_back(segment);
+  }
+  for (schedule::Group group : plan.groups) {
+    group.first += first_member;
+    group.begin += first_segment;
+    plan_.groups.push_back(group);
+  }
+  calls_.resize(plan_.segments.size(), nullptr);
+}
+
+void History::shrink(std::uint32_t groups) {
+  if (groups >= size()) {
+    return;
+  }
+  const schedule::Group& first = plan_.groups[groups];
+  plan_.members.resize(first.first);
+  plan_.segments.resize(first.begin);
+  calls_.resize(first.begin);
+  plan_.groups.resize(groups);
+}
+
+void History::clear() {
+  plan_.clear();
+  calls_.clear();
+  ++generation_;
+}
+
+}  // namespace dynet::execute

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "execute/context.h"
+#include "execute/history.h"
+#include "execute/values.h"
+#include "memory/pool.h"
+
+namespace dynet::execute {
+
+/// Where the gradient of each node lies during and after a backward pass, and what of it is true.
+/// Owns the memory of gradients, which has the layout of the values.
+///
+/// A pass has a number, and what is noted of a node counts only within the pass it was noted in, so
+/// that a pass need not visit the nodes it has nothing to do with. All nodes made of one parameter
+/// share one gradient, that of the first such node, while they `follow` it. Not thread-safe.
+class Gradients {
+ public:
+  Gradients(const Context& context, const Values& values, const History& history)
+      : context_(context), values_(values), history_(history) {}
+
+  /// Begins a pass: no node needs or has a gradient. Memory that was handed out stays as it is
+  /// where `keeps_memory`, else it is used again.
+  void begin(bool keeps_memory);
+  /// Notes a node of the pass: whether it depends on something trained, and whether it follows the
+  /// first node of its parameter.
+  void note(NodeId n, bool needs, bool follows) {
+    Entry& e = entries_[n];
+    e.data = nullptr;
+    e.mark = current_ | (needs ? kNeeds : 0U) | (follows ? kFollows : 0U);
+  }
+  [[nodiscard]] bool is_noted(NodeId n) const { return (entries_[n].mark ^ current_) < kPassStep; }
+  [[nodiscard]] bool needs(NodeId n) const { return (flags(n) & kNeeds) != 0; }
+  [[nodiscard]] bool is_written(NodeId n) const { return (flags(n) & kWritten) != 0; }
+  /// The node whose gradient memory is that of `n`.
+  [[nodiscard]] NodeId owner(NodeId n) const {
+    return (flags(n) & kFollows) == 0 ? n : first_of_parameter(n);
+  }
+  /// Memory of the gradient of `n`, an owner; made for its whole group at once.
+  void* ensure(NodeId n) {
+    Entry& e = entry(n);
+    return e.data != nullptr ? e.data : make(n);
+  }
+  void set_written(NodeId n) { entry(n).mark |= kWritten; }
+  /// Memory of the gradient of `n`, an owner, with zeros where nothing was written.
+  void* ensure_true(NodeId n);
+
+  /// Calls with several operands: tells nodes that stand in two of them. A call begins with
+  /// `begin_call`; true where `n` was seen in this call with another operand number.
+  void begin_call() { call_ = next_stamp_; }
+  void begin_operand() { ++next_stamp_; }
+  bool was_in_other_operand(NodeId n) {
+    std::uint32_t& stamp = entry(n).stamp;
+    const bool was = stamp > call_ && stamp != next_stamp_;
+    stamp = next_stamp_;
+    return was;
+  }
+
+  [[nodiscard]] memory::Pool& pool() { return pool_; }
+  [[nodiscard]] const Context& context() const { return context_; }
+
+ private:
+  // Bits of Entry::mark beside the number of the pass.
+  static constexpr std::uint32_t kNeeds = 1;    ///< depends on something trained
+  static constexpr std::uint32_t kWritten = 2;  ///< its memory holds something
+  static constexpr std::uint32_t kFollows = 4;
+  static constexpr std::uint32_t kPassStep = 8;
+
+  struct Entry {
+    void* data = nullptr;
+    std::uint32_t mark = 0;   ///< the pass it is of, times kPassStep, and flags
+    std::uint32_t stamp = 0;  ///< of the last operand that it stood in
+  };
+  [[nodiscard]] std::uint32_t flags(NodeId n) const {
+    const std::uint32_t flags = entries_[n].mark ^ current_;
+    return flags < kPassStep ? flags : 0;
+  }
+  /// The entry of a node, noted as one that needs no gradient if it was not yet.
+  Entry& entry(NodeId n) {
+    if (!is_noted(n)) {
+      note(n, false, false);
+    }
+    return entries_[n];
+  }
+  [[nodiscard]] NodeId first_of_parameter(NodeId n) const {
+    return context_.graph.storages()[context_.graph[n].payload->storage_slot].first;
+  }
+  void* make(NodeId n);
+
+  const Context& context_;
+  const Values& values_;
+  const History& history_;
+  std::vector<Entry> entries_;  ///< by node
+  std::uint32_t current_ = kPassStep;
+  std::uint32_t call_ = 0;
+  std::uint32_t next_stamp_ = 0;
+  memory::Pool pool_;
+};
+
+}  // namespace dynet::execute

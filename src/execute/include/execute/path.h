@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "execute/context.h"
+#include "execute/gradients.h"
+#include "execute/history.h"
+#include "execute/id_set.h"
+#include "execute/values.h"
+
+namespace dynet::execute {
+
+/// What a backward pass visits: the nodes that its root depends on, and the groups that computed
+/// those of them which depend on something trained. Takes as long as they are many, however large
+/// the graph is. Not thread-safe.
+class Path {
+ public:
+  Path(const Context& context, const Values& values, const History& history)
+      : context_(context), values_(values), history_(history) {}
+
+  /// Finds the path and notes its nodes in `gradients`, where a pass has begun. `full`: every node
+  /// counts as trained. `shares`: nodes of one parameter share a gradient.
+  void find(NodeId root, bool full, bool shares, Gradients& gradients);
+  /// The groups to walk, last one first; each call removes one.
+  [[nodiscard]] bool has_group() const { return !groups_.empty(); }
+  std::uint32_t take_group() { return groups_.take_largest(); }
+  /// The first node of each trained parameter on the path.
+  [[nodiscard]] std::span<const NodeId> parameters() const { return parameters_; }
+  /// Nodes on the path that look up rows of trained tables; ascending.
+  [[nodiscard]] std::span<const NodeId> lookups() const { return lookups_; }
+  /// How many nodes were looked at since this object was made, for tests.
+  [[nodiscard]] std::uint64_t visits() const { return visits_; }
+
+ private:
+  void collect(NodeId root);
+  bool note_leaf(NodeId n, bool full, bool shares, Gradients& gradients);
+  void add_groups_of(NodeId n);
+
+  const Context& context_;
+  const Values& values_;
+  const History& history_;
+  IdSet open_;
+  IdSet groups_;
+  std::vector<NodeId> nodes_;  ///< descending
+  std::vector<NodeId> parameters_;
+  std::vector<NodeId> lookups_;
+  std::uint64_t visits_ = 0;
+};
+
+/// Whether the gradient of a parameter's or lookup's node goes to its storage.
+[[nodiscard]] bool is_trained(const graph::Graph& graph, NodeId n);
+
+}  // namespace dynet::execute

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "dynet/ext/info.h"
+
+#include "schedule/plan.h"
+
+namespace dynet::execute {
+
+using graph::NodeId;
+
+/// A segment of a plan with its members at hand: what one kernel call computes.
+struct SegmentView {
+  std::span<const NodeId> members;
+  std::uint64_t shared = 0;                 ///< bit a: argument a is one storage for all members
+  std::uint64_t args = schedule::kAllArgs;  ///< bit a: argument a is read
+  schedule::Part part = schedule::Part::kWhole;
+
+  [[nodiscard]] bool is_shared(std::uint32_t arg) const {
+    return arg < schedule::kMaxMaskedArgs && ((shared >> arg) & 1) != 0;
+  }
+  [[nodiscard]] bool reads(std::uint32_t arg) const {
+    return arg >= schedule::kMaxMaskedArgs || ((args >> arg) & 1) != 0;
+  }
+};
+
+/// What a call reads as one operand.
+struct Argument {
+  std::uint32_t index;
+  std::span<const NodeId> nodes;  ///< that its operand is made of
+};
+
+/// A call with its operands, and the nodes they are made of.
+struct Assembled {
+  ext::Call call;
+  std::span<const Argument> arguments;  ///< one for each operand of `call.in`
+};
+
+}  // namespace dynet::execute

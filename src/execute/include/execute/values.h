@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "execute/context.h"
+#include "execute/history.h"
+#include "memory/pool.h"
+
+namespace dynet::execute {
+
+/// Where the value of each node lies, and which group computed it. Owns the memory of values.
+///
+/// Invariant: a node has a value exactly when its group is in the history, or when it is a
+/// parameter and listed in `parameters_`. All nodes below `complete_below()` have one. Not
+/// thread-safe.
+class Values {
+ public:
+  static constexpr std::uint32_t kNoGroup = ~std::uint32_t{0};
+
+  /// A position to come back to, in the generation of the history that it was taken in.
+  struct Mark {
+    memory::Pool::Mark pool;
+    std::size_t parameters = 0;
+  };
+
+  explicit Values(const Context& context) : context_(context) {}
+
+  /// Room for all nodes of the graph.
+  void grow() { places_.resize(context_.graph.size()); }
+  [[nodiscard]] bool has(NodeId n) const { return places_[n].data != nullptr; }
+  [[nodiscard]] void* at(NodeId n) const { return places_[n].data; }
+  /// The group that computed `n` (the first of two), or kNoGroup.
+  [[nodiscard]] std::uint32_t group_of(NodeId n) const { return places_[n].group; }
+  /// The group that computed the other terms of `n`, whose first terms `group_of(n)` computed.
+  [[nodiscard]] std::uint32_t rest_of(NodeId n) const { return rest_[n]; }
+  /// Examples before `n` in its group.
+  [[nodiscard]] std::uint32_t offset(NodeId n) const { return places_[n].offset; }
+  /// Memory of saved output `index` of a group: its first member's.
+  [[nodiscard]] std::byte* saved(std::uint32_t group, std::uint32_t index) const {
+    return saved_[first_saved_[group] + index];
+  }
+  [[nodiscard]] NodeId complete_below() const { return complete_below_; }
+  /// To be called when all nodes have a value.
+  void set_complete() { complete_below_ = static_cast<NodeId>(places_.size()); }
+
+  /// The value of a parameter is its storage, or a copy while weight decay or exact updates are
+  /// pending.
+  void place_parameter(NodeId n);
+  /// Gives the nodes of the groups from `first_group` on their memory. What it did before it throws
+  /// is to be taken back with `roll_back`.
+  void place(const History& history, std::uint32_t first_group);
+
+  [[nodiscard]] Mark mark() const { return {pool_.mark(), parameters_.size()}; }
+  /// Forgets the values of the groups from `first_group` on, and of what came after the mark.
+  void roll_back(const Mark& mark, const History& history, std::uint32_t first_group);
+  /// The nodes from `first_removed` on are gone.
+  void truncate(NodeId first_removed);
+  /// Forgets all values.
+  void forget();
+  [[nodiscard]] memory::Pool& pool() { return pool_; }
+
+ private:
+  struct Place {
+    void* data = nullptr;
+    std::uint32_t group = kNoGroup;
+    std::uint32_t offset = 0;
+  };
+  void place_group(const History& history, std::uint32_t g);
+  void note_rest(const History& history, std::uint32_t g);
+
+  const Context& context_;
+  std::vector<Place> places_;        ///< by node
+  std::vector<std::uint32_t> rest_;  ///< by node; as long as nodes were computed in two parts
+  std::vector<std::byte*> saved_;    ///< group after group
+  std::vector<std::uint32_t> first_saved_;  ///< by group
+  std::vector<NodeId> parameters_;          ///< that have a value, in the order they got it
+  NodeId complete_below_ = 0;
+  memory::Pool pool_;
+};
+
+}  // namespace dynet::execute

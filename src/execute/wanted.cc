@@ -1,0 +1,58 @@
+#include "execute/wanted.h"
+
+#include <algorithm>
+
+namespace dynet::execute {
+
+void Wanted::collect(const graph::Graph& graph, const Values& values, NodeId last) {
+  begin(graph);
+  if (!values.has(last)) {
+    open_.insert(last);
+  }
+  drain(graph, values);
+}
+
+void Wanted::collect_all(const graph::Graph& graph, const Values& values, NodeId first) {
+  begin(graph);
+  for (NodeId n = first; n < graph.size(); ++n) {
+    if (!values.has(n)) {
+      open_.insert(n);
+    }
+  }
+  drain(graph, values);
+}
+
+void Wanted::begin(const graph::Graph& graph) {
+  nodes_.clear();
+  parameters_.clear();
+  if (!open_.empty()) {  // a request failed half-way
+    open_.clear();
+  }
+  open_.grow(graph.size());
+}
+
+void Wanted::drain(const graph::Graph& graph, const Values& values) {
+  const auto want = [&](NodeId a) {
+    if (!values.has(a)) {
+      open_.insert(a);
+    }
+  };
+  while (!open_.empty()) {
+    const NodeId n = open_.take_largest();
+    ++visits_;
+    const graph::Node& node = graph[n];
+    if (node.output != 0) {
+      want(n - node.output);
+    } else if (node.record().leaf == ext::Leaf::kParameter) {
+      parameters_.push_back(n);
+    } else {
+      nodes_.push_back(n);
+      for (std::uint32_t a = 0; a < node.arity; ++a) {
+        want(node.args[a]);
+      }
+    }
+  }
+  std::reverse(nodes_.begin(), nodes_.end());
+}
+
+}  // namespace dynet::execute
