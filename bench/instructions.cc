@@ -1,10 +1,10 @@
 // Programs whose instructions are counted: building, scheduling and running the nodes of a tagger
-// and of a tree LSTM that are as small as they can be. tools/checks/instructions runs this under
-// callgrind, which counts each `stage_*` function for itself, and holds the counts against
-// instructions.txt. Times vary from run to run, counts hardly do: they show a slower framework on a
-// busy machine, too.
+// and of a tree LSTM that are as small as they can be, and scheduling the networks in plain
+// operations of networks.cc. tools/checks/instructions runs this under callgrind, which counts each
+// call of a `stage_*` function for itself, and holds the counts against instructions.txt. Times
+// vary from run to run, counts hardly do: they show a slower framework on a busy machine, too.
 //
-// Prints "PROGRAM NODES": what a count is divided by.
+// Prints "PROGRAM STAGE NODES" for each counted call, in order, and "PROGRAM groups NUMBER BOUND".
 
 #include <cstdio>
 #include <exception>
@@ -18,6 +18,7 @@
 #include "dynet/treelstm.h"
 
 #include "api/graph_state.h"
+#include "networks.h"
 #include "schedule/policy.h"
 
 namespace dynet::bench {
@@ -112,84 +113,57 @@ struct Plans {
   std::vector<graph::NodeId> wanted;
   schedule::Scheduler scheduler;
   schedule::Plan plan;
-};
 
-void plan_anew(const graph::Graph& nodes, Plans& plans) {
-  plans.scheduler.plan(nodes, plans.wanted, plans.plan);
-}
+  explicit Plans(const graph::Graph& nodes) {
+    for (graph::NodeId n = 0; n < nodes.size(); ++n) {
+      if (nodes[n].record().leaf != ext::Leaf::kParameter && nodes[n].output == 0) {
+        wanted.push_back(n);
+      }
+    }
+    scheduler.plan(nodes, wanted, plan);
+    scheduler.plan(nodes, wanted, plan);  // now in memory that is warm
+  }
+};
 
 /// Nothing of a counted function moves out of it, and its last call is not its end.
 void barrier() { asm volatile("" ::: "memory"); }
 
-template <class Program>
-Expression build(ComputationGraph& cg, Program& program) {
-  barrier();
-  const Expression loss = program.add(cg);
-  barrier();
-  return loss;
-}
-void schedule_nodes(const graph::Graph& nodes, Plans& plans) {
-  barrier();
-  plan_anew(nodes, plans);
-  barrier();
-}
-void run_forward(ComputationGraph& cg, const Expression& loss) {
-  barrier();
-  cg.forward(loss);
-  barrier();
-}
-void run_backward(ComputationGraph& cg, const Expression& loss) {
-  barrier();
-  cg.backward(loss);
-  barrier();
-}
-
-// The counted functions, one a program and stage, found by their names.
+// The counted functions, found by their names.
 #ifdef __clang__
 #define DYNET_BENCH_STAGE __attribute__((noinline))
 #else
 #define DYNET_BENCH_STAGE __attribute__((noinline, noclone))
 #endif
 
-DYNET_BENCH_STAGE Expression stage_build_tagger(ComputationGraph& cg, Tagger& program) {
-  return build(cg, program);
+DYNET_BENCH_STAGE Expression stage_build(ComputationGraph& cg, const Network& program) {
+  barrier();
+  const Expression loss = program.add(cg);
+  barrier();
+  return loss;
 }
-DYNET_BENCH_STAGE Expression stage_build_tree(ComputationGraph& cg, Tree& program) {
-  return build(cg, program);
+DYNET_BENCH_STAGE void stage_schedule(const graph::Graph& nodes, Plans& plans) {
+  barrier();
+  plans.scheduler.plan(nodes, plans.wanted, plans.plan);
+  barrier();
 }
-DYNET_BENCH_STAGE void stage_schedule_tagger(const graph::Graph& nodes, Plans& plans) {
-  schedule_nodes(nodes, plans);
+DYNET_BENCH_STAGE void stage_forward(ComputationGraph& cg, const Expression& loss) {
+  barrier();
+  cg.forward(loss);
+  barrier();
 }
-DYNET_BENCH_STAGE void stage_schedule_tree(const graph::Graph& nodes, Plans& plans) {
-  schedule_nodes(nodes, plans);
-}
-DYNET_BENCH_STAGE void stage_forward_tagger(ComputationGraph& cg, const Expression& loss) {
-  run_forward(cg, loss);
-}
-DYNET_BENCH_STAGE void stage_forward_tree(ComputationGraph& cg, const Expression& loss) {
-  run_forward(cg, loss);
-}
-DYNET_BENCH_STAGE void stage_backward_tagger(ComputationGraph& cg, const Expression& loss) {
-  run_backward(cg, loss);
-}
-DYNET_BENCH_STAGE void stage_backward_tree(ComputationGraph& cg, const Expression& loss) {
-  run_backward(cg, loss);
+DYNET_BENCH_STAGE void stage_backward(ComputationGraph& cg, const Expression& loss) {
+  barrier();
+  cg.backward(loss);
+  barrier();
 }
 
-template <class Program>
-struct Stages {
-  Expression (*build)(ComputationGraph&, Program&);
-  void (*schedule)(const graph::Graph&, Plans&);
-  void (*forward)(ComputationGraph&, const Expression&);
-  void (*backward)(ComputationGraph&, const Expression&);
-};
+void print_groups(const char* prefix, const Network& program, const schedule::Plan& plan) {
+  std::printf("%s%s groups %zu %u\n", prefix, program.name, plan.groups.size(), plan.bound);
+}
 
 /// Everything three times in memory that is warm, the counted functions once.
-template <class Program>
-void count(const char* name, const Stages<Program>& stages) {
-  Program program;
+void count_stages(const Network& program) {
   ComputationGraph cg(true);
-  Plans plans;
   for (int i = 0; i < 3; ++i) {
     cg.clear();
     const Expression loss = program.add(cg);
@@ -197,29 +171,37 @@ void count(const char* name, const Stages<Program>& stages) {
     cg.backward(loss);
   }
   cg.clear();
-  const Expression loss = stages.build(cg, program);
-  const graph::Graph& nodes = cg.state().graph;
-  for (graph::NodeId n = 0; n < nodes.size(); ++n) {
-    if (nodes[n].record().leaf != ext::Leaf::kParameter && nodes[n].output == 0) {
-      plans.wanted.push_back(n);
-    }
+  const Expression loss = stage_build(cg, program);
+  Plans plans(cg.state().graph);
+  stage_schedule(cg.state().graph, plans);
+  stage_forward(cg, loss);
+  stage_backward(cg, loss);
+  for (const char* stage : {"build", "schedule", "forward", "backward"}) {
+    std::printf("%s %s %zu\n", program.name, stage, plans.wanted.size());
   }
-  plan_anew(nodes, plans);
-  plan_anew(nodes, plans);
-  stages.schedule(nodes, plans);
-  stages.forward(cg, loss);
-  stages.backward(cg, loss);
-  std::printf("%s %zu\n", name, plans.wanted.size());
+  print_groups("", program, plans.plan);
+}
+
+void count_schedule(const Network& program) {
+  ComputationGraph cg(true);
+  program.add(cg);
+  Plans plans(cg.state().graph);
+  stage_schedule(cg.state().graph, plans);
+  std::printf("plain-%s schedule %zu\n", program.name, plans.wanted.size());
+  print_groups("plain-", program, plans.plan);
 }
 
 void count_all() {
   DynetParams params;
   params.random_seed = 1;
   initialize(params);
-  count<Tagger>("tagger", {stage_build_tagger, stage_schedule_tagger, stage_forward_tagger,
-                           stage_backward_tagger});
-  count<Tree>("tree",
-              {stage_build_tree, stage_schedule_tree, stage_forward_tree, stage_backward_tree});
+  Tagger tagger;
+  Tree tree;
+  count_stages({"tagger", [&](ComputationGraph& cg) { return tagger.add(cg); }});
+  count_stages({"tree", [&](ComputationGraph& cg) { return tree.add(cg); }});
+  for (const Network& network : networks()) {
+    count_schedule(network);
+  }
 }
 
 }  // namespace

@@ -1,11 +1,14 @@
-// The batching policy. A type is a *safe* choice when all its units that have no un-run unit of the
-// type above them are ready: no schedule needs fewer groups for it. Among safe types the one at the
-// lowest mean depth runs (Neubig et al., 2017, "On-the-fly operation batching in dynamic
-// computation graphs", run the lowest mean depth whether safe or not). Where none is safe, the one
-// that misses fewest units.
+// The batching policy: type by type, all units that are ready.
 //
-// As long as every choice was safe, the units to wait for are those of the type's lowest unfinished
-// level, so being safe is one comparison; after another choice the levels are counted anew.
+// A type of which all units that are left are ready is complete: it runs at once. Of the others the
+// one runs that misses least. What a type misses are the units of its lowest unfinished level that
+// are not ready; a type that misses none is *safe*: no schedule needs fewer groups for it. (Neubig
+// et al., 2017, "On-the-fly operation batching in dynamic computation graphs", run the type of the
+// lowest mean depth, safe or not.)
+//
+// Levels are counted once. After a choice that was not safe they are too high for the units below.
+// Counting them anew was tried: it costs much and most programs get more groups, because the first
+// levels keep examples in step and exact ones forget who lags behind (docs/decisions/0007).
 
 #include <algorithm>
 
@@ -17,103 +20,116 @@
 namespace dynet::schedule {
 namespace {
 
-/// Counting anew takes as long as scheduling once: a graph that needs it again and again (a
-/// lattice) goes on by mean depth alone.
-constexpr int kMaxRecounts = 24;
+/// Candidates that are compared for one choice: more are possible in a graph of thousands of
+/// types, whose cost has to stay in proportion to its size.
+constexpr std::size_t kMaxCompared = 64;
+/// A unit missing costs the more, the more units the type has left, since the two will stay apart
+/// for long. Among types with few left this does not matter.
+constexpr std::uint64_t kFewUnits = 256;
 
 class Frontier final : public Policy {
  public:
   void plan(const graph::Graph& graph, const std::vector<NodeId>& wanted, Plan& plan) override {
     if (wanted.size() == 1) {
       groups_.add_one_by_one(graph, wanted, plan);
-    } else if (make_units(graph, wanted, s_)) {
-      run(graph, wanted, plan);
+    } else if (s_.make(graph, wanted)) {
+      run(graph, plan);
     } else {  // nothing to merge: no price for looking further
       groups_.add_one_by_one(graph, wanted, plan);
       plan.bound = static_cast<std::uint32_t>(wanted.size());
     }
-    if (wanted.size() != 1) {
-      forget_units(graph, wanted, s_);
-    }
   }
 
  private:
-  struct Choice {
-    std::uint32_t candidate;
-    std::uint32_t missing;  ///< units of the type that a safe choice would have waited for
-  };
-
-  void run(const graph::Graph& graph, const std::vector<NodeId>& wanted, Plan& plan) {
-    recounts_ = 0;
+  void run(const graph::Graph& graph, Plan& plan) {
     for (const Type& t : s_.types) {
       plan.bound += t.unrun == 0 ? 0 : t.levels;
     }
     candidates_.clear();
-    for (std::uint32_t u = 0; u < s_.units.size(); ++u) {
+    complete_.clear();
+    for (std::uint32_t u = 0; u < s_.unit_count; ++u) {
       if (s_.units[u].waiting == 0) {
         make_ready(u);
       }
     }
-    while (!candidates_.empty()) {
-      const Choice choice = choose();
-      const std::uint32_t type = candidates_[choice.candidate];
-      candidates_[choice.candidate] = candidates_.back();
-      candidates_.pop_back();
-      take_ready(s_.types[type]);
-      release_users(groups_.add(graph, group_, s_.types[type].part, s_.types[type].args, plan));
-      if (choice.missing != 0 && recounts_ < kMaxRecounts) {
-        recount_levels(wanted, s_);
-        ++recounts_;
+    for (std::size_t done = 0;;) {
+      std::uint32_t next = kNone;
+      if (done < complete_.size()) {
+        next = complete_[done++];
+      } else if (!candidates_.empty()) {
+        next = choose();
+        remove_candidate(s_.types[next]);
+      } else {
+        return;
       }
+      Type& type = s_.types[next];
+      take_ready(type);
+      release_users(groups_.add(graph, group_, type.part, type.args, plan));
     }
   }
 
   void make_ready(std::uint32_t u) {
-    Type& t = s_.types[s_.units[u].type];
+    const std::uint32_t number = s_.units[u].type;
+    Type& t = s_.types[number];
     if (t.ready == 0) {
-      candidates_.push_back(s_.units[u].type);
+      t.place = static_cast<std::uint32_t>(candidates_.size());
+      candidates_.push_back(number);
       t.ready_head = u;
     } else {
       s_.units[t.ready_tail].next = u;
     }
     t.ready_tail = u;
-    ++t.ready;
+    if (++t.ready == t.unrun) {
+      remove_candidate(t);
+      complete_.push_back(number);
+    }
   }
 
+  void remove_candidate(const Type& t) {
+    candidates_[t.place] = candidates_.back();
+    s_.types[candidates_[t.place]].place = t.place;
+    candidates_.pop_back();
+  }
+
+  /// Units of the type that a safe choice would wait for.
   std::uint32_t missing(Type& t) {
     if (t.lane == kNone) {
       return t.unrun - t.ready;
     }
-    while (t.level + 1 < t.levels && s_.level_counts[t.counts + t.level] == 0) {
+    while (s_.level_counts[t.counts + t.level] == 0) {  // some unit has not run
       ++t.level;
     }
     const std::uint32_t lowest = s_.level_counts[t.counts + t.level];
     return lowest > t.ready ? lowest - t.ready : 0;
   }
 
-  Choice choose() {
-    Choice best{0, kNone};
-    const bool counts = recounts_ < kMaxRecounts;
-    for (std::uint32_t c = 0; c < candidates_.size(); ++c) {
+  std::uint32_t choose() {
+    std::uint32_t best = kNone;
+    std::uint64_t least = 0;
+    std::uint32_t least_left = 0;
+    for (std::size_t c = 0; c < std::min(candidates_.size(), kMaxCompared); ++c) {
       Type& t = s_.types[candidates_[c]];
-      const Type& b = s_.types[candidates_[best.candidate]];
-      const std::uint32_t m = counts ? missing(t) : 0;
-      if (m < best.missing ||
-          (m == best.missing && t.depth_sum * b.unrun < b.depth_sum * t.unrun)) {
-        best = {c, m};
+      const std::uint64_t cost = missing(t) * (kFewUnits + t.unrun);
+      const std::uint32_t left = t.unrun - t.ready;
+      if (best == kNone || cost < least || (cost == least && left < least_left)) {
+        best = candidates_[c];
+        least = cost;
+        least_left = left;
       }
     }
     return best;
   }
 
-  /// The ready units of a type become `running`, and their nodes `group`. They stand in the order
+  /// The ready units of a type become `running_`, and their nodes `group_`. They stand in the order
   /// in which they were released, that is the order in which the last of their operands lie in
   /// memory: operands are read, and results are read by the next group, as few long runs.
   void take_ready(Type& t) {
     running_.clear();
     for (std::uint32_t n = t.ready, u = t.ready_head; n != 0; --n, u = s_.units[u].next) {
       running_.push_back(u);
-      t.depth_sum -= s_.units[u].depth;
+      if (t.lane != kNone) {
+        --s_.level_counts[t.counts + s_.units[u].level];
+      }
     }
     if (t.part == Part::kFirst) {
       order_as_the_rest_will_run();
@@ -121,13 +137,8 @@ class Frontier final : public Policy {
     group_.clear();
     for (const std::uint32_t u : running_) {
       group_.push_back(s_.units[u].node);
-      s_.units[u].waiting = kNone;
     }
     t.unrun -= t.ready;
-    if (t.lane != kNone) {
-      std::uint32_t& lowest = s_.level_counts[t.counts + t.level];
-      lowest -= std::min(lowest, t.ready);
-    }
     t.ready = 0;
   }
 
@@ -151,10 +162,10 @@ class Frontier final : public Policy {
   /// In the order of the group's memory: `order`, where it is not that of `running_`.
   void release_users(std::span<const std::uint32_t> order) {
     for (std::size_t i = 0; i < running_.size(); ++i) {
-      const std::uint32_t u = running_[order.empty() ? i : order[i]];
-      for (std::uint32_t e = s_.units[u].users; e != kNone; e = s_.edges[e].next) {
-        if (--s_.units[s_.edges[e].user].waiting == 0) {
-          make_ready(s_.edges[e].user);
+      const Unit& unit = s_.units[running_[order.empty() ? i : order[i]]];
+      for (std::uint32_t e = unit.users; e != unit.users_end; ++e) {
+        if (--s_.units[s_.edges[e]].waiting == 0) {
+          make_ready(s_.edges[e]);
         }
       }
     }
@@ -162,12 +173,12 @@ class Frontier final : public Policy {
 
   Units s_;
   GroupMaker groups_;
-  std::vector<std::uint32_t> candidates_;  ///< types that have ready units
+  std::vector<std::uint32_t> candidates_;  ///< types that have ready units and others
+  std::vector<std::uint32_t> complete_;    ///< types whose units were all ready, in this order
   std::vector<std::uint32_t> running_;     ///< units of the group
   std::vector<NodeId> group_;              ///< nodes of `running_`
   std::vector<std::uint32_t> places_;
   std::vector<std::uint32_t> sorted_;
-  int recounts_ = 0;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <random>
 #include <set>
@@ -163,6 +164,12 @@ struct Recurrence : ScheduleTest {
   const NodeId w = add(ops::Constant{{3, 2}, 1.0F}, {});
   const NodeId u = add(ops::Constant{{3, 3}, 1.0F}, {});
 
+  std::vector<Group> parts(Part part) const {
+    std::vector<Group> found;
+    std::copy_if(plan.groups.begin(), plan.groups.end(), std::back_inserter(found),
+                 [&](const Group& g) { return g.part == part; });
+    return found;
+  }
   /// h = tanh(b + W x + U h) over `steps` inputs, each made when it is needed.
   NodeId chain(int steps) {
     NodeId h = add(ops::Constant{{3}, 0.0F}, {});
@@ -255,7 +262,67 @@ TEST_F(Recurrence, AHeadThatWaitsKeepsItsNodeWhole) {
   }
 }
 
-TEST_F(ScheduleTest, ALatticeIsCountedAnewAndStaysValid) {
+/// Both layers have one key. The second one's inputs wait for the first layer: they stay, so that
+/// the layers run side by side.
+TEST_F(Recurrence, OfTwoLayersTheFirstOnesInputsLeave) {
+  const NodeId square = add(ops::Constant{{3, 3}, 2.0F}, {});
+  constexpr int kSteps = 6;
+  const NodeId other = add(ops::Constant{{3, 3}, 3.0F}, {});
+  NodeId h = add(ops::Constant{{3}, 0.0F}, {});
+  NodeId k = h;
+  std::vector<NodeId> lower;
+  for (int t = 0; t < kSteps; ++t) {
+    const NodeId x = add(ops::Constant{{3}, 2.0F}, {});
+    h = add(ops::Tanh{}, {add(ops::AffineTransform{}, {bias, u, x, square, h})});
+    lower.push_back(h);
+  }
+  for (const NodeId x : lower) {
+    k = add(ops::Tanh{}, {add(ops::AffineTransform{}, {bias, square, x, other, k})});
+  }
+  schedule(kBatching, all());
+  expect_valid(all());
+  const std::vector<Group> first = parts(Part::kFirst);
+  ASSERT_EQ(first.size(), 1U);
+  EXPECT_EQ(first[0].members, kSteps - 1U);
+  EXPECT_EQ(plan.members[first[0].first], lower[1] - 1);
+}
+
+/// The left child of some nodes is a leaf: no recurrence ends there, other left children wait.
+TEST_F(Recurrence, ChildrenOfATreeStayTogether) {
+  const NodeId square = add(ops::Constant{{3, 3}, 2.0F}, {});
+  const auto leaf = [&] { return add(ops::Constant{{3}, 2.0F}, {}); };
+  const auto join = [&](NodeId left, NodeId right) {
+    return add(ops::Tanh{}, {add(ops::AffineTransform{}, {bias, u, left, square, right})});
+  };
+  NodeId right = leaf();
+  NodeId left = leaf();
+  for (int depth = 0; depth < 4; ++depth) {
+    right = join(leaf(), right);
+    left = join(left, leaf());
+  }
+  join(left, right);
+  schedule(kBatching, all());
+  expect_valid(all());
+  EXPECT_TRUE(parts(Part::kFirst).empty());
+}
+
+/// What is decided for one weight says nothing about another one with the same key.
+TEST_F(Recurrence, PlacesOfOneKeyAreToldApartByTheirWeights) {
+  const NodeId square = add(ops::Constant{{3, 3}, 2.0F}, {});
+  NodeId h = add(ops::Constant{{3}, 0.0F}, {});
+  for (int t = 0; t < 5; ++t) {
+    const NodeId x = add(ops::Constant{{3}, 2.0F}, {});
+    h = add(ops::Tanh{}, {add(ops::AffineTransform{}, {bias, u, x, square, h})});
+    add(ops::AffineTransform{}, {bias, square, x, u, h});  // on no recurrence
+  }
+  schedule(kBatching, all());
+  expect_valid(all());
+  const std::vector<Group> first = parts(Part::kFirst);
+  ASSERT_EQ(first.size(), 1U);
+  EXPECT_EQ(first[0].members, 4U);
+}
+
+TEST_F(ScheduleTest, ALatticeStaysValid) {
   std::mt19937 random(9);
   std::vector<NodeId> nodes{add(ops::Constant{{3}, 1.0F}, {})};
   for (int i = 0; i < 400; ++i) {
@@ -268,6 +335,106 @@ TEST_F(ScheduleTest, ALatticeIsCountedAnewAndStaysValid) {
   schedule(kBatching, all());
   expect_valid(all());
   EXPECT_EQ(plan.bound, lower_bound(graph, all()));
+}
+
+/// Scheduling costs in proportion to the program, whatever its keys are. What grows with the square
+/// of the program takes 16 times as long per node where the program is 16 times as large; four
+/// times is allowed, for caches and for others who use the machine.
+struct Growth : ScheduleTest {
+  /// The best of some runs, per node.
+  double seconds_per_node() {
+    const std::vector<NodeId> wanted = all();
+    double best = 1e9;
+    for (int run = 0; run < 6; ++run) {
+      const auto start = std::chrono::steady_clock::now();
+      schedule(kBatching, wanted);
+      const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+      best = std::min(best, taken.count());
+    }
+    return best / static_cast<double>(wanted.size());
+  }
+  /// `build(n)` adds a program of a size in proportion to n. Other programs share the machine, so
+  /// a bad result is measured again.
+  template <class Build>
+  void expect_linear(Build build) {
+    constexpr int kSmall = 500;  // 16 times that lies in a cache
+    double ratio = 0;
+    for (int attempt = 0; attempt < 5; ++attempt) {
+      graph.clear();
+      build(kSmall);
+      const double small = seconds_per_node();
+      graph.clear();
+      build(16 * kSmall);
+      ratio = seconds_per_node() / small;
+      if (ratio < 4) {
+        return;
+      }
+    }
+    ADD_FAILURE() << "a node of " << 16 * kSmall << " takes " << ratio
+                  << " times as long as one of " << kSmall;
+  }
+  /// An operation of a key of its own.
+  NodeId own_key(int number, NodeId arg) {
+    return add(ops::Elu{1.0F + static_cast<float>(number) / 65536.0F}, {arg});
+  }
+};
+
+TEST_F(Growth, ManyKeysThatAreReadyAtOnce) {
+  expect_linear([&](int n) {
+    const NodeId x = add(ops::Constant{{3}, 1.0F}, {});
+    for (int i = 0; i < n; ++i) {
+      own_key(i, x);
+    }
+    own_key(0, x);
+  });
+}
+
+TEST_F(Growth, ManyNodesThatRunAlone) {
+  expect_linear([&](int n) {
+    const NodeId x = add(ops::Constant{Dim({3}, 2), 1.0F}, {});
+    for (int i = 0; i < n; ++i) {
+      add(ops::SumBatches{}, {x});
+    }
+    add(ops::Tanh{}, {x});
+    add(ops::Tanh{}, {x});
+  });
+}
+
+/// Each key has a unit that is ready and one that is not.
+TEST_F(Growth, ManyKeysOfWhichNoneIsComplete) {
+  expect_linear([&](int n) {
+    std::vector<NodeId> tips;
+    for (int i = 0; i < n; ++i) {
+      tips.push_back(own_key(i, add(ops::Constant{{3}, 1.0F}, {})));
+    }
+    const NodeId joint = add(ops::Sum{}, tips);
+    for (int i = 0; i < n; ++i) {
+      own_key(i, joint);
+    }
+  });
+}
+
+TEST_F(Growth, ALongChain) {
+  expect_linear([&](int n) {
+    NodeId x = add(ops::Constant{{3}, 1.0F}, {});
+    for (int i = 0; i < n; ++i) {
+      x = add(ops::Tanh{}, {x});
+    }
+  });
+}
+
+TEST_F(Growth, ALattice) {
+  expect_linear([&](int n) {
+    std::mt19937 random(3);
+    std::vector<NodeId> nodes{add(ops::Constant{{3}, 1.0F}, {})};
+    for (int i = 0; i < n; ++i) {
+      const auto near = [&] {
+        return nodes[nodes.size() - 1 - random() % std::min<std::size_t>(nodes.size(), 12)];
+      };
+      nodes.push_back(random() % 2 == 0 ? add(ops::Add{}, {near(), near()})
+                                        : add(ops::Tanh{}, {near()}));
+    }
+  });
 }
 
 TEST_F(ScheduleTest, ComputedWeightsMakeSegments) {
