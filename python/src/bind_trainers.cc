@@ -3,6 +3,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <sstream>
@@ -39,7 +40,20 @@ void set_lookup_updates(Trainer& t, const std::string& name) {
   t.set_lookup_updates(how);
 }
 
+/// ValueError unless `value` is a number.
+void check(const char* call, float value, bool may_be_infinite) {
+  if (std::isnan(value) || (std::isinf(value) && !may_be_infinite)) {
+    throw ValueError(std::string(call) + " is " + std::to_string(value) + "; want " +
+                     (may_be_infinite ? "a number (0 or less: no limit)" : "a finite number"));
+  }
+}
+void set_rate(Trainer& t, float rate) {
+  check("learning_rate", rate, false);
+  t.learning_rate = rate;
+}
+
 void set_clip_threshold(Trainer& t, float threshold) {
+  check("set_clip_threshold: the threshold", threshold, true);
   t.clipping_enabled = threshold > 0.0F;
   t.clip_threshold = threshold > 0.0F ? threshold : 0.0F;
 }
@@ -76,11 +90,31 @@ void bind_base(nb::module_& m) {
            "Largest norm of all gradients; 0 or less: no limit.")
       .def("get_clip_threshold", [](const Trainer& t) { return t.clip_threshold; })
       .def_prop_rw(
-          "learning_rate", [](const Trainer& t) { return t.learning_rate; },
-          [](Trainer& t, float rate) { t.learning_rate = rate; })
+          "learning_rate", [](const Trainer& t) { return t.learning_rate; }, &set_rate)
+      .def("set_learning_rate", &set_rate, arg("value"))
       .def(
-          "set_learning_rate", [](Trainer& t, float rate) { t.learning_rate = rate; },
-          arg("value"));
+          "save",
+          [](Trainer& t) {
+            std::ostringstream text;
+            t.save(text);
+            return text.str();
+          },
+          "The trainer's state, its rate and its counts, as text.")
+      .def(
+          "populate",
+          [](Trainer& t, const std::string& text) {
+            std::istringstream is(text);
+            t.populate(is);
+          },
+          arg("text"), "Takes back what save() gave; all or nothing.");
+}
+
+/// One trainer: its name, and its arguments after the collection with their defaults.
+template <class T, class... Arg>
+void bind(nb::module_& m, const char* name, const char* doc, const Arg&... args) {
+  nb::class_<T, Trainer>(m, name, doc)
+      .def(nb::init<ParameterCollection&, decltype(args, float())...>(), nb::arg("m"), args...)
+      .def("whoami", [name](const T&) { return name; });
 }
 
 }  // namespace
@@ -88,22 +122,25 @@ void bind_base(nb::module_& m) {
 void bind_trainers(nb::module_& m) {
   using nb::arg;
   bind_base(m);
-  nb::class_<SimpleSGDTrainer, Trainer>(m, "SimpleSGDTrainer", "w -= learning_rate * g.")
-      .def(nb::init<ParameterCollection&, float>(), arg("m"), arg("learning_rate") = 0.1F)
-      .def("whoami", [](const SimpleSGDTrainer&) { return "SimpleSGDTrainer"; });
-  nb::class_<MomentumSGDTrainer, Trainer>(m, "MomentumSGDTrainer",
-                                          "v = mom * v - learning_rate * g, w += v.")
-      .def(nb::init<ParameterCollection&, float, float>(), arg("m"), arg("learning_rate") = 0.01F,
-           arg("mom") = 0.9F)
-      .def("whoami", [](const MomentumSGDTrainer&) { return "MomentumSGDTrainer"; });
-  nb::class_<AdamTrainer, Trainer>(m, "AdamTrainer", "Adam (Kingma and Ba, 2015).")
-      .def(nb::init<ParameterCollection&, float, float, float, float>(), arg("m"),
-           arg("alpha") = 0.001F, arg("beta_1") = 0.9F, arg("beta_2") = 0.999F, arg("eps") = 1e-8F)
-      .def("whoami", [](const AdamTrainer&) { return "AdamTrainer"; });
-  nb::class_<AmsgradTrainer, Trainer>(m, "AmsgradTrainer", "AMSGrad (Reddi, Kale and Kumar, 2018).")
-      .def(nb::init<ParameterCollection&, float, float, float, float>(), arg("m"),
-           arg("alpha") = 0.001F, arg("beta_1") = 0.9F, arg("beta_2") = 0.999F, arg("eps") = 1e-8F)
-      .def("whoami", [](const AmsgradTrainer&) { return "AmsgradTrainer"; });
+  bind<SimpleSGDTrainer>(m, "SimpleSGDTrainer", "w -= learning_rate * g.",
+                         arg("learning_rate") = 0.1F);
+  bind<CyclicalSGDTrainer>(m, "CyclicalSGDTrainer",
+                           "Gradient descent with a cyclical rate (Smith, 2015).",
+                           arg("learning_rate_min") = 0.01F, arg("learning_rate_max") = 0.1F,
+                           arg("step_size") = 2000.0F, arg("gamma") = 1.0F);
+  bind<MomentumSGDTrainer>(m, "MomentumSGDTrainer", "v = mom * v - learning_rate * g, w += v.",
+                           arg("learning_rate") = 0.01F, arg("mom") = 0.9F);
+  bind<AdagradTrainer>(m, "AdagradTrainer", "AdaGrad (Duchi, Hazan and Singer, 2011).",
+                       arg("learning_rate") = 0.1F, arg("eps") = 1e-20F);
+  bind<AdadeltaTrainer>(m, "AdadeltaTrainer", "Adadelta (Zeiler, 2012).", arg("eps") = 1e-6F,
+                        arg("rho") = 0.95F);
+  bind<RMSPropTrainer>(m, "RMSPropTrainer", "RMSProp (Tieleman and Hinton, 2012).",
+                       arg("learning_rate") = 0.001F, arg("eps") = 1e-8F, arg("rho") = 0.9F);
+  bind<AdamTrainer>(m, "AdamTrainer", "Adam (Kingma and Ba, 2015).", arg("alpha") = 0.001F,
+                    arg("beta_1") = 0.9F, arg("beta_2") = 0.999F, arg("eps") = 1e-8F);
+  bind<AmsgradTrainer>(m, "AmsgradTrainer", "AMSGrad (Reddi, Kale and Kumar, 2018).",
+                       arg("alpha") = 0.001F, arg("beta_1") = 0.9F, arg("beta_2") = 0.999F,
+                       arg("eps") = 1e-8F);
 }
 
 }  // namespace dynet::python

@@ -19,7 +19,6 @@
 namespace dynet::kernels {
 namespace {
 
-using ext::AdamStep;
 using ext::Distribution;
 using ext::Move;
 using ext::RandomKey;
@@ -280,65 +279,6 @@ class DoubleKernels final : public ext::Kernels {
       sum += from[i] * from[i];
     }
     return sum;
-  }
-
-  void sgd_update(const ext::SgdStep& step, void* w, const void* g, std::int64_t n) const override {
-    auto* weight = static_cast<double*>(w);
-    for (std::int64_t i = 0; i < n; ++i) {
-      const double gradient = step.gradient_scale * static_cast<const double*>(g)[i];
-      weight[i] = step.keep * (weight[i] - step.rate * gradient);
-    }
-  }
-
-  void momentum_update(const ext::MomentumStep& step, void* w, const void* g, void* v,
-                       std::int64_t n) const override {
-    auto* weight = static_cast<double*>(w);
-    auto* velocity = static_cast<double*>(v);
-    for (std::int64_t i = 0; i < n; ++i) {
-      const double gradient = step.gradient_scale * static_cast<const double*>(g)[i];
-      velocity[i] = step.momentum * velocity[i] - step.rate * gradient;
-      weight[i] = step.keep * (weight[i] + step.gain * velocity[i]);
-    }
-  }
-
-  void adam_update(const AdamStep& step, void* w, const void* g, void* m, void* v,
-                   std::int64_t n) const override {
-    adaptive_update(step, w, g, m, v, nullptr, n);
-  }
-
-  void amsgrad_update(const AdamStep& step, void* w, const void* g, void* m, void* v, void* largest,
-                      std::int64_t n) const override {
-    adaptive_update(step, w, g, m, v, static_cast<double*>(largest), n);
-  }
-
-  void adam_catch_up(const ext::AdamCatchUp& step, const void* m, const void* v, void* w,
-                     std::int64_t n) const override {
-    for (std::int64_t i = 0; i < n; ++i) {
-      const double s = std::sqrt(static_cast<const double*>(v)[i]) + step.epsilon * step.root;
-      if (s > 0.0) {
-        const double r = step.epsilon / s;
-        static_cast<double*>(w)[i] += step.total * static_cast<const double*>(m)[i] / s *
-                                      (1.0 + r * r * (step.variance - r * step.skew));
-      }
-    }
-  }
-
- private:
-  static void adaptive_update(const AdamStep& step, void* w, const void* g, void* m, void* v,
-                              double* largest, std::int64_t n) {
-    auto* weight = static_cast<double*>(w);
-    auto* mean = static_cast<double*>(m);
-    auto* square = static_cast<double*>(v);
-    for (std::int64_t i = 0; i < n; ++i) {
-      const double gradient = step.gradient_scale * static_cast<const double*>(g)[i];
-      mean[i] = step.beta_1 * mean[i] + (1.0 - step.beta_1) * gradient;
-      square[i] = step.beta_2 * square[i] + (1.0 - step.beta_2) * gradient * gradient;
-      double under = square[i];
-      if (largest != nullptr) {
-        under = largest[i] = std::max(largest[i], square[i]);
-      }
-      weight[i] = step.keep * (weight[i] - step.rate * mean[i] / (std::sqrt(under) + step.epsilon));
-    }
   }
 };
 

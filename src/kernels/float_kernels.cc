@@ -14,7 +14,6 @@
 namespace dynet::kernels {
 namespace {
 
-using ext::AdamStep;
 using ext::Distribution;
 using ext::Move;
 using ext::RandomKey;
@@ -424,37 +423,6 @@ class FloatKernels final : public ext::Kernels {
     return float_loops().squared_norm(static_cast<const float*>(x), n);
   }
 
-  void sgd_update(const ext::SgdStep& step, void* w, const void* g, std::int64_t n) const override {
-    float_loops().sgd(static_cast<float>(step.keep * step.rate * step.gradient_scale),
-                      static_cast<float>(step.keep), static_cast<float*>(w),
-                      static_cast<const float*>(g), n);
-  }
-
-  void momentum_update(const ext::MomentumStep& step, void* w, const void* g, void* v,
-                       std::int64_t n) const override {
-    float_loops().momentum(step, static_cast<float*>(w), static_cast<const float*>(g),
-                           static_cast<float*>(v), n);
-  }
-
-  void adam_update(const AdamStep& step, void* w, const void* g, void* m, void* v,
-                   std::int64_t n) const override {
-    float_loops().adam(step, static_cast<float*>(w), static_cast<const float*>(g),
-                       static_cast<float*>(m), static_cast<float*>(v), n);
-  }
-
-  void amsgrad_update(const AdamStep& step, void* w, const void* g, void* m, void* v, void* largest,
-                      std::int64_t n) const override {
-    float_loops().amsgrad(step, static_cast<float*>(w), static_cast<const float*>(g),
-                          static_cast<float*>(m), static_cast<float*>(v),
-                          static_cast<float*>(largest), n);
-  }
-
-  void adam_catch_up(const ext::AdamCatchUp& step, const void* m, const void* v, void* w,
-                     std::int64_t n) const override {
-    float_loops().adam_catch_up(step, static_cast<const float*>(m), static_cast<const float*>(v),
-                                static_cast<float*>(w), n);
-  }
-
  private:
   static void add_to(const Cursor& y, std::int64_t e, float value) {
     float& to = y.at()[e * y.stride()];
@@ -468,7 +436,6 @@ const FloatLoops& float_loops() { return table; }
 
 void choose_float_loops() {
   choose_vector_loops(table);
-  choose_update_loops(table);
   choose_softmax_loops(table);
   choose_random_loops(table);
   choose_gemm_loops(table);

@@ -51,17 +51,6 @@ struct FloatLoops {
   void (*multiply)(const float* x, const float* y, float* z, std::int64_t n, bool store);
   double (*squared_norm)(const float* x, std::int64_t n);
 
-  /// w = keep * w - rate * g
-  void (*sgd)(float rate, float keep, float* w, const float* g, std::int64_t n);
-  void (*momentum)(const ext::MomentumStep& step, float* w, const float* g, float* v,
-                   std::int64_t n);
-  void (*adam)(const ext::AdamStep& step, float* w, const float* g, float* m, float* v,
-               std::int64_t n);
-  void (*amsgrad)(const ext::AdamStep& step, float* w, const float* g, float* m, float* v,
-                  float* largest, std::int64_t n);
-  void (*adam_catch_up)(const ext::AdamCatchUp& step, const float* m, const float* v, float* w,
-                        std::int64_t n);
-
   /// y = exp(x) / sum(exp(x)) or its logarithm.
   void (*softmax)(const float* x, float* y, const SoftmaxShape& shape, bool logarithm, bool store);
   void (*softmax_backward)(const float* y, const float* dy, float* dx, const SoftmaxShape& shape,
@@ -88,7 +77,6 @@ void choose_float_loops();
 
 // Each file of loops fills in its part.
 void choose_vector_loops(FloatLoops& loops);
-void choose_update_loops(FloatLoops& loops);
 void choose_softmax_loops(FloatLoops& loops);
 void choose_random_loops(FloatLoops& loops);
 void choose_gemm_loops(FloatLoops& loops);

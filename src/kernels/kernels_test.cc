@@ -278,85 +278,12 @@ TEST_P(KernelsTest, Rows) {
   }
 }
 
-TEST_P(KernelsTest, Updates) {
-  for (const std::int64_t n : {0, 1, 3, 16, 31, 100, 1027}) {
-    const Dim dim({static_cast<unsigned>(n)});
-    const OperandPair w(dim, Layout({1}), random_);
-    const OperandPair g(dim, Layout({1}), random_);
-    const OperandPair m(dim, Layout({1}), random_);
-    const OperandPair v(dim, Layout({1}), random_, 0.0, 1.0);
-    const OperandPair largest(dim, Layout({1}), random_, 0.0, 1.0);
-    const auto f = [](const OperandPair& p) { return p.in_float().data<float>(); };
-    const auto d = [](const OperandPair& p) { return p.in_double().data<double>(); };
-    const auto expect_equal = [&] {
-      EXPECT_LE(w.difference(), 2e-6);
-      EXPECT_LE(m.difference(), 1e-6);
-      EXPECT_LE(v.difference(), 1e-6);
-      EXPECT_LE(largest.difference(), 1e-6);
-    };
-    cpu_kernels().sgd_update({0.1, 0.5, 0.9}, f(w), f(g), n);
-    double_kernels().sgd_update({0.1, 0.5, 0.9}, d(w), d(g), n);
-    expect_equal();
-    const ext::MomentumStep momentum{0.1, 0.9, 0.7, 1.25, 0.95};
-    cpu_kernels().momentum_update(momentum, f(w), f(g), f(m), n);
-    double_kernels().momentum_update(momentum, d(w), d(g), d(m), n);
-    expect_equal();
-    const ext::AdamStep step{0.01, 0.9, 0.999, 1e-8, 0.7, 0.95};
-    cpu_kernels().adam_update(step, f(w), f(g), f(m), f(v), n);
-    double_kernels().adam_update(step, d(w), d(g), d(m), d(v), n);
-    expect_equal();
-    cpu_kernels().amsgrad_update(step, f(w), f(g), f(m), f(v), f(largest), n);
-    double_kernels().amsgrad_update(step, d(w), d(g), d(m), d(v), d(largest), n);
-    expect_equal();
-    const ext::AdamCatchUp missed{-0.05, 1.1, 0.3, 0.2, 0.25};
-    cpu_kernels().adam_catch_up(missed, f(m), f(v), f(w), n);
-    double_kernels().adam_catch_up(missed, d(m), d(v), d(w), n);
-    expect_equal();
-  }
-}
-
-TEST_P(KernelsTest, NothingIsAddedWhereNothingEverMoved) {
-  std::vector<float> w(19, 0.5F);
-  const std::vector<float> zero(19, 0.0F);
-  cpu_kernels().adam_catch_up({-0.05, 1.1, 0.3, 0.2, 0.0}, zero.data(), zero.data(), w.data(), 19);
-  EXPECT_EQ(w, std::vector<float>(19, 0.5F));
-  std::vector<double> x(19, 0.5);
-  const std::vector<double> none(19, 0.0);
-  double_kernels().adam_catch_up({-0.05, 1.1, 0.3, 0.2, 0.0}, none.data(), none.data(), x.data(),
-                                 19);
-  EXPECT_EQ(x, std::vector<double>(19, 0.5));
-}
-
 TEST_P(KernelsTest, ResultsDoNotDependOnThePlace) {
   // The same numbers at every offset of a row, and alone.
   std::vector<float> x(67, 0.37F);
   std::vector<float> y(67, 0.11F);
   cpu_kernels().add_scaled(0.3, x.data(), y.data(), 67, false);
   EXPECT_EQ(std::count(y.begin(), y.end(), y[0]), 67);
-  std::vector<float> w(67, 0.5F);
-  std::vector<float> m(67, 0.2F);
-  std::vector<float> v(67, 0.3F);
-  cpu_kernels().adam_update({0.01, 0.9, 0.999, 1e-8, 0.7}, w.data(), x.data(), m.data(), v.data(),
-                            67);
-  EXPECT_EQ(std::count(w.begin(), w.end(), w[0]), 67);
-}
-
-TEST_P(KernelsTest, AdamDividesByTheRootOfAnyNumber) {
-  // With these rates v stays what it is and m becomes 1, so that w is the inverse of the root.
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  std::vector<float> v{0.0F, 1e-42F, 0x1p-126F, 1e-36F, 1e-30F, 1e-8F, 0.3F, 1.0F, 3e20F, 3e38F};
-  const std::size_t n = v.size();
-  v.push_back(kInfinity);
-  std::vector<float> w(v.size(), 0.0F);
-  std::vector<float> m(v.size(), 1.0F);
-  const std::vector<float> g(v.size(), 0.0F);
-  cpu_kernels().adam_update({-1.0, 1.0, 1.0, 1e-12, 1.0}, w.data(), g.data(), m.data(), v.data(),
-                            static_cast<std::int64_t>(v.size()));
-  for (std::size_t i = 0; i < n; ++i) {
-    const double want = 1.0 / (std::sqrt(static_cast<double>(v[i])) + 1e-12);
-    EXPECT_NEAR(w[i], want, 3e-7 * want) << v[i];
-  }
-  EXPECT_EQ(w[n], 0.0F);
 }
 
 TEST_P(KernelsTest, NormIsTheSameOnEveryTarget) {

@@ -1,7 +1,7 @@
 // Moving averages of parameters. All are of effective values (stored value times decay factor).
 #include <cmath>
 
-#include "dynet/training.h"
+#include "dynet/trainers/trainer.h"
 
 #include "params/access.h"
 
@@ -111,15 +111,19 @@ void Trainer::swap_params_to_weights() {
   restore_weights();
 }
 
+void Trainer::check_weights_are_saved() const {
+  if (ma_params_swapped && !ma_params_saved) {
+    throw UsageError(
+        "moving average: the weights were not saved when the averages took their place");
+  }
+}
+
 /// The caller has the model for itself.
 void Trainer::restore_weights() {
   if (!ma_params_swapped) {
     return;
   }
-  if (!ma_params_saved) {
-    throw UsageError(
-        "moving average: the weights were not saved when the averages took their place");
-  }
+  check_weights_are_saved();
   for_each(*model, ma_p, ma_lp, ma_saved_p, ma_saved_lp, [](StorageState& s, float*, float* saved) {
     s.kernels.add_scaled(1.0 / s.decay_factor(), saved, s.values.data(), s.elements, true);
   });

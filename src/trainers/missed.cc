@@ -2,14 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <iterator>
 
 namespace dynet::trainers {
 namespace {
 
-using Kind = IdleMotion::Kind;
-
-// The log takes 32 bytes a step, and old parts of it are seldom read. When it is full, all rows are
-// caught up: a pass over the table, shared by so many updates.
+// The log takes 32 bytes per step, and old parts of it are seldom read. When it is full, all rows
+// are caught up: a pass over the table, shared by so many updates.
 constexpr std::uint32_t kMostSteps = 65536;
 
 // In a block of prefix sums b^k stays above e^-2: a difference of two keeps 15 digits less those
@@ -23,23 +23,21 @@ constexpr double kWidestMoment = 2e-7;
 // The same for a block, over which u is spread evenly: |u - mean| / mean.
 constexpr double kWidestBlock = 0.03;
 
-double root_ratio(const IdleMotion& motion) {
-  return motion.kind == Kind::kAdam ? 1.0 / std::sqrt(motion.beta_2) : 1.0;
-}
-double decay(const IdleMotion& motion) { return motion.beta_1 * root_ratio(motion); }
-
 std::uint32_t longest_block(const IdleMotion& motion) {
-  const double spread = std::log(root_ratio(motion)) / 2.0;
+  const double spread = std::log(motion.spread) / 2.0;
   return spread * kMostSteps <= kWidestBlock ? kMostSteps
                                              : static_cast<std::uint32_t>(kWidestBlock / spread);
 }
 
-/// Whether one expansion around the mean does for steps of equal weight, however many.
+/// Whether one expansion around the mean does for steps of equal weight, however many. (With a
+/// spread of 1 nothing is left out; without any ratio the first step is all there is.)
 bool is_narrow(const IdleMotion& motion) {
-  const double u = root_ratio(motion);
+  if (motion.spread == 1.0) {
+    return true;
+  }
   double moment[5];
   for (int j = 0; j < 5; ++j) {
-    const double b = decay(motion) * std::pow(u, j);
+    const double b = motion.ratio * std::pow(motion.spread, j);
     if (b >= 1.0) {
       return false;
     }
@@ -51,13 +49,6 @@ bool is_narrow(const IdleMotion& motion) {
   const double m4 = moment[4] / moment[0];
   const double fourth = m4 - mean * (4.0 * m3 - mean * (6.0 * m2 - 3.0 * mean * mean));
   return fourth <= kWidestMoment * std::pow(mean, 4);
-}
-
-Tensor tensor_of(const ShadowLookupParameters* state) {
-  return state == nullptr ? Tensor() : state->all_h;
-}
-std::shared_ptr<void> memory_of(const ShadowLookupParameters* state) {
-  return state == nullptr ? nullptr : state->memory();
 }
 
 }  // namespace
@@ -85,48 +76,57 @@ void StepLog::push(double weight) {
   prefix_.push_back(sums);
 }
 
-MissedUpdates::MissedUpdates(detail::StorageState& table, const IdleMotion& motion)
+MissedUpdates::MissedUpdates(detail::StorageState& table, const IdleMotion& motion,
+                             const StateLists& lists, std::size_t idx)
     : table_(table),
-      kind_(motion.kind),
-      beta_1_(motion.beta_1),
-      beta_2_(motion.beta_2),
-      epsilon_(motion.epsilon),
-      merges_blocks_(motion.kind != Kind::kAdam || is_narrow(motion)),
-      m_(tensor_of(motion.m)),
-      v_(tensor_of(motion.v)),
-      largest_(tensor_of(motion.largest)),
-      keep_alive_{memory_of(motion.m), memory_of(motion.v), memory_of(motion.largest)},
-      log_(decay(motion), root_ratio(motion), merges_blocks_ ? kMostSteps : longest_block(motion)),
+      motion_(motion),
+      merges_blocks_(is_narrow(motion)),
+      state_count_(lists.state_count()),
+      log_(motion.ratio, motion.spread, merges_blocks_ ? kMostSteps : longest_block(motion)),
       last_(table.stamps.size()) {
+  for (unsigned k = 0; k < state_count_; ++k) {
+    const ShadowLookupParameters& state = (*lists.states[k].lookups)[idx];
+    state_[k] = reinterpret_cast<std::byte*>(state.all_h.v);
+    keep_alive_[k] = state.memory();
+  }
   for (unsigned row = 0; row < last_.size(); ++row) {
     last_[row] = is_zero(row) ? kRests : 0;
   }
 }
 
 bool MissedUpdates::can_follow(const IdleMotion& motion) {
-  if (motion.kind == Kind::kUnknown || motion.kind == Kind::kNone) {
+  if (motion.kind != IdleMotion::Kind::kMoves) {
     return false;
   }
-  const bool is_rate = motion.beta_1 >= 0.0 && motion.beta_2 > 0.0 && motion.beta_2 <= 1.0;
-  return is_rate && decay(motion) < 1.0;
+  const bool shrinks = std::all_of(std::begin(motion.shrink), std::end(motion.shrink),
+                                   [](double s) { return s >= 0.0 && s <= 1.0; });
+  return shrinks && motion.ratio >= 0.0 && motion.ratio < 1.0 && motion.spread >= 1.0 &&
+         std::isfinite(motion.spread);
 }
 
-bool MissedUpdates::is_of(const IdleMotion& motion) const {
-  return kind_ == motion.kind && beta_1_ == motion.beta_1 && beta_2_ == motion.beta_2 &&
-         epsilon_ == motion.epsilon && m_.v == tensor_of(motion.m).v &&
-         v_.v == tensor_of(motion.v).v && largest_.v == tensor_of(motion.largest).v;
+bool MissedUpdates::is_of(const IdleMotion& motion, const StateLists& lists,
+                          std::size_t idx) const {
+  bool same = motion_.ratio == motion.ratio && motion_.spread == motion.spread &&
+              motion_.catch_up == motion.catch_up && state_count_ == lists.state_count() &&
+              std::equal(motion_.shrink, motion_.shrink + kMaxStates, motion.shrink) &&
+              std::equal(std::begin(motion_.numbers), std::end(motion_.numbers), motion.numbers);
+  for (unsigned k = 0; k < state_count_ && same; ++k) {
+    same = keep_alive_[k] == (*lists.states[k].lookups)[idx].memory();
+  }
+  return same;
 }
 
-const std::byte* MissedUpdates::state_row(const Tensor& state, unsigned row) const {
-  return reinterpret_cast<const std::byte*>(state.v) + row * table_.row_bytes;
+std::byte* MissedUpdates::state_row(unsigned state, unsigned row) const {
+  return state_[state] + row * table_.row_bytes;
 }
 
 bool MissedUpdates::is_zero(unsigned row) const {
-  const auto none = [&](const Tensor& state) {
-    return state.v == nullptr ||
-           table_.kernels.squared_norm(state_row(state, row), table_.row_elements()) == 0.0;
-  };
-  return none(m_) && none(v_) && none(largest_);
+  for (unsigned k = 0; k < state_count_; ++k) {
+    if (table_.kernels.squared_norm(state_row(k, row), table_.row_elements()) != 0.0) {
+      return false;
+    }
+  }
+  return true;
 }
 
 void MissedUpdates::add_to(unsigned row, double scale, void* to) const {
@@ -151,25 +151,22 @@ void MissedUpdates::add_to(unsigned row, double scale, void* to) const {
 /// Adds the displacement of steps with these sums.
 void MissedUpdates::add_part(const StepLog::Sums& sums, unsigned row, double scale,
                              void* to) const {
-  if (sums[0] == 0.0) {
+  if (sums[0] == 0.0 || motion_.catch_up == nullptr) {
     return;
   }
-  const std::byte* m = state_row(m_, row);
-  const std::int64_t n = table_.row_elements();
-  if (kind_ == Kind::kMomentum) {
-    table_.kernels.add_scaled(scale * sums[0], m, to, n, false);
-    return;
+  const double mean = sums[1] / sums[0];
+  const double second = sums[2] / sums[0];
+  const double moments[] = {scale * sums[0], mean, second - mean * mean,
+                            sums[3] / sums[0] - mean * (3.0 * second - 2.0 * mean * mean)};
+  alignas(16) std::byte step[ext::kMaxStepBytes];
+  std::memcpy(step, motion_.numbers, motion_.catch_up->member_bytes);
+  std::memcpy(step, moments, sizeof moments);
+  motion_.catch_up->prepare(step);
+  void* data[1 + kMaxStates] = {to};
+  for (unsigned k = 0; k < state_count_; ++k) {
+    data[1 + k] = state_row(k, row);
   }
-  ext::AdamCatchUp step{scale * sums[0], 1.0, 0.0, 0.0, epsilon_};
-  if (kind_ == Kind::kAdam) {
-    const double mean = sums[1] / sums[0];
-    const double second = sums[2] / sums[0];
-    step.root = mean;
-    step.variance = second - mean * mean;
-    step.skew = sums[3] / sums[0] - mean * (3.0 * second - 2.0 * mean * mean);
-  }
-  const Tensor& under = kind_ == Kind::kAdam ? v_ : largest_;
-  table_.kernels.adam_catch_up(step, m, state_row(under, row), to, n);
+  ext::run_step(table_.kernels, *motion_.catch_up, step, data, false, table_.row_elements());
 }
 
 void MissedUpdates::catch_up(unsigned row) {
@@ -177,16 +174,14 @@ void MissedUpdates::catch_up(unsigned row) {
     return;
   }
   add_to(row, 1.0, table_.value_row(row));
-  const auto shrink = [&](const Tensor& state, double beta, double steps) {
-    if (state.v != nullptr && beta != 1.0) {
-      auto* numbers = const_cast<std::byte*>(state_row(state, row));
-      table_.kernels.add_scaled(std::pow(beta, steps), numbers, numbers, table_.row_elements(),
-                                true);
-    }
-  };
   const double steps = log_.steps() - last_[row];
-  shrink(m_, beta_1_, steps);
-  shrink(v_, beta_2_, steps);
+  for (unsigned k = 0; k < state_count_; ++k) {
+    if (motion_.shrink[k] != 1.0) {
+      std::byte* numbers = state_row(k, row);
+      table_.kernels.add_scaled(std::pow(motion_.shrink[k], steps), numbers, numbers,
+                                table_.row_elements(), true);
+    }
+  }
   last_[row] = log_.steps();
 }
 

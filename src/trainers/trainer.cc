@@ -1,13 +1,13 @@
 #include <cmath>
+#include <mutex>
 #include <string>
-#include <utility>
 
-#include "dynet/training.h"
+#include "dynet/trainers/rule_trainer.h"
 
 #include "kernels/float_mode.h"
 #include "params/access.h"
 #include "params/use_count.h"
-#include "trainers/rule.h"
+#include "trainers/missed.h"
 
 namespace dynet {
 
@@ -17,44 +17,40 @@ using detail::StorageState;
 namespace {
 // Below it stored values grow too far from the effective ones.
 constexpr double kSmallestFactor = 0.25;
+
+/// ValueError unless `value` is finite. `what` names it.
+void check_finite(const char* what, real value) {
+  if (!std::isfinite(value)) {
+    throw ValueError(std::string("Trainer: ") + what + " is " + std::to_string(value) +
+                     "; want a finite number");
+  }
+}
+
 }  // namespace
-
-namespace trainers {
-
-Target whole(ParameterStorageBase& p) {
-  StorageState& s = p.state();
-  s.fill_gradient();
-  return {s, s.values.data(), s.gradient.data(), s.elements};
-}
-Target row_of(LookupParameterStorage& p, unsigned row) {
-  StorageState& s = p.state();
-  return {s, s.value_row(row), s.gradient_row(row), s.row_elements()};
-}
-
-}  // namespace trainers
 
 Trainer::Trainer(ParameterCollection& m, real rate)
     : learning_rate(rate), eta0(rate), kept_(std::make_shared<ParameterCollection>(m)) {
+  check_finite("learning_rate", rate);
   model = kept_.get();
 }
 Trainer::~Trainer() = default;
 
-void Trainer::list_state(trainers::StateLists& /*lists*/) {}
+trainers::StateLists Trainer::states() { return {}; }
 trainers::IdleMotion Trainer::idle_motion(std::size_t /*idx*/) { return {}; }
 
 unsigned Trainer::alloc_impl() {
-  trainers::StateLists state;
-  list_state(state);
-  for (auto* shadows : state.parameters) {
-    allocate_shadow_parameters(*model, static_cast<unsigned>(shadows->size()), *shadows);
+  const trainers::StateLists lists = states();
+  for (unsigned k = 0; k < lists.state_count(); ++k) {
+    auto& shadows = *lists.states[k].parameters;
+    allocate_shadow_parameters(*model, static_cast<unsigned>(shadows.size()), shadows);
   }
   return static_cast<unsigned>(ModelAccess::parameters(*model).size()) - aux_allocated;
 }
 unsigned Trainer::alloc_lookup_impl() {
-  trainers::StateLists state;
-  list_state(state);
-  for (auto* shadows : state.lookups) {
-    allocate_shadow_lookup_parameters(*model, static_cast<unsigned>(shadows->size()), *shadows);
+  const trainers::StateLists lists = states();
+  for (unsigned k = 0; k < lists.state_count(); ++k) {
+    auto& shadows = *lists.states[k].lookups;
+    allocate_shadow_lookup_parameters(*model, static_cast<unsigned>(shadows.size()), shadows);
   }
   return static_cast<unsigned>(ModelAccess::lookups(*model).size()) - aux_allocated_lookup;
 }
@@ -70,15 +66,12 @@ void Trainer::aux_alloc() {
 void Trainer::forget_state() {
   catch_up();
   detach_all();
-  trainers::StateLists state;
-  list_state(state);
-  for (auto* shadows : state.parameters) {
-    for (ShadowParameters& s : *shadows) {
+  const trainers::StateLists lists = states();
+  for (unsigned k = 0; k < lists.state_count(); ++k) {
+    for (ShadowParameters& s : *lists.states[k].parameters) {
       TensorTools::zero(s.h);
     }
-  }
-  for (auto* shadows : state.lookups) {
-    for (ShadowLookupParameters& s : *shadows) {
+    for (ShadowLookupParameters& s : *lists.states[k].lookups) {
       TensorTools::zero(s.all_h);
     }
   }
@@ -90,20 +83,6 @@ std::uint64_t Trainer::step_number() const {
   return (is_set ? static_cast<std::uint64_t>(updates) : steps_) + 1;
 }
 double Trainer::decay_of(const ParameterStorageBase& p) const { return p.state().decay_factor(); }
-double Trainer::take_keep() { return std::exchange(keep_, 1.0); }
-
-ext::AdamStep Trainer::adam_step(float b1, float b2, float eps, double decay, real gscale) const {
-  const auto beta_1 = static_cast<double>(b1);
-  const auto beta_2 = static_cast<double>(b2);
-  Correction& c = correction_;
-  const std::uint64_t step = step_number();
-  if (c.step != step || c.b1 != beta_1 || c.b2 != beta_2) {
-    const auto t = static_cast<double>(step);
-    c = {step, beta_1, beta_2, std::sqrt(1.0 - std::pow(beta_2, t)) / (1.0 - std::pow(beta_1, t))};
-  }
-  return {static_cast<double>(learning_rate) * c.value / decay, beta_1, beta_2,
-          static_cast<double>(eps), static_cast<double>(gscale)};
-}
 
 void Trainer::set_lookup_updates(LookupUpdates how) {
   sparse_updates_enabled = how == LookupUpdates::kSparse;
@@ -111,6 +90,7 @@ void Trainer::set_lookup_updates(LookupUpdates how) {
 }
 
 void Trainer::restart(real lr) {
+  check_finite("learning_rate", lr);
   learning_rate = lr;
   restart();
 }
@@ -121,57 +101,79 @@ void Trainer::update_epoch(real r) {
   }
 }
 void Trainer::populate(std::istream& is, real lr) {
+  check_finite("learning_rate", lr);
   populate(is);
   learning_rate = lr;
 }
 
-float Trainer::clip_gradients() {
-  if (!clipping_enabled) {
-    return scale_;
+float Trainer::clip_gradients() { return clip(1.0F); }
+
+/// Everything that must hold before an update may change anything.
+void Trainer::check_settings(real scale) {
+  check_finite("learning_rate", learning_rate);
+  check_finite("the scale of the gradients", scale);
+  if (clipping_enabled && !(clip_threshold >= 0.0F)) {
+    throw ValueError("Trainer: clip_threshold is " + std::to_string(clip_threshold) +
+                     "; want 0 or more (clipping_enabled = false: no limit)");
   }
-  const float norm = model->gradient_l2_norm() * std::fabs(scale_);
-  if (!std::isfinite(norm)) {
+  const trainers::StateLists lists = states();
+  for (unsigned k = 0; k < lists.number_count(); ++k) {
+    check_finite(lists.numbers[k].name, *lists.numbers[k].value);
+  }
+  check_weights_are_saved();
+}
+
+/// What the gradients are to be multiplied with. The squares of floats add up in double without
+/// overflow, so their sum is finite exactly where all gradients are.
+real Trainer::clip(real scale) {
+  double squares = 0.0;
+  for (const auto& storage : ModelAccess::all(*model)) {
+    if (storage->updated) {
+      const std::lock_guard lock(storage->state().mutex);
+      squares += storage->state().gradient_squared_norm();
+    }
+  }
+  const auto norm = static_cast<float>(std::sqrt(squares)) * std::fabs(scale);
+  if (!std::isfinite(clipping_enabled ? static_cast<double>(norm) : squares)) {
     throw NumericError("Magnitude of gradient is bad: " + std::to_string(norm) +
                        "; the parameters stay as they were, the gradients are emptied");
   }
-  if (norm <= clip_threshold) {
-    return scale_;
+  if (!clipping_enabled || norm <= clip_threshold) {
+    return scale;
   }
   ++clips;
   ++clips_since_status;
-  return scale_ * (clip_threshold / norm);
+  return scale * (clip_threshold / norm);
 }
 
-void Trainer::update(real scale) {
-  scale_ = scale;
-  try {
-    update();
-  } catch (...) {
-    scale_ = 1.0F;
-    throw;
-  }
-  scale_ = 1.0F;
-}
+void Trainer::update() { update_scaled(1.0F); }
+void Trainer::update(real scale) { update_scaled(scale); }
 
-void Trainer::update() {
+/// First all that may fail, then all that changes something.
+void Trainer::update_scaled(real scale) {
   const params::UpdateScope scope(params::usage_of(*model), "update");
   const kernels::FlushDenormals float_mode;
-  restore_weights();
+  check_settings(scale);
   aux_alloc();
   if (ma_mode != MovingAverage::None) {
     allocate_averages();
   }
+  missed_.resize(ModelAccess::lookups(*model).size());
+  for (std::size_t i = 0; i < missed_.size(); ++i) {
+    prepare_table(i);
+  }
   real gscale = 1.0F;
   try {
-    gscale = clip_gradients();
+    gscale = clip(scale);
   } catch (const NumericError&) {
     model->reset_gradient();
     throw;
   }
+  restore_weights();
   for (std::size_t i = 0; i < ModelAccess::parameters(*model).size(); ++i) {
     update_parameter(gscale, i);
   }
-  for (std::size_t i = 0; i < ModelAccess::lookups(*model).size(); ++i) {
+  for (std::size_t i = 0; i < missed_.size(); ++i) {
     update_table(gscale, i);
   }
   if (ma_mode != MovingAverage::None) {
@@ -181,53 +183,63 @@ void Trainer::update() {
   ++updates;
   ++updates_since_status;
   apply_decay();
+  after_update();
 }
 
 /// What values are multiplied with after an update, because of weight decay.
-double Trainer::keep_of(const ParameterStorageBase& p) const {
+double Trainer::decay_step_of(const ParameterStorageBase& p) {
   return p.updated ? 1.0 - static_cast<double>(p.state().decay->own.get_lambda()) : 1.0;
 }
-
 /// Dense parameters shrink at once: in the rule's pass, but after averages where there are any.
+double Trainer::keep_of(const ParameterStorageBase& p) const {
+  return ma_mode == MovingAverage::None ? decay_step_of(p) : 1.0;
+}
+
 void Trainer::update_parameter(real gscale, std::size_t idx) {
   const ParameterStorage& p = *ModelAccess::parameters(*model)[idx];
   if (!p.updated) {
     return;
   }
-  keep_ = ma_mode == MovingAverage::None ? keep_of(p) : 1.0;
   update_params(gscale, idx);
   StorageState& s = p.state();
   s.forget_gradient();
-  const double keep = take_keep();
+  const double keep = decays_in_rule() ? 1.0 : keep_of(p);
   if (keep != 1.0) {
     s.kernels.add_scaled(keep, s.values.data(), s.values.data(), s.elements, true);
   }
 }
 
+trainers::IdleMotion Trainer::motion_of(std::size_t idx) {
+  switch (lookup_updates()) {
+    case LookupUpdates::kExact:
+      return idle_motion(idx);
+    case LookupUpdates::kDense:
+      return {};
+    case LookupUpdates::kSparse:
+      break;
+  }
+  return trainers::IdleMotion::rests();
+}
+
+/// What an update of a table needs from the heap.
+void Trainer::prepare_table(std::size_t idx) {
+  const LookupParameterStorage& p = *ModelAccess::lookups(*model)[idx];
+  if (p.updated) {
+    p.state().absorb_exposed_rows();
+    attach(idx, motion_of(idx));
+  }
+}
+
+/// Runs the rule over the rows that move, and notes the step where others will move later.
 void Trainer::update_table(real gscale, std::size_t idx) {
   const LookupParameterStorage& p = *ModelAccess::lookups(*model)[idx];
   if (!p.updated) {
     return;
   }
   StorageState& s = p.state();
-  s.absorb_exposed_rows();
-  trainers::IdleMotion motion;
-  if (lookup_updates() == LookupUpdates::kExact) {
-    motion = idle_motion(idx);
-  } else if (sparse_updates_enabled) {
-    motion.kind = trainers::IdleMotion::Kind::kNone;
-  }
-  update_rows(gscale, idx, motion);
-  s.forget_gradient();
-}
-
-/// Runs the rule over the rows that move, and notes the step where others will move later.
-void Trainer::update_rows(real gscale, std::size_t idx, const trainers::IdleMotion& motion) {
-  using Kind = trainers::IdleMotion::Kind;
-  const LookupParameterStorage& p = *ModelAccess::lookups(*model)[idx];
-  const std::vector<unsigned>& rows = p.state().touched;
-  trainers::MissedUpdates* missed = attach(idx, motion);
-  if (p.all_updated || (missed == nullptr && motion.kind != Kind::kNone)) {
+  const trainers::IdleMotion motion = motion_of(idx);
+  trainers::MissedUpdates* missed = missed_[idx].get();
+  if (p.all_updated || (missed == nullptr && motion.kind != trainers::IdleMotion::Kind::kRests)) {
     if (missed != nullptr) {
       missed->catch_up();
     }
@@ -235,39 +247,37 @@ void Trainer::update_rows(real gscale, std::size_t idx, const trainers::IdleMoti
     if (missed != nullptr) {
       missed->stepped_all();
     }
-    return;
-  }
-  for (const unsigned row : rows) {
-    if (missed != nullptr) {
-      missed->catch_up(row);
+  } else {
+    for (const unsigned row : s.touched) {
+      if (missed != nullptr) {
+        missed->catch_up(row);
+      }
+      update_lookup_params(gscale, idx, row);
     }
-    update_lookup_params(gscale, idx, row);
+    if (missed != nullptr) {
+      missed->stepped(motion.weight, s.touched);
+    }
   }
-  if (missed != nullptr) {
-    missed->stepped(motion.weight, rows);
-  }
+  s.forget_gradient();
 }
 
-/// What notes the steps of a table that rows may miss; null where no row does. Rows that missed
-/// something under another rule or trainer catch up.
-trainers::MissedUpdates* Trainer::attach(std::size_t idx, const trainers::IdleMotion& motion) {
+/// Makes what notes the steps of a table that rows may miss, or drops it where no row does. Rows
+/// that missed something under another rule or trainer catch up.
+void Trainer::attach(std::size_t idx, const trainers::IdleMotion& motion) {
   StorageState& s = ModelAccess::lookups(*model)[idx]->state();
-  if (missed_.size() <= idx) {
-    missed_.resize(idx + 1);
-  }
   std::shared_ptr<trainers::MissedUpdates>& mine = missed_[idx];
+  const trainers::StateLists lists = states();
   const bool follows = trainers::MissedUpdates::can_follow(motion);
-  if (s.missed != nullptr && (s.missed != mine || !follows || !mine->is_of(motion))) {
+  if (s.missed != nullptr && (s.missed != mine || !follows || !mine->is_of(motion, lists, idx))) {
     s.missed->catch_up();
     s.missed = nullptr;
   }
   if (!follows) {
     mine = nullptr;
   } else if (s.missed == nullptr) {
-    mine = std::make_shared<trainers::MissedUpdates>(s, motion);
+    mine = std::make_shared<trainers::MissedUpdates>(s, motion, lists, idx);
     s.missed = mine;
   }
-  return mine.get();
 }
 
 /// Forgets what notes missed steps; rows must be up to date.
@@ -292,7 +302,7 @@ void Trainer::catch_up() const {
 void Trainer::apply_decay() {
   for (const auto& p : ModelAccess::all(*model)) {
     StorageState& s = p->state();
-    const double keep = keep_of(*p);
+    const double keep = decay_step_of(*p);
     if (keep == 1.0) {
       continue;
     }

@@ -4,6 +4,8 @@
 #include <limits>
 #include <random>
 #include <sstream>
+#include <string>
+#include <utility>
 
 #include "dynet/ext/kernels.h"
 #include "dynet/training.h"
@@ -13,7 +15,9 @@
 namespace dynet {
 namespace {
 
-enum class Rule { kSgd, kMomentum, kAdam, kAmsgrad };
+enum class Rule { kSgd, kMomentum, kAdam, kAmsgrad, kAdagrad, kRmsProp, kAdadelta };
+constexpr Rule kAllRules[] = {Rule::kSgd,     Rule::kMomentum, Rule::kAdam,    Rule::kAmsgrad,
+                              Rule::kAdagrad, Rule::kRmsProp,  Rule::kAdadelta};
 struct Case {
   Rule rule;
   const char* device;
@@ -22,7 +26,8 @@ struct Case {
   bool is_sparse() const { return updates == LookupUpdates::kSparse; }
 };
 std::string name_of(const ::testing::TestParamInfo<Case>& info) {
-  static const char* const rules[] = {"Sgd", "Momentum", "Adam", "Amsgrad"};
+  static const char* const rules[] = {"Sgd",     "Momentum", "Adam",    "Amsgrad",
+                                      "Adagrad", "RmsProp",  "Adadelta"};
   static const char* const updates[] = {"Sparse", "Dense", "Exact"};
   return std::string(rules[static_cast<int>(info.param.rule)]) +
          (std::string(info.param.device) == "CPU" ? "Float" : "Double") +
@@ -30,7 +35,7 @@ std::string name_of(const ::testing::TestParamInfo<Case>& info) {
 }
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
-  for (const Rule rule : {Rule::kSgd, Rule::kMomentum, Rule::kAdam, Rule::kAmsgrad}) {
+  for (const Rule rule : kAllRules) {
     for (const char* device : {"CPU", "CPU:double"}) {
       for (const LookupUpdates updates :
            {LookupUpdates::kSparse, LookupUpdates::kDense, LookupUpdates::kExact}) {
@@ -50,6 +55,12 @@ std::unique_ptr<Trainer> make_trainer(Rule rule, ParameterCollection& model, flo
       return std::make_unique<AdamTrainer>(model, rate);
     case Rule::kAmsgrad:
       return std::make_unique<AmsgradTrainer>(model, rate);
+    case Rule::kAdagrad:
+      return std::make_unique<AdagradTrainer>(model, rate);
+    case Rule::kRmsProp:
+      return std::make_unique<RMSPropTrainer>(model, rate);
+    case Rule::kAdadelta:
+      return std::make_unique<AdadeltaTrainer>(model);
   }
   return nullptr;
 }
@@ -64,6 +75,21 @@ struct Plain {
       const double d = gscale * g[i];
       if (rule == Rule::kSgd) {
         w[i] -= rate * d;
+        continue;
+      }
+      if (rule == Rule::kAdadelta) {
+        const double rho = static_cast<double>(0.95F);
+        const double eps = static_cast<double>(1e-6F);
+        v[i] = rho * v[i] + (1.0 - rho) * d * d;
+        const double change = -d * std::sqrt(m[i] + eps) / std::sqrt(v[i] + eps);
+        m[i] = rho * m[i] + (1.0 - rho) * change * change;
+        w[i] += change;
+        continue;
+      }
+      if (rule == Rule::kAdagrad || rule == Rule::kRmsProp) {
+        const double rho = rule == Rule::kRmsProp ? static_cast<double>(0.95F) : 1.0;
+        v[i] = rho * v[i] + (rule == Rule::kRmsProp ? 1.0 - rho : 1.0) * d * d;
+        w[i] -= rate * d / std::sqrt(v[i] + static_cast<double>(1e-20F));
         continue;
       }
       const double b1 = static_cast<double>(0.9F);
@@ -98,6 +124,42 @@ class Beside {
     }
     trainer = make_trainer(c.rule, model, kRate);
     trainer->set_lookup_updates(c.updates);
+  }
+  /// Everything that an update may change, as stored.
+  std::string all() {
+    std::stringstream text;
+    trainer->save(text);
+    const auto add_numbers = [&](const Tensor& t) {
+      for (const double x : as_double_vector(t)) {
+        text << ' ' << x;
+      }
+    };
+    add_numbers(*a.values());
+    add_numbers(*idle.values());
+    for (const Tensor& row : *table.values()) {
+      add_numbers(row);
+    }
+    return text.str();
+  }
+  void add_bad(bool to_table, float bad) {
+    const std::vector<float> floats(15, bad);
+    const std::vector<double> doubles(15, static_cast<double>(bad));
+    const void* data =
+        device_->is_double() ? static_cast<const void*>(doubles.data()) : floats.data();
+    if (to_table) {
+      params::LookupGradientLock(*table.p).add_row(3, data);
+      return;
+    }
+    params::GradientLock lock(*a.p);
+    device_->kernels->add_scaled(1.0, data, lock.data(), 15, lock.fresh());
+    lock.written();
+  }
+  /// Takes back what add_gradients() noted since the last update.
+  void forget_gradients() {
+    for (Plain& p : plain_) {
+      p.g.assign(p.g.size(), 0.0);
+    }
+    touched_.assign(kRows, false);
   }
   /// Adds random gradients to `a` and to some rows.
   void add_gradients(double size) {
@@ -269,21 +331,72 @@ TEST_P(RuleTest, WholeTableGradientsUpdateAllRows) {
   b.expect_equal(tolerance());
 }
 
-TEST_P(RuleTest, ANormThatIsNotANumberChangesNothing) {
+TEST_P(RuleTest, AGradientThatIsNotFiniteChangesNothing) {
+  Beside b(GetParam());
+  for (int i = 0; i < 12; ++i) {
+    b.add_gradients(0.25);
+    b.update();
+    const bool clips = i % 2 == 0;
+    b.trainer->clipping_enabled = clips;
+    const std::string before = b.all();
+    b.add_gradients(0.25);
+    b.add_bad(i % 4 < 2, i % 3 == 0 ? std::numeric_limits<float>::quiet_NaN()
+                                    : std::numeric_limits<float>::infinity());
+    EXPECT_THROW(b.trainer->update(), NumericError);
+    b.forget_gradients();
+    EXPECT_EQ(b.all(), before);
+    EXPECT_EQ(b.model.gradient_l2_norm(), 0.0F);
+    EXPECT_EQ(b.trainer->updates, static_cast<float>(i + 1));
+  }
+  EXPECT_EQ(b.trainer->clips, 0.0F);
+  b.add_gradients(0.25);
+  b.update();
+  b.expect_equal(tolerance());
+}
+
+// Without clipping a norm beyond the floats is no reason to stop.
+TEST_P(RuleTest, LargeGradientsAreFiniteWithoutClipping) {
+  Beside b(GetParam());
+  b.trainer->clipping_enabled = false;
+  b.add_bad(false, 3e38F);
+  EXPECT_NO_THROW(b.trainer->update());
+  b.trainer->clipping_enabled = true;
+  b.add_bad(false, 3e38F);
+  EXPECT_THROW(b.trainer->update(), NumericError);
+}
+
+TEST_P(RuleTest, ABadSettingIsNamedAndChangesNothing) {
   Beside b(GetParam());
   b.add_gradients(0.25);
   b.update();
-  for (const float bad :
-       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
-    const std::vector<float> before = as_vector(*b.a.values());
-    std::vector<float> numbers(15, bad);
-    b.a.p->accumulate_grad(Tensor({3, 5}, numbers.data(), nullptr, DeviceMempool::NONE));
-    EXPECT_THROW(b.trainer->update(), NumericError);
-    EXPECT_EQ(as_vector(*b.a.values()), before);
-    EXPECT_EQ(b.model.gradient_l2_norm(), 0.0F);
-    EXPECT_EQ(b.trainer->updates, 1.0F);
-  }
   b.add_gradients(0.25);
+  const float norm = b.model.gradient_l2_norm();
+  const std::string before = b.all();
+  const auto refused = [&](float& setting, float bad, const std::string& wanted) {
+    const float good = std::exchange(setting, bad);
+    try {
+      b.trainer->update();
+      ADD_FAILURE() << wanted;
+    } catch (const ValueError& e) {
+      EXPECT_NE(std::string(e.what()).find(wanted), std::string::npos) << e.what();
+    }
+    setting = good;
+    EXPECT_EQ(b.all(), before);
+    EXPECT_EQ(b.model.gradient_l2_norm(), norm);
+  };
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  refused(b.trainer->learning_rate, kNan, "learning_rate is nan");
+  refused(b.trainer->learning_rate, -kInfinity, "learning_rate is -inf");
+  refused(b.trainer->clip_threshold, kNan, "clip_threshold is nan");
+  refused(b.trainer->clip_threshold, -1.0F, "clip_threshold is -1");
+  EXPECT_THROW(b.trainer->update(kNan), ValueError);
+  EXPECT_THROW(b.trainer->restart(kNan), ValueError);
+  if (GetParam().rule != Rule::kAdadelta) {  // which has no rate
+    EXPECT_THROW((void)make_trainer(GetParam().rule, b.model, kInfinity), ValueError);
+  }
+  EXPECT_EQ(b.all(), before);
+  b.trainer->clip_threshold = kInfinity;  // no limit
   b.update();
   b.expect_equal(tolerance());
 }
@@ -328,161 +441,6 @@ TEST_P(RuleTest, StateComesBackFromText) {
     EXPECT_EQ(as_vector(b.table.get_storage().all_values),
               as_vector(c.table.get_storage().all_values));
   }
-}
-
-TEST(Trainer, FrozenParametersStayAsTheyAre) {
-  ParameterCollection model(0.5F);
-  Parameter p = model.add_parameters({1}, ParameterInitConst(1));
-  LookupParameter l = model.add_lookup_parameters(1, {1}, ParameterInitConst(1));
-  p.set_updated(false);
-  l.set_updated(false);
-  AdamTrainer trainer(model);
-  float one = 1.0F;
-  p.p->accumulate_grad(Tensor({1}, &one, nullptr, DeviceMempool::NONE));
-  trainer.update();
-  EXPECT_EQ(as_vector(*p.values()), std::vector<float>{1});
-  EXPECT_EQ(p.current_weight_decay(), 1.0F);
-  EXPECT_EQ(l.current_weight_decay(), 1.0F);
-}
-
-TEST(Trainer, OneFactorWhereverATableIsSeenFrom) {
-  ParameterCollection model(0.1F);
-  ParameterCollection sub = model.add_subcollection("s");
-  LookupParameter l = sub.add_lookup_parameters(1, {1}, ParameterInitConst(1));
-  SimpleSGDTrainer over_sub(sub);
-  over_sub.update();
-  SimpleSGDTrainer over_all(model);
-  over_all.update();
-  EXPECT_FLOAT_EQ(l.current_weight_decay(), 0.81F);
-}
-
-TEST(Trainer, PicksUpNewParametersAndKeepsTheCollection) {
-  auto model = std::make_unique<ParameterCollection>();
-  AdamTrainer trainer(*model);
-  trainer.update();
-  Parameter p = model->add_parameters({2}, ParameterInitConst(1));
-  LookupParameter l = model->add_lookup_parameters(2, {2}, ParameterInitConst(1));
-  model.reset();
-  std::vector<float> g{1, -1};
-  p.p->accumulate_grad(Tensor({2}, g.data(), nullptr, DeviceMempool::NONE));
-  l.p->accumulate_grad(1, Tensor({2}, g.data(), nullptr, DeviceMempool::NONE));
-  trainer.update();
-  EXPECT_EQ(trainer.aux_allocated, 1U);
-  EXPECT_EQ(trainer.aux_allocated_lookup, 1U);
-  EXPECT_LT(as_vector(*p.values())[0], 1.0F);
-  EXPECT_GT(as_vector((*l.values())[1])[1], 1.0F);
-  EXPECT_EQ(as_vector((*l.values())[0])[1], 1.0F);
-}
-
-TEST(Trainer, OldNamesOfTheRate) {
-  ParameterCollection model;
-  SimpleSGDTrainer trainer(model, 0.5F);
-  EXPECT_EQ(trainer.eta, 0.5F);
-  EXPECT_EQ(trainer.eta0, 0.5F);
-  trainer.eta = 0.25F;
-  EXPECT_EQ(trainer.learning_rate, 0.25F);
-  trainer.update_epoch();
-  EXPECT_EQ(trainer.learning_rate, 0.25F);
-  trainer.eta_decay = 1.0F;
-  trainer.update_epoch();
-  EXPECT_FLOAT_EQ(trainer.learning_rate, 0.5F / 3.0F);
-  trainer.restart(0.1F);
-  EXPECT_EQ(trainer.learning_rate, 0.1F);
-}
-
-TEST(Trainer, UpdateWithAScale) {
-  ParameterCollection model;
-  Parameter p = model.add_parameters({1}, ParameterInitConst(0));
-  SimpleSGDTrainer trainer(model, 1.0F);
-  float g = 4.0F;
-  const Tensor gradient({1}, &g, nullptr, DeviceMempool::NONE);
-  p.p->accumulate_grad(gradient);
-  trainer.update(0.25F);
-  EXPECT_EQ(as_vector(*p.values())[0], -1.0F);
-  p.p->accumulate_grad(gradient);
-  trainer.update(2.5F);  // 10, clipped to 5
-  EXPECT_EQ(as_vector(*p.values())[0], -6.0F);
-  EXPECT_EQ(trainer.clips, 1.0F);
-}
-
-TEST(Trainer, StatusGoesToStderrAndNothingElseDoes) {
-  ::testing::internal::CaptureStderr();
-  ParameterCollection model;
-  SimpleSGDTrainer trainer(model, 0.5F);
-  trainer.update();
-  trainer.update_epoch();
-  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
-  ::testing::internal::CaptureStderr();
-  trainer.status();
-  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "[lr=0.5 clips=0 updates=1] ");
-  EXPECT_EQ(trainer.updates_since_status, 0.0F);
-  EXPECT_EQ(trainer.updates, 1.0F);
-}
-
-TEST(Trainer, ARunningGraphIsReported) {
-  ParameterCollection model;
-  Parameter p = model.add_parameters({1});
-  SimpleSGDTrainer trainer(model);
-  const params::RunScope running(params::usage_of(*p.p));
-  EXPECT_THROW(trainer.update(), GraphError);
-  EXPECT_EQ(trainer.updates, 0.0F);
-}
-
-TEST(Trainer, RestartForgetsTheMoments) {
-  ParameterCollection model;
-  Parameter p = model.add_parameters({1}, ParameterInitConst(1));
-  AdamTrainer trainer(model);
-  float g = 1.0F;
-  p.p->accumulate_grad(Tensor({1}, &g, nullptr, DeviceMempool::NONE));
-  trainer.update();
-  trainer.restart();
-  const float before = as_vector(*p.values())[0];
-  trainer.update();  // no gradient and no momentum: nothing moves
-  EXPECT_EQ(as_vector(*p.values())[0], before);
-  EXPECT_EQ(trainer.updates, 2.0F);
-}
-
-/// A trainer as programs write it.
-struct HalvingTrainer : Trainer {
-  using Trainer::Trainer;
-  void restart() override {}
-
- protected:
-  void update_rule(real gscale, const std::vector<Tensor*>& values) override {
-    for (int i = 0; i < static_cast<int>(values[0]->d.size()); ++i) {
-      TensorTools::set_element(*values[0], i,
-                               TensorTools::access_element(*values[0], i) -
-                                   0.5F * gscale * TensorTools::access_element(*values[1], i));
-    }
-  }
-  void update_params(real gscale, std::size_t idx) override {
-    auto& p = model->parameters_list()[idx];
-    update_rule(gscale, {&p->values, &p->g});
-  }
-  void update_lookup_params(real gscale, std::size_t idx, std::size_t lidx) override {
-    auto& p = model->lookup_parameters_list()[idx];
-    update_rule(gscale, {&p->values[lidx], &p->grads[lidx]});
-  }
-  void update_lookup_params(real gscale, std::size_t idx) override {
-    auto& p = model->lookup_parameters_list()[idx];
-    update_rule(gscale, {&p->all_values, &p->all_grads});
-  }
-};
-
-TEST(Trainer, UsersCanWriteTheirOwn) {
-  ParameterCollection model;
-  Parameter p = model.add_parameters({1}, ParameterInitConst(0));
-  LookupParameter l = model.add_lookup_parameters(2, {1}, ParameterInitConst(0));
-  HalvingTrainer trainer(model, 1.0F);
-  float g = 2.0F;
-  const Tensor gradient({1}, &g, nullptr, DeviceMempool::NONE);
-  for (int i = 0; i < 3; ++i) {
-    p.p->accumulate_grad(gradient);
-    l.p->accumulate_grad(1, gradient);
-    trainer.update();
-  }
-  EXPECT_EQ(as_vector(*p.values())[0], -3.0F);
-  EXPECT_EQ(as_vector(l.get_storage().all_values), (std::vector<float>{0, -3}));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // The state of trainers as text.
 #include <charconv>
+#include <cmath>
 #include <istream>
 #include <ostream>
 #include <string>
@@ -8,7 +9,6 @@
 
 #include "params/access.h"
 #include "params/host.h"
-#include "trainers/rule.h"
 #include "trainers/text.h"
 
 namespace dynet {
@@ -257,6 +257,11 @@ Trainer::Saved Trainer::read_base(trainers::TextReader& in) const {
   s.rate = in.number("a learning rate");
   s.clipping = in.flag("clipping_enabled");
   s.threshold = in.number("clip_threshold");
+  if (!std::isfinite(s.rate) || (s.clipping && !(s.threshold >= 0.0F))) {
+    throw IoError("Trainer::populate: the learning rate is " + std::to_string(s.rate) +
+                  " and clip_threshold " + std::to_string(s.threshold) +
+                  "; want a finite rate, and a threshold of 0 or more");
+  }
   s.update_count = in.number("updates");
   s.beta = in.number("ema_beta");
   std::istringstream mode(in.word("a kind of moving average"));
@@ -306,21 +311,20 @@ void Trainer::commit_base(Saved& s) {
 void Trainer::save(std::ostream& os) {
   catch_up();
   aux_alloc();
-  trainers::StateLists state;
-  list_state(state);
+  const trainers::StateLists lists = states();
   const trainers::TextFormat format(os);
   save_base(os);
-  if (state.name != nullptr) {
-    trainers::write_header(os, state.name, state.parameters[0]->size(), state.lookups[0]->size());
-    for (const auto* shadows : state.parameters) {
-      trainers::write_shadows(os, *shadows);
+  if (lists.name != nullptr) {
+    trainers::write_header(os, lists.name, aux_allocated, aux_allocated_lookup);
+    for (unsigned k = 0; k < lists.state_count(); ++k) {
+      trainers::write_shadows(os, *lists.states[k].parameters);
     }
-    for (const auto* shadows : state.lookups) {
-      trainers::write_shadows(os, *shadows);
+    for (unsigned k = 0; k < lists.state_count(); ++k) {
+      trainers::write_shadows(os, *lists.states[k].lookups);
     }
     const char* space = "";
-    for (const auto& [name, number] : state.numbers) {
-      os << std::exchange(space, " ") << *number;
+    for (unsigned k = 0; k < lists.number_count(); ++k) {
+      os << std::exchange(space, " ") << *lists.numbers[k].value;
     }
     os << '\n';
   }
@@ -329,37 +333,38 @@ void Trainer::save(std::ostream& os) {
 
 void Trainer::populate(std::istream& is) {
   aux_alloc();
-  trainers::StateLists state;
-  list_state(state);
+  const trainers::StateLists lists = states();
   trainers::TextReader in(is, *model);
   Saved base = read_base(in);
   std::vector<trainers::Block> parameters;
   std::vector<trainers::Block> lookups;
   std::vector<float> numbers;
-  if (state.name != nullptr) {
-    const trainers::ShadowCounts counts = in.header(state.name);
-    for (std::size_t i = 0; i < state.parameters.size(); ++i) {
+  if (lists.name != nullptr) {
+    const trainers::ShadowCounts counts = in.header(lists.name);
+    for (unsigned k = 0; k < lists.state_count(); ++k) {
       parameters.push_back(in.parameters(counts));
     }
-    for (std::size_t i = 0; i < state.lookups.size(); ++i) {
+    for (unsigned k = 0; k < lists.state_count(); ++k) {
       lookups.push_back(in.lookups(counts));
     }
-    for (const auto& [name, number] : state.numbers) {
-      numbers.push_back(in.number(name));
+    for (unsigned k = 0; k < lists.number_count(); ++k) {
+      numbers.push_back(in.number(lists.numbers[k].name));
+      if (!std::isfinite(numbers.back())) {
+        throw IoError(std::string("Trainer::populate: ") + lists.numbers[k].name + " is " +
+                      std::to_string(numbers.back()) + "; want a finite number");
+      }
     }
   }
   catch_up();
   // Everything is read: nothing below throws.
   detach_all();
   commit_base(base);
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    trainers::assign(*state.parameters[i], parameters[i]);
+  for (unsigned k = 0; k < parameters.size(); ++k) {
+    trainers::assign(*lists.states[k].parameters, parameters[k]);
+    trainers::assign(*lists.states[k].lookups, lookups[k]);
   }
-  for (std::size_t i = 0; i < lookups.size(); ++i) {
-    trainers::assign(*state.lookups[i], lookups[i]);
-  }
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    *state.numbers[i].second = numbers[i];
+  for (unsigned k = 0; k < numbers.size(); ++k) {
+    *lists.numbers[k].value = numbers[k];
   }
 }
 

@@ -48,29 +48,6 @@ struct RandomKey {
 };
 enum class Distribution : std::uint8_t { kBernoulli, kNormal, kUniform };
 
-// Steps of optimisers. `gradient_scale` comes from clipping; `keep` multiplies the weights after
-// the step (weight decay); rates have the decay factor of stored values folded in.
-struct SgdStep {
-  double rate, gradient_scale;
-  double keep = 1.0;
-};
-/// v = momentum * v - rate * gradient_scale * g; w = keep * (w + gain * v)
-struct MomentumStep {
-  double rate, momentum, gradient_scale;
-  double gain = 1.0;  ///< 1 / the decay factor
-  double keep = 1.0;
-};
-struct AdamStep {
-  double rate, beta_1, beta_2, epsilon;  ///< rate: with bias correction
-  double gradient_scale;
-  double keep = 1.0;
-};
-/// Many steps of Adam without a gradient, taken at once. With s = sqrt(v) + epsilon * root and
-/// r = epsilon / s, the weights change by total * m / s * (1 + variance r^2 - skew r^3).
-struct AdamCatchUp {
-  double total, root, variance, skew, epsilon;
-};
-
 struct RuleInfo;  // rule_loop.h
 struct Stream;
 /// Which of a rule's loops is meant: that of its values, or that of its gradients.
@@ -132,19 +109,6 @@ class Kernels {
   virtual void from_floats(const float* x, void* y, std::int64_t n) const = 0;
   virtual void to_floats(const void* x, float* y, std::int64_t n) const = 0;
   [[nodiscard]] virtual double squared_norm(const void* x, std::int64_t n) const = 0;
-  /// w = keep * (w - rate * gradient_scale * g), n elements; g is left as it is, here and below.
-  virtual void sgd_update(const SgdStep& step, void* w, const void* g, std::int64_t n) const = 0;
-  virtual void momentum_update(const MomentumStep& step, void* w, const void* g, void* v,
-                               std::int64_t n) const = 0;
-  /// m = b1 m + (1-b1) g, v = b2 v + (1-b2) g^2, w = keep * (w - rate * m / (sqrt(v) + epsilon)).
-  virtual void adam_update(const AdamStep& step, void* w, const void* g, void* m, void* v,
-                           std::int64_t n) const = 0;
-  /// The same over the square root of `largest`, the largest v so far.
-  virtual void amsgrad_update(const AdamStep& step, void* w, const void* g, void* m, void* v,
-                              void* largest, std::int64_t n) const = 0;
-  /// Changes w alone. Where s is 0 nothing is added.
-  virtual void adam_catch_up(const AdamCatchUp& step, const void* m, const void* v, void* w,
-                             std::int64_t n) const = 0;
 };
 
 }  // namespace dynet::ext

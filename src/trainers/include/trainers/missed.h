@@ -2,17 +2,18 @@
 
 // Exact sparse updates: the numbers of dense updates for the price of sparse ones.
 //
-// In:  a rule's way of moving a row without a gradient (IdleMotion), once an update the weight of
-//      its step.     Out: what a row missed since it was last written, added to a copy or stored.
+// In:  a rule's way of going on without a gradient (IdleMotion, dynet/trainers/rule_trainer.h), and
+//      once per update the weight of its step.
+// Out: what a row missed since it was last written, added to a copy or stored.
 //
-// A row with moments m, v that gets no gradient in steps s+1..t changes by
-//   sum_{k=1..t-s} weight_{s+k} beta_1^k m / (sqrt(beta_2^k v) + epsilon),
-// where the weight holds the rate, the bias correction and the decay factor of that step: any
-// schedule will do. With u_k = beta_2^(-k/2) a term is weight b_0^k m / (sqrt(v) + epsilon u_k),
-// b_0 = beta_1 / sqrt(beta_2). The u_k of the steps that count are close to each other, so 1 /
-// (...) is expanded around their mean; what is needed of the steps are the sums of weight u_k^j
-// b_0^k for j = 0..3, which StepLog has for any s. Momentum and AMSGrad, whose denominator rests,
-// need the first alone. docs/decisions/0004 has the formulas and their error.
+// A row that gets no gradient in steps s+1..t changes by the sum over k = 1..t-s of
+//   weight_{s+k} ratio^k f(spread^k),
+// where the weight holds the rate, corrections and the decay factor of that step: any schedule will
+// do, and f depends on the row's state at step s. For Adam, f(u) is m / (sqrt(v) + epsilon u). The
+// u = spread^k of the steps that count are close to each other, so f is expanded around their mean;
+// what is needed of the steps are the sums of weight u^j ratio^k for j = 0..3, which StepLog has
+// for any s. Where the spread is 1 (momentum, AMSGrad) the first sum is all. What f makes of the
+// sums is the trainer's catch-up rule. docs/decisions/0004 has the formulas and their error.
 //
 // Start reading at StepLog. Surprising: rows that were never updated (all zero state) are marked,
 // and cost nothing.
@@ -24,33 +25,13 @@
 #include <memory>
 #include <vector>
 
-#include "dynet/ext/kernels.h"
-#include "dynet/shadow-params.h"
+#include "dynet/ext/update.h"
+#include "dynet/trainers/rule_trainer.h"
 
 #include "params/missed.h"
 #include "params/state.h"
 
 namespace dynet::trainers {
-
-/// How a rule moves a row without a gradient:
-///   w += weight * m / (sqrt(v) + epsilon)   after   m *= beta_1, v *= beta_2.
-struct IdleMotion {
-  enum class Kind : std::uint8_t {
-    kUnknown,   ///< the whole table is to be updated
-    kNone,      ///< not at all
-    kMomentum,  ///< w += weight * m
-    kAdam,
-    kAmsgrad,  ///< over the root of `largest`, which rests
-  };
-  Kind kind = Kind::kUnknown;
-  double weight = 0.0;  ///< of this update
-  double beta_1 = 0.0;
-  double beta_2 = 1.0;
-  double epsilon = 0.0;
-  const ShadowLookupParameters* m = nullptr;
-  const ShadowLookupParameters* v = nullptr;
-  const ShadowLookupParameters* largest = nullptr;
-};
 
 /// Sums over steps so far. Prefix sums would lose all digits after a few hundred steps, because
 /// b^k vanishes; so they start anew every block, short enough that b^k stays within e^-2.
@@ -104,11 +85,14 @@ class StepLog {
 class MissedUpdates final : public detail::MissedSteps {
  public:
   /// Rows are up to date; `motion` must be one of those that can_follow().
-  MissedUpdates(detail::StorageState& table, const IdleMotion& motion);
+  /// The state is that of table `idx` in `lists`.
+  MissedUpdates(detail::StorageState& table, const IdleMotion& motion, const StateLists& lists,
+                std::size_t idx);
   /// Whether sums over many steps converge; otherwise the whole table is to be updated.
   [[nodiscard]] static bool can_follow(const IdleMotion& motion);
   /// Whether this is the same rule over the same state.
-  [[nodiscard]] bool is_of(const IdleMotion& motion) const;
+  [[nodiscard]] bool is_of(const IdleMotion& motion, const StateLists& lists,
+                           std::size_t idx) const;
 
   [[nodiscard]] bool is_current() const override { return is_current_; }
   void add_to(unsigned row, double scale, void* to) const override;
@@ -122,20 +106,20 @@ class MissedUpdates final : public detail::MissedSteps {
  private:
   static constexpr std::uint32_t kRests = std::numeric_limits<std::uint32_t>::max();
 
-  [[nodiscard]] const std::byte* state_row(const Tensor& state, unsigned row) const;
+  [[nodiscard]] std::byte* state_row(unsigned state, unsigned row) const;
   [[nodiscard]] bool is_zero(unsigned row) const;
   void restart_log();
   void add_part(const StepLog::Sums& sums, unsigned row, double scale, void* to) const;
 
   detail::StorageState& table_;
-  IdleMotion::Kind kind_;
-  double beta_1_, beta_2_, epsilon_;
+  IdleMotion motion_;
   bool merges_blocks_;  ///< one expansion for all steps is exact enough
-  Tensor m_, v_, largest_;
-  std::array<std::shared_ptr<void>, 3> keep_alive_;  ///< what they point to
+  unsigned state_count_;
+  std::array<std::byte*, kMaxStates> state_{};
+  std::array<std::shared_ptr<void>, kMaxStates> keep_alive_;  ///< what they point to
   StepLog log_;
   double sign_ = 0.0;                ///< of the weights in the log
-  std::vector<std::uint32_t> last_;  ///< a row: step at which it was up to date, or kRests
+  std::vector<std::uint32_t> last_;  ///< per row: step at which it was up to date, or kRests
   bool is_current_ = true;
 };
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "dynet/training.h"
+#include "dynet/trainers/trainer.h"
 
 namespace dynet::trainers {
 

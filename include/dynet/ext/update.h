@@ -1,0 +1,242 @@
+#pragma once
+
+// Updates of optimisers as rules: one struct whose members are the numbers of one step, and
+//
+//   step(w, gradient, state...)  ->  each(w, state...)
+//
+// written once as plain arithmetic (rule.h), for double, for every SIMD target and for CUDA. The
+// results overwrite what they were computed from. A rule may also leave out the gradient, or
+// return fewer results: the streams that Kernels::run gets say what is what.
+//
+// The members of a rule are doubles. What is computed from them and literals alone is one constant
+// of the loop: constants are numbered when the rule is compiled, so that what several results share
+// is one type and is computed once, and their values are computed once per step (`prepare`), not
+// once per row.
+//
+// Start reading at Prepared. Surprising: which constants are equal is found with made-up members
+// (Numbering), so a rule may not choose constants by `?:` on a member.
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "dynet/ext/kernels.h"
+#include "dynet/ext/rule.h"
+#include "dynet/ext/rule_loop.h"
+
+namespace dynet::ext {
+
+/// Room for any prepared step.
+inline constexpr std::size_t kMaxStepBytes = 256;
+inline constexpr std::size_t kMaxStepInputs = 8;
+
+/// What the library knows about an update rule.
+struct UpdateInfo {
+  RuleInfo rule;  ///< for Kernels::run, forward; `op` is a prepared step
+  std::uint8_t inputs;
+  std::uint8_t results;
+  std::uint16_t member_bytes;   ///< of the rule itself, which lies at the front of a prepared step
+  void (*prepare)(void* step);  ///< computes what follows it there
+};
+
+namespace detail {
+
+template <class R, std::size_t... kI>
+constexpr auto step_on_symbols(const R& r, std::index_sequence<kI...>)
+    -> decltype(r.step(rule::In<static_cast<int>(kI)>{}...)) {
+  return r.step(rule::In<static_cast<int>(kI)>{}...);
+}
+template <class R, std::size_t kN = 1>
+constexpr std::size_t step_inputs() {
+  static_assert(kN <= kMaxStepInputs, "an update rule needs a step(w, gradient, state...)");
+  if constexpr (requires(const R& r) { step_on_symbols(r, std::make_index_sequence<kN>()); }) {
+    return kN;
+  } else {
+    return step_inputs<R, kN + 1>();
+  }
+}
+
+template <class E>
+inline constexpr std::size_t kConstantsIn = 0;
+template <>
+inline constexpr std::size_t kConstantsIn<rule::Constant> = 1;
+template <class F, class... A>
+inline constexpr std::size_t kConstantsIn<rule::Apply<F, A...>> =
+    (std::size_t{0} + ... + kConstantsIn<A>);
+template <class... E>
+inline constexpr std::size_t kConstantsIn<std::tuple<E...>> =
+    (std::size_t{0} + ... + kConstantsIn<E>);
+
+/// Writes the constants of an expression, or of a tuple of them, in order of appearance.
+template <class E, class T>
+constexpr void list_constants(const E& e, T*& to) {
+  if constexpr (std::is_same_v<E, rule::Constant>) {
+    *to++ = static_cast<T>(e.value);
+  } else if constexpr (kConstantsIn<E> != 0) {
+    const auto parts = [&](const auto& tuple) {
+      std::apply([&](const auto&... part) { (list_constants(part, to), ...); }, tuple);
+    };
+    if constexpr (requires { e.args; }) {
+      parts(e.args);
+    } else {
+      parts(e);
+    }
+  }
+}
+
+/// The constants of a rule: how many stand in its results, and which are one. A constant becomes a
+/// further input of the expressions: inputs first, then, for constant i, number kInputs + first
+/// equal of i.
+template <class R>
+struct Numbering {
+  static constexpr std::size_t kInputs = step_inputs<R>();
+  using Results = decltype(step_on_symbols(std::declval<R>(), std::make_index_sequence<kInputs>()));
+  static constexpr std::size_t kResults = std::tuple_size_v<Results>;
+  static constexpr std::size_t kCount = kConstantsIn<Results>;
+
+  template <class T>
+  static constexpr void write(const R& r, T* to) {
+    list_constants(step_on_symbols(r, std::make_index_sequence<kInputs>()), to);
+  }
+  /// Whether constants that count as one are equal for these members.
+  static constexpr bool holds(const R& r) {
+    std::array<double, kCount + 1> values{};
+    write(r, values.data());
+    bool all = true;
+    for (std::size_t i = 0; i < kCount; ++i) {
+      all = all && values[i] == values[kFirstEqual[i]];
+    }
+    return all;
+  }
+
+ private:
+  static constexpr std::array<double, kCount + 1> made_up(double seed) {
+    std::array<double, sizeof(R) / sizeof(double)> members{};
+    for (double& m : members) {
+      m = seed;
+      seed = 1.37 * seed + 0.21;
+    }
+    std::array<double, kCount + 1> values{};
+    write(std::bit_cast<R>(members), values.data());
+    return values;
+  }
+  static constexpr std::array<std::size_t, kCount + 1> first_equals() {
+    const auto a = made_up(0.31);
+    const auto b = made_up(1.93);
+    const auto c = made_up(-0.77);
+    std::array<std::size_t, kCount + 1> first{};
+    for (std::size_t i = 0; i < kCount; ++i) {
+      while (first[i] < i && (a[first[i]] != a[i] || b[first[i]] != b[i] || c[first[i]] != c[i])) {
+        ++first[i];
+      }
+    }
+    return first;
+  }
+  static constexpr std::array<std::size_t, kCount + 1> kFirstEqual = first_equals();
+
+  template <std::size_t kAt, class E>
+  static constexpr auto placed(std::type_identity<E>) {
+    if constexpr (std::is_same_v<E, rule::Constant>) {
+      return rule::In<static_cast<int>(kInputs + kFirstEqual[kAt])>{};
+    } else if constexpr (kConstantsIn<E> == 0) {
+      return E{};
+    } else {
+      return placed_parts<kAt>(std::type_identity<E>{});
+    }
+  }
+  template <std::size_t kAt, class F, class... A>
+  static constexpr auto placed_parts(std::type_identity<rule::Apply<F, A...>>) {
+    const auto parts = all_placed<kAt>(std::type_identity<A>{}...);
+    return std::apply([](auto... p) { return rule::Apply<F, decltype(p)...>{}; }, parts);
+  }
+  template <std::size_t kAt>
+  static constexpr auto all_placed() {
+    return std::tuple<>{};
+  }
+  template <std::size_t kAt, class E, class... Rest>
+  static constexpr auto all_placed(std::type_identity<E> first, std::type_identity<Rest>... rest) {
+    return std::tuple_cat(std::make_tuple(placed<kAt>(first)),
+                          all_placed<kAt + kConstantsIn<E>>(rest...));
+  }
+  template <class... E>
+  static constexpr auto placed_results(std::type_identity<std::tuple<E...>>) {
+    return all_placed<0>(std::type_identity<E>{}...);
+  }
+
+ public:
+  /// The results as expressions without values.
+  using Expressions = decltype(placed_results(std::type_identity<Results>{}));
+};
+
+/// A step as loops get it: the rule, and its constants in float for SIMD loops.
+template <class R>
+struct Prepared {
+  R rule;
+  float constants[Numbering<R>::kCount + 1];
+};
+
+template <class R, class T>
+void plain_step(const void* step, const Stream* in, const Stream* out, std::int64_t n) {
+  plain_loop<T, Numbering<R>::kInputs>(
+      in, out, n, [step](auto... x) { return static_cast<const R*>(step)->step(x...); });
+}
+/// Everything is inlined here: else each node of the expression is copied several times.
+template <class R>
+[[gnu::flatten]] void prepare_step(void* step) {
+  auto* prepared = static_cast<Prepared<R>*>(step);
+  Numbering<R>::write(prepared->rule, static_cast<float*>(prepared->constants));
+}
+
+}  // namespace detail
+
+/// The loops of one update rule, shared by all of the program. The float loop is replaced, for the
+/// rules of the library's trainers, by that of the best SIMD target.
+template <class R>
+inline constinit RuleLoops update_loops = {detail::plain_step<R, float>, nullptr,
+                                           detail::plain_step<R, double>, nullptr};
+
+namespace detail {
+template <class R>
+constexpr UpdateInfo make_update_info() {
+  static_assert(std::is_trivially_copyable_v<R> && sizeof(R) % sizeof(double) == 0,
+                "the members of an update rule are doubles");
+  static_assert(sizeof(Prepared<R>) <= kMaxStepBytes, "the update rule has too many numbers");
+  using Numbers = Numbering<R>;
+  static_assert(Numbers::kResults <= Numbers::kInputs, "step() returns each(w, state...)");
+  UpdateInfo info{};
+  info.rule.loops = &update_loops<R>;
+  info.inputs = static_cast<std::uint8_t>(Numbers::kInputs);
+  info.results = static_cast<std::uint8_t>(Numbers::kResults);
+  info.member_bytes = static_cast<std::uint16_t>(sizeof(R));
+  info.prepare = prepare_step<R>;
+  return info;
+}
+template <class R>
+inline constexpr UpdateInfo kUpdateInfo = make_update_info<R>();
+}  // namespace detail
+
+/// What the library knows about the rule R.
+template <class R>
+const UpdateInfo& update_info() {
+  return detail::kUpdateInfo<R>;
+}
+
+/// Runs one step over n elements. `data` are the streams that the rule reads; results go to
+/// data[0] and, where `has_gradient`, to data[2] and on, else to data[1] and on.
+void run_step(const Kernels& kernels, const UpdateInfo& info, const void* prepared,
+              void* const* data, bool has_gradient, std::int64_t n);
+/// Prepares and runs the rule r, for tests and measurements: trainers prepare once for many rows.
+template <class R, std::size_t kN>
+void run_update(const Kernels& kernels, const R& r, void* const (&data)[kN], std::int64_t n,
+                bool has_gradient = true) {
+  static_assert(kN == detail::Numbering<R>::kInputs);
+  detail::Prepared<R> step{r, {}};
+  update_info<R>().prepare(&step);
+  run_step(kernels, update_info<R>(), &step, data, has_gradient, n);
+}
+
+}  // namespace dynet::ext

@@ -1,0 +1,48 @@
+#pragma once
+
+// Gradient descent with a cyclical rate (Smith, 2015, section 3.1).
+
+#include <algorithm>
+#include <cmath>
+
+#include "dynet/trainers/sgd.h"
+
+namespace dynet {
+
+/// w -= learning_rate * g, where the rate goes up from min to max in `step_size` updates and down
+/// again in as many; the rise above min is multiplied by `gamma` per update.
+struct CyclicalSGDTrainer : SimpleSGDTrainer {
+  explicit CyclicalSGDTrainer(ParameterCollection& collection, float learning_rate_min = 0.01F,
+                              float learning_rate_max = 0.1F, float steps = 2000.0F,
+                              float decay = 1.0F, float /*edecay*/ = 0.0F)
+      : SimpleSGDTrainer(collection, learning_rate_min),
+        e_min(learning_rate_min),
+        e_max(learning_rate_max),
+        step_size(steps),
+        gamma(decay) {}
+  /// The text has the rate and the number of updates, which is the place in the cycle.
+  void populate(std::istream& is) override {
+    SimpleSGDTrainer::populate(is);
+    it = static_cast<unsigned>(updates);
+  }
+  using Trainer::populate;
+
+ protected:
+  void after_update() override {
+    const auto t = static_cast<double>(it++);
+    const auto half = static_cast<double>(step_size);
+    const double cycle = std::floor(1.0 + t / (2.0 * half));
+    const double x = std::fabs(t / half - 2.0 * cycle + 1.0);
+    const double rise = std::max(0.0, 1.0 - x) * std::pow(static_cast<double>(gamma), t);
+    learning_rate =
+        static_cast<real>(static_cast<double>(e_min) + rise * static_cast<double>(e_max - e_min));
+  }
+
+  float e_min = 0.01F;
+  float e_max = 0.1F;
+  float step_size = 2000.0F;
+  float gamma = 1.0F;
+  unsigned it = 0;
+};
+
+}  // namespace dynet

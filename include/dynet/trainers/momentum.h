@@ -1,0 +1,52 @@
+#pragma once
+
+// Gradient descent with momentum (Rumelhart, Hinton and Williams, 1986, formula 9).
+
+#include "dynet/trainers/rule_trainer.h"
+
+namespace dynet {
+
+namespace updates {
+/// v = momentum * v - rate * gradient_scale * g, w = keep * (w + gain * v)
+struct Momentum {
+  double rate, momentum, gradient_scale, gain, keep;
+  template <class W, class G, class V>
+  DYNET_DEVICE_FN constexpr auto step(W w, G g, V v) const {
+    const auto speed = momentum * v - (rate * gradient_scale) * g;
+    return each(keep * (gain * speed + w), speed);
+  }
+};
+/// Without a gradient v shrinks by `momentum` each time, and w changes by gain * v.
+struct MomentumCatchUp {
+  double total, mean, variance, skew;
+  template <class W, class V>
+  DYNET_DEVICE_FN constexpr auto step(W w, V v) const {
+    return each(w + total * v);
+  }
+};
+}  // namespace updates
+
+/// v = mom * v - learning_rate * g, w += v.
+struct MomentumSGDTrainer : trainers::RuleTrainer<updates::Momentum, updates::MomentumCatchUp> {
+  explicit MomentumSGDTrainer(ParameterCollection& collection, real rate = 0.01F, real mom = 0.9F)
+      : RuleTrainer(collection, rate), momentum(mom) {}
+
+  std::vector<ShadowParameters> vp;
+  std::vector<ShadowLookupParameters> vlp;
+
+ protected:
+  [[nodiscard]] updates::Momentum rule(const trainers::Facts& f) const override {
+    return {f.rate, static_cast<double>(momentum), f.gradient_scale, 1.0 / f.decay, f.keep};
+  }
+  trainers::StateLists states() override {
+    return {"MomentumSGDTrainer", {{&vp, &vlp}}, {{"momentum", &momentum}}};
+  }
+  [[nodiscard]] trainers::IdleMotion idle(const trainers::Facts& f) const override {
+    const auto mu = static_cast<double>(momentum);
+    return trainers::IdleMotion::moves(1.0 / f.decay, mu, 1.0, {mu}, updates::MomentumCatchUp{});
+  }
+
+  real momentum = 0.9F;
+};
+
+}  // namespace dynet

@@ -1,0 +1,161 @@
+#pragma once
+
+// Trainers that are rules. Such a trainer is one file beside this one: the rule (a struct of
+// doubles with `step`, ext/update.h), and a class that names its states, its defaults, and how its
+// rule follows from its settings. All that runs is here and in src/trainers: dense parameters, rows
+// of tables and whole tables go through one loop, on every device.
+//
+// Start reading at adagrad.h, the shortest one with a state. all.h has the list. These files are
+// read as C++17 by programs, which see rules as templates that nobody calls, and as C++20 by the
+// library; hence `template <class W, ...>` instead of `auto`.
+
+#include <cstddef>
+#include <cstring>
+#include <initializer_list>
+#include <new>
+#include <type_traits>
+
+#include "dynet/trainers/trainer.h"
+
+#if __cplusplus >= 202002L
+#include "dynet/ext/rule.h"
+/// Rules of updates, and the words that they may use.
+namespace dynet::updates {
+using rule::each, rule::exp, rule::log, rule::max, rule::min, rule::select, rule::sqrt;
+}
+#else
+#define DYNET_DEVICE_FN
+#endif
+
+namespace dynet {
+
+namespace ext {
+class Kernels;
+struct UpdateInfo;
+/// Defined in ext/update.h; the library has it for all trainers of the list.
+template <class Rule>
+const UpdateInfo& update_info();
+}  // namespace ext
+
+namespace trainers {
+
+/// What one step of a rule depends on beside the trainer's own settings.
+struct Facts {
+  double rate;                  ///< learning_rate
+  double gradient_scale = 1.0;  ///< from clipping: the rule's gradient is this times what it reads
+  double decay = 1.0;           ///< effective value / stored value; steps are divided by it
+  double keep = 1.0;            ///< what the values are multiplied with after the step
+  double number = 1.0;          ///< of the update, from 1
+};
+
+/// How a rule goes on where it gets no gradient, update after update, as far as that can be summed
+/// up. In the k-th update after the last one that had a gradient, values change by
+///   weight * ratio^k * f(spread^k),  and state i is multiplied by shrink[i],
+/// where f, the catch-up rule, depends on the values' state alone.
+///
+/// The catch-up rule is an update rule without a gradient, step(w, state...) -> each(w). Its first
+/// four members are filled in for it: with the sums over the missed updates of S = weight *
+/// ratio^k, `total` is their sum, and `mean`, `variance` and `skew` are the mean of spread^k under
+/// these weights and its second and third central moments. Others are the trainer's own.
+struct IdleMotion {
+  enum class Kind : unsigned char {
+    kUnknown,  ///< whole tables are to be updated
+    kRests,    ///< values and state stay as they are
+    kMoves,
+  };
+  Kind kind = Kind::kUnknown;
+  double weight = 0.0;  ///< of this update
+  double ratio = 0.0;   ///< at least 0
+  double spread = 1.0;  ///< at least 1
+  double shrink[kMaxStates] = {1.0, 1.0, 1.0, 1.0};
+  const ext::UpdateInfo* catch_up = nullptr;  ///< null: values stay
+  double numbers[8] = {};                     ///< the catch-up rule
+
+  static IdleMotion rests() {
+    IdleMotion m;
+    m.kind = Kind::kRests;
+    return m;
+  }
+  /// Only the state changes.
+  static IdleMotion shrinks(std::initializer_list<double> by) {
+    IdleMotion m;
+    m.kind = Kind::kMoves;
+    std::size_t i = 0;
+    for (const double s : by) {
+      m.shrink[i++] = s;
+    }
+    return m;
+  }
+  template <class CatchUp>
+  static IdleMotion moves(double weight, double ratio, double spread,
+                          std::initializer_list<double> by, const CatchUp& rule) {
+    static_assert(std::is_trivially_copyable_v<CatchUp> && sizeof rule <= sizeof(numbers));
+    IdleMotion m = shrinks(by);
+    m.weight = weight;
+    m.ratio = ratio;
+    m.spread = spread;
+    m.catch_up = &ext::update_info<CatchUp>();
+    std::memcpy(m.numbers, &rule, sizeof rule);
+    return m;
+  }
+};
+
+/// What all trainers that are rules share; see RuleTrainer.
+struct RuleTrainerBase : Trainer {
+  RuleTrainerBase(ParameterCollection& m, real rate);
+  void restart() override { forget_state(); }
+  using Trainer::restart;
+
+ protected:
+  /// How the rule goes on without a gradient; see IdleMotion.
+  [[nodiscard]] virtual IdleMotion idle(const Facts& /*facts*/) const { return {}; }
+
+  void update_rule(real gscale, const std::vector<Tensor*>& values) override;
+  void update_params(real gscale, std::size_t idx) override;
+  void update_lookup_params(real gscale, std::size_t idx, std::size_t lidx) override;
+  void update_lookup_params(real gscale, std::size_t idx) override;
+  [[nodiscard]] bool decays_in_rule() const override { return true; }
+  IdleMotion idle_motion(std::size_t idx) override;
+
+ private:
+  [[nodiscard]] virtual const ext::UpdateInfo& info() const = 0;
+  virtual void write_rule(const Facts& facts, void* to) const = 0;
+  [[nodiscard]] Facts facts_for(real gscale, const ParameterStorageBase& p, double keep) const;
+  void apply(const ext::Kernels& kernels, const Facts& facts, void* const* data,
+             std::int64_t elements);
+
+  // The last step, ready to run: rows of a table share one.
+  alignas(16) unsigned char step_[256] = {};
+  bool has_step_ = false;
+};
+
+struct NoCatchUp {};
+
+/// A trainer whose updates are the rule R; C is its catch-up rule, where there is one. A class
+/// derived from it gives rule() and states(), and, where exact updates can be had, idle().
+template <class R, class C = NoCatchUp>
+struct RuleTrainer : RuleTrainerBase {
+  using Rule = R;
+  using CatchUp = C;
+  using RuleTrainerBase::RuleTrainerBase;
+
+ protected:
+  /// The numbers of the next step.
+  [[nodiscard]] virtual R rule(const Facts& facts) const = 0;
+
+ private:
+  [[nodiscard]] const ext::UpdateInfo& info() const final { return ext::update_info<R>(); }
+  void write_rule(const Facts& facts, void* to) const final { ::new (to) R(rule(facts)); }
+};
+
+/// A list of trainers.
+template <class... T>
+struct TrainerList {
+  template <class F>
+  static void for_each(F&& f) {
+    (f(static_cast<T*>(nullptr)), ...);
+  }
+};
+
+}  // namespace trainers
+}  // namespace dynet

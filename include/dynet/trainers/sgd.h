@@ -1,0 +1,34 @@
+#pragma once
+
+// Stochastic gradient descent.
+
+#include "dynet/trainers/rule_trainer.h"
+
+namespace dynet {
+
+namespace updates {
+/// w = keep * (w - rate * gradient_scale * g)
+struct Sgd {
+  double rate, gradient_scale, keep;
+  template <class W, class G>
+  DYNET_DEVICE_FN constexpr auto step(W w, G g) const {
+    return each(keep * w - (keep * rate * gradient_scale) * g);
+  }
+};
+}  // namespace updates
+
+/// w -= learning_rate * g.
+struct SimpleSGDTrainer : trainers::RuleTrainer<updates::Sgd> {
+  explicit SimpleSGDTrainer(ParameterCollection& collection, real rate = 0.1F)
+      : RuleTrainer(collection, rate) {}
+
+ protected:
+  [[nodiscard]] updates::Sgd rule(const trainers::Facts& f) const override {
+    return {f.rate / f.decay, f.gradient_scale, f.keep};
+  }
+  [[nodiscard]] trainers::IdleMotion idle(const trainers::Facts& /*facts*/) const override {
+    return trainers::IdleMotion::rests();
+  }
+};
+
+}  // namespace dynet

@@ -1,0 +1,255 @@
+#pragma once
+
+// Trainers: from gradients to parameters.
+//
+// In:  the gradients that backward passes left in a collection.   Out: changed parameters, and the
+//      trainer's state; the gradients are empty.
+//
+// This is the base, which holds the order of an update and knows no rule. A rule is a few lines of
+// arithmetic in a file of its own beside this one, with the names of its states (rule_trainer.h),
+// and runs as one pass over a parameter, or over the rows of a table that have a gradient. In
+// src/trainers trainer.cc has the order, rule_trainer.cc hands numbers to a rule's loop,
+// simd_steps.cc has the loops, missed.cc the exact sparse updates, averages.cc the moving averages,
+// trainer_text.cc the state as text.
+//
+// Start reading at Trainer, then adagrad.h. Surprising: gradients are emptied without clearing
+// their memory, so a parameter may have none; rules then get zeros where these matter (the moments
+// of Adam decay) and are skipped where they do not (gradient descent).
+
+#include <cstdint>
+#include <iostream>
+#include <memory>
+#include <vector>
+
+#include "dynet/model.h"
+#include "dynet/shadow-params.h"
+
+namespace dynet {
+
+namespace trainers {
+class TextReader;
+struct IdleMotion;
+class MissedUpdates;
+
+/// How many states a rule may keep per parameter, and how many numbers of its own.
+inline constexpr unsigned kMaxStates = 4;
+inline constexpr unsigned kMaxNumbers = 8;
+
+/// The state of a trainer and the numbers of its rule. Order and names are those of its text.
+struct StateLists {
+  struct State {
+    std::vector<ShadowParameters>* parameters = nullptr;
+    std::vector<ShadowLookupParameters>* lookups = nullptr;
+  };
+  struct Number {
+    const char* name = nullptr;
+    float* value = nullptr;
+  };
+  const char* name = nullptr;  ///< of the trainer; null: its text is that of the base
+  State states[kMaxStates];
+  Number numbers[kMaxNumbers];
+
+  [[nodiscard]] unsigned state_count() const {
+    unsigned n = 0;
+    while (n < kMaxStates && states[n].parameters != nullptr) {
+      ++n;
+    }
+    return n;
+  }
+  [[nodiscard]] unsigned number_count() const {
+    unsigned n = 0;
+    while (n < kMaxNumbers && numbers[n].name != nullptr) {
+      ++n;
+    }
+    return n;
+  }
+};
+}  // namespace trainers
+
+enum struct MovingAverage { None, Cumulative, Exponential };
+/// "None", "Cumulative" or "Exponential".
+std::ostream& operator<<(std::ostream& os, const MovingAverage& o);
+/// UsageError for another word.
+std::istream& operator>>(std::istream& is, MovingAverage& o);
+
+/// What an update does to the rows of lookup tables without a gradient.
+///   kSparse: nothing; their momentum and moments stay too (the default).
+///   kDense: what it does to every parameter; costs a pass over the table.
+///   kExact: the numbers of kDense at about the cost of kSparse. A row catches up on the updates it
+///     missed when it is next read or updated, or when the table is looked at. A reference to its
+///     values (`get_storage()`, `values()`) shows what they were when it was asked for; ask again
+///     after an update. Not every rule and setting can: see docs/decisions/0004.
+enum struct LookupUpdates { kSparse, kDense, kExact };
+/// "sparse", "dense" or "exact".
+std::ostream& operator<<(std::ostream& os, const LookupUpdates& o);
+/// UsageError for another word.
+std::istream& operator>>(std::istream& is, LookupUpdates& o);
+
+/// Base of all trainers. One `update()`:
+///   1. makes room for the state of parameters that are new,
+///   2. multiplies the gradient by clip_threshold / n where its norm n is above the threshold; with
+///      or without clipping, a gradient that is not finite is refused,
+///   3. applies the rule to every parameter with `updated`, whether or not it got a gradient, then
+///      to every lookup table: to the rows with a gradient, or to all as `lookup_updates()` says or
+///      where the table was used as a whole,
+///   4. moving averages, 5. counts, 6. weight decay: what was updated is multiplied by 1 - lambda
+///      (tables by a factor that stored values are to be multiplied with). All gradients are empty
+///      then.
+///
+/// Keeps the collection alive and may be made before its parameters. Users may derive:
+/// `update_rule` and the `update_*params` get the index into the collection's lists. Thread rule:
+/// the model belongs to `update()` alone; GraphError when a graph of it runs in another thread.
+struct Trainer {
+  /// ValueError where the rate is NaN or infinite.
+  explicit Trainer(ParameterCollection& m, real rate);
+  virtual ~Trainer();
+  Trainer(const Trainer&) = default;
+  Trainer& operator=(const Trainer&) = default;
+
+  /// NumericError when a gradient is NaN or infinite (or, with clipping, their norm is): then
+  /// nothing but the gradients, which are emptied, is changed. ValueError when the rate or a number
+  /// of the rule is NaN or infinite, or the clip threshold is NaN or negative: then nothing is
+  /// changed, gradients neither.
+  virtual void update();
+  /// An update with all gradients multiplied by `scale` first (as before 2.0).
+  void update(real scale);
+  /// Ends an epoch: `epoch` grows by `r`, and where `eta_decay` is not 0 the rate becomes
+  /// eta0 / (1 + epoch * eta_decay), as before 2.0.
+  void update_epoch(real r = 1.0F);
+  /// Forgets momentum and its like; `updates` and the rate stay.
+  virtual void restart() = 0;
+  /// restart() with another rate; ValueError where it is NaN or infinite.
+  void restart(real lr);
+  /// For the updates from the next one on.
+  void set_lookup_updates(LookupUpdates how);
+  [[nodiscard]] LookupUpdates lookup_updates() const {
+    return sparse_updates_enabled ? LookupUpdates::kSparse
+                                  : (is_exact_ ? LookupUpdates::kExact : LookupUpdates::kDense);
+  }
+  /// Writes the state as text.
+  virtual void save(std::ostream& os);
+  /// Reads it back; all or nothing. UsageError or IoError when it does not fit.
+  virtual void populate(std::istream& is);
+  void populate(std::istream& is, real lr);
+  /// The factor that the gradients are to be multiplied with; NumericError as in update().
+  float clip_gradients();
+  /// Multiplies pending decay factors into the stored values.
+  void rescale_and_reset_weight_decay();
+
+  [[nodiscard]] MovingAverage moving_average() const { return ma_mode; }
+  /// Averages parameters from the first update on. UsageError after it, or when `update_freq` is 0.
+  void exponential_moving_average(float beta, unsigned update_freq = 1U);
+  void cumulative_moving_average(unsigned update_freq = 1U);
+  /// Puts the averages in the place of the parameters; `save_weights` keeps these for
+  /// swap_params_to_weights. UsageError when there is no average.
+  void swap_params_to_moving_average(bool save_weights = true, bool bias_correction = false);
+  /// Does nothing where they are in place already; update() begins with it.
+  void swap_params_to_weights();
+
+  /// "[lr=... clips=... updates=...] " on stderr, for what happened since the last call.
+  void status() {
+    std::cerr << "[lr=" << learning_rate << " clips=" << clips_since_status
+              << " updates=" << updates_since_status << "] ";
+    clips_since_status = 0;
+    updates_since_status = 0;
+  }
+
+  union {  // one number under two names: `eta` is what it was called before 2.0
+    real learning_rate;
+    real eta;
+  };
+  bool clipping_enabled = true;
+  real clip_threshold = 5.0F;
+  real clips = 0.0F;
+  real updates = 0.0F;
+  real clips_since_status = 0.0F;
+  real updates_since_status = 0.0F;
+  /// False: rows without a gradient move too, in the way of set_lookup_updates (kDense by default).
+  bool sparse_updates_enabled = true;
+  unsigned aux_allocated = 0;         ///< parameters with state
+  unsigned aux_allocated_lookup = 0;  ///< tables with state
+  ParameterCollection* model = nullptr;
+  // Of update_epoch.
+  real eta0 = 0.0F;
+  real eta_decay = 0.0F;
+  real epoch = 0.0F;
+
+ protected:
+  Trainer() : learning_rate(0.0F) {}
+
+  /// Makes state for the parameters after the first `aux_allocated`; returns how many there were.
+  virtual unsigned alloc_impl();
+  virtual unsigned alloc_lookup_impl();
+  /// Applies the rule to `values[0]` with the gradient `values[1]` and state after them.
+  virtual void update_rule(real gscale, const std::vector<Tensor*>& values) = 0;
+  virtual void update_params(real gscale, std::size_t idx) = 0;
+  virtual void update_lookup_params(real gscale, std::size_t idx,
+                                    std::size_t lidx) = 0;              ///< one row
+  virtual void update_lookup_params(real gscale, std::size_t idx) = 0;  ///< whole table
+
+  /// Makes room for the state of new parameters.
+  void aux_alloc();
+  /// The number of this update, from 1.
+  [[nodiscard]] std::uint64_t step_number() const;
+  /// Steps are divided by this: effective value / stored value.
+  [[nodiscard]] double decay_of(const ParameterStorageBase& p) const;
+  /// What the values of a parameter are to be multiplied with after the step: its weight decay, as
+  /// far as update_params is to apply it.
+  [[nodiscard]] double keep_of(const ParameterStorageBase& p) const;
+  /// Whether update_params multiplies by keep_of() itself; else update() does so after it.
+  [[nodiscard]] virtual bool decays_in_rule() const { return false; }
+
+  /// Called at the end of each update that succeeded, for schedules.
+  virtual void after_update() {}
+
+  /// The state that alloc_impl, save and populate handle; the default has none.
+  virtual trainers::StateLists states();
+  /// Sets the state to zero.
+  void forget_state();
+  /// How the rule moves rows of tables without a gradient, for exact updates. The default does not
+  /// know: then the whole table is updated. `idx`: of the table.
+  virtual trainers::IdleMotion idle_motion(std::size_t idx);
+
+  real ema_beta = 0.0F;
+  MovingAverage ma_mode = MovingAverage::None;
+  bool ma_params_swapped = false;
+  bool ma_params_saved = false;
+  unsigned ma_update_freq = 0;
+  unsigned ma_updates = 0;
+  unsigned ma_aux_allocated = 0;
+  unsigned ma_aux_allocated_lookup = 0;
+  std::vector<ShadowParameters> ma_p, ma_saved_p;
+  std::vector<ShadowLookupParameters> ma_lp, ma_saved_lp;
+
+  /// The base part of save() and populate(); reading changes nothing, committing throws nothing.
+  struct Saved;
+  void save_base(std::ostream& os) const;
+  Saved read_base(trainers::TextReader& in) const;
+  void commit_base(Saved& saved);
+
+ private:
+  void check_settings(real scale);
+  real clip(real scale);
+  void update_scaled(real scale);
+  void update_parameter(real gscale, std::size_t idx);
+  void prepare_table(std::size_t idx);
+  void update_table(real gscale, std::size_t idx);
+  [[nodiscard]] trainers::IdleMotion motion_of(std::size_t idx);
+  void attach(std::size_t idx, const trainers::IdleMotion& motion);
+  void detach_all();
+  void catch_up() const;
+  [[nodiscard]] static double decay_step_of(const ParameterStorageBase& p);
+  void apply_decay();
+  void update_averages();
+  void enable_average(MovingAverage mode, unsigned update_freq);
+  void allocate_averages();
+  void check_weights_are_saved() const;
+  void restore_weights();
+
+  std::shared_ptr<ParameterCollection> kept_;  ///< what `model` points to
+  std::uint64_t steps_ = 0;  ///< `updates` as an integer, which floats lose at 2^24
+  bool is_exact_ = false;
+  std::vector<std::shared_ptr<trainers::MissedUpdates>> missed_;  ///< per table; null: none
+};
+
+}  // namespace dynet

@@ -1,0 +1,21 @@
+#pragma once
+
+// Rules of updates on CUDA devices: the same `step` as on the CPU, compiled by nvcc for every rule
+// of AllTrainers. Built with -DDYNET_CUDA=ON only.
+
+#include <cstdint>
+
+#include "dynet/ext/update.h"
+
+namespace dynet::trainers {
+
+/// Starts the kernel of a step on a CUDA stream (`cudaStream_t`) and returns at once. The streams
+/// of numbers are kRun and kStore, in float, with addresses of the device; results may overwrite
+/// what is read. Throws cuda_exception where the start fails.
+using DeviceStep = void (*)(const void* prepared, const ext::Stream* in, const ext::Stream* out,
+                            std::int64_t n, void* cuda_stream);
+
+/// The kernel of a rule of AllTrainers, catch-up rules included; null for any other.
+[[nodiscard]] DeviceStep device_step(const ext::UpdateInfo* rule);
+
+}  // namespace dynet::trainers

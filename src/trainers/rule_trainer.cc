@@ -1,0 +1,142 @@
+// What trainers that are rules share: which numbers a step reads and writes, and who runs it.
+
+#include "dynet/trainers/rule_trainer.h"
+
+#include <array>
+#include <mutex>
+#include <type_traits>
+
+#include "dynet/ext/update.h"
+#include "dynet/trainers/all.h"
+
+#include "params/access.h"
+#include "trainers/simd_steps.h"
+
+namespace dynet {
+
+void ext::run_step(const Kernels& kernels, const UpdateInfo& info, const void* prepared,
+                   void* const* data, bool has_gradient, std::int64_t n) {
+  Stream in[kMaxStepInputs];
+  Stream out[kMaxStepInputs];
+  for (std::size_t k = 0; k < info.inputs; ++k) {
+    in[k] = {data[k], Stream::kRun};
+  }
+  for (std::size_t j = 0; j < info.results; ++j) {
+    out[j] = {data[j == 0 || !has_gradient ? j : j + 1], Stream::kStore};
+  }
+  kernels.run(info.rule, Direction::kForward, prepared, in, out, n);
+}
+
+namespace trainers {
+
+using detail::GradientFill;
+using detail::ModelAccess;
+using detail::StorageState;
+
+static_assert(2 + kMaxStates <= ext::kMaxStepInputs);
+
+/// Programs see ext::update_info without a definition: here it is, for the rules of the list.
+template <class List>
+struct Definitions;
+template <class... T>
+struct Definitions<TrainerList<T...>> {
+  using Info = const ext::UpdateInfo& (*)();
+  template <class U>
+  using CatchUpOf = std::conditional_t<std::is_same_v<typename U::CatchUp, NoCatchUp>,
+                                       typename U::Rule, typename U::CatchUp>;
+  static const std::array<Info, 2 * sizeof...(T)> all;
+};
+template <class... T>
+const std::array<typename Definitions<TrainerList<T...>>::Info, 2 * sizeof...(T)>
+    Definitions<TrainerList<T...>>::all = {&ext::update_info<typename T::Rule>...,
+                                           &ext::update_info<CatchUpOf<T>>...};
+template struct Definitions<AllTrainers>;
+
+RuleTrainerBase::RuleTrainerBase(ParameterCollection& m, real rate) : Trainer(m, rate) {
+  static std::once_flag loops;
+  std::call_once(loops, install_simd_steps);
+}
+
+Facts RuleTrainerBase::facts_for(real gscale, const ParameterStorageBase& p, double keep) const {
+  return {static_cast<double>(learning_rate), static_cast<double>(gscale), decay_of(p), keep,
+          static_cast<double>(step_number())};
+}
+
+/// Runs a step on `data`: values, gradient, states.
+void RuleTrainerBase::apply(const ext::Kernels& kernels, const Facts& facts, void* const* data,
+                            std::int64_t elements) {
+  static_assert(sizeof step_ == ext::kMaxStepBytes);
+  alignas(16) unsigned char rule[sizeof step_];
+  const ext::UpdateInfo& what = info();
+  write_rule(facts, rule);
+  if (!has_step_ || std::memcmp(rule, step_, what.member_bytes) != 0) {
+    std::memcpy(step_, rule, what.member_bytes);
+    what.prepare(step_);
+    has_step_ = true;
+  }
+  ext::run_step(kernels, what, step_, data, true, elements);
+}
+
+void RuleTrainerBase::update_rule(real gscale, const std::vector<Tensor*>& values) {
+  void* data[2 + kMaxStates];
+  for (std::size_t k = 0; k < info().inputs; ++k) {
+    data[k] = values[k]->v;
+  }
+  const Facts facts{static_cast<double>(learning_rate), static_cast<double>(gscale), 1.0, 1.0,
+                    static_cast<double>(step_number())};
+  apply(*values[0]->device->kernels, facts, data, values[0]->d.elements());
+}
+
+void RuleTrainerBase::update_params(real gscale, std::size_t idx) {
+  const ParameterStorage& p = *ModelAccess::parameters(*model)[idx];
+  StorageState& s = p.state();
+  const Facts facts = facts_for(gscale, p, keep_of(p));
+  if (s.fill == GradientFill::kEmpty && idle(facts).kind == IdleMotion::Kind::kRests) {
+    if (facts.keep != 1.0) {
+      s.kernels.add_scaled(facts.keep, s.values.data(), s.values.data(), s.elements, true);
+    }
+    return;
+  }
+  s.fill_gradient();
+  void* data[2 + kMaxStates] = {s.values.data(), const_cast<std::byte*>(s.gradient.data())};
+  const StateLists lists = states();
+  for (unsigned k = 0; k < lists.state_count(); ++k) {
+    data[2 + k] = (*lists.states[k].parameters)[idx].h.v;
+  }
+  apply(s.kernels, facts, data, s.elements);
+}
+
+void RuleTrainerBase::update_lookup_params(real gscale, std::size_t idx, std::size_t lidx) {
+  const LookupParameterStorage& p = *ModelAccess::lookups(*model)[idx];
+  StorageState& s = p.state();
+  const auto row = static_cast<unsigned>(lidx);
+  void* data[2 + kMaxStates] = {s.value_row(row), s.gradient_row(row)};
+  const StateLists lists = states();
+  for (unsigned k = 0; k < lists.state_count(); ++k) {
+    data[2 + k] = (*lists.states[k].lookups)[idx].h[lidx].v;
+  }
+  apply(s.kernels, facts_for(gscale, p, 1.0), data, s.row_elements());
+}
+
+void RuleTrainerBase::update_lookup_params(real gscale, std::size_t idx) {
+  const LookupParameterStorage& p = *ModelAccess::lookups(*model)[idx];
+  StorageState& s = p.state();
+  const Facts facts = facts_for(gscale, p, 1.0);
+  if (s.fill == GradientFill::kEmpty && idle(facts).kind == IdleMotion::Kind::kRests) {
+    return;
+  }
+  s.fill_gradient();
+  void* data[2 + kMaxStates] = {s.values.data(), const_cast<std::byte*>(s.gradient.data())};
+  const StateLists lists = states();
+  for (unsigned k = 0; k < lists.state_count(); ++k) {
+    data[2 + k] = (*lists.states[k].lookups)[idx].all_h.v;
+  }
+  apply(s.kernels, facts, data, s.elements);
+}
+
+IdleMotion RuleTrainerBase::idle_motion(std::size_t idx) {
+  return idle(facts_for(1.0F, *ModelAccess::lookups(*model)[idx], 1.0));
+}
+
+}  // namespace trainers
+}  // namespace dynet
