@@ -125,6 +125,13 @@ struct ComputationGraph {
   api::GraphState* state_;  ///< borrowed from the pool of workspaces, given back by the destructor
 };
 
+/// Why batching does not run two nodes of a graph together, as the first difference of their keys,
+/// such as "attributes: d=0 != d=1" or "argument 1: {3} != {4}"; or what else forbids it, such as
+/// that one waits for the other. "equal keys" where nothing does: then they share a group when they
+/// are asked for together and become ready together. Computes nothing. StaleExpression; GraphError
+/// where the nodes are of different graphs.
+[[nodiscard]] std::string explain_batch(const Expression& a, const Expression& b);
+
 /// Number of graphs alive in the process.
 [[nodiscard]] int get_number_of_active_graphs();
 /// Epoch of the newest graph.

@@ -146,6 +146,15 @@ void bind_graph_functions(nb::module_& m) {
       "computed when they are made, `check_validity`: and looked at for NaN. `autobatching`: "
       "whether "
       "nodes are run together; None: as the option --dynet-autobatch says (yes).");
+  m.def(
+      "explain_batch",
+      [](const ExprArg& a, const ExprArg& b) { return explain_batch(a.node(), b.node()); },
+      arg("a"), arg("b"),
+      "Why batching does not run two nodes of a graph together, as the first difference of their "
+      "keys: `attributes: d=0 != d=1`, `argument 1: {3} != {4}`; or what else forbids it; "
+      "`equal keys` where nothing does: then they share a group when they are asked for together "
+      "and become ready together. Computes nothing. GraphError where the nodes are of different "
+      "graphs.");
   m.def("cg", &current_graph_pointer, "This thread's graph.");
   m.def(
       "cg_version", [] { return current_graph().version(); },

@@ -85,6 +85,18 @@ def test_batching_is_a_property_of_the_graph():
     assert losses(True) == pytest.approx(losses(False), rel=1e-5)
 
 
+def test_explain_batch():
+    dy.renew_cg()
+    x, y = dy.inputVector([1, 2, 3]), dy.inputVector([1, 2, 3, 4])
+    assert dy.explain_batch(dy.tanh(x), dy.tanh(x)) == "equal keys"
+    assert dy.explain_batch(dy.tanh(x), dy.exp(x)) == "operation: tanh != exp"
+    assert dy.explain_batch(dy.tanh(x), dy.tanh(y)) == "argument 0: {3} != {4}"
+    assert dy.explain_batch(a=dy.elu(x, 1), b=dy.elu(x, 2)) == "attributes: alpha=1 != alpha=2"
+    dy.renew_cg()
+    with pytest.raises(dy.StaleExpression):
+        dy.explain_batch(x, dy.inputVector([1]))
+
+
 def test_to_dot_and_dump(tmp_path):
     dy.tanh(dy.scalarInput(1.0))
     assert "tanh" in dy.cg().to_dot()

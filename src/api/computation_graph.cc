@@ -5,6 +5,7 @@
 #include "dynet/globals.h"
 
 #include "api/graph_state.h"
+#include "schedule/explain.h"
 
 namespace dynet {
 
@@ -120,6 +121,16 @@ void ComputationGraph::set_batching(bool on) {
 
 bool ComputationGraph::batching() const {
   return state_->executor.scheduler().chosen() != schedule::kOneByOne;
+}
+
+std::string explain_batch(const Expression& a, const Expression& b) {
+  const graph::NodeId x = api::checked_node(a, "explain_batch");
+  const graph::NodeId y = api::checked_node(b, "explain_batch");
+  if (a.pg != b.pg) {
+    throw GraphError("explain_batch: the nodes are of different graphs, which never run together");
+  }
+  const Busy busy(a.pg->state());
+  return schedule::explain(a.pg->state().graph, x, y);
 }
 
 void ComputationGraph::set_random_stream(std::uint64_t stream) {

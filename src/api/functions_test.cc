@@ -230,6 +230,19 @@ TEST(Functions, VanillaLstmGates) {
   EXPECT_THROW(vanilla_lstm_gates(x, h, wx, wh, b, -0.1F), ValueError);
 }
 
+TEST(Functions, ExplainBatchSaysWhyNodesRunApart) {
+  ComputationGraph cg;
+  const Expression x = input(cg, {3}, {1, 2, 3});
+  EXPECT_EQ(explain_batch(elu(x, 1.0F), elu(x, 2.0F)), "attributes: alpha=1 != alpha=2");
+  EXPECT_EQ(explain_batch(tanh(x), tanh(exp(x))), "equal keys");
+  ComputationGraph other;
+  const Expression y = input(other, {3}, {1, 2, 3});
+  EXPECT_EQ(text_of_error<GraphError>([&] { (void)explain_batch(x, y); }),
+            "explain_batch: the nodes are of different graphs, which never run together");
+  cg.clear();
+  EXPECT_THROW((void)explain_batch(x, y), StaleExpression);
+}
+
 TEST(Functions, ErrorsSayTheCallersLine) {
   ComputationGraph cg;
   const Expression a = ones(cg, {2});

@@ -1,5 +1,8 @@
 #include "schedule/explain.h"
 
+#include <algorithm>
+#include <vector>
+
 namespace dynet::schedule {
 
 std::string to_text(const graph::Graph& graph, const Plan& plan) {
@@ -20,38 +23,94 @@ std::string to_text(const graph::Graph& graph, const Plan& plan) {
   return text;
 }
 
+namespace {
+
+/// Why a node never shares a group.
+std::string why_alone(const graph::Graph& graph, NodeId n) {
+  const ext::Record& record = graph[n].record();
+  std::string text(record.info->name);
+  if (record.aliases) {
+    return text + ": runs alone, since it computes nothing: its memory is that of its argument";
+  }
+  if (record.has_whole) {
+    return text + ": runs alone, since it mixes the examples of its batch";
+  }
+  return text + ": runs alone, since an argument has one example beside another one with several";
+}
+
+/// Does `user` read the result of `n`, itself or through others?
+bool waits_for(const graph::Graph& graph, NodeId user, NodeId n) {
+  std::vector<bool> reached(user + std::size_t{1} - n, false);
+  reached[user - n] = true;
+  for (NodeId m = user; m > n; --m) {
+    if (!reached[m - n]) {
+      continue;
+    }
+    const NodeId owner = graph.owner(m);
+    for (const NodeId arg : graph.args(owner)) {
+      if (graph.owner(arg) >= n) {
+        reached[graph.owner(arg) - n] = true;
+      }
+    }
+  }
+  return reached[0];
+}
+
+std::string different(const std::string& what, const std::string& x, const std::string& y) {
+  return what + ": " + x + " != " + y;
+}
+
+/// The first argument whose part in the key differs; empty where there is none.
+std::string different_argument(const graph::Graph& graph, NodeId a, NodeId b) {
+  const graph::Signature& x = *graph[a].signature;
+  const graph::Signature& y = *graph[b].signature;
+  for (std::uint32_t i = 0; i < x.arity; ++i) {
+    const Dim& dx = graph.dim(graph[a].args[i]);
+    const Dim& dy = graph.dim(graph[b].args[i]);
+    if (dx.single_batch() != dy.single_batch() || (dx.bd == x.batch) != (dy.bd == y.batch)) {
+      return different("argument " + std::to_string(i), to_string(dx), to_string(dy));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
 std::string explain(const graph::Graph& graph, NodeId a, NodeId b) {
+  a = graph.owner(a);
+  b = graph.owner(b);
+  if (a == b) {
+    return "one node";
+  }
   const graph::Signature& x = *graph[a].signature;
   const graph::Signature& y = *graph[b].signature;
   if (x.record != y.record) {
-    return "operation: " + std::string(x.record->info->name) +
-           " != " + std::string(y.record->info->name);
+    return different("operation", std::string(x.record->info->name),
+                     std::string(y.record->info->name));
+  }
+  if (x.record->leaf == ext::Leaf::kParameter) {
+    return "parameters are not computed: their value is their storage";
   }
   if (x.alone || y.alone) {
-    return std::string(x.record->info->name) +
-           ": runs alone (mixes the examples of its batch, is an alias, or has one example beside "
-           "n)";
+    return why_alone(graph, x.alone ? a : b);
   }
   if (x.key == y.key) {
-    return "equal keys";
+    return waits_for(graph, std::max(a, b), std::min(a, b))
+               ? "equal keys, but the later node waits for the earlier one"
+               : "equal keys";
   }
   const std::string xs = x.record->attrs_text(x.op);
   const std::string ys = y.record->attrs_text(y.op);
   if (xs != ys) {
-    return "attributes: " + xs + " != " + ys;
+    return different("attributes", xs, ys);
   }
   if (x.arity != y.arity) {
-    return "arity: " + std::to_string(x.arity) + " != " + std::to_string(y.arity);
+    return different("arguments", std::to_string(x.arity), std::to_string(y.arity));
   }
-  for (std::uint32_t i = 0; i < x.arity; ++i) {
-    const Dim dx = graph.dim(graph[a].args[i]);
-    const Dim dy = graph.dim(graph[b].args[i]);
-    if (dx.single_batch() != dy.single_batch() || (dx.bd == x.batch) != (dy.bd == y.batch)) {
-      return "argument " + std::to_string(i) + ": " + to_string(dx) + " != " + to_string(dy);
-    }
-  }
-  return "payload count: " + std::to_string(x.payload_count) +
-         " != " + std::to_string(y.payload_count);
+  const std::string argument = different_argument(graph, a, b);
+  return argument.empty() ? different("payload count", std::to_string(x.payload_count),
+                                      std::to_string(y.payload_count))
+                          : argument;
 }
 
 }  // namespace dynet::schedule

@@ -479,11 +479,62 @@ TEST_F(ScheduleTest, AnUnknownPolicyIsNamedWithThoseThereAre) {
 
 TEST_F(ScheduleTest, ExplainNamesTheDifference) {
   const NodeId x = add(ops::Constant{{3, 3}, 1.0F}, {});
+  const NodeId y = add(ops::Constant{{3, 4}, 1.0F}, {});
+  const NodeId many = add(ops::Constant{Dim({3, 3}, 2), 1.0F}, {});
   const NodeId a = add(ops::Softmax{0}, {x});
   const NodeId b = add(ops::Softmax{1}, {x});
-  EXPECT_EQ(explain(graph, a, b), "attributes: d=0 != d=1");
-  EXPECT_EQ(explain(graph, a, x), "operation: softmax != constant");
-  EXPECT_EQ(explain(graph, a, add(ops::Softmax{0}, {b})), "equal keys");
+  const auto why = [&](NodeId m, NodeId n) { return explain(graph, m, n); };
+  EXPECT_EQ(why(a, b), "attributes: d=0 != d=1");
+  EXPECT_EQ(why(a, x), "operation: softmax != constant");
+  EXPECT_EQ(why(a, a), "one node");
+  EXPECT_EQ(why(a, add(ops::Softmax{0}, {x})), "equal keys");
+  EXPECT_EQ(why(a, add(ops::Softmax{0}, {y})), "argument 0: {3,3} != {3,4}");
+  EXPECT_EQ(why(add(ops::Sum{}, {x, x}), add(ops::Sum{}, {x, x, x})), "arguments: 2 != 3");
+  const NodeId later = add(ops::Softmax{0}, {add(ops::Tanh{}, {b})});
+  EXPECT_EQ(why(b, later), "attributes: d=1 != d=0");
+  EXPECT_EQ(why(a, later), "equal keys");
+  const NodeId last = add(ops::Softmax{0}, {add(ops::Tanh{}, {a})});
+  EXPECT_EQ(why(a, last), "equal keys, but the later node waits for the earlier one");
+  EXPECT_EQ(why(last, a), "equal keys, but the later node waits for the earlier one");
+  const auto alone = [&](NodeId n) { return why(n, n - 1); };
+  add(ops::SumBatches{}, {many});
+  EXPECT_EQ(alone(add(ops::SumBatches{}, {many})),
+            "sum_batches: runs alone, since it mixes the examples of its batch");
+  add(ops::Add{}, {x, many});
+  EXPECT_EQ(alone(add(ops::Add{}, {x, many})),
+            "add: runs alone, since an argument has one example beside another one with several");
+  add(ops::Reshape{{9}}, {x});
+  EXPECT_EQ(alone(add(ops::Reshape{{9}}, {x})),
+            "reshape: runs alone, since it computes nothing: its memory is that of its argument");
+}
+
+/// Whatever explain says of two nodes is what the policy does, on random graphs.
+TEST_F(ScheduleTest, ExplainAgreesWithThePlan) {
+  std::mt19937 random(8);
+  int apart = 0;
+  int together = 0;
+  std::vector<NodeId> pool;
+  for (int i = 0; i < 40; ++i) {
+    const NodeId x = add(ops::Constant{{random() % 2 == 0 ? 3U : 4U}, 1.0F}, {});
+    pool.push_back(random() % 2 == 0 ? add(ops::Tanh{}, {x})
+                                     : add(ops::Elu{1.0F + static_cast<float>(random() % 2)}, {x}));
+  }
+  schedule(kBatching, all());
+  std::map<NodeId, std::size_t> group;
+  for (std::size_t g = 0; g < plan.groups.size(); ++g) {
+    for (std::uint32_t m = 0; m < plan.groups[g].members; ++m) {
+      group[plan.members[plan.groups[g].first + m]] = g;
+    }
+  }
+  for (const NodeId a : pool) {
+    for (const NodeId b : pool) {
+      const bool may = a == b || explain(graph, a, b) == "equal keys";
+      EXPECT_EQ(may, group[a] == group[b]) << a << ' ' << b << ": " << explain(graph, a, b);
+      (may ? together : apart) += 1;
+    }
+  }
+  EXPECT_GT(together, 100);
+  EXPECT_GT(apart, 100);
 }
 
 }  // namespace

@@ -12,7 +12,8 @@ namespace dynet::schedule {
 /// "group 3: 4 x affine_transform, 1 segment: v12 v15 v18 v21", a line per group.
 [[nodiscard]] std::string to_text(const graph::Graph& graph, const Plan& plan);
 
-/// Why two nodes would not run together, or "equal keys".
+/// Why two nodes do not run together, as the first difference of their keys: "attributes: d=0 !=
+/// d=1", "argument 1: {3} != {4}"; or what else forbids it; or "equal keys". For people: slow.
 [[nodiscard]] std::string explain(const graph::Graph& graph, NodeId a, NodeId b);
 
 }  // namespace dynet::schedule
