@@ -16,11 +16,13 @@
 #include <new>
 
 #include "dynet/expr.h"
+#include "dynet/ext/add_node.h"
 #include "dynet/lstm.h"
 #include "dynet/training.h"
 #include "dynet/treelstm.h"
 
 #include "support/random.h"
+#include "user_ops/indices.h"
 
 namespace {
 
@@ -255,6 +257,26 @@ TEST_P(Allocation, TaggerSentence) {
         const Expression loss = sum(losses);
         cg.forward(loss);
         cg.backward(loss);
+      },
+      trainer);
+}
+
+/// Operations that ask for more: memory of a call, lists of indices, saved integers.
+TEST_P(Allocation, OperationsFromOutside) {
+  ParameterCollection model;
+  Parameter w = model.add_parameters({6, 10});
+  AdamTrainer trainer(model);
+  const std::vector<float> data(30, 0.5F);
+  const std::vector<unsigned> rows{1, 5, 1};
+  expect_none(
+      [&](ComputationGraph& cg) {
+        const Expression x = input(cg, Dim({10}, 3), data);
+        const Expression y = ext::add_node(user::ThereAndBack{}, parameter(cg, w), x);
+        const Expression z = ext::add_node(user::ThereAndBack{}, parameter(cg, w), y);
+        const Expression chosen =
+            ext::add_node(user::SelectRows{}, parameter(cg, w), ext::NodePayload::of(rows));
+        const Expression loss = sum_batches(ext::add_node(user::Largest{}, y + z));
+        cg.backward(loss + sum_elems(chosen));
       },
       trainer);
 }

@@ -104,40 +104,43 @@ nb::tuple shape_tuple(const Dim& d) {
   return nb::tuple(extents);
 }
 
-/// Examples `first` up to `first + count` of an operand as one array.
-nb::object array_of(const ext::Operand& x, std::int64_t first, std::int64_t count, bool is_double) {
+/// The shape of one example; of an operation on whole batches its last dimension is the batch.
+Dim shape_of(const ext::Operand& x, bool whole) {
   Dim d = x.dim;
-  d.bd = static_cast<unsigned>(count);
+  d.bd = 1;
+  if (whole) {
+    d.bd = d.d[--d.nd];
+    d.d[d.nd] = 1;
+  }
+  return d;
+}
+
+/// One example of an operand as an array.
+nb::object array_of(const ext::Operand& x, bool whole, std::int64_t example, bool is_double) {
   void* to = nullptr;
-  nb::object array = new_array(d, is_double, &to);
+  nb::object array = new_array(shape_of(x, whole), is_double, &to);
   const auto bytes =
       static_cast<std::size_t>(x.size()) * (is_double ? sizeof(double) : sizeof(float));
-  for (std::int64_t e = 0; e < count; ++e) {
-    const void* from = is_double ? static_cast<const void*>(x.example<double>(first + e))
-                                 : static_cast<const void*>(x.example<float>(first + e));
-    std::copy_n(static_cast<const char*>(from), bytes,
-                static_cast<char*>(to) + static_cast<std::size_t>(e) * bytes);
-  }
+  const void* from = is_double ? static_cast<const void*>(x.example<double>(example))
+                               : static_cast<const void*>(x.example<float>(example));
+  std::copy_n(static_cast<const char*>(from), bytes, static_cast<char*>(to));
   return array;
 }
 
-/// Stores or adds what Python returned into the same examples.
-void write(nb::handle values, const ext::Operand& y, std::int64_t first, std::int64_t count,
-           bool adds, bool is_double, nb::handle object, const char* function) {
+/// Stores or adds what Python returned into the same example.
+void write(nb::handle values, const ext::Operand& y, bool whole, std::int64_t example, bool adds,
+           bool is_double, nb::handle object, const char* function) {
   const HostArray array(values, is_double);
-  Dim want = y.dim;
-  want.bd = static_cast<unsigned>(count);
+  const Dim want = shape_of(y, whole);
   if (!array.has_shape(want)) {
     throw ShapeError(class_name(object) + "." + function + ": returned an array of shape " +
                      std::string(nb::repr(array.object.attr("shape")).c_str()) + "; want " +
                      std::string(nb::repr(shape_tuple(want)).c_str()));
   }
   const auto put = [&]<class T>(const T* from) {
-    for (std::int64_t e = 0; e < count; ++e) {
-      T* to = y.example<T>(first + e);
-      for (std::int64_t i = 0; i < y.size(); ++i) {
-        to[i] = from[e * y.size() + i] + (adds ? to[i] : T{0});
-      }
+    T* to = y.example<T>(example);
+    for (std::int64_t i = 0; i < y.size(); ++i) {
+      to[i] = from[i] + (adds ? to[i] : T{0});
     }
   };
   if (is_double) {
@@ -147,20 +150,11 @@ void write(nb::handle values, const ext::Operand& y, std::int64_t first, std::in
   }
 }
 
-/// The examples of an operand that one Python call is about.
-struct Range {
-  std::int64_t first, count;
-};
-Range range_of(const ext::Operand& x, bool whole, std::int64_t example) {
-  return whole ? Range{0, x.examples} : Range{x.examples == 1 ? 0 : example, 1};
-}
-
 nb::tuple arrays_of(std::span<const ext::Operand> xs, bool whole, std::int64_t example,
                     bool is_double) {
   nb::list arrays;
   for (const ext::Operand& x : xs) {
-    const Range r = range_of(x, whole, example);
-    arrays.append(array_of(x, r.first, r.count, is_double));
+    arrays.append(array_of(x, whole, example, is_double));
   }
   return nb::tuple(arrays);
 }
@@ -168,10 +162,9 @@ nb::tuple arrays_of(std::span<const ext::Operand> xs, bool whole, std::int64_t e
 void call_forward(nb::handle object, const ext::Call& call, bool whole) {
   const bool is_double = call.kernels.number() == ext::Number::kDouble;
   const ext::Operand& y = call.out[0];
-  for (std::int64_t e = 0; e < (whole ? 1 : y.examples); ++e) {
+  for (std::int64_t e = 0; e < y.examples; ++e) {
     const nb::object value = object.attr("forward")(*arrays_of(call.in, whole, e, is_double));
-    const Range r = range_of(y, whole, e);
-    write(value, y, r.first, r.count, false, is_double, object, "forward");
+    write(value, y, whole, e, false, is_double, object, "forward");
   }
 }
 
@@ -193,19 +186,17 @@ nb::object gradient_of(nb::handle object, const nb::object& gradients, std::size
 void call_backward(nb::handle object, const ext::Call& call, bool whole) {
   const bool is_double = call.kernels.number() == ext::Number::kDouble;
   const ext::Operand& y = call.out[0];
-  for (std::int64_t e = 0; e < (whole ? 1 : y.examples); ++e) {
-    const Range r = range_of(y, whole, e);
+  for (std::int64_t e = 0; e < y.examples; ++e) {
     const nb::object gradients = object.attr("backward")(
-        arrays_of(call.in, whole, e, is_double), array_of(y, r.first, r.count, is_double),
-        array_of(call.d_out[0], r.first, r.count, is_double));
+        arrays_of(call.in, whole, e, is_double), array_of(y, whole, e, is_double),
+        array_of(call.d_out[0], whole, e, is_double));
     for (std::size_t a = 0; a < call.d_in.size(); ++a) {
       const ext::Operand& dx = call.d_in[a];
       const nb::object gradient = gradient_of(object, gradients, a, call.d_in.size());
       if (dx.absent() || gradient.is_none()) {
         continue;
       }
-      const Range to = range_of(dx, whole, e);
-      write(gradient, dx, to.first, to.count, true, is_double, object, "backward");
+      write(gradient, dx, whole, e, true, is_double, object, "backward");
     }
   }
 }

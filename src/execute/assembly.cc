@@ -1,10 +1,12 @@
 #include "execute/assembly.h"
 
+#include <algorithm>
+
 namespace dynet::execute {
 
 Assembled* Assembly::call(const SegmentView& segment) {
   Assembled* assembled = operands(segment);
-  payload_.fill(assembled->call, segment.members, assembled->call.examples);
+  payload_.fill(assembled->call, segment.members);
   return assembled;
 }
 
@@ -20,12 +22,19 @@ Assembled* Assembly::part(const SegmentView& segment, std::span<const NodeId> ac
 Assembled* Assembly::operands(const SegmentView& segment) {
   const std::span<const NodeId> members = segment.members;
   const ext::Record& record = context_.graph[members[0]].record();
-  auto* assembled = arena_.make<Assembled>(ext::Call(context_.kernels()), list_arguments(segment));
+  auto* assembled =
+      arena_.make<Assembled>(ext::Call(context_.kernels(), &memory_), list_arguments(segment));
   ext::Call& call = assembled->call;
-  call.in = arena_.operands(assembled->arguments.size(),
-                            [&](std::size_t i) { return stacked(assembled->arguments[i].nodes); });
+  call.in = arena_.operands(assembled->arguments.size(), [&](std::size_t i) {
+    const std::span<const NodeId> nodes = assembled->arguments[i].nodes;
+    return record.has_whole ? by_node(stacked(nodes), context_.graph.dim(nodes[0]))
+                            : stacked(nodes);
+  });
   call.out = arena_.operands(record.outputs, [&](std::size_t k) {
-    return output(segment, static_cast<std::uint32_t>(k));
+    const auto index = static_cast<std::uint32_t>(k);
+    return record.has_whole
+               ? by_node(output(segment, index), context_.graph.dim(members[0] + index))
+               : output(segment, index);
   });
   call.saved = arena_.operands(
       record.saved, [&](std::size_t k) { return saved(members, static_cast<std::uint32_t>(k)); });
@@ -84,13 +93,44 @@ ext::Operand Assembly::output(const SegmentView& segment, std::uint32_t index) {
 }
 
 ext::Operand Assembly::saved(std::span<const NodeId> members, std::uint32_t index) {
-  const Dim& dim = context_.graph[members[0]].signature->saved[index];
-  const std::int64_t size = context_.bytes(dim.example_elements());
+  const graph::Signature& signature = *context_.graph[members[0]].signature;
+  const ext::Record& record = *signature.record;
+  const Dim& dim = signature.saved[index];
+  const std::int64_t size =
+      dim.example_elements() * ext::saved_bytes(record.saved_as[index], context_.number());
   std::byte* first = values_.saved(values_.group_of(members[0]), index);
+  if (record.has_whole) {  // dim.bd examples for each node, whatever its result has
+    return by_node(
+        arena_.operand(dim, size, members.size(),
+                       [&](std::size_t i) {
+                         const NodeId m = members[i];
+                         const auto nodes_before = values_.offset(m) / context_.graph.examples(m);
+                         return ext::Block{first + nodes_before * dim.bd * size, dim.bd, true};
+                       }),
+        dim);
+  }
   return arena_.operand(dim, size, members.size(), [&](std::size_t i) {
     const NodeId m = members[i];
     return ext::Block{first + values_.offset(m) * size, context_.graph.examples(m), true};
   });
+}
+
+ext::Operand by_node(ext::Operand o, const Dim& of_node) {
+  if (o.absent()) {
+    return o;
+  }
+  auto* blocks = const_cast<ext::Block*>(o.blocks);
+  for (std::int64_t b = 0; b < o.block_count; ++b) {
+    blocks[b].examples /= of_node.bd;
+  }
+  o.examples /= of_node.bd;
+  if (o.dim.nd == DYNET_MAX_TENSOR_DIM) {
+    o.dim.d[1] *= o.dim.d[0];
+    std::copy(o.dim.d + 1, o.dim.d + o.dim.nd, o.dim.d);
+    --o.dim.nd;
+  }
+  o.dim.d[o.dim.nd++] = of_node.bd;
+  return o;
 }
 
 }  // namespace dynet::execute

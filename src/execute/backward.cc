@@ -81,6 +81,7 @@ void Executor::backward_call(const SegmentView& segment, std::span<const NodeId>
       active.size() == segment.members.size() ? whole : *assembly_.part(segment, active, whole);
   gradient_operands_.attach(assembled, active, segment.shared, pass == Pass::kAccumulate);
   node.record().backward(node.signature->op, assembled.call);
+  call_memory_.end_call();
   gradient_operands_.settle(assembled);
   arena_.release(before);
 }

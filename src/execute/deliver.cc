@@ -51,7 +51,7 @@ void Executor::deliver_lookup(NodeId n) {
   const auto* gradient = static_cast<const std::byte*>(gradients_.ensure(n));
   // The rows that forward read: the group of a lookup is one call.
   const std::uint32_t call = history_.group(values_.group_of(n)).begin;
-  const unsigned* rows = history_.call(call)->call.indices + values_.offset(n);
+  const unsigned* rows = history_.call(call)->call.index_data() + values_.offset(n);
   for (std::int64_t e = 0; e < context_.graph.examples(n); ++e) {
     lock.add_row(rows[e], gradient);
     gradient += row_bytes;

@@ -73,6 +73,7 @@ Assembled* Executor::run_segment(const SegmentView& segment) {
   }
   Assembled* assembled = assembly_.call(segment);
   record.forward(node.signature->op, assembled->call);
+  call_memory_.end_call();
   return assembled;
 }
 
@@ -85,7 +86,7 @@ Assembled* Executor::run_leaf(const SegmentView& segment) {
     return nullptr;
   }
   Assembled* assembled = assembly_.call(segment);
-  const unsigned* rows = assembled->call.indices;
+  const unsigned* rows = assembled->call.index_data();
   for (const NodeId m : segment.members) {
     payload_.write_rows(m, rows, values_.at(m));
     rows += context_.graph.examples(m);
@@ -140,6 +141,7 @@ void Executor::clear(std::size_t keep_bytes) {
   observer_ = nullptr;
   values_.pool().trim(keep_bytes);
   gradients_.pool().trim(keep_bytes);
+  call_memory_.pool().trim(keep_bytes);
 }
 
 }  // namespace dynet::execute

@@ -11,7 +11,10 @@ void GradientOperands::attach(Assembled& assembled, std::span<const NodeId> memb
   ext::Call& call = assembled.call;
   call.left_for_later = 0;
   call.d_out = arena_.operands(record.outputs, [&](std::size_t k) {
-    return of_output(members, static_cast<std::uint32_t>(k));
+    const auto index = static_cast<std::uint32_t>(k);
+    return record.has_whole
+               ? by_node(of_output(members, index), context_.graph.dim(members[0] + index))
+               : of_output(members, index);
   });
   if (arguments.size() > 1 || record.partial_gradient) {
     zero_shared(record.partial_gradient, arguments);
@@ -21,7 +24,12 @@ void GradientOperands::attach(Assembled& assembled, std::span<const NodeId> memb
     const Argument& argument = arguments[i];
     const bool is_weight = has_sinks && segment.is_shared(argument.index) &&
                            context_.graph[argument.nodes[0]].record().leaf == ext::Leaf::kParameter;
-    return is_weight ? of_weight(argument.nodes[0]) : of_nodes(argument.nodes);
+    if (is_weight) {
+      return of_weight(argument.nodes[0]);
+    }
+    return record.has_whole
+               ? by_node(of_nodes(argument.nodes), context_.graph.dim(argument.nodes[0]))
+               : of_nodes(argument.nodes);
   });
 }
 

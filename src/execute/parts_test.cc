@@ -270,19 +270,20 @@ TEST_F(PayloadTest, IndicesAreReadOnceAndCutToTheActiveMembers) {
   }
   ext::Call call(context.kernels());
   call.examples = 3;
-  payload.fill(call, picks, 3);
+  payload.fill(call, picks);
   indices = {0, 0, 0};
-  EXPECT_EQ(std::vector<unsigned>(call.indices, call.indices + 3),
+  EXPECT_EQ(std::vector<unsigned>(call.index_data(), call.index_data() + 3),
             (std::vector<unsigned>{2, 0, 1}));
   ext::Call part(context.kernels());
   part.examples = 2;
   const std::vector<NodeId> active{picks[0], picks[2]};
   payload.fill_part(part, active, call, picks);
-  EXPECT_EQ(std::vector<unsigned>(part.indices, part.indices + 2), (std::vector<unsigned>{2, 1}));
+  EXPECT_EQ(std::vector<unsigned>(part.index_data(), part.index_data() + 2),
+            (std::vector<unsigned>{2, 1}));
   ext::Call single(context.kernels());
   single.examples = 1;
-  payload.fill(single, {&picks[0], 1}, 1);
-  EXPECT_NE(single.indices, &indices[0]);
+  payload.fill(single, {&picks[0], 1});
+  EXPECT_NE(single.index_data(), &indices[0]);
 }
 
 }  // namespace

@@ -8,58 +8,72 @@
 
 namespace dynet::execute {
 
-void Payload::fill(ext::Call& call, std::span<const NodeId> members, std::int64_t examples) {
+void Payload::fill(ext::Call& call, std::span<const NodeId> members) {
   const ext::Record& record = context_.graph[members[0]].record();
   if (record.payload == ext::Payload::kIndices) {
-    call.indices = indices(members, examples);
+    call.indices = indices(members);
   }
   if (record.payload == ext::Payload::kValues) {
-    call.values = values(members, examples);
+    call.values = values(members);
   }
   if (record.random) {
     call.random = random_keys(members);
   }
 }
 
-/// One index for each example; a single one given for a batch is repeated.
-const unsigned* Payload::indices(std::span<const NodeId> members, std::int64_t examples) {
+template <class Write>
+ext::Operand Payload::lists(std::span<const NodeId> members, std::int64_t most_of_one,
+                            std::uint32_t count, std::int64_t width, Write write) {
+  std::int64_t examples = 0;
+  for (const NodeId m : members) {
+    examples += examples_of(m);
+  }
+  const std::int64_t list_bytes = count * width;
+  const std::int64_t room = members.size() == 1 ? most_of_one : examples;
+  auto* first = arena_.room<std::byte>(static_cast<std::size_t>(room * list_bytes));
   if (members.size() == 1) {
-    const std::span<const unsigned> all = context_.graph.indices(members[0]);
-    const bool is_own = context_.graph[members[0]].payload->form == ext::NodePayload::kCopied;
-    if (is_own && static_cast<std::int64_t>(all.size()) == examples) {
-      return all.data();
+    examples = write(members[0], first);
+  } else {
+    std::byte* at = first;
+    for (const NodeId m : members) {
+      const std::int64_t own = write(m, at);
+      for (std::int64_t e = own; e < examples_of(m); ++e) {  // one list for all its examples
+        std::memcpy(at + e * list_bytes, at, static_cast<std::size_t>(list_bytes));
+      }
+      at += examples_of(m) * list_bytes;
     }
   }
-  auto* expanded = arena_.room<unsigned>(static_cast<std::size_t>(examples));
-  unsigned* at = expanded;
-  for (const NodeId m : members) {
-    const std::span<const unsigned> all = context_.graph.indices(m);
-    const auto count = static_cast<std::size_t>(context_.graph.examples(m));
-    at = all.size() == 1 ? std::fill_n(at, count, all[0]) : std::copy_n(all.data(), count, at);
-  }
-  return expanded;
+  return arena_.operand(Dim({count}), list_bytes, 1,
+                        [&](std::size_t) { return ext::Block{first, examples, false}; });
 }
 
-/// One scalar {1} for each example, in the device's number type; one for all where there is one
-/// member.
-ext::Operand Payload::values(std::span<const NodeId> members, std::int64_t examples) {
-  const std::int64_t width = context_.bytes(1);
-  const std::int64_t count = members.size() == 1 ? 1 : examples;
-  // Room for either number type.
-  auto* numbers = arena_.room<double>(static_cast<std::size_t>(count));
-  auto* at = reinterpret_cast<std::byte*>(numbers);
-  for (const NodeId m : members) {
-    context_.kernels().from_floats(context_.graph.values(m).data(), at, 1);
-    const std::byte* first = at;
-    at += width;
-    // A member with several examples repeats its scalar.
-    for (std::int64_t e = 1; members.size() > 1 && e < context_.graph.examples(m); ++e) {
-      std::memcpy(at, first, static_cast<std::size_t>(width));
-      at += width;
-    }
+ext::Operand Payload::indices(std::span<const NodeId> members) {
+  const graph::Node& node = context_.graph[members[0]];
+  const std::uint32_t each = node.signature->indices_each;
+  const std::uint32_t count = each != 0 ? each : node.signature->payload_count;
+  const auto lists_of = [&](std::size_t all) {
+    return each != 0 ? static_cast<std::int64_t>(all / each) : 1;
+  };
+  if (members.size() == 1 && node.payload->form == ext::NodePayload::kCopied) {
+    const std::span<const unsigned> all = context_.graph.indices(members[0]);
+    return arena_.operand(Dim({count}), count * std::int64_t{4}, 1, [&](std::size_t) {
+      return ext::Block{const_cast<unsigned*>(all.data()), lists_of(all.size()), false};
+    });
   }
-  return arena_.operand({1}, width, 1,
-                        [&](std::size_t) { return ext::Block{numbers, count, false}; });
+  return lists(members, lists_of(node.payload->count), count, 4, [&](NodeId m, std::byte* to) {
+    const std::span<const unsigned> all = context_.graph.indices(m);
+    std::copy_n(reinterpret_cast<const std::byte*>(all.data()), all.size_bytes(), to);
+    return lists_of(all.size());
+  });
+}
+
+/// In the device's number type.
+ext::Operand Payload::values(std::span<const NodeId> members) {
+  const std::uint32_t count = context_.graph[members[0]].signature->payload_count;
+  return lists(members, 1, count, context_.bytes(1), [&](NodeId m, std::byte* to) {
+    context_.kernels().from_floats(context_.graph.values(m).data(), to, count);
+    return std::int64_t{1};
+  });
 }
 
 std::span<const ext::Call::Random> Payload::random_keys(std::span<const NodeId> members) {
@@ -67,7 +81,7 @@ std::span<const ext::Call::Random> Payload::random_keys(std::span<const NodeId> 
   for (std::size_t i = 0; i < members.size(); ++i) {
     keys[i] = {{params::random_seed(), random_stream_, context_.graph[members[i]].random_ordinal,
                 evaluation_},
-               context_.graph.examples(members[i])};
+               examples_of(members[i])};
   }
   return {keys, members.size()};
 }
@@ -78,7 +92,7 @@ void Payload::for_active(std::span<const NodeId> active, std::span<const NodeId>
   std::size_t next = 0;
   std::int64_t example = 0;
   for (std::size_t i = 0; i < members.size() && next < active.size(); ++i) {
-    const std::int64_t examples = context_.graph.examples(members[i]);
+    const std::int64_t examples = examples_of(members[i]);
     if (members[i] == active[next]) {
       f(i, example, examples);
       ++next;
@@ -87,29 +101,28 @@ void Payload::for_active(std::span<const NodeId> active, std::span<const NodeId>
   }
 }
 
+/// The lists of the active members: those of several members are one per example.
+ext::Operand Payload::part_of(const ext::Operand& all, std::int64_t width,
+                              std::span<const NodeId> active, std::span<const NodeId> members) {
+  if (all.absent()) {
+    return all;
+  }
+  const std::int64_t list_bytes = all.size() * width;
+  auto* first = arena_.room<std::byte>(static_cast<std::size_t>(all.examples * list_bytes));
+  std::byte* at = first;
+  std::int64_t examples = 0;
+  for_active(active, members, [&](std::size_t, std::int64_t example, std::int64_t count) {
+    at = std::copy_n(all.data<std::byte>() + example * list_bytes, count * list_bytes, at);
+    examples += count;
+  });
+  return arena_.operand(all.dim, list_bytes, 1,
+                        [&](std::size_t) { return ext::Block{first, examples, false}; });
+}
+
 void Payload::fill_part(ext::Call& call, std::span<const NodeId> active, const ext::Call& from,
                         std::span<const NodeId> members) {
-  const auto examples = static_cast<std::size_t>(call.examples);
-  if (from.indices != nullptr) {
-    auto* some = arena_.room<unsigned>(examples);
-    call.indices = some;
-    for_active(active, members, [&](std::size_t, std::int64_t example, std::int64_t count) {
-      some = std::copy_n(from.indices + example, count, some);
-    });
-  }
-  if (!from.values.absent()) {
-    const auto width = static_cast<std::size_t>(context_.bytes(1));
-    const auto* all = static_cast<const std::byte*>(from.values.blocks[0].data);
-    auto* numbers = arena_.room<double>(examples);
-    auto* at = reinterpret_cast<std::byte*>(numbers);
-    for_active(active, members, [&](std::size_t, std::int64_t example, std::int64_t count) {
-      at = std::copy_n(all + static_cast<std::size_t>(example) * width,
-                       static_cast<std::size_t>(count) * width, at);
-    });
-    call.values = arena_.operand({1}, context_.bytes(1), 1, [&](std::size_t) {
-      return ext::Block{numbers, call.examples, false};
-    });
-  }
+  call.indices = part_of(from.indices, sizeof(unsigned), active, members);
+  call.values = part_of(from.values, context_.bytes(1), active, members);
   if (!from.random.empty()) {
     auto* keys = arena_.array<ext::Call::Random>(active.size());
     call.random = {keys, active.size()};

@@ -4,6 +4,8 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <limits>
+#include <string>
 
 #include "util/reserve.h"
 
@@ -67,14 +69,20 @@ bool equal_words(const std::uint32_t* x, const std::uint32_t* y, std::size_t cou
   return true;
 }
 
-/// Examples of the result: every argument has this many or one; a list of indices counts too.
-unsigned batch_of(const ext::Record& record, std::span<const Dim> dims,
-                  std::uint32_t payload_count) {
-  unsigned batch = 1;
-  const bool indexed = record.payload == ext::Payload::kIndices && !record.has_whole;
-  if (indexed) {
-    batch = std::max(1U, payload_count);
+/// Indices that each example of the result takes; 0: there are none, or they belong to the node.
+std::uint32_t indices_each(const ext::Record& record, const void* op) {
+  if (record.payload != ext::Payload::kIndices || record.indices_per == ext::IndicesPer::kNode) {
+    return 0;
   }
+  return record.index_count == nullptr ? 1 : record.index_count(op);
+}
+
+/// Examples of the result: every argument has this many or one; lists of indices count too.
+unsigned batch_of(const ext::Record& record, const void* op, std::span<const Dim> dims,
+                  std::uint32_t payload_count) {
+  const std::uint32_t each = indices_each(record, op);
+  const std::uint32_t lists = each == 0 ? 1 : payload_count / each;
+  unsigned batch = std::max(1U, lists);
   for (const Dim& d : dims) {
     batch = std::max(batch, d.bd);
   }
@@ -84,12 +92,28 @@ unsigned batch_of(const ext::Record& record, std::span<const Dim> dims,
   const auto fits = [batch](unsigned n) { return n == 1 || n == batch; };
   const bool all_fit =
       std::all_of(dims.begin(), dims.end(), [&](const Dim& d) { return fits(d.bd); });
-  if (!all_fit || (indexed && !fits(payload_count))) {
-    ext::Shapes(*record.info, dims, batch, payload_count)
-        .fail(indexed ? "equal numbers of examples (or 1), and one index or one an example"
-                      : "equal numbers of examples, or 1");
+  if (!all_fit || !fits(lists) || lists * each != (each == 0 ? 0 : payload_count)) {
+    std::string wanted = "equal numbers of examples, or 1";
+    if (each == 1) {
+      wanted = "equal numbers of examples (or 1), and one index or one per example";
+    } else if (each > 1) {
+      wanted = "equal numbers of examples (or 1), and " + std::to_string(each) +
+               " indices for all examples or for each, not " + std::to_string(payload_count);
+    }
+    ext::Shapes(*record.info, dims, batch, payload_count).fail(wanted);
   }
   return batch;
+}
+
+/// Of seven dimensions the first two become one where the batch is a dimension too (ext::Call).
+void check_room_for_batch(std::span<const Dim> dims) {
+  for (const Dim& d : dims) {
+    if (d.nd == DYNET_MAX_TENSOR_DIM &&
+        std::uint64_t{d.d[0]} * d.d[1] > std::numeric_limits<std::uint32_t>::max()) {
+      throw SizeError("the first two dimensions of " + to_string(d) +
+                      " have too many elements for an operation on whole batches");
+    }
+  }
 }
 
 }  // namespace
@@ -199,17 +223,13 @@ const Signature& Interner::signature(const ext::Record& record, const void* op,
 }
 
 /// `dims_scratch_` holds the arguments' shapes. The key forgets how many examples they have, but
-/// not which of them have the batch.
+/// not which of them have the batch. An operation that mixes its batch has it in the key.
 KeyId Interner::intern_key(const ext::Record& record, const void* op,
-                           std::span<const unsigned char> is_full,
-                           std::uint32_t payload_per_example) {
-  for (Dim& d : dims_scratch_) {
-    d.bd = 1;
-  }
+                           std::span<const unsigned char> is_full, std::uint32_t payload_each) {
   const auto identity = reinterpret_cast<std::uintptr_t>(&record);
   key_scratch_.clear();
   append(key_scratch_, &identity, sizeof identity);
-  append(key_scratch_, &payload_per_example, sizeof payload_per_example);
+  append(key_scratch_, &payload_each, sizeof payload_each);
   append_attributes(key_scratch_, record, op);
   append(key_scratch_, dims_scratch_.data(), dims_scratch_.size() * sizeof(Dim));
   append(key_scratch_, is_full.data(), is_full.size());
@@ -253,7 +273,7 @@ const Signature& Interner::add_signature(const ext::Record& record, const void* 
   for (const ShapeId id : arg_shapes) {
     dims_scratch_.push_back(shapes_[id]);
   }
-  const unsigned batch = batch_of(record, dims_scratch_, payload_count);
+  const unsigned batch = batch_of(record, op, dims_scratch_, payload_count);
   const std::vector<Dim> with_batches = dims_scratch_;  // for messages; a new signature is rare
   std::vector<unsigned char> is_full;
   bool broadcasts = false;  // a stacked argument with one example beside n
@@ -268,12 +288,15 @@ const Signature& Interner::add_signature(const ext::Record& record, const void* 
   const ext::Shapes shapes(*record.info, dims_scratch_, batch, payload_count, with_batches);
   Dim results[ext::kMaxOutputs];
   record.shapes(op, shapes, results);
-  if (record.payload == ext::Payload::kValues && record.leaf == ext::Leaf::kNo &&
-      payload_count != 1) {
+  if (record.has_whole && !record.aliases) {
+    check_room_for_batch(dims_scratch_);
+    check_room_for_batch({results, record.outputs});
+  }
+  if (record.payload == ext::Payload::kValues && record.rule != nullptr && payload_count != 1) {
     shapes.fail_value("one number as payload, not " + std::to_string(payload_count));
   }
-  const bool own_batch =
-      record.has_whole || (record.arg_count == 0 && record.payload != ext::Payload::kIndices);
+  const std::uint32_t each = indices_each(record, op);
+  const bool own_batch = record.has_whole || (record.arg_count == 0 && each == 0);
   Signature s{};
   for (unsigned k = 0; k < record.outputs; ++k) {
     if (!own_batch) {
@@ -285,7 +308,7 @@ const Signature& Interner::add_signature(const ext::Record& record, const void* 
   if (record.saved_shapes != nullptr) {
     record.saved_shapes(op, shapes, s.saved);
     for (Dim& d : s.saved) {
-      d.bd = 1;
+      d.bd = record.has_whole ? d.bd : 1;
     }
   }
 
@@ -295,12 +318,12 @@ const Signature& Interner::add_signature(const ext::Record& record, const void* 
     s.outputs[k] = intern(results[k]);
   }
   s.payload_count = payload_count;
+  s.indices_each = each;
   s.arity = static_cast<std::uint32_t>(arg_shapes.size());
-  s.alone = record.has_whole || broadcasts || record.aliases;
+  s.alone = (broadcasts && !record.has_whole) || record.aliases;
   store_content(s, op, arg_shapes);
 
-  const bool per_example = payload_count != 0 && payload_count == s.batch;
-  s.key = intern_key(record, op, is_full, per_example ? 1 : payload_count);
+  s.key = intern_key(record, op, is_full, each != 0 ? each : payload_count);
   auto* kept = new (arena_.allocate(sizeof(Signature))) Signature(s);
   util::reserve_more(signatures_, 1);
   signature_table_.insert(hash, static_cast<std::uint32_t>(signatures_.size()));

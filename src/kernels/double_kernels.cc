@@ -45,9 +45,10 @@ double* begin_write(const Operand& y, std::int64_t e, Write write = Write::kAsBl
   return to;
 }
 
-/// Calls f(from, to) with the offsets of every element of the box.
+/// Calls f(from, to) with the offsets, in example e, of every element of the box.
 template <class F>
-void for_each_element(const Move& m, F f) {
+void for_each_element(const Move& m, std::int64_t e, F f) {
+  const unsigned* index = m.index.absent() ? nullptr : m.index.example<const unsigned>(e);
   std::int64_t count = 1;
   for (unsigned k = 0; k < m.box.nd; ++k) {
     count *= m.box.d[k];
@@ -56,10 +57,17 @@ void for_each_element(const Move& m, F f) {
     std::int64_t from = m.from_offset;
     std::int64_t to = m.to_offset;
     std::int64_t rest = i;
+    std::int64_t at = 0;  // which of the example's indices
     for (unsigned k = 0; k < m.box.nd; ++k) {
-      from += rest % m.box.d[k] * m.from_stride[k];
-      to += rest % m.box.d[k] * m.to_stride[k];
+      const std::int64_t i_k = rest % m.box.d[k];
+      from += i_k * m.from_stride[k];
+      to += i_k * m.to_stride[k];
+      at = k == m.index_axis ? i_k : at;
       rest /= m.box.d[k];
+    }
+    if (index != nullptr) {
+      from += index[at] * m.from_index_stride;
+      to += index[at] * m.to_index_stride;
     }
     f(from, to);
   }
@@ -110,25 +118,22 @@ class DoubleKernels final : public ext::Kernels {
 
   void move(const Move& m, const Operand& x, const Operand& y, Write write) const override {
     const std::int64_t n = common_examples(x, y);
-    const auto shift = [&](std::int64_t e, std::int64_t stride) {
-      return m.index == nullptr ? 0 : m.index[e] * stride;
-    };
     // Only the places of the box are stored to: elsewhere another move may have written. A sum over
     // nothing is zero.
     Move places = m;
     for (unsigned k = 0; k < m.box.nd; ++k) {
-      places.box.d[k] = m.to_stride[k] == 0 ? 1 : m.box.d[k];
+      places.box.d[k] = m.to_stride[k] == 0 && k != m.index_axis ? 1 : m.box.d[k];
     }
     for (std::int64_t e = 0; e < n; ++e) {
       if (is_fresh(y, e, write)) {
-        double* to = y.example<double>(e) + shift(e, m.to_index_stride);
-        for_each_element(places, [&](std::int64_t, std::int64_t i) { to[i] = 0.0; });
+        double* to = y.example<double>(e);
+        for_each_element(places, e, [&](std::int64_t, std::int64_t i) { to[i] = 0.0; });
       }
     }
     for (std::int64_t e = 0; e < n; ++e) {
-      const double* from = x.example<double>(e) + shift(e, m.from_index_stride);
-      double* to = y.example<double>(e) + shift(e, m.to_index_stride);
-      for_each_element(m, [&](std::int64_t i, std::int64_t j) { to[j] += m.scale * from[i]; });
+      const double* from = x.example<double>(e);
+      double* to = y.example<double>(e);
+      for_each_element(m, e, [&](std::int64_t i, std::int64_t j) { to[j] += m.scale * from[i]; });
     }
   }
 

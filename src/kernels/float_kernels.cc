@@ -165,18 +165,20 @@ class Mover {
   Mover(const Move& m, const Operand& x, const Operand& y, Write write)
       : m_(m), write_(write), n_(common_examples(x, y)), x_(x, n_), y_(y, n_) {}
   void run() {
-    if (m_.index == nullptr) {
+    if (m_.index.absent()) {
       run_together();
     } else {
-      run_by_example();
+      run_by_index();
     }
   }
 
  private:
-  /// Made anew each time: a copy would wait for what was just written.
-  void add_box(Axes& axes) const {
+  /// Made anew each time: a copy would wait for what was just written. Without axis `but`.
+  void add_box(Axes& axes, unsigned but = Move::kPerExample) const {
     for (unsigned k = 0; k < m_.box.nd; ++k) {
-      axes.add({m_.box.d[k], m_.from_stride[k], m_.to_stride[k]});
+      if (k != but) {
+        axes.add({m_.box.d[k], m_.from_stride[k], m_.to_stride[k]});
+      }
     }
   }
   /// Runs of examples are one more axis.
@@ -204,29 +206,51 @@ class Mover {
       y_.advance(run, left);
     }
   }
-  /// Each example has an offset of its own.
-  void run_by_example() {
+  /// Each example, or each row of it, has an offset of its own.
+  void run_by_index() {
+    const unsigned axis = m_.index_axis;
+    const bool by_row = axis < m_.box.nd;
+    const std::int64_t rows = by_row ? m_.box.d[axis] : 1;
+    const std::int64_t row_from = by_row ? m_.from_stride[axis] : 0;
+    const std::int64_t row_to = by_row ? m_.to_stride[axis] : 0;
     Axes axes;
-    add_box(axes);
+    add_box(axes, axis);
     axes.choose_inner();
-    // Several examples may go to one place of a single result: then all places are cleared first.
-    const bool clears = y_.stores(write_) && !y_.steps();
-    for (std::int64_t e = 0; clears && e < n_; ++e) {
-      clear_box(axes, y_.at() + m_.to_offset + m_.index[e] * m_.to_index_stride);
+    const auto to_of = [&](const unsigned* index, std::int64_t r) {
+      return y_.at() + m_.to_offset + index[r] * m_.to_index_stride + r * row_to;
+    };
+    const auto clear_rows = [&](const unsigned* index) {
+      for (std::int64_t r = 0; r < rows; ++r) {
+        clear_box(axes, to_of(index, r));
+      }
+    };
+    // Several examples may go to one place of a single result, several rows to one place of an
+    // example: then all places are cleared first.
+    const bool is_single = y_.stores(write_) && !y_.steps();
+    const bool rows_meet = rows > 1 && (m_.to_index_stride != 0 || row_to == 0);
+    if (is_single) {
+      Cursor index(m_.index, n_);
+      for (std::int64_t e = 0; e < n_; ++e) {
+        clear_rows(index.at<const unsigned>());
+        index.advance(1, n_ - e - 1);
+      }
     }
+    Cursor index(m_.index, n_);
     for (std::int64_t e = 0; e < n_; ++e) {
-      const float* from = x_.at() + m_.from_offset + m_.index[e] * m_.from_index_stride;
-      float* to = y_.at() + m_.to_offset + m_.index[e] * m_.to_index_stride;
-      bool store = !clears && y_.stores(write_);
-      if (store && axes.sums) {
-        clear_box(axes, to);
+      const unsigned* of_example = index.at<const unsigned>();
+      bool store = !is_single && y_.stores(write_);
+      if (store && (axes.sums || rows_meet)) {
+        clear_rows(of_example);
         store = false;
       }
-      if (!axes.empty) {
-        move_box(axes, static_cast<float>(m_.scale), from, to, store);
+      for (std::int64_t r = 0; r < rows && !axes.empty; ++r) {
+        const float* from =
+            x_.at() + m_.from_offset + of_example[r] * m_.from_index_stride + r * row_from;
+        move_box(axes, static_cast<float>(m_.scale), from, to_of(of_example, r), store);
       }
       x_.advance(1, n_ - e - 1);
       y_.advance(1, n_ - e - 1);
+      index.advance(1, n_ - e - 1);
     }
   }
 

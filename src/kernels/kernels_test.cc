@@ -132,13 +132,36 @@ TEST_P(KernelsTest, MoveSumsAndRepeats) {
   compare_moves(diagonal, Dim({5, 5}), 2, Dim({9}), 2);
 }
 
+/// `count` indices for each of some examples, in one block or in one each.
+class Indices {
+ public:
+  Indices(std::vector<unsigned> values, unsigned count, bool apart = false)
+      : values_(std::move(values)), count_(count) {
+    const auto examples = static_cast<std::int64_t>(values_.size() / count);
+    for (std::int64_t e = 0; e < (apart ? examples : 1); ++e) {
+      blocks_.push_back({values_.data() + e * count, apart ? 1 : examples, false});
+    }
+  }
+  [[nodiscard]] ext::Operand operand() const {
+    return {.dim = {count_},
+            .examples = static_cast<std::int64_t>(values_.size() / count_),
+            .blocks = blocks_.data(),
+            .block_count = static_cast<std::int64_t>(blocks_.size())};
+  }
+
+ private:
+  std::vector<unsigned> values_;
+  unsigned count_;
+  std::vector<ext::Block> blocks_;
+};
+
 TEST_P(KernelsTest, MoveByIndex) {
-  const unsigned index[] = {2, 0, 3, 2};
+  const Indices index({2, 0, 3, 2}, 1);
   Move pick;
   pick.box = Dim({5});
   pick.from_stride[0] = 1;
   pick.to_stride[0] = 1;
-  pick.index = index;
+  pick.index = index.operand();
   pick.from_index_stride = 5;
   compare_moves(pick, Dim({5, 4}), 4, Dim({5}), 4);
   compare_moves(pick, Dim({5, 4}), 1, Dim({5}), 4);
@@ -147,12 +170,43 @@ TEST_P(KernelsTest, MoveByIndex) {
   put.box = Dim({5});
   put.from_stride[0] = 1;
   put.to_stride[0] = 1;
-  put.index = index;
+  put.index = index.operand();
   put.to_index_stride = 5;
   compare_moves(put, Dim({5}), 4, Dim({5, 4}), 4);
   compare_moves(put, Dim({5}), 4, Dim({5, 4}), 1);
   put.to_stride[0] = 0;
   compare_moves(put, Dim({5}), 4, Dim({1, 20}), 4);
+}
+
+/// Rows or columns of a matrix by a list for each example, or one list for all: read, and added to.
+TEST_P(KernelsTest, MoveByIndexAlongAnAxis) {
+  const std::vector<unsigned> lists{2, 0, 2, 1, 1, 1, 3, 2, 0, 0, 3, 1};
+  for (const bool apart : {false, true}) {
+    for (const bool is_one : {false, true}) {
+      const Indices index(is_one ? std::vector<unsigned>{2, 0, 2} : lists, 3, apart);
+      for (const unsigned axis : {0U, 1U}) {
+        const Dim few = axis == 0 ? Dim({3, 5}) : Dim({5, 3});
+        const Dim all = axis == 0 ? Dim({4, 5}) : Dim({5, 4});
+        Move select;
+        select.box = few;
+        ext::strides_of(all, select.from_stride);
+        ext::strides_of(few, select.to_stride);
+        select.index = index.operand();
+        select.index_axis = axis;
+        select.from_index_stride = select.from_stride[axis];
+        select.from_stride[axis] = 0;
+        Move put = select;
+        std::swap(put.from_stride, put.to_stride);
+        std::swap(put.from_index_stride, put.to_index_stride);
+        compare_moves(select, all, 4, few, 4);
+        compare_moves(select, all, 1, few, 4);
+        compare_moves(put, few, 4, all, 4);
+        compare_moves(put, few, 4, all, 1);
+        select.to_stride[axis] = 0;  // the sum of what was chosen
+        compare_moves(select, all, 4, few, 4);
+      }
+    }
+  }
 }
 
 TEST_P(KernelsTest, MoveOfNothing) {

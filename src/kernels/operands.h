@@ -37,8 +37,11 @@ class Cursor {
     skip_empty(n);
   }
 
-  /// The current example.
-  [[nodiscard]] float* at() const { return static_cast<float*>(block_->data) + used_ * size_; }
+  /// The current example; of indices, T is const unsigned.
+  template <class T = float>
+  [[nodiscard]] T* at() const {
+    return static_cast<T*>(block_->data) + used_ * size_;
+  }
   /// Elements from one example to the next: 0 where it does not step.
   [[nodiscard]] std::int64_t stride() const { return steps_ ? size_ : 0; }
   [[nodiscard]] std::int64_t size() const { return size_; }

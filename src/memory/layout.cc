@@ -19,8 +19,8 @@ std::int64_t total_examples(const graph::Graph& graph, std::span<const NodeId> m
 
 /// Memory for `examples` of `dim`, or out_of_memory that says for what.
 void* block_for(const graph::Graph& graph, NodeId node, const Dim& dim, std::int64_t examples,
-                ext::Number number, Pool& pool) {
-  const std::int64_t bytes = dim.example_elements() * examples * ext::bytes_of(number);
+                std::int64_t element_bytes, Pool& pool) {
+  const std::int64_t bytes = dim.elements() * examples * element_bytes;
   try {
     return pool.allocate(bytes);
   } catch (const out_of_memory& e) {
@@ -34,8 +34,9 @@ void* block_for(const graph::Graph& graph, NodeId node, const Dim& dim, std::int
 
 void* place_output(const graph::Graph& graph, std::span<const NodeId> members, std::uint32_t output,
                    ext::Number number, Pool& pool) {
-  const Dim& dim = graph.dim(members[0] + output);
-  return block_for(graph, members[0], dim, total_examples(graph, members), number, pool);
+  const Dim dim = graph.dim(members[0] + output).single_batch();
+  return block_for(graph, members[0], dim, total_examples(graph, members), ext::bytes_of(number),
+                   pool);
 }
 
 Placement place_group(const graph::Graph& graph, std::span<const NodeId> members,
@@ -47,9 +48,12 @@ Placement place_group(const graph::Graph& graph, std::span<const NodeId> members
     for (std::uint32_t k = 0; k < signature.record->outputs; ++k) {
       place.outputs[k] = place_output(graph, members, k, number, pool);
     }
-    const std::int64_t examples = total_examples(graph, members);
+    const std::int64_t examples = signature.record->has_whole
+                                      ? static_cast<std::int64_t>(members.size())
+                                      : total_examples(graph, members);
     for (std::uint32_t k = 0; k < signature.record->saved; ++k) {
-      place.saved[k] = block_for(graph, members[0], signature.saved[k], examples, number, pool);
+      place.saved[k] = block_for(graph, members[0], signature.saved[k], examples,
+                                 ext::saved_bytes(signature.record->saved_as[k], number), pool);
     }
   } catch (const out_of_memory&) {
     pool.release(before);

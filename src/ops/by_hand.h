@@ -125,13 +125,14 @@ class Held {
 /// How a call is laid out.
 struct Layout {
   unsigned batch = 1;
+  std::int64_t nodes = 1;      ///< of an operation on whole batches; each has `batch` examples
   std::uint64_t repeated = 0;  ///< bit i: argument i has one example beside `batch`
   bool is_cut = false;         ///< operands lie in two blocks where they can
   bool adds = false;           ///< gradients are added to what is there
 
   [[nodiscard]] std::string text() const {
-    return " batch " + std::to_string(batch) + " repeated " + std::to_string(repeated) +
-           (is_cut ? " cut" : "") + (adds ? " adds" : "");
+    return " batch " + std::to_string(batch) + " nodes " + std::to_string(nodes) + " repeated " +
+           std::to_string(repeated) + (is_cut ? " cut" : "") + (adds ? " adds" : "");
   }
 };
 
@@ -203,16 +204,25 @@ class ByHand {
   [[nodiscard]] std::int64_t cut(std::size_t i, std::int64_t examples) const {
     return layout_.is_cut ? (i % 2 == 0 ? 1 : examples - 1) : 0;
   }
+  /// Operations of whole batches see one of them per node, with the batch as last dimension.
+  static Dim with_batch(Dim d) {
+    d.d[d.nd++] = d.bd;
+    return d.single_batch();
+  }
   void make_inputs() {
     for (std::size_t i = 0; i < sample_.inputs.size(); ++i) {
-      const std::int64_t n = (layout_.repeated >> i & 1) != 0 ? 1 : layout_.batch;
-      in_.emplace_back(sample_.inputs[i], n, cut(i, n));
-      in_.back().fill_random(rng_, sample_.low, sample_.high);
-      d_in_.emplace_back(sample_.inputs[i], n, cut(i + 1, n));
-      shape_dims_.push_back(sample_.inputs[i]);
+      const bool is_repeated = (layout_.repeated >> i & 1) != 0;
+      Dim dim = sample_.inputs[i];
+      std::int64_t n = is_repeated ? 1 : layout_.batch;
+      shape_dims_.push_back(dim);
       if (is_whole()) {
         shape_dims_.back().bd = static_cast<unsigned>(n);
+        dim = with_batch(shape_dims_.back());
+        n = layout_.nodes;
       }
+      in_.emplace_back(dim, n, cut(i, n));
+      in_.back().fill_random(rng_, sample_.low, sample_.high);
+      d_in_.emplace_back(dim, n, cut(i + 1, n));
     }
   }
   [[nodiscard]] ext::Shapes shapes() const {
@@ -225,8 +235,13 @@ class ByHand {
     const ext::Record& r = *sample_.record;
     out_dims_.resize(r.outputs);
     r.shapes(sample_.op.get(), shapes(), out_dims_.data());
-    const bool own_batch = is_whole() || r.arg_count == 0;
-    examples_ = own_batch ? out_dims_[0].bd : layout_.batch;
+    examples_ = r.arg_count == 0 ? out_dims_[0].bd : layout_.batch;
+    if (is_whole()) {
+      examples_ = layout_.nodes;
+      for (Dim& d : out_dims_) {
+        d = with_batch(d);
+      }
+    }
     for (std::size_t k = 0; k < out_dims_.size(); ++k) {
       out_.emplace_back(out_dims_[k], examples_, 0);
       d_out_.emplace_back(out_dims_[k], examples_, cut(k, examples_));
@@ -248,7 +263,8 @@ class ByHand {
         indices_.push_back((sample_.indices[0] + e) % limit);
       }
       if (is_whole()) {
-        indices_ = {limit - 1};
+        indices_.assign(static_cast<std::size_t>(layout_.nodes), 0);
+        indices_[0] = limit - 1;
       }
     }
     if (r.payload == ext::Payload::kValues) {
@@ -276,7 +292,11 @@ class ByHand {
     call_.in = in_views_;
     call_.out = out_views_;
     call_.saved = saved_views_;
-    call_.indices = indices_.data();
+    index_block_ = {indices_.data(), static_cast<std::int64_t>(indices_.size()), false};
+    if (sample_.record->payload == ext::Payload::kIndices) {
+      call_.indices = {
+          .dim = {1}, .examples = index_block_.examples, .blocks = &index_block_, .block_count = 1};
+    }
     if (sample_.record->payload == ext::Payload::kValues) {
       call_.values = values_.view();
     }
@@ -292,6 +312,7 @@ class ByHand {
   std::vector<Held> in_, out_, saved_, d_out_, d_in_;
   std::vector<Dim> shape_dims_, out_dims_;
   std::vector<unsigned> indices_;
+  ext::Block index_block_;
   Held values_;
   std::vector<ext::Call::Random> random_;
   std::vector<ext::Operand> in_views_, out_views_, saved_views_, d_out_views_, d_in_views_;

@@ -24,6 +24,12 @@ std::vector<Layout> layouts(const Sample& s) {
   if (!s.record->has_whole && s.record->payload == ext::Payload::kIndices) {
     masks.push_back(1);
   }
+  if (s.record->has_whole) {
+    for (const bool cuts : {false, true}) {
+      all.push_back({.batch = 3, .nodes = 2, .is_cut = cuts});
+      all.push_back({.batch = 3, .nodes = 2, .is_cut = cuts, .adds = true});
+    }
+  }
   for (const std::uint64_t m : masks) {
     all.push_back({.batch = 3, .repeated = m});
     all.push_back({.batch = 3, .repeated = m, .adds = true});

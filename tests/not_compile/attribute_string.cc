@@ -1,3 +1,4 @@
+// want: Members<Op>
 // want: an attribute is a plain value; what varies per node is payload or an argument
 #include "dynet/ext/op.h"
 

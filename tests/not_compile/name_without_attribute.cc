@@ -1,3 +1,4 @@
+// want: Members<Op>
 // want: kInfo.attrs must name every member, and no more
 #include "dynet/ext/op.h"
 

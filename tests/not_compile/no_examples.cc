@@ -1,3 +1,4 @@
+// want: Members<Op>
 // want: the operation has no examples()
 #include "dynet/ext/op.h"
 

@@ -1,3 +1,4 @@
+// want: Results<Op>
 // want: the operation has no shape(const Shapes&)
 #include "dynet/ext/op.h"
 

@@ -1,3 +1,4 @@
+// want: Computing<Op>
 // want: the operation has neither value and slope, nor forward and backward
 #include "dynet/ext/op.h"
 

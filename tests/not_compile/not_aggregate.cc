@@ -1,3 +1,4 @@
+// want: Members<Op>
 // want: an operation is an aggregate: members, no constructor
 #include "dynet/ext/op.h"
 

@@ -1,4 +1,5 @@
-// want: kRoles must have one role an argument
+// want: Roles<Op>
+// want: kRoles must have one role per argument
 #include "dynet/ext/op.h"
 
 using dynet::Dim;

@@ -23,11 +23,11 @@ std::string Combination::pattern() const {
 
 std::string Combination::reason_alone() const {
   const ext::Record& r = *sample->record;
-  if (r.has_whole) {
-    return "mixes the examples of its batch";
-  }
   if (r.aliases) {
     return "is its argument's memory: nothing is computed";
+  }
+  if (r.has_whole) {
+    return "";
   }
   const bool any = std::any_of(batched.begin(), batched.end(), [](char b) { return b != 0; });
   for (std::size_t i = 0; i < batched.size(); ++i) {
@@ -393,8 +393,8 @@ class Generator {
         most = std::max(most, v + 1);
       }
       const unsigned limit = index_limit(s, step.op, dims, batch, most);
-      if (each && step.indices.size() == 1 && !s.record->has_whole) {
-        step.indices.resize(batch);
+      if (each && s.record->indices_per == ext::IndicesPer::kExample) {
+        step.indices.resize(step.indices.size() * batch);
       }
       for (unsigned& v : step.indices) {
         v = random().below(limit);

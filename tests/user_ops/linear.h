@@ -205,11 +205,22 @@ struct SumBatches {
   static constexpr std::array kRoles{ext::Role::kWhole};
   static constexpr ext::Info kInfo{.name = "user_sum_batches", .args = {"x"}};
   Dim shape(const ext::Shapes& in) const { return in[0].single_batch(); }
+  /// The batch is the last dimension of what the call sees.
+  [[nodiscard]] static ext::Move sum_over_last(const Dim& x) {
+    ext::Move m;
+    m.box = x;
+    ext::strides_of(x, m.from_stride);
+    ext::strides_of(x, m.to_stride);
+    m.to_stride[x.nd - 1] = 0;
+    return m;
+  }
   void forward(ext::Call& c) const {
-    c.kernels.move(ext::whole_move(c.in[0].size()), c.in[0], c.out[0]);
+    c.kernels.move(sum_over_last(c.in[0].dim), c.in[0], c.out[0]);
   }
   void backward(ext::Call& c) const {
-    c.kernels.move(ext::whole_move(c.in[0].size()), c.d_out[0], c.d_in[0]);
+    ext::Move m = sum_over_last(c.in[0].dim);
+    std::swap(m.from_stride, m.to_stride);
+    c.kernels.move(m, c.d_out[0], c.d_in[0]);
   }
   static std::vector<ext::Example<SumBatches>> examples() { return {{{}, {{4, 3}}}}; }
 };

@@ -25,25 +25,25 @@ void set_payload(const Expression& e, std::span<const unsigned> indices);
 void set_payload(const Expression& e, std::span<const float> values);
 
 /// One expression argument.
-template <Operation Op>
+template <class Op>
 Expression add_node(const Op& op, const dynet::detail::Located& x,
                     const NodePayload& payload = {}) {
   return add_node(kRecord<Op>, &op, nullptr, {&x.e, 1}, payload, {x.file, nullptr, x.line});
 }
 /// Two or more.
-template <Operation Op, std::same_as<Expression>... Rest>
+template <class Op, std::same_as<Expression>... Rest>
 Expression add_node(const Op& op, const dynet::detail::Located& x, const Expression& y,
                     const Rest&... rest) {
   const Expression args[] = {x.e, y, rest...};
   return add_node(kRecord<Op>, &op, nullptr, args, {}, {x.file, nullptr, x.line});
 }
 /// A list.
-template <Operation Op>
+template <class Op>
 Expression add_node(const Op& op, std::span<const Expression> xs, const char* file, unsigned line) {
   return add_node(kRecord<Op>, &op, nullptr, xs, {}, {file, nullptr, line});
 }
 /// No expression argument: inputs and constants.
-template <Operation Op>
+template <class Op>
 Expression add_node(const Op& op, const dynet::detail::LocatedGraph& g,
                     const NodePayload& payload = {}) {
   return add_node(kRecord<Op>, &op, &g.graph, {}, payload, {g.file, nullptr, g.line});

@@ -14,8 +14,6 @@
 
 namespace dynet::ext {
 
-// The members of an operation, listed by the compiler: one that was forgotten cannot exist.
-
 namespace detail {
 struct Anything {
   template <class T>
@@ -72,6 +70,13 @@ template <class Op>
 }
 
 namespace detail {
+/// Of all members, without padding.
+template <class Op>
+constexpr std::size_t packed_bytes() {
+  Op op{};
+  return std::apply([](const auto&... a) { return (std::size_t{0} + ... + sizeof(a)); },
+                    attributes(op));
+}
 template <class Op, std::size_t kI>
 constexpr bool read_member() {
   Op op;  // not Op{}: a member without an initializer stays indeterminate, and reading it is no

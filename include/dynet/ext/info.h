@@ -19,9 +19,24 @@ enum class Role : std::uint8_t {
   kStacked,  ///< per example: laid one after the other
   kShared,   ///< one storage for all members of a call (a weight)
   kEither,   ///< shared where the members have the same storage there, else per example
-  kWhole,    ///< the operation mixes the examples of its batch: such nodes run one by one
+  kWhole,    ///< the operation mixes the examples of its batch (see Call)
 };
 enum class Payload : std::uint8_t { kNone, kIndices, kValues };
+/// What a list of indices belongs to.
+enum class IndicesPer : std::uint8_t {
+  kExample,  ///< each example of the result has its own (or all have the same): a list makes a
+             ///< batch
+  kNode      ///< the node has one list of any length, whatever its batch
+};
+/// What a saved output consists of.
+enum class SavedAs : std::uint8_t {
+  kNumbers,  ///< in the device's number type
+  kIndices   ///< unsigned integers of 32 bits: the place of a maximum, a permutation
+};
+/// Bytes of one element.
+[[nodiscard]] constexpr std::int64_t saved_bytes(SavedAs as, Number number) {
+  return as == SavedAs::kIndices ? 4 : bytes_of(number);
+}
 enum class Leaf : std::uint8_t { kNo, kInput, kParameter, kLookup, kOutput };
 
 inline constexpr std::size_t kMaxArgs =
@@ -80,19 +95,35 @@ class Shapes {
   std::uint32_t payload_;
 };
 
+/// Device memory that a call may use while it runs. Thread rule: that of the call.
+class ScratchMemory {
+ public:
+  ScratchMemory() = default;
+  ScratchMemory(const ScratchMemory&) = delete;
+  ScratchMemory& operator=(const ScratchMemory&) = delete;
+  virtual ~ScratchMemory() = default;
+  /// `bytes` bytes that start on a multiple of 64, not initialised. out_of_memory.
+  virtual void* take(std::int64_t bytes) = 0;
+};
+
 /// Everything forward and backward of an operation work on. In a merged call the operands hold the
-/// examples of all members.
+/// examples of all members. Where an argument has Role::kWhole, the nodes of a call have batches of
+/// equal size, and what counts as one example in all operands is the batch of one node: its last
+/// dimension is the batch, {3,4}x5 is {3,4,5}. (Of seven dimensions the first two are joined.)
 struct Call {
-  explicit Call(const Kernels& k) : kernels(k) {}
+  explicit Call(const Kernels& k, ScratchMemory* m = nullptr) : kernels(k), memory(m) {}
   const Kernels& kernels;
-  std::int64_t examples = 0;  ///< of the result
+  ScratchMemory* memory;      ///< what scratch() takes from
+  std::int64_t examples = 0;  ///< of the result (Role::kWhole: nodes)
   std::span<const Operand> in;
-  std::span<const Operand> out;       ///< forward: to be written. backward: values
-  std::span<const Operand> saved;     ///< written by forward, read by backward
-  std::span<const Operand> d_out;     ///< backward; absent where nobody used the output
-  std::span<const Operand> d_in;      ///< backward; absent where no gradient is wanted
-  const unsigned* indices = nullptr;  ///< payload: `per_example` indices for each example
-  Operand values;                     ///< payload: one scalar {1} per example
+  std::span<const Operand> out;    ///< forward: to be written. backward: values
+  std::span<const Operand> saved;  ///< written by forward, read by backward
+  std::span<const Operand> d_out;  ///< backward; absent where nobody used the output
+  std::span<const Operand> d_in;   ///< backward; absent where no gradient is wanted
+  /// Payload: n indices {n} per example, of type unsigned. Where the operation has a list per node
+  /// (IndicesPer::kNode), one example stands for all where they have the same list.
+  Operand indices;
+  Operand values;  ///< payload: n numbers {n} per example; one example where all have the same
   /// Random nodes: one key per member of the call and how many examples each has.
   struct Random {
     RandomKey key;
@@ -102,6 +133,16 @@ struct Call {
   /// What backward did: bit i is set where the gradient of operand i was left in its sink
   /// (weight_gradient) and not written.
   std::uint64_t left_for_later = 0;
+
+  /// Device memory for the length of this call, such as the workspace of a factorisation: starts on
+  /// a multiple of 64 bytes, is not initialised. out_of_memory.
+  template <class T = void>
+  [[nodiscard]] T* scratch(std::int64_t bytes) const {
+    return static_cast<T*>(memory->take(bytes));
+  }
+  /// The indices of all examples, one after the other: `indices.size()` each. They lie in one
+  /// block.
+  [[nodiscard]] const unsigned* index_data() const { return indices.data<const unsigned>(); }
 };
 
 /// dW = or += dy * transpose(x), where W is operand `operand` of the call and wants its gradient:

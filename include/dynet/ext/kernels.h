@@ -29,9 +29,16 @@ struct Move {
   std::int64_t from_offset = 0;
   std::int64_t to_offset = 0;
   double scale = 1.0;
-  const unsigned* index = nullptr;     ///< one per example, or null: shifts the offsets by
-  std::int64_t from_index_stride = 0;  ///< index[e] * this when reading, and by
-  std::int64_t to_index_stride = 0;    ///< index[e] * this when writing
+  /// Indices shift the offsets, by index * from_index_stride when reading and by
+  /// index * to_index_stride when writing. Absent: nothing is shifted. Each example has one index,
+  /// or (`index_axis` below the dimensions of the box) one for each i_k of that axis k. Several
+  /// places that are written may be one: they get the sum. One example stands for all.
+  Operand index;  ///< of type unsigned, {1} or {extent of the axis} per example
+  unsigned index_axis = kPerExample;
+  std::int64_t from_index_stride = 0;
+  std::int64_t to_index_stride = 0;
+
+  static constexpr unsigned kPerExample = DYNET_MAX_TENSOR_DIM;
 };
 /// Column-major strides of `d`.
 void strides_of(const Dim& d, std::int64_t (&stride)[DYNET_MAX_TENSOR_DIM]);

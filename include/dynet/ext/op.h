@@ -17,8 +17,8 @@
 //
 // What computes, one of
 //   value(x), slope(x, y)           elementwise, one argument
-//   value(x, s), slope(x, s, y)     the same with a scalar payload s (an argument in kInfo.args,
-//                                   given as payload kValues)
+//   value(x, s), slope(x, s, y)     the same with a number s per node, which is payload (kPayload =
+//                                   kValues, and a name in kInfo.payload)
 //   value(a, b), slopes(a, b, y)    elementwise, broadcasting; slopes returns each(dy/da, dy/db)
 //   value(parts...), pull(parts..., outs..., saved..., d_outs...)
 //                                   a cell: arguments cut into kParts pieces, several results; both
@@ -37,10 +37,15 @@
 //                                   each has one example, a call may get them as the examples of
 //                                   one operand, in `in` and in `d_in`
 //   Payload kPayload                kIndices or kValues per node: never part of the identity, only
-//                                   its count
+//                                   their count. Any number of either: shape() checks in.payload()
+//   IndicesPer kIndicesPer          kExample (default): each example of the result has
+//                                   index_count() indices (a function; default 1), given once for
+//                                   all or once per example, so that a longer list makes a batch.
+//                                   kNode: one list of any length, whatever the batch
 //   unsigned kOutputs, kSaved       number of results (default 1) and of saved outputs (default 0);
 //                                   with kOutputs > 1: std::array<Dim, kOutputs> shapes(in) instead
 //                                   of shape(in); with kSaved: std::array<Dim, kSaved> saved(in)
+//   std::array kSavedAs{...}        SavedAs of each saved output: numbers (default) or indices
 //   bool kSummed                    a rule whose values are summed over an example: y is {1}
 //   std::array kParts, kOutParts, kSavedParts
 //                                   pieces of a cell's operands
@@ -51,6 +56,9 @@
 //   Leaf kLeaf                      inputs, parameters, lookups: executed by the library
 //   unsigned index_limit(in)        (a function) exclusive bound of the indices in the payload
 // clang-format on
+//
+// What contradicts itself does not compile, and the message names the operation and the part
+// (contract.h). While forward or backward runs, Call::scratch gives memory.
 //
 // An operation names no graph, scheduler or device, and keeps no state.
 
@@ -69,6 +77,7 @@
 
 #include "dynet/dim.h"
 #include "dynet/ext/attributes.h"
+#include "dynet/ext/contract.h"
 #include "dynet/ext/info.h"
 #include "dynet/ext/properties.h"
 #include "dynet/ext/rule_loop.h"
@@ -97,32 +106,6 @@ struct Example {
   }
 };
 
-template <class Op>
-concept HasShape = requires(const Op op, const Shapes& in) {
-  { op.shape(in) } -> std::same_as<Dim>;
-} || requires(const Op op, const Shapes& in) {
-  { op.shapes(in) } -> std::same_as<std::array<Dim, Op::kOutputs>>;
-};
-template <class Op>
-concept HasForwardBackward = requires(const Op op, Call& call) {
-  op.forward(call);
-  op.backward(call);
-};
-template <class Op>
-concept Computes = Rule<Op> || HasForwardBackward<Op> || detail::leaf_of<Op>() != Leaf::kNo ||
-                   detail::is_alias<Op>();
-template <class Op>
-concept HasExamples = requires {
-  { Op::examples() } -> std::same_as<std::vector<Example<Op>>>;
-};
-
-/// The least an operation must say. Each part has its own message (kRecord), so that what is
-/// missing is named where the operation is listed.
-template <class Op>
-concept Operation = std::is_aggregate_v<Op> && std::is_trivially_copyable_v<Op> && requires {
-  { Op::kInfo } -> std::convertible_to<const Info&>;
-} && HasShape<Op> && Computes<Op> && HasExamples<Op>;
-
 /// An operation with its type erased: what the graph and the executor use. Its address is the
 /// operation's identity.
 struct Record {
@@ -137,6 +120,8 @@ struct Record {
   bool variadic, has_whole, has_shared, aliases, stops_gradient, partial_gradient, random;
   bool adds_arguments;
   Payload payload;
+  IndicesPer indices_per;
+  SavedAs saved_as[kMaxOutputs];
   Leaf leaf;
   Role roles[kMaxArgs];  ///< of argument i; variadic: the pattern, repeated
   std::uint8_t role_count;
@@ -145,6 +130,7 @@ struct Record {
   void (*shapes)(const void* op, const Shapes& in, Dim* out);
   void (*saved_shapes)(const void* op, const Shapes& in, Dim* out);
   unsigned (*index_limit)(const void* op, const Shapes& in);  ///< null: indices are not limited
+  unsigned (*index_count)(const void* op);                    ///< indices per example; null: one
   void (*forward)(const void* op, Call& call);
   void (*backward)(const void* op, Call& call);
   std::string (*attrs_text)(const void* op);  ///< "alpha=2.5, d=1"
@@ -174,32 +160,6 @@ std::string attr_text(const T& v) {
   }
 }
 template <class Op>
-constexpr std::size_t packed_bytes() {
-  Op op{};
-  return std::apply([](const auto&... a) { return (std::size_t{0} + ... + sizeof(a)); },
-                    attributes(op));
-}
-/// What is missing is named where the operation is listed.
-template <class Op>
-constexpr void check_operation() {
-  static_assert(std::is_aggregate_v<Op>, "an operation is an aggregate: members, no constructor");
-  static_assert(
-      requires {
-        { Op::kInfo } -> std::convertible_to<const Info&>;
-      }, "the operation has no kInfo");
-  static_assert(AllAttributes<decltype(attributes(std::declval<Op&>()))>::value,
-                "an attribute is a plain value; what varies per node is payload or an argument");
-  static_assert(count_names(Op::kInfo.attrs) == kAttrCount<Op>,
-                "kInfo.attrs must name every member, and no more");
-  static_assert(packed_bytes<Op>() <= kMaxAttrs * sizeof(Dim),
-                "the attributes take too many bytes");
-  static_assert(HasShape<Op>,
-                "the operation has no shape(const Shapes&) (or shapes, with kOutputs > 1)");
-  static_assert(Computes<Op>,
-                "the operation has neither value and slope, nor forward and backward");
-  static_assert(HasExamples<Op>, "the operation has no examples()");
-}
-template <class Op>
 constexpr void fill_properties(Record& r) {
   r.info = &Op::kInfo;
   r.op_bytes = sizeof(Op);
@@ -216,14 +176,18 @@ constexpr void fill_properties(Record& r) {
   r.term_args = static_cast<std::uint8_t>(term_args<Op>());
   r.adds_arguments = adds_arguments<Op>();
   r.payload = payload_of<Op>();
+  r.indices_per = indices_per<Op>();
+  if constexpr (requires { Op::kSavedAs; }) {
+    for (std::size_t k = 0; k < Op::kSavedAs.size(); ++k) {
+      r.saved_as[k] = Op::kSavedAs[k];
+    }
+  }
   r.leaf = leaf_of<Op>();
   r.role_count = 1;
   for (auto& role : r.roles) {
     role = Role::kStacked;
   }
   if constexpr (requires { Op::kRoles; }) {
-    static_assert(is_variadic<Op>() || Op::kRoles.size() == kArgCount<Op>,
-                  "kRoles must have one role an argument");
     r.role_count = static_cast<std::uint8_t>(Op::kRoles.size());
     for (std::size_t i = 0; i < (is_variadic<Op>() ? kMaxArgs : Op::kRoles.size()); ++i) {
       const Role role = Op::kRoles[i % Op::kRoles.size()];
@@ -262,6 +226,9 @@ constexpr void fill_shapes(Record& r) {
       return static_cast<const Op*>(op)->index_limit(in);
     };
   }
+  if constexpr (requires(const Op op) { op.index_count(); }) {
+    r.index_count = [](const void* op) { return static_cast<const Op*>(op)->index_count(); };
+  }
 }
 template <class Op>
 constexpr void fill_computing(Record& r) {
@@ -289,7 +256,7 @@ constexpr void fill_text(Record& r) {
 }
 template <class Op>
 constexpr Record make_record() {
-  check_operation<Op>();
+  static_assert(contract::holds<Op>(), "the operation does not keep the contract of ext/op.h");
   Record r{};
   fill_properties<Op>(r);
   fill_shapes<Op>(r);

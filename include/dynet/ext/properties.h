@@ -30,6 +30,7 @@ constexpr std::size_t count_names(const std::array<std::string_view, kN>& names)
   }
 DYNET_PROPERTY(bool, is_variadic, kVariadic, false)
 DYNET_PROPERTY(Payload, payload_of, kPayload, Payload::kNone)
+DYNET_PROPERTY(IndicesPer, indices_per, kIndicesPer, IndicesPer::kExample)
 DYNET_PROPERTY(unsigned, outputs_of, kOutputs, 1)
 DYNET_PROPERTY(unsigned, saved_of, kSaved, 0)
 DYNET_PROPERTY(bool, is_summed, kSummed, false)

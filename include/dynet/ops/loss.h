@@ -87,10 +87,10 @@ struct PickNegLogSoftmax {
   std::array<Dim, 1> saved(const ext::Shapes& /*in*/) const { return {Dim({1})}; }
   unsigned index_limit(const ext::Shapes& in) const { return in[0].rows(); }
   void forward(ext::Call& call) const {
-    call.kernels.pick_nll(call.in[0], call.indices, call.out[0], call.saved[0]);
+    call.kernels.pick_nll(call.in[0], call.index_data(), call.out[0], call.saved[0]);
   }
   void backward(ext::Call& call) const {
-    call.kernels.pick_nll_backward(call.in[0], call.indices, call.saved[0], call.d_out[0],
+    call.kernels.pick_nll_backward(call.in[0], call.index_data(), call.saved[0], call.d_out[0],
                                    call.d_in[0]);
   }
   static std::vector<ext::Example<PickNegLogSoftmax>> examples() {

@@ -49,7 +49,7 @@ struct Pick {
 
  private:
   /// `reads`: from x to y; else from dy to dx.
-  [[nodiscard]] ext::Move part(const Dim& x, const unsigned* indices, bool reads) const {
+  [[nodiscard]] ext::Move part(const Dim& x, const ext::Operand& indices, bool reads) const {
     ext::Move m;
     m.box = x;
     m.box.d[d] = 1;

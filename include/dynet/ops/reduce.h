@@ -32,12 +32,25 @@ struct SumBatches {
   static constexpr std::array kRoles{ext::Role::kWhole};
   Dim shape(const ext::Shapes& in) const { return in[0].single_batch(); }
   void forward(ext::Call& call) const {
-    call.kernels.move(ext::whole_move(call.out[0].size()), call.in[0], call.out[0]);
+    call.kernels.move(over_batch(call.in[0].dim), call.in[0], call.out[0]);
   }
   void backward(ext::Call& call) const {
-    call.kernels.move(ext::whole_move(call.out[0].size()), call.d_out[0], call.d_in[0]);
+    ext::Move m = over_batch(call.in[0].dim);
+    std::swap(m.from_stride, m.to_stride);
+    call.kernels.move(m, call.d_out[0], call.d_in[0]);
   }
   static std::vector<ext::Example<SumBatches>> examples() { return {{{}, {{4, 3}}}, {{}, {{1}}}}; }
+
+ private:
+  /// From the elements of a batch to their sum over its last dimension, the examples.
+  static ext::Move over_batch(const Dim& batch) {
+    ext::Move m;
+    m.box = batch;
+    ext::strides_of(batch, m.from_stride);
+    ext::strides_of(batch, m.to_stride);
+    m.to_stride[batch.nd - 1] = 0;
+    return m;
+  }
 };
 
 using ReduceOps = ext::OpList<SumElems, SumBatches>;

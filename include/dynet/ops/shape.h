@@ -129,6 +129,7 @@ struct PickBatchElem {
                                    .shapes = "{..}xb -> {..}",
                                    .errors = "IndexError where v is not below the batch size"};
   static constexpr ext::Payload kPayload = ext::Payload::kIndices;
+  static constexpr ext::IndicesPer kIndicesPer = ext::IndicesPer::kNode;
   static constexpr bool kPartialGradient = true;
   static constexpr std::array kRoles{ext::Role::kWhole};
   Dim shape(const ext::Shapes& in) const {
@@ -137,12 +138,16 @@ struct PickBatchElem {
   }
   unsigned index_limit(const ext::Shapes& in) const { return in[0].bd; }
   void forward(ext::Call& call) const {
-    const std::int64_t n = call.out[0].size();
-    copy_flat(call.kernels, call.in[0], call.indices[0] * n, call.out[0], 0, n);
+    ext::Move m = ext::whole_move(call.out[0].size());
+    m.index = call.indices;
+    m.from_index_stride = call.out[0].size();
+    call.kernels.move(m, call.in[0], call.out[0]);
   }
   void backward(ext::Call& call) const {
-    const std::int64_t n = call.out[0].size();
-    copy_flat(call.kernels, call.d_out[0], 0, call.d_in[0], call.indices[0] * n, n);
+    ext::Move m = ext::whole_move(call.out[0].size());
+    m.index = call.indices;
+    m.to_index_stride = call.out[0].size();
+    call.kernels.move(m, call.d_out[0], call.d_in[0]);
   }
   static std::vector<ext::Example<PickBatchElem>> examples() {
     return {ext::Example<PickBatchElem>{{}, {{4, 3}}}.with_indices({0}),
@@ -175,18 +180,21 @@ struct ConcatenateToBatch {
   void forward(ext::Call& call) const {
     std::int64_t at = 0;
     for (const ext::Operand& x : call.in) {
-      copy_flat(call.kernels, x, 0, call.out[0], at, x.examples * x.size());
-      at += x.examples * x.size();
+      ext::Move m = ext::whole_move(x.size());
+      m.to_offset = at;
+      at += x.size();
+      call.kernels.move(m, x, call.out[0]);
     }
   }
   void backward(ext::Call& call) const {
     std::int64_t at = 0;
     for (std::size_t i = 0; i < call.d_in.size(); ++i) {
-      const std::int64_t n = call.in[i].examples * call.in[i].size();
+      ext::Move m = ext::whole_move(call.in[i].size());
+      m.from_offset = at;
+      at += call.in[i].size();
       if (!call.d_in[i].absent()) {
-        copy_flat(call.kernels, call.d_out[0], at, call.d_in[i], 0, n);
+        call.kernels.move(m, call.d_out[0], call.d_in[i]);
       }
-      at += n;
     }
   }
   static std::vector<ext::Example<ConcatenateToBatch>> examples() {

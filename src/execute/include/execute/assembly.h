@@ -15,8 +15,9 @@ namespace dynet::execute {
 /// thread-safe.
 class Assembly {
  public:
-  Assembly(const Context& context, const Values& values, OperandArena& arena, Payload& payload)
-      : context_(context), values_(values), arena_(arena), payload_(payload) {}
+  Assembly(const Context& context, const Values& values, OperandArena& arena, Payload& payload,
+           CallMemory& memory)
+      : context_(context), values_(values), arena_(arena), payload_(payload), memory_(memory) {}
 
   /// The call of a segment, forward.
   Assembled* call(const SegmentView& segment);
@@ -36,6 +37,7 @@ class Assembly {
   const Values& values_;
   OperandArena& arena_;
   Payload& payload_;
+  CallMemory& memory_;
 };
 
 }  // namespace dynet::execute

@@ -149,7 +149,8 @@ class Executor {
   Values values_{context_};
   OperandArena arena_;
   Payload payload_{context_, arena_};
-  Assembly assembly_{context_, values_, arena_, payload_};
+  CallMemory call_memory_;
+  Assembly assembly_{context_, values_, arena_, payload_, call_memory_};
   Wanted wanted_;
   schedule::Scheduler scheduler_;
   schedule::Plan plan_;

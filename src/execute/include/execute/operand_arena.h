@@ -8,8 +8,26 @@
 #include "dynet/ext/op.h"
 
 #include "graph/arena.h"
+#include "memory/pool.h"
 
 namespace dynet::execute {
+
+/// Memory for the length of one call (ext::Call::scratch). It is kept for the next ones. Not
+/// thread-safe.
+class CallMemory final : public ext::ScratchMemory {
+ public:
+  void* take(std::int64_t bytes) override { return pool_.allocate(bytes); }
+  void end_call() { pool_.reset(); }
+  [[nodiscard]] memory::Pool& pool() { return pool_; }
+
+ private:
+  memory::Pool pool_;
+};
+
+/// From an operand that counts examples to what an operation of whole batches sees (ext::Call): an
+/// example of it is the batch of one node, of shape `of_node`. Changes the operand's blocks, which
+/// are an arena's.
+[[nodiscard]] ext::Operand by_node(ext::Operand o, const Dim& of_node);
 
 /// Memory of operands and of whatever else a call reads beside numbers; owns it until `release` of
 /// an earlier mark. Not thread-safe.

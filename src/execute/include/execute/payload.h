@@ -26,8 +26,8 @@ class Payload {
   void next_evaluation() { ++evaluation_; }
   void restart_evaluations() { evaluation_ = 0; }
 
-  /// What a call of `members` needs beside its operands; `examples` in all.
-  void fill(ext::Call& call, std::span<const NodeId> members, std::int64_t examples);
+  /// What a call of `members` needs beside its operands.
+  void fill(ext::Call& call, std::span<const NodeId> members);
   /// The part of `from`'s payload, a call of `members`, that belongs to the `active` of them.
   void fill_part(ext::Call& call, std::span<const NodeId> active, const ext::Call& from,
                  std::span<const NodeId> members);
@@ -37,8 +37,19 @@ class Payload {
   void write_rows(NodeId n, const unsigned* rows, void* to) const;
 
  private:
-  const unsigned* indices(std::span<const NodeId> members, std::int64_t examples);
-  ext::Operand values(std::span<const NodeId> members, std::int64_t examples);
+  ext::Operand indices(std::span<const NodeId> members);
+  ext::Operand values(std::span<const NodeId> members);
+  /// Examples that a node has in a call: an operation of whole batches counts nodes.
+  [[nodiscard]] std::int64_t examples_of(NodeId n) const {
+    return context_.graph[n].record().has_whole ? 1 : context_.graph.examples(n);
+  }
+  /// Lists of `count` elements of `width` bytes each: of one member as many as it has, of several
+  /// one per example. `write(m, to)` writes the lists of a member and returns how many it has.
+  template <class Write>
+  ext::Operand lists(std::span<const NodeId> members, std::int64_t most_of_one, std::uint32_t count,
+                     std::int64_t width, Write write);
+  ext::Operand part_of(const ext::Operand& all, std::int64_t width, std::span<const NodeId> active,
+                       std::span<const NodeId> members);
   std::span<const ext::Call::Random> random_keys(std::span<const NodeId> members);
   /// Calls `f(example, examples)` with where each of the `active` members lies among `members`.
   template <class F>

@@ -14,7 +14,8 @@
 //
 // Two nodes may run together exactly when their keys are equal (and neither depends on the other).
 // A key holds the operation, the attributes, the arguments' shapes without batch, which arguments
-// have the batch and which have one example, and the payload count an example. Which storage a
+// have the batch and which have one example, and how many indices an example (or the node) has. An
+// operation that mixes the examples of its batch has the batch in its key too. Which storage a
 // weight is, is not in the key.
 //
 // Start reading at Graph::add. Surprising: an operation with several outputs makes that many

@@ -30,10 +30,12 @@ struct Signature {
   KeyId key;
   std::uint32_t batch;  ///< examples of the result
   std::uint32_t payload_count;
+  std::uint32_t indices_each;  ///< per example; 0: there are none, or they belong to the node
   std::uint32_t arity;
   bool alone;  ///< never merged with other nodes
   ShapeId outputs[ext::kMaxOutputs];
-  Dim saved[ext::kMaxOutputs];  ///< shapes of one example
+  /// Shapes of one example; where the operation mixes its batch, of a node, with the batch.
+  Dim saved[ext::kMaxOutputs];
   const ShapeId* arg_shapes;    ///< with batch
   const std::byte* attributes;  ///< their bytes, packed
 };
@@ -78,7 +80,7 @@ class Interner {
                                  std::uint64_t hash);
   void store_content(Signature& s, const void* op, std::span<const ShapeId> arg_shapes);
   KeyId intern_key(const ext::Record& record, const void* op,
-                   std::span<const unsigned char> is_full, std::uint32_t payload_per_example);
+                   std::span<const unsigned char> is_full, std::uint32_t payload_each);
 
   std::vector<Dim> shapes_;
   std::vector<std::int64_t> sizes_;
