@@ -32,9 +32,6 @@ std::string why_alone(const graph::Graph& graph, NodeId n) {
   if (record.aliases) {
     return text + ": runs alone, since it computes nothing: its memory is that of its argument";
   }
-  if (record.has_whole) {
-    return text + ": runs alone, since it mixes the examples of its batch";
-  }
   return text + ": runs alone, since an argument has one example beside another one with several";
 }
 
@@ -65,9 +62,11 @@ std::string different_argument(const graph::Graph& graph, NodeId a, NodeId b) {
   const graph::Signature& x = *graph[a].signature;
   const graph::Signature& y = *graph[b].signature;
   for (std::uint32_t i = 0; i < x.arity; ++i) {
-    const Dim& dx = graph.dim(graph[a].args[i]);
-    const Dim& dy = graph.dim(graph[b].args[i]);
-    if (dx.single_batch() != dy.single_batch() || (dx.bd == x.batch) != (dy.bd == y.batch)) {
+    const Dim& dx = graph.interner().shape(x.arg_shapes[i]);
+    const Dim& dy = graph.interner().shape(y.arg_shapes[i]);
+    const bool same_batch =
+        x.record->has_whole ? dx.bd == dy.bd : (dx.bd == x.batch) == (dy.bd == y.batch);
+    if (dx.single_batch() != dy.single_batch() || !same_batch) {
       return different("argument " + std::to_string(i), to_string(dx), to_string(dy));
     }
   }

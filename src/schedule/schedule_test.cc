@@ -497,9 +497,9 @@ TEST_F(ScheduleTest, ExplainNamesTheDifference) {
   EXPECT_EQ(why(a, last), "equal keys, but the later node waits for the earlier one");
   EXPECT_EQ(why(last, a), "equal keys, but the later node waits for the earlier one");
   const auto alone = [&](NodeId n) { return why(n, n - 1); };
-  add(ops::SumBatches{}, {many});
-  EXPECT_EQ(alone(add(ops::SumBatches{}, {many})),
-            "sum_batches: runs alone, since it mixes the examples of its batch");
+  const NodeId over_many = add(ops::SumBatches{}, {many});
+  EXPECT_EQ(why(over_many, add(ops::SumBatches{}, {many})), "equal keys");
+  EXPECT_EQ(why(over_many, add(ops::SumBatches{}, {x})), "argument 0: {3,3}x2 != {3,3}");
   add(ops::Add{}, {x, many});
   EXPECT_EQ(alone(add(ops::Add{}, {x, many})),
             "add: runs alone, since an argument has one example beside another one with several");
