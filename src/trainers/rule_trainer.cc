@@ -21,8 +21,10 @@ void ext::run_step(const Kernels& kernels, const UpdateInfo& info, const void* p
   for (std::size_t k = 0; k < info.inputs; ++k) {
     in[k] = {data[k], Stream::kRun};
   }
-  for (std::size_t j = 0; j < info.results; ++j) {
-    out[j] = {data[j == 0 || !has_gradient ? j : j + 1], Stream::kStore};
+  out[0] = {data[0], Stream::kStore};
+  void* const* states = data + (has_gradient ? 1 : 0);
+  for (std::size_t j = 1; j < info.results; ++j) {
+    out[j] = {states[j], Stream::kStore};
   }
   kernels.run(info.rule, Direction::kForward, prepared, in, out, n);
 }
@@ -62,19 +64,24 @@ Facts RuleTrainerBase::facts_for(real gscale, const ParameterStorageBase& p, dou
           static_cast<double>(step_number())};
 }
 
-/// Runs a step on `data`: values, gradient, states.
-void RuleTrainerBase::apply(const ext::Kernels& kernels, const Facts& facts, void* const* data,
-                            std::int64_t elements) {
+void RuleTrainerBase::prepare(const Facts& facts) {
   static_assert(sizeof step_ == ext::kMaxStepBytes);
   alignas(16) unsigned char rule[sizeof step_];
   const ext::UpdateInfo& what = info();
   write_rule(facts, rule);
   if (!has_step_ || std::memcmp(rule, step_, what.member_bytes) != 0) {
+    rows_.kernels = nullptr;
     std::memcpy(step_, rule, what.member_bytes);
     what.prepare(step_);
     has_step_ = true;
   }
-  ext::run_step(kernels, what, step_, data, true, elements);
+}
+
+/// Runs a step on `data`: values, gradient, states.
+void RuleTrainerBase::apply(const ext::Kernels& kernels, const Facts& facts, void* const* data,
+                            std::int64_t elements) {
+  prepare(facts);
+  ext::run_step(kernels, info(), step_, data, true, elements);
 }
 
 void RuleTrainerBase::update_rule(real gscale, const std::vector<Tensor*>& values) {
@@ -106,16 +113,42 @@ void RuleTrainerBase::update_params(real gscale, std::size_t idx) {
   apply(s.kernels, facts, data, s.elements);
 }
 
-void RuleTrainerBase::update_lookup_params(real gscale, std::size_t idx, std::size_t lidx) {
+void RuleTrainerBase::begin_rows(real gscale, std::size_t idx) {
   const LookupParameterStorage& p = *ModelAccess::lookups(*model)[idx];
   StorageState& s = p.state();
-  const auto row = static_cast<unsigned>(lidx);
-  void* data[2 + kMaxStates] = {s.value_row(row), s.gradient_row(row)};
+  prepare(facts_for(gscale, p, 1.0));
+  const auto at = [](const void* data) {
+    return static_cast<unsigned char*>(const_cast<void*>(data));
+  };
+  rows_ = {&s.kernels,
+           idx,
+           gscale,
+           learning_rate,
+           s.row_bytes,
+           s.row_elements(),
+           {at(s.values.data()), at(s.gradient.data())}};
   const StateLists lists = states();
   for (unsigned k = 0; k < lists.state_count(); ++k) {
-    data[2 + k] = (*lists.states[k].lookups)[idx].h[lidx].v;
+    rows_.first[2 + k] = at((*lists.states[k].lookups)[idx].all_h.v);
   }
-  apply(s.kernels, facts_for(gscale, p, 1.0), data, s.row_elements());
+}
+
+void RuleTrainerBase::update_lookup_params(real gscale, std::size_t idx, std::size_t lidx) {
+  const bool has_begun = rows_.kernels != nullptr && rows_.table == idx && rows_.gscale == gscale &&
+                         rows_.rate == learning_rate;
+  if (!has_begun) {  // a program calls this itself
+    begin_rows(gscale, idx);
+  }
+  const std::int64_t offset = static_cast<std::int64_t>(lidx) * rows_.row_bytes;
+  const ext::UpdateInfo& what = info();
+  void* data[2 + kMaxStates];
+  for (std::size_t k = 0; k < what.inputs; ++k) {
+    data[k] = rows_.first[k] + offset;
+  }
+  ext::run_step(*rows_.kernels, what, step_, data, true, rows_.row_elements);
+  if (!has_begun) {
+    end_rows();
+  }
 }
 
 void RuleTrainerBase::update_lookup_params(real gscale, std::size_t idx) {

@@ -30,6 +30,12 @@ namespace dynet::kernels {
 namespace HWY_NAMESPACE {
 namespace {
 
+/// Written out, so that the compiler drops those that are equal to an earlier one.
+template <std::size_t... kC>
+HWY_INLINE void set_constants(D d, const float* constants, V* x, std::index_sequence<kC...>) {
+  ((x[kC] = hn::Set(d, constants[kC])), ...);
+}
+
 /// Computes one vector of each result, from element i on; `part` elements of it where kPart.
 template <bool kPart, class Expressions, std::size_t... kI, std::size_t... kJ>
 HWY_INLINE void step_vector(const float* const* in, float* const* out, std::size_t i,
@@ -61,9 +67,7 @@ void step_loop(const void* step, const ext::Stream* in, const ext::Stream* out,
   const D d;
   const auto* prepared = static_cast<const ext::detail::Prepared<Rule>*>(step);
   V x[kIn + Numbers::kCount + 1];
-  for (std::size_t k = 0; k < Numbers::kCount; ++k) {
-    x[kIn + k] = hn::Set(d, prepared->constants[k]);
-  }
+  set_constants(d, prepared->constants, x + kIn, std::make_index_sequence<Numbers::kCount>());
   const float* from[kIn];
   for (std::size_t k = 0; k < kIn; ++k) {
     from[k] = static_cast<const float*>(in[k].data);

@@ -248,12 +248,16 @@ void Trainer::update_table(real gscale, std::size_t idx) {
       missed->stepped_all();
     }
   } else {
+    if (!s.touched.empty()) {
+      begin_rows(gscale, idx);
+    }
     for (const unsigned row : s.touched) {
       if (missed != nullptr) {
         missed->catch_up(row);
       }
       update_lookup_params(gscale, idx, row);
     }
+    end_rows();
     if (missed != nullptr) {
       missed->stepped(motion.weight, s.touched);
     }

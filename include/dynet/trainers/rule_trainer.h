@@ -114,6 +114,8 @@ struct RuleTrainerBase : Trainer {
   void update_params(real gscale, std::size_t idx) override;
   void update_lookup_params(real gscale, std::size_t idx, std::size_t lidx) override;
   void update_lookup_params(real gscale, std::size_t idx) override;
+  void begin_rows(real gscale, std::size_t idx) override;
+  void end_rows() override { rows_.kernels = nullptr; }
   [[nodiscard]] bool decays_in_rule() const override { return true; }
   IdleMotion idle_motion(std::size_t idx) override;
 
@@ -121,12 +123,25 @@ struct RuleTrainerBase : Trainer {
   [[nodiscard]] virtual const ext::UpdateInfo& info() const = 0;
   virtual void write_rule(const Facts& facts, void* to) const = 0;
   [[nodiscard]] Facts facts_for(real gscale, const ParameterStorageBase& p, double keep) const;
+  void prepare(const Facts& facts);
   void apply(const ext::Kernels& kernels, const Facts& facts, void* const* data,
              std::int64_t elements);
 
-  // The last step, ready to run: rows of a table share one.
+  // The last step, ready to run: it is the same for many parameters.
   alignas(16) unsigned char step_[256] = {};
   bool has_step_ = false;
+  /// Between begin_rows and end_rows: where row 0 of a table and of its states lie. `step_` is that
+  /// of these rows.
+  struct Rows {
+    const ext::Kernels* kernels = nullptr;  ///< null: no rows are being updated
+    std::size_t table = 0;
+    real gscale = 1.0F;
+    real rate = 0.0F;
+    std::int64_t row_bytes = 0;
+    std::int64_t row_elements = 0;
+    unsigned char* first[2 + kMaxStates] = {};
+  };
+  Rows rows_;
 };
 
 struct NoCatchUp {};

@@ -187,6 +187,11 @@ struct Trainer {
                                     std::size_t lidx) = 0;              ///< one row
   virtual void update_lookup_params(real gscale, std::size_t idx) = 0;  ///< whole table
 
+  /// Called before rows of table `idx` are updated one by one, and after them: what they have in
+  /// common can be computed once.
+  virtual void begin_rows(real /*gscale*/, std::size_t /*idx*/) {}
+  virtual void end_rows() {}
+
   /// Makes room for the state of new parameters.
   void aux_alloc();
   /// The number of this update, from 1.
