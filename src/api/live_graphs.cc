@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "api/graph_state.h"
+#include "util/fork.h"
 
 namespace dynet::api {
 namespace {
@@ -21,7 +22,7 @@ struct Table {
 const char grave_marker = 0;
 const void* const kGrave = &grave_marker;
 
-std::mutex mutex;
+util::ForkMutex mutex;
 std::atomic<Table*> current{nullptr};
 std::atomic<int> live{0};
 

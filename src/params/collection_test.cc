@@ -1,6 +1,10 @@
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <future>
 #include <limits>
+#include <thread>
 
 #include "dynet/model.h"
 #include "dynet/shadow-params.h"
@@ -177,6 +181,41 @@ TEST(Shadows, HaveTheShapeAndAreZero) {
   model.add_parameters({1});
   allocate_shadow_parameters(model, 1, p);
   EXPECT_EQ(p.size(), 2U);
+}
+
+/// A child process has only the thread that forked: what others were doing must not bind it.
+TEST(UseCount, AForkWhileAThreadComputes) {
+  ParameterCollection model;
+  Parameter p = model.add_parameters({1});
+  params::Usage& usage = params::usage_of(*p.p);
+  std::promise<void> is_computing;
+  std::promise<void> may_end;
+  std::thread computing([&] {
+    const params::RunScope run(usage);
+    const std::lock_guard lock(p.p->state().mutex);
+    is_computing.set_value();
+    may_end.get_future().wait();
+  });
+  is_computing.get_future().wait();
+  const params::RunScope mine(usage);  // of the thread that forks, and ends in both processes
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(10);
+    try {
+      const params::UpdateScope update(usage, "update");
+      const std::lock_guard lock(p.p->state().mutex);
+      _exit(usage.users() == -1 ? 0 : 2);
+    } catch (const GraphError&) {
+      _exit(1);
+    }
+  }
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  EXPECT_EQ(usage.users(), 2);
+  EXPECT_THROW(params::UpdateScope(usage, "update"), GraphError);  // in the parent as before
+  may_end.set_value();
+  computing.join();
 }
 
 TEST(UseCount, UpdatesAndRunsExcludeEachOther) {

@@ -9,6 +9,7 @@
 #include "params/options.h"
 #include "params/random_streams.h"
 #include "params/settings.h"
+#include "util/fork.h"
 
 namespace dynet {
 namespace {
@@ -18,10 +19,10 @@ constexpr std::size_t kMebi = std::size_t{1} << 20;
 std::atomic<std::uint64_t> seed{std::mt19937::default_seed};
 std::atomic<std::uint64_t> next_stream{0};
 
-std::mutex sink_mutex;
+util::ForkMutex sink_mutex;
 std::function<void(const std::string&)> sink;
 
-std::mutex init_mutex;
+util::ForkMutex init_mutex;
 bool is_initialized = false;
 std::atomic<const char*> precision_word{"highest"};
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "params/gradient.h"
+#include "util/fork.h"
 
 namespace dynet::detail {
 
@@ -88,7 +89,7 @@ void StorageState::catch_up() {
   if (!lags()) {
     return;
   }
-  if (usage->users.load(std::memory_order_acquire) > 0) {  // an update itself may do it
+  if (usage->users() > 0) {  // an update itself may do it
     throw GraphError("values of " + storage->name +
                      ": rows have to catch up on exact updates first, and a graph of the model is "
                      "running");
@@ -177,22 +178,65 @@ void LookupGradientLock::add_row(unsigned index, const void* gradient, double sc
   state_.storage->nonzero_grad = true;
 }
 
-RunScope::RunScope(Usage& usage) : usage_(usage) {
-  int users = usage_.users.load(std::memory_order_relaxed);
+namespace {
+std::uint64_t pack(std::uint32_t process, int users) {
+  return std::uint64_t{process} << 32 | static_cast<std::uint32_t>(users);
+}
+/// What was counted in another process counts for nothing.
+int users_of(std::uint64_t word, std::uint32_t process) {
+  return word >> 32 == process ? static_cast<int>(static_cast<std::uint32_t>(word)) : 0;
+}
+}  // namespace
+
+int Usage::users() const {
+  return users_of(word_.load(std::memory_order_acquire), util::fork_count());
+}
+
+bool Usage::begin_run(std::uint32_t& process) {
+  process = util::fork_count();
+  std::uint64_t word = word_.load(std::memory_order_relaxed);
+  int users = 0;
   do {
+    users = users_of(word, process);
     if (users < 0) {
-      throw GraphError(
-          "a graph was run while its model is being updated; update() needs the model for itself");
+      return false;
     }
-  } while (!usage_.users.compare_exchange_weak(users, users + 1, std::memory_order_acquire));
+  } while (!word_.compare_exchange_weak(word, pack(process, users + 1), std::memory_order_acquire));
+  return true;
+}
+
+void Usage::end_run(std::uint32_t process) {
+  if (process == util::fork_count()) {  // else it began in the parent, where it is counted
+    word_.fetch_sub(1, std::memory_order_release);
+  }
+}
+
+int Usage::begin_update() {
+  const std::uint32_t process = util::fork_count();
+  std::uint64_t word = word_.load(std::memory_order_relaxed);
+  int users = 0;
+  do {
+    users = users_of(word, process);
+  } while (users == 0 &&
+           !word_.compare_exchange_weak(word, pack(process, -1), std::memory_order_acquire));
+  return users;
+}
+
+void Usage::end_update() { word_.store(pack(util::fork_count(), 0), std::memory_order_release); }
+
+RunScope::RunScope(Usage& usage) : usage_(usage) {
+  if (!usage_.begin_run(process_)) {
+    throw GraphError(
+        "a graph was run while its model is being updated; update() needs the model for itself");
+  }
 }
 
 UpdateScope::UpdateScope(Usage& usage, const char* action) : usage_(usage) {
-  int nobody = 0;
-  if (!usage_.users.compare_exchange_strong(nobody, -1, std::memory_order_acquire)) {
+  const int users = usage_.begin_update();
+  if (users != 0) {
     throw GraphError(std::string(action) +
-                     (nobody > 0 ? ": a graph of this model is running in another thread"
-                                 : ": the model is being updated in another thread") +
+                     (users > 0 ? ": a graph of this model is running in another thread"
+                                : ": the model is being updated in another thread") +
                      "; nothing was changed");
   }
 }

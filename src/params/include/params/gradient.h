@@ -55,7 +55,7 @@ class GradientLock {
 
  private:
   detail::StorageState& state_;
-  std::lock_guard<std::mutex> lock_;
+  std::lock_guard<util::ForkMutex> lock_;
 };
 
 /// The same while gradients of rows are added.
@@ -67,7 +67,7 @@ class LookupGradientLock {
 
  private:
   detail::StorageState& state_;
-  std::lock_guard<std::mutex> lock_;
+  std::lock_guard<util::ForkMutex> lock_;
 };
 
 }  // namespace dynet::params

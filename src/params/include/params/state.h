@@ -28,6 +28,7 @@
 #include "params/memory.h"
 #include "params/missed.h"
 #include "params/use_count.h"
+#include "util/fork.h"
 
 namespace dynet::detail {
 
@@ -120,7 +121,7 @@ struct StorageState {
   std::int64_t row_bytes = 0;  ///< of a table
   params::Memory values;
   GradientMemory gradient;
-  std::mutex mutex;
+  util::ForkMutex mutex;
   GradientFill fill = GradientFill::kEmpty;
   bool is_pristine = true;    ///< the gradient's memory was never written
   bool has_unlisted = false;  ///< rows that are not listed may hold something (a loaded file)

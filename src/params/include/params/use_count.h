@@ -3,6 +3,7 @@
 // Who is using a model: any number of running graphs, or one update.
 
 #include <atomic>
+#include <cstdint>
 
 namespace dynet {
 struct ParameterStorageBase;
@@ -11,9 +12,21 @@ class ParameterCollection;
 
 namespace dynet::params {
 
-/// One a root collection, shared by it and its parameters. Positive: running graphs; -1: an update.
-struct Usage {
-  std::atomic<int> users{0};
+/// One per root collection, shared by it and its parameters. What other threads were doing when the
+/// process forked does not count in the child. Thread-safe.
+class Usage {
+ public:
+  /// The number of running graphs; -1 during an update.
+  [[nodiscard]] int users() const;
+  /// One more running graph: true, and in which process (fork_count()). False during an update.
+  [[nodiscard]] bool begin_run(std::uint32_t& process);
+  void end_run(std::uint32_t process);
+  /// An update begins, where nobody uses the model. Returns users() as it was.
+  [[nodiscard]] int begin_update();
+  void end_update();
+
+ private:
+  std::atomic<std::uint64_t> word_{0};  ///< process, then users in the lower half
 };
 /// The counter of the model that `storage` belongs to; lives as long as the storage.
 [[nodiscard]] Usage& usage_of(const ParameterStorageBase& storage);
@@ -26,10 +39,11 @@ class RunScope {
   explicit RunScope(Usage& usage);
   RunScope(const RunScope&) = delete;
   RunScope& operator=(const RunScope&) = delete;
-  ~RunScope() { usage_.users.fetch_sub(1, std::memory_order_release); }
+  ~RunScope() { usage_.end_run(process_); }
 
  private:
   Usage& usage_;
+  std::uint32_t process_ = 0;
 };
 
 /// While it lives, `action` changes a model. GraphError naming it when a graph or another update
@@ -39,7 +53,7 @@ class UpdateScope {
   UpdateScope(Usage& usage, const char* action);
   UpdateScope(const UpdateScope&) = delete;
   UpdateScope& operator=(const UpdateScope&) = delete;
-  ~UpdateScope() { usage_.users.store(0, std::memory_order_release); }
+  ~UpdateScope() { usage_.end_update(); }
 
  private:
   Usage& usage_;
