@@ -66,7 +66,9 @@ class Loader {
   virtual LookupParameter load_lookup_param(ParameterCollection& model, const std::string& key) = 0;
 };
 
-/// Thread rule: one thread at a time; the model must not change meanwhile.
+/// Numbers are written with as many digits as bring them back exactly: nine for float, 17 on a
+/// device in double. Each `save` gives what it writes to the system: IoError on a full disk. Thread
+/// rule: one thread at a time; the model must not change meanwhile.
 class TextFileSaver : public Saver {
  public:
   /// IoError when the file cannot be written. `append`: what is there stays, and is kept as it is

@@ -1,11 +1,14 @@
 #include "io/replace_file.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <vector>
@@ -33,6 +36,35 @@ std::string folder_of(const std::string& name) {
   return slash == 0 ? "/" : name.substr(0, slash);
 }
 
+constexpr const char* kTemporary = ".tmp.";
+constexpr std::size_t kDigits = 16;
+
+/// `target`.tmp.0123456789abcdef: a name that nobody else is likely to try at the same time.
+std::string new_name(const std::string& target) {
+  static std::atomic<std::uint64_t> counter{0};
+  const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+  // splitmix64 of what differs between processes, times and calls
+  std::uint64_t x = static_cast<std::uint64_t>(now) ^ static_cast<std::uint64_t>(::getpid()) << 40;
+  x += (counter.fetch_add(1) + 1) * 0x9E3779B97F4A7C15ULL;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
+  x ^= x >> 31;
+  std::string digits(kDigits, '0');
+  for (char& digit : digits) {
+    digit = "0123456789abcdef"[x & 15U];
+    x >>= 4;
+  }
+  return target + kTemporary + digits;
+}
+
+/// Is the open file the one that has this name now?
+bool is_file_at(const std::string& name, int file) {
+  struct stat named{};
+  struct stat opened{};
+  return ::lstat(name.c_str(), &named) == 0 && ::fstat(file, &opened) == 0 &&
+         named.st_dev == opened.st_dev && named.st_ino == opened.st_ino && S_ISREG(opened.st_mode);
+}
+
 }  // namespace
 
 void ReplaceFile::fail(const char* step) const {
@@ -40,37 +72,122 @@ void ReplaceFile::fail(const char* step) const {
   throw IoError("cannot " + std::string(step) + " '" + target_ + "': " + std::strerror(error));
 }
 
-ReplaceFile::ReplaceFile(const std::string& target, bool append) : target_(resolved(target)) {
+ReplaceFile::ReplaceFile(const std::string& target, bool append, Name name)
+    : target_(resolved(target)), folder_(folder_of(target_)) {
   struct stat old{};
-  const bool exists = ::stat(target_.c_str(), &old) == 0;
-  if (exists && S_ISDIR(old.st_mode)) {
+  takes_place_ = ::stat(target_.c_str(), &old) == 0;
+  if (takes_place_ && S_ISDIR(old.st_mode)) {
     errno = EISDIR;
     fail("write");
   }
-  if (exists && !S_ISREG(old.st_mode)) {
+  if (takes_place_ && !S_ISREG(old.st_mode)) {
+    is_direct_ = true;
     file_ = ::open(target_.c_str(), O_WRONLY | O_CLOEXEC);
     if (file_ < 0) {
       fail("open");
     }
     return;
   }
-  static std::atomic<unsigned> counter{0};
-  const std::string name =
-      target_ + ".tmp." + std::to_string(::getpid()) + "." + std::to_string(counter.fetch_add(1));
-  file_ = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-                 exists ? old.st_mode & 0777U : 0666U);
+  remove_abandoned();
+  open_new(name);
+  try {
+    if (takes_place_) {
+      static_cast<void>(::fchmod(file_, old.st_mode & 0777U));  // a file system without rights
+    }
+    if (takes_place_ && append) {
+      copy_old();
+    }
+  } catch (...) {
+    discard();
+    throw;
+  }
+}
+
+void ReplaceFile::open_new(Name name) {
+#ifdef O_TMPFILE
+  // Its name comes through /proc, which need not be there.
+  if (name == Name::kAtTheEnd && ::access("/proc/self/fd", X_OK) == 0) {
+    file_ = ::open(folder_.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+    if (file_ >= 0) {
+      ::flock(file_, LOCK_EX | LOCK_NB);  // nobody else can have it
+      return;
+    }
+  }
+#endif
+  static_cast<void>(name);
+  while (!create_named()) {
+  }
+}
+
+/// False where another name has to be tried.
+bool ReplaceFile::create_named() {
+  const std::string name = new_name(target_);
+  file_ = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (file_ < 0 && errno == EEXIST) {
+    return false;
+  }
   if (file_ < 0) {
     fail("create a file beside");
   }
   temporary_ = name;
-  if (exists && append) {
-    try {
-      copy_old();
-    } catch (...) {
-      ::close(file_);
-      ::unlink(temporary_.c_str());
-      throw;
+  // Before it was locked, another saver may have taken it for abandoned.
+  const bool is_locked = ::flock(file_, LOCK_EX | LOCK_NB) == 0;
+  if ((is_locked && is_file_at(name, file_)) || (!is_locked && errno != EWOULDBLOCK)) {
+    return true;  // or there are no locks here: then nobody removes it either
+  }
+  discard();
+  return false;
+}
+
+/// Gives the complete file its name: the target, or one beside it where there is an old file.
+void ReplaceFile::link_anonymous() {
+  const std::string from = "/proc/self/fd/" + std::to_string(file_);
+  std::string to = takes_place_ ? new_name(target_) : target_;
+  while (::linkat(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), AT_SYMLINK_FOLLOW) != 0) {
+    if (errno != EEXIST) {
+      fail("create a file beside");
     }
+    takes_place_ = true;  // or has become one meanwhile
+    to = new_name(target_);
+  }
+  temporary_ = takes_place_ ? to : std::string();
+}
+
+/// Removes what killed savers of the same target left. Failing to is no error: it is tidying.
+void ReplaceFile::remove_abandoned() const {
+  DIR* const folder = ::opendir(folder_.c_str());
+  if (folder == nullptr) {
+    return;
+  }
+  const std::size_t slash = target_.rfind('/');
+  const std::string prefix =
+      (slash == std::string::npos ? target_ : target_.substr(slash + 1)) + kTemporary;
+  while (const dirent* const entry = ::readdir(folder)) {
+    const std::string name = entry->d_name;
+    if (name.size() != prefix.size() + kDigits || name.compare(0, prefix.size(), prefix) != 0 ||
+        name.find_first_not_of("0123456789abcdef", prefix.size()) != std::string::npos) {
+      continue;
+    }
+    const std::string path = folder_ + '/' + name;
+    const int file = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file >= 0) {
+      if (::flock(file, LOCK_EX | LOCK_NB) == 0 && is_file_at(path, file)) {
+        ::unlink(path.c_str());
+      }
+      ::close(file);
+    }
+  }
+  ::closedir(folder);
+}
+
+void ReplaceFile::discard() {
+  if (file_ >= 0) {
+    ::close(file_);
+    file_ = -1;
+  }
+  if (!temporary_.empty()) {
+    ::unlink(temporary_.c_str());
+    temporary_.clear();
   }
 }
 
@@ -116,37 +233,46 @@ void ReplaceFile::write(const char* data, std::size_t bytes) {
 }
 
 void ReplaceFile::commit() {
-  if (!temporary_.empty() && ::fsync(file_) != 0) {
-    fail("write");
-  }
-  const int file = file_;
-  file_ = -1;  // close() releases the descriptor even when it reports an error
-  if (::close(file) != 0) {
-    fail("close");
-  }
-  if (temporary_.empty()) {
+  if (is_direct_) {
+    close_checked();
     return;
   }
-  if (::rename(temporary_.c_str(), target_.c_str()) != 0) {
-    fail("replace");
+  if (::fsync(file_) != 0) {
+    fail("write");
+  }
+  if (temporary_.empty()) {
+    link_anonymous();
+  }
+  // The lock lives as long as any descriptor of the file: until its last name stands.
+  const int locked = ::dup(file_);
+  try {
+    close_checked();
+    if (!temporary_.empty() && ::rename(temporary_.c_str(), target_.c_str()) != 0) {
+      fail("replace");
+    }
+  } catch (...) {
+    ::close(locked);
+    throw;
   }
   temporary_.clear();
-  // The rename itself reaches the disk with the folder. Some file systems cannot do that: not an
+  ::close(locked);
+  // The name itself reaches the disk with the folder. Some file systems cannot do that: not an
   // error, the new file is complete.
-  const int folder = ::open(folder_of(target_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int folder = ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder >= 0) {
     ::fsync(folder);
     ::close(folder);
   }
 }
 
-ReplaceFile::~ReplaceFile() {
-  if (file_ >= 0) {
-    ::close(file_);
-  }
-  if (!temporary_.empty()) {
-    ::unlink(temporary_.c_str());
+void ReplaceFile::close_checked() {
+  const int file = file_;
+  file_ = -1;  // close() releases the descriptor even when it reports an error
+  if (::close(file) != 0) {
+    fail("close");
   }
 }
+
+ReplaceFile::~ReplaceFile() { discard(); }
 
 }  // namespace dynet::io

@@ -1,9 +1,11 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <limits>
@@ -12,6 +14,7 @@
 #include "dynet/io.h"
 #include "dynet/training.h"
 
+#include "io/replace_file.h"
 #include "params/gradient.h"
 
 namespace dynet {
@@ -393,14 +396,12 @@ TEST_F(TextFileTest, AFullDiskKeepsTheOldFile) {
             IoError);
         delete saver;
         if (!append) {
-          // Without close() the destructor tells the log sink.
+          // A program that leaves closing to the destructor learns of it from `save`.
           ParameterCollection small;
           small.add_parameters({1});
           const SmallDisk tiny(0);
-          {
-            TextFileSaver(file).save(small);
-          }
-          EXPECT_NE(said.find("not saved"), std::string::npos) << said;
+          EXPECT_THROW(TextFileSaver(file).save(small), IoError);
+          EXPECT_EQ(said, "");
         }
       }
       set_log_sink(nullptr);
@@ -408,6 +409,166 @@ TEST_F(TextFileTest, AFullDiskKeepsTheOldFile) {
       EXPECT_EQ(files_in_folder(), 1U);
     }
   }
+}
+
+TEST_F(TextFileTest, AFullDeviceIsAnErrorOfSave) {
+  ParameterCollection model;
+  Parameter w = model.add_parameters({1});
+  LookupParameter e = model.add_lookup_parameters(1, {1});
+  TextFileSaver saver("/dev/full");
+  EXPECT_THROW(saver.save(model), IoError);
+  EXPECT_THROW(TextFileSaver("/dev/full").save(w), IoError);
+  EXPECT_THROW(TextFileSaver("/dev/full").save(e, "/e"), IoError);
+}
+
+/// As a process of the same number in another container left them.
+TEST_F(TextFileTest, FilesThatAKilledProcessLeftForbidNothing) {
+  const std::string mine = file + ".tmp." + std::to_string(::getpid()) + ".";
+  for (int i = 0; i < 2000; ++i) {
+    std::ofstream(mine + std::to_string(i)) << "stale";
+  }
+  ParameterCollection model;
+  model.add_parameters({1});
+  EXPECT_NO_THROW(save(model));
+  EXPECT_NE(content(), "");
+}
+
+/// A file of a saver that is gone is removed, one that is being written is not.
+TEST_F(TextFileTest, AbandonedFilesAreRemoved) {
+  const std::string abandoned = file + ".tmp.0123456789abcdef";
+  std::ofstream(abandoned) << "stale";
+  const std::string others = (folder_ / "model.txt2.tmp.0123456789abcdef").string();
+  std::ofstream(others) << "not of this target";
+  ParameterCollection model;
+  model.add_parameters({1});
+  io::ReplaceFile half(file, false, io::ReplaceFile::Name::kFromTheStart);
+  EXPECT_EQ(files_in_folder(), 2U);
+  half.write("all", 3);
+  save(model);
+  EXPECT_EQ(files_in_folder(), 3U);  // the model, the other's, and the one being written
+  half.commit();
+  EXPECT_EQ(content(), "all");
+  EXPECT_EQ(files_in_folder(), 2U);
+  save(model);
+  EXPECT_NE(content(), "all");
+}
+
+TEST_F(TextFileTest, BothKindsOfNewFilesCommitOrVanish) {
+  for (const auto name : {io::ReplaceFile::Name::kAtTheEnd, io::ReplaceFile::Name::kFromTheStart}) {
+    fs::remove(file);
+    for (const char* text : {"new", "newer"}) {  // without and with an old file
+      {
+        io::ReplaceFile(file, false, name).write("x", 1);
+      }
+      io::ReplaceFile replacement(file, false, name);
+      replacement.write(text, std::strlen(text));
+      EXPECT_NE(content(), text);
+      replacement.commit();
+      EXPECT_EQ(content(), text);
+      EXPECT_EQ(files_in_folder(), 1U);
+    }
+    io::ReplaceFile late(file, false, name);
+    fs::remove(file);
+    late.write("late", 4);
+    late.commit();
+    EXPECT_EQ(content(), "late");
+  }
+  // A file that appears while a new one is written is replaced as one that was there before.
+  fs::remove(file);
+  io::ReplaceFile first(file, false);
+  write("other");
+  first.write("first", 5);
+  first.commit();
+  EXPECT_EQ(content(), "first");
+  EXPECT_EQ(files_in_folder(), 1U);
+}
+
+/// Killed at any moment of saving over an old file: the file is the old or the new one, and nothing
+/// stays beside it for longer than until the next save.
+TEST_F(TextFileTest, KilledSaversLeaveNothingBehind) {
+  ParameterCollection model;
+  Parameter p = model.add_parameters({20000}, ParameterInitConst(1));
+  save(model);
+  std::mt19937 random(3);
+  std::size_t left = 0;
+  for (int kill = 0; kill < 60; ++kill) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(60);
+      while (true) {
+        save(model);
+      }
+    }
+    ::usleep(static_cast<unsigned>(random() % 20000));
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    ASSERT_NO_THROW(TextFileLoader(file).populate(model));
+    left += files_in_folder() - 1;
+  }
+  // Only one that was about to take the place of the old one can be left.
+  std::printf("files beside the model after %d kills: %zu\n", 60, left);
+  EXPECT_LE(left, 30U);
+  save(model);
+  EXPECT_EQ(files_in_folder(), 1U);
+  EXPECT_EQ(as_vector(*p.values())[19999], 1.0F);
+}
+
+/// Nothing is lost on the way through a file, in either number type.
+TEST_F(TextFileTest, DoublesComeBackExactly) {
+  Device* checker = get_device_manager()->get_global_device("CPU:double");
+  std::vector<double> values{1e300,
+                             -1e-300,
+                             0.1,
+                             1.0 / 3.0,
+                             5e-324,
+                             1.7976931348623157e308,
+                             1.0,
+                             -0.0,
+                             1e100,
+                             9.999e99,
+                             1e-99,
+                             0x1.fffffffffffffp-1,
+                             std::numeric_limits<double>::infinity(),
+                             std::numeric_limits<double>::quiet_NaN()};
+  std::mt19937_64 random(4);
+  while (values.size() < 5000) {
+    const std::uint64_t bits = random();
+    double d = 0.0;
+    std::memcpy(&d, &bits, 8);
+    if (!std::isnan(d)) {
+      values.push_back(d);
+    }
+  }
+  const Dim d({static_cast<unsigned>(values.size())});
+  ParameterCollection model;
+  Parameter p = model.add_parameters(d, ParameterInitConst(0), "", checker);
+  auto* numbers = reinterpret_cast<double*>(p.p->values.v);
+  std::copy(values.begin(), values.end(), numbers);
+  p.p->accumulate_grad(p.p->values);
+  save(model);
+  ParameterCollection other;
+  Parameter q = other.add_parameters(d, ParameterInitConst(7), "", checker);
+  TextFileLoader(file).populate(other);
+  const auto* back = reinterpret_cast<const double*>(q.p->values.v);
+  const auto* gradient = reinterpret_cast<const double*>(q.get_storage().g.v);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (std::isnan(values[i])) {
+      EXPECT_TRUE(std::isnan(back[i]) && std::isnan(gradient[i]));
+    } else {
+      ASSERT_EQ(std::memcmp(&back[i], &values[i], 8), 0) << values[i];
+      ASSERT_EQ(gradient[i], values[i]);
+    }
+  }
+  // What a float cannot hold is refused, and nothing is changed.
+  ParameterCollection narrow;
+  Parameter f = narrow.add_parameters(d, ParameterInitConst(7));
+  EXPECT_THROW(TextFileLoader(file).populate(narrow), IoError);
+  EXPECT_EQ(as_vector(*f.values())[0], 7.0F);
+  write("#Parameter# /w {2} 49 ZERO_GRAD\n+1.0000000000000000e-01 +3.3333333333333331e-01 \n");
+  ParameterCollection small;
+  Parameter w = small.add_parameters({2});
+  TextFileLoader(file).populate(small);
+  EXPECT_EQ(as_vector(*w.values()), (std::vector<float>{0.1F, 1.0F / 3}));
 }
 
 TEST_F(TextFileTest, CannotBeOpened) {

@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <string>
 #include <vector>
 
+#include "dynet/globals.h"
 #include "dynet/io.h"
 
 #include "io/keys.h"
@@ -17,14 +19,27 @@ using io::TextParser;
 
 const char* type_of(bool is_lookup) { return is_lookup ? "#LookupParameter#" : "#Parameter#"; }
 
-/// Gives an object to a storage of its shape. Throws nothing.
+ext::Number number_of(const ParameterStorageBase& storage) {
+  return storage.state().kernels.number();
+}
+
+/// Throws nothing.
+void copy_in(const StorageState& s, const io::TextNumbers& from, std::byte* to) {
+  if (s.kernels.number() == ext::Number::kDouble) {
+    std::copy(from.doubles.begin(), from.doubles.end(), reinterpret_cast<double*>(to));
+  } else {
+    s.kernels.from_floats(from.floats.data(), to, s.elements);
+  }
+}
+
+/// Gives an object to a storage of its shape and number type. Throws nothing.
 void commit(const TextObject& object, ParameterStorageBase& storage) {
   StorageState& s = storage.state();
   const std::lock_guard lock(s.mutex);
   s.catch_up();  // else what rows missed would be added to the file's values
   // The file holds effective values.
   s.factor = 1.0;
-  s.kernels.from_floats(object.values.data(), s.values.data(), s.elements);
+  copy_in(s, object.values, s.values.data());
   const double pending = s.decay_factor();
   if (pending != 1.0) {
     s.kernels.add_scaled(1.0 / pending, s.values.data(), s.values.data(), s.elements, true);
@@ -33,7 +48,7 @@ void commit(const TextObject& object, ParameterStorageBase& storage) {
   if (object.gradient.empty()) {
     return;
   }
-  s.kernels.from_floats(object.gradient.data(), s.gradient.change(), s.elements);
+  copy_in(s, object.gradient, s.gradient.change());
   s.fill = GradientFill::kAll;
   s.is_pristine = false;
   s.has_unlisted = s.is_table();
@@ -48,13 +63,13 @@ void require_shape(const TextParser& parser, const TextObject& object, const std
 }
 
 /// Reads the first object of a kind named `key`, and checks the lines of the rest of the file.
-TextObject find(TextParser& parser, bool is_lookup, const std::string& key) {
+TextObject find(TextParser& parser, bool is_lookup, const std::string& key, ext::Number number) {
   TextObject found;
   TextObject object;
   bool is_found = false;
   while (parser.next(object)) {
     if (!is_found && object.is_lookup == is_lookup && object.name == key) {
-      parser.read(object);
+      parser.read(object, number);
       found = std::move(object);
       object = TextObject();
       is_found = true;
@@ -83,7 +98,7 @@ void populate_one(const std::string& file, Handle& handle, const std::string& ke
     throw StateError("TextFileLoader::populate: the parameter is unset");
   }
   TextParser parser(file);
-  const TextObject object = find(parser, is_lookup, key);
+  const TextObject object = find(parser, is_lookup, key, number_of(*handle.p));
   if constexpr (std::is_same_v<Handle, Parameter>) {
     require_shape(parser, object, handle.p->name, handle.p->dim);
   } else {
@@ -120,10 +135,11 @@ void TextFileLoader::populate(ParameterCollection& model, const std::string& key
     }
     if (object.is_lookup) {
       require_shape(parser, object, lookups[i]->name, lookups[i]->all_dim);
+      parser.read(object, number_of(*lookups[i]));
     } else {
       require_shape(parser, object, parameters[i]->name, parameters[i]->dim);
+      parser.read(object, number_of(*parameters[i]));
     }
-    parser.read(object);
     list.push_back(std::move(object));
     object = TextObject();
   }
@@ -152,7 +168,7 @@ void TextFileLoader::populate(LookupParameter& lookup_param, const std::string& 
 Parameter TextFileLoader::load_param(ParameterCollection& model, const std::string& key) {
   require_key("TextFileLoader::load_param", key);
   TextParser parser(dataname_);
-  const TextObject object = find(parser, false, key);
+  const TextObject object = find(parser, false, key, default_device->kernels->number());
   std::string name = key;
   Parameter p = model.add_parameters(object.dim, ParameterInitConst(0.0F));
   commit(object, *p.p);
@@ -164,7 +180,7 @@ LookupParameter TextFileLoader::load_lookup_param(ParameterCollection& model,
                                                   const std::string& key) {
   require_key("TextFileLoader::load_lookup_param", key);
   TextParser parser(dataname_);
-  const TextObject object = find(parser, true, key);
+  const TextObject object = find(parser, true, key, default_device->kernels->number());
   if (object.dim.nd == 0) {
     parser.fail(object.at, "a lookup table without dimensions");
   }

@@ -10,6 +10,7 @@
 #include <charconv>
 #include <cstring>
 #include <system_error>
+#include <type_traits>
 
 #include "dynet/except.h"
 
@@ -177,7 +178,9 @@ void TextParser::read_dim(std::string_view text, Dim& dim) const {
   dim = d;
 }
 
-void TextParser::read_numbers(std::size_t count, std::vector<float>& to) {
+template <class T>
+std::vector<T> TextParser::read_line() {
+  const std::size_t count = count_;
   const std::size_t begin = position_;
   std::string_view rest = line("a line of numbers");
   const auto bad = [&](std::size_t i, const std::string& what) {
@@ -185,7 +188,7 @@ void TextParser::read_numbers(std::size_t count, std::vector<float>& to) {
     fail(begin + offset,
          "number " + std::to_string(i) + " of " + std::to_string(count) + ": " + what);
   };
-  to.clear();
+  std::vector<T> to;
   to.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t space = rest.find(' ');
@@ -197,9 +200,10 @@ void TextParser::read_numbers(std::size_t count, std::vector<float>& to) {
     if (has_plus) {
       word.remove_prefix(1);
     }
-    float value = 0.0F;
+    T value = 0;
     if (word.empty() || (has_plus && word.front() == '-') || !parse_whole(word, value)) {
-      bad(i, "'" + shown(rest.substr(0, space)) + "'; want a number in the range of float");
+      bad(i, "'" + shown(rest.substr(0, space)) + "'; want a number in the range of " +
+                 (std::is_same_v<T, float> ? "float" : "double"));
     }
     to.push_back(value);
     rest.remove_prefix(space + 1);
@@ -207,6 +211,17 @@ void TextParser::read_numbers(std::size_t count, std::vector<float>& to) {
   if (!rest.empty()) {
     bad(count, "'" + shown(rest) + "' after the last number");
   }
+  return to;
+}
+
+TextNumbers TextParser::read_numbers(ext::Number number) {
+  TextNumbers numbers;
+  if (number == ext::Number::kDouble) {
+    numbers.doubles = read_line<double>();
+  } else {
+    numbers.floats = read_line<float>();
+  }
+  return numbers;
 }
 
 void TextParser::check_bytes(std::size_t begin) const {
@@ -218,13 +233,10 @@ void TextParser::check_bytes(std::size_t begin) const {
   }
 }
 
-void TextParser::read(TextObject& object) {
+void TextParser::read(TextObject& object, ext::Number number) {
   const std::size_t begin = position_;
-  read_numbers(count_, object.values);
-  object.gradient.clear();
-  if (has_gradient_) {
-    read_numbers(count_, object.gradient);
-  }
+  object.values = read_numbers(number);
+  object.gradient = has_gradient_ ? read_numbers(number) : TextNumbers();
   check_bytes(begin);
 }
 

@@ -2,7 +2,10 @@
 #include <charconv>
 #include <cmath>
 #include <exception>
+#include <limits>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "dynet/io.h"
@@ -16,25 +19,50 @@
 namespace dynet {
 namespace {
 
-constexpr std::size_t kNumberWidth = 16;  ///< "+1.00000000e+00 "
 constexpr std::size_t kBufferBytes = std::size_t{1} << 16;
 
-/// As printf("%+.8e "); returns the end.
-char* print(float x, char* to) {
-  *to++ = std::signbit(x) ? '-' : '+';
-  to = std::to_chars(to, to + kNumberWidth, std::fabs(x), std::chars_format::scientific, 8).ptr;
-  *to++ = ' ';
-  return to;
-}
-/// Bytes of a line of numbers: NaN and infinity are shorter than others.
-std::size_t line_bytes(const Tensor& t, float scale) {
-  return params::visit(t, [&](const auto* x, std::int64_t n) {
-    std::size_t bytes = 1;
+/// A number as text: as many digits as bring the same number back. "+1.00000000e+00 " for a float,
+/// as printf("%+.8e "); "+1.0000000000000000e+00 " for a double. Lives on the stack.
+class Word {
+ public:
+  template <class T>
+  explicit Word(T x) {
+    constexpr int kDigits = std::numeric_limits<T>::max_digits10 - 1;  // after the point
+    char* to = text_.data();
+    *to++ = std::signbit(x) ? '-' : '+';
+    to = std::to_chars(to, text_.data() + text_.size() - 1, std::fabs(x),
+                       std::chars_format::scientific, kDigits)
+             .ptr;
+    *to++ = ' ';
+    size_ = static_cast<std::size_t>(to - text_.data());
+  }
+  [[nodiscard]] std::string_view view() const { return {text_.data(), size_}; }
+
+ private:
+  std::array<char, 32> text_;
+  std::size_t size_;
+};
+
+/// Calls `f(number)` for the numbers of `t` times `scale`, in the type of `t`.
+template <class F>
+void for_each_number(const Tensor& t, double scale, F f) {
+  params::visit(t, [&](const auto* x, std::int64_t n) {
+    using Number = std::remove_cvref_t<decltype(*x)>;
+    const auto factor = static_cast<Number>(scale);
     for (std::int64_t i = 0; i < n; ++i) {
-      bytes += std::isfinite(static_cast<float>(x[i]) * scale) ? kNumberWidth : std::size_t{5};
+      f(x[i] * factor);
     }
-    return bytes;
   });
+}
+/// Bytes of a line of numbers: NaN, infinity and large exponents have other lengths than most.
+std::size_t line_bytes(const Tensor& t, double scale) {
+  constexpr std::size_t kUsual = 16;
+  std::size_t bytes = 1;
+  for_each_number(t, scale, [&](auto x) {
+    bytes +=
+        std::is_same_v<decltype(x), float> && std::isfinite(x) ? kUsual : Word(x).view().size();
+  });
+  return bytes;
 }
 
 }  // namespace
@@ -75,14 +103,11 @@ struct TextFileSaver::File {
       flush();
     }
   }
-  void numbers(const Tensor& t, float scale) {
-    std::array<char, kNumberWidth * 2> word{};
-    params::visit(t, [&](const auto* x, std::int64_t n) {
-      for (std::int64_t i = 0; i < n; ++i) {
-        buffer.append(word.data(), print(static_cast<float>(x[i]) * scale, word.data()));
-        if (buffer.size() >= kBufferBytes) {
-          flush();
-        }
+  void numbers(const Tensor& t, double scale) {
+    for_each_number(t, scale, [&](auto x) {
+      buffer += Word(x).view();
+      if (buffer.size() >= kBufferBytes) {
+        flush();
       }
     });
     buffer += '\n';
@@ -95,19 +120,19 @@ struct TextFileSaver::File {
               const Tensor& values, const Tensor& gradient) {
     detail::StorageState& state = storage.state();
     const std::lock_guard lock(state.mutex);
-    const auto decay = static_cast<float>(state.decay_factor());
+    const double decay = state.decay_factor();
     const bool full = storage.nonzero_grad;
     if (full) {
       state.fill_gradient();
     }
-    const std::size_t bytes = line_bytes(values, decay) + (full ? line_bytes(gradient, 1.0F) : 0);
+    const std::size_t bytes = line_bytes(values, decay) + (full ? line_bytes(gradient, 1.0) : 0);
     std::ostringstream dim;
     dim << values.d;
     text(std::string(type) + ' ' + name + ' ' + dim.str() + ' ' + std::to_string(bytes) +
          (full ? " FULL_GRAD\n" : " ZERO_GRAD\n"));
     numbers(values, decay);
     if (full) {
-      numbers(gradient, 1.0F);
+      numbers(gradient, 1.0);
     }
   }
 
@@ -119,7 +144,8 @@ struct TextFileSaver::File {
 
 namespace {
 
-/// Runs `write`; what it leaves half written is never put in the place of the old file.
+/// Runs `write`, and gives what it wrote to the system, so that a full disk is found here. What it
+/// leaves half written is never put in the place of the old file.
 template <class File, class Write>
 void guarded(File* file, Write write) {
   if (file == nullptr) {
@@ -127,6 +153,7 @@ void guarded(File* file, Write write) {
   }
   try {
     write();
+    file->flush();
   } catch (...) {
     file->failed = true;
     throw;

@@ -11,17 +11,25 @@
 // would be enough to read by, because a damaged file must not load as another well-formed one.
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 namespace dynet::io {
 
 /// A new file that takes the place of `target` at once, when it is committed; until then, and when
 /// this is destroyed without, the old one stays as it was. What is not a regular file (a device, a
-/// pipe) is written directly. Not thread-safe.
+/// pipe) is written directly.
+///
+/// The new file has no name until it is complete, where the system can do that, so that a process
+/// that is killed leaves nothing behind. Elsewhere, and between getting its name and taking the
+/// place of the old one, it is `target` with ".tmp." and 16 hexadecimal digits. Its writer holds a
+/// lock on it (flock); a file of such a name without a lock was left by a process that is gone, and
+/// the next saver to the same target removes it. Not thread-safe.
 class ReplaceFile {
  public:
-  /// `append`: starts with a copy of the old file. IoError.
-  ReplaceFile(const std::string& target, bool append);
+  enum class Name : std::uint8_t { kAtTheEnd, kFromTheStart };
+  /// `append`: starts with a copy of the old file. IoError. `name` is for tests.
+  ReplaceFile(const std::string& target, bool append, Name name = Name::kAtTheEnd);
   ReplaceFile(const ReplaceFile&) = delete;
   ReplaceFile& operator=(const ReplaceFile&) = delete;
   ~ReplaceFile();
@@ -31,11 +39,20 @@ class ReplaceFile {
   void commit();
 
  private:
+  void open_new(Name name);
+  bool create_named();
+  void link_anonymous();
+  void remove_abandoned() const;
   void copy_old();
+  void close_checked();
+  void discard();
   [[noreturn]] void fail(const char* step) const;
 
-  std::string target_;     ///< symbolic links resolved
-  std::string temporary_;  ///< empty where written directly
+  std::string target_;  ///< symbolic links resolved
+  std::string folder_;
+  std::string temporary_;     ///< the name it has now; empty: none
+  bool is_direct_ = false;    ///< what is written goes to the target itself
+  bool takes_place_ = false;  ///< there is an old file
   int file_ = -1;
 };
 

@@ -6,17 +6,25 @@
 #include <vector>
 
 #include "dynet/dim.h"
+#include "dynet/ext/operand.h"
 
 namespace dynet::io {
+
+/// Numbers of a line in the type of the device they are for: one of the two lists is empty.
+struct TextNumbers {
+  std::vector<float> floats;
+  std::vector<double> doubles;
+  [[nodiscard]] bool empty() const { return floats.empty() && doubles.empty(); }
+};
 
 /// One object of a file. `name` points into the reader's text.
 struct TextObject {
   bool is_lookup = false;
   std::string_view name;
   Dim dim;
-  std::vector<float> values;
-  std::vector<float> gradient;  ///< empty for ZERO_GRAD
-  std::size_t at = 0;           ///< first byte of the header
+  TextNumbers values;
+  TextNumbers gradient;  ///< empty for ZERO_GRAD
+  std::size_t at = 0;    ///< first byte of the header
 };
 
 /// Reads a model file strictly: every count must be right, every number whole, every line ended.
@@ -28,8 +36,8 @@ class TextParser {
 
   /// Reads the next header into `object`; false at the end of the file. Then one of the two below.
   bool next(TextObject& object);
-  /// Reads the numbers of the object.
-  void read(TextObject& object);
+  /// Reads the numbers of the object, each rounded once to the type. IoError beyond its range.
+  void read(TextObject& object, ext::Number number);
   /// Passes over them; checks line ends and the byte count only.
   void skip();
 
@@ -39,7 +47,9 @@ class TextParser {
 
  private:
   std::string_view line(const char* wanted);
-  void read_numbers(std::size_t count, std::vector<float>& to);
+  TextNumbers read_numbers(ext::Number number);
+  template <class T>
+  std::vector<T> read_line();
   void read_dim(std::string_view text, Dim& dim) const;
   void check_bytes(std::size_t begin) const;
 
