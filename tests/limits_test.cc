@@ -5,10 +5,16 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <utility>
 
 #include "dynet/expr.h"
+#include "dynet/ext/payload.h"
+#include "dynet/globals.h"
+#include "dynet/lstm.h"
 #include "dynet/training.h"
+#include "dynet/treelstm.h"
 
+#include "api/graph_state.h"
 #include "memory/pool.h"
 
 namespace dynet {
@@ -76,6 +82,120 @@ TEST(Sizes, MoreElementsThan32Bits) {
   EXPECT_THROW(static_cast<void>((x * y).value()), out_of_memory);
   memory::set_cap(0);
   EXPECT_EQ(as_scalar(sum_elems(x).value()), 65536.0F);
+}
+
+/// A weight times a matrix without columns, and without rows: the gradient is a sum over nothing.
+TEST(Sizes, ProductsWithNothing) {
+  for (const char* name : {"CPU", "CPU:double"}) {
+    Device* const device = get_device_manager()->get_global_device(name);
+    Device* const usual = std::exchange(default_device, device);
+    for (const bool batching : {false, true}) {
+      ParameterCollection model;
+      Parameter w = model.add_parameters({3, 4}, ParameterInitConst(1.0F), "", device);
+      Parameter b = model.add_parameters({3}, ParameterInitConst(1.0F), "", device);
+      Parameter empty = model.add_parameters({3, 0}, ParameterInitConst(1.0F), "", device);
+      ComputationGraph cg(batching);
+      std::vector<Expression> terms;
+      for (int i = 0; i < 3; ++i) {
+        const Expression x = constant(cg, Dim({4, 0}, 2), 1.0F);
+        terms.push_back(sum_batches(sum_elems(parameter(cg, w) * x)));
+        terms.push_back(
+            sum_batches(sum_elems(affine_transform({parameter(cg, b), parameter(cg, w), x}))));
+        terms.push_back(sum_elems(parameter(cg, empty) * constant(cg, {0, 2}, 1.0F)));
+      }
+      const Expression loss = sum(terms);
+      EXPECT_EQ(as_scalar(loss.value()), 0.0F);
+      cg.backward(loss);
+      EXPECT_EQ(as_vector(w.get_storage().g), std::vector<float>(12, 0.0F));
+      EXPECT_EQ(as_vector(b.get_storage().g), std::vector<float>(3, 0.0F));
+    }
+    default_device = usual;
+  }
+}
+
+template <class Make>
+std::string size_error_of(Make make) {
+  try {
+    make();
+  } catch (const SizeError& e) {
+    return e.what();
+  }
+  return "no SizeError";
+}
+
+/// 65537 vectors of 65536 in one: 65536 elements more than 32 bits count. Batches likewise.
+TEST(Sizes, SumsOfExtentsDoNotWrap) {
+  ComputationGraph cg;
+  const std::vector<Expression> vectors(65537, constant(cg, {65536}, 1.0F));
+  const std::string text = size_error_of([&] { concatenate(vectors); });
+  EXPECT_EQ(text.substr(0, 28), "concatenate(x1, x2, x3, x4, ") << text;
+  EXPECT_NE(
+      text.find("x65537 is {65536}; an extent of the result would be 4295032832; want at most "
+                "4294967295\n  built at "),
+      std::string::npos)
+      << text;
+  EXPECT_LT(text.size(), 1000U);
+  const std::vector<Expression> batches(65537, constant(cg, Dim({1}, 65536), 1.0F));
+  EXPECT_NE(size_error_of([&] { concatenate_to_batch(batches); }).find("would be 4295032832"),
+            std::string::npos);
+  EXPECT_EQ(cg.nodes.size(), 2U);
+}
+
+/// The gates of a cell are a multiple of its extent, and so is what it saves.
+TEST(Sizes, MultiplesOfExtentsDoNotWrap) {
+  constexpr unsigned kHuge = 1U << 30;
+  ComputationGraph cg;
+  const Expression c = constant(cg, {kHuge}, 0.0F);
+  const Expression nothing = constant(cg, {0}, 0.0F);
+  EXPECT_THROW(vanilla_lstm_h(c, nothing), ShapeError);  // 4 * 2^30 is no 0
+  EXPECT_THROW(vanilla_lstm_c(c, nothing), ShapeError);
+  const Expression twice = constant(cg, {2 * kHuge}, 0.0F);
+  const std::string text = size_error_of([&] { coupled_lstm_h(twice, twice); });
+  EXPECT_EQ(
+      text.substr(0, text.find('\n')),
+      "coupled_lstm_h(o, c): o is {2147483648} and c is {2147483648}; an extent of the result "
+      "would be 4294967296; want at most 4294967295");
+  const Expression a = constant(cg, {3 * kHuge}, 0.0F);
+  EXPECT_THROW(tree_lstm_cell(a, c, c, c, c), SizeError);
+  EXPECT_EQ(size_error_of([&] { constant(cg, {65536, 65536, 65536, 65536}, 1.0F); }).substr(0, 12),
+            "constant(): ");
+}
+
+TEST(Sizes, BuildersOfHugeLayers) {
+  constexpr unsigned kHuge = 1U << 30;
+  ParameterCollection model;
+  EXPECT_EQ(
+      size_error_of([&] { VanillaLSTMBuilder(1, 4, kHuge, model); }),
+      "VanillaLSTMBuilder: a parameter has {4h} rows, h is 1073741824: 4294967296; an extent is "
+      "at most 4294967295");
+  EXPECT_THROW(BinaryTreeLSTMBuilder(4, 3U << 30, model), SizeError);
+  EXPECT_THROW(TreeRNNBuilder(1U << 31, model), SizeError);
+  EXPECT_EQ(model.parameters_list().size(), 0U);
+  EXPECT_EQ(TreeRNNBuilder(2, model).local_model.get_fullname(), "/tree-rnn-builder/");
+}
+
+TEST(Sizes, PayloadsOf32BitsAndMore) {
+  const unsigned one = 1;
+  EXPECT_THROW(ext::NodePayload::of(std::span<const unsigned>(&one, std::size_t{1} << 32)),
+               SizeError);
+}
+
+/// A program whose attributes differ in each step: what the graph keeps for the next one is
+/// bounded.
+TEST(Tables, AttributesWithoutEnd) {
+  ComputationGraph cg;
+  std::size_t most = 0;
+  for (unsigned step = 0; step < 100000; ++step) {
+    cg.clear();
+    const Expression x = constant(cg, {2}, 1.0F);
+    const Expression y = elu(x, 0.001F * static_cast<float>(step));
+    if (step % 10000 == 0) {
+      EXPECT_EQ(as_vector(y.value()), (std::vector<float>{1.0F, 1.0F})) << step;
+    }
+    most = std::max(most, cg.state().interner.bytes());
+  }
+  EXPECT_GT(most, std::size_t{8} << 20);  // the tables were filled and emptied
+  EXPECT_LE(most, api::kKeepTableBytes + (std::size_t{16} << 20));
 }
 
 class Memory : public ::testing::TestWithParam<bool> {

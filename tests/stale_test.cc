@@ -142,5 +142,26 @@ TEST(Stale, ManyGraphsAtOnceEachWithItsOwnExpressions) {
   EXPECT_EQ(graphs[1]->nodes.size(), 2U);
 }
 
+TEST(Nodes, TheViewEndsWithTheGraph) {
+  ComputationGraph cg;
+  constant(cg, {3}, 1.0F);
+  EXPECT_EQ(cg.nodes[0]->dim, Dim({3}));
+  EXPECT_THROW(cg.nodes[1], IndexError);
+  EXPECT_THROW(cg.nodes[std::size_t{1} << 32], IndexError);
+  EXPECT_THROW(static_cast<void>(cg.get_dimension(1)), IndexError);
+  static_assert(std::is_same_v<decltype(cg.get_dimension(0)), const Dim&>);
+}
+
+/// References to shapes stay what they are while the table of shapes grows.
+TEST(Nodes, ShapesStayInTheirPlace) {
+  ComputationGraph cg;
+  const Dim& d = constant(cg, {3}, 1.0F).dim();
+  for (unsigned i = 1; i < 2000; ++i) {
+    constant(cg, {3, i}, 1.0F);
+  }
+  EXPECT_EQ(&d, &cg.get_dimension(0));
+  EXPECT_EQ(d, Dim({3}));
+}
+
 }  // namespace
 }  // namespace dynet

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "dynet/except.h"
+#include "dynet/ext/count.h"
 
 #define DYNET_MAX_TENSOR_DIM 7
 
@@ -38,6 +39,7 @@ struct Dim {
   [[nodiscard]] std::int64_t elements() const { return checked_product(true); }
   /// Number of elements of one example, in 64 bits. SizeError above 2^60.
   [[nodiscard]] std::int64_t example_elements() const { return checked_product(false); }
+  /// Sum of the extents. SizeError where it does not fit 32 bits.
   [[nodiscard]] unsigned sum_dims() const;
   /// Copy without trailing dimensions of 1, keeping at least one dimension.
   [[nodiscard]] Dim truncate() const;
@@ -70,17 +72,20 @@ struct Dim {
 
  private:
   [[nodiscard]] std::int64_t checked_product(bool with_batch) const {
-    std::int64_t n = with_batch ? bd : 1;
+    ext::Count n = with_batch ? bd : 1;
     for (unsigned i = 0; i < nd; ++i) {
-      if (d[i] != 0 && n > (std::int64_t{1} << 60) / d[i]) {
-        too_large();
-      }
-      n *= d[i];
+      n = n * d[i];
     }
-    return n;
+    if (!n.fits(std::int64_t{1} << 60)) {
+      too_large();
+    }
+    return n.value();
   }
   [[noreturn]] void too_large() const;
 };
+
+/// `count` as an extent. SizeError where it does not fit 32 bits; its text begins with `what`.
+[[nodiscard]] unsigned to_extent(ext::Count count, const std::string& what);
 
 /// Equal number of dimensions, extents and batch: `{3}` is not `{3,1}`.
 [[nodiscard]] bool operator==(const Dim& a, const Dim& b);

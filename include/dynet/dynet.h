@@ -49,7 +49,9 @@ struct ComputationGraph {
   /// Removes the nodes above the last mark and the mark; without a mark does nothing.
   void revert();
 
-  [[nodiscard]] Dim& get_dimension(VariableIndex index) const;
+  /// The shape of a node; valid until the graph is cleared or destroyed. (DyNet 2.1 gives a
+  /// reference that can be written through; here nodes share their shapes.) IndexError.
+  [[nodiscard]] const Dim& get_dimension(VariableIndex index) const;
   /// Forgets all values and computes up to `last`; random nodes draw anew.
   const Tensor& forward(const Expression& last);
   const Tensor& forward(VariableIndex i);
@@ -111,6 +113,7 @@ struct ComputationGraph {
     explicit NodeList(const ComputationGraph& graph) : graph_(graph) {}
     [[nodiscard]] std::size_t size() const;
     [[nodiscard]] bool empty() const { return size() == 0; }
+    /// IndexError where there is no node `i`.
     NodeView operator[](std::size_t i) const;
 
    private:

@@ -68,16 +68,20 @@ Dim FloatArray::dim(bool batched) const {
   if (axes > DYNET_MAX_TENSOR_DIM) {
     throw SizeError("an array of " + std::to_string(shape.size()) + " axes; want at most 7");
   }
+  const auto extent = [&](std::size_t axis) {
+    return to_extent(static_cast<std::int64_t>(shape[axis]),
+                     "axis " + std::to_string(axis) + " of an array");
+  };
   Dim d;
   d.nd = static_cast<unsigned>(axes);
   for (std::size_t i = 0; i < axes; ++i) {
-    d.d[i] = static_cast<unsigned>(shape[i]);
+    d.d[i] = extent(i);
   }
   if (axes == 0) {
     d.nd = 1;
   }  // the scalars of a batch, or one number
   if (batched) {
-    d.bd = static_cast<unsigned>(shape.back());
+    d.bd = extent(axes);
   }
   return d;
 }

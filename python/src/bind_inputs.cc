@@ -43,8 +43,8 @@ PyExpression add_numbers(const Dim& d, const float* data, std::size_t count, Set
 PyExpression input_vector(nb::handle values, const std::string& device) {
   check_device(device);
   const std::vector<float>& numbers = read_numbers(values);
-  return add_numbers(Dim({static_cast<unsigned>(numbers.size())}), numbers.data(), numbers.size(),
-                     Settable::kNumbers);
+  const unsigned n = to_extent(static_cast<std::int64_t>(numbers.size()), "inputVector");
+  return add_numbers(Dim({n}), numbers.data(), numbers.size(), Settable::kNumbers);
 }
 
 bool is_array(nb::handle o) { return nb::hasattr(o, "__array__"); }
@@ -174,8 +174,8 @@ PyExpression one_hot(unsigned d, nb::handle idx, const std::string& device) {
     }
     numbers[e * d + ids[e]] = 1.0F;
   }
-  return add_numbers(Dim({d}, static_cast<unsigned>(ids.size())), numbers.data(), numbers.size(),
-                     Settable::kNot);
+  const unsigned examples = to_extent(static_cast<std::int64_t>(ids.size()), "one_hot");
+  return add_numbers(Dim({d}, examples), numbers.data(), numbers.size(), Settable::kNot);
 }
 
 PyExpression add_lookup(const PyLookupParameters& p, ext::NodePayload payload, bool update) {

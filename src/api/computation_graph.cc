@@ -28,6 +28,7 @@ void ComputationGraph::clear() {
   state_->marks.clear();
   state_->executor.remove_all();
   state_->graph.clear();
+  state_->interner.trim(api::kKeepTableBytes);
   state_->epoch = api::next_epoch();
   state_->has_random_stream = false;
 }
@@ -51,7 +52,7 @@ void ComputationGraph::revert() {
 }
 
 namespace {
-void check_index(const api::GraphState& state, VariableIndex i, const char* user) {
+void check_index(const api::GraphState& state, std::size_t i, const char* user) {
   if (i >= state.graph.size()) {
     throw IndexError(std::string(user) + ": node " + std::to_string(i) + " of a graph of " +
                      std::to_string(state.graph.size()) + " nodes");
@@ -59,10 +60,9 @@ void check_index(const api::GraphState& state, VariableIndex i, const char* user
 }
 }  // namespace
 
-Dim& ComputationGraph::get_dimension(VariableIndex index) const {
+const Dim& ComputationGraph::get_dimension(VariableIndex index) const {
   check_index(*state_, index, "get_dimension");
-  return const_cast<Dim&>(
-      state_->graph.dim(index));  // 2.1's signature; nobody may write through it
+  return state_->graph.dim(index);
 }
 
 const Tensor& ComputationGraph::forward(const Expression& last) {
@@ -180,6 +180,7 @@ unsigned ComputationGraph::get_id() const { return state_->epoch; }
 
 std::size_t ComputationGraph::NodeList::size() const { return graph_.state().graph.size(); }
 ComputationGraph::NodeView ComputationGraph::NodeList::operator[](std::size_t i) const {
+  check_index(graph_.state(), i, "nodes");
   return {graph_.state().graph.dim(static_cast<graph::NodeId>(i))};
 }
 

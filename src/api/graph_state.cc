@@ -3,17 +3,17 @@
 #include <mutex>
 
 #include "ops/simd_rules.h"
+#include "util/fork.h"
 
 namespace dynet::api {
 namespace {
 
 constexpr std::size_t kKeepNumbers = std::size_t{256} << 20;  // of each pool of a state at rest
-constexpr std::size_t kKeepTables = std::size_t{64} << 20;
 constexpr std::size_t kKeepStates = 16;
 
 /// States at rest. Bounded by count times the bytes that each may keep.
 struct StatePool {
-  std::mutex mutex;
+  util::ForkMutex mutex;
   std::vector<std::unique_ptr<GraphState>> states;
 };
 StatePool& pool() {
@@ -29,19 +29,16 @@ std::uint32_t next_epoch() { return ++epochs; }
 std::uint32_t newest_epoch() { return epochs.load(); }
 
 Busy::Busy(GraphState& state) : state_(state) {
-  // A load and a store rather than an exchange: this guards against mistakes, not for exclusion,
-  // and it is paid for each node.
-  if (state.busy.load(std::memory_order_acquire)) {
+  if (state.busy.exchange(true, std::memory_order_acquire)) {
     throw GraphError(
         "the computation graph is being used by another thread (or by an operation of its own)");
   }
-  state.busy.store(true, std::memory_order_relaxed);
 }
 
 void GraphState::reset() {
   executor.clear(kKeepNumbers);
   graph.clear();
-  interner.trim(kKeepTables);
+  interner.trim(kKeepTableBytes);
   marks.clear();
   has_random_stream = false;
   immediate = false;

@@ -126,7 +126,9 @@ Expression one_hot(const LocatedGraph& g, unsigned d, const std::vector<unsigned
   if (ids.empty()) {
     throw ValueError("one_hot: the list of positions is empty");
   }
-  return add_one_hot(g, Dim({d}, static_cast<unsigned>(ids.size())), ids.data(), device);
+  const ext::Count examples = static_cast<std::int64_t>(ids.size());
+  return add_one_hot(g, Dim({d}, to_extent(examples, "one_hot: the number of positions")),
+                     ids.data(), device);
 }
 
 Expression parameter(const LocatedGraph& g, const Parameter& p) {

@@ -20,6 +20,12 @@ void check_count(const char* builder, const char* what, std::size_t given, std::
   }
 }
 
+unsigned gate_rows(const char* builder, unsigned count, unsigned hidden) {
+  return to_extent(ext::Count(count) * hidden, std::string(builder) + ": a parameter has {" +
+                                                   std::to_string(count) + "h} rows, h is " +
+                                                   std::to_string(hidden));
+}
+
 void check_step(const char* builder, RNNPointer i, std::size_t steps) {
   if (i < -1 || i >= static_cast<RNNPointer>(steps)) {
     throw IndexError(std::string(builder) + ": step " + std::to_string(i) + " of " +

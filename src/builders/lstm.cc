@@ -243,19 +243,20 @@ VanillaLSTMBuilder::VanillaLSTMBuilder(unsigned layer_count, unsigned input_size
     : LSTMBuilderBase(layer_count, input_size, hidden_dim),
       ln_lstm(use_ln_lstm),
       forget_bias(bias) {
+  const unsigned all_gates = builders::gate_rows("VanillaLSTMBuilder", 4, hid);
   local_model = model.add_subcollection("vanilla-lstm-builder");
   for (unsigned layer = 0; layer < layers; ++layer) {
     const unsigned in = layer == 0 ? input_dim : hid;
     std::vector<Parameter> ps;
-    ps.push_back(local_model.add_parameters({4 * hid, in}));
-    ps.push_back(local_model.add_parameters({4 * hid, hid}));
-    ps.push_back(local_model.add_parameters({4 * hid}, ParameterInitConst(0.0F)));
+    ps.push_back(local_model.add_parameters({all_gates, in}));
+    ps.push_back(local_model.add_parameters({all_gates, hid}));
+    ps.push_back(local_model.add_parameters({all_gates}, ParameterInitConst(0.0F)));
     params.push_back(std::move(ps));
     if (!ln_lstm) {
       continue;
     }
     std::vector<Parameter> ln;
-    for (const unsigned size : {4 * hid, 4 * hid, hid}) {  // gain and bias of each norm
+    for (const unsigned size : {all_gates, all_gates, hid}) {  // gain and bias of each norm
       // In `model`, not local_model: model files of DyNet 2.1 have them there.
       ln.push_back(model.add_parameters({size}, ParameterInitConst(1.0F)));
       ln.push_back(model.add_parameters({size}, ParameterInitConst(0.0F)));

@@ -5,6 +5,8 @@
 
 #include "dynet/except.h"
 
+#include "builders/builder_support.h"
+
 namespace dynet {
 
 namespace {
@@ -15,6 +17,13 @@ enum { kW, kB, kU, kF1, kF2, kBf };
 ParameterInitUniform glorot(unsigned rows, unsigned cols) {
   const double sum = static_cast<double>(rows) + static_cast<double>(cols);
   return ParameterInitUniform(static_cast<float>(std::sqrt(6.0 / sum)));
+}
+
+/// The builder's own collection, where `widest * hidden`, its largest extent, can be counted.
+ParameterCollection checked_subcollection(ParameterCollection& model, const char* builder,
+                                          unsigned widest, unsigned hidden, const char* name) {
+  static_cast<void>(builders::gate_rows(builder, widest, hidden));
+  return model.add_subcollection(name);
 }
 
 }  // namespace
@@ -36,13 +45,16 @@ void BinaryTreeBuilder::check_ready(const char* name) const {
 
 BinaryTreeLSTMBuilder::BinaryTreeLSTMBuilder(unsigned input_size, unsigned hidden_dim,
                                              ParameterCollection& model)
-    : BinaryTreeBuilder(model.add_subcollection("binary-tree-lstm-builder")),
+    : BinaryTreeBuilder(checked_subcollection(model, "BinaryTreeLSTMBuilder", 3, hidden_dim,
+                                              "binary-tree-lstm-builder")),
       input_dim(input_size),
       hid(hidden_dim) {
   const ParameterInitConst zero(0.0F);
-  params.push_back(local_model.add_parameters({3 * hid, input_dim}, glorot(hid, input_dim)));
-  params.push_back(local_model.add_parameters({3 * hid}, zero));
-  params.push_back(local_model.add_parameters({3 * hid, 2 * hid}, glorot(hid, 2 * hid)));
+  const unsigned gates = 3 * hid;
+  const unsigned both = 2 * hid;
+  params.push_back(local_model.add_parameters({gates, input_dim}, glorot(hid, input_dim)));
+  params.push_back(local_model.add_parameters({gates}, zero));
+  params.push_back(local_model.add_parameters({gates, both}, glorot(hid, both)));
   params.push_back(local_model.add_parameters({hid, hid}));
   params.push_back(local_model.add_parameters({hid, hid}));
   params.push_back(local_model.add_parameters({hid}, zero));
@@ -68,7 +80,9 @@ TreeState BinaryTreeLSTMBuilder::add_input(const TreeState& left, const TreeStat
 }
 
 TreeRNNBuilder::TreeRNNBuilder(unsigned hidden_dim, ParameterCollection& model)
-    : BinaryTreeBuilder(model.add_subcollection("tree-rnn-builder")), hid(hidden_dim) {
+    : BinaryTreeBuilder(
+          checked_subcollection(model, "TreeRNNBuilder", 2, hidden_dim, "tree-rnn-builder")),
+      hid(hidden_dim) {
   params.push_back(local_model.add_parameters({hid, 2 * hid}));
 }
 

@@ -108,11 +108,20 @@ unsigned batch_of(const ext::Record& record, const void* op, std::span<const Dim
 /// Of seven dimensions the first two become one where the batch is a dimension too (ext::Call).
 void check_room_for_batch(std::span<const Dim> dims) {
   for (const Dim& d : dims) {
-    if (d.nd == DYNET_MAX_TENSOR_DIM &&
-        std::uint64_t{d.d[0]} * d.d[1] > std::numeric_limits<std::uint32_t>::max()) {
-      throw SizeError("the first two dimensions of " + to_string(d) +
-                      " have too many elements for an operation on whole batches");
+    if (d.nd == DYNET_MAX_TENSOR_DIM) {
+      static_cast<void>(to_extent(ext::Count(d.d[0]) * d.d[1],
+                                  "the first two dimensions of " + to_string(d) +
+                                      " together, for an operation on whole batches"));
     }
+  }
+}
+
+/// SizeError where a result or a saved output has more elements than can be counted.
+void check_countable(const ext::Shapes& shapes, const Dim& result) {
+  try {
+    static_cast<void>(result.elements());
+  } catch (const SizeError& e) {
+    shapes.fail_size(std::string("for the result, ") + e.what());
   }
 }
 
@@ -161,18 +170,23 @@ Interner::Interner() { trim(0); }
 Interner::~Interner() = default;
 
 void Interner::trim(std::size_t limit) {
-  if (!shape_table_.slots.empty() && arena_.capacity() <= limit) {
+  if (!shape_table_.slots.empty() && bytes() <= limit) {
     return;
   }
   for (Table* t : {&shape_table_, &signature_table_, &key_table_}) {
-    t->slots.assign(256, {});
-    t->used = 0;
+    *t = Table();
+    t->slots.resize(256);
   }
-  shapes_.clear();
-  sizes_.clear();
-  signatures_.clear();
-  keys_.clear();
+  shapes_ = {};
+  signatures_ = {};
+  keys_ = {};
   arena_ = Arena();
+}
+
+std::size_t Interner::bytes() const {
+  return arena_.capacity() + shape_table_.bytes() + signature_table_.bytes() + key_table_.bytes() +
+         shapes_.capacity() * sizeof(shapes_[0]) + signatures_.capacity() * sizeof(signatures_[0]) +
+         keys_.capacity() * sizeof(keys_[0]);
 }
 
 ShapeId Interner::intern(const Dim& dim) {
@@ -182,16 +196,16 @@ ShapeId Interner::intern(const Dim& dim) {
   }
   const std::uint64_t hash = hash_bytes(&clean, sizeof clean);
   const std::uint32_t found =
-      shape_table_.find(hash, [&](std::uint32_t i) { return shapes_[i] == clean; });
+      shape_table_.find(hash, [&](std::uint32_t i) { return shapes_[i]->dim == clean; });
   if (found != 0) {
     return found - 1;
   }
   const auto id = static_cast<ShapeId>(shapes_.size());
-  util::reserve_more(sizes_, 1);
   util::reserve_more(shapes_, 1);
+  const auto* const shape =
+      new (arena_.allocate(sizeof(Shape))) Shape{clean, clean.example_elements()};
   shape_table_.insert(hash, id);
-  sizes_.push_back(clean.example_elements());
-  shapes_.push_back(clean);
+  shapes_.push_back(shape);
   return id;
 }
 
@@ -271,7 +285,7 @@ const Signature& Interner::add_signature(const ext::Record& record, const void* 
                                          std::uint32_t payload_count, std::uint64_t hash) {
   dims_scratch_.clear();
   for (const ShapeId id : arg_shapes) {
-    dims_scratch_.push_back(shapes_[id]);
+    dims_scratch_.push_back(shape(id));
   }
   const unsigned batch = batch_of(record, op, dims_scratch_, payload_count);
   const std::vector<Dim> with_batches = dims_scratch_;  // for messages; a new signature is rare
@@ -302,12 +316,15 @@ const Signature& Interner::add_signature(const ext::Record& record, const void* 
     if (!own_batch) {
       results[k].bd = batch;
     }
-    static_cast<void>(results[k].elements());  // SizeError where it cannot be counted
+    check_countable(shapes, results[k]);
   }
   s.batch = results[0].bd;
   if (record.saved_shapes != nullptr) {
     record.saved_shapes(op, shapes, s.saved);
     for (Dim& d : s.saved) {
+      Dim all = d;
+      all.bd = record.has_whole ? d.bd : s.batch;
+      check_countable(shapes, all);
       d.bd = record.has_whole ? d.bd : 1;
     }
   }

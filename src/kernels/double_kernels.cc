@@ -147,10 +147,14 @@ class DoubleKernels final : public ext::Kernels {
       return t == Transposed::kNo ? x[i + j * d[0]] : x[j + i * d[0]];
     };
     const std::int64_t n = std::max({a.examples, b.examples, c.examples});
+    const bool is_empty = a.examples == 0 || b.examples == 0;  // a sum over nothing is zero
     for (std::int64_t e = 0; e < n; ++e) {
+      double* to = begin_write(c, e, write);
+      if (is_empty) {
+        continue;
+      }
       const double* left = a.example<double>(e);
       const double* right = b.example<double>(e);
-      double* to = begin_write(c, e, write);
       for (std::int64_t j = 0; j < columns; ++j) {
         for (std::int64_t i = 0; i < rows; ++i) {
           for (std::int64_t k = 0; k < inner; ++k) {

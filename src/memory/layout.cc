@@ -9,24 +9,27 @@ namespace {
 
 using graph::NodeId;
 
-std::int64_t total_examples(const graph::Graph& graph, std::span<const NodeId> members) {
-  std::int64_t n = 0;
+ext::Count total_examples(const graph::Graph& graph, std::span<const NodeId> members) {
+  ext::Count n = 0;
   for (const NodeId m : members) {
-    n += graph.examples(m);
+    n = n + graph.examples(m);
   }
   return n;
 }
 
 /// Memory for `examples` of `dim`, or out_of_memory that says for what.
-void* block_for(const graph::Graph& graph, NodeId node, const Dim& dim, std::int64_t examples,
+void* block_for(const graph::Graph& graph, NodeId node, const Dim& dim, ext::Count examples,
                 std::int64_t element_bytes, Pool& pool) {
-  const std::int64_t bytes = dim.elements() * examples * element_bytes;
+  const ext::Count bytes = ext::Count(dim.elements()) * examples * element_bytes;
   try {
-    return pool.allocate(bytes);
+    if (!bytes.fits()) {
+      throw out_of_memory("more bytes than can be addressed");
+    }
+    return pool.allocate(bytes.value());
   } catch (const out_of_memory& e) {
-    throw out_of_memory(std::string(e.what()) + "\n  for " + std::to_string(bytes) +
-                        " bytes: " + std::to_string(examples) + " x " +
-                        to_string(dim.single_batch()) + " of " + graph.describe(node));
+    throw out_of_memory(std::string(e.what()) + "\n  for " + bytes.text() +
+                        " bytes: " + examples.text() + " x " + to_string(dim.single_batch()) +
+                        " of " + graph.describe(node));
   }
 }
 
@@ -48,9 +51,9 @@ Placement place_group(const graph::Graph& graph, std::span<const NodeId> members
     for (std::uint32_t k = 0; k < signature.record->outputs; ++k) {
       place.outputs[k] = place_output(graph, members, k, number, pool);
     }
-    const std::int64_t examples = signature.record->has_whole
-                                      ? static_cast<std::int64_t>(members.size())
-                                      : total_examples(graph, members);
+    const ext::Count examples = signature.record->has_whole
+                                    ? ext::Count(static_cast<std::int64_t>(members.size()))
+                                    : total_examples(graph, members);
     for (std::uint32_t k = 0; k < signature.record->saved; ++k) {
       place.saved[k] = block_for(graph, members[0], signature.saved[k], examples,
                                  ext::saved_bytes(signature.record->saved_as[k], number), pool);

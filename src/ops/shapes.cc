@@ -39,11 +39,19 @@ std::string argument_name(const Info& info, std::size_t i, std::size_t count) {
   return std::string(list) + std::to_string(i + 1);
 }
 
-std::string message(const Info& info, std::span<const Dim> dims, std::string_view wanted) {
+constexpr std::size_t kShown = 16;  ///< arguments that a message lists; of more, some of them
+
+/// "name(x1, x2): x1 is {3} and x2 is {4}; ", or without arguments "name(): ".
+std::string call_text(const Info& info, std::span<const Dim> dims) {
   std::string call(info.name);
   std::string are;
   call += '(';
   for (std::size_t i = 0; i < dims.size(); ++i) {
+    if (dims.size() > kShown && i == kShown / 2) {
+      i = dims.size() - kShown / 2;
+      call += ", ...";
+      are += ", ...";
+    }
     const std::string name = argument_name(info, i, dims.size());
     call += (i == 0 ? "" : ", ") + name;
     if (i > 0) {
@@ -51,8 +59,11 @@ std::string message(const Info& info, std::span<const Dim> dims, std::string_vie
     }
     are += name + " is " + to_string(dims[i]);
   }
-  are += are.empty() ? "want " : "; want ";
-  return call + "): " + are + std::string(wanted);
+  return call + "): " + are + (are.empty() ? "" : "; ");
+}
+
+std::string message(const Info& info, std::span<const Dim> dims, std::string_view wanted) {
+  return call_text(info, dims) + "want " + std::string(wanted);
 }
 
 }  // namespace
@@ -62,6 +73,9 @@ void Shapes::fail(std::string_view wanted) const {
 }
 void Shapes::fail_value(std::string_view wanted) const {
   throw ValueError(message(info_, shown_, wanted));
+}
+void Shapes::fail_size(const std::string& what) const {
+  throw SizeError(call_text(info_, shown_) + what);
 }
 
 namespace detail {

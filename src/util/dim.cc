@@ -14,8 +14,10 @@ namespace {
                   std::to_string(DYNET_MAX_TENSOR_DIM) + " are possible");
 }
 
+constexpr std::int64_t kMostExtent = std::numeric_limits<unsigned>::max();
+
 unsigned narrow(std::int64_t n, const char* member, const Dim& d) {
-  if (n > std::numeric_limits<unsigned>::max()) {
+  if (n > kMostExtent) {
     throw SizeError(std::string("Dim::") + member + ": " + to_string(d) + " has " +
                     std::to_string(n) + " elements, more than 32 bits count; use elements()");
   }
@@ -61,11 +63,11 @@ unsigned Dim::size() const { return narrow(elements(), "size", *this); }
 unsigned Dim::batch_size() const { return narrow(example_elements(), "batch_size", *this); }
 
 unsigned Dim::sum_dims() const {
-  unsigned sum = 0;
+  ext::Count sum = 0;
   for (unsigned i = 0; i < nd; ++i) {
-    sum += d[i];
+    sum = sum + d[i];
   }
-  return sum;
+  return to_extent(sum, "Dim::sum_dims of " + to_string(*this));
 }
 
 Dim Dim::truncate() const {
@@ -174,6 +176,14 @@ void Dim::print_profile(std::ostream& out) const {
 
 void Dim::too_large() const {
   throw SizeError("the shape " + to_string(*this) + " has more than 2^60 elements");
+}
+
+unsigned to_extent(ext::Count count, const std::string& what) {
+  if (!count.fits(kMostExtent)) {
+    throw SizeError(what + ": " + count.text() + "; an extent is at most " +
+                    std::to_string(kMostExtent));
+  }
+  return static_cast<unsigned>(count.value());
 }
 
 bool operator==(const Dim& a, const Dim& b) {

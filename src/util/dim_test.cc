@@ -50,6 +50,32 @@ TEST(Dim, RefusesWhatItCannotCount) {
   EXPECT_EQ(Dim({1U << 30, 1U << 30}).elements(), std::int64_t{1} << 60);
 }
 
+TEST(Dim, SumsAndProductsDoNotWrap) {
+  using ext::Count;
+  const Dim wide({1U << 31, 1U << 31});
+  EXPECT_THROW(static_cast<void>(wide.sum_dims()), SizeError);
+  EXPECT_EQ(to_extent(Count(65535) * 65537, "x"), 4294967295U);
+  try {
+    static_cast<void>(to_extent(Count(65536) * 65536, "rows"));
+    FAIL();
+  } catch (const SizeError& e) {
+    EXPECT_STREQ(e.what(), "rows: 4294967296; an extent is at most 4294967295");
+  }
+  const std::int64_t most = Count::kMost;
+  EXPECT_TRUE((Count(most / 2) + most / 2).fits());
+  EXPECT_TRUE((Count(most / 4) * 4).fits());
+  Count large = Count(most) + 1;
+  EXPECT_FALSE(large.fits());
+  for (int i = 0; i < 5; ++i) {  // stays too large, whatever is done with it
+    large = large * large + large;
+    EXPECT_FALSE(large.fits());
+  }
+  EXPECT_FALSE((large * 0).fits());
+  EXPECT_FALSE((Count(most) * most).fits());
+  EXPECT_EQ(large.text(), "more than 2^62");
+  EXPECT_EQ((Count(3) * 5 + 1).text(), "16");
+}
+
 TEST(Dim, ChangesKeepUnusedEntriesAtOne) {
   Dim d({2, 3, 4}, 5);
   d.delete_dim(1);

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "dynet/dim.h"
@@ -86,6 +87,16 @@ class Shapes {
   /// Throws ShapeError: "name(a, b): a is {..} and b is {..}; want `wanted`".
   [[noreturn]] void fail(std::string_view wanted) const;
   [[noreturn]] void fail_value(std::string_view wanted) const;  ///< the same as ValueError
+  /// Throws SizeError: "name(a, b): a is {..} and b is {..}; `what`".
+  [[noreturn]] void fail_size(const std::string& what) const;
+  /// `count` as an extent of the result or of a saved output. SizeError, which names the operation
+  /// and all shapes, where it does not fit 32 bits.
+  [[nodiscard]] unsigned extent(Count count) const {
+    if (!count.fits(std::int64_t{0xFFFFFFFF})) {
+      fail_size("an extent of the result would be " + count.text() + "; want at most 4294967295");
+    }
+    return static_cast<unsigned>(count.value());
+  }
 
  private:
   const Info& info_;

@@ -3,11 +3,15 @@
 // What comes with a node beside its operation and its arguments: where it was built, and the
 // payload.
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "dynet/except.h"
 
 namespace dynet::ext {
 
@@ -33,31 +37,36 @@ struct NodePayload {
 
   NodePayload() = default;
   // Each refers to the caller's data for the duration of the call; copied ones are copied then.
+  // SizeError for 2^32 numbers and more.
   static NodePayload of(const unsigned& v) { return {kCopied, &v, 1}; }
   static NodePayload of(const float& v) { return {kCopied, &v, 1}; }
   static NodePayload of(const unsigned* v) { return {kPointer, v, 1}; }
   static NodePayload of(const float* v) { return {kPointer, v, 1}; }
   static NodePayload of(const std::vector<unsigned>& v) {
-    return {kCopied, v.data(), static_cast<std::uint32_t>(v.size())};
+    return {kCopied, v.data(), count_of(v.size())};
   }
   static NodePayload of(const std::vector<float>& v) {
-    return {kCopied, v.data(), static_cast<std::uint32_t>(v.size())};
+    return {kCopied, v.data(), count_of(v.size())};
   }
   static NodePayload of(const std::vector<unsigned>* v) {
-    return {kVector, v, static_cast<std::uint32_t>(v->size())};
+    return {kVector, v, count_of(v->size())};
   }
-  static NodePayload of(const std::vector<float>* v) {
-    return {kVector, v, static_cast<std::uint32_t>(v->size())};
-  }
+  static NodePayload of(const std::vector<float>* v) { return {kVector, v, count_of(v->size())}; }
   static NodePayload of(std::span<const unsigned> v) {
-    return {kCopied, v.data(), static_cast<std::uint32_t>(v.size())};
+    return {kCopied, v.data(), count_of(v.size())};
   }
   static NodePayload of(std::span<const float> v) {
-    return {kCopied, v.data(), static_cast<std::uint32_t>(v.size())};
+    return {kCopied, v.data(), count_of(v.size())};
   }
 
  private:
   NodePayload(Form f, const void* d, std::uint32_t n) : form(f), data(d), count(n) {}
+  static std::uint32_t count_of(std::size_t n) {
+    if (n > std::numeric_limits<std::uint32_t>::max()) {
+      throw SizeError("a node's payload has " + std::to_string(n) + " numbers; want below 2^32");
+    }
+    return static_cast<std::uint32_t>(n);
+  }
 };
 
 }  // namespace dynet::ext

@@ -21,7 +21,7 @@ inline unsigned piece(const ext::Shapes& in, unsigned pieces, const char* wanted
   }
   return a.d[0] / pieces;
 }
-inline bool is_vector(const Dim& d, unsigned length) { return d.nd == 1 && d.d[0] == length; }
+inline bool is_vector(const Dim& d, ext::Count length) { return d.nd == 1 && length == d.d[0]; }
 
 /// Slope of the logistic function, and of tanh, from their value.
 DYNET_DEVICE_FN auto logistic_slope(auto y) { return y * (1.0 - y); }
@@ -163,7 +163,7 @@ struct VanillaLstmC {
   static constexpr std::array kParts{1, 4};
   static constexpr std::array kOutParts{1};
   Dim shape(const ext::Shapes& in) const {
-    if (in[0].nd != 1 || !is_vector(in[1], 4 * in[0].d[0])) {
+    if (in[0].nd != 1 || !is_vector(in[1], ext::Count(4) * in[0].d[0])) {
       in.fail("c_tm1 {h} and gates_t {4h}");
     }
     return in[0];
@@ -190,7 +190,7 @@ struct VanillaLstmH {
   static constexpr std::array kParts{1, 4};
   static constexpr std::array kOutParts{1};
   Dim shape(const ext::Shapes& in) const {
-    if (in[0].nd != 1 || !is_vector(in[1], 4 * in[0].d[0])) {
+    if (in[0].nd != 1 || !is_vector(in[1], ext::Count(4) * in[0].d[0])) {
       in.fail("c_t {h} and gates_t {4h}");
     }
     return in[0];
@@ -233,7 +233,9 @@ struct CoupledLstmC {
     }
     return in[0];
   }
-  std::array<Dim, 1> saved(const ext::Shapes& in) const { return {Dim({in[0].d[0] * 2})}; }
+  std::array<Dim, 1> saved(const ext::Shapes& in) const {
+    return {Dim({in.extent(ext::Count(2) * in[0].d[0])})};
+  }
   DYNET_DEVICE_FN auto value(auto i, auto g, auto c) const {
     using rule::logistic, rule::tanh;
     const auto i_ = logistic(i);
@@ -267,7 +269,9 @@ struct CoupledLstmStartC {
     }
     return in[0];
   }
-  std::array<Dim, 1> saved(const ext::Shapes& in) const { return {Dim({in[0].d[0] * 2})}; }
+  std::array<Dim, 1> saved(const ext::Shapes& in) const {
+    return {Dim({in.extent(ext::Count(2) * in[0].d[0])})};
+  }
   DYNET_DEVICE_FN auto value(auto i, auto g) const {
     using rule::logistic, rule::tanh;
     const auto i_ = logistic(i);
@@ -301,7 +305,9 @@ struct CoupledLstmH {
     }
     return in[0];
   }
-  std::array<Dim, 1> saved(const ext::Shapes& in) const { return {Dim({in[0].d[0] * 2})}; }
+  std::array<Dim, 1> saved(const ext::Shapes& in) const {
+    return {Dim({in.extent(ext::Count(2) * in[0].d[0])})};
+  }
   DYNET_DEVICE_FN auto value(auto o, auto c) const {
     using rule::logistic, rule::tanh;
     const auto o_ = logistic(o);
@@ -386,7 +392,9 @@ struct TreeLstmCell {
     }
     return {Dim({h}), Dim({h})};
   }
-  std::array<Dim, 1> saved(const ext::Shapes& in) const { return {Dim({in[1].d[0] * 5})}; }
+  std::array<Dim, 1> saved(const ext::Shapes& in) const {
+    return {Dim({in.extent(ext::Count(5) * in[1].d[0])})};
+  }
   DYNET_DEVICE_FN auto value(auto i, auto o, auto u, auto f1, auto f2, auto c1, auto c2) const {
     using rule::logistic, rule::tanh;
     const auto i_ = logistic(i);

@@ -64,13 +64,14 @@ struct Concatenate {
       .shapes = "{n1,..}, {n2,..}, ... -> {n1+n2+..,..}",
       .errors =
           "ShapeError where another dimension than d differs, ValueError where the list is "
-          "empty"};
+          "empty, SizeError where the sum does not fit 32 bits"};
   static constexpr bool kVariadic = true;
   Dim shape(const ext::Shapes& in) const {
     if (d >= DYNET_MAX_TENSOR_DIM) {
       in.fail("d below 7, not " + std::to_string(d));
     }
     Dim r = in[0];
+    ext::Count extent = in[0].d[d];
     for (std::size_t i = 1; i < in.size(); ++i) {
       r.nd = std::max(r.nd, in[i].nd);
       for (unsigned k = 0; k < DYNET_MAX_TENSOR_DIM; ++k) {
@@ -78,8 +79,9 @@ struct Concatenate {
           in.fail("equal dimensions, other than dimension " + std::to_string(d));
         }
       }
-      r.d[d] += in[i].d[d];
+      extent = extent + in[i].d[d];
     }
+    r.d[d] = in.extent(extent);
     r.nd = std::max(r.nd, d + 1);
     return r;
   }
@@ -164,17 +166,19 @@ struct ConcatenateToBatch {
       .shapes = "{..}xb1, {..}xb2, ... -> {..}x(b1+b2+..)",
       .errors =
           "ShapeError where the shapes of one example differ, ValueError where the list is "
-          "empty"};
+          "empty, SizeError where the sum does not fit 32 bits"};
   static constexpr bool kVariadic = true;
   static constexpr std::array kRoles{ext::Role::kWhole};
   Dim shape(const ext::Shapes& in) const {
     Dim r = in[0];
+    ext::Count examples = in[0].bd;
     for (std::size_t i = 1; i < in.size(); ++i) {
       if (in[i].single_batch() != in[0].single_batch()) {
         in.fail("equal shapes of one example");
       }
-      r.bd += in[i].bd;
+      examples = examples + in[i].bd;
     }
+    r.bd = in.extent(examples);
     return r;
   }
   void forward(ext::Call& call) const {

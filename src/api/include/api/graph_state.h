@@ -22,6 +22,11 @@
 
 namespace dynet::api {
 
+/// What the tables of shapes, signatures and keys of a graph may hold when its nodes are removed; a
+/// program whose attributes differ in each step would otherwise fill the memory. Some 30,000
+/// signatures, where programs have hundreds.
+inline constexpr std::size_t kKeepTableBytes = std::size_t{16} << 20;
+
 /// A graph with its executor. Invariant: `epoch` is that of nodes made from now on. Not
 /// thread-safe; `Busy` turns a second thread into a GraphError.
 struct GraphState {

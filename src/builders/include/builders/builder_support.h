@@ -34,6 +34,9 @@ void add_parameters(ComputationGraph& cg, bool update,
 void share_parameters(const char* builder, const std::vector<std::vector<Parameter>>& from,
                       std::vector<std::vector<Parameter>>& to);
 
+/// Extent of a matrix for `count` gates of `hidden` numbers each. SizeError where it does not fit.
+[[nodiscard]] unsigned gate_rows(const char* builder, unsigned count, unsigned hidden);
+
 /// An affine transformation put together term by term, without memory of its own.
 class Affine {
  public:

@@ -41,8 +41,8 @@ struct Signature {
 };
 
 /// Content-addressed tables that outlive graphs, so that later graphs find everything known.
-/// Invariant: ids and Signature addresses stay valid until `trim`. Thread rule: one graph at a
-/// time.
+/// Invariant: ids, and the addresses of shapes and signatures, stay valid until `trim` forgets
+/// them. Thread rule: one graph at a time.
 class Interner {
  public:
   Interner();
@@ -50,15 +50,16 @@ class Interner {
   Interner& operator=(const Interner&) = delete;
   ~Interner();
 
-  [[nodiscard]] const Dim& shape(ShapeId id) const { return shapes_[id]; }
+  [[nodiscard]] const Dim& shape(ShapeId id) const { return shapes_[id]->dim; }
   /// Elements of one example.
-  [[nodiscard]] std::int64_t size(ShapeId id) const { return sizes_[id]; }
+  [[nodiscard]] std::int64_t size(ShapeId id) const { return shapes_[id]->size; }
   [[nodiscard]] ShapeId intern(const Dim& dim);
   /// Runs batch and shape rules where the signature is new; they throw before anything is stored.
   const Signature& signature(const ext::Record& record, const void* op,
                              std::span<const ShapeId> arg_shapes, std::uint32_t payload_count);
   [[nodiscard]] std::size_t key_count() const { return keys_.size(); }
-  [[nodiscard]] std::size_t bytes() const { return arena_.capacity(); }
+  /// Memory that the tables hold.
+  [[nodiscard]] std::size_t bytes() const;
   /// Forgets everything if it has grown past `limit` bytes. Only when no node is alive.
   void trim(std::size_t limit);
 
@@ -74,6 +75,12 @@ class Interner {
     template <class Equal>
     std::uint32_t find(std::uint64_t hash, Equal equal) const;  ///< index + 1, or 0
     void insert(std::uint64_t hash, std::uint32_t index);
+    [[nodiscard]] std::size_t bytes() const { return slots.capacity() * sizeof(Slot); }
+  };
+  /// In the arena: users are handed references to shapes.
+  struct Shape {
+    Dim dim;
+    std::int64_t size;
   };
   const Signature& add_signature(const ext::Record& record, const void* op,
                                  std::span<const ShapeId> arg_shapes, std::uint32_t payload_count,
@@ -82,8 +89,7 @@ class Interner {
   KeyId intern_key(const ext::Record& record, const void* op,
                    std::span<const unsigned char> is_full, std::uint32_t payload_each);
 
-  std::vector<Dim> shapes_;
-  std::vector<std::int64_t> sizes_;
+  std::vector<const Shape*> shapes_;
   Table shape_table_;
   std::vector<const Signature*> signatures_;
   Table signature_table_;
