@@ -85,13 +85,18 @@ struct ParameterInitFromFile : ParameterInit {
   std::string filename_;
 };
 
-/// The numbers of `v` in memory order. SizeError unless as many as the parameter has.
+/// The numbers of `v` in memory order. SizeError unless as many as the parameter has; where their
+/// shape `d` is given (of a table: rows last), ShapeError unless it is the parameter's.
 struct ParameterInitFromVector : ParameterInit {
   explicit ParameterInitFromVector(std::vector<float> v) : values_(std::move(v)) {}
+  ParameterInitFromVector(std::vector<float> v, const Dim& d)
+      : values_(std::move(v)), dim_(d), has_dim_(true) {}
   void initialize_params(Tensor& values) const override;
 
  private:
   std::vector<float> values_;
+  Dim dim_;
+  bool has_dim_ = false;
 };
 
 }  // namespace dynet

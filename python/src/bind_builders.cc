@@ -113,7 +113,7 @@ PyRNNState set_state(const PyRNNState& from, const std::vector<Expression>& es, 
 
 PyRNNState initial_state(nb::handle_t<PyRNNBuilder> self, const std::vector<Expression>& vecs,
                          bool update) {
-  PyRNNBuilder& b = *nb::inst_ptr<PyRNNBuilder>(self);
+  PyRNNBuilder& b = instance<PyRNNBuilder>(self);
   if (!b.ready.is_ready()) {
     b.builder->new_graph(current_graph().cg, update);
     b.builder->start_new_sequence();
@@ -128,7 +128,7 @@ PyRNNState initial_state_from_arrays(nb::handle_t<PyRNNBuilder> self, nb::handle
   const nb::object input = nb::module_::import_("_dynet").attr("inputTensor");
   std::vector<Expression> nodes;
   for (const nb::handle v : nb::iter(vecs)) {
-    nodes.push_back(resolve(*nb::inst_ptr<PyExpression>(nb::object(input(v)))));
+    nodes.push_back(resolve(instance<PyExpression>(nb::object(input(v)))));
   }
   return initial_state(self, nodes, update);
 }

@@ -27,7 +27,8 @@ nb::tuple shape_tuple(const Dim& d) {
 }
 
 nb::object value_of(const PyExpression& x, bool recalculate) {
-  const Tensor& t = evaluate(resolve(x), recalculate);
+  const Value value = evaluate(resolve(x), recalculate);
+  const Tensor& t = value.tensor;
   if (t.d.nd >= 2) {
     return to_numpy(t);
   }
@@ -146,13 +147,13 @@ void bind_values(nb::class_<PyExpression>& c) {
       .def(
           "scalar_value",
           [](const PyExpression& x, bool recalculate) {
-            return to_scalar(evaluate(resolve(x), recalculate));
+            return to_scalar(evaluate(resolve(x), recalculate).tensor);
           },
           arg("recalculate") = false, "The only element. ValueError where there are several.")
       .def(
           "vec_value",
           [](const PyExpression& x, bool recalculate) {
-            return to_list(evaluate(resolve(x), recalculate));
+            return to_list(evaluate(resolve(x), recalculate).tensor);
           },
           arg("recalculate") = false,
           nb::sig("def vec_value(self, recalculate: bool = False) -> list[float]"),
@@ -160,7 +161,7 @@ void bind_values(nb::class_<PyExpression>& c) {
       .def(
           "npvalue",
           [](const PyExpression& x, bool recalculate) {
-            return to_numpy(evaluate(resolve(x), recalculate));
+            return to_numpy(evaluate(resolve(x), recalculate).tensor);
           },
           arg("recalculate") = false,
           nb::sig(
@@ -177,7 +178,8 @@ void bind_values(nb::class_<PyExpression>& c) {
           "also "
           "computes gradients of nodes that do not depend on a parameter.")
       .def(
-          "gradient", [](const PyExpression& x) { return to_numpy(resolve(x).gradient()); },
+          "gradient",
+          [](const PyExpression& x) { return to_numpy(gradient_of(resolve(x)).tensor); },
           nb::sig("def gradient(self) -> numpy.typing.NDArray[typing.Any]"),
           "The gradient of the last `backward` as an array.");
 }

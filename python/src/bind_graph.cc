@@ -36,7 +36,7 @@ void compute(std::vector<Expression> exps, bool recalculate) {  // a copy: Pytho
     return;
   }
   if (recalculate) {
-    last->pg->invalidate();
+    graph_of(*last)->cg.invalidate();
   }
   for (const Expression& e : exps) {
     evaluate(e, false);
@@ -120,12 +120,12 @@ void bind_by_index(nb::module_& m) {
           nb::arg("index"));
     c.def((prefix + "forward_scalar").c_str(),
           [=](const GraphPointer& g, unsigned index) {
-            return to_scalar(evaluate(node(g, index), anew));
+            return to_scalar(evaluate(node(g, index), anew).tensor);
           },
           nb::arg("index"));
     c.def((prefix + "forward_vec").c_str(),
           [=](const GraphPointer& g, unsigned index) {
-            return to_list(evaluate(node(g, index), anew));
+            return to_list(evaluate(node(g, index), anew).tensor);
           },
           nb::arg("index"));
   };

@@ -39,8 +39,8 @@ nb::class_<PyClass, PyInitializer> define(nb::module_& m, const char* name, cons
 PyNumpy from_array(nb::handle values) {
   const FloatArray array = read_array(values);
   auto result = make<PyNumpy, ParameterInitFromVector>(
-      std::vector<float>(array.data, array.data + array.size));
-  result.shape = array.dim(false);
+      std::vector<float>(array.data, array.data + array.size), array.dim(false));
+  result.is_array = true;
   return result;
 }
 
@@ -68,7 +68,7 @@ void bind_initializers(nb::module_& m) {
       .def(nb::new_(&make<PySaxe, ParameterInitSaxe, float>), arg("scale") = 1.0F);
   define<PyFromFile>(m, "FromFileInitializer", "Numbers from a file, column by column.")
       .def(nb::new_(&make<PyFromFile, ParameterInitFromFile, std::string>), arg("fname"));
-  define<PyNumpy>(m, "NumpyInitializer", "The numbers of an array.")
+  define<PyNumpy>(m, "NumpyInitializer", "The numbers of an array, for a parameter of its shape.")
       .def(nb::new_(&from_array), arg("array"));
 }
 

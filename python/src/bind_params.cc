@@ -100,11 +100,22 @@ bool is_array(const nb::object& o) { return nb::hasattr(o, "__array__"); }
 // ---- collections
 // ----------------------------------------------------------------------------------------
 
+/// The numbers of an array for a parameter, or for a table, whose rows are the last axis.
+ParameterInitFromVector init_of(const FloatArray& array, bool is_table) {
+  Dim d = array.dim(is_table);
+  if (is_table) {
+    const unsigned rows = d.bd;
+    d.bd = 1;
+    d.add_dim(rows);
+  }
+  return ParameterInitFromVector(std::vector<float>(array.data, array.data + array.size), d);
+}
+
 PyParameters parameters_from_array(ParameterCollection& pc, nb::handle values,
                                    const std::string& name, const std::string& device) {
   const FloatArray array = read_array(values);
-  const ParameterInitFromVector init(std::vector<float>(array.data, array.data + array.size));
-  return {pc.add_parameters(array.dim(false), init, name, device_named(device)), pc};
+  return {pc.add_parameters(array.dim(false), init_of(array, false), name, device_named(device)),
+          pc};
 }
 
 PyLookupParameters table_from_array(ParameterCollection& pc, nb::handle values,
@@ -113,28 +124,25 @@ PyLookupParameters table_from_array(ParameterCollection& pc, nb::handle values,
   Dim row = array.dim(true);  // rows are the last axis here, as a batch would be
   const unsigned rows = row.bd;
   row.bd = 1;
-  const ParameterInitFromVector init(std::vector<float>(array.data, array.data + array.size));
-  return {pc.add_lookup_parameters(rows, row, init, name, device_named(device)), pc};
+  return {pc.add_lookup_parameters(rows, row, init_of(array, true), name, device_named(device)),
+          pc};
 }
 
 PyParameters add_parameters(ParameterCollection& pc, const DimArg& dim, const nb::object& init,
                             const std::string& name, const std::string& device, float scale,
                             float mean, float std) {
   if (is_array(init)) {
-    return parameters_from_array(pc, init, name, device);
+    const ParameterInitFromVector values = init_of(read_array(init), false);
+    return {pc.add_parameters(dim.dim, values, name, device_named(device)), pc};
   }
   const PyInitializer values = read_init({init, scale, mean, std}, dim.dim);
-  const Dim d = values.shape.value_or(dim.dim);
-  return {pc.add_parameters(d, *values.init, name, device_named(device)), pc};
+  return {pc.add_parameters(dim.dim, *values.init, name, device_named(device)), pc};
 }
 
 PyLookupParameters add_lookup_parameters(ParameterCollection& pc, const DimArg& dim,
                                          const nb::object& init, const std::string& name,
                                          const std::string& device, float scale, float mean,
                                          float std) {
-  if (is_array(init)) {
-    return table_from_array(pc, init, name, device);
-  }
   const Dim& all = dim.dim;
   if (all.nd == 0) {
     throw ValueError("add_lookup_parameters: want the number of rows first");
@@ -144,8 +152,12 @@ PyLookupParameters add_lookup_parameters(ParameterCollection& pc, const DimArg& 
   for (unsigned i = 1; i < all.nd; ++i) {
     row.d[i - 1] = all.d[i];
   }
+  if (is_array(init)) {
+    const ParameterInitFromVector values = init_of(read_rows_first(init), true);
+    return {pc.add_lookup_parameters(all.d[0], row, values, name, device_named(device)), pc};
+  }
   const PyInitializer values = read_init({init, scale, mean, std}, row);
-  if (values.shape) {
+  if (values.is_array) {
     throw ValueError("add_lookup_parameters: give the array itself as init");
   }
   return {pc.add_lookup_parameters(all.d[0], row, *values.init, name, device_named(device)), pc};
@@ -156,13 +168,13 @@ void bind_additions(nb::class_<ParameterCollection>& c) {
   c.def("add_parameters", &add_parameters, arg("dim"), arg("init") = nb::none(), arg("name") = "",
         arg("device") = "", arg("scale") = 1.0F, arg("mean") = 0.0F, arg("std") = 1.0F,
         "A parameter. `init`: None (Glorot), a number, \"glorot\", \"identity\", \"uniform\" "
-        "(within "
-        "`scale`), \"normal\" (`mean`, `std`), \"he\", an initializer, or an array, which also "
-        "gives "
-        "the shape.")
+        "(within `scale`), \"normal\" (`mean`, `std`), \"he\", an initializer, or an array of the "
+        "shape `dim`.")
       .def("add_lookup_parameters", &add_lookup_parameters, arg("dim"), arg("init") = nb::none(),
            arg("name") = "", arg("device") = "", arg("scale") = 1.0F, arg("mean") = 0.0F,
-           arg("std") = 1.0F, "A table; `dim` is (rows, ...). `init` as for `add_parameters`.")
+           arg("std") = 1.0F,
+           "A table; `dim` is (rows, ...). `init` as for `add_parameters`; an array has the rows "
+           "as its first axis.")
       .def("parameters_from_numpy", &parameters_from_array, arg("array"), arg("name") = "",
            arg("device") = "", "A parameter with the shape and the numbers of an array.")
       .def("lookup_parameters_from_numpy", &table_from_array, arg("array"), arg("name") = "",
@@ -438,7 +450,7 @@ void bind_table_arrays(nb::class_<PyLookupParameters, PyExpression>& c) {
 /// `E[i]`, on the hot path: called by Python directly.
 PyObject* table_item(PyObject* self, PyObject* index) {
   return guarded([&] {
-    const auto& x = *nb::inst_ptr<PyLookupParameters>(self);
+    const auto& x = instance<PyLookupParameters>(self);
     const unsigned row = read_index(index);
     return nb::cast(add_lookup(x, ext::NodePayload::of(row)), nb::rv_policy::move).release().ptr();
   });
@@ -521,7 +533,7 @@ void bind_params(nb::module_& m) {
           if (!is_expression(arg.ptr())) {
             throw nb::type_error("const_parameter: want parameters");
           }
-          const Expression e = resolve(*nb::inst_ptr<PyExpression>(arg));
+          const Expression e = resolve(instance<PyExpression>(arg));
           nodes.append(make_expression(ext::add_node(ext::kRecord<ops::NoBackprop>, &kNoAttributes,
                                                      nullptr, {&e, 1}, {}, here())));
         }

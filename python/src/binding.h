@@ -68,8 +68,20 @@ struct PyLookupParameters : PyExpression {
 /// The type object of Expression; parameters are of types derived from it.
 extern PyTypeObject* expression_type;
 
+[[noreturn]] void fail_uninitialised(nb::handle object);
+
 inline bool is_expression(PyObject* o) {
   return Py_TYPE(o) == expression_type || PyType_IsSubtype(Py_TYPE(o), expression_type) != 0;
+}
+
+/// The C++ object of a Python one that is of its type. TypeError where it has none: a subclass that
+/// does not call `super().__init__()`, or an object that only `__new__` made.
+template <class T>
+T& instance(nb::handle object) {
+  if (!nb::inst_ready(object)) {
+    fail_uninitialised(object);
+  }
+  return *nb::inst_ptr<T>(object);
 }
 
 /// The node of an expression; of a parameter, its node in this thread's graph.
@@ -129,7 +141,7 @@ template <>
 struct type_caster<dynet::python::ExprArg> {
   NB_TYPE_CASTER(dynet::python::ExprArg, make_caster<dynet::python::PyExpression>::Name)
   bool from_python(handle src, uint32_t /*flags*/, cleanup_list* /*cleanup*/) noexcept {
-    if (!dynet::python::is_expression(src.ptr())) {
+    if (!dynet::python::is_expression(src.ptr()) || !inst_ready(src)) {
       return false;
     }
     value.x = inst_ptr<dynet::python::PyExpression>(src);

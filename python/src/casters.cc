@@ -11,9 +11,16 @@ std::vector<Expression>& ExprListArg::nodes() const {
   thread_local std::vector<Expression> nodes;
   nodes.clear();
   for (std::size_t i = 0; i < count; ++i) {
-    nodes.push_back(resolve(*nb::inst_ptr<PyExpression>(items[i])));
+    nodes.push_back(resolve(instance<PyExpression>(items[i])));
   }
   return nodes;
+}
+
+void fail_uninitialised(nb::handle object) {
+  PyErr_Format(PyExc_TypeError,
+               "%s: the object was not initialised; a subclass must call super().__init__() first",
+               Py_TYPE(object.ptr())->tp_name);
+  throw nb::python_error();
 }
 
 Dim DimArg::with_batch(unsigned batch_size) const {

@@ -33,22 +33,6 @@ class MaybeReleased {
   PyThreadState* state_;
 };
 
-/// Expressions know the ComputationGraph only; the graph of this thread is almost always theirs.
-bool is_long_in(const Expression& e) {
-  PyGraph& graph = current_graph();
-  return &graph.cg == e.pg && graph.is_long();
-}
-void note_computed_in(const Expression& e) {
-  PyGraph& graph = current_graph();
-  if (&graph.cg == e.pg) {
-    graph.note_computed();
-  }
-}
-
-}  // namespace
-
-namespace {
-
 /// This thread's graph, owned by a capsule in the dictionary of the Python thread: it ends with the
 /// thread while the GIL is held, before `join` returns. (A thread_local object would end later,
 /// while other threads may be looking at its expressions.)
@@ -176,26 +160,38 @@ nb::object make_expression(const Expression& e, PyExpression::Settable settable)
   return nb::cast(PyExpression(e, settable), nb::rv_policy::move);
 }
 
-const Tensor& evaluate(const Expression& e, bool recalculate) {
+std::shared_ptr<PyGraph> graph_of(const Expression& e) {
   if (e.is_stale()) {
-    return e.value();
-  }  // throws, with the text of the library
-  const MaybeReleased gil(recalculate || is_long_in(e));
-  const Tensor& value = recalculate ? e.pg->forward(e) : e.pg->incremental_forward(e);
-  note_computed_in(e);
-  return value;
+    static_cast<void>(e.value());  // throws, with the text of the library
+  }
+  // Python has no other graphs, and they are destroyed with the GIL held.
+  return static_cast<PyGraph::Cg*>(e.pg)->owner.shared_from_this();
+}
+
+Value evaluate(const Expression& e, bool recalculate) {
+  std::shared_ptr<PyGraph> graph = graph_of(e);
+  const auto compute = [&]() -> const Tensor& {
+    const MaybeReleased gil(recalculate || graph->is_long());
+    return recalculate ? graph->cg.forward(e) : graph->cg.incremental_forward(e);
+  };
+  const Tensor& value = compute();
+  graph->note_computed();
+  return {std::move(graph), value};
 }
 
 void run_backward(const Expression& e, bool full) {
-  if (e.is_stale()) {
-    static_cast<void>(e.value());  // throws
-    return;
+  const std::shared_ptr<PyGraph> graph = graph_of(e);
+  {
+    const MaybeReleased gil(graph->cg.nodes.size() > kManyNodes || graph->is_long());
+    graph->cg.backward(e, full);
   }
-  PyGraph& graph = current_graph();
-  const bool is_long = &graph.cg != e.pg || graph.cg.nodes.size() > kManyNodes || graph.is_long();
-  const MaybeReleased gil(is_long);
-  e.pg->backward(e, full);
-  note_computed_in(e);
+  graph->note_computed();
+}
+
+Value gradient_of(const Expression& e) {
+  std::shared_ptr<PyGraph> graph = graph_of(e);
+  const Tensor& gradient = graph->cg.get_gradient(e);
+  return {std::move(graph), gradient};
 }
 
 }  // namespace dynet::python

@@ -13,7 +13,7 @@ namespace dynet::python {
 /// One thread's graph and what Python remembers about it. Made when a thread first needs it,
 /// destroyed with the thread or with the last Python object that names it. Thread rule: that of
 /// ComputationGraph; used with the GIL held.
-class PyGraph {
+class PyGraph : public std::enable_shared_from_this<PyGraph> {
  public:
   PyGraph() = default;
   PyGraph(const PyGraph&) = delete;
@@ -30,7 +30,12 @@ class PyGraph {
   [[nodiscard]] bool is_long();
   void note_computed();
 
-  ComputationGraph cg;
+  /// Knows whose it is: expressions know only the ComputationGraph.
+  struct Cg : ComputationGraph {
+    explicit Cg(PyGraph& graph) : owner(graph) {}
+    PyGraph& owner;
+  };
+  Cg cg{*this};
 
  private:
   /// Node by storage: open addressing, a slot with another stamp is empty.
@@ -57,8 +62,19 @@ const std::shared_ptr<PyGraph>& current_graph_pointer();
 [[nodiscard]] nb::object make_expression(
     const Expression& e, PyExpression::Settable settable = PyExpression::Settable::kNot);
 
+/// The graph of an expression, which lives at least as long as this: the thread it belongs to may
+/// end while another one runs in it without the GIL. StaleExpression.
+[[nodiscard]] std::shared_ptr<PyGraph> graph_of(const Expression& e);
+
+/// A view of numbers, and the graph whose memory it shows.
+struct Value {
+  std::shared_ptr<PyGraph> graph;
+  const Tensor& tensor;
+};
 /// The value, computing what is missing (or everything); backward. Release the GIL where that pays.
-const Tensor& evaluate(const Expression& e, bool recalculate);
+Value evaluate(const Expression& e, bool recalculate);
 void run_backward(const Expression& e, bool full);
+/// Of the last backward.
+Value gradient_of(const Expression& e);
 
 }  // namespace dynet::python

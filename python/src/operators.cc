@@ -37,7 +37,7 @@ PyObject* add(const ext::Record& record, std::span<const Expression> args,
       .ptr();
 }
 
-Expression node(PyObject* o) { return resolve(*nb::inst_ptr<PyExpression>(o)); }
+Expression node(PyObject* o) { return resolve(instance<PyExpression>(o)); }
 
 /// False, without an error, where `o` is no number.
 bool read_number(PyObject* o, float& number) {

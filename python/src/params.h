@@ -10,10 +10,10 @@
 
 namespace dynet::python {
 
-/// An initialiser. One made of an array knows its shape too.
+/// An initialiser.
 struct PyInitializer {
   std::shared_ptr<ParameterInit> init;
-  std::optional<Dim> shape = std::nullopt;
+  bool is_array = false;  ///< made of an array, whose axes are those of a parameter, not a table
 };
 
 [[nodiscard]] inline nb::object make_parameters(const Parameter& p,

@@ -69,7 +69,6 @@ def test_shapes_and_arrays():
     assert not w.as_array().any()
     v = m.parameters_from_numpy(np.arange(4))
     assert v.shape() == (4,)
-    assert m.add_parameters(99, init=np.ones((2, 2))).shape() == (2, 2)
     assert m.add_parameters((2, 2), init=dy.NumpyInitializer(np.eye(2))).as_array().tolist() == [
         [1, 0],
         [0, 1],

@@ -94,6 +94,10 @@ void ParameterInitFromFile::initialize_params(Tensor& values) const {
 }
 
 void ParameterInitFromVector::initialize_params(Tensor& values) const {
+  if (has_dim_ && dim_ != values.d) {
+    throw ShapeError("ParameterInitFromVector: the numbers are " + to_string(dim_) +
+                     " and the parameter is " + to_string(values.d) + "; want equal shapes");
+  }
   if (static_cast<std::int64_t>(values_.size()) != values.d.elements()) {
     throw SizeError("ParameterInitFromVector: " + std::to_string(values_.size()) + " numbers for " +
                     to_string(values.d) + "; want " + std::to_string(values.d.elements()));
