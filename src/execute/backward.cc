@@ -57,6 +57,10 @@ void Executor::backward_segment(const SegmentView& segment, Assembled* whole, Pa
   if (active_.empty() || context_.graph[active_[0]].arity == 0) {
     return;
   }
+  const graph::Arena::Mark before = arena_.mark();
+  if (whole == nullptr && !record.aliases) {  // not kept
+    whole = assembly_.call(segment);
+  }
   if (record.aliases) {
     for (const NodeId m : active_) {
       backward_alias(m);
@@ -68,6 +72,7 @@ void Executor::backward_segment(const SegmentView& segment, Assembled* whole, Pa
   } else {
     backward_call(segment, active_, *whole, pass);
   }
+  arena_.release(before);
 }
 
 void Executor::backward_call(const SegmentView& segment, std::span<const NodeId> active,

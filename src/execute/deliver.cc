@@ -49,9 +49,11 @@ void Executor::deliver_lookup(NodeId n) {
   params::LookupGradientLock lock(params::lookup_storage(context_.graph[n].payload->storage));
   const std::int64_t row_bytes = context_.example_bytes(n);
   const auto* gradient = static_cast<const std::byte*>(gradients_.ensure(n));
-  // The rows that forward read: the group of a lookup is one call.
-  const std::uint32_t call = history_.group(values_.group_of(n)).begin;
-  const unsigned* rows = history_.call(call)->call.index_data() + values_.offset(n);
+  // The rows that forward read: the group of a lookup is one call. A call that was not kept read
+  // the graph's own copy.
+  const Assembled* call = history_.call(history_.group(values_.group_of(n)).begin);
+  const unsigned* rows = call != nullptr ? call->call.index_data() + values_.offset(n)
+                                         : context_.graph.indices(n).data();
   for (std::int64_t e = 0; e < context_.graph.examples(n); ++e) {
     lock.add_row(rows[e], gradient);
     gradient += row_bytes;

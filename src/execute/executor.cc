@@ -1,5 +1,7 @@
 #include "execute/executor.h"
 
+#include <algorithm>
+
 #include "execute/reading.h"
 #include "execute/trace.h"
 #include "kernels/float_mode.h"
@@ -35,25 +37,55 @@ void Executor::compute(NodeId last, bool all) {
     for (const NodeId n : wanted_.parameters()) {
       values_.place_parameter(n);
     }
-    if (wanted_.nodes().empty()) {
-      return;
-    }
-    scheduler_.plan(context_.graph, wanted_.nodes(), plan_);
-    trace_plan(context_.graph, wanted_.nodes(), plan_);
-    history_.append(plan_);
-    values_.place(history_, before.groups);
-    run(before.groups);
+    run_wanted();
   } catch (...) {
     roll_back(before);
     throw;
   }
 }
 
+/// Nodes stand in the order they were made in, so a piece depends on none after it.
+void Executor::run_wanted() {
+  const std::vector<NodeId>& all = wanted_.nodes();
+  for (std::size_t begin = 0; begin < all.size(); begin += limits_.planned_nodes) {
+    const bool is_whole = all.size() <= limits_.planned_nodes;
+    if (!is_whole) {
+      const std::size_t end = std::min(all.size(), begin + limits_.planned_nodes);
+      piece_.assign(all.begin() + static_cast<std::ptrdiff_t>(begin),
+                    all.begin() + static_cast<std::ptrdiff_t>(end));
+    }
+    const std::vector<NodeId>& nodes = is_whole ? all : piece_;
+    const std::uint32_t first_group = history_.size();
+    scheduler_.plan(context_.graph, nodes, plan_);
+    trace_plan(context_.graph, nodes, plan_);
+    history_.append(plan_);
+    values_.place(history_, first_group);
+    run(first_group);
+  }
+}
+
+/// Whether backward would read what forward read: no indices or numbers behind a program's pointer,
+/// and no random numbers, whose seed may have been set anew.
+bool Executor::can_be_made_again(const SegmentView& segment) const {
+  return std::all_of(segment.members.begin(), segment.members.end(), [&](NodeId m) {
+    const graph::Node& node = context_.graph[m];
+    return !node.record().random &&
+           (node.payload == nullptr || node.payload->form == ext::NodePayload::kCopied);
+  });
+}
+
 void Executor::run(std::uint32_t first_group) {
   for (std::uint32_t g = first_group; g < history_.size(); ++g) {
     const schedule::Group& group = history_.group(g);
     for (std::uint32_t s = group.begin; s < group.begin + group.count; ++s) {
-      history_.set_call(s, run_segment(history_.segment(group, s)));
+      const SegmentView segment = history_.segment(group, s);
+      const graph::Arena::Mark before = arena_.mark();
+      Assembled* const call = run_segment(segment);
+      if (s < limits_.kept_calls || !can_be_made_again(segment)) {
+        history_.set_call(s, call);
+      } else {
+        arena_.release(before);
+      }
     }
   }
 }
@@ -139,6 +171,7 @@ void Executor::remove_all() {
 void Executor::clear(std::size_t keep_bytes) {
   remove_all();
   observer_ = nullptr;
+  limits_ = {};
   values_.pool().trim(keep_bytes);
   gradients_.pool().trim(keep_bytes);
   call_memory_.pool().trim(keep_bytes);

@@ -1,5 +1,7 @@
 #include "execute/history.h"
 
+#include <algorithm>
+
 #include "util/reserve.h"
 
 namespace dynet::execute {
@@ -8,7 +10,6 @@ void History::append(const schedule::Plan& plan) {
   util::reserve_more(plan_.members, plan.members.size());
   util::reserve_more(plan_.segments, plan.segments.size());
   util::reserve_more(plan_.groups, plan.groups.size());
-  util::reserve_more(calls_, plan.segments.size());
   const auto first_member = static_cast<std::uint32_t>(plan_.members.size());
   const auto first_segment = static_cast<std::uint32_t>(plan_.segments.size());
   plan_.members.insert(plan_.members.end(), plan.members.begin(), plan.members.end());
@@ -21,7 +22,6 @@ void History::append(const schedule::Plan& plan) {
     group.begin += first_segment;
     plan_.groups.push_back(group);
   }
-  calls_.resize(plan_.segments.size(), nullptr);
 }
 
 void History::shrink(std::uint32_t groups) {
@@ -31,7 +31,7 @@ void History::shrink(std::uint32_t groups) {
   const schedule::Group& first = plan_.groups[groups];
   plan_.members.resize(first.first);
   plan_.segments.resize(first.begin);
-  calls_.resize(first.begin);
+  calls_.resize(std::min<std::size_t>(calls_.size(), first.begin));
   plan_.groups.resize(groups);
 }
 

@@ -124,7 +124,8 @@ const Payload* Graph::store_payload(const ext::NodePayload& payload, NodeId node
   stored->data = payload.data;
   if (payload.form == ext::NodePayload::kCopied) {
     static_assert(sizeof(unsigned) == 4 && sizeof(float) == 4);
-    void* copy = arena_.allocate(std::size_t{payload.count} * 4);
+    void* copy =
+        payload.count == 1 ? stored->single : arena_.allocate(std::size_t{payload.count} * 4);
     if (payload.count != 0) {
       std::memcpy(copy, payload.data, std::size_t{payload.count} * 4);
     }

@@ -22,6 +22,25 @@ TEST(Pool, BlocksAreAlignedAndApart) {
   }
 }
 
+/// Single numbers lie close together; none of the small blocks crosses a cache line.
+TEST(Pool, SmallBlocksTakeLittle) {
+  Pool pool;
+  const auto* first = static_cast<std::byte*>(pool.allocate(4));
+  for (int i = 1; i < 16; ++i) {
+    EXPECT_EQ(pool.allocate(4), first + 4 * i);
+  }
+  EXPECT_EQ(pool.mark().used, 64U);
+  const std::byte* end = first + 64;
+  for (std::int64_t bytes : {4, 24, 8, 32, 12, 16, 1, 31}) {
+    const auto* p = static_cast<std::byte*>(pool.allocate(bytes));
+    const auto at = reinterpret_cast<std::uintptr_t>(p);
+    EXPECT_EQ(at / 64, (at + static_cast<std::uintptr_t>(bytes) - 1) / 64) << bytes;
+    EXPECT_GE(p, end);
+    end = p + bytes;
+  }
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(pool.allocate(33)) % 64, 0U);
+}
+
 TEST(Pool, ReleaseGivesTheSameMemoryAgain) {
   Pool pool;
   pool.allocate(1000);

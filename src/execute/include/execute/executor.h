@@ -66,6 +66,18 @@ class Executor {
   [[nodiscard]] const Device& device() const { return context_.device(); }
   void set_random_stream(std::uint64_t stream) { payload_.set_random_stream(stream); }
   void set_observer(Observer* observer) { observer_ = observer; }
+  /// What bounds memory that would otherwise grow with the nodes of a graph. Others than these are
+  /// for tests.
+  struct Limits {
+    /// Nodes that are planned at once. A request for more is planned piece by piece, so that the
+    /// buffers of scheduling (some 130 bytes per node) stay this large. More groups are made, but a
+    /// few for each piece.
+    std::size_t planned_nodes = std::size_t{1} << 18;
+    /// Calls that are kept for backward as they were made. Those beyond, each some 500 bytes, are
+    /// made again.
+    std::uint32_t kept_calls = std::uint32_t{1} << 16;
+  };
+  void set_limits(const Limits& limits) { limits_ = limits; }
 
   /// Computes what node `n` needs and does not have.
   const Tensor& value(NodeId n);
@@ -121,7 +133,9 @@ class Executor {
 
   // executor.cc
   void compute(NodeId last, bool all);
+  void run_wanted();
   void run(std::uint32_t first_group);
+  [[nodiscard]] bool can_be_made_again(const SegmentView& segment) const;
   Assembled* run_segment(const SegmentView& segment);
   Assembled* run_leaf(const SegmentView& segment);
   void roll_back(const Mark& mark);
@@ -154,6 +168,8 @@ class Executor {
   Wanted wanted_;
   schedule::Scheduler scheduler_;
   schedule::Plan plan_;
+  std::vector<NodeId> piece_;  ///< of the wanted nodes, where they are planned piece by piece
+  Limits limits_;
 
   Gradients gradients_{context_, values_, history_};
   WeightGradients weights_;

@@ -37,9 +37,16 @@ class History {
             group.args,
             group.part};
   }
-  /// What was assembled for segment `s`; null where it needed no call.
-  [[nodiscard]] Assembled* call(std::uint32_t s) const { return calls_[s]; }
-  void set_call(std::uint32_t s, Assembled* call) { calls_[s] = call; }
+  /// What was assembled for segment `s`; null where it needed no call, or the call was not kept.
+  [[nodiscard]] Assembled* call(std::uint32_t s) const {
+    return s < calls_.size() ? calls_[s] : nullptr;
+  }
+  void set_call(std::uint32_t s, Assembled* call) {
+    if (s >= calls_.size()) {
+      calls_.resize(s + std::size_t{1}, nullptr);
+    }
+    calls_[s] = call;
+  }
   /// Drops the groups from `groups` on.
   void shrink(std::uint32_t groups);
   /// Drops all groups and begins a generation.
@@ -48,7 +55,7 @@ class History {
 
  private:
   schedule::Plan plan_;
-  std::vector<Assembled*> calls_;  ///< of the plan's segments
+  std::vector<Assembled*> calls_;  ///< of the plan's segments, up to the last that was kept
   std::uint64_t generation_ = 0;
 };
 

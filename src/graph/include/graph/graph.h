@@ -39,13 +39,15 @@ namespace dynet::graph {
 
 using NodeId = std::uint32_t;
 
-/// Payload of a node as stored: copied data lie in the graph's arena.
+/// Payload of a node as stored: copied data lie in the graph's arena, a single number in the
+/// payload itself. Never moves.
 struct Payload {
-  ext::NodePayload::Form form = ext::NodePayload::kNone;
-  std::uint32_t count = 0;
   const void* data = nullptr;
   void* storage = nullptr;         ///< parameter or lookup storage
   std::uint32_t storage_slot = 0;  ///< its index among the storages of this graph
+  std::uint32_t count = 0;
+  ext::NodePayload::Form form = ext::NodePayload::kNone;
+  std::byte single[4] = {};
 };
 
 /// One cache line: every stage visits nodes in an order of its own.

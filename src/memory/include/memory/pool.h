@@ -9,8 +9,11 @@
 // group one block for each of its results, members side by side in plan order: the next operation
 // then finds a contiguous operand wherever its own group has the same order.
 //
-// Surprising: only the start of a group's block is aligned, a member within it need not be.
+// Surprising: only the start of a group's block is aligned, a member within it need not be; and a
+// block of at most 32 bytes is aligned to its own size only.
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -22,8 +25,10 @@ namespace dynet::memory {
 void set_cap(std::size_t bytes);
 [[nodiscard]] std::size_t bytes_held();
 
-/// Bump allocator for numbers. Invariants: blocks start on 64 bytes and never move; what lies below
-/// a mark stays valid until released. Not thread-safe: one pool belongs to one graph.
+/// Bump allocator for numbers. Invariants: blocks start on 64 bytes, those of at most 32 bytes
+/// (single numbers, of which a graph may have millions) on a power of two that is no smaller than
+/// they are; blocks never move; what lies below a mark stays valid until released. Not thread-safe:
+/// one pool belongs to one graph.
 class Pool {
  public:
   struct Mark {
@@ -37,11 +42,13 @@ class Pool {
   ~Pool();
 
   void* allocate(std::int64_t bytes) {
-    const std::size_t rounded = (static_cast<std::size_t>(bytes) + 63) & ~std::size_t{63};
-    if (chunk_ < chunks_.size() && rounded <= chunks_[chunk_].bytes - used_) {
-      void* p = chunks_[chunk_].data + used_;
-      used_ += rounded;
-      return p;
+    const auto size = static_cast<std::size_t>(bytes);
+    const std::size_t step = size > 32 ? 64 : std::bit_ceil(std::max<std::size_t>(size, 4));
+    const std::size_t rounded = (size + step - 1) & ~(step - 1);
+    const std::size_t begin = (used_ + step - 1) & ~(step - 1);
+    if (chunk_ < chunks_.size() && begin + rounded <= chunks_[chunk_].bytes) {
+      used_ = begin + rounded;
+      return chunks_[chunk_].data + begin;
     }
     return allocate_slow(rounded);
   }
