@@ -8,6 +8,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <string_view>
 #include <vector>
 
 #include "dynet/dynet.h"
@@ -114,7 +115,8 @@ struct Plans {
   schedule::Scheduler scheduler;
   schedule::Plan plan;
 
-  explicit Plans(const graph::Graph& nodes) {
+  explicit Plans(const graph::Graph& nodes, std::string_view policy = schedule::kBatching) {
+    scheduler.choose(policy);
     for (graph::NodeId n = 0; n < nodes.size(); ++n) {
       if (nodes[n].record().leaf != ext::Leaf::kParameter && nodes[n].output == 0) {
         wanted.push_back(n);
@@ -161,9 +163,11 @@ void print_groups(const char* prefix, const Network& program, const schedule::Pl
   std::printf("%s%s groups %zu %u\n", prefix, program.name, plan.groups.size(), plan.bound);
 }
 
-/// Everything three times in memory that is warm, the counted functions once.
-void count_stages(const Network& program) {
-  ComputationGraph cg(true);
+/// Everything three times in memory that is warm, the counted functions once. Without batching, for
+/// the networks, whose building is mostly their own looking up of weights by name: without
+/// building.
+void count_stages(const char* prefix, const Network& program, bool batching) {
+  ComputationGraph cg(batching);
   for (int i = 0; i < 3; ++i) {
     cg.clear();
     const Expression loss = program.add(cg);
@@ -171,15 +175,20 @@ void count_stages(const Network& program) {
     cg.backward(loss);
   }
   cg.clear();
-  const Expression loss = stage_build(cg, program);
-  Plans plans(cg.state().graph);
+  const Expression loss = batching ? stage_build(cg, program) : program.add(cg);
+  Plans plans(cg.state().graph, batching ? schedule::kBatching : schedule::kOneByOne);
   stage_schedule(cg.state().graph, plans);
   stage_forward(cg, loss);
   stage_backward(cg, loss);
   for (const char* stage : {"build", "schedule", "forward", "backward"}) {
-    std::printf("%s %s %zu\n", program.name, stage, plans.wanted.size());
+    if (!batching && std::string_view(stage) == "build") {
+      continue;
+    }
+    std::printf("%s%s %s %zu\n", prefix, program.name, stage, plans.wanted.size());
   }
-  print_groups("", program, plans.plan);
+  if (batching) {
+    print_groups(prefix, program, plans.plan);
+  }
 }
 
 void count_schedule(const Network& program) {
@@ -197,10 +206,13 @@ void count_all() {
   initialize(params);
   Tagger tagger;
   Tree tree;
-  count_stages({"tagger", [&](ComputationGraph& cg) { return tagger.add(cg); }});
-  count_stages({"tree", [&](ComputationGraph& cg) { return tree.add(cg); }});
+  count_stages("", {"tagger", [&](ComputationGraph& cg) { return tagger.add(cg); }}, true);
+  count_stages("", {"tree", [&](ComputationGraph& cg) { return tree.add(cg); }}, true);
   for (const Network& network : networks()) {
     count_schedule(network);
+    if (std::string_view(network.name) == "tree") {
+      count_stages("off-", network, false);  // batching off: what a call costs
+    }
   }
 }
 

@@ -14,17 +14,27 @@ namespace {
 constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
 /// Must this argument be one storage within a call? Weights, and one example beside a batch.
-bool must_share(const graph::Graph& graph, const graph::Node& node, std::uint32_t a) {
+[[gnu::always_inline]] inline bool must_share(const graph::Graph& graph, const graph::Node& node,
+                                              std::uint32_t a) {
   const ext::Role role = node.record().role(a);
-  const NodeId arg = node.args[a];
+  const graph::Node& arg = graph[node.args[a]];
   if (role == ext::Role::kShared) {
-    return graph.dim(arg).bd == 1;
+    return arg.examples == 1;
   }  // with a batch: one an example
-  if (role != ext::Role::kEither) {
-    return false;
+  return role == ext::Role::kEither &&
+         (arg.record().leaf == ext::Leaf::kParameter || arg.examples < node.signature->batch);
+}
+
+/// The mask of a node that runs by itself.
+std::uint64_t mask_of_one(const graph::Graph& graph, const graph::Node& node) {
+  std::uint64_t mask = 0;
+  if (node.record().has_shared) {
+    const std::uint32_t arity = std::min(node.arity, kMaxMaskedArgs);
+    for (std::uint32_t a = 0; a < arity; ++a) {
+      mask |= std::uint64_t{must_share(graph, node, a)} << a;
+    }
   }
-  return graph[arg].record().leaf == ext::Leaf::kParameter ||
-         graph.dim(arg).bd < node.signature->batch;
+  return mask;
 }
 
 /// Bit a: the argument has to be equal within a segment. Which arguments have to may differ between
@@ -233,8 +243,14 @@ std::span<const std::uint32_t> GroupMaker::add(const graph::Graph& graph,
 
 void GroupMaker::add_one_by_one(const graph::Graph& graph, std::span<const NodeId> nodes,
                                 Plan& plan) {
-  for (const NodeId& n : nodes) {
-    add(graph, {&n, 1}, Part::kWhole, kAllArgs, plan);
+  const auto first_segment = static_cast<std::uint32_t>(plan.segments.size());
+  const auto first_member = static_cast<std::uint32_t>(plan.members.size());
+  plan.members.insert(plan.members.end(), nodes.begin(), nodes.end());
+  plan.segments.reserve(first_segment + nodes.size());
+  plan.groups.reserve(plan.groups.size() + nodes.size());
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    plan.segments.push_back({first_member + i, 1, mask_of_one(graph, graph[nodes[i]])});
+    plan.groups.push_back({first_segment + i, 1, first_member + i, 1, Part::kWhole, kAllArgs});
   }
 }
 
