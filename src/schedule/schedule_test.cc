@@ -392,8 +392,9 @@ TEST_F(Growth, ManyKeysThatAreReadyAtOnce) {
 TEST_F(Growth, ManyNodesThatRunAlone) {
   expect_linear([&](int n) {
     const NodeId x = add(ops::Constant{Dim({3}, 2), 1.0F}, {});
-    for (int i = 0; i < n; ++i) {
-      add(ops::SumBatches{}, {x});
+    const NodeId one = add(ops::Constant{{3}, 1.0F}, {});
+    for (int i = 0; i < n; ++i) {  // one example beside two
+      EXPECT_TRUE(graph[add(ops::Add{}, {one, x})].signature->alone);
     }
     add(ops::Tanh{}, {x});
     add(ops::Tanh{}, {x});
