@@ -58,7 +58,8 @@ template <class Rule>
 void compare_with_double(std::mt19937& random, bool has_gradient) {
   std::uniform_real_distribution<double> member(0.05, 0.95);
   std::normal_distribution<double> normal;
-  for (const std::size_t n : {0, 1, 3, 7, 16, 31, 100, 1027}) {
+  constexpr std::size_t kLengths[] = {0, 1, 3, 7, 16, 31, 100, 1027};
+  for (const std::size_t n : kLengths) {
     std::array<double, sizeof(Rule) / sizeof(double)> members{};
     for (double& m : members) {
       m = static_cast<double>(static_cast<float>(member(random)));
