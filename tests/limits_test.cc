@@ -198,9 +198,19 @@ TEST(Tables, AttributesWithoutEnd) {
   EXPECT_LE(most, api::kKeepTableBytes + (std::size_t{16} << 20));
 }
 
+/// The graphs of these tests begin without the warm memory of graphs before them: all workspaces at
+/// rest, of which there are at most 16, are taken by others.
 class Memory : public ::testing::TestWithParam<bool> {
  protected:
+  Memory() {
+    for (int i = 0; i < 16; ++i) {
+      others_.push_back(std::make_unique<ComputationGraph>());
+    }
+  }
   ~Memory() override { memory::set_cap(0); }
+
+ private:
+  std::vector<std::unique_ptr<ComputationGraph>> others_;
 };
 INSTANTIATE_TEST_SUITE_P(Batching, Memory, ::testing::Bool());
 
