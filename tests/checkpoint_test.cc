@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "dynet/expr.h"
+#include "dynet/ext/add_node.h"
 
 #include "support/program.h"
 
@@ -152,6 +153,66 @@ TEST_P(Checkpoint, RandomNodesAfterRevertDrawAnew) {
   const std::vector<float> first = as_vector(dropout(x, 0.5F).value());
   cg.revert();
   EXPECT_NE(as_vector(dropout(x, 0.5F).value()), first);
+}
+
+/// What is asked for anew inside a mark computes nodes from both sides of it together.
+enum class Anew { kForward, kInvalidate, kSet };
+
+class AnewInsideAMark : public ::testing::TestWithParam<std::tuple<bool, Anew>> {};
+INSTANTIATE_TEST_SUITE_P(Ways, AnewInsideAMark,
+                         ::testing::Combine(::testing::Bool(),
+                                            ::testing::Values(Anew::kForward, Anew::kInvalidate,
+                                                              Anew::kSet)));
+
+TEST_P(AnewInsideAMark, RevertLeavesValuesAndGradientsRight) {
+  const auto [batching, how] = GetParam();
+  ComputationGraph cg(batching);
+  ParameterCollection model;
+  Parameter w = model.add_parameters({2, 2}, ParameterInitFromVector({0.1F, 0.2F, 0.3F, 0.4F}));
+  const Expression x = input(cg, {2}, std::vector<float>{1.0F, 2.0F});
+  Expression h = tanh(parameter(cg, w) * x);
+  Expression above;
+  for (int mark = 0; mark < 3; ++mark) {
+    cg.checkpoint();
+    above = tanh(parameter(cg, w) * h) + dot_product(h, h);
+    if (mark == 1) {
+      static_cast<void>(above.value());
+    }
+  }
+  const std::vector<float> other{3.0F, -1.0F};
+  if (how == Anew::kSet) {
+    ext::set_payload(x, std::span<const float>(other));
+  }
+  if (how == Anew::kInvalidate) {
+    cg.invalidate();
+  }
+  if (how == Anew::kForward) {
+    cg.forward(above);
+  } else {
+    static_cast<void>(above.value());
+  }
+  for (int mark = 0; mark < 3; ++mark) {
+    cg.revert();
+    EXPECT_EQ(cg.nodes.size(), 4U + 5U * static_cast<unsigned>(2 - mark));
+    const Expression late = h * 2.0F + tanh(x);
+    static_cast<void>(late.value());
+  }
+  const Expression loss = squared_norm(h) + squared_norm(tanh(h));
+  cg.backward(loss);
+  const std::vector<float> gradient = as_vector(w.get_storage().g);
+  const std::vector<float> value = as_vector(h.value());
+
+  model.reset_gradient();
+  ComputationGraph fresh(batching);
+  const Expression fx =
+      input(fresh, {2}, how == Anew::kSet ? other : std::vector<float>{1.0F, 2.0F});
+  const Expression fh = tanh(parameter(fresh, w) * fx);
+  fresh.backward(squared_norm(fh) + squared_norm(tanh(fh)));
+  EXPECT_EQ(as_vector(fh.value()), value);
+  const std::vector<float> expected = as_vector(w.get_storage().g);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_NEAR(gradient[i], expected[i], 1e-6F);
+  }
 }
 
 }  // namespace

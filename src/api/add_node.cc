@@ -83,27 +83,29 @@ Expression add_node(const Record& record, const void* op, ComputationGraph* grap
                     const Where& where) {
   ComputationGraph& g = graph_of(record, graph, args, where);
   api::GraphState& state = g.state();
-  const api::Busy busy(state);
-  collect_args(record, g, state, args, where);
-  check_device(record, state, payload, where);
-  const graph::NodeId n = state.graph.add(record, op, state.args, payload, where, state.epoch);
-  if (record.random && !state.has_random_stream) {
-    state.executor.set_random_stream(params::next_random_stream());
-    state.has_random_stream = true;
-  }
-  if (state.immediate) {
-    compute_now(g, n);
-  }
-  return {&g, n, state.epoch};
+  return api::exclusively(state, [&]() -> Expression {
+    collect_args(record, g, state, args, where);
+    check_device(record, state, payload, where);
+    const graph::NodeId n = state.graph.add(record, op, state.args, payload, where, state.epoch);
+    if (record.random && !state.has_random_stream) {
+      state.executor.set_random_stream(params::next_random_stream());
+      state.has_random_stream = true;
+    }
+    if (state.immediate) {
+      compute_now(g, n);
+    }
+    return {&g, n, state.epoch};
+  });
 }
 
 namespace {
 void set_payload(const Expression& e, Payload kind, const void* data, std::size_t count) {
   const graph::NodeId n = api::checked_node(e, "set");
   api::GraphState& state = e.pg->state();
-  const api::Busy busy(state);
-  state.graph.replace_payload(n, kind, data, count);
-  state.executor.invalidate();
+  api::exclusively(state, [&] {
+    state.graph.replace_payload(n, kind, data, count);
+    state.executor.invalidate();
+  });
 }
 }  // namespace
 

@@ -5,50 +5,65 @@
 #include "dynet/globals.h"
 
 #include "api/graph_state.h"
+#include "execute/verify.h"
 #include "schedule/explain.h"
 
 namespace dynet {
 
-using api::Busy;
+using api::exclusively;
+
+namespace {
+void choose_policy(api::GraphState& state, bool batched) {
+  state.executor.scheduler().choose(batched ? schedule::kBatching : schedule::kOneByOne);
+}
+}  // namespace
 
 ComputationGraph::ComputationGraph() : ComputationGraph(autobatch_flag != 0) {}
 
-ComputationGraph::ComputationGraph(bool batched) : state_(api::borrow_state(*default_device)) {
-  api::enter_live(this);
-  set_batching(batched);
-}
+ComputationGraph::ComputationGraph(bool batched)
+    : state_(util::with_typed_allocation([&] {
+        std::unique_ptr<api::GraphState> state = api::borrow_state(*default_device);
+        choose_policy(*state, batched);
+        api::enter_live(this);
+        return state.release();
+      })) {}
 
 ComputationGraph::~ComputationGraph() {
   api::leave_live(this);
-  api::return_state(state_);
+  api::return_state(std::unique_ptr<api::GraphState>(state_));
 }
 
 void ComputationGraph::clear() {
-  const Busy busy(*state_);
-  state_->marks.clear();
-  state_->executor.remove_all();
-  state_->graph.clear();
-  state_->interner.trim(api::kKeepTableBytes);
-  state_->epoch = api::next_epoch();
-  state_->has_random_stream = false;
+  exclusively(*state_, [&] {
+    state_->marks.clear();
+    state_->executor.remove_all();
+    state_->graph.clear();
+    state_->interner.trim(api::kKeepTableBytes);
+    state_->epoch = api::next_epoch();
+    state_->has_random_stream = false;
+  });
 }
 
 void ComputationGraph::checkpoint() {
-  const Busy busy(*state_);
-  state_->executor.compute_all();
-  state_->marks.push_back({state_->graph.mark(), state_->executor.mark()});
+  exclusively(*state_, [&] {
+    state_->executor.compute_all();
+    state_->marks.push_back({state_->graph.mark(), state_->executor.mark()});
+  });
 }
 
 void ComputationGraph::revert() {
-  const Busy busy(*state_);
-  if (state_->marks.empty()) {
-    return;
-  }
-  const api::GraphState::Mark mark = state_->marks.back();
-  state_->marks.pop_back();
-  state_->executor.revert(mark.executor, mark.graph.nodes);
-  state_->graph.revert(mark.graph);
-  state_->epoch = api::next_epoch();
+  exclusively(*state_, [&] {
+    if (state_->marks.empty()) {
+      return;
+    }
+    const api::GraphState::Mark mark = state_->marks.back();
+    state_->marks.pop_back();
+    execute::verify_if_paranoid(state_->executor, mark.executor, mark.graph.nodes);
+    state_->executor.revert(mark.executor, mark.graph.nodes);
+    state_->graph.revert(mark.graph);
+    execute::verify_if_paranoid(state_->executor, "revert");
+    state_->epoch = api::next_epoch();
+  });
 }
 
 namespace {
@@ -80,8 +95,7 @@ const Tensor& ComputationGraph::incremental_forward(const Expression& last) {
 
 const Tensor& ComputationGraph::incremental_forward(VariableIndex i) {
   check_index(*state_, i, "incremental_forward");
-  const Busy busy(*state_);
-  return state_->executor.value(i);
+  return exclusively(*state_, [&]() -> const Tensor& { return state_->executor.value(i); });
 }
 
 const Tensor& ComputationGraph::get_value(VariableIndex i) { return incremental_forward(i); }
@@ -89,8 +103,7 @@ const Tensor& ComputationGraph::get_value(const Expression& e) { return incremen
 
 const Tensor& ComputationGraph::get_gradient(VariableIndex i) {
   check_index(*state_, i, "get_gradient");
-  const Busy busy(*state_);
-  return state_->executor.gradient(i);
+  return exclusively(*state_, [&]() -> const Tensor& { return state_->executor.gradient(i); });
 }
 
 const Tensor& ComputationGraph::get_gradient(const Expression& e) {
@@ -98,8 +111,7 @@ const Tensor& ComputationGraph::get_gradient(const Expression& e) {
 }
 
 void ComputationGraph::invalidate() {
-  const Busy busy(*state_);
-  state_->executor.invalidate();
+  exclusively(*state_, [&] { state_->executor.invalidate(); });
 }
 
 void ComputationGraph::backward(const Expression& last, bool full) {
@@ -108,15 +120,14 @@ void ComputationGraph::backward(const Expression& last, bool full) {
 
 void ComputationGraph::backward(VariableIndex i, bool full) {
   check_index(*state_, i, "backward");
-  const Busy busy(*state_);
-  state_->executor.backward(i, full);
+  exclusively(*state_, [&] { state_->executor.backward(i, full); });
 }
 
 void ComputationGraph::set_immediate_compute(bool ic) { state_->immediate = ic; }
 void ComputationGraph::set_check_validity(bool cv) { state_->check_validity = cv; }
 
 void ComputationGraph::set_batching(bool on) {
-  state_->executor.scheduler().choose(on ? schedule::kBatching : schedule::kOneByOne);
+  exclusively(*state_, [&] { choose_policy(*state_, on); });
 }
 
 bool ComputationGraph::batching() const {
@@ -129,8 +140,7 @@ std::string explain_batch(const Expression& a, const Expression& b) {
   if (a.pg != b.pg) {
     throw GraphError("explain_batch: the nodes are of different graphs, which never run together");
   }
-  const Busy busy(a.pg->state());
-  return schedule::explain(a.pg->state().graph, x, y);
+  return exclusively(a.pg->state(), [&] { return schedule::explain(a.pg->state().graph, x, y); });
 }
 
 void ComputationGraph::set_random_stream(std::uint64_t stream) {

@@ -46,7 +46,7 @@ void GraphState::reset() {
   busy.store(false);
 }
 
-GraphState* borrow_state(const Device& device) {
+std::unique_ptr<GraphState> borrow_state(const Device& device) {
   static std::once_flag rules;
   std::call_once(rules, [] { ops::install_simd_rules(); });
   std::unique_ptr<GraphState> state;
@@ -62,17 +62,25 @@ GraphState* borrow_state(const Device& device) {
   }
   state->executor.set_device(device);
   state->epoch = next_epoch();
-  return state.release();
+  return state;
 }
 
-void return_state(GraphState* state) {
-  std::unique_ptr<GraphState> owned(state);
-  owned->reset();
-  const std::lock_guard lock(pool().mutex);
-  if (pool().states.size() < kKeepStates) {
-    pool().states.reserve(kKeepStates);
-    pool().states.push_back(std::move(owned));
+void return_state(std::unique_ptr<GraphState> state) noexcept {
+  try {
+    state->reset();
+    const std::lock_guard lock(pool().mutex);
+    if (pool().states.size() < kKeepStates) {
+      pool().states.reserve(kKeepStates);
+      pool().states.push_back(std::move(state));
+    }
+  } catch (const std::bad_alloc&) {  // there is no memory to keep some
   }
+}
+
+void drop_resting_states() noexcept {
+  std::vector<std::unique_ptr<GraphState>> states;
+  const std::lock_guard lock(pool().mutex);
+  states.swap(pool().states);
 }
 
 graph::NodeId checked_node(const Expression& e, std::string_view user) {

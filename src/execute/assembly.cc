@@ -6,7 +6,10 @@ namespace dynet::execute {
 
 Assembled* Assembly::call(const SegmentView& segment) {
   Assembled* assembled = operands(segment);
-  payload_.fill(assembled->call, segment.members);
+  const ext::Record& record = context_.graph[segment.members[0]].record();
+  if (record.payload != ext::Payload::kNone || record.random) {
+    payload_.fill(assembled->call, segment.members);
+  }
   return assembled;
 }
 
@@ -73,22 +76,26 @@ std::span<const NodeId> Assembly::argument_nodes(const SegmentView& segment, std
 
 /// The values of nodes, all examples of each.
 ext::Operand Assembly::stacked(std::span<const NodeId> nodes) {
+  const graph::Node* const of = &context_.graph[0];
+  const Values::Place* const places = values_.places();
   return arena_.operand(context_.graph.dim(nodes[0]), context_.example_bytes(nodes[0]),
-                        nodes.size(), [&](std::size_t i) {
-                          return ext::Block{values_.at(nodes[i]), context_.graph.examples(nodes[i]),
-                                            false};
+                        nodes.size(), [nodes, of, places](std::size_t i) {
+                          const NodeId n = nodes[i];
+                          return ext::Block{places[n].data, of[n].examples, false};
                         });
 }
 
 /// The terms that come second add to the results.
 ext::Operand Assembly::output(const SegmentView& segment, std::uint32_t index) {
   const bool stores = segment.part != schedule::Part::kRest;
-  const NodeId first = segment.members[0] + index;
-  return arena_.operand(context_.graph.dim(first), context_.example_bytes(first),
-                        segment.members.size(), [&](std::size_t i) {
-                          const NodeId m = segment.members[i];
-                          return ext::Block{values_.at(m + index), context_.graph.examples(m),
-                                            stores};
+  const graph::Node* const nodes = &context_.graph[0];
+  const Values::Place* const places = values_.places();
+  const std::span<const NodeId> members = segment.members;
+  const NodeId first = members[0] + index;
+  return arena_.operand(context_.graph.dim(first), context_.example_bytes(first), members.size(),
+                        [members, index, stores, nodes, places](std::size_t i) {
+                          const NodeId m = members[i];
+                          return ext::Block{places[m + index].data, nodes[m].examples, stores};
                         });
 }
 

@@ -3,6 +3,7 @@
 
 #include "execute/executor.h"
 #include "execute/reading.h"
+#include "execute/verify.h"
 #include "kernels/float_mode.h"
 
 namespace dynet::execute {
@@ -17,9 +18,17 @@ void Executor::backward(NodeId root, bool full) {
   compute(root, false);
   const Reading reading(graph);
   forget_gradients();
-  run_backward(root, full, Pass::kAccumulate);
-  deliver();
+  try {
+    run_backward(root, full, Pass::kAccumulate);
+    deliver();
+  } catch (...) {
+    forget_gradients();
+    gradients_.pool().reset();
+    give_back_unused();
+    throw;
+  }
   request_ = {true, full, root, Pass::kAccumulate};
+  verify_if_paranoid(*this, "backward");
 }
 
 void Executor::run_backward(NodeId root, bool full, Pass pass) {
@@ -29,14 +38,13 @@ void Executor::run_backward(NodeId root, bool full, Pass pass) {
   weights_.begin();
   path_.find(root, full, pass == Pass::kAccumulate, gradients_);
   const NodeId owner = gradients_.owner(root);
-  context_.kernels().fill(gradients_.ensure(owner), 1.0, 1);
-  gradients_.set_written(owner);
-  while (path_.has_group()) {
-    const schedule::Group& group = history_.group(path_.take_group());
+  context_.kernels().fill(gradients_.target(owner).data, 1.0, 1);
+  path_.walk_groups([&](std::uint32_t g) {
+    const schedule::Group& group = history_.group(g);
     for (std::uint32_t s = group.begin + group.count; s-- > group.begin;) {
       backward_segment(history_.segment(group, s), history_.call(s), pass);
     }
-  }
+  });
 }
 
 void Executor::backward_segment(const SegmentView& segment, Assembled* whole, Pass pass) {
@@ -45,12 +53,13 @@ void Executor::backward_segment(const SegmentView& segment, Assembled* whole, Pa
     return;
   }
   active_.clear();
+  const Gradients::Notes notes = gradients_.notes();
   for (const NodeId m : segment.members) {
     bool reached = false;
     for (std::uint32_t k = 0; k < record.outputs; ++k) {
-      reached = reached || gradients_.is_written(m + k);
+      reached = reached || notes.is_written(m + k);
     }
-    if (reached && gradients_.needs(m)) {
+    if (reached && notes.needs(m)) {
       active_.push_back(m);
     }
   }
@@ -98,10 +107,9 @@ void Executor::backward_alias(NodeId n) {
     return;
   }
   const NodeId t = gradients_.owner(argument);
-  void* to = gradients_.ensure(t);
-  context_.kernels().add_scaled(1.0, gradients_.ensure(n), to, context_.graph.elements(t),
-                                !gradients_.is_written(t));
-  gradients_.set_written(t);
+  const Gradients::Target to = gradients_.target(t);
+  context_.kernels().add_scaled(1.0, gradients_.ensure(n), to.data, context_.graph.elements(t),
+                                to.fresh);
 }
 
 const Tensor& Executor::gradient(NodeId n) {
@@ -125,7 +133,14 @@ const Tensor& Executor::gradient(NodeId n) {
 /// A pass that adds nothing to the storages and computes every node's own gradient.
 void Executor::inspect() {
   request_.done = Pass::kNone;
-  run_backward(request_.root, request_.full, Pass::kInspect);
+  const memory::Pool::Mark before = gradients_.pool().mark();
+  try {
+    run_backward(request_.root, request_.full, Pass::kInspect);
+  } catch (...) {  // another one may be tried
+    gradients_.pool().release(before);
+    give_back_unused();
+    throw;
+  }
   request_.done = Pass::kInspect;
 }
 

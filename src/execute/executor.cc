@@ -4,12 +4,14 @@
 
 #include "execute/reading.h"
 #include "execute/trace.h"
+#include "execute/verify.h"
 #include "kernels/float_mode.h"
 
 namespace dynet::execute {
 
 const Tensor& Executor::value(NodeId n) {
   compute(n, false);
+  verify_if_paranoid(*this, "value");
   return value_views_.view(n, context_.tensor(n, values_.at(n)));
 }
 
@@ -18,6 +20,7 @@ void Executor::compute_all() {
     compute(context_.graph.size() - 1, true);
     values_.set_complete();
   }
+  verify_if_paranoid(*this, "checkpoint");
 }
 
 void Executor::compute(NodeId last, bool all) {
@@ -40,6 +43,7 @@ void Executor::compute(NodeId last, bool all) {
     run_wanted();
   } catch (...) {
     roll_back(before);
+    give_back_unused();
     throw;
   }
 }
@@ -72,6 +76,14 @@ bool Executor::can_be_made_again(const SegmentView& segment) const {
     return !node.record().random &&
            (node.payload == nullptr || node.payload->form == ext::NodePayload::kCopied);
   });
+}
+
+/// After a failure: what the failed request took is there for smaller ones, of other graphs too.
+void Executor::give_back_unused() {
+  call_memory_.end_call();
+  call_memory_.pool().give_back_unused();
+  values_.pool().give_back_unused();
+  gradients_.pool().give_back_unused();
 }
 
 void Executor::run(std::uint32_t first_group) {

@@ -47,16 +47,20 @@ void GradientOperands::settle(const Assembled& assembled) {
 /// zeros.
 ext::Operand GradientOperands::of_output(std::span<const NodeId> members, std::uint32_t output) {
   const Dim& dim = context_.graph.dim(members[0] + output);
+  const Gradients::Notes notes = gradients_.notes();
   const bool used = std::any_of(members.begin(), members.end(),
-                                [&](NodeId m) { return gradients_.is_written(m + output); });
+                                [&](NodeId m) { return notes.is_written(m + output); });
   if (!used) {
     return {.dim = dim.single_batch()};
   }
-  return arena_.operand(
-      dim, context_.example_bytes(members[0] + output), members.size(), [&](std::size_t i) {
-        const NodeId m = members[i] + output;
-        return ext::Block{gradients_.ensure_true(m), context_.graph.examples(m), false};
-      });
+  const graph::Node* const nodes = &context_.graph[0];
+  return arena_.operand(dim, context_.example_bytes(members[0] + output), members.size(),
+                        [members, output, notes, nodes, this](std::size_t i) {
+                          const NodeId m = members[i] + output;
+                          void* data =
+                              notes.is_written(m) ? notes.written(m) : gradients_.ensure_true(m);
+                          return ext::Block{data, nodes[m].examples, false};
+                        });
 }
 
 /// A node that is two different arguments of the call, or of which only a part is written: all add.
@@ -95,24 +99,31 @@ ext::Operand GradientOperands::of_weight(NodeId n) {
 /// Where the gradient of an operand goes: absent where none of its nodes wants one.
 ext::Operand GradientOperands::of_nodes(std::span<const NodeId> nodes) {
   const Dim& dim = context_.graph.dim(nodes[0]);
+  const Gradients::Notes notes = gradients_.notes();
   const bool wanted =
-      std::any_of(nodes.begin(), nodes.end(), [&](NodeId a) { return gradients_.needs(a); });
+      std::any_of(nodes.begin(), nodes.end(), [&](NodeId a) { return notes.needs(a); });
   if (!wanted) {
     return {.dim = dim.single_batch()};
   }
-  return arena_.operand(dim, context_.example_bytes(nodes[0]), nodes.size(), [&](std::size_t i) {
-    const NodeId a = nodes[i];
-    const NodeId t = gradients_.owner(a);
-    const std::int64_t examples = context_.graph.examples(t);
-    if (!gradients_.needs(a)) {  // beside others that want theirs: written and forgotten
-      const auto elements = static_cast<std::size_t>(context_.graph.elements(t));
-      return ext::Block{arena_.array<double>(elements), examples, true};
-    }
-    void* memory = gradients_.ensure(t);
-    const bool fresh = !gradients_.is_written(t);
-    gradients_.set_written(t);
-    return ext::Block{memory, examples, fresh};
-  });
+  const graph::Node* const of = &context_.graph[0];
+  return arena_.operand(dim, context_.example_bytes(nodes[0]), nodes.size(),
+                        [nodes, notes, of, this](std::size_t i) {
+                          const NodeId a = nodes[i];
+                          Gradients::Target target = notes.target_of(a);
+                          if (target.data == nullptr) {
+                            target = make_target(a);
+                          }
+                          return ext::Block{target.data, of[a].examples, target.fresh};
+                        });
+}
+
+/// Where the gradient of a node goes that has no memory so far, or none of its own.
+Gradients::Target GradientOperands::make_target(NodeId n) {
+  if (!gradients_.needs(n)) {  // beside others that want theirs: written and forgotten
+    const auto elements = static_cast<std::size_t>(context_.graph.elements(n));
+    return {arena_.array<double>(elements), true};
+  }
+  return gradients_.target(gradients_.owner(n));
 }
 
 }  // namespace dynet::execute

@@ -37,12 +37,9 @@ void* Gradients::make(NodeId n) {
   return entries_[n].data;
 }
 
-void* Gradients::ensure_true(NodeId n) {
-  void* data = ensure(n);
-  if (!is_written(n)) {
-    context_.kernels().fill(data, 0.0, context_.graph.elements(n));
-    set_written(n);
-  }
+void* Gradients::zero(NodeId n) {
+  void* data = target(n).data;
+  context_.kernels().fill(data, 0.0, context_.graph.elements(n));
   return data;
 }
 

@@ -25,17 +25,18 @@ TEST(IdSet, GivesTheLargestFirstWhateverTheGaps) {
       expected.insert(n);
     }
     // Taken, and smaller ones inserted meanwhile.
-    for (int i = 0; !expected.empty(); ++i) {
-      ASSERT_FALSE(ids.empty());
-      const std::uint32_t largest = ids.take_largest();
+    int taken = 0;
+    ids.take_all([&](std::uint32_t largest) {
+      ASSERT_FALSE(expected.empty());
       ASSERT_EQ(largest, *expected.rbegin());
       expected.erase(largest);
-      if (i < 100 && largest > 0) {
+      if (++taken < 100 && largest > 0) {
         const std::uint32_t smaller = static_cast<std::uint32_t>(random()) % largest;
         ids.insert(smaller);
         expected.insert(smaller);
       }
-    }
+    });
+    EXPECT_TRUE(expected.empty());
     EXPECT_TRUE(ids.empty());
   }
   ids.insert(77);
@@ -214,15 +215,13 @@ TEST_F(Parts, ThePathHoldsTheGroupsOfTheRootsAncestors) {
   gradients.begin(false);
   path.find(root, true, true, gradients);
   std::vector<std::uint32_t> groups;
-  while (path.has_group()) {
-    groups.push_back(path.take_group());
-  }
+  path.walk_groups([&](std::uint32_t g) { groups.push_back(g); });
   EXPECT_EQ(groups, (std::vector<std::uint32_t>{root, stopped, a}));
   EXPECT_TRUE(gradients.needs(a));
   EXPECT_FALSE(gradients.needs(beside));
   gradients.begin(false);
   path.find(root, false, true, gradients);  // nothing is trained
-  EXPECT_FALSE(path.has_group());
+  path.walk_groups([](std::uint32_t g) { ADD_FAILURE() << g; });
 }
 
 TEST(WeightGradients, ProductsOfASlotAreDoneAsOne) {

@@ -1,5 +1,7 @@
 #include "execute/path.h"
 
+#include <algorithm>
+
 #include "params/gradient.h"
 
 namespace dynet::execute {
@@ -14,48 +16,58 @@ bool is_trained(const graph::Graph& graph, NodeId n) {
 }
 
 void Path::find(NodeId root, bool full, bool shares, Gradients& gradients) {
-  collect(root);
+  const std::span<const NodeId> found = collect(root);
+  const graph::Node* const nodes = &context_.graph[0];
+  const Gradients::Notes notes = gradients.notes();
   parameters_.clear();
   lookups_.clear();
   if (!groups_.empty()) {  // the pass before failed
     groups_.clear();
   }
   groups_.grow(history_.size());
-  for (std::size_t i = nodes_.size(); i-- > 0;) {
-    const NodeId n = nodes_[i];
-    const graph::Node& node = context_.graph[n];
+  for (std::size_t i = found.size(); i-- > 0;) {
+    const NodeId n = found[i];
+    const graph::Node& node = nodes[n];
     bool needs = full;
     if (node.record().leaf != ext::Leaf::kNo) {
       needs = note_leaf(n, full, shares, gradients);
     } else {
-      for (std::uint32_t a = 0; a < node.arity && !needs && !node.record().stops_gradient; ++a) {
-        needs = gradients.needs(node.args[a]);
+      const std::uint32_t count = node.record().stops_gradient ? 0 : node.arity;
+      for (std::uint32_t a = 0; a < count && !needs; ++a) {
+        needs = notes.needs(node.args[a]);
       }
-      gradients.note(n, needs, false);
+      notes.note(n, needs);
     }
-    if (needs) {
-      add_groups_of(n);
+    if (!needs || values_.group_of(n) == Values::kNoGroup) {
+      continue;
+    }
+    groups_.insert(values_.group_of(n));
+    if (values_.rest_of(n) != Values::kNoGroup) {
+      groups_.insert(values_.rest_of(n));
     }
   }
 }
 
 /// The nodes that `root` depends on, descending.
-void Path::collect(NodeId root) {
-  nodes_.clear();
+std::span<const NodeId> Path::collect(NodeId root) {
   if (!open_.empty()) {
     open_.clear();
   }
   open_.grow(context_.graph.size());
+  found_.resize(std::max<std::size_t>(found_.size(), context_.graph.size()));
+  NodeId* next = found_.data();
   open_.insert(root);
-  while (!open_.empty()) {
-    const NodeId n = open_.take_largest();
-    nodes_.push_back(n);
-    const graph::Node& node = context_.graph[n];
-    for (std::uint32_t a = 0; a < node.arity && !node.record().stops_gradient; ++a) {
+  const graph::Node* const nodes = &context_.graph[0];
+  open_.take_all([&next, nodes, this](NodeId n) {
+    *next++ = n;
+    const graph::Node& node = nodes[n];
+    const std::uint32_t count = node.record().stops_gradient ? 0 : node.arity;
+    for (std::uint32_t a = 0; a < count; ++a) {
       open_.insert(node.args[a]);
     }
-  }
-  visits_ += nodes_.size();
+  });
+  visits_ += static_cast<std::size_t>(next - found_.data());
+  return {found_.data(), next};
 }
 
 bool Path::note_leaf(NodeId n, bool full, bool shares, Gradients& gradients) {
@@ -81,17 +93,6 @@ bool Path::note_leaf(NodeId n, bool full, bool shares, Gradients& gradients) {
   }
   gradients.note(n, trained || full, follows);
   return trained || full;
-}
-
-void Path::add_groups_of(NodeId n) {
-  const std::uint32_t group = values_.group_of(n);
-  if (group == Values::kNoGroup) {
-    return;
-  }
-  groups_.insert(group);
-  if (history_.group(group).part == schedule::Part::kFirst) {
-    groups_.insert(values_.rest_of(n));
-  }
 }
 
 }  // namespace dynet::execute

@@ -77,6 +77,9 @@ void Values::roll_back(const Mark& mark, const History& history, std::uint32_t f
       for (std::uint32_t k = 0; k < context_.graph[m].record().outputs; ++k) {
         places_[m + k] = {};
       }
+      if (m < rest_.size()) {
+        rest_[m] = kNoGroup;
+      }
       complete_below_ = std::min(complete_below_, m);
     }
   }
@@ -94,11 +97,13 @@ void Values::roll_back(const Mark& mark, const History& history, std::uint32_t f
 
 void Values::truncate(NodeId first_removed) {
   places_.resize(std::min<std::size_t>(places_.size(), first_removed));
+  rest_.resize(std::min<std::size_t>(rest_.size(), first_removed));
   complete_below_ = std::min(complete_below_, first_removed);
 }
 
 void Values::forget() {
   std::fill(places_.begin(), places_.end(), Place());
+  rest_.clear();
   saved_.clear();
   first_saved_.clear();
   parameters_.clear();

@@ -32,15 +32,15 @@ void Wanted::begin(const graph::Graph& graph) {
 }
 
 void Wanted::drain(const graph::Graph& graph, const Values& values) {
-  const auto want = [&](NodeId a) {
-    if (!values.has(a)) {
+  const graph::Node* const of = &graph[0];
+  const Values::Place* const places = values.places();
+  const auto want = [places, this](NodeId a) {
+    if (places[a].data == nullptr) {
       open_.insert(a);
     }
   };
-  while (!open_.empty()) {
-    const NodeId n = open_.take_largest();
-    ++visits_;
-    const graph::Node& node = graph[n];
+  open_.take_all([&](NodeId n) {
+    const graph::Node& node = of[n];
     if (node.output != 0) {
       want(n - node.output);
     } else if (node.record().leaf == ext::Leaf::kParameter) {
@@ -51,7 +51,8 @@ void Wanted::drain(const graph::Graph& graph, const Values& values) {
         want(node.args[a]);
       }
     }
-  }
+  });
+  visits_ += nodes_.size() + parameters_.size();
   std::reverse(nodes_.begin(), nodes_.end());
 }
 

@@ -38,16 +38,31 @@ std::uint32_t payload_vector_size(const ext::Record& record, const void* vector)
 NodeId Graph::add(const ext::Record& record, const void* op, std::span<const NodeId> args,
                   const ext::NodePayload& payload, const ext::Where& where, std::uint32_t epoch) {
   const Arena::Mark before = arena_.mark();
-  auto* shapes = static_cast<ShapeId*>(arena_.allocate(args.size_bytes()));
-  for (std::size_t a = 0; a < args.size(); ++a) {
-    shapes[a] = nodes_[args[a]].shape();
-  }
+  const NodeId id = size();
   const Signature* signature = nullptr;
+  NodeId* stored_args = nullptr;
+  NodeId* projected = nullptr;  // the one argument of projections: the node itself
+  const Payload* stored_payload = nullptr;
   try {
+    auto* shapes = static_cast<ShapeId*>(arena_.allocate(args.size_bytes()));
+    for (std::size_t a = 0; a < args.size(); ++a) {
+      shapes[a] = nodes_[args[a]].shape();
+    }
     signature = &interner_.signature(record, op, {shapes, args.size()}, payload.count);
     if (record.payload == ext::Payload::kIndices && payload.form == ext::NodePayload::kCopied) {
       check_indices(*signature, payload.storage != nullptr ? payload.storage->get() : nullptr,
                     {static_cast<const unsigned*>(payload.data), payload.count});
+    }
+    arena_.release(before);
+    util::reserve_more(nodes_, record.outputs);
+    stored_args = static_cast<NodeId*>(arena_.allocate(args.size_bytes()));
+    std::copy(args.begin(), args.end(), stored_args);
+    if (record.outputs > 1) {
+      projected = static_cast<NodeId*>(arena_.allocate(sizeof id));
+      *projected = id;
+    }
+    if (payload.form != ext::NodePayload::kNone || payload.storage != nullptr) {
+      stored_payload = store_payload(payload, id, *signature);
     }
   } catch (const ShapeError& e) {
     arena_.release(before);
@@ -65,27 +80,6 @@ NodeId Graph::add(const ext::Record& record, const void* op, std::span<const Nod
     arena_.release(before);
     throw;
   }
-  arena_.release(before);
-
-  const NodeId id = size();
-  NodeId* stored_args = nullptr;
-  const Payload* stored_payload = nullptr;
-  try {
-    util::reserve_more(nodes_, record.outputs);
-    // Projections have one argument, the node itself.
-    auto* ids = static_cast<NodeId*>(
-        arena_.allocate(args.size_bytes() + (record.outputs > 1 ? sizeof(NodeId) : 0)));
-    stored_args = std::copy(args.begin(), args.end(), ids) - args.size();
-    if (record.outputs > 1) {
-      ids[args.size()] = id;
-    }
-    if (payload.form != ext::NodePayload::kNone || payload.storage != nullptr) {
-      stored_payload = store_payload(payload, id, *signature);
-    }
-  } catch (...) {
-    arena_.release(before);
-    throw;
-  }
   // Nothing throws below this line.
   Node& node = nodes_.emplace_back();  // filled in place: copies of what was just written stall
   node.signature = signature;
@@ -97,16 +91,16 @@ NodeId Graph::add(const ext::Record& record, const void* op, std::span<const Nod
   node.epoch = epoch;
   node.random_ordinal = record.random ? random_nodes_++ : kNoOrdinal;
   for (std::uint32_t k = 1; k < record.outputs; ++k) {
-    add_projection(id, k);
+    add_projection(id, k, projected);
   }
   return id;
 }
 
-void Graph::add_projection(NodeId parent, std::uint32_t output) {
+void Graph::add_projection(NodeId parent, std::uint32_t output, const NodeId* args) {
   Node& node = nodes_.emplace_back();
   const Node& of = nodes_[parent];
   node.signature = of.signature;
-  node.args = of.args + of.arity;
+  node.args = args;
   node.set_where(of.where());
   node.arity = 1;
   node.examples = interner_.shape(node.signature->outputs[output]).bd;
@@ -153,6 +147,8 @@ std::uint32_t Graph::storage_slot(const std::shared_ptr<void>& storage, const Si
        i = (i + 1) & mask) {
     const std::uint32_t entry = storage_table_[i];
     if (entry == 0) {
+      util::reserve_more(storages_, 1);
+      use_model_of(storage.get());
       storages_.push_back({storage, trainable, is_whole, node, 1});
       storage_table_[i] = static_cast<std::uint32_t>(storages_.size());
       return static_cast<std::uint32_t>(storages_.size() - 1);
@@ -194,6 +190,19 @@ void Graph::remove_last_storage() {
   }
   storage_table_[i] = 0;
   storages_.pop_back();
+  if (models_.back().first_storage == storages_.size()) {
+    models_.pop_back();
+  }
+}
+
+/// Notes the model of a storage that is about to be added.
+void Graph::use_model_of(void* storage) {
+  params::Usage& usage = params::usage_of(params::storage_base(storage));
+  const bool is_known = std::any_of(models_.rbegin(), models_.rend(),
+                                    [&](const ModelUse& m) { return m.usage == &usage; });
+  if (!is_known) {
+    models_.push_back({&usage, storages_.size()});
+  }
 }
 
 bool Graph::is_trainable(NodeId n) const { return is_trainable_op(*nodes_[n].signature); }
@@ -296,6 +305,7 @@ void Graph::clear() {
   nodes_.clear();
   arena_.reset();
   storages_.clear();
+  models_.clear();
   std::fill(storage_table_.begin(), storage_table_.end(), 0);
   random_nodes_ = 0;
 }

@@ -65,12 +65,23 @@ void* Pool::allocate_slow(std::size_t bytes) {
 
 void Pool::trim(std::size_t bytes) {
   while (held_ > bytes && !chunks_.empty()) {
-    held_ -= chunks_.back().bytes;
-    held_by_all -= chunks_.back().bytes;
-    ::operator delete(chunks_.back().data, kAlignment);
-    chunks_.pop_back();
+    drop_last_chunk();
   }
   reset();
+}
+
+void Pool::give_back_unused() {
+  const std::size_t used_chunks = chunk_ + (used_ == 0 ? 0 : 1);
+  while (chunks_.size() > used_chunks) {
+    drop_last_chunk();
+  }
+}
+
+void Pool::drop_last_chunk() {
+  held_ -= chunks_.back().bytes;
+  held_by_all -= chunks_.back().bytes;
+  ::operator delete(chunks_.back().data, kAlignment);
+  chunks_.pop_back();
 }
 
 }  // namespace dynet::memory

@@ -66,5 +66,25 @@ TEST(Pool, TheCapIsAnErrorAndNothingIsLost) {
   EXPECT_NE(pool.allocate(std::int64_t{64} << 20), nullptr);
 }
 
+TEST(Pool, GivesBackWhatLiesBeyondWhatIsInUse) {
+  Pool pool;
+  auto* first = static_cast<std::byte*>(pool.allocate(100));
+  const std::size_t held = pool.held();
+  const std::size_t held_by_all = bytes_held();
+  const Pool::Mark mark = pool.mark();
+  pool.allocate(std::int64_t{8} << 20);
+  pool.allocate(std::int64_t{64} << 20);
+  pool.release(mark);
+  pool.give_back_unused();
+  EXPECT_EQ(pool.held(), held);
+  EXPECT_EQ(bytes_held(), held_by_all);
+  first[99] = std::byte{1};
+  EXPECT_EQ(static_cast<std::byte*>(pool.allocate(100)), first + 128);
+  pool.reset();
+  pool.give_back_unused();
+  EXPECT_EQ(pool.held(), 0U);
+  EXPECT_NE(pool.allocate(100), nullptr);
+}
+
 }  // namespace
 }  // namespace dynet::memory

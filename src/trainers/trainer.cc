@@ -8,6 +8,7 @@
 #include "params/access.h"
 #include "params/use_count.h"
 #include "trainers/missed.h"
+#include "util/allocation.h"
 
 namespace dynet {
 
@@ -146,8 +147,10 @@ real Trainer::clip(real scale) {
   return scale * (clip_threshold / norm);
 }
 
-void Trainer::update() { update_scaled(1.0F); }
-void Trainer::update(real scale) { update_scaled(scale); }
+void Trainer::update() { update(1.0F); }
+void Trainer::update(real scale) {
+  util::with_typed_allocation([&] { update_scaled(scale); });
+}
 
 /// First all that may fail, then all that changes something.
 void Trainer::update_scaled(real scale) {

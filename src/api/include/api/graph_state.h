@@ -19,6 +19,7 @@
 #include "execute/executor.h"
 #include "graph/graph.h"
 #include "graph/interner.h"
+#include "util/allocation.h"
 
 namespace dynet::api {
 
@@ -66,9 +67,28 @@ class Busy {
   GraphState& state_;
 };
 
-/// From the pool, or new. Thread-safe.
-GraphState* borrow_state(const Device& device);
-void return_state(GraphState* state);
+/// From those at rest, or new. Thread-safe.
+std::unique_ptr<GraphState> borrow_state(const Device& device);
+void return_state(std::unique_ptr<GraphState> state) noexcept;
+/// Gives the memory of the states at rest back to the system. Thread-safe.
+void drop_resting_states() noexcept;
+
+/// Runs `f` while no other thread works in the graph; GraphError where one does. A failed
+/// allocation inside, however small, is out_of_memory; after it, all memory that is kept for later
+/// graphs is there for those that are alive.
+template <class F>
+decltype(auto) exclusively(GraphState& state, F&& f) {
+  const Busy busy(state);
+  try {
+    return f();
+  } catch (const out_of_memory&) {
+    drop_resting_states();
+    throw;
+  } catch (const std::bad_alloc&) {
+    drop_resting_states();
+    util::fail_small_allocation();
+  }
+}
 
 /// The node of an expression. StaleExpression where the graph or the node is gone; `user` says who
 /// asks.

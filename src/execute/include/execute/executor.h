@@ -114,6 +114,7 @@ class Executor {
   [[nodiscard]] const Context& context() const { return context_; }
   [[nodiscard]] const History& history() const { return history_; }
   [[nodiscard]] const Values& values() const { return values_; }
+  [[nodiscard]] const Gradients& gradients() const { return gradients_; }
   [[nodiscard]] const Wanted& wanted() const { return wanted_; }
   [[nodiscard]] const Path& path() const { return path_; }
 
@@ -139,6 +140,7 @@ class Executor {
   Assembled* run_segment(const SegmentView& segment);
   Assembled* run_leaf(const SegmentView& segment);
   void roll_back(const Mark& mark);
+  void give_back_unused();
   void forget();
   void forget_gradients();
 

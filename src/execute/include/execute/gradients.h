@@ -38,14 +38,31 @@ class Gradients {
   [[nodiscard]] NodeId owner(NodeId n) const {
     return (flags(n) & kFollows) == 0 ? n : first_of_parameter(n);
   }
-  /// Memory of the gradient of `n`, an owner; made for its whole group at once.
+  /// Number of nodes that the last pass knew.
+  [[nodiscard]] NodeId size() const { return static_cast<NodeId>(entries_.size()); }
+  /// Memory of the gradient of `n`, an owner; null: there is none in this pass.
+  [[nodiscard]] void* at(NodeId n) const { return is_noted(n) ? entries_[n].data : nullptr; }
+  /// The same, made where there is none, for the whole group at once.
   void* ensure(NodeId n) {
     Entry& e = entry(n);
     return e.data != nullptr ? e.data : make(n);
   }
   void set_written(NodeId n) { entry(n).mark |= kWritten; }
+  /// Memory of the gradient of `n`, an owner, for somebody who is going to write it: stores where
+  /// `fresh`, else adds.
+  struct Target {
+    void* data;
+    bool fresh;
+  };
+  Target target(NodeId n) {
+    Entry& e = entry(n);
+    void* data = e.data != nullptr ? e.data : make(n);
+    const bool fresh = (e.mark & kWritten) == 0;
+    e.mark |= kWritten;
+    return {data, fresh};
+  }
   /// Memory of the gradient of `n`, an owner, with zeros where nothing was written.
-  void* ensure_true(NodeId n);
+  void* ensure_true(NodeId n) { return is_written(n) ? entries_[n].data : zero(n); }
 
   /// Calls with several operands: tells nodes that stand in two of them. A call begins with
   /// `begin_call`; true where `n` was seen in this call with another operand number.
@@ -60,6 +77,46 @@ class Gradients {
 
   [[nodiscard]] memory::Pool& pool() { return pool_; }
   [[nodiscard]] const Context& context() const { return context_; }
+
+ private:
+  struct Entry;
+
+ public:
+  /// What is noted of the nodes, for loops over many of them: two numbers that stay in registers.
+  /// Valid until the next pass begins.
+  class Notes {
+   public:
+    [[nodiscard]] bool needs(NodeId n) const { return (flags(n) & kNeeds) != 0; }
+    [[nodiscard]] bool is_written(NodeId n) const { return (flags(n) & kWritten) != 0; }
+    /// Gradients::note of a node that follows no other.
+    void note(NodeId n, bool needs) const {
+      entries_[n].data = nullptr;
+      entries_[n].mark = current_ | (needs ? kNeeds : 0U);
+    }
+    /// Memory of a gradient that was written.
+    [[nodiscard]] void* written(NodeId n) const { return entries_[n].data; }
+    /// Gradients::target_of, where there is memory and the node follows no other; else null data.
+    [[nodiscard]] Target target_of(NodeId n) const {
+      Entry& e = entries_[n];
+      const std::uint32_t flags = e.mark ^ current_;
+      if ((flags & ~kWritten) != kNeeds || e.data == nullptr) {
+        return {nullptr, true};
+      }
+      e.mark |= kWritten;
+      return {e.data, (flags & kWritten) == 0};
+    }
+
+   private:
+    friend Gradients;
+    Notes(Entry* entries, std::uint32_t current) : entries_(entries), current_(current) {}
+    [[nodiscard]] std::uint32_t flags(NodeId n) const {
+      const std::uint32_t flags = entries_[n].mark ^ current_;
+      return flags < kPassStep ? flags : 0;
+    }
+    Entry* entries_;
+    std::uint32_t current_;
+  };
+  [[nodiscard]] Notes notes() { return {entries_.data(), current_}; }
 
  private:
   // Bits of Entry::mark beside the number of the pass.
@@ -88,6 +145,7 @@ class Gradients {
     return context_.graph.storages()[context_.graph[n].payload->storage_slot].first;
   }
   void* make(NodeId n);
+  void* zero(NodeId n);
 
   const Context& context_;
   const Values& values_;

@@ -11,9 +11,9 @@ namespace dynet::execute {
 
 /// A set of small numbers that gives its largest first. A bit stands for each number, and above
 /// these a bit for each word that is not empty, level upon level: whatever the gaps between the
-/// numbers, to insert or to take one costs a few instructions per level, and a level is 64 times as
-/// short as the one below. Invariant: a bit of a higher level is set exactly where its word below
-/// is not 0. Not thread-safe.
+/// numbers, to insert or to take one costs a few instructions, or a few per level where it is alone
+/// in its word, and a level is 64 times as short as the one below. Invariant: outside of `take_all`
+/// a bit of a higher level is set exactly where its word below is not 0. Not thread-safe.
 class IdSet {
  public:
   /// Room for numbers below `size`. The set has to be empty.
@@ -34,41 +34,33 @@ class IdSet {
     return level_count_ == 0 || levels_[level_count_ - 1][0] == 0;
   }
   void insert(std::uint32_t number) {
-    std::uint32_t index = number / kBits;
-    std::uint64_t before = levels_[0][index];
-    levels_[0][index] = before | bit(number);
-    highest_ = std::max(highest_, index);
-    for (std::size_t level = 1; before == 0 && level < level_count_; ++level) {
-      const std::uint32_t below = index;
-      index /= kBits;
-      before = levels_[level][index];
-      levels_[level][index] = before | bit(below);
+    std::uint64_t& word = levels_[0][number / kBits];
+    const std::uint64_t before = word;
+    word = before | bit(number);
+    if (before == 0) {
+      insert_above(number / kBits);
     }
   }
-  /// Removes the largest number and returns it. The set may not be empty.
-  std::uint32_t take_largest() {
-    std::uint64_t word = levels_[0][highest_];
-    if (word == 0) {
-      find_highest();
-      word = levels_[0][highest_];
+  /// Removes all numbers, the largest first, and calls `visit` with each. It may insert others
+  /// below the one that it was given.
+  template <class Visit>
+  void take_all(Visit visit) {
+    while (!empty()) {
+      const std::uint32_t index = highest_word();
+      std::uint64_t& word = levels_[0][index];
+      while (word != 0) {
+        const std::uint32_t place = top(word);
+        word ^= std::uint64_t{1} << place;
+        visit(index * kBits + place);
+      }
+      remove_above(index);
     }
-    const std::uint32_t number = highest_ * kBits + top(word);
-    word ^= bit(number);
-    levels_[0][highest_] = word;
-    std::uint32_t index = highest_;
-    for (std::size_t level = 1; word == 0 && level < level_count_; ++level) {
-      word = levels_[level][index / kBits] ^ bit(index);
-      index /= kBits;
-      levels_[level][index] = word;
-    }
-    return number;
   }
   /// Removes all numbers; after a failure, as this takes as long as the set has room.
   void clear() {
     for (auto& level : levels_) {
       std::fill(level.begin(), level.end(), 0);
     }
-    highest_ = 0;
   }
 
  private:
@@ -77,17 +69,35 @@ class IdSet {
   static std::uint32_t top(std::uint64_t word) {
     return static_cast<std::uint32_t>(std::bit_width(word)) - 1;
   }
-  void find_highest() {
+  /// Notes that word `index` of level 0 is no longer 0.
+  void insert_above(std::uint32_t index) {
+    for (std::size_t level = 1; level < level_count_; ++level, index /= kBits) {
+      std::uint64_t& word = levels_[level][index / kBits];
+      const std::uint64_t before = word;
+      word = before | bit(index);
+      if (before != 0) {
+        return;
+      }
+    }
+  }
+  /// Notes that word `index` of level 0 is 0.
+  void remove_above(std::uint32_t index) {
+    for (std::size_t level = 1; level < level_count_; ++level, index /= kBits) {
+      if ((levels_[level][index / kBits] &= ~bit(index)) != 0) {
+        return;
+      }
+    }
+  }
+  [[nodiscard]] std::uint32_t highest_word() const {
     std::uint32_t index = 0;
     for (std::size_t level = level_count_; level-- > 1;) {
       index = index * kBits + top(levels_[level][index]);
     }
-    highest_ = index;
+    return index;
   }
 
   std::array<std::vector<std::uint64_t>, 6> levels_;  ///< 64^6 numbers
   std::size_t level_count_ = 0;
-  std::uint32_t highest_ = 0;  ///< no word of level 0 above it is other than 0
 };
 
 }  // namespace dynet::execute

@@ -23,9 +23,11 @@ class Path {
   /// Finds the path and notes its nodes in `gradients`, where a pass has begun. `full`: every node
   /// counts as trained. `shares`: nodes of one parameter share a gradient.
   void find(NodeId root, bool full, bool shares, Gradients& gradients);
-  /// The groups to walk, last one first; each call removes one.
-  [[nodiscard]] bool has_group() const { return !groups_.empty(); }
-  std::uint32_t take_group() { return groups_.take_largest(); }
+  /// Calls `visit` with the groups to walk, last one first; once after `find`.
+  template <class Visit>
+  void walk_groups(Visit visit) {
+    groups_.take_all(visit);
+  }
   /// The first node of each trained parameter on the path.
   [[nodiscard]] std::span<const NodeId> parameters() const { return parameters_; }
   /// Nodes on the path that look up rows of trained tables; ascending.
@@ -34,16 +36,15 @@ class Path {
   [[nodiscard]] std::uint64_t visits() const { return visits_; }
 
  private:
-  void collect(NodeId root);
+  std::span<const NodeId> collect(NodeId root);
   bool note_leaf(NodeId n, bool full, bool shares, Gradients& gradients);
-  void add_groups_of(NodeId n);
 
   const Context& context_;
   const Values& values_;
   const History& history_;
   IdSet open_;
   IdSet groups_;
-  std::vector<NodeId> nodes_;  ///< descending
+  std::vector<NodeId> found_;  ///< begins with the nodes that were collected last
   std::vector<NodeId> parameters_;
   std::vector<NodeId> lookups_;
   std::uint64_t visits_ = 0;

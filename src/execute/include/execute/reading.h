@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "params/gradient.h"
+#include "params/use_count.h"
 
 namespace dynet::execute {
 
@@ -14,25 +14,18 @@ namespace dynet::execute {
 class Reading {
  public:
   explicit Reading(const graph::Graph& graph) {
-    const params::Usage* last = nullptr;  // most programs have one model
-    for (const graph::StorageUse& use : graph.storages()) {
-      params::Usage& usage = params::usage_of(params::storage_base(use.storage.get()));
-      if (&usage == last) {
-        continue;
-      }
-      last = &usage;
-      if (!first_) {
-        first_.emplace(usage);
+    for (const graph::ModelUse& model : graph.models()) {
+      if (!first_) {  // most programs have one model
+        first_.emplace(*model.usage);
       } else {
-        others_.push_back(std::make_unique<params::RunScope>(usage));
+        others_.push_back(std::make_unique<params::RunScope>(*model.usage));
       }
     }
   }
 
  private:
   std::optional<params::RunScope> first_;
-  std::vector<std::unique_ptr<params::RunScope>>
-      others_;  // scopes nest, so one model may stand twice
+  std::vector<std::unique_ptr<params::RunScope>> others_;
 };
 
 }  // namespace dynet::execute

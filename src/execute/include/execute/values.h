@@ -25,16 +25,29 @@ class Values {
     std::size_t parameters = 0;
   };
 
+  struct Place {
+    void* data = nullptr;
+    std::uint32_t group = kNoGroup;
+    std::uint32_t offset = 0;  ///< examples before the node in its group
+  };
+
   explicit Values(const Context& context) : context_(context) {}
 
   /// Room for all nodes of the graph.
   void grow() { places_.resize(context_.graph.size()); }
+  /// Number of nodes that there is room for.
+  [[nodiscard]] NodeId size() const { return static_cast<NodeId>(places_.size()); }
+  /// For loops over many nodes.
+  [[nodiscard]] const Place* places() const { return places_.data(); }
   [[nodiscard]] bool has(NodeId n) const { return places_[n].data != nullptr; }
   [[nodiscard]] void* at(NodeId n) const { return places_[n].data; }
   /// The group that computed `n` (the first of two), or kNoGroup.
   [[nodiscard]] std::uint32_t group_of(NodeId n) const { return places_[n].group; }
-  /// The group that computed the other terms of `n`, whose first terms `group_of(n)` computed.
-  [[nodiscard]] std::uint32_t rest_of(NodeId n) const { return rest_[n]; }
+  /// The group that computed the other terms of `n`, where `group_of(n)` computed its first terms;
+  /// else kNoGroup.
+  [[nodiscard]] std::uint32_t rest_of(NodeId n) const {
+    return n < rest_.size() ? rest_[n] : kNoGroup;
+  }
   /// Examples before `n` in its group.
   [[nodiscard]] std::uint32_t offset(NodeId n) const { return places_[n].offset; }
   /// Memory of saved output `index` of a group: its first member's.
@@ -62,11 +75,6 @@ class Values {
   [[nodiscard]] memory::Pool& pool() { return pool_; }
 
  private:
-  struct Place {
-    void* data = nullptr;
-    std::uint32_t group = kNoGroup;
-    std::uint32_t offset = 0;
-  };
   void place_group(const History& history, std::uint32_t g);
   void note_rest(const History& history, std::uint32_t g);
 

@@ -34,6 +34,7 @@
 
 #include "graph/arena.h"
 #include "graph/interner.h"
+#include "params/use_count.h"
 
 namespace dynet::graph {
 
@@ -85,6 +86,12 @@ struct StorageUse {
   std::uint32_t nodes;  ///< how many there are
 };
 
+/// A model that the graph uses.
+struct ModelUse {
+  params::Usage* usage;       ///< kept alive by its storages
+  std::size_t first_storage;  ///< the first one of it among the graph's
+};
+
 /// Nodes in the order they were made: arguments come before users. Invariant: every node's shape
 /// and key are known. Thread rule: one thread at a time; an Interner belongs to one graph at a
 /// time.
@@ -123,6 +130,8 @@ class Graph {
   /// through this node), else the node.
   [[nodiscard]] std::uint64_t identity(NodeId n) const;
   [[nodiscard]] const std::vector<StorageUse>& storages() const { return storages_; }
+  /// The models whose storages the graph uses.
+  [[nodiscard]] const std::vector<ModelUse>& models() const { return models_; }
   [[nodiscard]] Interner& interner() const { return interner_; }
 
   /// The unsigned indices of a node's payload, read through its pointer now. IndexError where one
@@ -152,7 +161,7 @@ class Graph {
   [[nodiscard]] std::string to_dot() const;
 
  private:
-  void add_projection(NodeId parent, std::uint32_t output);
+  void add_projection(NodeId parent, std::uint32_t output, const NodeId* args);
   const Payload* store_payload(const ext::NodePayload& payload, NodeId node,
                                const Signature& signature);
   std::uint32_t storage_slot(const std::shared_ptr<void>& storage, const Signature& signature,
@@ -160,6 +169,7 @@ class Graph {
   static std::size_t storage_hash(const void* storage, bool trainable, bool is_whole);
   void enter_storage(std::uint32_t index);
   void remove_last_storage();
+  void use_model_of(void* storage);
   void check_indices(const Signature& signature, const void* storage,
                      std::span<const unsigned> indices) const;
   [[nodiscard]] const void* payload_data(NodeId n) const;
@@ -168,6 +178,7 @@ class Graph {
   std::vector<Node> nodes_;
   Arena arena_;
   std::vector<StorageUse> storages_;
+  std::vector<ModelUse> models_;
   std::vector<std::uint32_t> storage_table_;  ///< open addressing over storages_, 0 = empty
   std::uint32_t random_nodes_ = 0;
 };

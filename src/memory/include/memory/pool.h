@@ -60,9 +60,12 @@ class Pool {
   void reset() { release({}); }
   /// Gives chunks back to the system until at most `bytes` are held. Nothing may be allocated.
   void trim(std::size_t bytes);
+  /// Gives the chunks back that lie beyond all that is allocated.
+  void give_back_unused();
   [[nodiscard]] std::size_t held() const { return held_; }
 
  private:
+  void drop_last_chunk();
   struct Chunk {
     std::byte* data;
     std::size_t bytes;

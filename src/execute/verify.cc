@@ -1,0 +1,241 @@
+#include "execute/verify.h"
+
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "dynet/except.h"
+
+#include "util/env.h"
+
+namespace dynet::execute {
+namespace {
+
+/// One pass over everything; the first violation stays.
+class Verifier {
+ public:
+  explicit Verifier(const Executor& executor)
+      : graph_(executor.context().graph),
+        context_(executor.context()),
+        history_(executor.history()),
+        values_(executor.values()),
+        gradients_(executor.gradients()) {}
+
+  std::string run() {
+    computed_.assign(values_.size(), 0);
+    if (values_.size() > graph_.size()) {
+      fail("there are values of " + std::to_string(values_.size()) + " nodes", graph_.size());
+      return found_;
+    }
+    for (std::uint32_t g = 0; g < history_.size() && found_.empty(); ++g) {
+      check_group(g);
+    }
+    for (NodeId n = 0; n < values_.size() && found_.empty(); ++n) {
+      check_node(n);
+    }
+    check_slots();
+    return found_;
+  }
+
+ private:
+  // What groups have computed of a node.
+  static constexpr std::uint8_t kFirst = 1;
+  static constexpr std::uint8_t kDone = 2;
+
+  void fail(const std::string& what, NodeId n) {
+    if (found_.empty()) {
+      found_ = what + (n < graph_.size() ? "\n  " + graph_.describe(n) : std::string());
+    }
+  }
+
+  void check_group(std::uint32_t g) {
+    const schedule::Group& group = history_.group(g);
+    if (group.members == 0 || group.count == 0) {
+      fail("group " + std::to_string(g) + " is empty", graph_.size());
+      return;
+    }
+    std::uint32_t in_segments = 0;
+    for (std::uint32_t s = group.begin; s < group.begin + group.count; ++s) {
+      const SegmentView segment = history_.segment(group, s);
+      if (segment.members.data() != history_.members(g).data() + in_segments) {
+        fail("segment " + std::to_string(s) + " does not follow the one before",
+             segment.members[0]);
+      }
+      in_segments += static_cast<std::uint32_t>(segment.members.size());
+      check_segment(segment, history_.call(s));
+    }
+    if (in_segments != group.members) {
+      fail("the segments of group " + std::to_string(g) + " are not its members",
+           history_.members(g)[0]);
+    }
+    check_members(g, group.part);
+  }
+
+  void check_segment(const SegmentView& segment, const Assembled* call) {
+    const graph::Node& first = graph_[segment.members[0]];
+    std::int64_t examples = 0;
+    for (const NodeId m : segment.members) {  // operations of whole batches count nodes
+      examples += first.record().has_whole ? 1 : graph_.examples(m);
+    }
+    const bool calls = !first.record().aliases && first.record().leaf != ext::Leaf::kInput;
+    if (call == nullptr) {
+      return;  // it needs none, or is made again for backward
+    }
+    if (!calls) {
+      fail("a call that nothing needs", segment.members[0]);
+    } else if (call->call.examples != examples) {
+      fail("a call of " + std::to_string(call->call.examples) + " examples for members of " +
+               std::to_string(examples),
+           segment.members[0]);
+    }
+  }
+
+  void check_members(std::uint32_t g, schedule::Part part) {
+    const std::span<const NodeId> members = history_.members(g);
+    const graph::Signature& first = *graph_[members[0]].signature;
+    const std::byte* next = nullptr;
+    std::uint32_t offset = 0;
+    for (const NodeId m : members) {
+      if (m >= computed_.size() || graph_.owner(m) != m) {
+        fail("group " + std::to_string(g) + " computes node " + std::to_string(m), m);
+        return;
+      }
+      if (graph_[m].signature->key != first.key || (members.size() > 1 && first.alone)) {
+        fail("group " + std::to_string(g) + " holds nodes of different keys", m);
+      }
+      const std::uint8_t wanted = part == schedule::Part::kRest ? kFirst : 0;
+      if (computed_[m] != wanted) {
+        fail("computed twice, or its parts in the wrong order", m);
+      }
+      computed_[m] = part == schedule::Part::kFirst ? kFirst : kDone;
+      const std::uint32_t noted =
+          part == schedule::Part::kRest ? values_.rest_of(m) : values_.group_of(m);
+      if (noted != g) {
+        fail("computed by group " + std::to_string(g) + ", noted as " + std::to_string(noted), m);
+      }
+      if (part == schedule::Part::kRest || first.record->aliases) {
+        continue;
+      }
+      const auto* at = static_cast<const std::byte*>(values_.at(m));
+      if (values_.offset(m) != offset || (next != nullptr && at != next)) {
+        fail("does not lie beside the member before", m);
+      }
+      offset += static_cast<std::uint32_t>(graph_.examples(m));
+      next = at + context_.example_bytes(m) * graph_.examples(m);
+    }
+  }
+
+  void check_node(NodeId n) {
+    const NodeId owner = graph_.owner(n);
+    const bool is_parameter = graph_[n].record().leaf == ext::Leaf::kParameter;
+    if (!is_parameter && values_.has(n) != (computed_[owner] == kDone)) {
+      fail(values_.has(n) ? "has a value that no group computed" : "was computed and has no value",
+           n);
+    }
+    if (n < values_.complete_below() && !values_.has(n)) {
+      fail("has no value, and all below " + std::to_string(values_.complete_below()) +
+               " are said to",
+           n);
+    }
+    if (values_.has(n) && values_.group_of(n) != values_.group_of(owner)) {
+      fail("an output of another group than the first", n);
+    }
+    if (n < gradients_.size() && gradients_.is_written(n) && gradients_.at(n) == nullptr) {
+      fail("has a gradient without memory", n);
+    }
+  }
+
+  void check_slots() {
+    struct Seen {
+      NodeId first;
+      std::uint32_t nodes = 0;
+    };
+    std::map<std::uint32_t, Seen> slots;
+    for (NodeId n = 0; n < graph_.size(); ++n) {
+      const graph::Payload* payload = graph_[n].payload;
+      if (payload == nullptr || payload->storage == nullptr) {
+        continue;
+      }
+      Seen& seen = slots.try_emplace(payload->storage_slot, Seen{n}).first->second;
+      ++seen.nodes;
+      if (payload->storage_slot >= graph_.storages().size()) {
+        fail("its slot is gone", n);
+        return;
+      }
+      const graph::StorageUse& use = graph_.storages()[payload->storage_slot];
+      const bool is_whole = graph_[n].record().leaf == ext::Leaf::kParameter;
+      if (use.storage.get() != payload->storage || use.is_whole != is_whole ||
+          use.trainable != graph_.is_trainable(n)) {
+        fail("its slot is of another storage or kind", n);
+      }
+      if (use.first != seen.first) {
+        fail("the first node of its slot is said to be " + std::to_string(use.first), n);
+      }
+    }
+    for (std::uint32_t s = 0; s < graph_.storages().size(); ++s) {
+      const auto found = slots.find(s);
+      if (found == slots.end() || graph_.storages()[s].nodes != found->second.nodes) {
+        fail("slot " + std::to_string(s) + " counts nodes that are not there", graph_.size());
+      }
+    }
+  }
+
+  const graph::Graph& graph_;
+  const Context& context_;
+  const History& history_;
+  const Values& values_;
+  const Gradients& gradients_;
+  std::vector<std::uint8_t> computed_;
+  std::string found_;
+};
+
+bool is_paranoid() {
+  static const bool is_on = util::is_paranoid();
+  return is_on;
+}
+
+void complain(const char* event, const std::string& found) {
+  if (!found.empty()) {
+    throw GraphError(std::string("internal error after ") + event + ": " + found);
+  }
+}
+
+}  // namespace
+
+std::string verify(const Executor& executor) { return Verifier(executor).run(); }
+
+std::string verify(const Executor& executor, const Executor::Mark& mark, NodeId first_removed) {
+  if (first_removed > executor.context().graph.size()) {
+    return "a mark beyond the end of the graph";
+  }
+  if (mark.generation != executor.history().generation()) {
+    return "";  // counts for nothing any more
+  }
+  if (mark.groups > executor.history().size()) {
+    return "a mark beyond the end of the history";
+  }
+  for (std::uint32_t g = 0; g < executor.history().size(); ++g) {
+    for (const NodeId m : executor.history().members(g)) {
+      if ((g < mark.groups) != (m < first_removed)) {
+        return "a group on one side of a mark computed a node on the other\n  " +
+               executor.context().graph.describe(m);
+      }
+    }
+  }
+  return "";
+}
+
+void verify_if_paranoid(const Executor& executor, const char* event) {
+  if (is_paranoid()) {
+    complain(event, verify(executor));
+  }
+}
+
+void verify_if_paranoid(const Executor& executor, const Executor::Mark& mark,
+                        NodeId first_removed) {
+  if (is_paranoid()) {
+    complain("what came before revert", verify(executor, mark, first_removed));
+  }
+}
+
+}  // namespace dynet::execute

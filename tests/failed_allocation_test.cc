@@ -1,0 +1,143 @@
+// Every allocation of a training step fails once: what is thrown is out_of_memory, and the call
+// that failed, repeated, leads to the numbers of a step in which nothing failed.
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <optional>
+
+#include "dynet/expr.h"
+#include "dynet/training.h"
+
+#include "api/graph_state.h"
+#include "support/failing_new.h"
+#include "support/program.h"
+
+namespace dynet::testing {
+namespace {
+
+/// Makes a call in which an allocation may be refused; where it was, makes it again.
+template <class F>
+void call(const char* what, F f) {
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    FailingNew::armed = true;
+    try {
+      f();
+      FailingNew::armed = false;
+      return;
+    } catch (const out_of_memory&) {
+      FailingNew::armed = false;
+      EXPECT_EQ(attempt, 0) << what;
+    } catch (const std::exception& e) {
+      FailingNew::armed = false;
+      ADD_FAILURE() << what << ": " << e.what();
+    }
+  }
+}
+
+struct Numbers {
+  std::vector<double> all;
+  void add(const std::vector<double>& v) { all.insert(all.end(), v.begin(), v.end()); }
+  void add(const Tensor& t) { add(numbers(t)); }
+};
+
+class FailedAllocation : public ::testing::TestWithParam<std::tuple<bool, LookupUpdates>> {};
+INSTANTIATE_TEST_SUITE_P(Ways, FailedAllocation,
+                         ::testing::Combine(::testing::Bool(),
+                                            ::testing::Values(LookupUpdates::kSparse,
+                                                              LookupUpdates::kExact)));
+
+struct Setting {
+  bool batching;
+  LookupUpdates updates;
+};
+
+/// Two steps of training with everything a graph offers.
+Numbers train(const Setting& setting) {
+  Numbers found;
+  api::drop_resting_states();  // so that memory has to be taken anew
+  default_device = double_device();
+  ParameterCollection model;
+  Parameter w = model.add_parameters(
+      {3, 3}, ParameterInitFromVector({.1F, .2F, .3F, .4F, .5F, .6F, .7F, .8F, .9F}));
+  Parameter b = model.add_parameters({3}, ParameterInitConst(0.1F));
+  LookupParameter e = model.add_lookup_parameters(4, {3}, ParameterInitConst(0.3F));
+  AdamTrainer trainer(model);
+  trainer.set_lookup_updates(setting.updates);
+  default_device = float_device();
+  unsigned pointed = 2;
+  const std::vector<unsigned> rows{0, 3};
+  const std::vector<float> data{1, -1, 2};
+  std::vector<Expression> losses(3);
+  {
+    std::optional<ComputationGraph> cg;
+    default_device = double_device();
+    call("graph", [&] { cg.emplace(setting.batching); });
+    default_device = float_device();
+    for (int step = 0; step < 2; ++step) {
+      Expression pw;
+      Expression pb;
+      Expression pe;
+      Expression h;
+      Expression x;
+      Expression y;
+      call("parameter", [&] { pw = parameter(*cg, w); });
+      call("parameter", [&] { pb = parameter(*cg, b); });
+      call("input", [&] { h = input(*cg, {3}, data); });
+      for (std::size_t t = 0; t < losses.size(); ++t) {
+        call("lookup", [&] { x = lookup(*cg, e, &pointed); });
+        call("+", [&] { x = x + h; });
+        call("*", [&] { y = pw * x; });
+        call("+", [&] { y = y + pb; });
+        call("tanh", [&] { h = tanh(y); });
+        if (t == 1) {
+          call("value", [&] { static_cast<void>(h.value()); });
+          found.add(h.value());
+          call("checkpoint", [&] { cg->checkpoint(); });
+          call("tanh", [&] { y = tanh(h); });
+          call("value", [&] { static_cast<void>(y.value()); });
+          call("invalidate", [&] { cg->invalidate(); });
+          call("value", [&] { static_cast<void>(y.value()); });
+          call("revert", [&] { cg->revert(); });
+        }
+        call("table", [&] { pe = parameter(*cg, e); });
+        call("transpose", [&] { y = transpose(pe); });
+        call("product", [&] { y = y * h; });
+        call("pickneglogsoftmax", [&] { losses[t] = pickneglogsoftmax(y, 1U); });
+      }
+      call("lookup", [&] { x = lookup(*cg, e, rows); });
+      call("sum_batches", [&] { x = sum_batches(x); });
+      call("squared_norm", [&] { losses[0] = squared_norm(x) + losses[0]; });
+      Expression loss;
+      call("sum", [&] { loss = sum(losses); });
+      call("forward", [&] { cg->forward(loss); });
+      found.add(loss.value());
+      call("backward", [&] { cg->backward(loss); });
+      call("gradient", [&] { static_cast<void>(pe.gradient()); });
+      found.add(pe.gradient());
+      call("update", [&] { trainer.update(); });
+      found.add(numbers(*w.values()));
+      found.add(parameter(*cg, e).value());  // rows that lag included
+      call("clear", [&] { cg->clear(); });
+    }
+  }
+  return found;
+}
+
+TEST_P(FailedAllocation, TheCallRepeatedIsRight) {
+  const Setting setting{std::get<0>(GetParam()), std::get<1>(GetParam())};
+  FailingNew::arm(-1);
+  const Numbers expected = train(setting);
+  const long all = FailingNew::count;
+  EXPECT_GT(all, 100);
+  for (long n = 0; n < all && !HasFailure(); ++n) {
+    SCOPED_TRACE("allocation " + std::to_string(n));
+    FailingNew::arm(n);
+    const Numbers found = train(setting);
+    EXPECT_EQ(compare(found.all, expected.all, 1e-12), "");
+  }
+  std::printf("%ld allocations\n", all);
+}
+
+}  // namespace
+}  // namespace dynet::testing

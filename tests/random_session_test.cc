@@ -1,0 +1,484 @@
+// Random sessions: sequences of every call that a program can make of a graph, against a plain
+// recomputation.
+//
+// A session keeps, beside the live graph, a list of what was built in it. What a value or a
+// gradient has to be is computed from that list: a graph of its own, made for the question, one
+// node at a time, with a copy of the model, and without any of the session's events. After each
+// event the executor's own state is verified, too (execute/verify.h).
+//
+// DYNET_TEST_SEED=n runs the session of that seed alone and prints its events;
+// DYNET_TEST_SESSIONS=n runs that many.
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <optional>
+#include <thread>
+
+#include "dynet/expr.h"
+#include "dynet/ext/add_node.h"
+#include "dynet/training.h"
+
+#include "api/graph_state.h"
+#include "execute/verify.h"
+#include "memory/pool.h"
+#include "support/failing_new.h"
+#include "support/program.h"
+
+namespace dynet::testing {
+namespace {
+
+constexpr unsigned kSize = 3;
+constexpr unsigned kTableRows = 5;
+constexpr std::size_t kMostNodes = 40;
+
+/// Makes the double device the default while it lives.
+class OnDoubles {
+ public:
+  OnDoubles() : before_(default_device) { default_device = double_device(); }
+  OnDoubles(const OnDoubles&) = delete;
+  OnDoubles& operator=(const OnDoubles&) = delete;
+  ~OnDoubles() { default_device = before_; }
+
+ private:
+  Device* before_;
+};
+
+/// The parameters of a session, or their copy.
+struct Model {
+  ParameterCollection all;
+  Parameter w = all.add_parameters({kSize, kSize}, ParameterInitUniform(0.7F));
+  Parameter u = all.add_parameters({kSize, kSize}, ParameterInitUniform(0.7F));
+  Parameter b = all.add_parameters({kSize}, ParameterInitUniform(0.5F));
+  LookupParameter e = all.add_lookup_parameters(kTableRows, {kSize}, ParameterInitUniform(0.7F));
+
+  void copy_values(const Model& from) {
+    TensorTools::copy_elements(*w.values(), *from.w.values());
+    TensorTools::copy_elements(*u.values(), *from.u.values());
+    TensorTools::copy_elements(*b.values(), *from.b.values());
+    TensorTools::copy_elements(e.get_storage().all_values, from.e.get_storage().all_values);
+  }
+  [[nodiscard]] std::vector<double> gradients() const {
+    std::vector<double> all_of_them;
+    for (const Tensor* g :
+         {&w.get_storage().g, &u.get_storage().g, &b.get_storage().g, &e.get_storage().all_grads}) {
+      const std::vector<double> some = numbers(*g);
+      all_of_them.insert(all_of_them.end(), some.begin(), some.end());
+    }
+    return all_of_them;
+  }
+};
+
+enum class Kind {
+  kInput,
+  kInputPointer,
+  kLookup,
+  kLookupPointer,
+  kRows,  ///< two rows at once, summed
+  kConstLookup,
+  kBias,
+  kWeight,
+  kConstWeight,
+  kAttend,  ///< the whole table, weighted
+  kAffine,
+  kRecurrent,  ///< a sum of two products: may be computed in two parts
+  kTanh,
+  kAdd,
+  kMultiply,
+  kScaleBy,  ///< by an element that an index picks
+  kReshape,
+  kDetach,
+  kCell,
+  kSumOf,
+  kLoss,
+  kCount
+};
+
+/// What was built: enough to build it again.
+struct Node {
+  Kind kind = Kind::kInput;
+  std::vector<std::size_t> args;
+  std::vector<float> numbers;
+  std::vector<unsigned> indices;
+  bool is_loss = false;
+};
+
+Expression build(const Node& n, ComputationGraph& cg, const Model& m,
+                 const std::vector<Expression>& made) {
+  const auto arg = [&](std::size_t i) -> const Expression& { return made[n.args[i]]; };
+  switch (n.kind) {
+    case Kind::kInput:
+      return input(cg, {kSize}, n.numbers);
+    case Kind::kInputPointer:
+      return input(cg, {kSize}, &n.numbers);
+    case Kind::kLookup:
+      return lookup(cg, m.e, n.indices[0]);
+    case Kind::kLookupPointer:
+      return lookup(cg, m.e, n.indices.data());
+    case Kind::kRows:
+      return sum_batches(lookup(cg, m.e, n.indices));
+    case Kind::kConstLookup:
+      return const_lookup(cg, m.e, n.indices[0]);
+    case Kind::kBias:
+      return parameter(cg, m.b);
+    case Kind::kWeight:
+      return parameter(cg, m.w) * arg(0);
+    case Kind::kConstWeight:
+      return const_parameter(cg, m.w) * arg(0);
+    case Kind::kAttend: {
+      const Expression all = parameter(cg, m.e);
+      return all * softmax(transpose(all) * arg(0));
+    }
+    case Kind::kAffine:
+      return affine_transform({parameter(cg, m.b), parameter(cg, m.u), arg(0)});
+    case Kind::kRecurrent:
+      return tanh(affine_transform(
+          {parameter(cg, m.b), parameter(cg, m.w), arg(0), parameter(cg, m.u), arg(1)}));
+    case Kind::kTanh:
+      return tanh(arg(0));
+    case Kind::kAdd:
+      return arg(0) + arg(1);
+    case Kind::kMultiply:
+      return cmult(arg(0), arg(1));
+    case Kind::kScaleBy:
+      return arg(0) * pick(arg(1), n.indices.data());
+    case Kind::kReshape:
+      return reshape(reshape(arg(0), {1, kSize}), {kSize});
+    case Kind::kDetach:
+      return nobackprop(arg(0));
+    case Kind::kCell: {
+      const auto [h, c] = lstm_cell(concatenate({arg(0), arg(1), arg(0), arg(1)}), arg(1));
+      return n.indices[0] == 0 ? h : c;
+    }
+    case Kind::kSumOf:
+      return sum({arg(0), arg(1), arg(0)});
+    case Kind::kLoss:
+    case Kind::kCount:
+      break;
+  }
+  return squared_norm(arg(0)) * 0.5F;
+}
+
+/// One session: a live graph and what was built in it.
+class Session {
+ public:
+  Session(std::uint64_t seed, Model& model, Model& copy, bool is_loud)
+      : random_(seed), model_(model), copy_(copy), is_loud_(is_loud) {
+    const OnDoubles device;
+    graph_.emplace(random_.chance(0.7));
+    for (int i = 0; i < 3; ++i) {
+      add_node();
+    }
+  }
+
+  /// One event. What the session has to say about it goes to the test.
+  void step() {
+    const OnDoubles device;
+    const unsigned chance = random_.below(100);
+    if (chance < 34) {
+      add_node();
+    } else if (chance < 49) {
+      check_value();
+    } else if (chance < 62) {
+      check_backward();
+    } else if (chance < 66) {
+      check_gradient();
+    } else if (chance < 75) {
+      checkpoint();
+    } else if (chance < 84) {
+      revert();
+    } else if (chance < 86) {
+      happen("invalidate", [&] { graph_->invalidate(); });
+      was_backward_ = false;
+    } else if (chance < 90) {
+      set();
+    } else if (chance < 93) {
+      change_pointed();
+    } else if (chance < 96) {
+      fail_to_build();
+    } else if (chance < 98) {
+      happen("set_batching", [&] { graph_->set_batching(!graph_->batching()); });
+    } else {
+      clear();
+    }
+    const execute::Executor& executor = graph_->state().executor;
+    EXPECT_EQ(execute::verify(executor), "");
+    for (const auto& mark : graph_->state().marks) {
+      EXPECT_EQ(execute::verify(executor, mark.executor, mark.graph.nodes), "");
+    }
+  }
+  /// Values of the model changed.
+  void forget_values() {
+    graph_->invalidate();
+    was_backward_ = false;
+  }
+
+ private:
+  /// Makes a call of the library: as it is, in another thread, with an allocation that is refused,
+  /// or with hardly any memory left. After a failure it is made again.
+  void happen(const std::string& what, const std::function<void()>& f) {
+    if (is_loud_) {
+      std::printf("%s\n", what.c_str());
+    }
+    const unsigned chance = random_.below(40);
+    if (chance == 0) {
+      std::thread([&] {
+        const OnDoubles device;
+        f();
+      }).join();
+      return;
+    }
+    if (chance == 1) {
+      memory::set_cap(memory::bytes_held() + random_.below(2) * 4096 + 1);
+    }
+    if (chance == 2 || chance == 3) {
+      FailingNew::arm(random_.below(30));
+      FailingNew::armed = true;
+    }
+    try {
+      f();
+      FailingNew::armed = false;
+      memory::set_cap(0);
+      return;
+    } catch (const out_of_memory&) {
+    } catch (const std::bad_alloc&) {  // a list that this test made
+    }
+    FailingNew::armed = false;
+    memory::set_cap(0);
+    if (is_loud_) {
+      std::printf("  out of memory, again\n");
+    }
+    EXPECT_EQ(execute::verify(graph_->state().executor), "");
+    f();
+  }
+
+  std::size_t any_vector() {
+    std::size_t i = 0;
+    do {
+      i = random_.below(static_cast<unsigned>(nodes_.size()));
+    } while (nodes_[i]->is_loss);
+    return i;
+  }
+
+  void add_node() {
+    if (nodes_.size() >= kMostNodes) {
+      return;
+    }
+    auto node = std::make_unique<Node>();
+    node->kind = nodes_.empty()
+                     ? Kind::kInput
+                     : static_cast<Kind>(random_.below(static_cast<unsigned>(Kind::kCount)));
+    node->is_loss = node->kind == Kind::kLoss;
+    for (unsigned i = 0; i < kSize; ++i) {
+      node->numbers.push_back(static_cast<float>(random_.uniform(-1, 1)));
+    }
+    const unsigned limit = node->kind == Kind::kScaleBy ? kSize : kTableRows;
+    node->indices = {random_.below(limit), random_.below(limit)};
+    if (node->kind == Kind::kCell) {
+      node->indices[0] = random_.below(2);
+    }
+    for (int i = 0; i < 2 && !nodes_.empty(); ++i) {
+      node->args.push_back(any_vector());
+    }
+    Expression e;
+    happen("build " + std::to_string(nodes_.size()) + " of kind " +
+               std::to_string(static_cast<int>(node->kind)),
+           [&] { e = build(*node, *graph_, model_, made_); });
+    nodes_.push_back(std::move(node));
+    made_.push_back(e);
+  }
+
+  /// The value of node `i` from what was built, or with `from` the gradient of `i` from that root.
+  std::vector<double> recompute(std::size_t i, std::optional<std::size_t> from = {}) {
+    ComputationGraph cg(false);
+    std::vector<Expression> made;
+    for (std::size_t k = 0; k <= std::max(i, from.value_or(0)); ++k) {
+      made.push_back(build(*nodes_[k], cg, copy_, made));
+    }
+    if (!from) {
+      return numbers(made[i].value());
+    }
+    copy_.all.reset_gradient();
+    cg.backward(made[*from], full_);
+    return numbers(made[i].gradient());
+  }
+
+  void check_value() {
+    const std::size_t i = random_.below(static_cast<unsigned>(nodes_.size()));
+    const bool anew = random_.chance(0.3);
+    std::vector<double> found;
+    happen((anew ? "forward " : "value ") + std::to_string(i), [&] {
+      const Tensor& t = anew ? graph_->forward(made_[i]) : made_[i].value();
+      FailingNew::armed = false;
+      found = numbers(t);
+    });
+    was_backward_ = was_backward_ && !anew;
+    EXPECT_EQ(compare(found, recompute(i), 1e-9), "") << "value of " << i;
+  }
+
+  void check_backward() {
+    std::vector<std::size_t> losses;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      if (nodes_[i]->is_loss) {
+        losses.push_back(i);
+      }
+    }
+    if (losses.empty()) {
+      return;
+    }
+    const std::size_t root = losses[random_.below(static_cast<unsigned>(losses.size()))];
+    const bool full = random_.chance(0.3);
+    const std::vector<double> before = model_.gradients();
+    happen("backward " + std::to_string(root), [&] { graph_->backward(made_[root], full); });
+    root_ = root;
+    full_ = full;
+    was_backward_ = true;
+    recompute(root, root);
+    std::vector<double> expected = copy_.gradients();
+    for (std::size_t k = 0; k < expected.size(); ++k) {
+      expected[k] += before[k];
+    }
+    EXPECT_EQ(compare(model_.gradients(), expected, 1e-9), "") << "gradients from " << root;
+    if (random_.chance(0.3)) {
+      model_.all.reset_gradient();
+    }
+  }
+
+  void check_gradient() {
+    if (!was_backward_) {
+      return;
+    }
+    const std::size_t i = random_.below(static_cast<unsigned>(root_ + 1));
+    std::vector<double> found;
+    happen("gradient " + std::to_string(i), [&] {
+      const Tensor& t = made_[i].gradient();
+      FailingNew::armed = false;
+      found = numbers(t);
+    });
+    EXPECT_EQ(compare(found, recompute(i, root_), 1e-9), "")
+        << "gradient of " << i << " from " << root_;
+  }
+
+  void checkpoint() {
+    happen("checkpoint", [&] { graph_->checkpoint(); });
+    marks_.push_back(nodes_.size());
+  }
+
+  void revert() {
+    happen("revert", [&] { graph_->revert(); });
+    if (marks_.empty()) {
+      return;
+    }
+    nodes_.resize(marks_.back());
+    made_.resize(marks_.back());
+    marks_.pop_back();
+    was_backward_ = false;
+  }
+
+  void set() {
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      if (nodes_[i]->kind == Kind::kInput && random_.chance(0.5)) {
+        nodes_[i]->numbers[0] += 0.5F;
+        const std::vector<float> now = nodes_[i]->numbers;
+        happen("set " + std::to_string(i),
+               [&] { ext::set_payload(made_[i], std::span<const float>(now)); });
+        was_backward_ = false;
+        return;
+      }
+    }
+  }
+
+  /// What pointers show is read again after values were forgotten.
+  void change_pointed() {
+    for (auto& node : nodes_) {
+      if (node->kind == Kind::kInputPointer) {
+        node->numbers[1] -= 0.25F;
+      }
+      if (node->kind == Kind::kLookupPointer || node->kind == Kind::kScaleBy) {
+        node->indices[0] = (node->indices[0] + 1) % kSize;
+      }
+    }
+    happen("invalidate", [&] { graph_->invalidate(); });
+    was_backward_ = false;
+  }
+
+  void fail_to_build() {
+    const auto size = graph_->nodes.size();
+    EXPECT_THROW(concatenate({made_[0], parameter(*graph_, model_.w)}, 2U) * made_[0], ShapeError);
+    EXPECT_THROW(lookup(*graph_, model_.e, kTableRows), IndexError);
+    EXPECT_THROW(lookup(*graph_, model_.e, std::vector<unsigned>{0, kTableRows}), IndexError);
+    EXPECT_LE(graph_->nodes.size(), size + 2);
+  }
+
+  void clear() {
+    happen("clear", [&] { graph_->clear(); });
+    nodes_.clear();
+    made_.clear();
+    marks_.clear();
+    was_backward_ = false;
+    for (int i = 0; i < 3; ++i) {
+      add_node();
+    }
+  }
+
+  Random random_;
+  Model& model_;
+  Model& copy_;
+  bool is_loud_;
+  std::optional<ComputationGraph> graph_;
+  std::vector<std::unique_ptr<Node>> nodes_;  ///< pointers into them are payload
+  std::vector<Expression> made_;
+  std::vector<std::size_t> marks_;
+  bool was_backward_ = false;
+  std::size_t root_ = 0;
+  bool full_ = false;
+};
+
+/// Two graphs of one model, taking turns, and an update now and then.
+void run_sessions(std::uint64_t seed, bool is_loud) {
+  Random random(seed);
+  reset_rng(static_cast<unsigned>(seed));
+  std::optional<Model> model;
+  std::optional<Model> copy;
+  {
+    const OnDoubles device;
+    model.emplace();
+    copy.emplace();
+    copy->copy_values(*model);
+  }
+  SimpleSGDTrainer trainer(model->all, 0.05F);
+  Session one(2 * seed, *model, *copy, is_loud);
+  Session other(2 * seed + 1, *model, *copy, is_loud);
+  for (int event = 0; event < 60 && !::testing::Test::HasFailure(); ++event) {
+    (random.chance(0.7) ? one : other).step();
+    if (random.chance(0.02)) {
+      trainer.update();
+      copy->copy_values(*model);
+      one.forget_values();
+      other.forget_values();
+    }
+  }
+}
+
+std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+TEST(RandomSessions, AgreeWithAPlainRecomputation) {
+  const std::uint64_t only = number_from("DYNET_TEST_SEED", 0);
+  const std::uint64_t count = number_from("DYNET_TEST_SESSIONS", 6000);
+  const std::uint64_t first = only == 0 ? 1 : only;
+  for (std::uint64_t seed = first; seed < (only == 0 ? first + count : first + 1); ++seed) {
+    SCOPED_TRACE("DYNET_TEST_SEED=" + std::to_string(seed));
+    run_sessions(seed, only != 0);
+    if (HasFailure()) {
+      return;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dynet::testing

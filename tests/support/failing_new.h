@@ -1,0 +1,69 @@
+#pragma once
+
+// An operator new that refuses on demand, for tests of what a failed allocation leaves behind. A
+// program that includes this header in one source replaces the global operator new.
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+namespace dynet::testing {
+
+/// While `armed`, allocations are counted, and number `fail_at` of them is refused once.
+/// Allocations of any thread count.
+struct FailingNew {
+  static inline std::atomic<bool> armed{false};
+  static inline std::atomic<long> count{0};
+  static inline std::atomic<long> fail_at{-1};
+  static inline std::atomic<long> refused{0};
+
+  static bool refuses() {
+    if (!armed.load(std::memory_order_relaxed)) {
+      return false;
+    }
+    if (count.fetch_add(1) != fail_at.load()) {
+      return false;
+    }
+    ++refused;
+    return true;
+  }
+  /// Refuses allocation `n` from now on, counted from 0.
+  static void arm(long n) {
+    count = 0;
+    refused = 0;
+    fail_at = n;
+  }
+};
+
+}  // namespace dynet::testing
+
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"  // gcc sees free, not that new is ours too
+void* operator new(std::size_t bytes) {
+  if (!dynet::testing::FailingNew::refuses()) {
+    if (void* p = std::malloc(bytes == 0 ? 1 : bytes)) {
+      return p;
+    }
+  }
+  throw std::bad_alloc();
+}
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  if (!dynet::testing::FailingNew::refuses()) {
+    const auto a = static_cast<std::size_t>(alignment);
+    if (void* p = std::aligned_alloc(a, (bytes + a - 1) / a * a)) {
+      return p;
+    }
+  }
+  throw std::bad_alloc();
+}
+void* operator new(std::size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  if (dynet::testing::FailingNew::refuses()) {
+    return nullptr;
+  }
+  const auto a = static_cast<std::size_t>(alignment);
+  return std::aligned_alloc(a, (bytes + a - 1) / a * a);
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+void operator delete(void* p, std::align_val_t, const std::nothrow_t&) noexcept { std::free(p); }
