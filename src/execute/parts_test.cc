@@ -254,6 +254,13 @@ TEST(WeightGradients, ProductsOfASlotAreDoneAsOne) {
   EXPECT_TRUE(weights.has(0));
 }
 
+TEST(CallMemoryTest, EveryBlockStartsOnAMultipleOf64) {
+  CallMemory memory;
+  for (const std::int64_t bytes : {4, 8, 100, 4, 64, 1, 0, 4}) {
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory.take(bytes)) % 64, 0U) << bytes;
+  }
+}
+
 struct PayloadTest : Parts {
   OperandArena arena;
   Payload payload{context, arena};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <new>
 #include <span>
@@ -16,11 +17,14 @@ namespace dynet::execute {
 /// thread-safe.
 class CallMemory final : public ext::ScratchMemory {
  public:
-  void* take(std::int64_t bytes) override { return pool_.allocate(bytes); }
+  void* take(std::int64_t bytes) override {
+    return pool_.allocate(std::max(bytes, kAlignment));  // a pool packs smaller blocks
+  }
   void end_call() { pool_.reset(); }
   [[nodiscard]] memory::Pool& pool() { return pool_; }
 
  private:
+  static constexpr std::int64_t kAlignment = 64;
   memory::Pool pool_;
 };
 
