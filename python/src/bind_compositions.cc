@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "dynet/ext/add_node.h"
+#include "dynet/ext/reductions.h"
 #include "dynet/ops/arithmetic.h"
 #include "dynet/ops/linear.h"
 #include "dynet/ops/pick.h"
@@ -48,6 +49,78 @@ Expression lstm_gates(const ExprArg& x, const ExprArg& h, const ExprArg& w_x, co
   return add(ops::LstmGates{}, {&a, 1});
 }
 
+using Dims = std::vector<unsigned>;
+
+PyExpression reduced(ext::Reduction kind, const char* name, const ExprArg& x,
+                     const ext::ReductionSpan& over, unsigned r = 1) {
+  return PyExpression(ext::reduce(kind, name, x.node(), over, r, here()));
+}
+
+/// Reductions over dimensions, over whole examples, and over the batch.
+void bind_reductions(nb::module_& m) {
+  using nb::arg;
+  using enum ext::Reduction;
+  m.def(
+      "sum_dim",
+      [](const ExprArg& x, const Dims& d, bool b, unsigned /*n*/) {
+        return reduced(kSum, "sum_dim", x, {d, b});
+      },
+      arg("x"), arg("d"), arg("b") = false, arg("n") = 0U,
+      "Sum over the dimensions `d`, which are removed, and, with `b`, over the batch. `n` means "
+      "nothing.");
+  m.def(
+      "moment_dim",
+      [](const ExprArg& x, const Dims& d, unsigned r, bool b, unsigned n) {
+        return reduced(kMoment, "moment_dim", x, {d, b, n}, r);
+      },
+      arg("x"), arg("d"), arg("r"), arg("b"), arg("n") = 0U,
+      "Raw moment (1/n) sum x^r over the dimensions `d` and, with `b`, over the batch. With n = 0 "
+      "the mean is over as many numbers as there are.");
+  m.def(
+      "mean_dim",
+      [](const ExprArg& x, const Dims& d, bool b, unsigned n) {
+        return reduced(kMoment, "mean_dim", x, {d, b, n});
+      },
+      arg("x"), arg("d"), arg("b"), arg("n") = 0U,
+      "Mean over the dimensions `d` and, with `b`, over the batch. With n = 0 it is over as many "
+      "numbers as there are.");
+  m.def(
+      "std_dim",
+      [](const ExprArg& x, const Dims& d, bool b, unsigned n) {
+        return reduced(kDeviation, "std_dim", x, {d, b, n});
+      },
+      arg("x"), arg("d"), arg("b"), arg("n") = 0U,
+      "Standard deviation of a population over the dimensions `d` and, with `b`, over the batch.");
+  m.def(
+      "moment_elems",
+      [](const ExprArg& x, unsigned r) {
+        return reduced(kMoment, "moment_elems", x, {.all = true}, r);
+      },
+      arg("x"), arg("r"), "Mean of the r-th powers of all elements of each example.");
+  m.def(
+      "mean_elems",
+      [](const ExprArg& x) { return reduced(kMoment, "mean_elems", x, {.all = true}); }, arg("x"),
+      "Mean of all elements of each example.");
+  m.def(
+      "std_elems",
+      [](const ExprArg& x) { return reduced(kDeviation, "std_elems", x, {.all = true}); }, arg("x"),
+      "Standard deviation of all elements of each example.");
+  m.def(
+      "moment_batches",
+      [](const ExprArg& x, unsigned r) {
+        return reduced(kMoment, "moment_batches", x, {.batch = true}, r);
+      },
+      arg("x"), arg("r"), "Mean of the r-th powers over the batch.");
+  m.def(
+      "mean_batches",
+      [](const ExprArg& x) { return reduced(kMoment, "mean_batches", x, {.batch = true}); },
+      arg("x"), "Mean over the batch.");
+  m.def(
+      "std_batches",
+      [](const ExprArg& x) { return reduced(kDeviation, "std_batches", x, {.batch = true}); },
+      arg("x"), "Standard deviation over the batch.");
+}
+
 }  // namespace
 
 void bind_compositions(nb::module_& m) {
@@ -76,6 +149,7 @@ void bind_compositions(nb::module_& m) {
       "[logistic(a_i); logistic(a_f + 1); logistic(a_o); tanh(a_g)]. With `weightnoise_std` above "
       "0 "
       "each matrix gets normal noise.");
+  bind_reductions(m);
   m.attr("cwise_multiply") = m.attr("cmult");
   nb::borrow<nb::class_<PyExpression>>(m.attr("Expression"))
       .def(

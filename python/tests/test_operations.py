@@ -149,6 +149,25 @@ def test_lists_may_be_any_iterable():
         dy.esum([])
 
 
+def test_reductions():
+    x = dy.inputTensor(np.arange(1.0, 9.0).reshape(2, 2, 2, order="F"), batched=True)
+    np.testing.assert_array_equal(dy.sum_dim(x, [1]).npvalue(), [[4, 12], [6, 14]])
+    np.testing.assert_array_equal(dy.sum_dim(x, [1], b=True).npvalue(), [16, 20])
+    np.testing.assert_array_equal(dy.mean_dim(x, [0, 1], False).npvalue(), [[2.5, 6.5]])
+    np.testing.assert_array_equal(dy.moment_dim(x, [0, 1], 2, True).npvalue(), [25.5])
+    np.testing.assert_array_equal(dy.std_dim(x, [], True).npvalue(), [[2, 2], [2, 2]])
+    np.testing.assert_array_equal(dy.mean_batches(x).npvalue(), [[3, 5], [4, 6]])
+    np.testing.assert_array_equal(dy.max_dim(x, 1).npvalue(), [[3, 7], [4, 8]])
+    assert dy.moment_elems(dy.inputVector([1.0, 3.0]), 2).value() == 5
+    assert dy.mean_elems(dy.inputVector([1.0, 3.0])).value() == 2
+    assert dy.std_elems(dy.inputVector([1.0, 3.0])).value() == 1
+    with pytest.raises(ValueError, match="empty"):
+        dy.sum_dim(x, [])
+    ones = dy.inputVector([1.0, 1.0])
+    y = dy.layer_norm(dy.inputVector([1.0, 3.0]), ones, ones).npvalue()
+    np.testing.assert_allclose(y, [0, 2], atol=1e-6)
+
+
 def test_composed_functions():
     a, b = dy.inputVector([1.0, 5.0, 3.0]), dy.inputVector([4.0, 2.0, 3.0])
     np.testing.assert_array_equal(dy.emax([a, b]).npvalue(), [4.0, 5.0, 3.0])

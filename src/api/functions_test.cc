@@ -52,6 +52,31 @@ TEST(Inputs, ByValueAndByPointer) {
   EXPECT_EQ(value_of(input(cg, 0)), Floats{0});
 }
 
+TEST(Reductions, OverDimensionsAndTheBatch) {
+  ComputationGraph cg;
+  const Expression x = input(cg, Dim({2, 2}, 2), Floats{1, 2, 3, 4, 5, 6, 7, 8});
+  EXPECT_EQ(value_of(sum_dim(x, {1})), (Floats{4, 6, 12, 14}));
+  EXPECT_EQ(value_of(sum_dim(x, {1}, true)), (Floats{16, 20}));
+  EXPECT_EQ(value_of(sum_dim(x, {}, true)), (Floats{6, 8, 10, 12}));
+  EXPECT_EQ(value_of(mean_dim(x, {0, 1})), (Floats{2.5F, 6.5F}));
+  EXPECT_EQ(mean_dim(x, {0, 1}).dim(), Dim({1}, 2));
+  EXPECT_EQ(value_of(mean_dim(x, {0, 1}, true)), Floats{4.5F});
+  EXPECT_EQ(value_of(mean_dim(x, {0}, true, 2)), (Floats{7, 11}));
+  EXPECT_EQ(value_of(moment_dim(x, {0}, 2)), (Floats{2.5F, 12.5F, 30.5F, 56.5F}));
+  EXPECT_EQ(value_of(moment_batches(x, 2)), (Floats{13, 20, 29, 40}));
+  EXPECT_EQ(value_of(mean_batches(x)), (Floats{3, 4, 5, 6}));
+  EXPECT_EQ(value_of(std_batches(x)), (Floats{2, 2, 2, 2}));
+  EXPECT_EQ(value_of(std_dim(x, {0})), (Floats{0.5F, 0.5F, 0.5F, 0.5F}));
+  EXPECT_FLOAT_EQ(value_of(std_dim(x, {0, 1}, true))[0], std::sqrt(5.25F));
+  EXPECT_EQ(value_of(mean_elems(x)), (Floats{2.5F, 6.5F}));
+  EXPECT_EQ(value_of(moment_elems(x, 1)), (Floats{2.5F, 6.5F}));
+  EXPECT_FLOAT_EQ(value_of(std_elems(x))[1], std::sqrt(1.25F));
+  EXPECT_THROW(sum_dim(x, {}), ValueError);
+  EXPECT_THROW(sum_dim(x, {2}), ShapeError);
+  EXPECT_THROW(mean_dim(x, {0, 0}), ShapeError);
+  EXPECT_THROW(moment_dim(x, {0}, 0), ValueError);
+}
+
 TEST(Inputs, Sparse) {
   ComputationGraph cg;
   const Expression e = input(cg, Dim({2}, 2), {3U, 0U, 3U}, {1.0F, 2.0F, 4.0F}, 0.5F);

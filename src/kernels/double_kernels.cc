@@ -10,6 +10,7 @@
 #include <numbers>
 #include <vector>
 
+#include "dynet/ext/rows.h"
 #include "dynet/ext/rule_loop.h"
 
 #include "kernels/kernels.h"
@@ -73,38 +74,6 @@ void for_each_element(const Move& m, std::int64_t e, F f) {
   }
 }
 
-/// The columns that a softmax runs over: `length` elements, `step` apart, starting at each of
-/// `starts`.
-struct Columns {
-  std::int64_t length = 1;
-  std::int64_t step = 1;
-  std::vector<std::int64_t> starts;
-
-  Columns(const Dim& d, unsigned axis) {
-    for (unsigned k = 0; k < axis; ++k) {
-      step *= d[k];
-    }
-    length = d[axis];
-    for (std::int64_t i = 0; i < elements_of(d); ++i) {
-      if (i / step % length == 0) {
-        starts.push_back(i);
-      }
-    }
-  }
-};
-
-double log_sum_exp(const double* x, std::int64_t n, std::int64_t step) {
-  double top = x[0];
-  for (std::int64_t i = 0; i < n; ++i) {
-    top = std::max(top, x[i * step]);
-  }
-  double sum = 0.0;
-  for (std::int64_t i = 0; i < n; ++i) {
-    sum += std::exp(x[i * step] - top);
-  }
-  return top + std::log(sum);
-}
-
 class DoubleKernels final : public ext::Kernels {
  public:
   [[nodiscard]] ext::Number number() const override { return ext::Number::kDouble; }
@@ -114,6 +83,13 @@ class DoubleKernels final : public ext::Kernels {
     const ext::RuleLoops& loops = *rule.loops;
     const bool is_forward = direction == ext::Direction::kForward;
     (is_forward ? loops.forward_double : loops.backward_double)(op, in, out, n);
+  }
+
+  void run_rows(const ext::RowRule& rule, ext::Direction direction,
+                const ext::RowCall& call) const override {
+    const ext::RowLoops& loops = *rule.loops;
+    const bool is_forward = direction == ext::Direction::kForward;
+    (is_forward ? loops.forward_double : loops.backward_double)(call);
   }
 
   void move(const Move& m, const Operand& x, const Operand& y, Write write) const override {
@@ -161,79 +137,6 @@ class DoubleKernels final : public ext::Kernels {
             to[i + j * rows] += at(left, a.dim, ta, i, k) * at(right, b.dim, tb, k, j);
           }
         }
-      }
-    }
-  }
-
-  void multiply(const Operand& x, const Operand& y, const Operand& z) const override {
-    const std::int64_t n = std::max({x.examples, y.examples, z.examples});
-    for (std::int64_t e = 0; e < n; ++e) {
-      const double* from_x = x.example<double>(e);
-      const double* from_y = y.example<double>(e);
-      double* to = begin_write(z, e);
-      for (std::int64_t i = 0; i < elements_of(z.dim); ++i) {
-        to[i] += from_x[i] * from_y[i];
-      }
-    }
-  }
-
-  void softmax(const Operand& x, unsigned axis, bool logarithm, const Operand& y) const override {
-    const Columns columns(x.dim, axis);
-    for (std::int64_t e = 0; e < common_examples(x, y); ++e) {
-      const double* from = x.example<double>(e);
-      double* to = begin_write(y, e);
-      for (const std::int64_t start : columns.starts) {
-        const double log_z = log_sum_exp(from + start, columns.length, columns.step);
-        for (std::int64_t k = 0; k < columns.length; ++k) {
-          const std::int64_t i = start + k * columns.step;
-          to[i] += logarithm ? from[i] - log_z : std::exp(from[i] - log_z);
-        }
-      }
-    }
-  }
-
-  void softmax_backward(const Operand& y, const Operand& dy, unsigned axis, bool logarithm,
-                        const Operand& dx) const override {
-    const Columns columns(y.dim, axis);
-    const std::int64_t n = std::max({y.examples, dy.examples, dx.examples});
-    for (std::int64_t e = 0; e < n; ++e) {
-      const double* value = y.example<double>(e);
-      const double* slope = dy.example<double>(e);
-      double* to = begin_write(dx, e);
-      for (const std::int64_t start : columns.starts) {
-        double sum = 0.0;
-        for (std::int64_t k = 0; k < columns.length; ++k) {
-          const std::int64_t i = start + k * columns.step;
-          sum += logarithm ? slope[i] : slope[i] * value[i];
-        }
-        for (std::int64_t k = 0; k < columns.length; ++k) {
-          const std::int64_t i = start + k * columns.step;
-          to[i] += logarithm ? slope[i] - std::exp(value[i]) * sum : value[i] * (slope[i] - sum);
-        }
-      }
-    }
-  }
-
-  void pick_nll(const Operand& x, const unsigned* index, const Operand& y,
-                const Operand& log_z) const override {
-    for (std::int64_t e = 0; e < common_examples(x, y); ++e) {
-      const double* from = x.example<double>(e);
-      const double value = log_sum_exp(from, elements_of(x.dim), 1);
-      *begin_write(log_z, e) += value;
-      *begin_write(y, e) += value - from[index[e]];
-    }
-  }
-
-  void pick_nll_backward(const Operand& x, const unsigned* index, const Operand& log_z,
-                         const Operand& dy, const Operand& dx) const override {
-    const std::int64_t n = std::max({x.examples, dy.examples, dx.examples});
-    for (std::int64_t e = 0; e < n; ++e) {
-      const double* from = x.example<double>(e);
-      const double shift = *log_z.example<double>(e);
-      const double slope = *dy.example<double>(e);
-      double* to = begin_write(dx, e);
-      for (std::int64_t i = 0; i < elements_of(x.dim); ++i) {
-        to[i] += slope * (std::exp(from[i] - shift) - (i == index[e] ? 1.0 : 0.0));
       }
     }
   }

@@ -5,6 +5,8 @@ Minimax fits by Lawson's method: least squares on a dense grid, each point weigh
 by its error until the largest errors are equal. Needs numpy only.
 """
 
+import math
+
 import numpy as np
 
 UNIT = 2.0**-24  # half a unit in the last place of a float just above a power of two
@@ -81,6 +83,15 @@ def main():
         fit(powers(f, range(3, 11)), target, np.abs(np.log1p(f))),
     )
     show("tanh(x) = x P(x^2) / Q(x^2)", fit_tanh(5, 4, 8.5))
+    erf, erfc = (np.vectorize(f, otypes=[np.longdouble]) for f in (math.erf, math.erfc))
+    x = grid(0, 1, 500)
+    x = x[x > 1e-3].astype(float)
+    show("erf(x) = x P(x^2)", fit(powers(x, range(1, 15, 2)), erf(x), erf(x), rounds=200))
+    x = grid(1, 4, 600).astype(float)
+    show(
+        "erfc(x) = exp(-Q(x))",
+        fit(powers(x, range(8)), -np.log(erfc(x)), 1 / erfc(x), rounds=200),
+    )
     t = grid(0, 0.5, 1000)
     t = t[t > 0]
     angle = np.longdouble(np.pi) / 2 * t

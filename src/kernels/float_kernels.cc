@@ -8,6 +8,7 @@
 
 #include "float_loops.h"
 #include "float_product.h"
+#include "float_rows.h"
 #include "kernels/kernels.h"
 #include "operands.h"
 
@@ -261,16 +262,6 @@ class Mover {
   Cursor y_;
 };
 
-SoftmaxShape softmax_shape(const Dim& d, unsigned axis) {
-  SoftmaxShape shape{1, d[axis], 1};
-  for (unsigned k = 0; k < d.nd; ++k) {
-    if (k != axis) {
-      (k < axis ? shape.inner : shape.outer) *= d.d[k];
-    }
-  }
-  return shape;
-}
-
 // ---- the device
 // ------------------------------------------------------------------------------------
 
@@ -285,6 +276,11 @@ class FloatKernels final : public ext::Kernels {
     const ext::RuleLoops& loops = *rule.loops;
     const bool is_forward = direction == ext::Direction::kForward;
     (is_forward ? loops.forward_float : loops.backward_float)(op, in, out, n);
+  }
+
+  void run_rows(const ext::RowRule& rule, ext::Direction direction,
+                const ext::RowCall& call) const override {
+    float_rows(rule, direction, call);
   }
 
   void move(const Move& m, const Operand& x, const Operand& y, Write write) const override {
@@ -307,101 +303,6 @@ class FloatKernels final : public ext::Kernels {
     } else {
       Kernels::product_plus(start, a, b, c);
     }
-  }
-
-  void multiply(const Operand& x, const Operand& y, const Operand& z) const override {
-    const std::int64_t n = std::max({x.examples, y.examples, z.examples});
-    Cursor cx(x, n);
-    Cursor cy(y, n);
-    Cursor cz(z, n);
-    const auto run = [&](std::int64_t m) {
-      const bool store = cz.stores(Write::kAsBlocks);
-      if (cx.steps() && cy.steps()) {
-        float_loops().multiply(cx.at(), cy.at(), cz.at(), m * cz.size(), store);
-        return;
-      }
-      for (std::int64_t e = 0; e < m; ++e) {
-        float_loops().multiply(cx.at() + e * cx.stride(), cy.at() + e * cy.stride(),
-                               cz.at() + e * cz.stride(), cz.size(), store);
-      }
-    };
-    for_each_run(n, cz, run, cx, cy);
-  }
-
-  void softmax(const Operand& x, unsigned axis, bool logarithm, const Operand& y) const override {
-    const std::int64_t n = common_examples(x, y);
-    SoftmaxShape shape = softmax_shape(x.dim, axis);
-    Cursor cx(x, n);
-    Cursor cy(y, n);
-    if (cx.size() == 0) {
-      return;
-    }
-    const std::int64_t outer = shape.outer;
-    const auto run = [&](std::int64_t m) {
-      const std::int64_t together = cx.steps() ? m : 1;
-      shape.outer = outer * together;
-      for (std::int64_t e = 0; e < m; e += together) {
-        float_loops().softmax(cx.at() + e * cx.stride(), cy.at() + e * cy.stride(), shape,
-                              logarithm, cy.stores(Write::kAsBlocks));
-      }
-    };
-    for_each_run(n, cy, run, cx);
-  }
-
-  void softmax_backward(const Operand& y, const Operand& dy, unsigned axis, bool logarithm,
-                        const Operand& dx) const override {
-    const std::int64_t n = std::max({y.examples, dy.examples, dx.examples});
-    const SoftmaxShape shape = softmax_shape(y.dim, axis);
-    Cursor cy(y, n);
-    Cursor cdy(dy, n);
-    Cursor cdx(dx, n);
-    if (cy.size() == 0) {
-      return;
-    }
-    const auto run = [&](std::int64_t m) {
-      for (std::int64_t e = 0; e < m; ++e) {
-        float_loops().softmax_backward(cy.at() + e * cy.stride(), cdy.at() + e * cdy.stride(),
-                                       cdx.at() + e * cdx.stride(), shape, logarithm,
-                                       cdx.stores(Write::kAsBlocks));
-      }
-    };
-    for_each_run(n, cdx, run, cy, cdy);
-  }
-
-  void pick_nll(const Operand& x, const unsigned* index, const Operand& y,
-                const Operand& log_z) const override {
-    const std::int64_t n = common_examples(x, y);
-    Cursor cx(x, n);
-    Cursor cy(y, n);
-    Cursor cz(log_z, n);
-    const auto run = [&](std::int64_t m) {
-      for (std::int64_t e = 0; e < m; ++e, ++index) {
-        const float* from = cx.at() + e * cx.stride();
-        const float value = float_loops().log_sum_exp(from, cx.size());
-        add_to(cz, e, value);
-        add_to(cy, e, value - from[*index]);
-      }
-    };
-    for_each_run(n, cy, run, cx, cz);
-  }
-
-  void pick_nll_backward(const Operand& x, const unsigned* index, const Operand& log_z,
-                         const Operand& dy, const Operand& dx) const override {
-    const std::int64_t n = std::max({x.examples, dy.examples, dx.examples});
-    Cursor cx(x, n);
-    Cursor cz(log_z, n);
-    Cursor cdy(dy, n);
-    Cursor cdx(dx, n);
-    const auto run = [&](std::int64_t m) {
-      for (std::int64_t e = 0; e < m; ++e, ++index) {
-        const float slope = cdy.at()[e * cdy.stride()];
-        float* to = cdx.at() + e * cdx.stride();
-        float_loops().scaled_exp(slope, cx.at() + e * cx.stride(), cz.at()[e * cz.stride()], to,
-                                 cx.size(), cdx.stores(Write::kAsBlocks));
-        to[*index] -= slope;
-      }
-    };
-    for_each_run(n, cdx, run, cx, cz, cdy);
   }
 
   void random(Distribution kind, double a, double b, const RandomKey& key, void* out,
@@ -446,12 +347,6 @@ class FloatKernels final : public ext::Kernels {
   [[nodiscard]] double squared_norm(const void* x, std::int64_t n) const override {
     return float_loops().squared_norm(static_cast<const float*>(x), n);
   }
-
- private:
-  static void add_to(const Cursor& y, std::int64_t e, float value) {
-    float& to = y.at()[e * y.stride()];
-    to = y.stores(Write::kAsBlocks) ? value : to + value;
-  }
 };
 
 }  // namespace
@@ -460,7 +355,6 @@ const FloatLoops& float_loops() { return table; }
 
 void choose_float_loops() {
   choose_vector_loops(table);
-  choose_softmax_loops(table);
   choose_random_loops(table);
   choose_gemm_loops(table);
 }

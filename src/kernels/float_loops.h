@@ -13,11 +13,6 @@
 
 namespace dynet::kernels {
 
-/// Softmaxes over `length` elements that lie `inner` apart; `inner * outer` of them.
-struct SoftmaxShape {
-  std::int64_t inner, length, outer;
-};
-
 /// c {m,n} = or += a {m,k} * b {k,n}. `a` is column-major with `lda` between columns; transposed,
 /// it is stored as {k,m}. Element (p, j) of b is at b[p * b_row + j * b_column].
 struct Gemm {
@@ -47,18 +42,7 @@ struct FloatLoops {
   /// y[i + j * y_stride] = scale * x[i * x_stride + j]
   void (*transpose)(float scale, const float* x, std::int64_t x_stride, float* y,
                     std::int64_t y_stride, std::int64_t rows, std::int64_t columns, bool store);
-  /// z = x * y
-  void (*multiply)(const float* x, const float* y, float* z, std::int64_t n, bool store);
   double (*squared_norm)(const float* x, std::int64_t n);
-
-  /// y = exp(x) / sum(exp(x)) or its logarithm.
-  void (*softmax)(const float* x, float* y, const SoftmaxShape& shape, bool logarithm, bool store);
-  void (*softmax_backward)(const float* y, const float* dy, float* dx, const SoftmaxShape& shape,
-                           bool logarithm, bool store);
-  float (*log_sum_exp)(const float* x, std::int64_t n);
-  /// y = scale * exp(x - shift)
-  void (*scaled_exp)(float scale, const float* x, float shift, float* y, std::int64_t n,
-                     bool store);
 
   /// Uniform in [low, low + width).
   void (*uniform)(float low, float width, const PhiloxKey& key, float* y, std::int64_t n);
@@ -77,7 +61,6 @@ void choose_float_loops();
 
 // Each file of loops fills in its part.
 void choose_vector_loops(FloatLoops& loops);
-void choose_softmax_loops(FloatLoops& loops);
 void choose_random_loops(FloatLoops& loops);
 void choose_gemm_loops(FloatLoops& loops);
 

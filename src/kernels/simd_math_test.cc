@@ -49,6 +49,15 @@ void apply_math(char f, const float* x, float* y, std::size_t n) {
       case 'g':
         r = logistic(d, v);
         break;
+      case 'f':
+        r = erf(d, v);
+        break;
+      case '5':
+        r = power(d, v, hn::Set(d, 5.0F));
+        break;
+      case '0':
+        r = power(d, v, hn::Zero(d));
+        break;
       case 'c':
         cos_sin_of_turn(d, v, r, other);
         break;
@@ -141,6 +150,18 @@ TEST_P(SimdMath, ErrorsAreWithinTheStatedBounds) {
   expect_within('t', is_fused ? 5.0 : 6.0, -1000.0F, 1000.0F,
                 [](double x) { return std::tanh(x); });
   expect_within('g', 4.0, -87.33F, 1000.0F, [](double x) { return 1.0 / (1.0 + std::exp(-x)); });
+}
+
+TEST_P(SimdMath, ErrorFunctionAndPowers) {
+  expect_within('f', 3.0, -1000.0F, 1000.0F, [](double x) { return std::erf(x); });
+  expect_within('5', 10.0, 1e-6F, 1e6F, [](double x) { return x * x * x * x * x; });
+  const auto one = [](char f, float x) { return run(f, {x})[0]; };
+  EXPECT_EQ(one('f', 4.0F), 1.0F);
+  EXPECT_EQ(one('f', -kInf), -1.0F);
+  EXPECT_EQ(one('f', -0.0F), 0.0F);
+  EXPECT_TRUE(std::isnan(one('f', kNan)));
+  EXPECT_EQ(one('5', -2.0F), -32.0F);
+  EXPECT_EQ(one('0', 0.0F), 1.0F);
 }
 
 TEST_P(SimdMath, CosineAndSineOfATurn) {

@@ -119,20 +119,6 @@ void sum_columns(float scale, const float* x, std::int64_t stride, std::int64_t 
   }
 }
 
-void multiply(const float* x, const float* y, float* z, std::int64_t count, bool store) {
-  const FloatTag d;
-  const std::size_t lanes = hn::Lanes(d);
-  const auto n = static_cast<std::size_t>(count);
-  std::size_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    put(hn::Mul(hn::LoadU(d, x + i), hn::LoadU(d, y + i)), d, z + i, store);
-  }
-  if (i < n) {
-    put_part(hn::Mul(load_part(d, x + i, n - i), load_part(d, y + i, n - i)), d, z + i, n - i,
-             store);
-  }
-}
-
 /// Squares are exact in double, and always 32 partial sums are kept: the result does not depend on
 /// the target, whether it rounds between product and sum or not. With fewer sums each addition
 /// waits for the one before.
@@ -216,7 +202,6 @@ void fill_vector_loops(FloatLoops& loops) {
   loops.repeat = repeat;
   loops.sum = sum;
   loops.sum_columns = sum_columns;
-  loops.multiply = multiply;
   loops.squared_norm = squared_norm;
   loops.transpose = transpose;
 }

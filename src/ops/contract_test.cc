@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <set>
@@ -25,6 +26,7 @@ Dim nudged(Dim v) {
 template <class T, std::size_t kMax>
 ext::List<T, kMax> nudged(ext::List<T, kMax> v) {
   v.items[0] = nudged(v.items[0]);
+  v.count = std::max(v.count, 1U);
   return v;
 }
 

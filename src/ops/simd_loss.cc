@@ -7,11 +7,15 @@
 #define HWY_TARGET_INCLUDE "simd_loss.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernels/simd_rows-inl.h"
 #include "kernels/simd_rule-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace dynet::kernels::HWY_NAMESPACE {
-void install_loss() { install_loops(ops::LossOps()); }
+void install_loss() {
+  install_loops(ops::LossOps());
+  install_row_loops(ops::LossOps());
+}
 }  // namespace dynet::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

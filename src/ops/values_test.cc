@@ -71,6 +71,7 @@ TEST(Values, Activations) {
   check(Logistic{}, [](double v) { return 1 / (1 + std::exp(-v)); });
   check(Rectify{}, [](double v) { return v > 0 ? v : 0; });
   check(Exp{}, [](double v) { return std::exp(v); });
+  check(Erf{}, [](double v) { return std::erf(v); });
   check(Square{}, [](double v) { return v * v; });
   check(Elu{2.5F}, [](double v) { return v > 0 ? v : 2.5 * (std::exp(v) - 1); });
   check(Silu{2.0F}, [](double v) { return v / (1 + std::exp(-2 * v)); });
@@ -102,6 +103,41 @@ TEST(Values, Arithmetic) {
   EXPECT_EQ(value(ext::Example<Sum>{{}, {{2}, {2}, {2}}}, {{1, 2}, {10, 20}, {100, 200}}),
             (Numbers{111, 222}));
   EXPECT_EQ(value(ext::Example<Average>{{}, {{2}, {2}}}, {{1, 2}, {3, 8}}), (Numbers{2, 5}));
+}
+
+TEST(Values, Reductions) {
+  const Numbers x{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};  // {2,3,2}
+  const auto over = [&](auto op) {
+    return value(ext::Example<decltype(op)>{op, {{2, 3, 2}}}, {x});
+  };
+  EXPECT_EQ(over(SumDim{{{0, 2}, 2}}), (Numbers{1 + 2 + 7 + 8, 3 + 4 + 9 + 10, 5 + 6 + 11 + 12}));
+  EXPECT_EQ(over(SumDim{{{1}, 1}}), (Numbers{9, 12, 27, 30}));
+  EXPECT_EQ(over(SumDim{{{2, 0, 1}, 3}}), (Numbers{78}));
+  expect_near(over(MeanDim{{{0, 2}, 2}}), {4.5, 6.5, 8.5});
+  expect_near(over(MeanDim{{{1}, 1}, 9}), {1, 12.0 / 9, 3, 30.0 / 9});
+  expect_near(over(MomentDim{{{1}, 1}, 2}), {35.0 / 3, 56.0 / 3, 251.0 / 3, 308.0 / 3});
+  expect_near(over(MomentDim{{{0, 1, 2}, 3}, 3, 1}), {78.0 * 78.0});
+  expect_near(over(StdDim{{{0}, 1}}), {0.5, 0.5, 0.5, 0.5, 0.5, 0.5});
+  // With n = 4 the mean of {1, 2} is 3/4.
+  expect_near({over(StdDim{{{0}, 1}, 4})[0]}, {std::sqrt((0.0625 + 1.5625) / 4)});
+  EXPECT_EQ(over(MaxDim{1}), (Numbers{5, 6, 11, 12}));
+  EXPECT_EQ(over(MinDim{2}), (Numbers{1, 2, 3, 4, 5, 6}));
+  expect_near({over(LogSumExpDim{0})[0]}, {std::log(std::exp(1) + std::exp(2))});
+  expect_near(value(ext::Example<LogSumExpDim>{{0}, {{2}}}, {{2000, 2000}}),
+              {2000 + std::log(2.0)});
+  // Of equal ones the first counts.
+  EXPECT_EQ(gradient(ext::Example<MaxDim>{{0}, {{4}}}, {{1, 3, 3, 2}}, 0), (Numbers{0, 1, 0, 0}));
+  EXPECT_EQ(gradient(ext::Example<MinDim>{{0}, {{4}}}, {{1, 3, 1, 2}}, 0), (Numbers{1, 0, 0, 0}));
+}
+
+TEST(Values, LayerNorm) {
+  const ext::Example<LayerNorm> op{{}, {{2, 2}, {2}, {2}}};
+  const Numbers y = value(op, {{1, 3, 10, 20}, {2, 5}, {100, 200}});
+  expect_near(y, {100 - 2 / (1 + 1e-8), 200 + 5 / (1 + 1e-8), 100 - 10 / (5 + 1e-8),
+                  200 + 25 / (5 + 1e-8)});
+  // All elements equal: b, and no gradient.
+  EXPECT_EQ(value(op, {{4, 4, 4, 4}, {2, 5}, {1, 2}}), (Numbers{1, 2, 1, 2}));
+  EXPECT_EQ(gradient(op, {{4, 4, 4, 4}, {2, 2}, {1, 2}}, 0), (Numbers{0, 0, 0, 0}));
 }
 
 TEST(Values, Products) {

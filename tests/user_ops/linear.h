@@ -225,6 +225,12 @@ struct SumBatches {
   static std::vector<ext::Example<SumBatches>> examples() { return {{{}, {{4, 3}}}}; }
 };
 
+/// An elementwise rule that other operations compute with.
+struct Times {
+  DYNET_DEVICE_FN auto value(auto x, auto y) const { return x * y; }
+  DYNET_DEVICE_FN auto slopes(auto x, auto y, auto /*z*/) const { return dynet::rule::each(y, x); }
+};
+
 /// Inverted dropout.
 struct Dropout {
   float p = 0.5F;
@@ -248,9 +254,11 @@ struct Dropout {
                        mask, n);
       mask += n * ext::bytes_of(c.kernels.number());
     }
-    c.kernels.multiply(c.in[0], c.saved[0], c.out[0]);
+    ext::apply_rule(Times{}, c, c.out[0], c.in[0], c.saved[0]);
   }
-  void backward(ext::Call& c) const { c.kernels.multiply(c.d_out[0], c.saved[0], c.d_in[0]); }
+  void backward(ext::Call& c) const {
+    ext::apply_rule(Times{}, c, c.d_in[0], c.d_out[0], c.saved[0]);
+  }
   static std::vector<ext::Example<Dropout>> examples() {
     return {{{0.5F}, {{4, 3}}}, {{0.2F}, {{7}}}};
   }

@@ -62,4 +62,10 @@ Expression elu(const Expression& x, float alpha = 1.0F, const char* file = __bui
 Expression silu(const Expression& x, float beta = 1.0F, const char* file = __builtin_FILE(),
                 unsigned line = __builtin_LINE());
 
+/// Error function, elementwise.
+/// `y = 2 / sqrt(pi) * integral of exp(-t^2) from 0 to x`
+/// Shapes: any -> the same.
+Expression erf(const Expression& x, const char* file = __builtin_FILE(),
+               unsigned line = __builtin_LINE());
+
 }  // namespace dynet

@@ -28,6 +28,41 @@ Expression concatenate_cols(const std::vector<Expression>& xs, const char* file 
 Expression pickrange(const Expression& x, unsigned s, unsigned e,
                      const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
 
+/// Sum over the dimensions `dims`, which are removed (all of them: {1}), and, with `b`, over the
+/// batch. Shapes: {a,b,c}xn -> {b}xn for dims = {0,2}.
+/// Errors: ValueError where nothing is to be summed, ShapeError where x lacks one of `dims`.
+Expression sum_dim(const Expression& x, const std::vector<unsigned>& dims, bool b = false,
+                   const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
+/// Raw moment `(1/n) sum x^r` over `dims` and, with `b`, over the batch. With n = 0 the mean is
+/// over as many numbers as there are. Shapes and errors as for sum_dim; ValueError where r is 0.
+Expression moment_dim(const Expression& x, const std::vector<unsigned>& dims, unsigned r,
+                      bool b = false, unsigned n = 0, const char* file = __builtin_FILE(),
+                      unsigned line = __builtin_LINE());
+/// Mean over `dims` and, with `b`, over the batch; n, shapes and errors as for moment_dim.
+Expression mean_dim(const Expression& x, const std::vector<unsigned>& dims, bool b = false,
+                    unsigned n = 0, const char* file = __builtin_FILE(),
+                    unsigned line = __builtin_LINE());
+/// Standard deviation of a population, `sqrt((1/n) sum (x - m)^2)` with the mean m, over `dims`
+/// and, with `b`, over the batch; n, shapes and errors as for moment_dim. The gradient is NaN where
+/// the deviation is 0.
+Expression std_dim(const Expression& x, const std::vector<unsigned>& dims, bool b = false,
+                   unsigned n = 0, const char* file = __builtin_FILE(),
+                   unsigned line = __builtin_LINE());
+/// moment_dim, mean_dim and std_dim over all dimensions: any -> {1}.
+Expression moment_elems(const Expression& x, unsigned r, const char* file = __builtin_FILE(),
+                        unsigned line = __builtin_LINE());
+Expression mean_elems(const Expression& x, const char* file = __builtin_FILE(),
+                      unsigned line = __builtin_LINE());
+Expression std_elems(const Expression& x, const char* file = __builtin_FILE(),
+                     unsigned line = __builtin_LINE());
+/// moment_dim, mean_dim and std_dim over the batch alone: {..}xn -> {..}.
+Expression moment_batches(const Expression& x, unsigned r, const char* file = __builtin_FILE(),
+                          unsigned line = __builtin_LINE());
+Expression mean_batches(const Expression& x, const char* file = __builtin_FILE(),
+                        unsigned line = __builtin_LINE());
+Expression std_batches(const Expression& x, const char* file = __builtin_FILE(),
+                       unsigned line = __builtin_LINE());
+
 /// The gates of an LSTM step: `a = b + wx x_t + wh h_tm1` in the order i, f, o, g;
 /// `[logistic(a_i); logistic(a_f + 1); logistic(a_o); tanh(a_g)]`. With `weightnoise_std` above 0
 /// each matrix gets normal noise of that deviation.

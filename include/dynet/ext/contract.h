@@ -20,6 +20,7 @@
 #include "dynet/ext/attributes.h"
 #include "dynet/ext/info.h"
 #include "dynet/ext/properties.h"
+#include "dynet/ext/rows.h"
 #include "dynet/ext/rule_loop.h"
 
 namespace dynet::ext {
@@ -186,9 +187,10 @@ struct PayloadOf {
 template <class Op>
 struct Computing {
   static constexpr bool kIsLeaf = detail::leaf_of<Op>() != Leaf::kNo;
-  static_assert(Rule<Op> || HasForwardBackward<Op> || kIsLeaf || detail::is_alias<Op>(),
+  static_assert(Rule<Op> || RowOperation<Op> || HasForwardBackward<Op> || kIsLeaf ||
+                    detail::is_alias<Op>(),
                 "the operation has neither value and slope, nor forward and backward");
-  static_assert(!Rule<Op> || !HasForwardBackward<Op>,
+  static_assert(!(Rule<Op> || RowOperation<Op>) || !HasForwardBackward<Op>,
                 "the operation has a rule, and forward and backward too: one of them would never "
                 "be called");
   static_assert(!detail::is_summed<Op>() || (Rule<Op> && !CellRule<Op>),

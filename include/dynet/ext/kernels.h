@@ -1,7 +1,8 @@
 #pragma once
 
 // The loops a device offers. Operations are written over these few; a new device implements this
-// class and nothing else. Elementwise rules (rule.h) come in by `run`.
+// class and nothing else. Elementwise rules (rule.h) come in by `run`, rules over
+// rows (over.h) by `run_rows`.
 //
 // Every operand may consist of several blocks (operand.h). Where something is written, each block
 // says whether it is stored or added to (`fresh`); `Write` can override it for outputs that an
@@ -57,6 +58,8 @@ enum class Distribution : std::uint8_t { kBernoulli, kNormal, kUniform };
 
 struct RuleInfo;  // rule_loop.h
 struct Stream;
+struct RowRule;  // rows.h
+struct RowCall;
 /// Which of a rule's loops is meant: that of its values, or that of its gradients.
 enum class Direction : std::uint8_t { kForward, kBackward };
 
@@ -74,6 +77,8 @@ class Kernels {
   /// order that RuleLoop (rule_loop.h) states. What has no value or no gradient is not asked for.
   virtual void run(const RuleInfo& rule, Direction direction, const void* op, const Stream* in,
                    const Stream* out, std::int64_t n) const = 0;
+  /// Runs a rule over rows. The call names no operation, so that it can be queued or sent away.
+  virtual void run_rows(const RowRule& rule, Direction direction, const RowCall& call) const = 0;
 
   /// y = or += scale * x over a box: copies, slices, concatenation, transposition, repetition,
   /// sums.
@@ -91,18 +96,6 @@ class Kernels {
   /// clipping.
   [[nodiscard]] virtual std::optional<double> product_with_norm(const Operand& a, const Operand& b,
                                                                 const Operand& c) const;
-  /// z = x * y elementwise, equal shapes.
-  virtual void multiply(const Operand& x, const Operand& y, const Operand& z) const = 0;
-  /// y = exp(x) / sum(exp(x)), or its logarithm, along `axis`; shifted by the maximum.
-  virtual void softmax(const Operand& x, unsigned axis, bool logarithm, const Operand& y) const = 0;
-  virtual void softmax_backward(const Operand& y, const Operand& dy, unsigned axis, bool logarithm,
-                                const Operand& dx) const = 0;
-  /// log_z{1} = log sum exp(x); y{1} = log_z - x[index[e]]; x is a vector.
-  virtual void pick_nll(const Operand& x, const unsigned* index, const Operand& y,
-                        const Operand& log_z) const = 0;
-  /// dx = dy * (exp(x - log_z) - onehot(index[e])).
-  virtual void pick_nll_backward(const Operand& x, const unsigned* index, const Operand& log_z,
-                                 const Operand& dy, const Operand& dx) const = 0;
   /// Fills n elements. Bernoulli: b with probability a, else 0. Normal: mean a, deviation b.
   /// Uniform: [a, b).
   virtual void random(Distribution kind, double a, double b, const RandomKey& key, void* out,

@@ -23,6 +23,9 @@
 //   value(parts...), pull(parts..., outs..., saved..., d_outs...)
 //                                   a cell: arguments cut into kParts pieces, several results; both
 //                                   return each(...); pull gives the gradient of each part
+//   value(args...), pull(args..., outs..., saved..., d_outs...)
+//                                   over rows (over.h): with kAlong and row_axes(); both return
+//                                   each(...); a payload follows the arguments
 //   forward(Call&), backward(Call&) anything else, over the loops of kernels.h
 //
 // Optional members, all `static constexpr`:
@@ -47,6 +50,9 @@
 //                                   of shape(in); with kSaved: std::array<Dim, kSaved> saved(in)
 //   std::array kSavedAs{...}        SavedAs of each saved output: numbers (default) or indices
 //   bool kSummed                    a rule whose values are summed over an example: y is {1}
+//   std::array kAlong{...}          rule::Along of each argument of a rule over rows; with
+//   std::uint32_t row_axes() const  (a function) bit d: dimension d of the elements lies along the
+//                                   row; ext::kWholeExample: an example is one row
 //   std::array kParts, kOutParts, kSavedParts
 //                                   pieces of a cell's operands
 //   bool kAliases                   the value is the argument's memory (reshape)
@@ -80,6 +86,7 @@
 #include "dynet/ext/contract.h"
 #include "dynet/ext/info.h"
 #include "dynet/ext/properties.h"
+#include "dynet/ext/row_rule.h"
 #include "dynet/ext/rule_loop.h"
 
 namespace dynet::ext {
@@ -126,6 +133,7 @@ struct Record {
   Role roles[kMaxArgs];  ///< of argument i; variadic: the pattern, repeated
   std::uint8_t role_count;
   const RuleInfo* rule;                         ///< null unless a rule
+  const RowRule* row_rule;                      ///< null unless a rule over rows
   void (*pack)(const void* op, std::byte* to);  ///< the members' bytes, in order
   void (*shapes)(const void* op, const Shapes& in, Dim* out);
   void (*saved_shapes)(const void* op, const Shapes& in, Dim* out);
@@ -236,6 +244,10 @@ constexpr void fill_computing(Record& r) {
     r.rule = &kRuleInfo<Op>;
     r.forward = [](const void* op, Call& call) { run_rule_forward(kRuleInfo<Op>, op, call); };
     r.backward = [](const void* op, Call& call) { run_rule_backward(kRuleInfo<Op>, op, call); };
+  } else if constexpr (RowOperation<Op>) {
+    r.row_rule = &kRowRule<Op>;
+    r.forward = [](const void* op, Call& call) { run_rows_forward(kRowRule<Op>, op, call); };
+    r.backward = [](const void* op, Call& call) { run_rows_backward(kRowRule<Op>, op, call); };
   } else if constexpr (HasForwardBackward<Op>) {
     r.forward = [](const void* op, Call& call) { static_cast<const Op*>(op)->forward(call); };
     r.backward = [](const void* op, Call& call) { static_cast<const Op*>(op)->backward(call); };

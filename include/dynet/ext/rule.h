@@ -9,9 +9,14 @@
 // the CPU kernels evaluate on SIMD vectors (src/kernels). This header knows no SIMD library.
 //
 // A rule may use + - * /, comparisons inside `select(condition, a, b)` (never ?:), and the
-// functions below. A rule with several results returns `each(a, b, ...)`.
+// functions below. A rule with several results returns `each(a, b, ...)`. Rules that look along a
+// row have more words: over.h.
+//
+// A function of one number is one entry in the list at the end of this file, which serves double,
+// float and CUDA, and one `call` in src/kernels/include/kernels/simd_rule-inl.h for vectors.
 
 #include <cmath>
+#include <concepts>
 #include <tuple>
 #include <type_traits>
 
@@ -36,25 +41,36 @@ struct Apply {
   std::tuple<A...> args;
 };
 
-struct Add {};
-struct Sub {};
-struct Mul {};
-struct Div {};
-struct Neg {};
-struct Less {};
-struct LessEqual {};
-struct Equal {};
-struct Select {};
-struct Exp {};
-struct Log {};
-struct Log1p {};
-struct Expm1 {};
-struct Tanh {};
-struct Logistic {};
-struct Sqrt {};
-struct Abs {};
-struct Max {};
-struct Min {};
+// Functions of two or three arguments. `of` is their value for numbers.
+#define DYNET_RULE_OF_TWO(Tag, value)                    \
+  struct Tag {                                           \
+    template <class T>                                   \
+    DYNET_DEVICE_FN static constexpr auto of(T a, T b) { \
+      return value;                                      \
+    }                                                    \
+  };
+DYNET_RULE_OF_TWO(Add, a + b)
+DYNET_RULE_OF_TWO(Sub, a - b)
+DYNET_RULE_OF_TWO(Mul, a* b)
+DYNET_RULE_OF_TWO(Div, a / b)
+DYNET_RULE_OF_TWO(Less, a < b)
+DYNET_RULE_OF_TWO(LessEqual, a <= b)
+DYNET_RULE_OF_TWO(Equal, a == b)
+DYNET_RULE_OF_TWO(Max, a < b ? b : a)
+DYNET_RULE_OF_TWO(Min, b < a ? b : a)
+#undef DYNET_RULE_OF_TWO
+struct Neg {
+  template <class T>
+  DYNET_DEVICE_FN static constexpr T of(T a) {
+    return -a;
+  }
+};
+struct Select {
+  template <class T>
+  DYNET_DEVICE_FN static constexpr T of(bool c, T a, T b) {
+    return c ? a : b;
+  }
+};
 
 namespace detail {
 template <class T>
@@ -128,14 +144,6 @@ constexpr auto operator==(A a, B b) {
 }
 constexpr auto operator-(Symbol auto a) { return apply<Neg>(a); }
 
-constexpr auto exp(Symbol auto a) { return apply<Exp>(a); }
-constexpr auto log(Symbol auto a) { return apply<Log>(a); }
-constexpr auto log1p(Symbol auto a) { return apply<Log1p>(a); }
-constexpr auto expm1(Symbol auto a) { return apply<Expm1>(a); }
-constexpr auto tanh(Symbol auto a) { return apply<Tanh>(a); }
-constexpr auto logistic(Symbol auto a) { return apply<Logistic>(a); }
-constexpr auto sqrt(Symbol auto a) { return apply<Sqrt>(a); }
-constexpr auto abs(Symbol auto a) { return apply<Abs>(a); }
 template <Operand A, Operand B>
   requires(Symbol<A> || Symbol<B>)
 constexpr auto max(A a, B b) {
@@ -151,39 +159,44 @@ constexpr auto select(C c, A a, B b) {
   return apply<Select>(c, a, b);
 }
 
-// The same vocabulary for numbers. `T` is float or double.
-template <std::floating_point T>
-DYNET_DEVICE_FN T exp(T a) {
-  return std::exp(a);
+// Functions of one number: the tag in the type of an expression, the name in rules, and the value
+// for a number `a` of type T, which is float or double.
+#define DYNET_RULE_FUNCTION(Tag, name, value)                  \
+  struct Tag {                                                 \
+    template <std::floating_point T>                           \
+    DYNET_DEVICE_FN static T of(T a) {                         \
+      return value;                                            \
+    }                                                          \
+  };                                                           \
+  constexpr auto name(Symbol auto a) { return apply<Tag>(a); } \
+  template <std::floating_point T>                             \
+  DYNET_DEVICE_FN T name(T a) {                                \
+    return Tag::of(a);                                         \
+  }
+/// x to the power of n, a whole number of at least 0 that is the same for all elements; power(x, 0)
+/// is 1.
+struct Power {
+  template <std::floating_point T>
+  DYNET_DEVICE_FN static T of(T a, T n) {
+    return std::pow(a, n);
+  }
+};
+template <Symbol A, Operand B>
+constexpr auto power(A a, B n) {
+  return apply<Power>(a, n);
 }
-template <std::floating_point T>
-DYNET_DEVICE_FN T log(T a) {
-  return std::log(a);
-}
-template <std::floating_point T>
-DYNET_DEVICE_FN T log1p(T a) {
-  return std::log1p(a);
-}
-template <std::floating_point T>
-DYNET_DEVICE_FN T expm1(T a) {
-  return std::expm1(a);
-}
-template <std::floating_point T>
-DYNET_DEVICE_FN T tanh(T a) {
-  return std::tanh(a);
-}
-template <std::floating_point T>
-DYNET_DEVICE_FN T logistic(T a) {
-  return T{1} / (T{1} + std::exp(-a));
-}
-template <std::floating_point T>
-DYNET_DEVICE_FN T sqrt(T a) {
-  return std::sqrt(a);
-}
-template <std::floating_point T>
-DYNET_DEVICE_FN T abs(T a) {
-  return std::fabs(a);
-}
+DYNET_RULE_FUNCTION(Exp, exp, std::exp(a))
+DYNET_RULE_FUNCTION(Log, log, std::log(a))
+DYNET_RULE_FUNCTION(Log1p, log1p, std::log1p(a))
+DYNET_RULE_FUNCTION(Expm1, expm1, std::expm1(a))
+DYNET_RULE_FUNCTION(Tanh, tanh, std::tanh(a))
+DYNET_RULE_FUNCTION(Logistic, logistic, T{1} / (T{1} + std::exp(-a)))
+DYNET_RULE_FUNCTION(Sqrt, sqrt, std::sqrt(a))
+DYNET_RULE_FUNCTION(Abs, abs, std::fabs(a))
+DYNET_RULE_FUNCTION(Erf, erf, std::erf(a))
+#undef DYNET_RULE_FUNCTION
+
+// The functions of several arguments for numbers, of mixed types.
 template <Number A, Number B>
 DYNET_DEVICE_FN auto max(A a, B b) {
   using T = std::common_type_t<A, B>;

@@ -2,6 +2,7 @@
 
 // Scalar rules as loops: how value and slope of an operation (rule.h) become a loop over numbers.
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
@@ -48,18 +49,21 @@ struct RuleInfo {
   bool summed;
 };
 
+/// A rule over rows (over.h) is never called with numbers.
 template <class Op>
-concept UnaryRule = requires(const Op op) {
+concept CalledWithNumbers = !requires { Op::kAlong; };
+template <class Op>
+concept UnaryRule = CalledWithNumbers<Op> && requires(const Op op) {
   op.value(1.0);
   op.slope(1.0, 1.0);
 };
 template <class Op>
-concept ScalarRule = requires(const Op op) {
+concept ScalarRule = CalledWithNumbers<Op> && requires(const Op op) {
   op.value(1.0, 1.0);
   op.slope(1.0, 1.0, 1.0);
 };
 template <class Op>
-concept BinaryRule = requires(const Op op) {
+concept BinaryRule = CalledWithNumbers<Op> && requires(const Op op) {
   op.value(1.0, 1.0);
   op.slopes(1.0, 1.0, 1.0);
 };
@@ -229,5 +233,17 @@ inline constexpr RuleInfo kRuleInfo = detail::make_rule_info<Op>();
 /// Cut the call into runs and hand them to the rule's loop (src/ops/rule_driver.cc).
 void run_rule_forward(const RuleInfo& rule, const void* op, Call& call);
 void run_rule_backward(const RuleInfo& rule, const void* op, Call& call);
+
+/// For operations with a forward and a backward of their own: the values of an elementwise rule, on
+/// the device of `call`. `out` is stored or added to, as its blocks say.
+template <Rule Op, std::same_as<Operand>... In>
+void apply_rule(const Op& op, const Call& call, const Operand& out, const In&... in) {
+  const Operand inputs[] = {in...};
+  Call part(call.kernels);
+  part.examples = call.examples;
+  part.in = inputs;
+  part.out = {&out, 1};
+  run_rule_forward(kRuleInfo<Op>, &op, part);
+}
 
 }  // namespace dynet::ext

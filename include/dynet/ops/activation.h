@@ -169,6 +169,29 @@ struct Silu {
   }
 };
 
-using ActivationOps = ext::OpList<Tanh, Logistic, Rectify, Exp, Log, Square, Sqrt, Elu, Silu>;
+struct Erf {
+  static constexpr double kTwoOverRootPi = 1.1283791670955126;
+
+  static constexpr ext::Info kInfo{
+      .name = "erf",
+      .args = {"x"},
+      .formula = "y = 2 / sqrt(pi) * integral of exp(-t^2) from 0 to x",
+      .summary = "Error function, elementwise.",
+      .shapes = "any -> the same"};
+  Dim shape(const ext::Shapes& in) const { return in[0]; }
+  DYNET_DEVICE_FN auto value(auto x) const {
+    using rule::erf;
+    return erf(x);
+  }
+  DYNET_DEVICE_FN auto slope(auto x, auto /*y*/) const {
+    using rule::exp;
+    return kTwoOverRootPi * exp(-(x * x));
+  }
+  static std::vector<ext::Example<Erf>> examples() {
+    return {{{}, {{4, 3}}}, {{}, {{7}}, -6.0, 6.0}, {{}, {{1}}}};
+  }
+};
+
+using ActivationOps = ext::OpList<Tanh, Logistic, Rectify, Exp, Log, Square, Sqrt, Elu, Silu, Erf>;
 
 }  // namespace dynet::ops

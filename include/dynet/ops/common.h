@@ -66,6 +66,19 @@ inline Dim without_axis(const Dim& shape, unsigned d) {
   return r;
 }
 
+/// Positions are numbers of the device's type, in float exact up to 2^24.
+inline void check_positions(const ext::Shapes& in, std::uint64_t length) {
+  if (length > (std::uint64_t{1} << 24)) {
+    in.fail("at most 16,777,216 elements to choose from");
+  }
+}
+
+/// ln(sum exp(x)) along a row, shifted by the maximum so that it does not overflow.
+DYNET_DEVICE_FN constexpr auto log_sum_exp(auto x) {
+  const auto top = over::max(x);
+  return top + log(over::sum(exp(x - top)));
+}
+
 /// Address of element `i` of a block.
 inline void* address(const ext::Kernels& k, const ext::Block& b, std::int64_t i) {
   return static_cast<char*>(b.data) + i * ext::bytes_of(k.number());

@@ -21,13 +21,18 @@ struct Softmax {
           "that it does not overflow.",
       .shapes = "any -> the same",
       .errors = "ShapeError where x has no dimension d"};
+  static constexpr std::array kAlong{rule::Along::kElements};
   Dim shape(const ext::Shapes& in) const {
     check_axis(in, d);
     return in[0];
   }
-  void forward(ext::Call& call) const { call.kernels.softmax(call.in[0], d, false, call.out[0]); }
-  void backward(ext::Call& call) const {
-    call.kernels.softmax_backward(call.out[0], call.d_out[0], d, false, call.d_in[0]);
+  std::uint32_t row_axes() const { return std::uint32_t{1} << d; }
+  DYNET_DEVICE_FN constexpr auto value(auto x) const {
+    const auto e = over::keep(exp(x - over::max(x)));
+    return rule::each(e * (1.0 / over::sum(e)));
+  }
+  DYNET_DEVICE_FN constexpr auto pull(auto /*x*/, auto y, auto dy) const {
+    return rule::each(y * (dy - over::sum(y * dy)));
   }
   static std::vector<ext::Example<Softmax>> examples() {
     return {{{0}, {{7}}}, {{0}, {{4, 3}}}, {{1}, {{4, 3}}}, {{2}, {{2, 1, 5}}}, {{0}, {{1}}}};
@@ -45,13 +50,20 @@ struct LogSoftmax {
       .summary = "Logarithm of the softmax along dimension d: by default of each column.",
       .shapes = "any -> the same",
       .errors = "ShapeError where x has no dimension d"};
+  static constexpr std::array kAlong{rule::Along::kElements};
   Dim shape(const ext::Shapes& in) const {
     check_axis(in, d);
     return in[0];
   }
-  void forward(ext::Call& call) const { call.kernels.softmax(call.in[0], d, true, call.out[0]); }
-  void backward(ext::Call& call) const {
-    call.kernels.softmax_backward(call.out[0], call.d_out[0], d, true, call.d_in[0]);
+  std::uint32_t row_axes() const { return std::uint32_t{1} << d; }
+  /// The largest element and the logarithm are taken off one after the other: their sum would lose
+  /// digits of a small logarithm.
+  DYNET_DEVICE_FN constexpr auto value(auto x) const {
+    const auto shifted = x - over::max(x);
+    return rule::each(shifted - log(over::sum(exp(shifted))));
+  }
+  DYNET_DEVICE_FN constexpr auto pull(auto /*x*/, auto y, auto dy) const {
+    return rule::each(dy - exp(y) * over::sum(dy));
   }
   static std::vector<ext::Example<LogSoftmax>> examples() {
     return {{{0}, {{7}}}, {{0}, {{4, 3}}}, {{1}, {{4, 3}}}, {{1}, {{2, 3, 2}}}, {{0}, {{1}}}};
@@ -78,6 +90,7 @@ struct PickNegLogSoftmax {
     if (!is_vector_like(in[0])) {
       in.fail("a vector x");
     }
+    check_positions(in, in[0].rows());
     if (in.payload() != in.batch()) {
       in.fail_value("one class for each of the " + std::to_string(in.batch()) + " examples, not " +
                     std::to_string(in.payload()));
@@ -86,12 +99,14 @@ struct PickNegLogSoftmax {
   }
   std::array<Dim, 1> saved(const ext::Shapes& /*in*/) const { return {Dim({1})}; }
   unsigned index_limit(const ext::Shapes& in) const { return in[0].rows(); }
-  void forward(ext::Call& call) const {
-    call.kernels.pick_nll(call.in[0], call.index_data(), call.out[0], call.saved[0]);
+  static constexpr std::array kAlong{rule::Along::kElements};
+  std::uint32_t row_axes() const { return ext::kWholeExample; }
+  DYNET_DEVICE_FN constexpr auto value(auto x, auto v) const {
+    const auto z = log_sum_exp(x);
+    return rule::each(z - over::at(x, v), z);
   }
-  void backward(ext::Call& call) const {
-    call.kernels.pick_nll_backward(call.in[0], call.index_data(), call.saved[0], call.d_out[0],
-                                   call.d_in[0]);
+  DYNET_DEVICE_FN constexpr auto pull(auto x, auto v, auto /*y*/, auto z, auto dy) const {
+    return rule::each(dy * exp(x - z) - over::only_at(v, dy));
   }
   static std::vector<ext::Example<PickNegLogSoftmax>> examples() {
     return {ext::Example<PickNegLogSoftmax>{{}, {{7}}}.with_indices({3}),

@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "dynet/ops/arithmetic.h"
 #include "dynet/ops/common.h"
 
 namespace dynet::ops {
@@ -47,10 +48,10 @@ struct Dropout {
   void forward(ext::Call& call) const {
     const double kept = 1.0 - static_cast<double>(p);
     draw(call, ext::Distribution::kBernoulli, kept, kept > 0.0 ? 1.0 / kept : 0.0, call.saved[0]);
-    call.kernels.multiply(call.in[0], call.saved[0], call.out[0]);
+    ext::apply_rule(CMult{}, call, call.out[0], call.in[0], call.saved[0]);
   }
   void backward(ext::Call& call) const {
-    call.kernels.multiply(call.d_out[0], call.saved[0], call.d_in[0]);
+    ext::apply_rule(CMult{}, call, call.d_in[0], call.d_out[0], call.saved[0]);
   }
   static std::vector<ext::Example<Dropout>> examples() {
     return {{{0.5F}, {{4, 3}}}, {{0.2F}, {{7}}}, {{1.0F}, {{3}}}, {{0.0F}, {{1}}}};

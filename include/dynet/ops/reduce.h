@@ -3,6 +3,8 @@
 // Reductions: over the elements of an example, over the examples of a batch.
 
 #include <array>
+#include <cstdint>
+#include <string>
 
 #include "dynet/ops/common.h"
 
@@ -53,6 +55,327 @@ struct SumBatches {
   }
 };
 
-using ReduceOps = ext::OpList<SumElems, SumBatches>;
+/// The dimensions that a reduction takes away.
+using DimSet = ext::List<unsigned, DYNET_MAX_TENSOR_DIM>;
+
+inline std::uint32_t mask_of(const DimSet& dims) {
+  std::uint32_t mask = 0;
+  for (const unsigned d : dims) {
+    mask |= std::uint32_t{1} << d;
+  }
+  return mask;
+}
+/// The shape of x without `dims`; without all of them it is {1}.
+inline Dim without_axes(const ext::Shapes& in, const DimSet& dims) {
+  const Dim& x = in[0];
+  std::uint32_t seen = 0;
+  for (const unsigned d : dims) {
+    if (d >= x.nd || (seen >> d & 1U) != 0) {
+      in.fail("dims that are different and below " + std::to_string(x.nd));
+    }
+    seen |= std::uint32_t{1} << d;
+  }
+  Dim r;
+  for (unsigned d = 0; d < x.nd; ++d) {
+    if ((seen >> d & 1U) == 0) {
+      r.d[r.nd++] = x.d[d];
+    }
+  }
+  if (r.nd == 0) {
+    r.d[r.nd++] = 1;
+  }
+  return r;
+}
+/// How many numbers an average is over: `n`, or where that is 0, as many as there are.
+DYNET_DEVICE_FN constexpr auto count_or(unsigned n) {
+  const auto given = rule::lift(n);
+  return select(given == 0.0, over::count(), given);
+}
+struct SumDim {
+  DimSet dims;
+
+  static constexpr ext::Info kInfo{.name = "sum_dim",
+                                   .args = {"x"},
+                                   .attrs = {"dims"},
+                                   .formula = "y = sum of x over the dimensions dims",
+                                   .summary = "Sum over any set of dimensions, which are removed.",
+                                   .shapes = "{a,b,c} -> {b} for dims = {0,2}, all of them -> {1}",
+                                   .errors = "ShapeError where x lacks one of dims",
+                                   .cpp = "-",
+                                   .python = "-"};
+  static constexpr std::array kAlong{rule::Along::kElements};
+  Dim shape(const ext::Shapes& in) const { return without_axes(in, dims); }
+  std::uint32_t row_axes() const { return mask_of(dims); }
+  DYNET_DEVICE_FN constexpr auto value(auto x) const { return rule::each(over::sum(x)); }
+  DYNET_DEVICE_FN constexpr auto pull(auto /*x*/, auto /*y*/, auto dy) const {
+    return rule::each(dy);
+  }
+  static std::vector<ext::Example<SumDim>> examples() {
+    return {{{{{0}, 1}}, {{4, 3}}},       {{{{1}, 1}}, {{4, 3}}},
+            {{{{0, 2}, 2}}, {{2, 3, 4}}}, {{{{1}, 1}}, {{2, 3, 4}}},
+            {{{{0, 1}, 2}}, {{5, 2}}},    {{{{0, 2, 4}, 3}}, {{2, 3, 2, 2, 3}}}};
+  }
+};
+
+struct MomentDim {
+  DimSet dims;
+  unsigned r;
+  unsigned n = 0;
+
+  static constexpr ext::Info kInfo{
+      .name = "moment_dim",
+      .args = {"x"},
+      .attrs = {"dims", "r", "n"},
+      .formula = "y = (1/n) sum of x^r over the dimensions dims",
+      .summary =
+          "Raw moment over any set of dimensions, which are removed: the mean of the r-th "
+          "powers. With n = 0 the mean is over as many elements as there are.",
+      .shapes = "{a,b,c} -> {b} for dims = {0,2}, all of them -> {1}",
+      .errors = "ShapeError where x lacks one of dims, ValueError where r is 0",
+      .cpp = "-",
+      .python = "-"};
+  static constexpr std::array kAlong{rule::Along::kElements};
+  Dim shape(const ext::Shapes& in) const {
+    if (r == 0) {
+      in.fail_value("r of at least 1, not 0");
+    }
+    return without_axes(in, dims);
+  }
+  std::uint32_t row_axes() const { return mask_of(dims); }
+  DYNET_DEVICE_FN constexpr auto value(auto x) const {
+    return rule::each(over::sum(power(x, r)) / count_or(n));
+  }
+  DYNET_DEVICE_FN constexpr auto pull(auto x, auto /*y*/, auto dy) const {
+    return rule::each(dy * static_cast<double>(r) / count_or(n) *
+                      power(x, static_cast<double>(r) - 1.0));
+  }
+  static std::vector<ext::Example<MomentDim>> examples() {
+    return {{{{{0}, 1}, 1}, {{4, 3}}},
+            {{{{1}, 1}, 2}, {{4, 3}}},
+            {{{{0, 2}, 2}, 3}, {{2, 3, 4}}},
+            {{{{0}, 1}, 2, 5}, {{4, 3}}},
+            {{{{0, 1}, 2}, 5}, {{5, 2}}}};
+  }
+};
+
+struct MeanDim {
+  DimSet dims;
+  unsigned n = 0;
+
+  static constexpr ext::Info kInfo{
+      .name = "mean_dim",
+      .args = {"x"},
+      .attrs = {"dims", "n"},
+      .formula = "y = (1/n) sum of x over the dimensions dims",
+      .summary =
+          "Mean over any set of dimensions, which are removed. With n = 0 it is over as many "
+          "elements as there are.",
+      .shapes = "{a,b,c} -> {b} for dims = {0,2}, all of them -> {1}",
+      .errors = "ShapeError where x lacks one of dims",
+      .cpp = "-",
+      .python = "-"};
+  static constexpr std::array kAlong{rule::Along::kElements};
+  Dim shape(const ext::Shapes& in) const { return without_axes(in, dims); }
+  std::uint32_t row_axes() const { return mask_of(dims); }
+  DYNET_DEVICE_FN constexpr auto value(auto x) const {
+    return rule::each(over::sum(x) / count_or(n));
+  }
+  DYNET_DEVICE_FN constexpr auto pull(auto /*x*/, auto /*y*/, auto dy) const {
+    return rule::each(dy / count_or(n));
+  }
+  static std::vector<ext::Example<MeanDim>> examples() {
+    return {{{{{0}, 1}}, {{4, 3}}},
+            {{{{1}, 1}}, {{4, 3}}},
+            {{{{0, 2}, 2}}, {{2, 3, 4}}},
+            {{{{0}, 1}, 5}, {{4, 3}}}};
+  }
+};
+
+struct StdDim {
+  DimSet dims;
+  unsigned n = 0;
+
+  static constexpr ext::Info kInfo{
+      .name = "std_dim",
+      .args = {"x"},
+      .attrs = {"dims", "n"},
+      .formula = "y = sqrt((1/n) sum of (x - m)^2 over the dimensions dims), m = (1/n) sum of x",
+      .summary =
+          "Standard deviation of a population over any set of dimensions, which are removed. "
+          "With n = 0 the means are over as many elements as there are. The gradient is NaN "
+          "where the deviation is 0.",
+      .shapes = "{a,b,c} -> {b} for dims = {0,2}, all of them -> {1}",
+      .errors = "ShapeError where x lacks one of dims",
+      .cpp = "-",
+      .python = "-"};
+  static constexpr std::array kAlong{rule::Along::kElements};
+  static constexpr unsigned kSaved = 1;  // the mean
+  Dim shape(const ext::Shapes& in) const { return without_axes(in, dims); }
+  std::array<Dim, 1> saved(const ext::Shapes& in) const { return {without_axes(in, dims)}; }
+  std::uint32_t row_axes() const { return mask_of(dims); }
+  DYNET_DEVICE_FN constexpr auto value(auto x) const {
+    const auto mean = over::sum(x) / count_or(n);
+    const auto d = x - mean;
+    return rule::each(sqrt(over::sum(d * d) / count_or(n)), mean);
+  }
+  /// With another n than the count, the deviations d do not sum to zero.
+  DYNET_DEVICE_FN constexpr auto pull(auto x, auto y, auto mean, auto dy) const {
+    const auto d = x - mean;
+    return rule::each(dy / (count_or(n) * y) * (d - over::sum(d) / count_or(n)));
+  }
+  static std::vector<ext::Example<StdDim>> examples() {
+    return {{{{{0}, 1}}, {{4, 3}}},
+            {{{{1}, 1}}, {{4, 3}}},
+            {{{{0, 2}, 2}}, {{2, 3, 4}}},
+            {{{{0}, 1}, 6}, {{4, 3}}}};
+  }
+};
+
+struct MaxDim {
+  unsigned d = 0;
+
+  static constexpr ext::Info kInfo{
+      .name = "max_dim",
+      .args = {"x"},
+      .attrs = {"d"},
+      .formula = "y = max x over dimension d",
+      .summary =
+          "The largest elements along dimension d, which is removed. The gradient goes to the "
+          "first of equal ones.",
+      .shapes = "{a,b,c} -> {b,c} for d = 0, {a,c} for d = 1, ...; {n} -> {1}",
+      .errors = "ShapeError where x has no dimension d, or more than 2^24 elements along it"};
+  static constexpr std::array kAlong{rule::Along::kElements};
+  static constexpr unsigned kSaved = 1;  // where it is
+  Dim shape(const ext::Shapes& in) const {
+    check_axis(in, d);
+    check_positions(in, in[0].d[d]);
+    return without_axis(in[0], d);
+  }
+  std::array<Dim, 1> saved(const ext::Shapes& in) const { return {without_axis(in[0], d)}; }
+  std::uint32_t row_axes() const { return std::uint32_t{1} << d; }
+  DYNET_DEVICE_FN constexpr auto value(auto x) const {
+    return rule::each(over::max(x), over::index_of_max(x));
+  }
+  DYNET_DEVICE_FN constexpr auto pull(auto /*x*/, auto /*y*/, auto index, auto dy) const {
+    return rule::each(over::only_at(index, dy));
+  }
+  static std::vector<ext::Example<MaxDim>> examples() {
+    return {{{0}, {{7}}}, {{0}, {{4, 3}}}, {{1}, {{4, 3}}}, {{1}, {{2, 3, 4}}}, {{0}, {{1}}}};
+  }
+};
+
+struct MinDim {
+  unsigned d = 0;
+
+  static constexpr ext::Info kInfo{
+      .name = "min_dim",
+      .args = {"x"},
+      .attrs = {"d"},
+      .formula = "y = min x over dimension d",
+      .summary =
+          "The smallest elements along dimension d, which is removed. The gradient goes to the "
+          "first of equal ones.",
+      .shapes = "{a,b,c} -> {b,c} for d = 0, {a,c} for d = 1, ...; {n} -> {1}",
+      .errors = "ShapeError where x has no dimension d, or more than 2^24 elements along it"};
+  static constexpr std::array kAlong{rule::Along::kElements};
+  static constexpr unsigned kSaved = 1;  // where it is
+  Dim shape(const ext::Shapes& in) const { return MaxDim{d}.shape(in); }
+  std::array<Dim, 1> saved(const ext::Shapes& in) const { return {without_axis(in[0], d)}; }
+  std::uint32_t row_axes() const { return std::uint32_t{1} << d; }
+  DYNET_DEVICE_FN constexpr auto value(auto x) const {
+    return rule::each(-over::max(-x), over::index_of_max(-x));
+  }
+  DYNET_DEVICE_FN constexpr auto pull(auto /*x*/, auto /*y*/, auto index, auto dy) const {
+    return rule::each(over::only_at(index, dy));
+  }
+  static std::vector<ext::Example<MinDim>> examples() {
+    return {{{0}, {{7}}}, {{0}, {{4, 3}}}, {{1}, {{4, 3}}}, {{1}, {{2, 3, 4}}}, {{0}, {{1}}}};
+  }
+};
+
+struct LogSumExpDim {
+  unsigned d = 0;
+
+  static constexpr ext::Info kInfo{
+      .name = "logsumexp_dim",
+      .args = {"x"},
+      .attrs = {"d"},
+      .formula = "y = ln(sum exp(x)) over dimension d",
+      .summary =
+          "Logarithm of the sum of the exponentials along dimension d, which is removed. Shifted "
+          "by the maximum, so that it does not overflow.",
+      .shapes = "{a,b,c} -> {b,c} for d = 0, {a,c} for d = 1, ...; {n} -> {1}",
+      .errors = "ShapeError where x has no dimension d"};
+  static constexpr std::array kAlong{rule::Along::kElements};
+  Dim shape(const ext::Shapes& in) const {
+    check_axis(in, d);
+    return without_axis(in[0], d);
+  }
+  std::uint32_t row_axes() const { return std::uint32_t{1} << d; }
+  DYNET_DEVICE_FN constexpr auto value(auto x) const { return rule::each(log_sum_exp(x)); }
+  DYNET_DEVICE_FN constexpr auto pull(auto x, auto y, auto dy) const {
+    return rule::each(dy * exp(x - y));
+  }
+  static std::vector<ext::Example<LogSumExpDim>> examples() {
+    return {{{0}, {{7}}}, {{0}, {{4, 3}}}, {{1}, {{4, 3}}}, {{1}, {{2, 3, 4}}}, {{0}, {{1}}}};
+  }
+};
+
+struct LayerNorm {
+  static constexpr double kEpsilon = 1e-8;
+
+  static constexpr ext::Info kInfo{
+      .name = "layer_norm",
+      .args = {"x", "g", "b"},
+      .formula = "y = g * (x - m) / (s + 1e-8) + b, m and s mean and standard deviation of x",
+      .summary =
+          "Layer normalisation along the first dimension: of each column of a matrix. Where all "
+          "elements are equal the gradient of x is 0.",
+      .shapes = "{n,m}xb, {n}, {n} -> {n,m}xb",
+      .errors = "ShapeError unless g and b are vectors as long as the columns of x",
+      .source = "Ba et al., 2016"};
+  static constexpr std::array kRoles{ext::Role::kStacked, ext::Role::kEither, ext::Role::kEither};
+  static constexpr std::array kAlong{rule::Along::kElements, rule::Along::kPositions,
+                                     rule::Along::kPositions};
+  static constexpr unsigned kSaved = 2;  // the mean and the deviation
+  Dim shape(const ext::Shapes& in) const {
+    for (std::size_t i = 1; i < 3; ++i) {
+      if (!is_vector_like(in[i]) || in[i].rows() != in[0].rows()) {
+        in.fail("g and b to be vectors as long as the columns of x");
+      }
+    }
+    return in[0];
+  }
+  std::array<Dim, 2> saved(const ext::Shapes& in) const {
+    const Dim rows = without_axis(in[0], 0);
+    return {rows, rows};
+  }
+  std::uint32_t row_axes() const { return 1; }
+  DYNET_DEVICE_FN constexpr auto value(auto x, auto g, auto b) const {
+    const auto mean = over::mean(x);
+    const auto d = x - mean;
+    const auto deviation = sqrt(over::mean(d * d));
+    return rule::each(d * (1.0 / (deviation + kEpsilon)) * g + b, mean, deviation);
+  }
+  DYNET_DEVICE_FN constexpr auto pull(auto x, auto g, auto /*b*/, auto /*y*/, auto mean,
+                                      auto deviation, auto dy) const {
+    const auto inverse = 1.0 / (deviation + kEpsilon);
+    const auto d = x - mean;
+    // Kept: a product that is rounded in one place and not in another would not cancel.
+    const auto slope = over::keep(dy * g);
+    // How much the deviation takes: 0 where there is none.
+    const auto along = select(deviation == 0.0, 0.0, over::mean(slope * d) * inverse / deviation);
+    return rule::each(inverse * (slope - over::mean(slope) - along * d), dy * d * inverse, dy);
+  }
+  static std::vector<ext::Example<LayerNorm>> examples() {
+    return {{{}, {{7}, {7}, {7}}},
+            {{}, {{4, 3}, {4}, {4}}},
+            {{}, {{5, 1}, {5}, {5, 1}}},
+            {{}, {{1}, {1}, {1}}}};
+  }
+};
+
+using ReduceOps = ext::OpList<SumElems, SumBatches, SumDim, MomentDim, MeanDim, StdDim, MaxDim,
+                              MinDim, LogSumExpDim, LayerNorm>;
 
 }  // namespace dynet::ops

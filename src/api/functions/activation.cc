@@ -45,4 +45,8 @@ Expression silu(const Expression& x, float beta, const char* file, unsigned line
   return ext::add_node(ops::Silu{beta}, {x, file, line});
 }
 
+Expression erf(const Expression& x, const char* file, unsigned line) {
+  return ext::add_node(ops::Erf{}, {x, file, line});
+}
+
 }  // namespace dynet

@@ -11,12 +11,14 @@
 //
 //   float_kernels.cc   walks blocks, examples and boxes, in plain C++
 //   float_product.cc   the same for matrix products: gathers columns, scatters results
+//   float_rows.cc      the same for rules over rows: gathers rows that do not lie evenly
 //   simd_*.cc          the loops themselves, compiled once for each SIMD target (Highway),
 //   collected
 //                      in a table of function pointers (float_loops.h); targets.h says which target
 //   simd_math-inl.h    exp, log, tanh, ... of our own on vectors, each with its error bound
 //   simd_rule-inl.h    evaluates the scalar rules of operations (ext/rule.h) on vectors; src/ops
 //                      instantiates it for every operation of the list
+//   simd_rows-inl.h    the same for rules over rows (ext/over.h)
 //
 // Start reading at double_kernels.cc, then float_kernels.cc, then the loops.
 //

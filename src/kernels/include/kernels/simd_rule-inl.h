@@ -56,6 +56,8 @@ HWY_INLINE V call(rule::Tanh, D d, V a) { return tanh(d, a); }
 HWY_INLINE V call(rule::Logistic, D d, V a) { return logistic(d, a); }
 HWY_INLINE V call(rule::Sqrt, D, V a) { return hn::Sqrt(a); }
 HWY_INLINE V call(rule::Abs, D, V a) { return hn::Abs(a); }
+HWY_INLINE V call(rule::Erf, D d, V a) { return erf(d, a); }
+HWY_INLINE V call(rule::Power, D d, V a, V n) { return power(d, a, n); }
 // In this order NaN in `a` stays, as in the scalar functions.
 HWY_INLINE V call(rule::Max, D, V a, V b) { return hn::Max(b, a); }
 HWY_INLINE V call(rule::Min, D, V a, V b) { return hn::Min(b, a); }

@@ -1,6 +1,6 @@
 #pragma once
 
-// Elementwise rules on CUDA devices: the same `value`, `slope`, `slopes` and `pull` as on the CPU,
+// Rules on CUDA devices: the same `value`, `slope`, `slopes` and `pull` as on the CPU,
 // compiled by nvcc for every rule of AllOps. Built with -DDYNET_CUDA=ON only.
 
 #include <cstdint>
@@ -22,5 +22,14 @@ struct DeviceLoops {
 [[nodiscard]] const DeviceLoops* device_loops(const ext::RuleInfo* rule);
 /// How many rules have them.
 [[nodiscard]] std::int64_t device_loop_count();
+
+/// Starts the kernel of a rule over rows, likewise; the call's streams have addresses of the
+/// device, its constants those of the host.
+using DeviceRowLoop = void (*)(const ext::RowCall& call, void* cuda_stream);
+struct DeviceRowLoops {
+  DeviceRowLoop forward, backward;
+};
+[[nodiscard]] const DeviceRowLoops* device_row_loops(const ext::RowRule* rule);
+[[nodiscard]] std::int64_t device_row_loop_count();
 
 }  // namespace dynet::ops

@@ -1,0 +1,146 @@
+#include "dynet/ext/reductions.h"
+
+#include <string>
+
+#include "dynet/except.h"
+#include "dynet/expr/compositions.h"
+#include "dynet/ext/add_node.h"
+#include "dynet/ops/activation.h"
+#include "dynet/ops/arithmetic.h"
+#include "dynet/ops/reduce.h"
+#include "dynet/ops/shape.h"
+
+namespace dynet {
+namespace ext {
+namespace {
+
+template <class Op>
+Expression node(const Op& op, const Where& where, std::same_as<Expression> auto const&... args) {
+  const Expression all[] = {args...};
+  return add_node(kRecord<Op>, &op, nullptr, all, {}, where);
+}
+
+/// A reduction whose dimensions are listed.
+class Reducer {
+ public:
+  Reducer(const Expression& x, const ops::DimSet& dims, bool batch, unsigned n, const Where& where)
+      : x_(x), dims_(dims), batch_(batch), n_(n), where_(where) {
+    if (batch_ && n_ == 0) {
+      const Dim shape = x.dim();
+      n_ = shape.bd;
+      for (const unsigned d : dims) {
+        n_ *= shape[d];
+      }
+    }
+  }
+  [[nodiscard]] Expression sum() const {
+    return over_batch(dims_.count == 0 ? x_ : node(ops::SumDim{dims_}, where_, x_));
+  }
+  [[nodiscard]] Expression moment(const Expression& of, unsigned r) const {
+    return over_batch(r == 1 ? node(ops::MeanDim{dims_, n_}, where_, of)
+                             : node(ops::MomentDim{dims_, r, n_}, where_, of));
+  }
+  [[nodiscard]] Expression deviation() const {
+    if (!batch_) {
+      return node(ops::StdDim{dims_, n_}, where_, x_);
+    }
+    Dim kept = x_.dim().single_batch();
+    for (const unsigned d : dims_) {
+      kept.d[d] = 1;
+    }
+    const Expression mean = node(ops::Reshape{kept}, where_, moment(x_, 1));
+    const Expression variance = moment(node(ops::Subtract{}, where_, x_, mean), 2);
+    return node(ops::Sqrt{}, where_, variance);
+  }
+
+ private:
+  [[nodiscard]] Expression over_batch(const Expression& y) const {
+    return batch_ ? node(ops::SumBatches{}, where_, y) : y;
+  }
+
+  Expression x_;
+  ops::DimSet dims_;
+  bool batch_;
+  unsigned n_;
+  Where where_;
+};
+
+}  // namespace
+
+Expression reduce(Reduction kind, const char* name, const Expression& x, const ReductionSpan& over,
+                  unsigned r, const Where& where) {
+  ops::DimSet dims;
+  const auto add = [&](unsigned d) {
+    if (dims.count == DYNET_MAX_TENSOR_DIM) {
+      throw ValueError(std::string(name) + ": more than " + std::to_string(DYNET_MAX_TENSOR_DIM) +
+                       " dimensions");
+    }
+    dims.items[dims.count++] = d;
+  };
+  for (const unsigned d : over.dims) {
+    add(d);
+  }
+  for (unsigned d = 0; over.all && d < x.dim().nd; ++d) {
+    add(d);
+  }
+  if (dims.count == 0 && !over.batch) {
+    throw ValueError(std::string(name) +
+                     ": the list of dimensions is empty; want at least one, or the batch");
+  }
+  const Reducer reducer(x, dims, over.batch, over.n, where);
+  switch (kind) {
+    case Reduction::kSum:
+      return reducer.sum();
+    case Reduction::kMoment:
+      return reducer.moment(x, r);
+    default:
+      return reducer.deviation();
+  }
+}
+
+}  // namespace ext
+
+namespace {
+constexpr auto kSum = ext::Reduction::kSum;
+constexpr auto kMoment = ext::Reduction::kMoment;
+constexpr auto kDeviation = ext::Reduction::kDeviation;
+
+ext::Where where(const char* file, unsigned line) { return {file, nullptr, line}; }
+}  // namespace
+
+Expression sum_dim(const Expression& x, const std::vector<unsigned>& dims, bool b, const char* file,
+                   unsigned line) {
+  return ext::reduce(kSum, "sum_dim", x, {dims, b}, 1, where(file, line));
+}
+Expression moment_dim(const Expression& x, const std::vector<unsigned>& dims, unsigned r, bool b,
+                      unsigned n, const char* file, unsigned line) {
+  return ext::reduce(kMoment, "moment_dim", x, {dims, b, n}, r, where(file, line));
+}
+Expression mean_dim(const Expression& x, const std::vector<unsigned>& dims, bool b, unsigned n,
+                    const char* file, unsigned line) {
+  return ext::reduce(kMoment, "mean_dim", x, {dims, b, n}, 1, where(file, line));
+}
+Expression std_dim(const Expression& x, const std::vector<unsigned>& dims, bool b, unsigned n,
+                   const char* file, unsigned line) {
+  return ext::reduce(kDeviation, "std_dim", x, {dims, b, n}, 1, where(file, line));
+}
+Expression moment_elems(const Expression& x, unsigned r, const char* file, unsigned line) {
+  return ext::reduce(kMoment, "moment_elems", x, {.all = true}, r, where(file, line));
+}
+Expression mean_elems(const Expression& x, const char* file, unsigned line) {
+  return ext::reduce(kMoment, "mean_elems", x, {.all = true}, 1, where(file, line));
+}
+Expression std_elems(const Expression& x, const char* file, unsigned line) {
+  return ext::reduce(kDeviation, "std_elems", x, {.all = true}, 1, where(file, line));
+}
+Expression moment_batches(const Expression& x, unsigned r, const char* file, unsigned line) {
+  return ext::reduce(kMoment, "moment_batches", x, {.batch = true}, r, where(file, line));
+}
+Expression mean_batches(const Expression& x, const char* file, unsigned line) {
+  return ext::reduce(kMoment, "mean_batches", x, {.batch = true}, 1, where(file, line));
+}
+Expression std_batches(const Expression& x, const char* file, unsigned line) {
+  return ext::reduce(kDeviation, "std_batches", x, {.batch = true}, 1, where(file, line));
+}
+
+}  // namespace dynet

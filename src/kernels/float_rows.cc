@@ -1,0 +1,202 @@
+// Rules over rows on the float device: the walk around the loops of the SIMD targets.
+//
+// The loops take rows whose elements lie evenly: side by side, or, where rows lie side by side, any
+// step apart. A row of several axes, or with a number repeated along it, is gathered into memory of
+// the thread, some rows at a time, and its results are scattered again.
+
+#include "float_rows.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/row_scratch.h"
+#include "scratch.h"
+
+namespace dynet::kernels {
+namespace {
+
+using ext::RowCall;
+using ext::Rows;
+using ext::RowStream;
+using rule::Along;
+
+/// Numbers gathered at a time, about: what fits into the first cache.
+constexpr std::int64_t kGathered = 2048;
+
+std::int64_t offset_of(const RowStream& s, const Rows& rows, std::int64_t k) {
+  std::int64_t at = 0;
+  for (int a = 0; a < rows.axes; ++a) {
+    at += k % rows.extent[a] * s.step[a];
+    k /= rows.extent[a];
+  }
+  return at;
+}
+
+/// How the operands of one direction of a rule lie.
+struct Operands {
+  std::size_t inputs, results;
+  Along in[ext::kMaxRowStreams], out[ext::kMaxRowStreams];
+
+  Operands(const ext::RowRule& rule, ext::Direction direction) {
+    const auto result = [&](std::size_t j) {
+      return rule.once[j] ? Along::kOnce : Along::kElements;
+    };
+    const bool is_forward = direction == ext::Direction::kForward;
+    inputs = is_forward ? rule.inputs : rule.backward_inputs;
+    results = is_forward ? rule.results : rule.args;
+    const std::size_t args = rule.inputs;  // the payload is one of them
+    for (std::size_t k = 0; k < inputs; ++k) {
+      if (k < args) {
+        in[k] = k < rule.args ? rule.along[k] : Along::kOnce;
+      } else {
+        in[k] = result((k - args) % rule.results);
+      }
+    }
+    for (std::size_t j = 0; j < results; ++j) {
+      out[j] = is_forward ? result(j) : rule.along[j];
+    }
+  }
+};
+
+bool lies_evenly(const RowStream& s, Along along, const Rows& rows) {
+  return along == Along::kOnce || s.data == nullptr || rows.length <= 1 ||
+         (rows.axes == 1 && (rows.inner > 1 || s.step[0] == 1));
+}
+
+/// One call whose rows are gathered.
+class Gathered {
+ public:
+  Gathered(const Operands& operands, const RowCall& call, ext::RowLoop loop)
+      : operands_(operands), call_(call), loop_(loop) {}
+
+  void run() {
+    const Rows& rows = call_.rows;
+    const std::int64_t most = std::max<std::int64_t>(1, kGathered / rows.length);
+    for (std::int64_t o = 0; o < rows.outer; ++o) {
+      for (std::int64_t i = 0; i < rows.inner; i += most) {
+        run_some(o, i, std::min(most, rows.inner - i));
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] static float* start(const RowStream& s, std::int64_t o, std::int64_t i) {
+    return static_cast<float*>(s.data) + o * s.outer_step + i * s.row_step;
+  }
+  /// `count` rows from row (o, i) on.
+  void run_some(std::int64_t o, std::int64_t i, std::int64_t count) const {
+    static thread_local Scratch memory;
+    const std::int64_t length = call_.rows.length;
+    const std::size_t tile = static_cast<std::size_t>(length * count);
+    float* tiles = memory.get((operands_.inputs + operands_.results) * tile);
+    RowStream in[ext::kMaxRowStreams];
+    RowStream out[ext::kMaxRowStreams];
+    for (std::size_t k = 0; k < operands_.inputs; ++k, tiles += tile) {
+      in[k] = tile_of(call_.in[k], operands_.in[k], tiles, o, i);
+      if (in[k].data == tiles) {
+        for_each_number(call_.in[k], in[k], o, i, count, [](float& x, float& t) { t = x; });
+      }
+    }
+    float* const results = tiles;
+    for (std::size_t j = 0; j < operands_.results; ++j, tiles += tile) {
+      out[j] = tile_of(call_.out[j], operands_.out[j], tiles, o, i);
+      out[j].adds = out[j].data == tiles || out[j].adds;
+    }
+    std::fill(results, tiles, 0.0F);
+    Rows rows{.length = length, .inner = 1, .outer = count, .axes = 1, .extent = {}};
+    rows.extent[0] = length;
+    loop_({call_.constants, in, out, rows});
+    float* result = results;
+    for (std::size_t j = 0; j < operands_.results; ++j, result += tile) {
+      const RowStream& s = call_.out[j];
+      if (out[j].data == result && s.adds) {
+        for_each_number(s, out[j], o, i, count, [](float& y, float& t) { y += t; });
+      } else if (out[j].data == result) {
+        for_each_number(s, out[j], o, i, count, [](float& y, float& t) { y = t; });
+      }
+    }
+  }
+  /// How an operand of the rows lies for the loop: in a tile, unless it is one number per row.
+  [[nodiscard]] RowStream tile_of(const RowStream& s, Along along, float* tile, std::int64_t o,
+                                  std::int64_t i) const {
+    RowStream t = s;
+    t.row_step = 0;
+    if (s.data == nullptr) {
+      return t;
+    }
+    if (along == Along::kOnce) {
+      t.data = start(s, o, i);  // an index has the size of a float
+      t.outer_step = s.row_step;
+      return t;
+    }
+    t.data = tile;
+    std::fill_n(t.step, ext::kMaxRowAxes, 0);
+    t.step[0] = 1;
+    t.outer_step = along == Along::kPositions && s.row_step == 0 ? 0 : call_.rows.length;
+    return t;
+  }
+  /// Calls f(number, number in the tile); what all rows share is visited once.
+  template <class F>
+  void for_each_number(const RowStream& s, const RowStream& t, std::int64_t o, std::int64_t i,
+                       std::int64_t count, F f) const {
+    auto* tile = static_cast<float*>(t.data);
+    for (std::int64_t r = 0; r < (t.outer_step == 0 ? 1 : count); ++r) {
+      for (std::int64_t k = 0; k < call_.rows.length; ++k) {
+        f(start(s, o, i + r)[offset_of(s, call_.rows, k)], *tile++);
+      }
+    }
+  }
+
+  const Operands& operands_;
+  const RowCall& call_;
+  ext::RowLoop loop_;
+};
+
+Scratch& loop_memory() {
+  static thread_local Scratch memory;
+  return memory;
+}
+
+}  // namespace
+
+void float_rows(const ext::RowRule& rule, ext::Direction direction, const ext::RowCall& call) {
+  const bool is_forward = direction == ext::Direction::kForward;
+  const ext::RowLoop loop = is_forward ? rule.loops->forward_float : rule.loops->backward_float;
+  const Operands operands(rule, direction);
+  bool is_even = true;
+  for (std::size_t k = 0; k < operands.inputs && is_even; ++k) {
+    is_even = lies_evenly(call.in[k], operands.in[k], call.rows);
+  }
+  for (std::size_t j = 0; j < operands.results && is_even; ++j) {
+    is_even = lies_evenly(call.out[j], operands.out[j], call.rows);
+  }
+  if (is_even) {
+    loop(call);
+  } else {
+    Gathered(operands, call, loop).run();
+  }
+}
+
+float* row_scratch(std::size_t n) { return loop_memory().get(n); }
+
+void turn_in(const RowStream& s, const float* from, std::size_t part, std::size_t lanes,
+             std::size_t length, float* tile) {
+  for (std::size_t r = 0; r < part; ++r, from += s.row_step) {
+    for (std::size_t k = 0; k < length; ++k) {
+      tile[k * lanes + r] = from[static_cast<std::int64_t>(k) * s.step[0]];
+    }
+  }
+}
+
+void turn_out(const RowStream& s, const float* tile, std::size_t part, std::size_t lanes,
+              std::size_t length, float* to) {
+  for (std::size_t r = 0; r < part; ++r, to += s.row_step) {
+    for (std::size_t k = 0; k < length; ++k) {
+      float& y = to[static_cast<std::int64_t>(k) * s.step[0]];
+      y = tile[k * lanes + r] + (s.adds ? y : 0.0F);
+    }
+  }
+}
+
+}  // namespace dynet::kernels

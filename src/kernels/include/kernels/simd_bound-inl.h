@@ -1,0 +1,401 @@
+// Expressions of rules over rows (ext/over.h) on vectors, compiled once a target.
+//
+// In:  the type of an expression, and a Frame: where one row lies, or as many rows side by side as
+// a
+//      vector has lanes, and what is known about them so far.
+// Out: a *bound* expression. Each part that is one number per row has been computed and is a vector
+//      (Once); what varies along the row is left, so that a loop computes nothing twice.
+//
+// Start reading at bind(). Surprising: bound expressions are structs of their own, as the functions
+// of std::tuple would be compiled for the lowest target.
+
+#if defined(DYNET_KERNELS_SIMD_BOUND_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef DYNET_KERNELS_SIMD_BOUND_INL_H
+#undef DYNET_KERNELS_SIMD_BOUND_INL_H
+#else
+#define DYNET_KERNELS_SIMD_BOUND_INL_H
+#endif
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+#include "dynet/ext/row_rule.h"
+
+#include "hwy/highway.h"
+#include "kernels/simd_rule-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace dynet::kernels {
+namespace HWY_NAMESPACE {
+
+/// The rule of one direction of an operation: its results E... and what they consist of.
+template <class Direction, class Op, class... E>
+struct RowPlan {
+  using Rule = rule::Numbered<Direction, Op>;
+  using Results = rule::Types<E...>;
+  using Reductions = rule::Reductions<E...>;
+  using Kept = rule::KeptParts<E...>;
+  static constexpr std::size_t kInputs = Rule::kInputs;
+  static constexpr std::size_t kResults = sizeof...(E);
+  static constexpr int kLastPass = 1 + rule::largest_of({rule::Facts<E>::kPassesBefore...});
+  /// Nothing is written but numbers per row.
+  static constexpr bool kOnlyOnce = (rule::Facts<E>::kOncePerRow && ...) && [] {
+    bool all = true;
+    for (const bool once : Rule::kWritesOnce) {
+      all = all && once;
+    }
+    return all;
+  }();
+};
+template <class Direction, class Op, class... E>
+RowPlan<Direction, Op, E...> plan_of(rule::Types<E...>);
+
+/// One row, or `lanes_used` rows side by side.
+template <class Plan>
+struct Frame {
+  const float* from[Plan::kInputs];
+  std::size_t step[Plan::kInputs];  ///< side by side: from one position to the next
+  V once[Plan::kInputs];            ///< inputs with one number per row
+  V slots[Plan::Reductions::kSize + 1];
+  V constants[Plan::Rule::kCount + 1];
+  float* kept[Plan::Kept::kSize + 1];
+  std::size_t length;
+  std::size_t lanes_used;
+};
+
+/// What a bound expression sees at one position.
+struct Place {
+  const V* x;
+  std::size_t position;
+  float* const* kept;
+  std::size_t kept_at;
+  bool is_along;  ///< a vector holds neighbours of one row
+};
+
+// ---- bound expressions --------------------------------------------------------------------------
+
+struct Once {
+  V value;
+  static constexpr int kCost = 0;
+  HWY_INLINE V at(const Place&) const { return value; }
+};
+template <int kI>
+struct Element {
+  static constexpr int kCost = 0;
+  HWY_INLINE V at(const Place& p) const { return p.x[kI]; }
+};
+struct AtPosition {
+  static constexpr int kCost = 1;
+  HWY_INLINE V at(const Place& p) const {
+    const D d;
+    const V first = hn::Set(d, static_cast<float>(static_cast<std::int64_t>(p.position)));
+    return p.is_along ? hn::Add(first, hn::Iota(d, 0.0F)) : first;
+  }
+};
+/// A kept expression in the pass that computes it, and afterwards.
+template <std::size_t kSlot, class E>
+struct Keep {
+  E e;
+  static constexpr int kCost = E::kCost + 1;
+  HWY_INLINE V at(const Place& p) const {
+    const V value = e.at(p);
+    hn::StoreU(value, D(), p.kept[kSlot] + p.kept_at);
+    return value;
+  }
+};
+template <std::size_t kSlot>
+struct KeptBefore {
+  static constexpr int kCost = 0;
+  HWY_INLINE V at(const Place& p) const { return hn::LoadU(D(), p.kept[kSlot] + p.kept_at); }
+};
+
+/// Vector functions that cost more than a few instructions count 16.
+template <class F>
+inline constexpr int kCostOf = 16;
+template <>
+inline constexpr int kCostOf<rule::Add> = 1;
+template <>
+inline constexpr int kCostOf<rule::Sub> = 1;
+template <>
+inline constexpr int kCostOf<rule::Mul> = 1;
+template <>
+inline constexpr int kCostOf<rule::Neg> = 1;
+template <>
+inline constexpr int kCostOf<rule::Abs> = 1;
+template <>
+inline constexpr int kCostOf<rule::Max> = 1;
+template <>
+inline constexpr int kCostOf<rule::Min> = 1;
+template <>
+inline constexpr int kCostOf<rule::Less> = 1;
+template <>
+inline constexpr int kCostOf<rule::LessEqual> = 1;
+template <>
+inline constexpr int kCostOf<rule::Equal> = 1;
+template <>
+inline constexpr int kCostOf<rule::Select> = 1;
+
+/// Function F of bound expressions.
+template <class F, class... A>
+struct Bound;
+template <class E>
+inline constexpr bool kIsBoundProduct = false;
+template <class A, class B>
+inline constexpr bool kIsBoundProduct<Bound<rule::Mul, A, B>> = true;
+
+template <class F, class A>
+struct Bound<F, A> {
+  A a;
+  static constexpr int kCost = kCostOf<F> + A::kCost;
+  HWY_INLINE auto at(const Place& p) const { return call(F(), D(), a.at(p)); }
+};
+template <class F, class A, class B>
+struct Bound<F, A, B> {
+  A a;
+  B b;
+  static constexpr int kCost = kCostOf<F> + A::kCost + B::kCost;
+  /// A product whose only use is a sum is fused with it, as in elementwise rules.
+  HWY_INLINE auto at(const Place& p) const {
+    constexpr bool kAdds = std::is_same_v<F, rule::Add>, kSubtracts = std::is_same_v<F, rule::Sub>;
+    if constexpr (kAdds && kIsBoundProduct<A>) {
+      return hn::MulAdd(a.a.at(p), a.b.at(p), b.at(p));
+    } else if constexpr (kAdds && kIsBoundProduct<B>) {
+      return hn::MulAdd(b.a.at(p), b.b.at(p), a.at(p));
+    } else if constexpr (kSubtracts && kIsBoundProduct<B>) {
+      return hn::NegMulAdd(b.a.at(p), b.b.at(p), a.at(p));
+    } else if constexpr (kSubtracts && kIsBoundProduct<A>) {
+      return hn::MulSub(a.a.at(p), a.b.at(p), b.at(p));
+    } else {
+      return call(F(), D(), a.at(p), b.at(p));
+    }
+  }
+};
+template <class F, class A, class B, class C>
+struct Bound<F, A, B, C> {
+  A a;
+  B b;
+  C c;
+  static constexpr int kCost = kCostOf<F> + A::kCost + B::kCost + C::kCost;
+  HWY_INLINE auto at(const Place& p) const { return call(F(), D(), a.at(p), b.at(p), c.at(p)); }
+};
+
+/// Whether a bound expression reads input kI at each position.
+template <int kI, class E>
+inline constexpr bool kReads = false;
+template <int kI>
+inline constexpr bool kReads<kI, Element<kI>> = true;
+template <int kI, class F, class... A>
+inline constexpr bool kReads<kI, Bound<F, A...>> = (kReads<kI, A> || ...);
+template <int kI, std::size_t kSlot, class E>
+inline constexpr bool kReads<kI, Keep<kSlot, E>> = kReads<kI, E>;
+
+// ---- binding ------------------------------------------------------------------------------------
+
+/// The value of an expression that is one number per row.
+template <class E>
+struct OnceValue;
+template <class E, class Plan>
+HWY_INLINE V once_value(const Frame<Plan>& f) {
+  return OnceValue<E>::of(f);
+}
+template <std::size_t kNumber>
+struct OnceValue<rule::Fixed<kNumber>> {
+  template <class Plan>
+  static HWY_INLINE V of(const Frame<Plan>& f) {
+    return f.constants[kNumber];
+  }
+};
+template <>
+struct OnceValue<rule::Count> {
+  template <class Plan>
+  static HWY_INLINE V of(const Frame<Plan>& f) {
+    return hn::Set(D(), static_cast<float>(static_cast<std::int64_t>(f.length)));
+  }
+};
+template <int kI>
+struct OnceValue<rule::RowIn<kI>> {
+  template <class Plan>
+  static HWY_INLINE V of(const Frame<Plan>& f) {
+    return f.once[kI];
+  }
+};
+template <class F, class... A>
+struct OnceValue<rule::Reduce<F, A...>> {
+  template <class Plan>
+  static HWY_INLINE V of(const Frame<Plan>& f) {
+    return f.slots[rule::kIndexIn<rule::Reduce<F, A...>, typename Plan::Reductions>];
+  }
+};
+template <class E>
+struct OnceValue<rule::Kept<E>> : OnceValue<E> {};
+template <class F, class... A>
+struct OnceValue<rule::Apply<F, A...>> {
+  template <class Plan>
+  static HWY_INLINE auto of(const Frame<Plan>& f) {
+    return call(F(), D(), OnceValue<A>::of(f)...);
+  }
+};
+
+template <int kPass, class E>
+struct Bind;
+/// Expression E as the loop of pass kPass evaluates it; kPass 0: outside of all passes.
+template <int kPass, class E, class Plan>
+HWY_INLINE auto bind(const Frame<Plan>& f) {
+  if constexpr (rule::Facts<E>::kOncePerRow) {
+    return Once{once_value<E>(f)};
+  } else {
+    return Bind<kPass, E>::of(f);
+  }
+}
+template <int kPass, int kI>
+struct Bind<kPass, rule::In<kI>> {
+  template <class Plan>
+  static HWY_INLINE auto of(const Frame<Plan>&) {
+    return Element<kI>{};
+  }
+};
+template <int kPass>
+struct Bind<kPass, rule::Position> {
+  template <class Plan>
+  static HWY_INLINE auto of(const Frame<Plan>&) {
+    return AtPosition{};
+  }
+};
+template <int kPass, class E>
+struct Bind<kPass, rule::Kept<E>> {
+  template <class Plan>
+  static HWY_INLINE auto of(const Frame<Plan>& f) {
+    using Kept = rule::Kept<E>;
+    constexpr int kFirst = rule::first_pass<Kept>(typename Plan::Reductions());
+    constexpr std::size_t kSlot = rule::kIndexIn<Kept, typename Plan::Kept>;
+    if constexpr (kFirst == 0 || kPass < kFirst) {
+      return bind<kPass, E>(f);
+    } else if constexpr (kPass > kFirst) {
+      return KeptBefore<kSlot>{};
+    } else {
+      return Keep<kSlot, decltype(bind<kPass, E>(f))>{bind<kPass, E>(f)};
+    }
+  }
+};
+template <int kPass, class F, class... A>
+struct Bind<kPass, rule::Apply<F, A...>> {
+  template <class Plan>
+  static HWY_INLINE auto of(const Frame<Plan>& f) {
+    return Bound<F, decltype(bind<kPass, A>(f))...>{bind<kPass, A>(f)...};
+  }
+};
+/// select(position == i, e, 0)
+template <int kPass, class I, class E>
+struct Bind<kPass, rule::Apply<rule::OnlyAt, I, E>> {
+  template <class Plan>
+  static HWY_INLINE auto of(const Frame<Plan>& f) {
+    using Here = Bound<rule::Equal, AtPosition, Once>;
+    using Value = decltype(bind<kPass, E>(f));
+    return Bound<rule::Select, Here, Value, Once>{Here{AtPosition{}, Once{once_value<I>(f)}},
+                                                  bind<kPass, E>(f), Once{hn::Zero(D())}};
+  }
+};
+
+// ---- reductions ---------------------------------------------------------------------------------
+
+/// A reduction in one or two vectors. add() takes a bound expression at one place; of the last
+/// place of a row (kPart) only the first `part` lanes count.
+template <class F>
+struct Reduction;
+template <>
+struct Reduction<rule::SumOf> {
+  static HWY_INLINE void start(V* s) { s[0] = hn::Zero(D()); }
+  template <bool kPart, class B>
+  static HWY_INLINE void add(V* s, const B& e, const Place& at, std::size_t part) {
+    if constexpr (kPart) {
+      s[0] = hn::Add(s[0], hn::IfThenElseZero(hn::FirstN(D(), part), e.at(at)));
+    } else if constexpr (kIsBoundProduct<B>) {
+      s[0] = hn::MulAdd(e.a.at(at), e.b.at(at), s[0]);
+    } else {
+      s[0] = hn::Add(s[0], e.at(at));
+    }
+  }
+  static HWY_INLINE void merge(V* s, const V* other) { s[0] = hn::Add(s[0], other[0]); }
+  static HWY_INLINE V over_lanes(const V* s) { return hn::SumOfLanes(D(), s[0]); }
+  static HWY_INLINE V in_lanes(const V* s) { return s[0]; }
+};
+HWY_INLINE V lowest_number() { return hn::Set(D(), -std::numeric_limits<float>::infinity()); }
+template <bool kPart>
+HWY_INLINE V or_lowest(V value, std::size_t part) {
+  if constexpr (kPart) {
+    return hn::IfThenElse(hn::FirstN(D(), part), value, lowest_number());
+  } else {
+    return value;
+  }
+}
+template <>
+struct Reduction<rule::MaxOf> {
+  static HWY_INLINE void start(V* s) { s[0] = lowest_number(); }
+  template <bool kPart, class B>
+  static HWY_INLINE void add(V* s, const B& e, const Place& at, std::size_t part) {
+    s[0] = hn::Max(s[0], or_lowest<kPart>(e.at(at), part));
+  }
+  static HWY_INLINE void merge(V* s, const V* other) { s[0] = hn::Max(s[0], other[0]); }
+  static HWY_INLINE V over_lanes(const V* s) { return hn::MaxOfLanes(D(), s[0]); }
+  static HWY_INLINE V in_lanes(const V* s) { return s[0]; }
+};
+template <>
+struct Reduction<rule::IndexOfMaxOf> {
+  static HWY_INLINE void start(V* s) {
+    s[0] = lowest_number();
+    s[1] = hn::Zero(D());
+  }
+  template <bool kPart, class B>
+  static HWY_INLINE void add(V* s, const B& e, const Place& at, std::size_t part) {
+    const V value = or_lowest<kPart>(e.at(at), part);
+    const auto is_better = hn::Gt(value, s[0]);
+    s[0] = hn::IfThenElse(is_better, value, s[0]);
+    s[1] = hn::IfThenElse(is_better, AtPosition().at(at), s[1]);
+  }
+  static HWY_INLINE void merge(V* s, const V* other) {
+    const auto is_better =
+        hn::Or(hn::Gt(other[0], s[0]), hn::And(hn::Eq(other[0], s[0]), hn::Lt(other[1], s[1])));
+    s[0] = hn::IfThenElse(is_better, other[0], s[0]);
+    s[1] = hn::IfThenElse(is_better, other[1], s[1]);
+  }
+  static HWY_INLINE V over_lanes(const V* s) {
+    const auto is_top = hn::Eq(s[0], hn::MaxOfLanes(D(), s[0]));
+    const V far = hn::Set(D(), std::numeric_limits<float>::max());
+    return hn::MinOfLanes(D(), hn::IfThenElse(is_top, s[1], far));
+  }
+  static HWY_INLINE V in_lanes(const V* s) { return s[1]; }
+};
+/// Side by side each lane has another position: a sum in which one element counts. (Along a row it
+/// is a load.)
+template <>
+struct Reduction<rule::ValueAt> : Reduction<rule::SumOf> {};
+
+/// A reduction's kind, and its argument as the loop of a pass evaluates it.
+template <class R>
+struct Reduced;
+template <class F, class E>
+struct Reduced<rule::Reduce<F, E>> {
+  using Kind = Reduction<F>;
+  template <int kPass, class Plan>
+  static HWY_INLINE auto argument(const Frame<Plan>& f) {
+    return bind<kPass, E>(f);
+  }
+};
+template <class E, class I>
+struct Reduced<rule::Reduce<rule::ValueAt, E, I>> {
+  using Kind = Reduction<rule::ValueAt>;
+  using Element = E;
+  using Index = I;
+  template <int kPass, class Plan>
+  static HWY_INLINE auto argument(const Frame<Plan>& f) {
+    return Bind<kPass, rule::Apply<rule::OnlyAt, I, E>>::of(f);
+  }
+};
+
+}  // namespace HWY_NAMESPACE
+}  // namespace dynet::kernels
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggle

@@ -1,0 +1,397 @@
+// Rules over rows as loops: cuts a call into boxes of rows and hands them to the device.
+//
+// In:  a call whose operands are lists of blocks, with broadcasting, repeated examples, sums.
+// Out: a sequence of ext::RowCall: `outer * inner` rows of `length` elements, and where each
+// operand
+//      lies.
+//
+// The box is the shape of the arguments that have one number per element. Its dimensions are
+// parted into those along the row and the others, which, with the examples as the last of them,
+// count rows; neighbours over which every operand goes on evenly are joined. Usually two or three
+// axes are left: the row, the rows, and, where the row is not the first dimension, the rows that
+// lie side by side (`inner`). Where others remain, they are counted through, one call for each.
+//
+// Start reading at RowCutter::run. Surprising: `inner` is made of dimensions only, never of
+// examples, so that the order in which a row is summed does not depend on the batch.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "dynet/dim.h"
+#include "dynet/except.h"
+#include "dynet/ext/op.h"
+#include "dynet/ext/operand.h"
+
+namespace dynet::ext {
+namespace {
+
+using rule::Along;
+
+constexpr std::size_t kMaxAxes = DYNET_MAX_TENSOR_DIM + 1;  // and the examples
+
+/// One operand of the call, on its way through its blocks.
+struct Lane {
+  const Operand* operand;  ///< null: reads zero, or is not wanted
+  Along along;
+  bool writes, adds, steps, is_index;
+  std::int64_t size;  ///< numbers of one example
+  std::int64_t stride[kMaxAxes];
+  std::int64_t block, used;  ///< where the lane stands: `used` examples of `block` are done
+};
+struct Axis {
+  std::int64_t extent;
+  std::size_t at;  ///< in the strides of the lanes
+  bool is_before;  ///< the first dimension of the row
+};
+struct Axes {
+  Axis axis[kMaxAxes];
+  std::size_t count = 0;
+};
+
+/// One call being cut. Lives on the stack, allocates nothing.
+class RowCutter {
+ public:
+  RowCutter(const RowRule& rule, const Call& call, std::uint32_t row_axes);
+  void read(const Operand& o, Along along) { add(o, along, false); }
+  void read_indices(const Operand& indices);
+  /// All that is read comes before all that is written.
+  void write(const Operand& o, Along along) {
+    if (inputs_ == 0) {
+      inputs_ = count_;
+    }
+    add(o, along, true);
+  }
+  void run(Direction direction, const void* op);
+
+ private:
+  void add(const Operand& o, Along along, bool writes);
+  [[nodiscard]] std::int64_t bytes_of_number(const Lane& lane) const {
+    return lane.is_index ? static_cast<std::int64_t>(sizeof(unsigned)) : bytes_;
+  }
+  [[nodiscard]] bool is_in_row(std::size_t axis) const { return (row_axes_ >> axis & 1) != 0; }
+  void set_strides(Lane& lane, const Operand& o) const;
+  [[nodiscard]] bool is_summed(const Lane& lane) const;
+  void clear(const Operand& o, std::int64_t size) const;
+  void join(Axes& axes) const;
+  [[nodiscard]] std::int64_t next_segment(std::int64_t left);
+  /// The axes that count rows.
+  struct Parted {
+    Axis inner, outer;
+    Axes rest;
+  };
+  [[nodiscard]] Parted part(std::int64_t examples) const;
+  void run_segment(Direction direction, std::int64_t examples, const double* constants);
+  bool step(const Axes& axes, std::int64_t* counter, RowStream* streams) const;
+  [[nodiscard]] RowStream stream(const Lane& lane) const;
+
+  const RowRule& rule_;
+  const Call& call_;
+  std::uint32_t row_axes_;
+  std::int64_t bytes_;  ///< of a number
+  Dim box_;
+  std::int64_t rows_per_example_ = 1;
+  std::int64_t length_ = 1;
+  std::size_t count_ = 0;  ///< of lanes; the first `inputs_` are read
+  std::size_t inputs_ = 0;
+  Axes along_;   ///< the axes of a row
+  Axes across_;  ///< the others; the examples are the last
+  std::size_t examples_axis_ = 0;
+  Lane lanes_[kMaxRowStreams];
+};
+
+/// The common shape of the arguments with one number per element.
+Dim box_of(const RowRule& rule, const Call& call) {
+  Dim box;
+  box.nd = 1;
+  box.d[0] = 1;
+  bool is_first = true;
+  for (std::size_t i = 0; i < rule.args; ++i) {
+    if (rule.along[i] != Along::kElements) {
+      continue;
+    }
+    const Dim& d = call.in[i].dim;
+    if (is_first) {
+      box = d;
+      is_first = false;
+      continue;
+    }
+    for (unsigned k = 0; k < d.nd; ++k) {
+      if (k >= box.nd || box.d[k] == 1) {
+        box.d[k] = d.d[k];
+      }
+    }
+    box.nd = std::max(box.nd, d.nd);
+  }
+  return box;
+}
+
+RowCutter::RowCutter(const RowRule& rule, const Call& call, std::uint32_t row_axes)
+    : rule_(rule),
+      call_(call),
+      row_axes_(row_axes),
+      bytes_(bytes_of(call.kernels.number())),
+      box_(box_of(rule, call)),
+      examples_axis_(box_.nd) {
+  for (std::size_t k = 0; k < box_.nd; ++k) {
+    (is_in_row(k) ? length_ : rows_per_example_) *= box_.d[k];
+  }
+}
+
+/// Strides over the dimensions of the box and, last, the examples.
+void RowCutter::set_strides(Lane& lane, const Operand& o) const {
+  std::int64_t step = 1;
+  for (std::size_t k = 0; k < box_.nd; ++k) {
+    std::int64_t extent = box_.d[k];
+    if (lane.along == Along::kElements) {
+      extent = k < o.dim.nd ? o.dim.d[k] : 1;
+    } else if (is_in_row(k) != (lane.along == Along::kPositions) || lane.size == 1) {
+      extent = 1;
+    }
+    lane.stride[k] = extent == 1 ? 0 : step;
+    step *= extent;
+  }
+  lane.stride[examples_axis_] = lane.steps ? lane.size : 0;
+}
+
+/// Whether several rows or elements are written to one number.
+bool RowCutter::is_summed(const Lane& lane) const {
+  for (std::size_t k = 0; k < box_.nd; ++k) {
+    const bool is_once = lane.along == Along::kOnce && is_in_row(k);
+    if (box_.d[k] > 1 && lane.stride[k] == 0 && !is_once) {
+      return true;
+    }
+  }
+  return call_.examples > 1 && !lane.steps;
+}
+
+void RowCutter::add(const Operand& o, Along along, bool writes) {
+  Lane& lane = lanes_[count_++];
+  lane = Lane{};
+  lane.along = along;
+  lane.writes = writes;
+  if (o.absent()) {
+    return;
+  }
+  lane.operand = &o;
+  lane.size = o.size();
+  lane.steps = o.examples != 1;
+  set_strides(lane, o);
+  lane.adds = writes && is_summed(lane);
+  if (lane.adds) {
+    clear(o, lane.size);
+  }
+}
+
+/// One per row.
+void RowCutter::read_indices(const Operand& indices) {
+  add(indices, Along::kOnce, false);
+  lanes_[count_ - 1].is_index = true;
+}
+
+void RowCutter::clear(const Operand& o, std::int64_t size) const {
+  for (std::int64_t b = 0; b < o.block_count; ++b) {
+    if (o.blocks[b].fresh) {
+      call_.kernels.fill(o.blocks[b].data, 0.0, o.blocks[b].examples * size);
+    }
+  }
+}
+
+/// Drops axes of one element and joins neighbours over which every lane goes on evenly. The strides
+/// of the first of them hold for both.
+void RowCutter::join(Axes& axes) const {
+  Axes joined;
+  for (std::size_t k = 0; k < axes.count; ++k) {
+    const Axis& next = axes.axis[k];
+    if (next.extent == 1 && next.at != examples_axis_) {
+      continue;
+    }
+    bool joins = joined.count > 0 && joined.axis[joined.count - 1].is_before == next.is_before &&
+                 next.at != examples_axis_;
+    for (std::size_t l = 0; l < count_ && joins; ++l) {
+      const Axis& last = joined.axis[joined.count - 1];
+      joins = lanes_[l].stride[next.at] == lanes_[l].stride[last.at] * last.extent;
+    }
+    if (joins) {
+      joined.axis[joined.count - 1].extent *= next.extent;
+    } else {
+      joined.axis[joined.count++] = next;
+    }
+  }
+  axes = joined;
+}
+
+/// Number of next examples that lie in one block of every operand.
+std::int64_t RowCutter::next_segment(std::int64_t left) {
+  std::int64_t n = left;
+  for (std::size_t l = 0; l < count_; ++l) {
+    Lane& lane = lanes_[l];
+    if (!lane.steps) {
+      continue;
+    }
+    const Block* blocks = lane.operand->blocks;
+    while (blocks[lane.block].examples == lane.used) {
+      ++lane.block;
+      lane.used = 0;
+    }
+    n = std::min(n, blocks[lane.block].examples - lane.used);
+  }
+  return n;
+}
+
+RowStream RowCutter::stream(const Lane& lane) const {
+  RowStream s{};
+  s.is_index = lane.is_index;
+  if (lane.operand != nullptr) {
+    const Block& block = lane.operand->blocks[lane.block];
+    s.data = static_cast<std::byte*>(block.data) + lane.used * lane.size * bytes_of_number(lane);
+    s.adds = lane.writes && (lane.adds || !block.fresh);
+  }
+  for (std::size_t k = 0; k < along_.count; ++k) {
+    s.step[k] = lane.stride[along_.axis[k].at];
+  }
+  return s;
+}
+
+/// The first of the other axes that comes before the row is `inner`, the last one with the examples
+/// is `outer`, and what remains is to be counted through.
+RowCutter::Parted RowCutter::part(std::int64_t examples) const {
+  Parted p{{1, examples_axis_, false}, {examples, examples_axis_, false}, {}};
+  Axes& rest = p.rest;
+  for (std::size_t k = 0; k + 1 < across_.count; ++k) {
+    const Axis& axis = across_.axis[k];
+    if (axis.is_before && p.inner.extent == 1) {
+      p.inner = axis;
+    } else {
+      rest.axis[rest.count++] = axis;
+    }
+  }
+  if (rest.count > 0) {
+    const Axis& last = rest.axis[rest.count - 1];
+    const bool goes_on = std::all_of(lanes_, lanes_ + count_, [&](const Lane& lane) {
+      return lane.stride[examples_axis_] == lane.stride[last.at] * last.extent;
+    });
+    if (examples == 1 || goes_on) {
+      p.outer = {last.extent * examples, last.at, false};
+      --rest.count;
+    }
+  }
+  return p;
+}
+
+void RowCutter::run_segment(Direction direction, std::int64_t examples, const double* constants) {
+  const Parted p = part(examples);
+  RowStream streams[kMaxRowStreams];
+  for (std::size_t l = 0; l < count_; ++l) {
+    streams[l] = stream(lanes_[l]);
+    streams[l].row_step = p.inner.extent == 1 ? 0 : lanes_[l].stride[p.inner.at];
+    streams[l].outer_step = lanes_[l].stride[p.outer.at];
+  }
+  RowCall call{constants, streams, streams + inputs_,
+               Rows{.length = length_, .inner = p.inner.extent, .outer = p.outer.extent}};
+  if (along_.count > 1) {
+    call.rows.axes = static_cast<int>(along_.count);
+    for (std::size_t k = 0; k < along_.count; ++k) {
+      call.rows.extent[k] = along_.axis[k].extent;
+    }
+  }
+  std::int64_t counter[kMaxAxes] = {};
+  do {
+    call_.kernels.run_rows(rule_, direction, call);
+  } while (step(p.rest, counter, streams));
+}
+
+/// Moves the streams to the next combination of the axes; false after the last one.
+bool RowCutter::step(const Axes& axes, std::int64_t* counter, RowStream* streams) const {
+  for (std::size_t k = 0; k < axes.count; ++k) {
+    const Axis& axis = axes.axis[k];
+    const bool wraps = ++counter[k] == axis.extent;
+    counter[k] = wraps ? 0 : counter[k];
+    const std::int64_t steps = wraps ? 1 - axis.extent : 1;
+    for (std::size_t l = 0; l < count_; ++l) {
+      const std::int64_t bytes = bytes_of_number(lanes_[l]);
+      if (streams[l].data != nullptr) {
+        streams[l].data =
+            static_cast<std::byte*>(streams[l].data) + steps * lanes_[l].stride[axis.at] * bytes;
+      }
+    }
+    if (!wraps) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void RowCutter::run(Direction direction, const void* op) {
+  if (rows_per_example_ == 0 || call_.examples == 0) {
+    return;
+  }
+  bool is_before = true;
+  for (std::size_t k = 0; k < box_.nd; ++k) {
+    is_before = is_before && !is_in_row(k);
+    Axes& axes = is_in_row(k) ? along_ : across_;
+    axes.axis[axes.count++] = {box_.d[k], k, is_before};
+  }
+  across_.axis[across_.count++] = {1, examples_axis_, false};
+  join(along_);
+  join(across_);
+  double constants[kMaxRowConstants];
+  rule_.constants(op, direction, constants);
+  for (std::int64_t left = call_.examples; left > 0;) {
+    const std::int64_t n = next_segment(left);
+    run_segment(direction, n, constants);
+    for (std::size_t l = 0; l < count_; ++l) {
+      lanes_[l].used += lanes_[l].steps ? n : 0;
+    }
+    left -= n;
+  }
+}
+
+void read_arguments(RowCutter& cutter, const RowRule& rule, const Call& call) {
+  for (std::size_t i = 0; i < rule.args; ++i) {
+    cutter.read(call.in[i], rule.along[i]);
+  }
+  if (rule.has_payload && !call.indices.absent()) {
+    cutter.read_indices(call.indices);
+  } else if (rule.has_payload) {
+    cutter.read(call.values, Along::kOnce);
+  }
+}
+
+Along result_along(const RowRule& rule, std::size_t j) {
+  return rule.once[j] ? Along::kOnce : Along::kElements;
+}
+
+}  // namespace
+
+void run_rows_forward(const RowRule& rule, const void* op, Call& call) {
+  RowCutter cutter(rule, call, rule.row_axes(op));
+  read_arguments(cutter, rule, call);
+  for (std::size_t j = 0; j < call.out.size(); ++j) {
+    cutter.write(call.out[j], result_along(rule, j));
+  }
+  for (std::size_t j = 0; j < call.saved.size(); ++j) {
+    cutter.write(call.saved[j], result_along(rule, rule.outputs + j));
+  }
+  cutter.run(Direction::kForward, op);
+}
+
+void run_rows_backward(const RowRule& rule, const void* op, Call& call) {
+  RowCutter cutter(rule, call, rule.row_axes(op));
+  read_arguments(cutter, rule, call);
+  for (std::size_t j = 0; j < call.out.size(); ++j) {
+    cutter.read(call.out[j], result_along(rule, j));
+  }
+  for (std::size_t j = 0; j < call.saved.size(); ++j) {
+    cutter.read(call.saved[j], result_along(rule, rule.outputs + j));
+  }
+  for (std::size_t j = 0; j < call.d_out.size(); ++j) {
+    cutter.read(call.d_out[j], result_along(rule, j));
+  }
+  for (std::size_t i = 0; i < call.d_in.size(); ++i) {
+    cutter.write(call.d_in[i], rule.along[i]);
+  }
+  cutter.run(Direction::kBackward, op);
+}
+
+}  // namespace dynet::ext
