@@ -28,12 +28,14 @@ def set(
     lstm: str = "coupled",
     devices: str = "CPU",
     precision: str = "highest",
+    mem_cap: int = 0,
 ) -> None:
-    """A second call replaces what the first one said.
+    """A second call replaces what the first one said. ``docs/options.md`` explains each option,
+    which on the command line is ``--dynet-`` and its name.
 
-    ``lstm``: what LSTMBuilder is, "coupled" or "vanilla". ``devices``: "CPU", or "CPU:double",
-    which computes in double precision, slowly, to check results. ``precision``: of products of
-    matrices.
+    ``shared_parameters`` asks for parameters that several processes share: this library does not
+    have them, and starting it is then an error. ``requested_gpus`` and ``gpu_mask`` ask for GPUs:
+    a build for the CPU warns and goes on.
     """
     config = {
         "mem": mem,
@@ -47,6 +49,7 @@ def set(
         "lstm": lstm,
         "devices": devices,
         "precision": precision,
+        "mem_cap": mem_cap,
     }
     builtins.__dict__[_CONFIG] = config
 

@@ -115,17 +115,6 @@ TEST_P(Caches, DevicesTakeTurns) {
   default_device = before;
 }
 
-TEST_P(Caches, PrecisionChangesBetweenGraphs) {
-  ParameterCollection model;
-  Parameter w = model.add_parameters({4, 3}, ParameterInitConst(1.0F));
-  const std::string before = get_float32_matmul_precision();
-  for (const char* precision : {"highest", "high", "medium", "highest"}) {
-    set_float32_matmul_precision(precision);
-    EXPECT_EQ(loss_of(w, GetParam()), 36.0F) << precision;
-  }
-  set_float32_matmul_precision(before);
-}
-
 /// The calls that forward assembled serve backward too: they must be those of the last forward.
 TEST_P(Caches, PayloadChangedBehindPointersBetweenPasses) {
   ParameterCollection model;

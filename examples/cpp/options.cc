@@ -45,9 +45,6 @@ void declare_library(CLI::App& app, Options& o) {
   app.add_option("--device", o.device, "CPU, or CPU:double")
       ->check(CLI::IsMember({"CPU", "CPU:double"}))
       ->group("Library");
-  app.add_option("--precision", o.precision, "of float products: highest, high or medium")
-      ->check(CLI::IsMember({"highest", "high", "medium"}))
-      ->group("Library");
 }
 
 void declare_output(CLI::App& app, Options& o) {
@@ -67,7 +64,6 @@ void start_library(dynet::DynetParams params, const Options& options) {
   params.random_seed = params.random_seed != 0 ? params.random_seed : options.seed;
   params.autobatch = options.autobatch ? params.autobatch : 0;
   params.device = options.device != "CPU" ? options.device : params.device;
-  params.precision = options.precision != "highest" ? options.precision : params.precision;
   dynet::initialize(params);
 }
 

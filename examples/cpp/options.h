@@ -33,7 +33,6 @@ struct Options {
   // Library.
   bool autobatch = true;
   std::string device = "CPU";
-  std::string precision = "highest";
   // Output. Empty: a file of that kind in `out`; where that is empty too, none.
   std::string out;
   std::string model;

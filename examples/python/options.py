@@ -47,7 +47,6 @@ def make_parser(description: str, train_help: str, minibatch: int = 1) -> argpar
     library = parser.add_argument_group("library")
     library.add_argument("--autobatch", type=int, choices=[0, 1], default=1)
     library.add_argument("--device", choices=["CPU", "CPU:double"], default="CPU")
-    library.add_argument("--precision", choices=["highest", "high", "medium"], default="highest")
     _add_output(parser.add_argument_group("output"))
     return parser
 
@@ -94,7 +93,7 @@ def run_job(options: argparse.Namespace, job: str) -> None:
     """Starts the library and calls ``run`` of the module ``job``. Mistakes in data exit with 2."""
     # The library reads its options when it is imported, those of the command line last.
     ours = ["--dynet-seed", str(options.seed), "--dynet-devices", options.device]
-    ours += ["--dynet-autobatch", str(options.autobatch), "--dynet-precision", options.precision]
+    ours += ["--dynet-autobatch", str(options.autobatch)]
     sys.argv[1:1] = ours
     try:
         importlib.import_module(job).run(options)

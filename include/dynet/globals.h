@@ -16,6 +16,7 @@ extern std::mt19937* rndeng;
 extern Device* default_device;
 /// Batching of graphs made from now on: 0 off, else on (the default).
 extern int autobatch_flag;
+/// 1 or 2: operations of all graphs are timed, see profile_text() in debug.h; 0 (the default): not.
 extern int profiling_flag;
 /// Weight decay of collections made from now on.
 extern float default_weight_decay_lambda;

@@ -20,34 +20,29 @@ struct DynetParams {
   DynetParams(const DynetParams&) = default;
   DynetParams& operator=(const DynetParams&) = default;
 
-  unsigned random_seed = 0;            ///< 0: initialize() draws one and writes it here
-  std::string mem_descriptor = "512";  ///< MiB: "N" or "F,B,P,S"; a first size, memory grows
-  float weight_decay = 0.0F;           ///< in [0,1)
-  int autobatch = 1;                   ///< 0: graphs run their nodes one by one
-  int profiling = 0;
-  bool shared_parameters = false;
-  bool ngpus_requested = false;
-  bool ids_requested = false;
-  bool cpu_requested = false;
+  unsigned random_seed = 0;        ///< 0: initialize() draws one and writes it here
+  std::string mem_descriptor;      ///< MiB: "N" or "F,B,P,S", a first size; empty: 1 MiB
+  float weight_decay = 0.0F;       ///< in [0,1)
+  int autobatch = 1;               ///< 0: graphs run their nodes one by one
+  int profiling = 0;               ///< 1 or 2: a table is printed when the process ends
+  bool shared_parameters = false;  ///< among processes: not in this library, true is a ValueError
+  bool ngpus_requested = false;    ///< these ask for GPUs: not in this library, a ValueError
   int requested_gpus = -1;
   std::vector<int> gpu_mask;
+  bool ids_requested = false;  ///< `--dynet-devices` was given
+  bool cpu_requested = false;  ///< and named the CPU, which always exists
   // Ours.
   unsigned mem_cap = 0;               ///< MiB of graph memory; beyond: out_of_memory. 0: no cap
   std::string device = "CPU";         ///< the default device: "CPU" or "CPU:double"
   std::string lstm = "coupled";       ///< what LSTMBuilder is: "coupled" or "vanilla"
-  std::string precision = "highest";  ///< of float products: "highest", "high" or "medium"
+  std::string precision = "highest";  ///< of products of float matrices; no other yet
 };
 
 /// Reads the `--dynet-*` options after argv[0] and removes them and their values from argc and
-/// argv. Others stay. ValueError, with argc and argv as they were, for a missing or malformed
+/// argv. Others stay. docs/options.md lists them. A value follows after `=` or as the next
+/// argument;
+/// `_` is read as `-`. ValueError, with argc and argv as they were, for a missing or malformed
 /// value. argc may be 0 and argv null.
-///
-///   --dynet-seed N            --dynet-autobatch [N]     --dynet-mem N | F,B,P,S   --dynet-mem-cap
-///   N
-///   --dynet-weight-decay X    --dynet-profiling N       --dynet-devices CPU | CPU:double
-///   --dynet-lstm coupled | vanilla                      --dynet-precision highest | high | medium
-///
-/// A value follows after `=` or as the next argument; `_` is read as `-`.
 DynetParams extract_dynet_params(int& argc, char**& argv, bool shared_parameters = false);
 /// Applies `params`. A second call changes nothing (and says so to the log sink). ValueError for
 /// values that are not allowed; then nothing was changed.
@@ -61,7 +56,9 @@ void reset_rng(unsigned seed);
 /// Where the library's few messages go. None (the default): nowhere. Called from any thread.
 void set_log_sink(std::function<void(const std::string&)> sink);
 
-/// Precision of float matrix products. ValueError for other words.
+/// Precision of products of float matrices: "highest". ValueError for "high" and "medium", which
+/// allow less than float: no device of this build computes in less, so that they would do nothing;
+/// and for other words.
 void set_float32_matmul_precision(const std::string& precision);
 [[nodiscard]] std::string get_float32_matmul_precision();
 

@@ -5,9 +5,13 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
+
+#include "dynet/inference.h"
 
 #include "arrays.h"
 #include "binding.h"
@@ -177,6 +181,43 @@ void bind_graph_functions(nb::module_& m) {
       arg("nan_check_only") = false, "The graph as text, to a file or the standard output stream.");
 }
 
+/// `with dynet.no_grad():`. One scope for each `with` that it stands in.
+struct NoGrad {
+  NoGrad() = default;
+  NoGrad(const NoGrad&) = delete;
+  NoGrad& operator=(const NoGrad&) = delete;
+  ~NoGrad() = default;
+  std::vector<std::unique_ptr<InferenceScope>> scopes;
+  std::thread::id thread;
+};
+
+void bind_no_grad(nb::module_& m) {
+  nb::class_<NoGrad>(
+      m, "no_grad",
+      "Within `with no_grad():` values that this thread asks for are computed without what "
+      "backward "
+      "needs: a result is dropped as soon as no node waits for it, and its memory is used again. "
+      "What was asked for stays, and so does what no node uses yet. What was dropped and is needed "
+      "after all is computed again, once. `backward` is an error within.")
+      .def(nb::init<>())
+      .def("__enter__",
+           [](nb::handle self) {
+             NoGrad& it = nb::cast<NoGrad&>(self);
+             if (!it.scopes.empty() && it.thread != std::this_thread::get_id()) {
+               throw UsageError("no_grad: another thread is in this scope; make one of its own");
+             }
+             it.scopes.push_back(std::make_unique<InferenceScope>());
+             it.thread = std::this_thread::get_id();
+             return nb::borrow(self);
+           })
+      .def("__exit__", [](NoGrad& it, const nb::args&) {
+        if (it.scopes.empty() || it.thread != std::this_thread::get_id()) {
+          throw UsageError("no_grad: left by a thread that did not enter it");
+        }
+        it.scopes.pop_back();
+      });
+}
+
 void bind_values_of_lists(nb::module_& m) {
   using nb::arg;
   m.def(
@@ -204,6 +245,7 @@ void bind_graph(nb::module_& m) {
   bind_by_index(m);
   bind_graph_functions(m);
   bind_values_of_lists(m);
+  bind_no_grad(m);
 }
 
 }  // namespace dynet::python

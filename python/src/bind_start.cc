@@ -65,25 +65,35 @@ void set_unless_default(T& to, const nb::dict& conf, const char* key, const T& o
   }
 }
 
+bool is_on(const nb::dict& conf, const char* key) {
+  return conf.contains(key) && nb::cast<bool>(nb::bool_(nb::handle(conf[key])));
+}
+
 /// What dynet_config.set was given; what it was not given stays as the arguments say.
 void apply_config(DynetParams& params, const nb::dict& conf) {
   if (conf.contains("mem") && !conf["mem"].is_none()) {
     const nb::object given = conf["mem"];  // an int or a string
     const std::string mem = nb::cast<std::string>(nb::str(nb::handle(given)));
-    if (mem != "512") {
+    if (mem != "512") {  // the default that dynet_config has since 2.1
       params.mem_descriptor = mem;
     }
   }
   set_unless_default(params.random_seed, conf, "seed", 0U);
   set_unless_default(params.autobatch, conf, "autobatch", 1);
   set_unless_default(params.profiling, conf, "profiling", 0);
+  set_unless_default(params.mem_cap, conf, "mem_cap", 0U);
+  params.shared_parameters = params.shared_parameters || is_on(conf, "shared_params");
   set_unless_default(params.weight_decay, conf, "weight_decay", 0.0F);
   set_unless_default(params.lstm, conf, "lstm", std::string("coupled"));
   set_unless_default(params.device, conf, "devices", std::string("CPU"));
   set_unless_default(params.precision, conf, "precision", std::string("highest"));
-  int gpus = 0;
-  set_unless_default(gpus, conf, "requested_gpus", 0);
-  if (gpus > 0) {
+  bool wants_gpu = is_on(conf, "requested_gpus");
+  if (conf.contains("gpu_mask") && !conf["gpu_mask"].is_none()) {
+    for (const nb::handle wanted : nb::iter(conf["gpu_mask"])) {
+      wants_gpu = wants_gpu || nb::cast<bool>(nb::bool_(wanted));
+    }
+  }
+  if (wants_gpu) {
     nb::module_::import_("warnings")
         .attr("warn")("dynet_config asks for a GPU; this build computes on the CPU only");
   }
@@ -145,7 +155,15 @@ void bind_params_class(nb::module_& m) {
       .def(
           "set_shared_parameters", [](DynetParams& p, bool on) { p.shared_parameters = on; },
           arg("shared_parameters"))
-      .def("set_cpu_mode", [](DynetParams& p) { p.cpu_requested = true; })
+      .def(
+          "set_cpu_mode",
+          [](DynetParams& p) {
+            p.cpu_requested = true;
+            p.device = "CPU";
+            p.requested_gpus = -1;
+            p.gpu_mask.clear();
+          },
+          "Takes back what asked for another device.")
       .def("init", &start, "Starts the library.");
 }
 
@@ -178,7 +196,8 @@ void bind_start(nb::module_& m) {
       },
       "Names of the devices.");
   m.def("set_float32_matmul_precision", &set_float32_matmul_precision, arg("precision"),
-        "Of products of float matrices: \"highest\", \"high\" or \"medium\".");
+        "Of products of float matrices: \"highest\". \"high\" and \"medium\" would change nothing "
+        "in this build and are a ValueError.");
   m.def("get_float32_matmul_precision", &get_float32_matmul_precision);
 }
 

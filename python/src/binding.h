@@ -131,6 +131,7 @@ void bind_builders(nb::module_& m);
 void bind_tree_builders(nb::module_& m);
 void bind_sequence(nb::module_& m);
 void bind_custom(nb::module_& m);
+void bind_debug(nb::module_& m);
 void bind_start(nb::module_& m);
 
 }  // namespace dynet::python

@@ -25,5 +25,6 @@ NB_MODULE(_dynet, m) {
   py::bind_tree_builders(m);
   py::bind_sequence(m);
   py::bind_custom(m);
+  py::bind_debug(m);
   py::bind_start(m);
 }

@@ -63,6 +63,8 @@ def test_bad_options_are_errors():
         ["--dynet-seed", "x"],
         ["--dynet-lstm", "gru"],
         ["--dynet-devices", "TPU"],
+        ["--dynet-precision", "medium"],
+        ["--dynet-profiling", "9"],
     ]:
         assert "Error" in run("import dynet", *args, ok=False)
     for args in [["--dynet-gpu"], ["--dynet-devices", "GPU:0"]]:
@@ -81,6 +83,26 @@ with warnings.catch_warnings(record=True) as seen:
 print(len(seen), dy.scalarInput(1.0).value())
 """
     assert run(code) == "1 1.0\n"
+
+
+def test_what_is_set_but_not_there_is_an_error():
+    code = "import dynet_config; dynet_config.set(shared_parameters=1); import dynet"
+    assert "several processes share" in run(code, ok=False)
+    code = "import dynet as dy; dy.set_float32_matmul_precision('high')"
+    assert "would change nothing" in run(code, ok=False)
+
+
+def test_a_cap_in_the_config():
+    code = """
+import dynet_config
+dynet_config.set(mem_cap=4)
+import dynet as dy
+try:
+    dy.ones((2048, 1024)).value()
+except MemoryError as error:
+    print("cap" in str(error))
+"""
+    assert run(code) == "True\n"
 
 
 def test_old_star_imports():

@@ -3,6 +3,7 @@
 #include "api/graph_state.h"
 #include "params/gradient.h"
 #include "params/random_streams.h"
+#include "util/trace.h"
 
 namespace dynet::ext {
 namespace {
@@ -87,6 +88,9 @@ Expression add_node(const Record& record, const void* op, ComputationGraph* grap
     collect_args(record, g, state, args, where);
     check_device(record, state, payload, where);
     const graph::NodeId n = state.graph.add(record, op, state.args, payload, where, state.epoch);
+    if (util::is_traced(util::TraceWord::kGraph)) {
+      util::write_trace("graph: " + state.graph.describe(n) + "\n");
+    }
     if (record.random && !state.has_random_stream) {
       state.executor.set_random_stream(params::next_random_stream());
       state.has_random_stream = true;

@@ -4,6 +4,7 @@
 
 #include "ops/simd_rules.h"
 #include "util/fork.h"
+#include "util/trace.h"
 
 namespace dynet::api {
 namespace {
@@ -47,8 +48,12 @@ void GraphState::reset() {
 }
 
 std::unique_ptr<GraphState> borrow_state(const Device& device) {
-  static std::once_flag rules;
-  std::call_once(rules, [] { ops::install_simd_rules(); });
+  static std::once_flag first;
+  std::call_once(first, [] {
+    // Read here, so that a mistake in DYNET_TRACE is an error before there is a graph to break.
+    static_cast<void>(util::is_traced(util::TraceWord::kGraph));
+    ops::install_simd_rules();
+  });
   std::unique_ptr<GraphState> state;
   {
     const std::lock_guard lock(pool().mutex);

@@ -10,6 +10,11 @@ namespace dynet::execute {
 
 void Executor::backward(NodeId root, bool full) {
   const graph::Graph& graph = context_.graph;
+  if (is_in_inference_scope()) {
+    throw GraphError(
+        "backward: within an inference scope there are no gradients; call it outside\n  " +
+        graph.describe(root));
+  }
   if (graph.dim(root).elements() != 1) {
     throw ShapeError("backward: the node has shape " + to_string(graph.dim(root)) +
                      "; want one element, such as a loss summed over its batch\n  " +
@@ -33,6 +38,7 @@ void Executor::backward(NodeId root, bool full) {
 
 void Executor::run_backward(NodeId root, bool full, Pass pass) {
   const kernels::FlushDenormals float_mode;
+  Watch watch(context_.graph, true, context_.bytes(1), watch_);
   // A pass that only inspects leaves the memory of the views handed out so far alone.
   gradients_.begin(pass == Pass::kInspect);
   weights_.begin();
@@ -94,8 +100,14 @@ void Executor::backward_call(const SegmentView& segment, std::span<const NodeId>
   Assembled& assembled =
       active.size() == segment.members.size() ? whole : *assembly_.part(segment, active, whole);
   gradient_operands_.attach(assembled, active, segment.shared, pass == Pass::kAccumulate);
+  if (watch_ != nullptr) {
+    watch_->before_call(active);
+  }
   node.record().backward(node.signature->op, assembled.call);
   call_memory_.end_call();
+  if (watch_ != nullptr) {
+    watch_->after_call(active);
+  }
   gradient_operands_.settle(assembled);
   arena_.release(before);
 }

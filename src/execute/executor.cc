@@ -30,6 +30,7 @@ void Executor::compute(NodeId last, bool all) {
   }
   const Reading reading(context_.graph);
   const kernels::FlushDenormals float_mode;
+  Watch watch(context_.graph, false, context_.bytes(1), watch_);
   const Mark before = mark();
   try {
     if (all) {
@@ -40,7 +41,7 @@ void Executor::compute(NodeId last, bool all) {
     for (const NodeId n : wanted_.parameters()) {
       values_.place_parameter(n);
     }
-    run_wanted();
+    run_wanted(last, all);
   } catch (...) {
     roll_back(before);
     give_back_unused();
@@ -49,8 +50,13 @@ void Executor::compute(NodeId last, bool all) {
 }
 
 /// Nodes stand in the order they were made in, so a piece depends on none after it.
-void Executor::run_wanted() {
+void Executor::run_wanted(NodeId asked, bool all_nodes) {
   const std::vector<NodeId>& all = wanted_.nodes();
+  if (!all.empty() && is_in_inference_scope() && !lifetimes_.keeps_all(wanted_, all_nodes)) {
+    scheduler_.plan(context_.graph, all, plan_);
+    run_dropping(asked, history_.size());
+    return;
+  }
   for (std::size_t begin = 0; begin < all.size(); begin += limits_.planned_nodes) {
     const bool is_whole = all.size() <= limits_.planned_nodes;
     if (!is_whole) {
@@ -63,7 +69,9 @@ void Executor::run_wanted() {
     scheduler_.plan(context_.graph, nodes, plan_);
     trace_plan(context_.graph, nodes, plan_);
     history_.append(plan_);
+    const std::size_t used = values_.used();
     values_.place(history_, first_group);
+    trace_memory(nodes.size(), values_.used() - used, values_.used() - used, values_);
     run(first_group);
   }
 }
@@ -102,8 +110,46 @@ void Executor::run(std::uint32_t first_group) {
   }
 }
 
-/// Returns what was assembled; null where there was nothing to call.
+/// Computes `asked` by the plan and keeps what `lifetimes_` says.
+void Executor::run_dropping(NodeId asked, std::uint32_t first_group) {
+  const graph::Graph& graph = context_.graph;
+  shortener_.shorten(graph, plan_, short_plan_);
+  trace_plan(graph, wanted_.nodes(), short_plan_);
+  history_.append(short_plan_);
+  util::Stamped<std::uint8_t>& stays = lifetimes_.decide(graph, values_, short_plan_, asked);
+  try {
+    values_.place_by_lifetime(history_, short_plan_, first_group, stays);
+    trace_memory(wanted_.nodes().size(), static_cast<std::size_t>(values_.layout().bytes),
+                 static_cast<std::size_t>(values_.layout().kept_bytes), values_);
+    for (std::uint32_t g = first_group; g < history_.size(); ++g) {
+      const schedule::Group& group = history_.group(g);
+      for (std::uint32_t s = group.begin; s < group.begin + group.count; ++s) {
+        const graph::Arena::Mark before = arena_.mark();
+        run_segment(history_.segment(group, s));
+        arena_.release(before);
+      }
+    }
+    values_.keep(short_plan_, first_group, stays);
+  } catch (...) {
+    lifetimes_.undo(graph, short_plan_);
+    throw;
+  }
+  lifetimes_.note_dropped(graph, short_plan_);
+  history_.shrink(first_group);
+}
+
 Assembled* Executor::run_segment(const SegmentView& segment) {
+  if (watch_ == nullptr || context_.graph[segment.members[0]].record().aliases) {
+    return call_segment(segment);
+  }
+  watch_->before_call(segment.members);
+  Assembled* assembled = call_segment(segment);
+  watch_->after_call(segment.members);
+  return assembled;
+}
+
+/// Returns what was assembled; null where there was nothing to call.
+Assembled* Executor::call_segment(const SegmentView& segment) {
   const graph::Node& node = context_.graph[segment.members[0]];
   const ext::Record& record = node.record();
   if (record.aliases) {
@@ -143,6 +189,7 @@ void Executor::forget() {
   values_.forget();
   value_views_.clear();
   arena_.release({});
+  lifetimes_.forget();
   forget_gradients();
 }
 
@@ -172,6 +219,7 @@ void Executor::revert(const Mark& mark, NodeId first_removed) {
     forget();
   }
   values_.truncate(first_removed);
+  lifetimes_.truncate(first_removed);
 }
 
 void Executor::remove_all() {

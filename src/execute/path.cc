@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "dynet/except.h"
+
 #include "params/gradient.h"
 
 namespace dynet::execute {
@@ -38,7 +40,11 @@ void Path::find(NodeId root, bool full, bool shares, Gradients& gradients) {
       }
       notes.note(n, needs);
     }
-    if (!needs || values_.group_of(n) == Values::kNoGroup) {
+    if (!needs) {
+      continue;
+    }
+    if (values_.group_of(n) == Values::kNoGroup) {
+      refuse_kept(n);
       continue;
     }
     groups_.insert(values_.group_of(n));
@@ -93,6 +99,17 @@ bool Path::note_leaf(NodeId n, bool full, bool shares, Gradients& gradients) {
   }
   gradients.note(n, trained || full, follows);
   return trained || full;
+}
+
+/// A node on the way that no group computed: a parameter, or what an inference scope kept.
+void Path::refuse_kept(NodeId n) const {
+  const graph::Node& node = context_.graph[n];
+  if (node.output != 0 || node.record().leaf != ext::Leaf::kParameter) {
+    throw GraphError(
+        "backward: a node on the way was computed in an inference scope, which keeps nothing for "
+        "gradients; call invalidate() and ask for values outside the scope\n  " +
+        context_.graph.describe(n));
+  }
 }
 
 }  // namespace dynet::execute

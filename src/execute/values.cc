@@ -1,6 +1,9 @@
 #include "execute/values.h"
 
 #include <algorithm>
+#include <string>
+
+#include "dynet/except.h"
 
 #include "memory/layout.h"
 #include "params/gradient.h"
@@ -17,7 +20,7 @@ void Values::place_parameter(NodeId n) {
     data = pool_.allocate(context_.bytes(context_.graph.elements(n)));
     params::read(storage, data);
   }
-  parameters_.push_back(n);
+  loose_.push_back(n);
   places_[n].data = data;
 }
 
@@ -71,6 +74,84 @@ void Values::place_group(const History& history, std::uint32_t g) {
   }
 }
 
+void Values::place_by_lifetime(const History& history, const schedule::Plan& plan,
+                               std::uint32_t first_group, util::Stamped<std::uint8_t>& stays) {
+  layout_maker_.lay_out_by_lifetime(context_.graph, plan, context_.number(), stays, layout_);
+  block_ = allocate(plan);
+  for (std::uint32_t g = 0; g < plan.groups.size(); ++g) {
+    first_saved_.push_back(static_cast<std::uint32_t>(saved_.size()));
+    if (plan.groups[g].part == schedule::Part::kRest) {
+      note_rest(history, first_group + g);
+    } else {
+      place_in_layout(plan, g, first_group);
+    }
+  }
+}
+
+/// Memory for the layout, or out_of_memory that says what takes most of it.
+std::byte* Values::allocate(const schedule::Plan& plan) {
+  try {
+    return static_cast<std::byte*>(pool_.allocate(layout_.bytes));
+  } catch (const out_of_memory& e) {
+    NodeId largest = plan.members[0];
+    for (const NodeId n : plan.members) {
+      largest = context_.graph.elements(n) > context_.graph.elements(largest) ? n : largest;
+    }
+    throw out_of_memory(std::string(e.what()) + "\n  for " + std::to_string(layout_.bytes) +
+                        " bytes of values of " + std::to_string(plan.members.size()) +
+                        " nodes, the largest " + to_string(context_.graph.dim(largest)) + " of " +
+                        context_.graph.describe(largest));
+  }
+}
+
+void Values::place_in_layout(const schedule::Plan& plan, std::uint32_t g,
+                             std::uint32_t first_group) {
+  const schedule::Group& group = plan.groups[g];
+  const std::span<const NodeId> members{plan.members.data() + group.first, group.members};
+  const ext::Record& record = context_.graph[members[0]].record();
+  if (record.aliases) {
+    for (const NodeId m : members) {
+      places_[m] = {places_[context_.graph.args(m)[0]].data, first_group + g, 0};
+    }
+    return;
+  }
+  for (std::uint32_t k = 0; k < record.saved; ++k) {
+    saved_.push_back(block_ + layout_.saved[g * ext::kMaxOutputs + k]);
+  }
+  const std::int64_t* at = layout_.outputs.data() + layout_.first[g];
+  for (std::uint32_t k = 0; k < record.outputs; ++k) {
+    std::uint32_t offset = 0;
+    for (const NodeId m : members) {
+      places_[m + k] = {block_ + *at++, first_group + g, offset};
+      offset += static_cast<std::uint32_t>(context_.graph.examples(m));
+    }
+  }
+}
+
+void Values::keep(const schedule::Plan& plan, std::uint32_t first_group,
+                  const util::Stamped<std::uint8_t>& stays) {
+  for (const schedule::Group& group : plan.groups) {
+    for (std::uint32_t i = 0; i < group.members; ++i) {
+      const NodeId m = plan.members[group.first + i];
+      if (group.part == schedule::Part::kRest) {
+        rest_[m] = kNoGroup;
+        continue;
+      }
+      for (std::uint32_t k = 0; k < context_.graph[m].record().outputs; ++k) {
+        if (stays[m + k] == 0) {
+          places_[m + k] = {};
+        } else {
+          loose_.push_back(m + k);
+          places_[m + k] = {places_[m + k].data, kNoGroup, 0};
+        }
+      }
+    }
+  }
+  saved_.resize(first_saved_[first_group]);
+  first_saved_.resize(first_group);
+  pool_.shrink(block_, layout_.kept_bytes);
+}
+
 void Values::roll_back(const Mark& mark, const History& history, std::uint32_t first_group) {
   for (std::uint32_t g = first_group; g < history.size(); ++g) {
     for (const NodeId m : history.members(g)) {
@@ -87,10 +168,10 @@ void Values::roll_back(const Mark& mark, const History& history, std::uint32_t f
     saved_.resize(first_saved_[first_group]);
     first_saved_.resize(first_group);
   }
-  while (parameters_.size() > mark.parameters) {
-    places_[parameters_.back()] = {};
-    complete_below_ = std::min(complete_below_, parameters_.back());
-    parameters_.pop_back();
+  while (loose_.size() > mark.loose) {
+    places_[loose_.back()] = {};
+    complete_below_ = std::min(complete_below_, loose_.back());
+    loose_.pop_back();
   }
   pool_.release(mark.pool);
 }
@@ -106,7 +187,7 @@ void Values::forget() {
   rest_.clear();
   saved_.clear();
   first_saved_.clear();
-  parameters_.clear();
+  loose_.clear();
   complete_below_ = 0;
   pool_.reset();
 }

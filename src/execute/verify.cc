@@ -30,6 +30,10 @@ class Verifier {
     for (std::uint32_t g = 0; g < history_.size() && found_.empty(); ++g) {
       check_group(g);
     }
+    is_loose_.assign(values_.size(), false);
+    for (const NodeId n : values_.loose()) {
+      is_loose_[n] = true;
+    }
     for (NodeId n = 0; n < values_.size() && found_.empty(); ++n) {
       check_node(n);
     }
@@ -127,8 +131,11 @@ class Verifier {
 
   void check_node(NodeId n) {
     const NodeId owner = graph_.owner(n);
-    const bool is_parameter = graph_[n].record().leaf == ext::Leaf::kParameter;
-    if (!is_parameter && values_.has(n) != (computed_[owner] == kDone)) {
+    const bool should_have = is_loose_[n] || computed_[owner] == kDone;
+    if (is_loose_[n] && computed_[owner] != 0) {
+      fail("was computed by a group, and is said to have a value without one", n);
+    }
+    if (values_.has(n) != should_have) {
       fail(values_.has(n) ? "has a value that no group computed" : "was computed and has no value",
            n);
     }
@@ -186,6 +193,7 @@ class Verifier {
   const Values& values_;
   const Gradients& gradients_;
   std::vector<std::uint8_t> computed_;
+  std::vector<bool> is_loose_;
   std::string found_;
 };
 

@@ -26,14 +26,18 @@ Pool::~Pool() {
   trim(0);
 }
 
+std::size_t Pool::first_size() const {
+  return std::max(kFirstChunk, first_bytes_ == nullptr ? 0 : first_bytes_->load());
+}
+
 void* Pool::allocate_slow(std::size_t bytes) {
   std::size_t next = chunk_ < chunks_.size() && used_ != 0 ? chunk_ + 1 : chunk_;
   while (next < chunks_.size() && chunks_[next].bytes < bytes) {
     ++next;
   }
   if (next >= chunks_.size()) {
-    const std::size_t last = chunks_.empty() ? kFirstChunk / 2 : chunks_.back().bytes;
-    std::size_t size = std::max(bytes, std::min(last * 2, kLargestGrowth));
+    std::size_t size = std::max(
+        bytes, chunks_.empty() ? first_size() : std::min(chunks_.back().bytes * 2, kLargestGrowth));
     const std::size_t limit = params::settings().memory_cap_bytes.load();
     if (limit != 0 && held_by_all.load() + size > limit) {
       size = bytes;
@@ -64,6 +68,9 @@ void* Pool::allocate_slow(std::size_t bytes) {
 }
 
 void Pool::trim(std::size_t bytes) {
+  if (bytes != 0) {
+    bytes = std::max(bytes, first_size());
+  }
   while (held_ > bytes && !chunks_.empty()) {
     drop_last_chunk();
   }

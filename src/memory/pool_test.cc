@@ -86,5 +86,19 @@ TEST(Pool, GivesBackWhatLiesBeyondWhatIsInUse) {
   EXPECT_NE(pool.allocate(100), nullptr);
 }
 
+TEST(Pool, TheFirstSizeIsWhatWasAskedFor) {
+  std::atomic<std::size_t> first{std::size_t{3} << 20};
+  Pool pool(&first);
+  pool.allocate(64);
+  EXPECT_EQ(pool.held(), std::size_t{3} << 20);
+  pool.trim(64);  // what was asked for is kept
+  EXPECT_EQ(pool.held(), std::size_t{3} << 20);
+  pool.trim(0);
+  EXPECT_EQ(pool.held(), 0U);
+  first = 0;
+  pool.allocate(64);
+  EXPECT_EQ(pool.held(), std::size_t{1} << 20);
+}
+
 }  // namespace
 }  // namespace dynet::memory

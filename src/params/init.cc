@@ -93,6 +93,9 @@ void initialize(DynetParams& params) {
   params::settings().lstm =
       params.lstm == "vanilla" ? params::LstmKind::kVanilla : params::LstmKind::kCoupled;
   params::settings().memory_cap_bytes = params.mem_cap * kMebi;
+  const params::FirstSizes first = params::parse_memory(params.mem_descriptor);
+  params::settings().first_value_bytes = first.values;
+  params::settings().first_gradient_bytes = first.gradients;
   is_initialized = true;
   params::log("random seed: " + std::to_string(params.random_seed));
 }
@@ -112,6 +115,8 @@ void cleanup() {
   precision_word = "highest";
   params::settings().lstm = params::LstmKind::kCoupled;
   params::settings().memory_cap_bytes = 0;
+  params::settings().first_value_bytes = 0;
+  params::settings().first_gradient_bytes = 0;
   reset_rng(std::mt19937::default_seed);
   is_initialized = false;
 }

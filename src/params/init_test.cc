@@ -40,7 +40,8 @@ DynetParams parsed(std::vector<std::string> words) {
 TEST(Options, AreReadAndRemoved) {
   Arguments a({"--dynet-seed", "--dynet-seed", "7", "file", "--dynet_mem=100,200,300,400",
                "--other", "--dynet-autobatch=0", "--dynet_weight_decay", "0.25", "--dynet-what",
-               "-x", "--dynet-lstm=vanilla", "--dynet-precision", "high"});
+               "-x", "--dynet-lstm=vanilla", "--dynet-precision", "highest", "--dynet-profiling",
+               "2"});
   const DynetParams p = extract_dynet_params(a.argc, a.argv);
   EXPECT_EQ(a.rest(),
             (std::vector<std::string>{"--dynet-seed", "file", "--other", "--dynet-what", "-x"}));
@@ -50,14 +51,15 @@ TEST(Options, AreReadAndRemoved) {
   EXPECT_EQ(p.autobatch, 0);
   EXPECT_EQ(p.weight_decay, 0.25F);
   EXPECT_EQ(p.lstm, "vanilla");
-  EXPECT_EQ(p.precision, "high");
+  EXPECT_EQ(p.precision, "highest");
+  EXPECT_EQ(p.profiling, 2);
 }
 
 TEST(Options, Defaults) {
   const DynetParams p = parsed({});
   EXPECT_EQ(p.random_seed, 0U);
   EXPECT_EQ(p.autobatch, 1);
-  EXPECT_EQ(p.mem_descriptor, "512");
+  EXPECT_EQ(p.mem_descriptor, "");
   EXPECT_EQ(p.device, "CPU");
   int argc = 0;
   char** argv = nullptr;
@@ -102,6 +104,9 @@ TEST(Options, MalformedValuesChangeNothing) {
       {"--dynet-devices", "CPU", "--dynet-devices", "CPU"},
       {"--dynet-lstm", "other"},
       {"--dynet-precision", "low"},
+      {"--dynet-precision", "medium"},
+      {"--dynet-profiling", "3"},
+      {"--dynet-mem", "4294967295"},
       {"--dynet-profiling", "x"}};
   for (std::vector<std::string> words : bad) {
     words.insert(words.begin(), "program");
@@ -150,6 +155,40 @@ TEST_F(InitTest, AppliesTheOptionsOnce) {
   EXPECT_NE(said.find("already"), std::string::npos);
 }
 
+TEST_F(InitTest, MemoryGivesTheFirstSizes) {
+  const auto sizes = [](const std::string& text) {
+    DynetParams p;
+    p.mem_descriptor = text;
+    initialize(p);
+    const std::vector<std::size_t> bytes{params::settings().first_value_bytes,
+                                         params::settings().first_gradient_bytes};
+    cleanup();
+    return bytes;
+  };
+  constexpr std::size_t kMebi = std::size_t{1} << 20;
+  EXPECT_EQ(sizes(""), (std::vector<std::size_t>{0, 0}));
+  EXPECT_EQ(sizes("512"), (std::vector<std::size_t>{128 * kMebi, 128 * kMebi}));
+  EXPECT_EQ(sizes("3,5,7,9"), (std::vector<std::size_t>{3 * kMebi, 5 * kMebi}));
+  EXPECT_EQ(params::settings().first_value_bytes, 0U);
+}
+
+TEST_F(InitTest, WhatThisLibraryDoesNotDoIsAnError) {
+  DynetParams shared;
+  shared.shared_parameters = true;
+  EXPECT_THROW(initialize(shared), ValueError);
+  DynetParams gpus;
+  gpus.requested_gpus = 1;
+  EXPECT_THROW(initialize(gpus), ValueError);
+  DynetParams flag;
+  flag.ngpus_requested = true;
+  EXPECT_THROW(initialize(flag), ValueError);
+  DynetParams mask;
+  mask.gpu_mask = {0, 1};
+  EXPECT_THROW(initialize(mask), ValueError);
+  mask.gpu_mask = {0, 0};
+  EXPECT_NO_THROW(initialize(mask));
+}
+
 TEST_F(InitTest, ASeedOfZeroIsDrawnAndToldBack) {
   DynetParams p;
   initialize(p);
@@ -183,9 +222,17 @@ TEST_F(InitTest, SeedingRestartsTheStreams) {
 
 TEST_F(InitTest, Precision) {
   EXPECT_EQ(get_float32_matmul_precision(), "highest");
-  set_float32_matmul_precision("medium");
-  EXPECT_EQ(get_float32_matmul_precision(), "medium");
+  set_float32_matmul_precision("highest");
+  for (const char* word : {"high", "medium"}) {
+    try {
+      set_float32_matmul_precision(word);
+      FAIL() << word << " was taken, and changes nothing";
+    } catch (const ValueError& e) {
+      EXPECT_NE(std::string(e.what()).find("would change nothing"), std::string::npos) << e.what();
+    }
+  }
   EXPECT_THROW(set_float32_matmul_precision("full"), ValueError);
+  EXPECT_EQ(get_float32_matmul_precision(), "highest");
 }
 
 TEST_F(InitTest, IsSilent) {

@@ -45,18 +45,6 @@ std::vector<std::string> split(const std::string& text) {
   return pieces;
 }
 
-void check_memory(const std::string& text) {
-  const std::vector<std::string> pieces = split(text);
-  if (pieces.size() != 1 && pieces.size() != 4) {
-    bad("mem", text, "N or F,B,P,S in MiB");
-  }
-  for (const std::string& piece : pieces) {
-    if (parse<unsigned>("mem", piece, "N or F,B,P,S in MiB") == 0) {
-      bad("mem", text, "sizes above 0");
-    }
-  }
-}
-
 void read_devices(DynetParams& p, const std::string& text) {
   if (p.ids_requested) {
     bad("devices", text, "the option once");
@@ -79,49 +67,55 @@ void read_devices(DynetParams& p, const std::string& text) {
 }
 
 struct Option {
-  const char* name;
+  params::OptionText text;
   void (*read)(DynetParams& p, const std::string& value);
 };
 
 // A name is recognised when the argument starts with it ("--dynet-memory" is "--dynet-mem"), so the
 // longer of two comes first.
 constexpr Option kOptions[] = {
-    {"mem-cap", [](DynetParams& p,
-                   const std::string& v) { p.mem_cap = parse<unsigned>("mem-cap", v, "MiB"); }},
-    {"mem",
-     [](DynetParams& p, const std::string& v) {
-       check_memory(v);
-       p.mem_descriptor = v;
-     }},
-    {"weight-decay",
-     [](DynetParams& p, const std::string& v) {
-       p.weight_decay = parse<float>("weight-decay", v, "a number in [0,1)");
-       if (!(p.weight_decay >= 0.0F && p.weight_decay < 1.0F)) {
-         bad("weight-decay", v, "a number in [0,1)");
-       }
-     }},
-    {"seed",
+    {{"seed", "N", "Seed of the random numbers. 0, or none given: another one each time."},
      [](DynetParams& p, const std::string& v) {
        p.random_seed = parse<unsigned>("seed", v, "an unsigned integer");
      }},
-    {"autobatch",
+    {{"autobatch", "[N]",
+      "0: nodes run one by one. Another number, or none given: the library finds what can run "
+      "together. Default 1."},
      [](DynetParams& p, const std::string& v) {
        p.autobatch = parse<int>("autobatch", v, "an integer");
      }},
-    {"profiling",
+    {{"weight-decay", "X", "Weight decay of collections of parameters, in [0,1). Default 0."},
      [](DynetParams& p, const std::string& v) {
-       p.profiling = parse<int>("profiling", v, "an integer");
+       p.weight_decay = parse<float>("weight-decay", v, "a number in [0,1)");
      }},
-    {"devices", read_devices},
-    {"lstm",
+    {{"mem-cap", "N",
+      "Most that all graphs of the process may hold together, in MiB; beyond it an operation "
+      "throws out_of_memory. Default 0: no limit."},
      [](DynetParams& p, const std::string& v) {
-       if (v != "coupled" && v != "vanilla") {
-         bad("lstm", v, "coupled or vanilla");
-       }
-       p.lstm = v;
+       p.mem_cap = parse<unsigned>("mem-cap", v, "MiB");
      }},
-    {"precision",
-     [](DynetParams& p, const std::string& v) { p.precision = params::checked_precision(v); }},
+    {{"mem", "N | F,B,P,S",
+      "First size of the memory of each graph, in MiB: F for values, B for gradients. It grows "
+      "where that is not enough. N is a quarter for each of the four. P and S are the sizes of "
+      "pools of DyNet 2.1 that do not exist here: they must be numbers, and are passed over. "
+      "Default: graphs begin with 1 MiB."},
+     [](DynetParams& p, const std::string& v) { p.mem_descriptor = v; }},
+    {{"profiling", "N",
+      "1: what each operation took, forward and backward, is printed on the standard output when "
+      "the process ends. 2: also what ran together and how large the results were. Default 0."},
+     [](DynetParams& p, const std::string& v) {
+       p.profiling = parse<int>("profiling", v, "0, 1 or 2");
+     }},
+    {{"devices", "D",
+      "CPU, or CPU:double, a plain and slow device in double precision to check results. Default "
+      "CPU."},
+     read_devices},
+    {{"lstm", "coupled | vanilla", "Which of the two LSTMBuilder is. Default coupled."},
+     [](DynetParams& p, const std::string& v) { p.lstm = v; }},
+    {{"precision", "highest",
+      "Precision of products of float matrices. No device of this build computes in less than "
+      "float, so that there is no other value yet."},
+     [](DynetParams& p, const std::string& v) { p.precision = v; }},
 };
 
 /// The option that `argument` names, and the length of its name part; null when there is none.
@@ -134,7 +128,7 @@ std::pair<const Option*, std::size_t> recognise(const std::string& argument) {
     }
   }
   for (const Option& option : kOptions) {
-    if (name.rfind(std::string("--dynet-") + option.name, 0) == 0) {
+    if (name.rfind(std::string("--dynet-") + option.text.name, 0) == 0) {
       return {&option, length};
     }
   }
@@ -145,7 +139,6 @@ std::pair<const Option*, std::size_t> recognise(const std::string& argument) {
 
 DynetParams extract_dynet_params(int& argc, char**& argv, bool shared_parameters) {
   DynetParams p;
-  p.shared_parameters = shared_parameters;
   std::vector<char*> kept;
   for (int i = 0; i < argc; ++i) {
     const std::string argument = argv[i];
@@ -158,7 +151,7 @@ DynetParams extract_dynet_params(int& argc, char**& argv, bool shared_parameters
     const bool has_next = i + 1 < argc && std::strncmp(argv[i + 1], "--", 2) != 0;
     if (length < argument.size()) {
       option->read(p, argument.substr(length + 1));
-    } else if (std::strcmp(option->name, "autobatch") == 0 &&
+    } else if (std::strcmp(option->text.name, "autobatch") == 0 &&
                !(has_next && is_integer(argv[i + 1]))) {
       p.autobatch = 1;  // bare
     } else if (has_next) {
@@ -167,6 +160,8 @@ DynetParams extract_dynet_params(int& argc, char**& argv, bool shared_parameters
       throw ValueError(argument + ": the value is missing");
     }
   }
+  params::check(p);
+  p.shared_parameters = shared_parameters;  // initialize() has something to say to that
   if (static_cast<int>(kept.size()) < argc) {
     std::copy(kept.begin(), kept.end(), argv);
     argc = static_cast<int>(kept.size());
@@ -177,11 +172,44 @@ DynetParams extract_dynet_params(int& argc, char**& argv, bool shared_parameters
 
 namespace params {
 
+std::vector<OptionText> option_table() {
+  std::vector<OptionText> table;
+  for (const Option& option : kOptions) {
+    table.push_back(option.text);
+  }
+  return table;
+}
+
+FirstSizes parse_memory(const std::string& text) {
+  constexpr std::size_t kMebi = std::size_t{1} << 20;
+  constexpr std::size_t kMaxMebi = std::size_t{1} << 30;
+  if (text.empty()) {
+    return {};
+  }
+  const std::vector<std::string> pieces = split(text);
+  if (pieces.size() != 1 && pieces.size() != 4) {
+    bad("mem", text, "N or F,B,P,S in MiB");
+  }
+  std::vector<std::size_t> bytes;
+  for (const std::string& piece : pieces) {
+    const std::size_t size = parse<unsigned>("mem", piece, "N or F,B,P,S in MiB");
+    if (size == 0 || size > kMaxMebi) {
+      bad("mem", text, "sizes from 1 to 2^30 MiB");
+    }
+    bytes.push_back(size * kMebi);
+  }
+  return pieces.size() == 1 ? FirstSizes{bytes[0] / 4, bytes[0] / 4}
+                            : FirstSizes{bytes[0], bytes[1]};
+}
+
 void check(const DynetParams& p) {
   if (!(p.weight_decay >= 0.0F && p.weight_decay < 1.0F)) {
     bad("weight-decay", std::to_string(p.weight_decay), "a number in [0,1)");
   }
-  check_memory(p.mem_descriptor);
+  parse_memory(p.mem_descriptor);
+  if (p.profiling < 0 || p.profiling > 2) {
+    bad("profiling", std::to_string(p.profiling), "0, 1 or 2");
+  }
   if (p.lstm != "coupled" && p.lstm != "vanilla") {
     bad("lstm", p.lstm, "coupled or vanilla");
   }
@@ -189,15 +217,28 @@ void check(const DynetParams& p) {
   if (p.device != "CPU" && p.device != "CPU:double") {
     bad("devices", p.device, "CPU or CPU:double (this library has no CUDA)");
   }
+  const bool wants_gpu =
+      std::any_of(p.gpu_mask.begin(), p.gpu_mask.end(), [](int n) { return n != 0; });
+  if (p.ngpus_requested || p.requested_gpus > 0 || wants_gpu) {
+    throw ValueError("initialize: the parameters ask for a GPU; this library has no CUDA");
+  }
+  if (p.shared_parameters) {
+    throw ValueError(
+        "initialize: shared_parameters asks for parameters that several processes share; this "
+        "library shares them among threads only");
+  }
 }
 
 const char* checked_precision(const std::string& word) {
-  for (const char* known : {"highest", "high", "medium"}) {
-    if (word == known) {
-      return known;
-    }
+  if (word == "high" || word == "medium") {
+    bad("precision", word,
+        "highest: no device of this build multiplies in less than float, so the word would change "
+        "nothing");
   }
-  bad("precision", word, "highest, high or medium");
+  if (word != "highest") {
+    bad("precision", word, "highest");
+  }
+  return "highest";
 }
 
 }  // namespace params

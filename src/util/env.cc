@@ -8,11 +8,14 @@ namespace {
 
 constexpr std::array<EnvVariable, 3> kVariables{{
     {"DYNET_SIMD",
-     "Best SIMD target to use, e.g. SSE4 or AVX2, where the machine offers a better one."},
+     "Name of the best SIMD target to use (SSE4, AVX2, AVX3, ...), where the machine has a better "
+     "one. A name that this machine does not have is passed over."},
     {"DYNET_TRACE",
-     "Stages that report to stderr, separated by commas: graph, plan, memory, execute, time; or "
-     "all."},
-    {"DYNET_PARANOID", "1: the library checks its own results at every stage; slow."},
+     "What reports to stderr, separated by commas: graph, plan, memory, execute, time; or all. "
+     "Another word is an error."},
+    {"DYNET_PARANOID",
+     "Anything but 0: each stage's result is verified, and nodes that ran together are run once "
+     "more one by one and compared. Slow."},
 }};
 
 std::string_view read(const char* name) {
@@ -25,19 +28,7 @@ std::string_view read(const char* name) {
 std::span<const EnvVariable> env_table() { return kVariables; }
 
 std::string simd_target() { return std::string(read("DYNET_SIMD")); }
-
-bool trace_enabled(std::string_view stage) {
-  std::string_view list = read("DYNET_TRACE");
-  while (!list.empty()) {
-    const std::size_t comma = list.find(',');
-    const std::string_view name = list.substr(0, comma);
-    if (name == stage || name == "all") {
-      return true;
-    }
-    list = comma == std::string_view::npos ? std::string_view() : list.substr(comma + 1);
-  }
-  return false;
-}
+std::string_view trace_words() { return read("DYNET_TRACE"); }
 
 bool is_paranoid() {
   const std::string_view value = read("DYNET_PARANOID");

@@ -3,21 +3,72 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <string>
 #include <string_view>
+
+#include "dynet/except.h"
+
+#include "util/trace.h"
 
 namespace dynet::util {
 namespace {
 
-TEST(Env, TraceNamesStages) {
-  setenv("DYNET_TRACE", "plan,time", 1);
-  EXPECT_TRUE(trace_enabled("plan"));
-  EXPECT_TRUE(trace_enabled("time"));
-  EXPECT_FALSE(trace_enabled("memory"));
-  EXPECT_FALSE(trace_enabled("pla"));
-  setenv("DYNET_TRACE", "all", 1);
-  EXPECT_TRUE(trace_enabled("memory"));
-  unsetenv("DYNET_TRACE");
-  EXPECT_FALSE(trace_enabled("plan"));
+/// As in a process that starts with DYNET_TRACE=`words`.
+void start_with(const char* words) {
+  setenv("DYNET_TRACE", words, 1);
+  detail::trace_bits = detail::kUnread;
+}
+
+class TraceTest : public ::testing::Test {
+ protected:
+  void TearDown() override {
+    unsetenv("DYNET_TRACE");
+    detail::trace_bits = detail::kUnread;
+  }
+};
+
+TEST_F(TraceTest, TheVariableNamesWhatReports) {
+  start_with("plan,time");
+  EXPECT_TRUE(is_traced(TraceWord::kPlan));
+  EXPECT_TRUE(is_traced(TraceWord::kTime));
+  EXPECT_FALSE(is_traced(TraceWord::kMemory));
+  start_with("all");
+  for (const TraceWord word : {TraceWord::kGraph, TraceWord::kPlan, TraceWord::kMemory,
+                               TraceWord::kExecute, TraceWord::kTime}) {
+    EXPECT_TRUE(is_traced(word));
+  }
+  start_with("");
+  EXPECT_FALSE(is_traced(TraceWord::kPlan));
+}
+
+TEST_F(TraceTest, EachWordIsOneBit) {
+  EXPECT_EQ(parse_trace("graph", ""), 1);
+  EXPECT_EQ(parse_trace("plan", ""), 2);
+  EXPECT_EQ(parse_trace("memory", ""), 4);
+  EXPECT_EQ(parse_trace("execute", ""), 8);
+  EXPECT_EQ(parse_trace("time", ""), 16);
+  EXPECT_EQ(parse_trace("all", ""), 31);
+}
+
+TEST_F(TraceTest, AnotherWordIsAnError) {
+  start_with("plan,pla");
+  try {
+    static_cast<void>(is_traced(TraceWord::kPlan));
+    FAIL() << "a word that means nothing was taken";
+  } catch (const ValueError& e) {
+    EXPECT_EQ(std::string(e.what()),
+              "DYNET_TRACE: 'pla' is nothing to trace; want graph, plan, memory, execute, time or "
+              "all, separated by commas");
+  }
+  EXPECT_THROW(static_cast<void>(is_traced(TraceWord::kGraph)), ValueError);
+}
+
+TEST_F(TraceTest, SettingReturnsWhatWasSet) {
+  start_with("execute");
+  EXPECT_EQ(set_trace(parse_trace("plan", "test")), 8);
+  EXPECT_TRUE(is_traced(TraceWord::kPlan));
+  EXPECT_FALSE(is_traced(TraceWord::kExecute));
+  EXPECT_EQ(set_trace(0), 2);
 }
 
 TEST(Env, Switches) {

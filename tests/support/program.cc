@@ -381,7 +381,9 @@ std::string compare(const std::vector<double>& a, const std::vector<double>& b, 
     if (a[i] == b[i]) {
       continue;
     }
-    if (!(std::fabs(a[i] - b[i]) <= bound * std::max(1.0, std::fabs(b[i])))) {
+    // Beside an infinity every difference and every bound is infinite.
+    if (std::isinf(a[i]) || std::isinf(b[i]) ||
+        !(std::fabs(a[i] - b[i]) <= bound * std::max(1.0, std::fabs(b[i])))) {
       os.precision(12);
       os << "element " << i << " of " << a.size() << ": " << a[i] << " against " << b[i];
       return os.str();

@@ -12,6 +12,10 @@
 // `GradientOperands`). Nodes may be added and asked for at any time in between; groups of different
 // requests are never merged, which is also what keeps groups from crossing a checkpoint.
 //
+// In an inference scope (lifetimes.h) a request drops what nobody waits for: the plan is cut so
+// that less is alive at a time, its memory is used again by lifetime, and its groups are not
+// remembered.
+//
 // Gradients have the memory layout of the values: the first writer into a group's block makes it,
 // the first writer of each member stores, later ones add (`fresh`). Products for a weight's
 // gradient are not computed on the way: operands are noted (`WeightGradients`) and each parameter
@@ -39,16 +43,19 @@
 #include "execute/gradient_operands.h"
 #include "execute/gradients.h"
 #include "execute/history.h"
+#include "execute/lifetimes.h"
 #include "execute/observer.h"
 #include "execute/operand_arena.h"
 #include "execute/path.h"
 #include "execute/payload.h"
+#include "execute/profile.h"
 #include "execute/values.h"
 #include "execute/views.h"
 #include "execute/wanted.h"
 #include "execute/weight_gradients.h"
 #include "graph/graph.h"
 #include "schedule/policy.h"
+#include "schedule/shorten.h"
 
 namespace dynet::execute {
 
@@ -134,10 +141,12 @@ class Executor {
 
   // executor.cc
   void compute(NodeId last, bool all);
-  void run_wanted();
+  void run_wanted(NodeId asked, bool all_nodes);
   void run(std::uint32_t first_group);
   [[nodiscard]] bool can_be_made_again(const SegmentView& segment) const;
+  void run_dropping(NodeId asked, std::uint32_t first_group);
   Assembled* run_segment(const SegmentView& segment);
+  Assembled* call_segment(const SegmentView& segment);
   Assembled* run_leaf(const SegmentView& segment);
   void roll_back(const Mark& mark);
   void give_back_unused();
@@ -160,6 +169,7 @@ class Executor {
 
   Context context_;
   Observer* observer_ = nullptr;
+  Watch* watch_ = nullptr;  ///< of the request that runs, where somebody wants to know
 
   History history_;
   Values values_{context_};
@@ -172,6 +182,11 @@ class Executor {
   schedule::Plan plan_;
   std::vector<NodeId> piece_;  ///< of the wanted nodes, where they are planned piece by piece
   Limits limits_;
+
+  // inference scopes
+  Lifetimes lifetimes_;
+  schedule::Shortener shortener_;
+  schedule::Plan short_plan_;
 
   Gradients gradients_{context_, values_, history_};
   WeightGradients weights_;

@@ -7,6 +7,7 @@
 #include "execute/history.h"
 #include "execute/values.h"
 #include "memory/pool.h"
+#include "params/settings.h"
 
 namespace dynet::execute {
 
@@ -154,7 +155,7 @@ class Gradients {
   std::uint32_t current_ = kPassStep;
   std::uint32_t call_ = 0;
   std::uint32_t next_stamp_ = 0;
-  memory::Pool pool_;
+  memory::Pool pool_{&params::settings().first_gradient_bytes};
 };
 
 }  // namespace dynet::execute

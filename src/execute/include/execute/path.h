@@ -37,6 +37,7 @@ class Path {
 
  private:
   std::span<const NodeId> collect(NodeId root);
+  void refuse_kept(NodeId n) const;
   bool note_leaf(NodeId n, bool full, bool shares, Gradients& gradients);
 
   const Context& context_;

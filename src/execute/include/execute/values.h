@@ -2,19 +2,24 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "execute/context.h"
 #include "execute/history.h"
+#include "memory/layout.h"
 #include "memory/pool.h"
+#include "params/settings.h"
+#include "schedule/plan.h"
+#include "util/stamped.h"
 
 namespace dynet::execute {
 
 /// Where the value of each node lies, and which group computed it. Owns the memory of values.
 ///
-/// Invariant: a node has a value exactly when its group is in the history, or when it is a
-/// parameter and listed in `parameters_`. All nodes below `complete_below()` have one. Not
-/// thread-safe.
+/// Invariant: a node has a value exactly when its group is in the history, or when it is listed in
+/// `loose_`: a parameter, or what an inference scope kept, which no group is remembered for. All
+/// nodes below `complete_below()` have a value. Not thread-safe.
 class Values {
  public:
   static constexpr std::uint32_t kNoGroup = ~std::uint32_t{0};
@@ -22,7 +27,7 @@ class Values {
   /// A position to come back to, in the generation of the history that it was taken in.
   struct Mark {
     memory::Pool::Mark pool;
-    std::size_t parameters = 0;
+    std::size_t loose = 0;
   };
 
   struct Place {
@@ -54,6 +59,8 @@ class Values {
   [[nodiscard]] std::byte* saved(std::uint32_t group, std::uint32_t index) const {
     return saved_[first_saved_[group] + index];
   }
+  /// Nodes that have a value and no group.
+  [[nodiscard]] std::span<const NodeId> loose() const { return loose_; }
   [[nodiscard]] NodeId complete_below() const { return complete_below_; }
   /// To be called when all nodes have a value.
   void set_complete() { complete_below_ = static_cast<NodeId>(places_.size()); }
@@ -64,8 +71,16 @@ class Values {
   /// Gives the nodes of the groups from `first_group` on their memory. What it did before it throws
   /// is to be taken back with `roll_back`.
   void place(const History& history, std::uint32_t first_group);
+  /// The same for `plan`, whose groups these are, where only what `stays` says outlives it; `stays`
+  /// is completed by what aliases show. After the plan has run, `keep` drops the rest.
+  void place_by_lifetime(const History& history, const schedule::Plan& plan,
+                         std::uint32_t first_group, util::Stamped<std::uint8_t>& stays);
+  void keep(const schedule::Plan& plan, std::uint32_t first_group,
+            const util::Stamped<std::uint8_t>& stays);
+  /// Where the results of the plan that was placed by lifetime last lie.
+  [[nodiscard]] const memory::Layout& layout() const { return layout_; }
 
-  [[nodiscard]] Mark mark() const { return {pool_.mark(), parameters_.size()}; }
+  [[nodiscard]] Mark mark() const { return {pool_.mark(), loose_.size()}; }
   /// Forgets the values of the groups from `first_group` on, and of what came after the mark.
   void roll_back(const Mark& mark, const History& history, std::uint32_t first_group);
   /// The nodes from `first_removed` on are gone.
@@ -73,19 +88,28 @@ class Values {
   /// Forgets all values.
   void forget();
   [[nodiscard]] memory::Pool& pool() { return pool_; }
+  /// Bytes up to the end of what is in use, with what does not fit at the ends of chunks.
+  [[nodiscard]] std::size_t used() const { return pool_.used(); }
+  /// Bytes of memory, used or not.
+  [[nodiscard]] std::size_t held() const { return pool_.held(); }
 
  private:
   void place_group(const History& history, std::uint32_t g);
   void note_rest(const History& history, std::uint32_t g);
+  std::byte* allocate(const schedule::Plan& plan);
+  void place_in_layout(const schedule::Plan& plan, std::uint32_t g, std::uint32_t first_group);
 
   const Context& context_;
   std::vector<Place> places_;        ///< by node
   std::vector<std::uint32_t> rest_;  ///< by node; as long as nodes were computed in two parts
   std::vector<std::byte*> saved_;    ///< group after group
   std::vector<std::uint32_t> first_saved_;  ///< by group
-  std::vector<NodeId> parameters_;          ///< that have a value, in the order they got it
+  std::vector<NodeId> loose_;               ///< in the order in which they got their value
   NodeId complete_below_ = 0;
-  memory::Pool pool_;
+  memory::LayoutMaker layout_maker_;
+  memory::Layout layout_;
+  std::byte* block_ = nullptr;  ///< that `layout_` is of
+  memory::Pool pool_{&params::settings().first_value_bytes};
 };
 
 }  // namespace dynet::execute

@@ -1,12 +1,99 @@
 #pragma once
 
+// The layout of a plan: where each of its results lies, as numbers. Nothing here touches memory.
+
 #include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <utility>
 #include <vector>
 
+#include "graph/graph.h"
 #include "memory/pool.h"
 #include "schedule/plan.h"
+#include "util/stamped.h"
 
 namespace dynet::memory {
+
+/// Offsets in bytes from the start of one block, which starts on kAlignment. The results of a group
+/// lie side by side in the order of its members, which is that of their users' calls; each such run
+/// starts on kAlignment. Below `kept_bytes` lies what stays, above it what may be overwritten as
+/// soon as nothing in the plan reads it any more.
+///
+/// Invariant: two results that are needed at the same time do not overlap. A group of second terms
+/// (Part::kRest) has no places of its own, nor has one of aliases: theirs is that of their
+/// argument.
+struct Layout {
+  static constexpr std::int64_t kAlignment = 64;
+  static constexpr std::int64_t kNowhere = -1;
+
+  std::vector<std::uint32_t> first;   ///< group -> its places in `outputs`
+  std::vector<std::int64_t> outputs;  ///< output k of member i: first[group] + k * members + i
+  std::vector<std::int64_t> saved;    ///< group * kMaxOutputs + k: of the first member
+  std::int64_t kept_bytes = 0;
+  std::int64_t bytes = 0;  ///< of the whole block
+
+  [[nodiscard]] std::int64_t output(const schedule::Group& group, std::size_t group_index,
+                                    std::uint32_t k, std::uint32_t member) const {
+    return outputs[first[group_index] + k * group.members + member];
+  }
+  void clear() {
+    first.clear();
+    outputs.clear();
+    saved.clear();
+    kept_bytes = 0;
+    bytes = 0;
+  }
+};
+
+/// Makes layouts. Owns its buffers. Thread rule: one thread at a time.
+class LayoutMaker {
+ public:
+  /// Everything stays, in the order of the plan. out_of_memory naming the largest result where the
+  /// sum is more than can be addressed.
+  void lay_out(const graph::Graph& graph, const schedule::Plan& plan, ext::Number number,
+               Layout& layout);
+  /// Only what `stays` says stays (node -> not 0; of a node with several results each its own);
+  /// what is saved for the backward pass does not. Memory is used again as soon as it is free.
+  /// Adds to `stays` those whose aliases stay.
+  void lay_out_by_lifetime(const graph::Graph& graph, const schedule::Plan& plan,
+                           ext::Number number, util::Stamped<std::uint8_t>& stays, Layout& layout);
+
+ private:
+  /// One output, or one saved output, of one group.
+  struct Run {
+    std::int64_t bytes = 0;
+    std::int64_t offset = 0;
+    std::uint32_t last_use = 0;  ///< group
+  };
+  /// Memory that is free, by place and by size. Neighbours are one.
+  class Room {
+   public:
+    std::int64_t take(std::int64_t bytes);
+    void give(std::int64_t offset, std::int64_t bytes);
+    void clear();
+    [[nodiscard]] std::int64_t end() const { return end_; }
+
+   private:
+    void add(std::int64_t offset, std::int64_t bytes);
+    void remove(std::map<std::int64_t, std::int64_t>::iterator piece);
+    std::map<std::int64_t, std::int64_t> by_place_;  ///< offset -> bytes
+    std::set<std::pair<std::int64_t, std::int64_t>> by_size_;
+    std::int64_t end_ = 0;
+  };
+
+  void number_places(const graph::Graph& graph, const schedule::Plan& plan, Layout& layout);
+  void find_runs(const graph::Graph& graph, const schedule::Plan& plan, ext::Number number,
+                 util::Stamped<std::uint8_t>& stays);
+  void check_sum(const graph::Graph& graph, const schedule::Plan& plan) const;
+  void place_runs(const schedule::Plan& plan);
+
+  util::Stamped<std::uint32_t> group_;  ///< node -> the group that places it, + 1
+  std::vector<Run> runs_;               ///< group * 2 * kMaxOutputs + k; saved ones follow
+  std::vector<std::vector<std::uint32_t>> ends_;  ///< group -> runs to give back after it
+  Room room_;
+};
 
 /// Where the results of one group lie: the first member's. Members follow each other.
 struct Placement {

@@ -13,6 +13,7 @@
 // block of at most 32 bytes is aligned to its own size only.
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -36,7 +37,9 @@ class Pool {
     std::size_t used = 0;
   };
 
-  Pool() = default;
+  /// `first_bytes`: least size of the first chunk, read when that is made; null: 1 MiB.
+  explicit Pool(const std::atomic<std::size_t>* first_bytes = nullptr)
+      : first_bytes_(first_bytes) {}
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
   ~Pool();
@@ -52,17 +55,30 @@ class Pool {
     }
     return allocate_slow(rounded);
   }
+  /// Gives back the end of `block`, which was allocated last, so that it has `bytes`.
+  void shrink(const void* block, std::int64_t bytes) {
+    used_ = static_cast<std::size_t>(static_cast<const std::byte*>(block) - chunks_[chunk_].data) +
+            ((static_cast<std::size_t>(bytes) + 63) & ~std::size_t{63});
+  }
   [[nodiscard]] Mark mark() const { return {chunk_, used_}; }
   void release(const Mark& m) {
     chunk_ = m.chunk;
     used_ = m.used;
   }
   void reset() { release({}); }
-  /// Gives chunks back to the system until at most `bytes` are held. Nothing may be allocated.
+  /// Gives chunks back to the system until at most `bytes`, or the first size where that is more,
+  /// are held; 0: all. Nothing may be allocated.
   void trim(std::size_t bytes);
   /// Gives the chunks back that lie beyond all that is allocated.
   void give_back_unused();
   [[nodiscard]] std::size_t held() const { return held_; }
+  [[nodiscard]] std::size_t used() const {
+    std::size_t bytes = used_;
+    for (std::size_t i = 0; i < chunk_; ++i) {
+      bytes += chunks_[i].bytes;
+    }
+    return bytes;
+  }
 
  private:
   void drop_last_chunk();
@@ -71,7 +87,9 @@ class Pool {
     std::size_t bytes;
   };
   void* allocate_slow(std::size_t bytes);
+  [[nodiscard]] std::size_t first_size() const;
 
+  const std::atomic<std::size_t>* first_bytes_;
   std::vector<Chunk> chunks_;
   std::size_t chunk_ = 0;
   std::size_t used_ = 0;

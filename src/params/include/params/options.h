@@ -1,14 +1,33 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <vector>
 
 #include "dynet/init.h"
 
 namespace dynet::params {
 
-/// ValueError naming the field where `p` holds something that is not allowed.
+struct OptionText {
+  const char* name;  ///< without "--dynet-"
+  const char* value;
+  const char* meaning;
+};
+/// All options; docs/options.md prints this table, and a test compares them.
+[[nodiscard]] std::vector<OptionText> option_table();
+
+/// Bytes that a graph's pools begin with; 0: as they like.
+struct FirstSizes {
+  std::size_t values = 0;
+  std::size_t gradients = 0;
+};
+/// Of "", "N" or "F,B,P,S" in MiB. ValueError for anything else.
+FirstSizes parse_memory(const std::string& text);
+
+/// ValueError naming the field where `p` holds something that is not allowed, or something that
+/// this library does not do.
 void check(const DynetParams& p);
-/// The word itself, in static memory; ValueError for an unknown one.
+/// The word itself, in static memory; ValueError for one that is unknown or would do nothing.
 const char* checked_precision(const std::string& word);
 
 }  // namespace dynet::params

@@ -13,7 +13,9 @@ enum class LstmKind : std::uint8_t { kCoupled, kVanilla };
 
 /// Thread rule: written by initialize() and cleanup(); atomic, so reading is free.
 struct Settings {
-  std::atomic<std::size_t> memory_cap_bytes{0};  ///< of graph memory; 0: none
+  std::atomic<std::size_t> memory_cap_bytes{0};      ///< of graph memory; 0: none
+  std::atomic<std::size_t> first_value_bytes{0};     ///< of a graph's values; 0: as the pool likes
+  std::atomic<std::size_t> first_gradient_bytes{0};  ///< of a graph's gradients
   std::atomic<LstmKind> lstm{LstmKind::kCoupled};
 };
 [[nodiscard]] Settings& settings();

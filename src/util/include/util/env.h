@@ -13,7 +13,7 @@ struct EnvVariable {
   const char* name;
   const char* meaning;
 };
-/// All variables the library looks at; the reference page prints this table.
+/// All variables the library looks at; docs/options.md prints this table, and a test compares them.
 [[nodiscard]] std::span<const EnvVariable> env_table();
 
 // Each function reads the environment when it is called: callers on hot paths keep the answer.
@@ -21,8 +21,8 @@ struct EnvVariable {
 
 /// DYNET_SIMD: name of the best SIMD target to use ("SSE4", "AVX2", "AVX3", "NEON"), or empty.
 [[nodiscard]] std::string simd_target();
-/// Whether DYNET_TRACE, a list separated by commas, names this stage (or is "all").
-[[nodiscard]] bool trace_enabled(std::string_view stage);
+/// DYNET_TRACE as it stands; trace.h says what the words mean.
+[[nodiscard]] std::string_view trace_words();
 /// DYNET_PARANOID is set, to anything but "0".
 [[nodiscard]] bool is_paranoid();
 

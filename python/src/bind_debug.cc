@@ -1,0 +1,58 @@
+// Looking at what the library does.
+
+#include <nanobind/stl/string.h>
+
+#include <optional>
+#include <string>
+
+#include "dynet/debug.h"
+
+#include "binding.h"
+
+namespace dynet::python {
+namespace {
+
+/// `with dynet.trace("plan"):`. Invariant: `scope` lives between enter and exit.
+struct Trace {
+  std::string words;
+  std::optional<TraceScope> scope;
+};
+
+void bind_trace(nb::module_& m) {
+  using nb::arg;
+  nb::class_<Trace>(
+      m, "trace",
+      "Within `with trace(\"plan,time\"):` the words' reports go to the standard error "
+      "stream, in all threads: graph, plan, memory, execute, time, or all. "
+      "DYNET_TRACE in the environment does it for a whole program.")
+      .def(
+          "__init__",
+          [](Trace* self, const std::string& words) {
+            {
+              const TraceScope checked(words);
+            }  // ValueError here rather than in `with`
+            new (self) Trace{words, std::nullopt};
+          },
+          arg("words"))
+      .def("__enter__",
+           [](nb::handle self) {
+             Trace& trace = nb::cast<Trace&>(self);
+             if (trace.scope) {
+               throw UsageError("trace: one object is entered once at a time; make another");
+             }
+             trace.scope.emplace(trace.words);
+             return nb::borrow(self);
+           })
+      .def("__exit__", [](Trace& self, const nb::args&) { self.scope.reset(); });
+}
+
+}  // namespace
+
+void bind_debug(nb::module_& m) {
+  bind_trace(m);
+  m.def("profile_text", &profile_text,
+        "What kernel calls took since `--dynet-profiling` was on; empty where it is off.");
+  m.def("reset_profile", &reset_profile, "Forgets what was measured.");
+}
+
+}  // namespace dynet::python

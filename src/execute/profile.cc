@@ -1,0 +1,177 @@
+#include "execute/profile.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "dynet/globals.h"
+
+#include "util/trace.h"
+
+namespace dynet::execute {
+namespace {
+
+/// Of all graphs, while `--dynet-profiling` is on. Never destroyed: graphs may outlive main().
+struct ProcessProfile {
+  std::mutex mutex;
+  Profile profile;
+};
+ProcessProfile& process_profile() {
+  static ProcessProfile& all = *new ProcessProfile;
+  return all;
+}
+
+void print_at_exit() { std::fputs(process_profile_text().c_str(), stdout); }
+
+void add_to_process_profile(const Profile& profile) {
+  static const int registered = std::atexit(print_at_exit);
+  static_cast<void>(registered);
+  ProcessProfile& all = process_profile();
+  const std::lock_guard lock(all.mutex);
+  all.profile.add(profile);
+}
+
+const char* name_of(bool backward) { return backward ? "backward" : "forward"; }
+
+}  // namespace
+
+void Profile::add(const ext::Record& record, bool backward, std::int64_t nodes, std::int64_t bytes,
+                  double seconds) {
+  Row& row = rows_[{&record, backward}];
+  ++row.calls;
+  row.nodes += nodes;
+  row.bytes += bytes;
+  row.seconds += seconds;
+}
+
+void Profile::add(const Profile& other) {
+  for (const auto& [key, from] : other.rows_) {
+    Row& row = rows_[key];
+    row.calls += from.calls;
+    row.nodes += from.nodes;
+    row.bytes += from.bytes;
+    row.seconds += from.seconds;
+  }
+}
+
+double Profile::seconds() const {
+  double sum = 0.0;
+  for (const auto& [key, row] : rows_) {
+    sum += row.seconds;
+  }
+  return sum;
+}
+
+std::string Profile::to_text(bool details) const {
+  std::vector<std::pair<Key, Row>> sorted(rows_.begin(), rows_.end());
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
+    return a.second.seconds > b.second.seconds;
+  });
+  const double all = std::max(seconds(), 1e-12);
+  std::string text;
+  char line[256];
+  for (const auto& [key, row] : sorted) {
+    std::snprintf(line, sizeof line, "%9.6f s %5.1f %%  %-8s %s: %lld calls, %lld nodes",
+                  row.seconds, 100.0 * row.seconds / all, name_of(key.backward),
+                  std::string(key.record->info->name).c_str(), static_cast<long long>(row.calls),
+                  static_cast<long long>(row.nodes));
+    text += line;
+    if (details) {
+      std::snprintf(line, sizeof line, ", %.1f nodes per call, %lld bytes of results",
+                    static_cast<double>(row.nodes) / static_cast<double>(row.calls),
+                    static_cast<long long>(row.bytes));
+      text += line;
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+std::string process_profile_text() {
+  ProcessProfile& all = process_profile();
+  const std::lock_guard lock(all.mutex);
+  if (all.profile.empty()) {
+    return "";
+  }
+  char line[64];
+  std::snprintf(line, sizeof line, "profile: %.6f s in kernel calls\n", all.profile.seconds());
+  return line + all.profile.to_text(profiling_flag > 1);
+}
+
+void reset_process_profile() {
+  ProcessProfile& all = process_profile();
+  const std::lock_guard lock(all.mutex);
+  all.profile.clear();
+}
+
+Watch::Watch(const graph::Graph& graph, bool backward, std::int64_t number_bytes, Watch*& slot)
+    : graph_(graph),
+      backward_(backward),
+      number_bytes_(number_bytes),
+      slot_(slot),
+      traces_calls_(util::is_traced(util::TraceWord::kExecute)),
+      traces_time_(util::is_traced(util::TraceWord::kTime)),
+      takes_times_(traces_time_ || profiling_flag > 0) {
+  slot_ = traces_calls_ || takes_times_ ? this : nullptr;
+  if (takes_times_) {
+    begin_ = Clock::now();
+  }
+}
+
+Watch::~Watch() {
+  slot_ = nullptr;
+  try {
+    report();
+  } catch (const std::bad_alloc&) {
+    // A report is not worth the end of the program.
+  }
+}
+
+void Watch::report() {
+  if (takes_times_ && profiling_flag > 0) {
+    add_to_process_profile(profile_);
+  }
+  if (traces_time_) {
+    const std::chrono::duration<double> all = Clock::now() - begin_;
+    char line[96];
+    std::snprintf(line, sizeof line, "time: %s, %.6f s, of which %.6f s in kernel calls\n",
+                  name_of(backward_), all.count(), profile_.seconds());
+    util::write_trace(line + profile_.to_text(true));
+  }
+}
+
+void Watch::before_call(std::span<const graph::NodeId> members) {
+  if (traces_calls_) {
+    std::string text = std::string("execute: ") + name_of(backward_) + ' ' +
+                       std::string(graph_[members[0]].record().info->name) + " of " +
+                       std::to_string(members.size()) +
+                       (members.size() == 1 ? " node:" : " nodes:");
+    for (const graph::NodeId n : members) {
+      text += " v" + std::to_string(n);
+    }
+    util::write_trace(text + '\n');
+  }
+  call_ = Clock::now();
+}
+
+void Watch::after_call(std::span<const graph::NodeId> members) {
+  if (!takes_times_) {
+    return;
+  }
+  const std::chrono::duration<double> taken = Clock::now() - call_;
+  const ext::Record& record = graph_[members[0]].record();
+  std::int64_t elements = 0;
+  for (const graph::NodeId n : members) {
+    for (std::uint32_t k = 0; k < record.outputs; ++k) {
+      elements += graph_.elements(n + k);
+    }
+  }
+  profile_.add(record, backward_, static_cast<std::int64_t>(members.size()),
+               elements * number_bytes_, taken.count());
+}
+
+}  // namespace dynet::execute

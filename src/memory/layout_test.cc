@@ -1,0 +1,323 @@
+#include "memory/layout.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <string>
+
+#include "dynet/except.h"
+#include "dynet/ops/all.h"
+
+#include "schedule/policy.h"
+#include "schedule/shorten.h"
+
+namespace dynet::memory {
+namespace {
+
+using graph::NodeId;
+
+/// Graphs of shapes alone: no number is ever computed.
+struct LayoutTest : ::testing::Test {
+  static constexpr std::int64_t kNumber = 4;
+
+  graph::Interner interner;
+  graph::Graph graph{interner};
+  schedule::Scheduler scheduler;
+  schedule::Plan plan;
+  LayoutMaker maker;
+  Layout layout;
+  util::Stamped<std::uint8_t> stays;
+  std::vector<NodeId> weights;
+
+  template <class Op>
+  NodeId add(const Op& op, std::vector<NodeId> args) {
+    return graph.add(ext::kRecord<Op>, &op, args, {}, {}, 1);
+  }
+  NodeId leaf(const Dim& dim) { return add(ops::Constant{dim, 1.0F}, {}); }
+
+  /// Weights are computed already, as parameters are.
+  [[nodiscard]] bool is_weight(NodeId n) const {
+    return std::find(weights.begin(), weights.end(), n) != weights.end();
+  }
+  NodeId weight(const Dim& dim) {
+    weights.push_back(leaf(dim));
+    return weights.back();
+  }
+  void schedule_all() {
+    std::vector<NodeId> wanted;
+    for (NodeId n = 0; n < graph.size(); ++n) {
+      if (graph.owner(n) == n && !is_weight(n)) {
+        wanted.push_back(n);
+      }
+    }
+    scheduler.plan(graph, wanted, plan);
+  }
+  /// Cuts and reorders the plan as an inference scope does.
+  void shorten() {
+    schedule::Plan longer = plan;
+    schedule::Shortener().shorten(graph, longer, plan);
+  }
+  void lay_out_keeping(const std::vector<NodeId>& kept) {
+    stays.begin(graph.size());
+    for (const NodeId n : kept) {
+      stays.set(n, 1);
+    }
+    maker.lay_out_by_lifetime(graph, plan, ext::Number::kFloat, stays, layout);
+  }
+
+  /// Follows the plan as an executor would and looks who wrote each byte last: every argument must
+  /// still be what its node wrote, what stays must be there at the end, and below kept_bytes.
+  void expect_sound(bool by_lifetime) {
+    struct Place {
+      std::int64_t offset;
+      std::int64_t bytes;
+    };
+    std::map<NodeId, Place> places;
+    std::vector<std::int64_t> writer(static_cast<std::size_t>(layout.bytes), -1);
+    const auto write = [&](std::int64_t who, const Place& place) {
+      ASSERT_GE(place.offset, 0);
+      ASSERT_LE(place.offset + place.bytes, layout.bytes);
+      std::fill_n(writer.begin() + place.offset, place.bytes, who);
+    };
+    const auto is_intact = [&](std::int64_t who, const Place& place) {
+      return std::all_of(writer.begin() + place.offset, writer.begin() + place.offset + place.bytes,
+                         [&](std::int64_t w) { return w == who; });
+    };
+    for (std::size_t g = 0; g < plan.groups.size(); ++g) {
+      const schedule::Group& group = plan.groups[g];
+      const ext::Record& record = graph[plan.members[group.first]].record();
+      std::int64_t saved_examples = 0;
+      for (std::uint32_t i = 0; i < group.members; ++i) {
+        const NodeId m = plan.members[group.first + i];
+        saved_examples += graph.examples(m);
+        if (record.aliases) {
+          places[m] = places.at(graph.args(m)[0]);
+          continue;
+        }
+        for (std::uint32_t k = 0; k < record.outputs && group.part != schedule::Part::kRest; ++k) {
+          places[m + k] = {layout.output(group, g, k, i), graph.elements(m + k) * kNumber};
+          write(m + k, places[m + k]);
+        }
+      }
+      if (record.aliases) {
+        continue;
+      }
+      for (std::uint32_t k = 0; k < record.saved && group.part != schedule::Part::kRest; ++k) {
+        const Dim& dim = graph[plan.members[group.first]].signature->saved[k];
+        ASSERT_FALSE(record.has_whole);
+        const std::int64_t at = layout.saved[g * ext::kMaxOutputs + k];
+        EXPECT_EQ(at % Layout::kAlignment, 0);
+        write(-2 - static_cast<std::int64_t>(g * ext::kMaxOutputs + k),
+              {at, dim.example_elements() * saved_examples * kNumber});
+      }
+      for (std::uint32_t i = 0; i < group.members; ++i) {
+        const NodeId m = plan.members[group.first + i];
+        for (std::uint32_t a = 0; a < graph[m].arity; ++a) {
+          if (((group.args >> a) & 1) != 0 && !is_weight(graph.args(m)[a])) {
+            expect_shown(graph.args(m)[a], places.at(graph.args(m)[a]), is_intact, m);
+          }
+        }
+        for (std::uint32_t k = 0; k < record.outputs; ++k) {
+          EXPECT_TRUE(is_intact(m + k, places.at(m + k))) << "result of node " << m;
+        }
+      }
+    }
+    for (const auto& [n, place] : places) {
+      if (!by_lifetime || stays[n] != 0) {
+        expect_shown(n, place, is_intact, n);
+        EXPECT_LE(place.offset + place.bytes, layout.kept_bytes);
+      } else if (graph[n].output != 0 || !graph[n].record().aliases) {
+        EXPECT_GE(place.offset, layout.kept_bytes);
+      }
+    }
+    EXPECT_EQ(layout.kept_bytes % Layout::kAlignment, 0);
+  }
+  template <class Place, class Intact>
+  void expect_shown(NodeId n, const Place& place, const Intact& is_intact, NodeId reader) {
+    while (graph[n].output == 0 && graph[n].record().aliases) {
+      n = graph.args(n)[0];
+    }
+    EXPECT_TRUE(is_intact(n, place)) << "node " << n << ", read by node " << reader;
+  }
+
+  /// An LSTM over `steps` vectors {rows} x `batch`; its last output.
+  NodeId lstm(unsigned steps, unsigned rows, unsigned batch) {
+    const NodeId w = weight({4 * rows, rows});
+    const NodeId u = weight({4 * rows, rows});
+    const NodeId b = weight({4 * rows});
+    const Dim state = Dim({rows}, batch);
+    NodeId h = leaf(state);
+    NodeId c = leaf(state);
+    for (unsigned t = 0; t < steps; ++t) {
+      const NodeId x = leaf(state);
+      const NodeId gates = add(ops::AffineTransform{}, {b, w, x, u, h});
+      c = add(ops::LstmCell{}, {gates, c});
+      h = c + 1;
+    }
+    return h;
+  }
+};
+
+TEST_F(LayoutTest, MembersLieSideBySideAndRunsAreAligned) {
+  const NodeId x = leaf({3});
+  leaf({3});
+  leaf({3});
+  leaf({5});
+  schedule_all();
+  maker.lay_out(graph, plan, ext::Number::kFloat, layout);
+  ASSERT_EQ(plan.groups.size(), 2U);
+  ASSERT_EQ(plan.members[0], x);
+  EXPECT_EQ(layout.outputs, (std::vector<std::int64_t>{0, 12, 24, 64}));
+  EXPECT_EQ(layout.bytes, 128);
+  EXPECT_EQ(layout.kept_bytes, 128);
+}
+
+TEST_F(LayoutTest, SeveralResultsAndSavedOnesHaveRunsOfTheirOwn) {
+  const NodeId gates = leaf({8});
+  const NodeId c = leaf({2});
+  const NodeId cell = add(ops::LstmCell{}, {gates, c});
+  schedule_all();
+  maker.lay_out(graph, plan, ext::Number::kFloat, layout);
+  const std::size_t last = plan.groups.size() - 1;
+  ASSERT_EQ(plan.members[plan.groups[last].first], cell);
+  EXPECT_EQ(layout.output(plan.groups[last], last, 0, 0), 128);
+  EXPECT_EQ(layout.output(plan.groups[last], last, 1, 0), 192);
+  EXPECT_EQ(layout.saved[last * ext::kMaxOutputs], 256);
+  expect_sound(false);
+}
+
+TEST_F(LayoutTest, MemoryIsUsedAgain) {
+  NodeId n = leaf({16});
+  for (int i = 0; i < 100; ++i) {
+    n = add(ops::Tanh{}, {n});
+  }
+  schedule_all();
+  lay_out_keeping({n});
+  expect_sound(true);
+  EXPECT_EQ(layout.kept_bytes, 64);
+  EXPECT_EQ(layout.bytes, 64 + 2 * 64);  // an argument and a result at a time
+}
+
+TEST_F(LayoutTest, WhatAnAliasShowsStays) {
+  const NodeId x = leaf({4, 4});
+  const NodeId y = add(ops::Tanh{}, {x});
+  const NodeId alias = add(ops::Reshape{{16}}, {y});
+  const NodeId z = add(ops::Tanh{}, {add(ops::Tanh{}, {add(ops::Tanh{}, {x})})});
+  schedule_all();
+  lay_out_keeping({alias, z});
+  EXPECT_EQ(stays[y], 1);
+  EXPECT_EQ(stays[x], 0);
+  expect_sound(true);
+}
+
+TEST_F(LayoutTest, MembersOfAGroupStayOneByOne) {
+  std::vector<NodeId> tips;
+  for (int i = 0; i < 8; ++i) {
+    tips.push_back(add(ops::Tanh{}, {leaf({5})}));
+  }
+  schedule_all();
+  lay_out_keeping({tips[2], tips[5]});
+  expect_sound(true);
+  EXPECT_EQ(layout.kept_bytes, 64);  // 40 bytes, side by side
+}
+
+TEST_F(LayoutTest, RandomPlansAreSound) {
+  std::mt19937 random(7);
+  const auto below = [&](std::size_t n) { return static_cast<NodeId>(random() % n); };
+  for (int round = 0; round < 60; ++round) {
+    graph.clear();
+    std::vector<NodeId> vectors{leaf({4}), leaf(Dim({4}, 3))};
+    const NodeId w = leaf({16, 4});
+    for (int i = 0; i < 60; ++i) {
+      const NodeId x = vectors[below(vectors.size())];
+      const NodeId y = vectors[below(vectors.size())];
+      switch (below(6)) {
+        case 0:
+          vectors.push_back(add(ops::Tanh{}, {x}));
+          break;
+        case 1:
+          vectors.push_back(add(ops::Reshape{graph.dim(x)}, {x}));
+          break;
+        case 2: {
+          const NodeId gates = add(ops::AffineTransform{}, {add(ops::MatMul{}, {w, y}), w, x});
+          const NodeId cell = add(ops::LstmCell{}, {gates, y});
+          vectors.push_back(cell);
+          vectors.push_back(cell + 1);
+          break;
+        }
+        case 3:
+          vectors.push_back(leaf(Dim({4}, below(2) == 0 ? 1 : 3)));
+          break;
+        default:
+          vectors.push_back(add(ops::Sum{}, {x, x}));
+          break;
+      }
+    }
+    std::vector<NodeId> kept;
+    for (int i = 0; i < 5; ++i) {
+      kept.push_back(vectors[below(vectors.size())]);
+    }
+    scheduler.choose(round % 2 == 0 ? schedule::kBatching : schedule::kOneByOne);
+    schedule_all();
+    maker.lay_out(graph, plan, ext::Number::kFloat, layout);
+    expect_sound(false);
+    lay_out_keeping(kept);
+    expect_sound(true);
+    shorten();
+    lay_out_keeping(kept);
+    expect_sound(true);
+  }
+}
+
+TEST_F(LayoutTest, ALongRecurrenceNeedsATwentiethOfItsResults) {
+  for (const unsigned rows : {16U, 64U}) {
+    for (const unsigned batch : {1U, 16U}) {
+      graph.clear();
+      weights.clear();
+      const NodeId h = lstm(200, rows, batch);
+      schedule_all();
+      maker.lay_out(graph, plan, ext::Number::kFloat, layout);
+      const std::int64_t all = layout.bytes;
+      shorten();
+      lay_out_keeping({h, h - 1});
+      expect_sound(true);
+      EXPECT_LE(layout.bytes * 20, all) << rows << " rows, batch " << batch;
+    }
+  }
+}
+
+TEST_F(LayoutTest, LossesOfEachStepRunBesideTheRecurrence) {
+  lstm(200, 64, 8);
+  std::vector<NodeId> losses;
+  const NodeId v = weight({10, 64});
+  for (NodeId n = 0, end = graph.size(); n < end; ++n) {
+    if (graph[n].output == 1) {
+      losses.push_back(add(ops::SquaredNorm{}, {add(ops::MatMul{}, {v, n})}));
+    }
+  }
+  const NodeId loss = add(ops::Sum{}, losses);
+  schedule_all();
+  maker.lay_out(graph, plan, ext::Number::kFloat, layout);
+  const std::int64_t all = layout.bytes;
+  shorten();
+  lay_out_keeping({loss});
+  expect_sound(true);
+  EXPECT_LE(layout.bytes * 12, all);
+}
+
+TEST_F(LayoutTest, MoreThanCanBeAddressedIsAnError) {
+  const Dim large = Dim({1U << 30, 1U << 30});
+  for (int i = 0; i < 8; ++i) {
+    leaf(large);
+  }
+  schedule_all();
+  EXPECT_THROW(maker.lay_out(graph, plan, ext::Number::kFloat, layout), out_of_memory);
+  stays.begin(graph.size());
+  EXPECT_THROW(maker.lay_out_by_lifetime(graph, plan, ext::Number::kFloat, stays, layout),
+               out_of_memory);
+}
+
+}  // namespace
+}  // namespace dynet::memory

@@ -1,0 +1,72 @@
+#pragma once
+
+// From a plan to one that needs less memory at a time, for inference scopes.
+//
+// Policies run large groups early: all inputs, all input products of a recurrence. Where gradients
+// are wanted that costs nothing, since every value stays anyway. Where a value is dropped after its
+// last use, it keeps them all alive at once. So large groups are cut into pieces, a piece that
+// nobody waits for runs just before its first user, and a piece that is smaller than what it is the
+// last to need runs at once.
+
+#include <cstdint>
+#include <vector>
+
+#include "graph/graph.h"
+#include "schedule/plan.h"
+#include "util/stamped.h"
+
+namespace dynet::schedule {
+
+/// Owns its buffers. Thread rule: one thread at a time.
+class Shortener {
+ public:
+  /// Fills `to` with the nodes of `plan`: the same parts of them, each after what it needs. A group
+  /// that would touch more than one in `kShare` of all results' elements is cut, but nothing
+  /// smaller than `kSmallest` elements; one of leaves, which read nothing together, into smaller
+  /// pieces. Linear in the plan, but for sorting the arguments of a piece.
+  void shorten(const graph::Graph& graph, const Plan& plan, Plan& to);
+
+  static constexpr std::int64_t kShare = 64;
+  static constexpr std::int64_t kSmallest = 1024;
+  static constexpr std::int64_t kLeafShare = 8;
+
+ private:
+  /// Members [first, first + members) of the plan, all of one group.
+  struct Piece {
+    std::uint32_t group;
+    std::uint32_t first;
+    std::uint32_t members;
+    std::int64_t elements = 0;      ///< of its results
+    std::uint32_t needs_begin = 0;  ///< in `needs_`: the pieces that it reads
+    std::uint32_t needs_end = 0;
+    std::uint32_t users_begin = 0;  ///< in `users_`
+    std::uint32_t users = 0;
+    std::uint32_t users_left = 0;
+    std::uint32_t needs_left = 0;
+    std::uint32_t depth = 0;  ///< pieces below it on the longest path
+    bool is_done = false;
+  };
+
+  void cut(const graph::Graph& graph, const Plan& plan);
+  void connect(const graph::Graph& graph, const Plan& plan);
+  void order_late();
+  void run_in_order();
+  void run(std::uint32_t piece);
+  [[nodiscard]] bool list_reducing(std::uint32_t piece);
+  [[nodiscard]] std::uint32_t only_user(std::uint32_t piece) const;
+  void write(const Plan& plan, Plan& to) const;
+
+  std::vector<Piece> pieces_;                ///< in the order of the plan
+  util::Stamped<std::uint32_t> piece_of_;    ///< node -> the piece that ends it, + 1
+  util::Stamped<std::uint32_t> first_part_;  ///< node -> the piece of its first terms, + 1
+  std::vector<std::uint32_t> needs_;
+  std::vector<std::uint32_t> users_;
+  std::vector<std::uint32_t> stamp_;  ///< piece -> last piece that it was noted for, + 1
+  std::vector<std::uint32_t> late_;
+  std::vector<std::uint32_t> ready_;
+  std::vector<std::uint32_t> order_;
+  std::vector<std::uint32_t> to_check_;
+  std::vector<std::uint32_t> chain_;
+};
+
+}  // namespace dynet::schedule
