@@ -13,6 +13,8 @@
 #include "dynet/init.h"
 #include "dynet/training.h"
 
+#include "support/far_device.h"
+
 namespace dynet {
 namespace {
 
@@ -99,8 +101,7 @@ TEST_P(Caches, PolicyChangedInTheMiddleOfAGraph) {
 
 /// Workspaces go from graph to graph; the numbers of one device must not be read as the other's.
 TEST_P(Caches, DevicesTakeTurns) {
-  Device* const devices[] = {get_device_manager()->get_global_device("CPU"),
-                             get_device_manager()->get_global_device("CPU:double")};
+  Device* const devices[] = {testing::test_device("CPU"), testing::test_device("CPU:double")};
   Device* const before = default_device;
   for (int round = 0; round < 6; ++round) {
     default_device = devices[round % 2];

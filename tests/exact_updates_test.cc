@@ -12,6 +12,8 @@
 #include "dynet/io.h"
 #include "dynet/training.h"
 
+#include "support/far_device.h"
+
 namespace dynet {
 namespace {
 
@@ -59,7 +61,7 @@ class ExactUpdates : public ::testing::Test {
  protected:
   void SetUp() override {
     before_ = default_device;
-    default_device = get_device_manager()->get_global_device("CPU:double");
+    default_device = testing::test_device("CPU:double");
   }
   void TearDown() override { default_device = before_; }
 

@@ -14,6 +14,7 @@
 #include "dynet/training.h"
 
 #include "params/state.h"
+#include "support/far_device.h"
 
 namespace dynet {
 namespace {
@@ -24,10 +25,10 @@ constexpr unsigned kColumns = 50;
 class GradientNorm : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    default_device = get_device_manager()->get_global_device(GetParam());
+    default_device = testing::test_device(GetParam());
     add_parameters();
   }
-  void TearDown() override { default_device = get_device_manager()->get_global_device("CPU"); }
+  void TearDown() override { default_device = testing::test_device("CPU"); }
   void add_parameters() {
     model_ = ParameterCollection();
     w_ = model_.add_parameters({kRows, kColumns});

@@ -1,6 +1,10 @@
 #pragma once
 
 // Where numbers live and what computes on them.
+//
+// A device is a name, a number type, memory with a queue (ext/memory.h) and kernels
+// (ext/kernels.h). Everything in the library that holds or reads numbers does so through these two:
+// a new device implements them, and `DeviceManager::add` makes it known.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +16,7 @@ namespace dynet {
 
 namespace ext {
 class Kernels;
+class Memory;
 enum class Number : std::uint8_t;
 }  // namespace ext
 
@@ -21,12 +26,12 @@ enum class DeviceMempool { FXS = 0, DEDFS = 1, PS = 2, SCS = 3, NONE = 4 };
 
 /// A device and its number type. "CPU" computes in float; "CPU:double" is the plain scalar device
 /// in double that checks it: there `Tensor::v` points at doubles, and only the functions of
-/// tensor.h may read it. Devices live as long as the process. Thread rule: immutable, any number of
-/// threads.
+/// tensor.h may read it; so too where the memory is not the host's. Devices live as long as the
+/// process. Thread rule: immutable, any number of threads.
 class Device {
  public:
   Device(int id, DeviceType device_type, std::string device_name,
-         const ext::Kernels& device_kernels);
+         const ext::Kernels& device_kernels, ext::Memory& device_memory);
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
   virtual ~Device();
@@ -34,10 +39,13 @@ class Device {
   int device_id;
   DeviceType type;
   const ext::Kernels* kernels;  ///< the loops of the device; never null
+  ext::Memory* memory;          ///< where its numbers lie, and its queue; never null
   std::string name;
 
   [[nodiscard]] ext::Number number() const;
   [[nodiscard]] bool is_double() const;
+  /// Whether `Tensor::v` is memory that the host may read and write.
+  [[nodiscard]] bool is_host_visible() const;
   /// Bytes of one number.
   [[nodiscard]] std::int64_t number_bytes() const { return is_double() ? 8 : 4; }
 };

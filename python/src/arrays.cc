@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "dynet/except.h"
+#include "dynet/ext/memory.h"
 
 namespace nb = nanobind;
 
@@ -46,11 +47,9 @@ template <class T>
 nb::object make_array(const Tensor& t, double scale, bool rows_first) {
   const auto count = static_cast<std::size_t>(t.d.elements());
   auto owned = std::make_unique<T[]>(count);
-  const T* from = reinterpret_cast<const T*>(t.v);
-  if (scale == 1.0) {
-    std::copy(from, from + count, owned.get());
-  } else {
-    std::transform(from, from + count, owned.get(),
+  t.device->memory->copy_out(t.v, owned.get(), count * sizeof(T));
+  if (scale != 1.0) {
+    std::transform(owned.get(), owned.get() + count, owned.get(),
                    [scale](T v) { return static_cast<T>(static_cast<double>(v) * scale); });
   }
   return wrap_array(owned.release(), t.d, rows_first);
@@ -165,15 +164,14 @@ nb::object to_numpy(const Tensor& t, double scale) { return make_array(t, scale,
 nb::object to_numpy_rows_first(const Tensor& t, double scale) { return make_array(t, scale, true); }
 
 nb::list to_list(const Tensor& t) {
-  const auto n = static_cast<std::size_t>(t.d.elements());
+  const std::vector<double> numbers = as_double_vector(t);
+  const std::size_t n = numbers.size();
   const nb::object list = nb::steal(PyList_New(static_cast<Py_ssize_t>(n)));
   if (!list.is_valid()) {
     throw nb::python_error();
   }
   for (std::size_t i = 0; i < n; ++i) {
-    const double v =
-        t.is_double() ? reinterpret_cast<const double*>(t.v)[i] : static_cast<double>(t.v[i]);
-    PyObject* number = PyFloat_FromDouble(v);
+    PyObject* number = PyFloat_FromDouble(numbers[i]);
     if (number == nullptr) {
       throw nb::python_error();
     }
@@ -186,7 +184,12 @@ double to_scalar(const Tensor& t) {
   if (t.d.elements() != 1) {
     throw ValueError("scalar_value: the value is " + to_string(t.d) + "; want one element");
   }
-  return t.is_double() ? *reinterpret_cast<const double*>(t.v) : static_cast<double>(*t.v);
+  if (t.is_double()) {
+    return as_double_vector(t)[0];
+  }
+  float number = 0.0F;
+  t.device->memory->copy_out(t.v, &number, sizeof number);
+  return static_cast<double>(number);
 }
 
 }  // namespace dynet::python

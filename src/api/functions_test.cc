@@ -10,6 +10,8 @@
 #include "dynet/expr.h"
 #include "dynet/ops/all.h"
 
+#include "support/far_device.h"
+
 namespace dynet {
 namespace {
 
@@ -99,7 +101,7 @@ TEST(Inputs, ErrorsLeaveTheGraphAsItWas) {
   EXPECT_THROW(input(cg, {3}, static_cast<const Floats*>(nullptr)), ValueError);
   EXPECT_THROW(parameter(cg, Parameter()), StateError);
   EXPECT_THROW(lookup(cg, LookupParameter(), 1), StateError);
-  Device* other = get_device_manager()->get_global_device("CPU:double");
+  Device* other = testing::test_device("CPU:double");
   EXPECT_THROW(zeros(cg, {2}, other), DeviceError);
   EXPECT_THROW(input(cg, 1.0F, other), DeviceError);
   EXPECT_THROW(random_normal(cg, {2}, 0, 1, other), DeviceError);
@@ -115,7 +117,7 @@ TEST(Inputs, Constants) {
   EXPECT_EQ(value_of(constant(cg, {2}, -1.5F)), (Floats{-1.5F, -1.5F}));
 }
 
-class Leaves : public testing::Test {
+class Leaves : public ::testing::Test {
  protected:
   Leaves() : p(model.add_parameters({2})), table(model.add_lookup_parameters(3, {2})) {
     p.set_value({1, 2});

@@ -8,7 +8,7 @@ Assembled* Assembly::call(const SegmentView& segment) {
   Assembled* assembled = operands(segment);
   const ext::Record& record = context_.graph[segment.members[0]].record();
   if (record.payload != ext::Payload::kNone || record.random) {
-    payload_.fill(assembled->call, segment.members);
+    payload_.fill(*assembled, segment.members);
   }
   return assembled;
 }
@@ -18,7 +18,7 @@ Assembled* Assembly::part(const SegmentView& segment, std::span<const NodeId> ac
   SegmentView some = segment;
   some.members = active;
   Assembled* assembled = operands(some);
-  payload_.fill_part(assembled->call, active, whole.call, segment.members);
+  payload_.fill_part(*assembled, active, whole, segment.members);
   return assembled;
 }
 

@@ -42,6 +42,7 @@ void Executor::run_backward(NodeId root, bool full, Pass pass) {
   // A pass that only inspects leaves the memory of the views handed out so far alone.
   gradients_.begin(pass == Pass::kInspect);
   weights_.begin();
+  upload_.clear();
   path_.find(root, full, pass == Pass::kAccumulate, gradients_);
   const NodeId owner = gradients_.owner(root);
   context_.kernels().fill(gradients_.target(owner).data, 1.0, 1);
@@ -99,6 +100,7 @@ void Executor::backward_call(const SegmentView& segment, std::span<const NodeId>
   const graph::Arena::Mark before = arena_.mark();
   Assembled& assembled =
       active.size() == segment.members.size() ? whole : *assembly_.part(segment, active, whole);
+  upload_.send(gradients_.pool());
   gradient_operands_.attach(assembled, active, segment.shared, pass == Pass::kAccumulate);
   if (watch_ != nullptr) {
     watch_->before_call(active);

@@ -52,8 +52,8 @@ void Executor::deliver_lookup(NodeId n) {
   // The rows that forward read: the group of a lookup is one call. A call that was not kept read
   // the graph's own copy.
   const Assembled* call = history_.call(history_.group(values_.group_of(n)).begin);
-  const unsigned* rows = call != nullptr ? call->call.index_data() + values_.offset(n)
-                                         : context_.graph.indices(n).data();
+  const unsigned* rows =
+      call != nullptr ? call->host_indices() + values_.offset(n) : context_.graph.indices(n).data();
   for (std::int64_t e = 0; e < context_.graph.examples(n); ++e) {
     lock.add_row(rows[e], gradient);
     gradient += row_bytes;

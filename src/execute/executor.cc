@@ -9,6 +9,13 @@
 
 namespace dynet::execute {
 
+void Executor::set_device(const Device& device) {
+  context_.set_device(device);
+  values_.pool().set_memory(*device.memory);
+  gradients_.pool().set_memory(*device.memory);
+  call_memory_.pool().set_memory(*device.memory);
+}
+
 const Tensor& Executor::value(NodeId n) {
   compute(n, false);
   verify_if_paranoid(*this, "value");
@@ -52,7 +59,10 @@ void Executor::compute(NodeId last, bool all) {
 /// Nodes stand in the order they were made in, so a piece depends on none after it.
 void Executor::run_wanted(NodeId asked, bool all_nodes) {
   const std::vector<NodeId>& all = wanted_.nodes();
-  if (!all.empty() && is_in_inference_scope() && !lifetimes_.keeps_all(wanted_, all_nodes)) {
+  // Payload that is uploaded for a whole plan would lie behind the values that are to be dropped:
+  // such devices keep all values.
+  if (!all.empty() && is_in_inference_scope() && context_.device().is_host_visible() &&
+      !lifetimes_.keeps_all(wanted_, all_nodes)) {
     scheduler_.plan(context_.graph, all, plan_);
     run_dropping(asked, history_.size());
     return;
@@ -95,19 +105,34 @@ void Executor::give_back_unused() {
 }
 
 void Executor::run(std::uint32_t first_group) {
-  for (std::uint32_t g = first_group; g < history_.size(); ++g) {
-    const schedule::Group& group = history_.group(g);
-    for (std::uint32_t s = group.begin; s < group.begin + group.count; ++s) {
-      const SegmentView segment = history_.segment(group, s);
+  const auto for_each_segment = [&](auto f) {
+    for (std::uint32_t g = first_group; g < history_.size(); ++g) {
+      const schedule::Group& group = history_.group(g);
+      for (std::uint32_t s = group.begin; s < group.begin + group.count; ++s) {
+        f(history_.segment(group, s), s);
+      }
+    }
+  };
+  if (context_.device().is_host_visible()) {
+    for_each_segment([&](const SegmentView& segment, std::uint32_t s) {
       const graph::Arena::Mark before = arena_.mark();
-      Assembled* const call = run_segment(segment);
+      Assembled* const call = assemble(segment);
+      run_segment(segment, call);
       if (s < limits_.kept_calls || !can_be_made_again(segment)) {
         history_.set_call(s, call);
       } else {
         arena_.release(before);
       }
-    }
+    });
+    return;
   }
+  // The payload of the whole plan goes to the device in one copy.
+  for_each_segment([&](const SegmentView& segment, std::uint32_t s) {
+    history_.set_call(s, assemble(segment));
+  });
+  upload_.send(values_.pool());
+  for_each_segment(
+      [&](const SegmentView& segment, std::uint32_t s) { run_segment(segment, history_.call(s)); });
 }
 
 /// Computes `asked` by the plan and keeps what `lifetimes_` says.
@@ -125,7 +150,8 @@ void Executor::run_dropping(NodeId asked, std::uint32_t first_group) {
       const schedule::Group& group = history_.group(g);
       for (std::uint32_t s = group.begin; s < group.begin + group.count; ++s) {
         const graph::Arena::Mark before = arena_.mark();
-        run_segment(history_.segment(group, s));
+        const SegmentView segment = history_.segment(group, s);
+        run_segment(segment, assemble(segment));
         arena_.release(before);
       }
     }
@@ -138,50 +164,44 @@ void Executor::run_dropping(NodeId asked, std::uint32_t first_group) {
   history_.shrink(first_group);
 }
 
-Assembled* Executor::run_segment(const SegmentView& segment) {
-  if (watch_ == nullptr || context_.graph[segment.members[0]].record().aliases) {
-    return call_segment(segment);
-  }
-  watch_->before_call(segment.members);
-  Assembled* assembled = call_segment(segment);
-  watch_->after_call(segment.members);
-  return assembled;
+/// Null where there is nothing to call.
+Assembled* Executor::assemble(const SegmentView& segment) {
+  const ext::Record& record = context_.graph[segment.members[0]].record();
+  const bool is_input = record.leaf == ext::Leaf::kInput;
+  return record.aliases || is_input ? nullptr : assembly_.call(segment);
 }
 
-/// Returns what was assembled; null where there was nothing to call.
-Assembled* Executor::call_segment(const SegmentView& segment) {
+void Executor::run_segment(const SegmentView& segment, Assembled* assembled) {
+  if (watch_ == nullptr || context_.graph[segment.members[0]].record().aliases) {
+    call_segment(segment, assembled);
+    return;
+  }
+  watch_->before_call(segment.members);
+  call_segment(segment, assembled);
+  watch_->after_call(segment.members);
+}
+
+void Executor::call_segment(const SegmentView& segment, Assembled* assembled) {
   const graph::Node& node = context_.graph[segment.members[0]];
   const ext::Record& record = node.record();
   if (record.aliases) {
-    return nullptr;
+    return;
   }
   if (observer_ != nullptr) {
     observer_->on_call(context_.graph, {segment.members, segment.shared, segment.args, false});
   }
-  if (record.leaf != ext::Leaf::kNo) {
-    return run_leaf(segment);
-  }
-  Assembled* assembled = assembly_.call(segment);
-  record.forward(node.signature->op, assembled->call);
-  call_memory_.end_call();
-  return assembled;
-}
-
-/// Inputs and lookups: the places where numbers enter.
-Assembled* Executor::run_leaf(const SegmentView& segment) {
-  if (context_.graph[segment.members[0]].record().leaf == ext::Leaf::kInput) {
+  if (assembled == nullptr) {
+    payload_.write_inputs(segment.members, values_);
+  } else if (record.leaf == ext::Leaf::kLookup) {
+    const unsigned* rows = assembled->host_indices();
     for (const NodeId m : segment.members) {
-      payload_.write_input(m, values_.at(m));
+      payload_.write_rows(m, rows, values_.at(m));
+      rows += context_.graph.examples(m);
     }
-    return nullptr;
+  } else {
+    record.forward(node.signature->op, assembled->call);
+    call_memory_.end_call();
   }
-  Assembled* assembled = assembly_.call(segment);
-  const unsigned* rows = assembled->call.index_data();
-  for (const NodeId m : segment.members) {
-    payload_.write_rows(m, rows, values_.at(m));
-    rows += context_.graph.examples(m);
-  }
-  return assembled;
 }
 
 void Executor::forget() {
@@ -205,6 +225,7 @@ void Executor::invalidate() {
 
 /// Forgets what was computed after a mark of this generation.
 void Executor::roll_back(const Mark& mark) {
+  upload_.clear();
   values_.roll_back(mark.values, history_, mark.groups);
   history_.shrink(mark.groups);
   arena_.release(mark.operands);

@@ -4,6 +4,8 @@
 
 #include "dynet/ops/all.h"
 
+#include "support/far_device.h"
+
 namespace dynet::execute {
 namespace {
 
@@ -23,7 +25,7 @@ struct Counter final : Observer {
 struct ExecutorTest : ::testing::Test {
   graph::Interner interner;
   graph::Graph graph{interner};
-  Executor executor{graph, *get_device_manager()->get_global_device("CPU:double")};
+  Executor executor{graph, *testing::test_device("CPU:double")};
   Counter counter;
 
   ExecutorTest() { executor.set_observer(&counter); }

@@ -120,8 +120,7 @@ ext::Operand GradientOperands::of_nodes(std::span<const NodeId> nodes) {
 /// Where the gradient of a node goes that has no memory so far, or none of its own.
 Gradients::Target GradientOperands::make_target(NodeId n) {
   if (!gradients_.needs(n)) {  // beside others that want theirs: written and forgotten
-    const auto elements = static_cast<std::size_t>(context_.graph.elements(n));
-    return {arena_.array<double>(elements), true};
+    return {gradients_.waste(context_.bytes(context_.graph.elements(n))), true};
   }
   return gradients_.target(gradients_.owner(n));
 }

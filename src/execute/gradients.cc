@@ -10,6 +10,7 @@ void Gradients::begin(bool keeps_memory) {
   if (!keeps_memory) {
     pool_.reset();
   }
+  waste_bytes_ = 0;  // a pass that failed may have given its memory back
   constexpr std::uint32_t kManyStamps = std::uint32_t{1} << 31;
   if (current_ > ~std::uint32_t{0} - 2 * kPassStep || next_stamp_ > kManyStamps) {
     entries_.clear();  // counted to the end: starts again
@@ -18,6 +19,14 @@ void Gradients::begin(bool keeps_memory) {
   }
   current_ += kPassStep;
   entries_.resize(std::max<std::size_t>(entries_.size(), context_.graph.size()));
+}
+
+void* Gradients::waste(std::int64_t bytes) {
+  if (bytes > waste_bytes_) {
+    waste_ = pool_.allocate(bytes);
+    waste_bytes_ = bytes;
+  }
+  return waste_;
 }
 
 void* Gradients::make(NodeId n) {

@@ -6,9 +6,11 @@
 #include <random>
 #include <set>
 
+#include "dynet/ext/memory.h"
 #include "dynet/ops/all.h"
 
 #include "execute/executor.h"
+#include "support/far_device.h"
 
 namespace dynet::execute {
 namespace {
@@ -263,7 +265,10 @@ TEST(CallMemoryTest, EveryBlockStartsOnAMultipleOf64) {
 
 struct PayloadTest : Parts {
   OperandArena arena;
-  Payload payload{context, arena};
+  Upload upload{context};
+  Payload payload{context, arena, upload};
+  Assembled call{ext::Call(context.kernels()), {}};
+  Assembled part{ext::Call(context.kernels()), {}};
 };
 
 /// Backward works with the indices that forward read, whatever the pointer shows by then.
@@ -274,22 +279,44 @@ TEST_F(PayloadTest, IndicesAreReadOnceAndCutToTheActiveMembers) {
   for (unsigned& index : indices) {
     picks.push_back(add(ops::Pick{}, {x}, ext::NodePayload::of(&index)));
   }
-  ext::Call call(context.kernels());
-  call.examples = 3;
   payload.fill(call, picks);
   indices = {0, 0, 0};
-  EXPECT_EQ(std::vector<unsigned>(call.index_data(), call.index_data() + 3),
+  EXPECT_EQ(call.call.index_data(), call.host_indices());
+  EXPECT_EQ(std::vector<unsigned>(call.host_indices(), call.host_indices() + 3),
             (std::vector<unsigned>{2, 0, 1}));
-  ext::Call part(context.kernels());
-  part.examples = 2;
+  part.call.examples = 2;
   const std::vector<NodeId> active{picks[0], picks[2]};
   payload.fill_part(part, active, call, picks);
-  EXPECT_EQ(std::vector<unsigned>(part.index_data(), part.index_data() + 2),
+  EXPECT_EQ(std::vector<unsigned>(part.host_indices(), part.host_indices() + 2),
             (std::vector<unsigned>{2, 1}));
-  ext::Call single(context.kernels());
-  single.examples = 1;
+  Assembled single{ext::Call(context.kernels()), {}};
   payload.fill(single, {&picks[0], 1});
-  EXPECT_NE(single.index_data(), &indices[0]);
+  EXPECT_NE(single.host_indices(), &indices[0]);
+}
+
+/// On a far device the calls of a plan get their payload in one copy.
+TEST_F(PayloadTest, TravelsInOneCopy) {
+  const Device& far = *get_device_manager()->get_global_device("FAR:0");
+  context.set_device(far);
+  const NodeId x = constant();
+  const std::vector<unsigned> indices{2, 1};
+  const NodeId pick = add(ops::Pick{}, {x}, ext::NodePayload::of(indices));
+  const NodeId scale = add(ops::MultiplyScalar{}, {x}, ext::NodePayload::of(2.5F));
+  payload.fill(call, {&pick, 1});
+  payload.fill(part, {&scale, 1});
+  far.memory->wait();
+  memory::Pool pool(*far.memory);
+  upload.send(pool);
+  EXPECT_EQ(testing::far_queue_length(far), 1U);
+  std::vector<unsigned> there(2);
+  EXPECT_NE(call.call.index_data(), call.host_indices());
+  far.memory->copy_out(call.call.index_data(), there.data(), 8);
+  EXPECT_EQ(there, indices);
+  float number = 0.0F;
+  far.memory->copy_out(part.call.values.blocks[0].data, &number, 4);
+  EXPECT_EQ(number, 2.5F);
+  upload.send(pool);
+  EXPECT_EQ(testing::far_queue_length(far), 0U);
 }
 
 }  // namespace

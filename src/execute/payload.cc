@@ -4,21 +4,34 @@
 #include <cstring>
 
 #include "params/gradient.h"
+#include "params/host.h"
 #include "params/random_streams.h"
 
 namespace dynet::execute {
 
-void Payload::fill(ext::Call& call, std::span<const NodeId> members) {
+void Payload::fill(Assembled& assembled, std::span<const NodeId> members) {
   const ext::Record& record = context_.graph[members[0]].record();
+  ext::Call& call = assembled.call;
   if (record.payload == ext::Payload::kIndices) {
     call.indices = indices(members);
+    // The rows of a lookup are read by the host alone.
+    assembled.indices = record.leaf == ext::Leaf::kNo ? publish(call.indices, sizeof(unsigned))
+                                                      : call.indices.data<std::byte>();
   }
   if (record.payload == ext::Payload::kValues) {
     call.values = values(members);
+    assembled.values = publish(call.values, context_.bytes(1));
   }
   if (record.random) {
     call.random = random_keys(members);
   }
+}
+
+const std::byte* Payload::publish(const ext::Operand& o, std::int64_t width) {
+  auto& block = const_cast<ext::Block&>(o.blocks[0]);  // it was made here
+  const auto* host = static_cast<const std::byte*>(block.data);
+  upload_.add(block, static_cast<std::size_t>(o.examples * o.size() * width));
+  return host;
 }
 
 template <class Write>
@@ -71,7 +84,12 @@ ext::Operand Payload::indices(std::span<const NodeId> members) {
 ext::Operand Payload::values(std::span<const NodeId> members) {
   const std::uint32_t count = context_.graph[members[0]].signature->payload_count;
   return lists(members, 1, count, context_.bytes(1), [&](NodeId m, std::byte* to) {
-    context_.kernels().from_floats(context_.graph.values(m).data(), to, count);
+    const float* from = context_.graph.values(m).data();
+    if (context_.number() == ext::Number::kFloat) {
+      std::memcpy(to, from, count * sizeof(float));
+    } else {
+      std::copy_n(from, count, reinterpret_cast<double*>(to));
+    }
     return std::int64_t{1};
   });
 }
@@ -102,38 +120,63 @@ void Payload::for_active(std::span<const NodeId> active, std::span<const NodeId>
 }
 
 /// The lists of the active members: those of several members are one per example.
-ext::Operand Payload::part_of(const ext::Operand& all, std::int64_t width,
+ext::Operand Payload::part_of(const ext::Operand& all, const std::byte* host, std::int64_t width,
                               std::span<const NodeId> active, std::span<const NodeId> members) {
-  if (all.absent()) {
-    return all;
-  }
   const std::int64_t list_bytes = all.size() * width;
   auto* first = arena_.room<std::byte>(static_cast<std::size_t>(all.examples * list_bytes));
   std::byte* at = first;
   std::int64_t examples = 0;
   for_active(active, members, [&](std::size_t, std::int64_t example, std::int64_t count) {
-    at = std::copy_n(all.data<std::byte>() + example * list_bytes, count * list_bytes, at);
+    at = std::copy_n(host + example * list_bytes, count * list_bytes, at);
     examples += count;
   });
   return arena_.operand(all.dim, list_bytes, 1,
                         [&](std::size_t) { return ext::Block{first, examples, false}; });
 }
 
-void Payload::fill_part(ext::Call& call, std::span<const NodeId> active, const ext::Call& from,
+void Payload::fill_part(Assembled& assembled, std::span<const NodeId> active, const Assembled& from,
                         std::span<const NodeId> members) {
-  call.indices = part_of(from.indices, sizeof(unsigned), active, members);
-  call.values = part_of(from.values, context_.bytes(1), active, members);
-  if (!from.random.empty()) {
+  ext::Call& call = assembled.call;
+  if (from.indices != nullptr) {
+    call.indices = part_of(from.call.indices, from.indices, sizeof(unsigned), active, members);
+    assembled.indices = publish(call.indices, sizeof(unsigned));
+  }
+  if (from.values != nullptr) {
+    call.values = part_of(from.call.values, from.values, context_.bytes(1), active, members);
+    assembled.values = publish(call.values, context_.bytes(1));
+  }
+  if (!from.call.random.empty()) {
     auto* keys = arena_.array<ext::Call::Random>(active.size());
     call.random = {keys, active.size()};
     for_active(active, members,
-               [&](std::size_t i, std::int64_t, std::int64_t) { *keys++ = from.random[i]; });
+               [&](std::size_t i, std::int64_t, std::int64_t) { *keys++ = from.call.random[i]; });
   }
 }
 
-void Payload::write_input(NodeId n, void* to) const {
-  const std::span<const float> from = context_.graph.values(n);
-  context_.kernels().from_floats(from.data(), to, context_.graph.elements(n));  // there may be more
+/// What lies side by side on a far device goes there in one copy.
+void Payload::write_inputs(std::span<const NodeId> inputs, const Values& values) {
+  const Device& device = context_.device();
+  if (device.is_host_visible()) {
+    for (const NodeId n : inputs) {
+      params::copy_in(device, context_.graph.values(n).data(), values.at(n),
+                      context_.graph.elements(n));  // there may be more
+    }
+    return;
+  }
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const float* from = context_.graph.values(inputs[i]).data();
+    const std::int64_t elements = context_.graph.elements(inputs[i]);
+    inputs_.insert(inputs_.end(), from, from + elements);
+    const std::byte* end =
+        static_cast<const std::byte*>(values.at(inputs[i])) + context_.bytes(elements);
+    if (i + 1 == inputs.size() || values.at(inputs[i + 1]) != end) {
+      params::copy_in(device, inputs_.data(), values.at(inputs[first]),
+                      static_cast<std::int64_t>(inputs_.size()));
+      inputs_.clear();
+      first = i + 1;
+    }
+  }
 }
 
 void Payload::write_rows(NodeId n, const unsigned* rows, void* to) const {

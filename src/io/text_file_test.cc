@@ -16,6 +16,7 @@
 
 #include "io/replace_file.h"
 #include "params/gradient.h"
+#include "support/far_device.h"
 
 namespace dynet {
 namespace {
@@ -246,7 +247,7 @@ TEST_F(TextFileTest, WeightDecayIsMultipliedInAndOut) {
 }
 
 TEST_F(TextFileTest, DoubleDeviceToo) {
-  Device* checker = get_device_manager()->get_global_device("CPU:double");
+  Device* checker = testing::test_device("CPU:double");
   ParameterCollection model;
   Parameter p = model.add_parameters({2}, ParameterInitFromVector({0.1F, 2}), "", checker);
   save(model);

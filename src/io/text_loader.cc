@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "dynet/ext/memory.h"
 #include "dynet/globals.h"
 #include "dynet/io.h"
 
@@ -25,11 +26,10 @@ ext::Number number_of(const ParameterStorageBase& storage) {
 
 /// Throws nothing.
 void copy_in(const StorageState& s, const io::TextNumbers& from, std::byte* to) {
-  if (s.kernels.number() == ext::Number::kDouble) {
-    std::copy(from.doubles.begin(), from.doubles.end(), reinterpret_cast<double*>(to));
-  } else {
-    s.kernels.from_floats(from.floats.data(), to, s.elements);
-  }
+  const bool is_double = s.kernels.number() == ext::Number::kDouble;
+  const void* numbers =
+      is_double ? static_cast<const void*>(from.doubles.data()) : from.floats.data();
+  s.device.memory->copy_in(numbers, to, static_cast<std::size_t>(s.elements * s.number_bytes));
 }
 
 /// Gives an object to a storage of its shape and number type. Throws nothing.

@@ -77,6 +77,7 @@ void for_each_element(const Move& m, std::int64_t e, F f) {
 class DoubleKernels final : public ext::Kernels {
  public:
   [[nodiscard]] ext::Number number() const override { return ext::Number::kDouble; }
+  [[nodiscard]] const void* zero() const override { return &kZero; }
 
   void run(const ext::RuleInfo& rule, ext::Direction direction, const void* op,
            const ext::Stream* in, const ext::Stream* out, std::int64_t n) const override {
@@ -173,15 +174,6 @@ class DoubleKernels final : public ext::Kernels {
     for (std::int64_t i = 0; i < n; ++i) {
       to[i] = (store ? 0.0 : to[i]) + scale * from[i];
     }
-  }
-
-  void from_floats(const float* x, void* y, std::int64_t n) const override {
-    std::copy_n(x, n, static_cast<double*>(y));
-  }
-
-  void to_floats(const void* x, float* y, std::int64_t n) const override {
-    const auto* from = static_cast<const double*>(x);
-    std::transform(from, from + n, y, [](double v) { return static_cast<float>(v); });
   }
 
   [[nodiscard]] double squared_norm(const void* x, std::int64_t n) const override {

@@ -1,11 +1,21 @@
-// What ext/kernels.h offers on top of a device's loops.
+// What ext/kernels.h and ext/memory.h offer on top of what a device implements.
+
+#include <cstddef>
+#include <memory>
 
 #include "dynet/ext/info.h"
 #include "dynet/ext/kernels.h"
+#include "dynet/ext/memory.h"
 
 #include "operands.h"
 
 namespace dynet::ext {
+
+void Memory::copy_to(const void* from, Memory& other, void* to, std::size_t bytes) {
+  const auto staged = std::make_unique<std::byte[]>(bytes);
+  copy_out(from, staged.get(), bytes);
+  other.copy_in(staged.get(), to, bytes);
+}
 
 void strides_of(const Dim& d, std::int64_t (&stride)[DYNET_MAX_TENSOR_DIM]) {
   std::int64_t step = 1;

@@ -270,6 +270,7 @@ class FloatKernels final : public ext::Kernels {
   FloatKernels() { choose_float_loops(); }
 
   [[nodiscard]] ext::Number number() const override { return ext::Number::kFloat; }
+  [[nodiscard]] const void* zero() const override { return &kZero; }
 
   void run(const ext::RuleInfo& rule, ext::Direction direction, const void* op,
            const ext::Stream* in, const ext::Stream* out, std::int64_t n) const override {
@@ -334,14 +335,6 @@ class FloatKernels final : public ext::Kernels {
   void add_scaled(double scale, const void* x, void* y, std::int64_t n, bool store) const override {
     float_loops().add_scaled(static_cast<float>(scale), static_cast<const float*>(x),
                              static_cast<float*>(y), n, store);
-  }
-
-  void from_floats(const float* x, void* y, std::int64_t n) const override {
-    std::copy_n(x, n, static_cast<float*>(y));
-  }
-
-  void to_floats(const void* x, float* y, std::int64_t n) const override {
-    std::copy_n(static_cast<const float*>(x), n, y);
   }
 
   [[nodiscard]] double squared_norm(const void* x, std::int64_t n) const override {

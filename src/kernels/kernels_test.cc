@@ -239,14 +239,6 @@ TEST_P(KernelsTest, Rows) {
     cpu_kernels().fill(f(y), 2.5, n);
     double_kernels().fill(d(y), 2.5, n);
     EXPECT_EQ(y.difference(), 0.0);
-    cpu_kernels().from_floats(f(x), f(y), n);
-    double_kernels().from_floats(f(x), d(y), n);
-    EXPECT_EQ(y.difference(), 0.0);
-    std::vector<float> host(static_cast<std::size_t>(n));
-    double_kernels().to_floats(d(x), host.data(), n);
-    EXPECT_TRUE(std::equal(host.begin(), host.end(), f(x)));
-    cpu_kernels().to_floats(f(x), host.data(), n);
-    EXPECT_TRUE(std::equal(host.begin(), host.end(), f(x)));
   }
 }
 

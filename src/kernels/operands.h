@@ -14,6 +14,9 @@ using ext::Block;
 using ext::Operand;
 using ext::Write;
 
+/// What absent operands read as. All its bits are zero, so it serves both number types.
+inline constexpr double kZero = 0.0;
+
 /// Elements of one example; shapes were checked when the node was built.
 [[nodiscard]] inline std::int64_t elements_of(const Dim& d) {
   std::int64_t n = 1;

@@ -13,7 +13,6 @@ namespace dynet::memory {
 namespace {
 constexpr std::size_t kFirstChunk = std::size_t{1} << 20;
 constexpr std::size_t kLargestGrowth = std::size_t{1} << 28;  // doubling stops here
-constexpr std::align_val_t kAlignment{64};
 std::atomic<std::size_t> held_by_all{0};
 }  // namespace
 
@@ -47,7 +46,7 @@ void* Pool::allocate_slow(std::size_t bytes) {
                           " bytes more would pass the cap of " + std::to_string(limit) +
                           " bytes (" + std::to_string(held_by_all.load()) + " held)");
     }
-    void* data = ::operator new(size, kAlignment, std::nothrow);
+    void* data = memory_->allocate(size, ext::Contents::kAny);
     if (data == nullptr) {
       throw out_of_memory("out of memory: the system refused " + std::to_string(size) + " bytes (" +
                           std::to_string(held_by_all.load()) + " held)");
@@ -55,7 +54,7 @@ void* Pool::allocate_slow(std::size_t bytes) {
     try {
       chunks_.push_back({static_cast<std::byte*>(data), size});
     } catch (...) {
-      ::operator delete(data, kAlignment);
+      memory_->free(data, size);
       throw;
     }
     held_ += size;
@@ -87,8 +86,15 @@ void Pool::give_back_unused() {
 void Pool::drop_last_chunk() {
   held_ -= chunks_.back().bytes;
   held_by_all -= chunks_.back().bytes;
-  ::operator delete(chunks_.back().data, kAlignment);
+  memory_->free(chunks_.back().data, chunks_.back().bytes);
   chunks_.pop_back();
+}
+
+void Pool::set_memory(ext::Memory& memory) {
+  if (memory_ != &memory) {
+    trim(0);
+    memory_ = &memory;
+  }
 }
 
 }  // namespace dynet::memory

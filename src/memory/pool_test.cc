@@ -7,11 +7,13 @@
 
 #include "dynet/except.h"
 
+#include "params/host_memory.h"
+
 namespace dynet::memory {
 namespace {
 
 TEST(Pool, BlocksAreAlignedAndApart) {
-  Pool pool;
+  Pool pool(params::host_memory());
   std::byte* last = nullptr;
   for (std::int64_t bytes = 0; bytes < 5000; bytes += 37) {
     auto* p = static_cast<std::byte*>(pool.allocate(bytes));
@@ -24,7 +26,7 @@ TEST(Pool, BlocksAreAlignedAndApart) {
 
 /// Single numbers lie close together; none of the small blocks crosses a cache line.
 TEST(Pool, SmallBlocksTakeLittle) {
-  Pool pool;
+  Pool pool(params::host_memory());
   const auto* first = static_cast<std::byte*>(pool.allocate(4));
   for (int i = 1; i < 16; ++i) {
     EXPECT_EQ(pool.allocate(4), first + 4 * i);
@@ -42,7 +44,7 @@ TEST(Pool, SmallBlocksTakeLittle) {
 }
 
 TEST(Pool, ReleaseGivesTheSameMemoryAgain) {
-  Pool pool;
+  Pool pool(params::host_memory());
   pool.allocate(1000);
   const Pool::Mark mark = pool.mark();
   void* a = pool.allocate(3 << 20);
@@ -55,7 +57,7 @@ TEST(Pool, ReleaseGivesTheSameMemoryAgain) {
 }
 
 TEST(Pool, TheCapIsAnErrorAndNothingIsLost) {
-  Pool pool;
+  Pool pool(params::host_memory());
   auto* before = static_cast<std::byte*>(pool.allocate(100));
   before[0] = std::byte{7};
   set_cap(bytes_held() + (std::size_t{2} << 20));
@@ -67,7 +69,7 @@ TEST(Pool, TheCapIsAnErrorAndNothingIsLost) {
 }
 
 TEST(Pool, GivesBackWhatLiesBeyondWhatIsInUse) {
-  Pool pool;
+  Pool pool(params::host_memory());
   auto* first = static_cast<std::byte*>(pool.allocate(100));
   const std::size_t held = pool.held();
   const std::size_t held_by_all = bytes_held();
@@ -88,7 +90,7 @@ TEST(Pool, GivesBackWhatLiesBeyondWhatIsInUse) {
 
 TEST(Pool, TheFirstSizeIsWhatWasAskedFor) {
   std::atomic<std::size_t> first{std::size_t{3} << 20};
-  Pool pool(&first);
+  Pool pool(params::host_memory(), &first);
   pool.allocate(64);
   EXPECT_EQ(pool.held(), std::size_t{3} << 20);
   pool.trim(64);  // what was asked for is kept

@@ -30,9 +30,6 @@ constexpr std::size_t kMaxLanes = 64;
 constexpr std::size_t kMaxAxes =
     DYNET_MAX_TENSOR_DIM + 2;  // examples, and one for runs of length 1
 
-/// What an absent operand reads as; all its bits are zero, so it serves both number types.
-constexpr double kZero = 0.0;
-
 /// Elements of one example; shapes were checked when the node was built.
 std::int64_t size_of(const Dim& d) {
   std::int64_t n = 1;
@@ -241,7 +238,7 @@ std::int64_t Cutter::next_segment(std::int64_t left) {
 Stream Cutter::stream(const Lane& lane) const {
   if (lane.operand == nullptr) {
     return lane.writes ? Stream{nullptr, Stream::kSkip}
-                       : Stream{const_cast<double*>(&kZero), Stream::kRepeat};
+                       : Stream{const_cast<void*>(call_.kernels.zero()), Stream::kRepeat};
   }
   const Block& block = lane.operand->blocks[lane.block];
   void* at = static_cast<std::byte*>(block.data) + (lane.used * lane.size + lane.offset) * bytes_;

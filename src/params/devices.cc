@@ -8,17 +8,20 @@
 #include "dynet/globals.h"
 
 #include "kernels/kernels.h"
+#include "params/host_memory.h"
 
 namespace dynet {
 namespace {
 
 // Made before main() with the globals below, and never destroyed: parameters may outlive main().
 Device& cpu() {
-  static Device& device = *new Device(0, DeviceType::CPU, "CPU", kernels::cpu_kernels());
+  static Device& device =
+      *new Device(0, DeviceType::CPU, "CPU", kernels::cpu_kernels(), params::host_memory());
   return device;
 }
 Device& cpu_double() {
-  static Device& device = *new Device(1, DeviceType::CPU, "CPU:double", kernels::double_kernels());
+  static Device& device = *new Device(1, DeviceType::CPU, "CPU:double", kernels::double_kernels(),
+                                      params::host_memory());
   return device;
 }
 
@@ -31,11 +34,16 @@ int profiling_flag = 0;
 float default_weight_decay_lambda = 0.0F;
 
 Device::Device(int id, DeviceType device_type, std::string device_name,
-               const ext::Kernels& device_kernels)
-    : device_id(id), type(device_type), kernels(&device_kernels), name(std::move(device_name)) {}
+               const ext::Kernels& device_kernels, ext::Memory& device_memory)
+    : device_id(id),
+      type(device_type),
+      kernels(&device_kernels),
+      memory(&device_memory),
+      name(std::move(device_name)) {}
 Device::~Device() = default;
 ext::Number Device::number() const { return kernels->number(); }
 bool Device::is_double() const { return kernels->number() == ext::Number::kDouble; }
+bool Device::is_host_visible() const { return memory->is_host_visible(); }
 
 DeviceManager::DeviceManager() { devices_.push_back(&cpu()); }
 void DeviceManager::clear() { devices_.assign(1, &cpu()); }

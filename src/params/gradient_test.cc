@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "params/access.h"
+#include "params/host.h"
 
 namespace dynet {
 namespace {
@@ -13,11 +14,12 @@ namespace {
 class GradientTest : public ::testing::TestWithParam<const char*> {
  protected:
   Device* device() const { return get_device_manager()->get_global_device(GetParam()); }
-  /// Numbers in the type of the device.
+  /// Numbers on the device.
   const void* numbers(const std::vector<float>& x) {
-    floats_ = x;
-    doubles_.assign(x.begin(), x.end());
-    return device()->is_double() ? static_cast<const void*>(doubles_.data()) : floats_.data();
+    const auto n = static_cast<std::int64_t>(x.size());
+    numbers_.emplace_back(*device(), n, "numbers");
+    params::copy_in(*device(), x.data(), numbers_.back().data(), n);
+    return numbers_.back().data();
   }
   void add(ParameterStorageBase& s, const std::vector<float>& g) {
     params::GradientLock lock(s);
@@ -29,10 +31,10 @@ class GradientTest : public ::testing::TestWithParam<const char*> {
     params::LookupGradientLock(*l.p).add_row(row, numbers(g));
   }
   ParameterCollection model;
-  std::vector<float> floats_;
-  std::vector<double> doubles_;
+  std::vector<params::Buffer> numbers_;
 };
-INSTANTIATE_TEST_SUITE_P(Devices, GradientTest, ::testing::Values("CPU", "CPU:double"));
+INSTANTIATE_TEST_SUITE_P(Devices, GradientTest,
+                         ::testing::Values("CPU", "CPU:double", "FAR:0", "FAR:0:double"));
 
 TEST_P(GradientTest, TheFirstStoresAndLaterOnesAdd) {
   Parameter p = model.add_parameters({2}, device());
@@ -135,14 +137,11 @@ TEST_P(GradientTest, ManyThreadsAddUp) {
   LookupParameter l = model.add_lookup_parameters(8, {16}, ParameterInitConst(0), "", device());
   constexpr int kThreads = 4;
   constexpr int kRounds = 504;
+  const void* ones = numbers(std::vector<float>(64, 1.0F));
   for (int epoch = 0; epoch < 3; ++epoch) {
     std::vector<std::thread> threads;
     for (int t = 0; t < kThreads; ++t) {
       threads.emplace_back([&] {
-        const std::vector<float> floats(64, 1.0F);
-        const std::vector<double> doubles(64, 1.0);
-        const void* ones =
-            device()->is_double() ? static_cast<const void*>(doubles.data()) : floats.data();
         for (int i = 0; i < kRounds; ++i) {
           {
             params::GradientLock lock(*p.p);

@@ -9,6 +9,8 @@
 #include "dynet/model.h"
 #include "dynet/param-init.h"
 
+#include "support/far_device.h"
+
 namespace dynet {
 namespace {
 
@@ -121,7 +123,7 @@ TEST(ParameterInit, FromFile) {
 }
 
 TEST(ParameterInit, DoubleDeviceGetsTheSameNumbers) {
-  Device* checker = get_device_manager()->get_global_device("CPU:double");
+  Device* checker = testing::test_device("CPU:double");
   ParameterCollection model;
   rndeng->seed(3);
   const std::vector<float> single = as_vector(*model.add_parameters({4, 5}).values());

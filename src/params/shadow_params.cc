@@ -1,13 +1,13 @@
 #include "dynet/shadow-params.h"
 
 #include "params/access.h"
-#include "params/memory.h"
+#include "params/buffer.h"
 
 namespace dynet {
 namespace {
 
 std::shared_ptr<void> zeros(const ParameterStorageBase& p, float*& data) {
-  auto memory = std::make_shared<params::Memory>(p.state().elements, p.state().number_bytes,
+  auto memory = std::make_shared<params::Buffer>(*p.device, p.state().elements,
                                                  "state of the trainer for " + p.name);
   data = reinterpret_cast<float*>(memory->data());
   return memory;

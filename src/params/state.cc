@@ -1,7 +1,6 @@
 #include "params/state.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 
 #include "params/gradient.h"
@@ -9,14 +8,15 @@
 
 namespace dynet::detail {
 
-StorageState::StorageState(const Device& device, std::int64_t all_elements, unsigned rows,
+StorageState::StorageState(const Device& own_device, std::int64_t all_elements, unsigned rows,
                            const std::string& what)
-    : kernels(*device.kernels),
+    : device(own_device),
+      kernels(*own_device.kernels),
       elements(all_elements),
-      number_bytes(device.number_bytes()),
+      number_bytes(own_device.number_bytes()),
       row_bytes(rows == 0 ? 0 : all_elements / rows * number_bytes),
-      values(all_elements, number_bytes, what),
-      gradient(all_elements, number_bytes, what),
+      values(own_device, all_elements, what),
+      gradient(own_device, all_elements, what),
       stamps(rows, 0) {
   touched.reserve(rows);  // so that listing a row cannot fail in the middle of a gradient
 }
@@ -35,15 +35,14 @@ void StorageState::fill_gradient() {
   if (fill == GradientFill::kAll) {
     return;
   }
-  const auto bytes = static_cast<std::size_t>(elements * number_bytes);
   if (fill == GradientFill::kRows) {
     for (unsigned r = 0; r < stamps.size(); ++r) {
       if (!is_touched(r)) {
-        std::memset(gradient_row(r), 0, static_cast<std::size_t>(row_bytes));
+        zero_gradient_row(r);
       }
     }
   } else if (!is_pristine) {
-    std::memset(gradient.change(), 0, bytes);
+    zero_gradient();
   }
   fill = GradientFill::kAll;
 }
@@ -65,11 +64,11 @@ void StorageState::forget_gradient() {
   if (!exposed) {
     fill = GradientFill::kEmpty;
   } else if (whole) {
-    std::memset(gradient.change(), 0, static_cast<std::size_t>(elements * number_bytes));
+    zero_gradient();
   } else {
     absorb_exposed_rows();
     for (const unsigned r : touched) {
-      std::memset(gradient_row(r), 0, static_cast<std::size_t>(row_bytes));
+      zero_gradient_row(r);
     }
   }
   touched.clear();

@@ -42,29 +42,23 @@ void copy_values(StorageState& to, const Tensor& target, const Tensor& from,
   TensorTools::copy_elements(view, from);
   to.factor = 1.0;
 }
-/// The numbers of `t` as the device of `s` holds them; converted into `scratch` where they are not.
-const void* as_numbers_of(const StorageState& s, const Tensor& t, params::Memory& scratch) {
-  if ((t.is_double() ? 8 : 4) == s.number_bytes) {
+/// The numbers of `t` where the device of `storage` has them: in `scratch`, unless they are there.
+const void* on_device_of(const ParameterStorageBase& storage, const Tensor& t,
+                         params::Buffer& scratch) {
+  if (t.device == storage.device) {
     return t.v;
   }
-  scratch = params::Memory(t.d.elements(), s.number_bytes, "accumulate_grad");
-  params::visit(t, [&](const auto* from, std::int64_t n) {
-    for (std::int64_t i = 0; i < n; ++i) {
-      if (s.number_bytes == 8) {
-        reinterpret_cast<double*>(scratch.data())[i] = static_cast<double>(from[i]);
-      } else {
-        reinterpret_cast<float*>(scratch.data())[i] = static_cast<float>(from[i]);
-      }
-    }
-  });
-  return scratch.data();
+  scratch = params::Buffer(*storage.device, t.d.elements(), "accumulate_grad");
+  Tensor there(t.d, reinterpret_cast<float*>(scratch.data()), storage.device, DeviceMempool::SCS);
+  TensorTools::copy_elements(there, t);
+  return there.v;
 }
 void accumulate_all(ParameterStorageBase& storage, const Tensor& gradient) {
   const StorageState& s = storage.state();
   require_size("accumulate_grad", storage.name, static_cast<std::size_t>(gradient.d.elements()),
                s.elements);
-  params::Memory scratch;
-  const void* from = as_numbers_of(s, gradient, scratch);
+  params::Buffer scratch;
+  const void* from = on_device_of(storage, gradient, scratch);
   params::GradientLock lock(storage);
   s.kernels.add_scaled(1.0, from, lock.data(), s.elements, lock.fresh());
   lock.written();
@@ -148,7 +142,7 @@ void LookupParameterStorage::initialize(unsigned index, const std::vector<float>
   }
   require_size("initialize", name, val.size(), state_->row_elements());
   state_->catch_up();
-  state_->kernels.from_floats(val.data(), state_->value_row(index), state_->row_elements());
+  params::copy_in(state_->device, val.data(), state_->value_row(index), state_->row_elements());
 }
 void LookupParameterStorage::copy(const LookupParameterStorage& val) {
   state_->catch_up();
@@ -162,8 +156,8 @@ void LookupParameterStorage::accumulate_grad(const Tensor& gradient) {
 void LookupParameterStorage::accumulate_grad(unsigned index, const Tensor& gradient) {
   require_size("accumulate_grad", name, static_cast<std::size_t>(gradient.d.elements()),
                state_->row_elements());
-  params::Memory scratch;
-  const void* from = as_numbers_of(*state_, gradient, scratch);
+  params::Buffer scratch;
+  const void* from = on_device_of(*this, gradient, scratch);
   params::LookupGradientLock(*this).add_row(index, from);
 }
 void LookupParameterStorage::clear() { forget(*state_); }

@@ -8,7 +8,7 @@
 
 #include "dynet/except.h"
 
-#include "params/memory.h"
+#include "params/buffer.h"
 
 /// The address sanitizer ends the program where malloc would return null; here that is asked for.
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
@@ -21,7 +21,7 @@ class TensorTest : public ::testing::TestWithParam<const char*> {
  protected:
   Tensor make(const Dim& d) {
     Device* device = get_device_manager()->get_global_device(GetParam());
-    memory_.emplace_back(d.elements(), device->number_bytes(), "test");
+    memory_.emplace_back(*device, d.elements(), "test");
     return {d, reinterpret_cast<float*>(memory_.back().data()), device, DeviceMempool::PS};
   }
   Tensor make(const Dim& d, const std::vector<float>& values) {
@@ -29,10 +29,11 @@ class TensorTest : public ::testing::TestWithParam<const char*> {
     TensorTools::set_elements(t, values);
     return t;
   }
-  std::vector<params::Memory> memory_;
+  std::vector<params::Buffer> memory_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Devices, TensorTest, ::testing::Values("CPU", "CPU:double"));
+INSTANTIATE_TEST_SUITE_P(Devices, TensorTest,
+                         ::testing::Values("CPU", "CPU:double", "FAR:0", "FAR:0:double"));
 
 TEST_P(TensorTest, ReadsBackWhatWasSet) {
   const std::vector<float> values{1, 2, 3, 4, 5, 6};
@@ -173,16 +174,18 @@ TEST(Tensors, CopyBetweenNumberTypes) {
   EXPECT_EQ(numbers[0], 0.1 + static_cast<double>(0.1F));
 }
 
-TEST(Memory, StartsOn64BytesAndIsZero) {
+TEST(Buffer, StartsOn64BytesAndIsZero) {
+  const Device& cpu = *get_device_manager()->get_global_device("CPU");
+  const Device& in_double = *get_device_manager()->get_global_device("CPU:double");
   for (const int n : {0, 1, 7, 1000, 1 << 20}) {
-    const params::Memory m(n, 4, "test");
+    const params::Buffer m(cpu, n, "test");
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(m.data()) % 64, 0U);
     for (int i = 0; i < n; ++i) {
       ASSERT_EQ(reinterpret_cast<float*>(m.data())[i], 0.0F);
     }
   }
-  EXPECT_THROW(params::Memory(std::int64_t{1} << 60, 8, "test"), SizeError);
-  EXPECT_THROW(params::Memory(std::int64_t{1} << 59, 4, "test"), out_of_memory);
+  EXPECT_THROW(params::Buffer(in_double, std::int64_t{1} << 60, "test"), SizeError);
+  EXPECT_THROW(params::Buffer(cpu, std::int64_t{1} << 59, "test"), out_of_memory);
 }
 
 TEST(Devices, AreFoundByName) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <type_traits>
 
+#include "dynet/ext/kernels.h"
 #include "dynet/tensor.h"
 
 #include "params/host.h"
@@ -16,7 +17,7 @@ using params::visit;
 /// x = f(x) for all elements.
 template <class F>
 void map(const Tensor& t, F f) {
-  visit(t, [&](auto* x, std::int64_t n) {
+  params::change(t, [&](auto* x, std::int64_t n) {
     using Number = std::remove_pointer_t<decltype(x)>;
     for (std::int64_t i = 0; i < n; ++i) {
       x[i] = static_cast<Number>(f(x[i]));
@@ -26,7 +27,12 @@ void map(const Tensor& t, F f) {
 /// x = draw() for all elements, in memory order.
 template <class Draw>
 void fill_with(const Tensor& t, Draw draw) {
-  map(t, [&](auto) { return draw(); });
+  params::overwrite(t, [&](auto* x, std::int64_t n) {
+    using Number = std::remove_pointer_t<decltype(x)>;
+    for (std::int64_t i = 0; i < n; ++i) {
+      x[i] = static_cast<Number>(draw());
+    }
+  });
 }
 void require_same_size(const char* operation, const Tensor& a, const Tensor& b) {
   if (a.d.elements() != b.d.elements()) {
@@ -41,22 +47,21 @@ std::int64_t checked_index(const char* operation, const Tensor& t, std::int64_t 
   }
   return index;
 }
-float read(const Tensor& t, std::int64_t index) {
-  return visit(t, [&](const auto* x, std::int64_t) { return static_cast<float>(x[index]); });
-}
+float read(const Tensor& t, std::int64_t index) { return as_scalar(params::element(t, index)); }
 void write(const Tensor& t, std::int64_t index, double value) {
-  visit(t, [&](auto* x, std::int64_t) {
-    x[index] = static_cast<std::remove_pointer_t<decltype(x)>>(value);
-  });
+  fill_with(params::element(t, index), [&] { return value; });
 }
-/// Calls f(i, number of b at i) into a, with a's number type.
-template <class F>
-void combine(const Tensor& a, const Tensor& b, F f) {
-  visit(a, [&](auto* x, std::int64_t n) {
-    using Number = std::remove_pointer_t<decltype(x)>;
-    visit(b, [&](const auto* y, std::int64_t) {
+/// a = or += b.
+void add(const Tensor& a, const Tensor& b, bool store) {
+  if (a.device != nullptr && a.device == b.device) {
+    a.device->kernels->add_scaled(1.0, b.v, a.v, a.d.elements(), store);
+    return;
+  }
+  visit(b, [&](const auto* y, std::int64_t) {
+    params::change(a, [&](auto* x, std::int64_t n) {
+      using Number = std::remove_pointer_t<decltype(x)>;
       for (std::int64_t i = 0; i < n; ++i) {
-        x[i] = f(x[i], static_cast<Number>(y[i]));
+        x[i] = (store ? Number{0} : x[i]) + static_cast<Number>(y[i]);
       }
     });
   });
@@ -77,12 +82,12 @@ void TensorTools::uniform_to_bernoulli(Tensor& x, float p) {
   map(x, [&](auto v) { return std::floor(v + p); });
 }
 void TensorTools::constant(Tensor& d, float c) {
-  map(d, [&](auto) { return c; });
+  fill_with(d, [&] { return c; });
 }
 void TensorTools::zero(Tensor& d) { constant(d, 0.0F); }
 void TensorTools::identity(Tensor& val) {
   const std::size_t n = params::square_order(val, "identity");
-  visit(val, [&](auto* x, std::int64_t) {
+  params::overwrite(val, [&](auto* x, std::int64_t) {
     std::fill_n(x, n * n, 0.0F);
     for (std::size_t i = 0; i < n; ++i) {
       x[i * (n + 1)] = 1.0F;
@@ -178,22 +183,26 @@ void TensorTools::set_element(const Tensor& v, int index, float value) {
 void TensorTools::copy_element(const Tensor& l, int lindex, Tensor& r, int rindex) {
   const std::int64_t from = checked_index("copy_element", l, lindex);
   const std::int64_t to = checked_index("copy_element", r, rindex);
-  visit(l, [&](const auto* x, std::int64_t) { write(r, to, static_cast<double>(x[from])); });
+  write(r, to, as_double_vector(params::element(l, from))[0]);
 }
 void TensorTools::set_elements(const Tensor& v, const std::vector<float>& vec) {
   if (static_cast<std::int64_t>(vec.size()) > v.d.elements()) {
     throw SizeError("set_elements: " + std::to_string(vec.size()) + " numbers for " +
                     to_string(v.d) + ", which has " + std::to_string(v.d.elements()));
   }
-  visit(v, [&](auto* x, std::int64_t) { std::copy(vec.begin(), vec.end(), x); });
+  if (v.device == nullptr) {
+    std::copy(vec.begin(), vec.end(), v.v);
+  } else {
+    params::copy_in(*v.device, vec.data(), v.v, static_cast<std::int64_t>(vec.size()));
+  }
 }
 void TensorTools::copy_elements(Tensor& v, const Tensor& v_src) {
   require_same_size("copy_elements", v, v_src);
-  combine(v, v_src, [](auto, auto y) { return y; });
+  add(v, v_src, true);
 }
 void TensorTools::accumulate(Tensor& v, const Tensor& v_src) {
   require_same_size("accumulate", v, v_src);
-  combine(v, v_src, [](auto x, auto y) { return x + y; });
+  add(v, v_src, false);
 }
 
 }  // namespace dynet

@@ -13,6 +13,7 @@
 #include "dynet/training.h"
 
 #include "params/gradient.h"
+#include "support/far_device.h"
 #include "trainers/missed.h"
 
 namespace dynet {
@@ -68,7 +69,7 @@ std::vector<double> stored(const LookupParameter& table) {
 /// One of the two models: a dense parameter, and two tables of which one lies in a sub-collection.
 struct Side {
   Side(const MakeTrainer& make_trainer, LookupUpdates how, float lambda) : model(lambda) {
-    Device* device = get_device_manager()->get_global_device("CPU:double");
+    Device* device = testing::test_device("CPU:double");
     dense = model.add_parameters({3}, ParameterInitConst(0.5F), "", device);
     ParameterCollection sub = model.add_subcollection("s");
     tables.push_back(model.add_lookup_parameters(kRows, {3}, ParameterInitConst(0.5F), "", device));
@@ -418,7 +419,7 @@ TEST(Exact, RowsAreLeftAloneUntilTheyAreNeeded) {
 }
 
 TEST(Exact, FloatsFollowToo) {
-  Device* device = get_device_manager()->get_global_device("CPU");
+  Device* device = testing::test_device("CPU");
   for (const Rule& rule : rules()) {
     Both b(rule.make, 12);
     ParameterCollection model;

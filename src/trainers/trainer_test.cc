@@ -11,6 +11,8 @@
 #include "dynet/training.h"
 
 #include "params/gradient.h"
+#include "params/host.h"
+#include "support/far_device.h"
 
 namespace dynet {
 namespace {
@@ -113,7 +115,7 @@ struct Plain {
 class Beside {
  public:
   explicit Beside(const Case& c, float lambda = 0.0F)
-      : case_(c), device_(get_device_manager()->get_global_device(c.device)), model(lambda) {
+      : case_(c), device_(testing::test_device(c.device)), model(lambda) {
     a = model.add_parameters({3, 5}, device_);
     idle = model.add_parameters({2}, device_);
     table = model.add_lookup_parameters(kRows, {4}, ParameterInitGlorot(true), "", device_);
@@ -142,16 +144,14 @@ class Beside {
     return text.str();
   }
   void add_bad(bool to_table, float bad) {
-    const std::vector<float> floats(15, bad);
-    const std::vector<double> doubles(15, static_cast<double>(bad));
-    const void* data =
-        device_->is_double() ? static_cast<const void*>(doubles.data()) : floats.data();
+    const params::Buffer numbers(*device_, 15, "gradient");
+    device_->kernels->fill(numbers.data(), static_cast<double>(bad), 15);
     if (to_table) {
-      params::LookupGradientLock(*table.p).add_row(3, data);
+      params::LookupGradientLock(*table.p).add_row(3, numbers.data());
       return;
     }
     params::GradientLock lock(*a.p);
-    device_->kernels->add_scaled(1.0, data, lock.data(), 15, lock.fresh());
+    device_->kernels->add_scaled(1.0, numbers.data(), lock.data(), 15, lock.fresh());
     lock.written();
   }
   /// Takes back what add_gradients() noted since the last update.
@@ -216,15 +216,16 @@ class Beside {
       g[i] = static_cast<float>(normal(random_));
       plain.g[i] += static_cast<double>(g[i]);
     }
-    const std::vector<double> doubles(g.begin(), g.end());
-    const void* data = device_->is_double() ? static_cast<const void*>(doubles.data()) : g.data();
+    const auto n = static_cast<std::int64_t>(g.size());
+    const params::Buffer there(*device_, n, "gradient");
+    params::copy_in(*device_, g.data(), there.data(), n);
     if (row != nullptr) {
-      params::LookupGradientLock(static_cast<LookupParameterStorage&>(s)).add_row(*row, data);
+      params::LookupGradientLock(static_cast<LookupParameterStorage&>(s))
+          .add_row(*row, there.data());
       return;
     }
     params::GradientLock lock(s);
-    device_->kernels->add_scaled(1.0, data, lock.data(), static_cast<std::int64_t>(g.size()),
-                                 lock.fresh());
+    device_->kernels->add_scaled(1.0, there.data(), lock.data(), n, lock.fresh());
     lock.written();
   }
 

@@ -86,7 +86,7 @@ void write_tensor(std::ostream& os, const char* kind, const Tensor& t) {
   os << '\n';
 }
 void assign_tensor(Tensor& t, const std::vector<double>* numbers) {
-  params::visit(t, [&](auto* x, std::int64_t n) {
+  params::overwrite(t, [&](auto* x, std::int64_t n) {
     using Number = std::remove_pointer_t<decltype(x)>;
     for (std::int64_t i = 0; i < n; ++i) {
       x[i] = numbers == nullptr ? Number{0}

@@ -7,6 +7,7 @@
 #include "dynet/globals.h"
 #include "dynet/param-init.h"
 
+#include "support/far_device.h"
 #include "support/observe.h"
 
 namespace dynet::testing {
@@ -284,8 +285,8 @@ std::vector<double> LiveProgram::source_gradient(int source) const {
 
 // ---- running -----------------------------------------------------------------------------------
 
-Device* float_device() { return get_device_manager()->get_global_device("CPU"); }
-Device* double_device() { return get_device_manager()->get_global_device("CPU:double"); }
+Device* float_device() { return testing::test_device("CPU"); }
+Device* double_device() { return testing::test_device("CPU:double"); }
 
 namespace {
 std::vector<double> coefficients_of(const Term& t) {

@@ -1,8 +1,12 @@
 #pragma once
 
 // The loops a device offers. Operations are written over these few; a new device implements this
-// class and nothing else. Elementwise rules (rule.h) come in by `run`, rules over
-// rows (over.h) by `run_rows`.
+// class and its memory (memory.h), and nothing else. Elementwise rules (rule.h) come in by `run`,
+// rules over rows (over.h) by `run_rows`.
+//
+// All numbers and indices lie in the device's memory, and a device may run what it is asked for
+// later: memory.h says what then holds. Everything else that a call is given (operands and their
+// blocks, streams, attributes, constants) is the host's, and is read before the call returns.
 //
 // Every operand may consist of several blocks (operand.h). Where something is written, each block
 // says whether it is stored or added to (`fresh`); `Write` can override it for outputs that an
@@ -72,6 +76,9 @@ class Kernels {
   virtual ~Kernels() = default;
 
   [[nodiscard]] virtual Number number() const = 0;
+  /// A zero in the device's memory, with as many bytes as the largest number: what absent operands
+  /// read as.
+  [[nodiscard]] virtual const void* zero() const = 0;
 
   /// Runs a rule over n elements: `op` is the operation, `in` and `out` are its streams in the
   /// order that RuleLoop (rule_loop.h) states. What has no value or no gradient is not asked for.
@@ -105,9 +112,6 @@ class Kernels {
   /// y = or += scale * x, n elements in a row.
   virtual void add_scaled(double scale, const void* x, void* y, std::int64_t n,
                           bool store) const = 0;
-  /// Converts n floats from the host (inputs, files).
-  virtual void from_floats(const float* x, void* y, std::int64_t n) const = 0;
-  virtual void to_floats(const void* x, float* y, std::int64_t n) const = 0;
   [[nodiscard]] virtual double squared_norm(const void* x, std::int64_t n) const = 0;
 };
 

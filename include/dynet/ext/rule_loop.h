@@ -42,6 +42,10 @@ struct RuleLoops {
 };
 struct RuleInfo {
   RuleLoops* loops;
+  std::uint16_t op_bytes;  ///< size of the operation's struct
+  struct {
+    std::uint8_t in, out;
+  } streams[2];                  ///< how many the loops read and write, by Direction
   std::uint8_t parts[kMaxArgs];  ///< pieces of each argument; 1 where broadcasting applies
   std::uint8_t out_parts[kMaxOutputs];
   std::uint8_t saved_parts[kMaxOutputs];
@@ -200,6 +204,10 @@ template <class Op>
 constexpr RuleInfo make_rule_info() {
   RuleInfo r{};
   r.loops = &rule_loops<Op>;
+  r.op_bytes = sizeof(Op);
+  using Arity = RuleArity<Op>;
+  r.streams[0] = {Arity::inputs(), Arity::results()};
+  r.streams[1] = {Arity::backward_inputs(), Arity::gradients()};
   for (auto& p : r.parts) {
     p = 1;
   }

@@ -209,6 +209,8 @@ constexpr UpdateInfo make_update_info() {
   static_assert(Numbers::kResults <= Numbers::kInputs, "step() returns each(w, state...)");
   UpdateInfo info{};
   info.rule.loops = &update_loops<R>;
+  info.rule.op_bytes = sizeof(Prepared<R>);
+  info.rule.streams[0] = {Numbers::kInputs, Numbers::kResults};
   info.inputs = static_cast<std::uint8_t>(Numbers::kInputs);
   info.results = static_cast<std::uint8_t>(Numbers::kResults);
   info.member_bytes = static_cast<std::uint16_t>(sizeof(R));

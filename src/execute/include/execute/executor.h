@@ -69,7 +69,8 @@ class Executor {
   ~Executor() = default;
 
   [[nodiscard]] schedule::Scheduler& scheduler() { return scheduler_; }
-  void set_device(const Device& device) { context_.set_device(device); }
+  /// There may be no nodes.
+  void set_device(const Device& device);
   [[nodiscard]] const Device& device() const { return context_.device(); }
   void set_random_stream(std::uint64_t stream) { payload_.set_random_stream(stream); }
   void set_observer(Observer* observer) { observer_ = observer; }
@@ -145,9 +146,9 @@ class Executor {
   void run(std::uint32_t first_group);
   [[nodiscard]] bool can_be_made_again(const SegmentView& segment) const;
   void run_dropping(NodeId asked, std::uint32_t first_group);
-  Assembled* run_segment(const SegmentView& segment);
-  Assembled* call_segment(const SegmentView& segment);
-  Assembled* run_leaf(const SegmentView& segment);
+  Assembled* assemble(const SegmentView& segment);
+  void run_segment(const SegmentView& segment, Assembled* assembled);
+  void call_segment(const SegmentView& segment, Assembled* assembled);
   void roll_back(const Mark& mark);
   void give_back_unused();
   void forget();
@@ -174,8 +175,9 @@ class Executor {
   History history_;
   Values values_{context_};
   OperandArena arena_;
-  Payload payload_{context_, arena_};
-  CallMemory call_memory_;
+  Upload upload_{context_};
+  Payload payload_{context_, arena_, upload_};
+  CallMemory call_memory_{*context_.device().memory};
   Assembly assembly_{context_, values_, arena_, payload_, call_memory_};
   Wanted wanted_;
   schedule::Scheduler scheduler_;

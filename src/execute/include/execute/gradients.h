@@ -20,7 +20,10 @@ namespace dynet::execute {
 class Gradients {
  public:
   Gradients(const Context& context, const Values& values, const History& history)
-      : context_(context), values_(values), history_(history) {}
+      : context_(context),
+        values_(values),
+        history_(history),
+        pool_(*context.device().memory, &params::settings().first_gradient_bytes) {}
 
   /// Begins a pass: no node needs or has a gradient. Memory that was handed out stays as it is
   /// where `keeps_memory`, else it is used again.
@@ -64,6 +67,9 @@ class Gradients {
   }
   /// Memory of the gradient of `n`, an owner, with zeros where nothing was written.
   void* ensure_true(NodeId n) { return is_written(n) ? entries_[n].data : zero(n); }
+
+  /// Memory for numbers that a call writes and nobody reads; any two may get the same.
+  void* waste(std::int64_t bytes);
 
   /// Calls with several operands: tells nodes that stand in two of them. A call begins with
   /// `begin_call`; true where `n` was seen in this call with another operand number.
@@ -155,7 +161,9 @@ class Gradients {
   std::uint32_t current_ = kPassStep;
   std::uint32_t call_ = 0;
   std::uint32_t next_stamp_ = 0;
-  memory::Pool pool_{&params::settings().first_gradient_bytes};
+  memory::Pool pool_;
+  void* waste_ = nullptr;
+  std::int64_t waste_bytes_ = 0;
 };
 
 }  // namespace dynet::execute

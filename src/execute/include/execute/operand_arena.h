@@ -17,6 +17,7 @@ namespace dynet::execute {
 /// thread-safe.
 class CallMemory final : public ext::ScratchMemory {
  public:
+  explicit CallMemory(ext::Memory& memory) : pool_(memory) {}
   void* take(std::int64_t bytes) override {
     return pool_.allocate(std::max(bytes, kAlignment));  // a pool packs smaller blocks
   }

@@ -2,11 +2,15 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "dynet/ext/op.h"
 
 #include "execute/context.h"
 #include "execute/operand_arena.h"
+#include "execute/segment.h"
+#include "execute/upload.h"
+#include "execute/values.h"
 
 namespace dynet::execute {
 
@@ -19,7 +23,8 @@ namespace dynet::execute {
 /// since. Not thread-safe.
 class Payload {
  public:
-  Payload(const Context& context, OperandArena& arena) : context_(context), arena_(arena) {}
+  Payload(const Context& context, OperandArena& arena, Upload& upload)
+      : context_(context), arena_(arena), upload_(upload) {}
 
   void set_random_stream(std::uint64_t stream) { random_stream_ = stream; }
   /// Random nodes draw anew from now on.
@@ -27,12 +32,12 @@ class Payload {
   void restart_evaluations() { evaluation_ = 0; }
 
   /// What a call of `members` needs beside its operands.
-  void fill(ext::Call& call, std::span<const NodeId> members);
+  void fill(Assembled& assembled, std::span<const NodeId> members);
   /// The part of `from`'s payload, a call of `members`, that belongs to the `active` of them.
-  void fill_part(ext::Call& call, std::span<const NodeId> active, const ext::Call& from,
+  void fill_part(Assembled& assembled, std::span<const NodeId> active, const Assembled& from,
                  std::span<const NodeId> members);
-  /// Writes the values of an input node.
-  void write_input(NodeId n, void* to) const;
+  /// Writes the values of input nodes.
+  void write_inputs(std::span<const NodeId> inputs, const Values& values);
   /// Writes the rows of a lookup node.
   void write_rows(NodeId n, const unsigned* rows, void* to) const;
 
@@ -48,8 +53,11 @@ class Payload {
   template <class Write>
   ext::Operand lists(std::span<const NodeId> members, std::int64_t most_of_one, std::uint32_t count,
                      std::int64_t width, Write write);
-  ext::Operand part_of(const ext::Operand& all, std::int64_t width, std::span<const NodeId> active,
-                       std::span<const NodeId> members);
+  /// The lists of the active members among `all`, which the host reads at `host`.
+  ext::Operand part_of(const ext::Operand& all, const std::byte* host, std::int64_t width,
+                       std::span<const NodeId> active, std::span<const NodeId> members);
+  /// Has an operand of the host brought to the device; returns where the host reads it.
+  const std::byte* publish(const ext::Operand& o, std::int64_t width);
   std::span<const ext::Call::Random> random_keys(std::span<const NodeId> members);
   /// Calls `f(example, examples)` with where each of the `active` members lies among `members`.
   template <class F>
@@ -57,6 +65,8 @@ class Payload {
 
   const Context& context_;
   OperandArena& arena_;
+  Upload& upload_;
+  std::vector<float> inputs_;  ///< of several nodes, on their way to the device
   std::uint64_t random_stream_ = 0;
   std::uint64_t evaluation_ = 0;
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -36,6 +37,13 @@ struct Argument {
 struct Assembled {
   ext::Call call;
   std::span<const Argument> arguments;  ///< one for each operand of `call.in`
+  // Payload where the host reads it; what the call itself points to is the device's.
+  const std::byte* indices = nullptr;
+  const std::byte* values = nullptr;
+
+  [[nodiscard]] const unsigned* host_indices() const {
+    return reinterpret_cast<const unsigned*>(indices);
+  }
 };
 
 }  // namespace dynet::execute

@@ -36,7 +36,8 @@ class Values {
     std::uint32_t offset = 0;  ///< examples before the node in its group
   };
 
-  explicit Values(const Context& context) : context_(context) {}
+  explicit Values(const Context& context)
+      : context_(context), pool_(*context.device().memory, &params::settings().first_value_bytes) {}
 
   /// Room for all nodes of the graph.
   void grow() { places_.resize(context_.graph.size()); }
@@ -109,7 +110,7 @@ class Values {
   memory::LayoutMaker layout_maker_;
   memory::Layout layout_;
   std::byte* block_ = nullptr;  ///< that `layout_` is of
-  memory::Pool pool_{&params::settings().first_value_bytes};
+  memory::Pool pool_;
 };
 
 }  // namespace dynet::execute

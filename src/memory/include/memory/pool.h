@@ -19,6 +19,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "dynet/ext/memory.h"
+
 namespace dynet::memory {
 
 /// Caps what all pools of the process may hold together; 0: no cap. A pool that would pass it
@@ -26,10 +28,10 @@ namespace dynet::memory {
 void set_cap(std::size_t bytes);
 [[nodiscard]] std::size_t bytes_held();
 
-/// Bump allocator for numbers. Invariants: blocks start on 64 bytes, those of at most 32 bytes
-/// (single numbers, of which a graph may have millions) on a power of two that is no smaller than
-/// they are; blocks never move; what lies below a mark stays valid until released. Not thread-safe:
-/// one pool belongs to one graph.
+/// Bump allocator for numbers in the memory of one device. Invariants: blocks start on 64 bytes,
+/// those of at most 32 bytes (single numbers, of which a graph may have millions) on a power of two
+/// that is no smaller than they are; blocks never move; what lies below a mark stays valid until
+/// released. Not thread-safe: one pool belongs to one graph.
 class Pool {
  public:
   struct Mark {
@@ -38,8 +40,8 @@ class Pool {
   };
 
   /// `first_bytes`: least size of the first chunk, read when that is made; null: 1 MiB.
-  explicit Pool(const std::atomic<std::size_t>* first_bytes = nullptr)
-      : first_bytes_(first_bytes) {}
+  explicit Pool(ext::Memory& memory, const std::atomic<std::size_t>* first_bytes = nullptr)
+      : memory_(&memory), first_bytes_(first_bytes) {}
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
   ~Pool();
@@ -79,6 +81,8 @@ class Pool {
     }
     return bytes;
   }
+  /// Deals out another device's memory from now on. Nothing may be allocated.
+  void set_memory(ext::Memory& memory);
 
  private:
   void drop_last_chunk();
@@ -89,6 +93,7 @@ class Pool {
   void* allocate_slow(std::size_t bytes);
   [[nodiscard]] std::size_t first_size() const;
 
+  ext::Memory* memory_;
   const std::atomic<std::size_t>* first_bytes_;
   std::vector<Chunk> chunks_;
   std::size_t chunk_ = 0;

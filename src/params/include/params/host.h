@@ -1,18 +1,82 @@
 #pragma once
 
-#include <cstdint>
+// Numbers of any device where the host can touch them.
+//
+// This is the one place that knows whether it can: where the device's memory is the host's, the
+// functions work on it directly; elsewhere on a copy.
 
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "dynet/ext/memory.h"
 #include "dynet/tensor.h"
 
 namespace dynet::params {
 
-/// Runs `f(pointer, elements)` over all numbers of `t`, as float* or double*. Every device's memory
-/// can be read by the host so far.
+/// The numbers of a tensor for the host, while it lives. Thread rule: the tensor's.
+class HostNumbers {
+ public:
+  enum class Use : std::uint8_t { kRead, kChange, kOverwrite };
+  HostNumbers(const Tensor& t, Use use) : tensor_(t), data_(t.v) {
+    if (t.device != nullptr && !t.device->is_host_visible()) {
+      copy_from_device(use);
+    }
+  }
+  [[nodiscard]] void* data() const { return data_; }
+  /// Gives what was changed to the device.
+  void commit() {
+    if (copy_ != nullptr) {
+      copy_to_device();
+    }
+  }
+
+ private:
+  [[nodiscard]] std::size_t bytes() const;
+  void copy_from_device(Use use);
+  void copy_to_device();
+
+  const Tensor& tensor_;
+  void* data_;
+  std::unique_ptr<std::byte[]> copy_;
+};
+
+/// Runs `f(pointer, elements)` over all numbers of `t`, as const float* or const double*.
 template <class F>
 auto visit(const Tensor& t, F f) {
+  const HostNumbers numbers(t, HostNumbers::Use::kRead);
   const std::int64_t n = t.d.elements();
-  return t.is_double() ? f(reinterpret_cast<double*>(t.v), n) : f(t.v, n);
+  return t.is_double() ? f(static_cast<const double*>(numbers.data()), n)
+                       : f(static_cast<const float*>(numbers.data()), n);
 }
+/// The same as float* or double*. With kOverwrite, `f` writes all numbers and reads none.
+template <class F>
+void change(const Tensor& t, F f, HostNumbers::Use use = HostNumbers::Use::kChange) {
+  HostNumbers numbers(t, use);
+  const std::int64_t n = t.d.elements();
+  if (t.is_double()) {
+    f(static_cast<double*>(numbers.data()), n);
+  } else {
+    f(static_cast<float*>(numbers.data()), n);
+  }
+  numbers.commit();
+}
+template <class F>
+void overwrite(const Tensor& t, F f) {
+  change(t, f, HostNumbers::Use::kOverwrite);
+}
+
+/// Element `index` alone.
+[[nodiscard]] inline Tensor element(const Tensor& t, std::int64_t index) {
+  float* at = t.is_double() ? reinterpret_cast<float*>(reinterpret_cast<double*>(t.v) + index)
+                            : t.v + index;
+  return {Dim({1}), at, t.device, t.mem_pool};
+}
+
+/// n floats of the host as numbers of `device`, which are not looked at before its queue is
+/// through.
+void copy_in(const Device& device, const float* from, void* to, std::int64_t n);
+
 /// UsageError naming `operation` unless `t` is a square matrix without a batch; its order.
 unsigned square_order(const Tensor& t, const char* operation);
 

@@ -25,7 +25,7 @@
 #include "dynet/ext/kernels.h"
 #include "dynet/model.h"
 
-#include "params/memory.h"
+#include "params/buffer.h"
 #include "params/missed.h"
 #include "params/use_count.h"
 #include "util/fork.h"
@@ -47,8 +47,8 @@ enum class GradientFill : std::uint8_t { kEmpty, kRows, kAll };
 /// Thread rule: the storage's.
 class GradientMemory {
  public:
-  GradientMemory(std::int64_t elements, std::int64_t number_bytes, const std::string& what)
-      : memory_(elements, number_bytes, what) {}
+  GradientMemory(const Device& device, std::int64_t elements, const std::string& what)
+      : memory_(device, elements, what) {}
   [[nodiscard]] const std::byte* data() const { return memory_.data(); }
   [[nodiscard]] std::byte* change() {
     squared_norm_.reset();
@@ -65,7 +65,7 @@ class GradientMemory {
   }
 
  private:
-  params::Memory memory_;
+  params::Buffer memory_;
   std::optional<double> squared_norm_;
   bool is_exposed_ = false;
 };
@@ -74,7 +74,7 @@ class GradientMemory {
 /// while no graph runs (use_count.h).
 struct StorageState {
   /// `rows` is 0 for a dense parameter. `what` names it in errors.
-  StorageState(const Device& device, std::int64_t all_elements, unsigned rows,
+  StorageState(const Device& own_device, std::int64_t all_elements, unsigned rows,
                const std::string& what);
 
   [[nodiscard]] bool is_table() const { return table != nullptr; }
@@ -89,6 +89,9 @@ struct StorageState {
   [[nodiscard]] bool is_touched(unsigned row) const { return stamps[row] == stamp; }
   /// Lists `row`; true when it was not listed.
   bool touch(unsigned row);
+  /// Writes zeros over the gradient's memory: all of it, or one row.
+  void zero_gradient() { kernels.fill(gradient.change(), 0.0, elements); }
+  void zero_gradient_row(unsigned row) { kernels.fill(gradient_row(row), 0.0, row_elements()); }
   /// Makes the whole gradient true.
   void fill_gradient();
   /// Takes over rows that a user noted in `non_zero_grads`.
@@ -115,11 +118,12 @@ struct StorageState {
   }
   [[nodiscard]] double gradient_squared_norm();
 
-  const ext::Kernels& kernels;
+  const Device& device;
+  const ext::Kernels& kernels;  ///< of the device
   std::int64_t elements;
   std::int64_t number_bytes;
   std::int64_t row_bytes = 0;  ///< of a table
-  params::Memory values;
+  params::Buffer values;
   GradientMemory gradient;
   util::ForkMutex mutex;
   GradientFill fill = GradientFill::kEmpty;

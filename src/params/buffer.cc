@@ -1,0 +1,25 @@
+#include "params/buffer.h"
+
+#include "dynet/except.h"
+
+namespace dynet::params {
+namespace {
+constexpr std::int64_t kMaxBytes = std::int64_t{1} << 62;
+}  // namespace
+
+Buffer::Buffer(const Device& device, std::int64_t elements, const std::string& what)
+    : memory_(device.memory) {
+  if (elements > kMaxBytes / device.number_bytes()) {
+    throw SizeError(what + ": " + std::to_string(elements) + " elements of " +
+                    std::to_string(device.number_bytes()) +
+                    " bytes are more than can be addressed");
+  }
+  bytes_ = static_cast<std::size_t>(elements * device.number_bytes());
+  data_ = static_cast<std::byte*>(memory_->allocate(bytes_, ext::Contents::kZeros));
+  if (data_ == nullptr) {
+    throw out_of_memory(what + ": " + device.name + " refused " + std::to_string(bytes_) +
+                        " bytes");
+  }
+}
+
+}  // namespace dynet::params

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "dynet/devices.h"
+#include "dynet/ext/memory.h"
+
+namespace dynet::params {
+
+/// Zeroed memory of a device for so many of its numbers, starting on 64 bytes. Invariant: data() is
+/// null only for a default-constructed or moved-from one. Not thread-safe.
+class Buffer {
+ public:
+  Buffer() = default;
+  /// SizeError beyond 2^62 bytes and out_of_memory name `what`.
+  Buffer(const Device& device, std::int64_t elements, const std::string& what);
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  Buffer(Buffer&& other) noexcept { *this = std::move(other); }
+  Buffer& operator=(Buffer&& other) noexcept {
+    std::swap(memory_, other.memory_);
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~Buffer() {
+    if (data_ != nullptr) {
+      memory_->free(data_, bytes_);
+    }
+  }
+
+  [[nodiscard]] std::byte* data() const { return data_; }
+
+ private:
+  ext::Memory* memory_ = nullptr;
+  std::byte* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace dynet::params

@@ -1,0 +1,183 @@
+#include "support/far_device.h"
+
+#include <algorithm>
+#include <deque>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dynet/ext/kernels.h"
+#include "dynet/ext/rows.h"
+#include "dynet/ext/rule_loop.h"
+
+#include "kernels/kernels.h"
+#include "support/far_memory.h"
+
+namespace dynet::testing {
+namespace {
+
+using ext::Block;
+using ext::Operand;
+using ext::Stream;
+using ext::Transposed;
+using ext::Write;
+
+/// What a queued call keeps of an operand: the host forgets its own blocks when the call returns.
+class KeptOperand {
+ public:
+  KeptOperand(const Operand& o, const FarMemory& memory, const char* user)
+      : operand_(o), blocks_(o.blocks, o.blocks + o.block_count) {
+    for (Block& b : blocks_) {
+      b.data = memory.near(b.data, user);
+    }
+    operand_.sink = nullptr;
+  }
+  [[nodiscard]] Operand get() const {
+    Operand o = operand_;
+    o.blocks = o.absent() ? nullptr : blocks_.data();
+    return o;
+  }
+
+ private:
+  Operand operand_;
+  std::vector<Block> blocks_;
+};
+
+/// Queues the calls of another device's kernels.
+class FarKernels final : public ext::Kernels {
+ public:
+  FarKernels(const ext::Kernels& kernels, FarMemory& memory) : kernels_(kernels), memory_(memory) {
+    zero_ = memory.allocate(sizeof(double), ext::Contents::kZeros);
+  }
+
+  [[nodiscard]] ext::Number number() const override { return kernels_.number(); }
+  [[nodiscard]] const void* zero() const override { return zero_; }
+
+  void run(const ext::RuleInfo& rule, ext::Direction direction, const void* op, const Stream* in,
+           const Stream* out, std::int64_t n) const override {
+    const auto& counts = rule.streams[static_cast<std::size_t>(direction)];
+    std::vector<std::byte> kept_op(static_cast<const std::byte*>(op),
+                                   static_cast<const std::byte*>(op) + rule.op_bytes);
+    queue([this, &rule, direction, n, kept = std::move(kept_op), reads = streams(in, counts.in),
+           writes = streams(out, counts.out)] {
+      alignas(std::max_align_t) std::byte bytes[256];
+      std::copy(kept.begin(), kept.end(), bytes);
+      kernels_.run(rule, direction, bytes, reads.data(), writes.data(), n);
+    });
+  }
+  void run_rows(const ext::RowRule& rule, ext::Direction direction,
+                const ext::RowCall& call) const override {
+    const bool forward = direction == ext::Direction::kForward;
+    queue([this, &rule, direction, rows = call.rows,
+           constants = std::vector<double>(call.constants, call.constants + ext::kMaxRowConstants),
+           reads = row_streams(call.in, forward ? rule.inputs : rule.backward_inputs),
+           writes = row_streams(call.out, forward ? rule.results : rule.args)] {
+      kernels_.run_rows(rule, direction, {constants.data(), reads.data(), writes.data(), rows});
+    });
+  }
+  void move(const ext::Move& m, const Operand& x, const Operand& y, Write write) const override {
+    queue([this, m, index = keep(m.index, "move, index"), a = keep(x, "move"), b = keep(y, "move"),
+           write] {
+      ext::Move there = m;
+      there.index = index.get();
+      kernels_.move(there, a.get(), b.get(), write);
+    });
+  }
+  void product(const Operand& a, Transposed ta, const Operand& b, Transposed tb, const Operand& c,
+               Write write) const override {
+    queue([this, x = keep(a, "product"), ta, y = keep(b, "product"), tb, z = keep(c, "product"),
+           write] { kernels_.product(x.get(), ta, y.get(), tb, z.get(), write); });
+  }
+  void product_plus(const Operand& start, const Operand& a, const Operand& b,
+                    const Operand& c) const override {
+    queue([this, s = keep(start, "product_plus"), x = keep(a, "product_plus"),
+           y = keep(b, "product_plus"), z = keep(c, "product_plus")] {
+      kernels_.product_plus(s.get(), x.get(), y.get(), z.get());
+    });
+  }
+  void random(ext::Distribution kind, double a, double b, const ext::RandomKey& key, void* out,
+              std::int64_t n) const override {
+    queue([this, kind, a, b, key, at = memory_.near(out, "random"), n] {
+      kernels_.random(kind, a, b, key, at, n);
+    });
+  }
+  void fill(void* out, double value, std::int64_t n) const override {
+    queue([this, at = memory_.near(out, "fill"), value, n] { kernels_.fill(at, value, n); });
+  }
+  void add_scaled(double scale, const void* x, void* y, std::int64_t n, bool store) const override {
+    queue([this, scale, from = memory_.near(x, "add_scaled"), to = memory_.near(y, "add_scaled"), n,
+           store] { kernels_.add_scaled(scale, from, to, n, store); });
+  }
+  [[nodiscard]] double squared_norm(const void* x, std::int64_t n) const override {
+    memory_.wait();
+    return kernels_.squared_norm(memory_.near(x, "squared_norm"), n);
+  }
+
+ private:
+  void queue(std::function<void()> work) const { memory_.enqueue(std::move(work)); }
+  [[nodiscard]] KeptOperand keep(const Operand& o, const char* user) const {
+    return {o, memory_, user};
+  }
+  [[nodiscard]] std::vector<Stream> streams(const Stream* from, std::size_t count) const {
+    std::vector<Stream> there(from, from + count);
+    for (Stream& s : there) {
+      if (s.mode != Stream::kSkip) {
+        s.data = memory_.near(s.data, "a rule");
+      }
+    }
+    return there;
+  }
+
+  [[nodiscard]] std::vector<ext::RowStream> row_streams(const ext::RowStream* from,
+                                                        std::size_t count) const {
+    std::vector<ext::RowStream> there(from, from + count);
+    for (ext::RowStream& s : there) {
+      s.data = s.data == nullptr ? nullptr : memory_.near(s.data, "a rule over rows");
+    }
+    return there;
+  }
+
+  const ext::Kernels& kernels_;
+  FarMemory& memory_;
+  const void* zero_;
+};
+
+struct FarDevice {
+  FarDevice(int id, const char* name, const ext::Kernels& near, std::size_t longest)
+      : memory(longest),
+        kernels(near, memory),
+        device(id, DeviceType::GPU, name, kernels, memory) {}
+  FarMemory memory;
+  FarKernels kernels;
+  Device device;
+};
+
+std::deque<FarDevice>& far_devices() {
+  // Never destroyed, like all devices: parameters may outlive main(). The queues have different
+  // lengths, so that two devices get out of step.
+  static auto& all = *[] {
+    auto* devices = new std::deque<FarDevice>;
+    devices->emplace_back(100, "FAR:0", kernels::cpu_kernels(), 300);
+    devices->emplace_back(101, "FAR:1", kernels::cpu_kernels(), 77);
+    devices->emplace_back(102, "FAR:0:double", kernels::double_kernels(), 300);
+    return devices;
+  }();
+  return all;
+}
+
+}  // namespace
+
+void add_far_devices() {
+  const std::vector<Device*>& known = get_device_manager()->get_devices();
+  for (FarDevice& far : far_devices()) {
+    if (std::find(known.begin(), known.end(), &far.device) == known.end()) {
+      get_device_manager()->add(&far.device);
+    }
+  }
+}
+
+std::size_t far_queue_length(const Device& device) {
+  return dynamic_cast<FarMemory&>(*device.memory).queue_length();
+}
+
+}  // namespace dynet::testing

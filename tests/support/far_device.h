@@ -1,0 +1,28 @@
+#pragma once
+
+// A device whose memory the host cannot touch: what runs on it needs nothing but kernels to run on
+// a GPU.
+//
+// Its memory is mapped twice. The addresses that it hands out have no access, so that a touch from
+// the host ends the test there and then; its kernels and copies use the other mapping, and abort
+// where they are given an address that is not the device's. Its kernels are the CPU's, and they run
+// late: what is asked for is put in a queue, and done when somebody waits or when the queue grows
+// long, so that a missing wait, or a part of a call that the host has forgotten by then, shows. New
+// memory holds NaN.
+
+#include <cstddef>
+#include <string>
+
+#include "dynet/devices.h"
+
+namespace dynet::testing {
+
+/// Makes FAR:0, FAR:1 and FAR:0:double known to the device manager, where they are not yet.
+void add_far_devices();
+/// The device that a test means by the name of one of the CPU's, "CPU" or "CPU:double". Where the
+/// tests run on another device (DYNET_TEST_DEVICE) it is that one, or its form in double.
+[[nodiscard]] Device* test_device(const std::string& name);
+/// How many calls and copies wait in the queue of a far device.
+[[nodiscard]] std::size_t far_queue_length(const Device& device);
+
+}  // namespace dynet::testing
