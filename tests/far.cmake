@@ -8,6 +8,11 @@ set(DYNET_FAR_LEFT_OUT
   device_steps_test      # CUDA's own memory
   cross_allocation_test  # counts what the heap gives; the far device's queue takes from it
   cross_devices_test     # CPU beside CPU:double
+  update_allocation_test # counts and refuses allocations, as the next two: the queue makes some
+  cross_failed_allocation_test
+  cross_bytes_per_node_test
+  cross_gradient_norm_test  # which gradients of the CPU keep their norm; a far one keeps none
+  cross_inference_test      # values are dropped where the host reads them; elsewhere all are kept
 )
 
 # dynet_far_test(name program): the entry far/<name>.

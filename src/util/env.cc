@@ -14,8 +14,8 @@ constexpr std::array<EnvVariable, 3> kVariables{{
      "What reports to stderr, separated by commas: graph, plan, memory, execute, time; or all. "
      "Another word is an error."},
     {"DYNET_PARANOID",
-     "Anything but 0: each stage's result is verified, and nodes that ran together are run once "
-     "more one by one and compared. Slow."},
+     "Anything but 0: the executor verifies its own state after each value, checkpoint, backward "
+     "and revert. Slow."},
 }};
 
 std::string_view read(const char* name) {

@@ -21,7 +21,8 @@ Expression reshape(const Expression& x, const Dim& d, const char* file = __built
 ///   with 1.
 /// `y = [x1; x2; ...] along dimension d`
 /// Shapes: {n1,..}, {n2,..}, ... -> {n1+n2+..,..}.
-/// Errors: ShapeError where another dimension than d differs, ValueError where the list is empty.
+/// Errors: ShapeError where another dimension than d differs, ValueError where the list is empty,
+///   SizeError where the sum does not fit 32 bits.
 Expression concatenate(const std::initializer_list<Expression>& xs, unsigned d = 0,
                        const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
 Expression concatenate(const std::vector<Expression>& xs, unsigned d = 0,
@@ -44,7 +45,8 @@ Expression pick_batch_elem(const Expression& x, detail::Pointer<std::vector<unsi
 /// Makes one batch of a list.
 /// `y = the examples of x1, then those of x2, ...`
 /// Shapes: {..}xb1, {..}xb2, ... -> {..}x(b1+b2+..).
-/// Errors: ShapeError where the shapes of one example differ, ValueError where the list is empty.
+/// Errors: ShapeError where the shapes of one example differ, ValueError where the list is empty,
+///   SizeError where the sum does not fit 32 bits.
 Expression concatenate_to_batch(const std::initializer_list<Expression>& xs,
                                 const char* file = __builtin_FILE(),
                                 unsigned line = __builtin_LINE());
