@@ -30,8 +30,16 @@ double time_of(const std::function<void(int)>& run, int steps) {
   return best;
 }
 
+/// Other programs may take the machine for a while: one of several tries must show it.
 void expect_linear(const std::function<void(int)>& run) {
-  EXPECT_LT(time_of(run, 16 * kShort), kWide * time_of(run, kShort));
+  double ratio = 0.0;
+  for (int i = 0; i < 4; ++i) {
+    ratio = time_of(run, 16 * kShort) / time_of(run, kShort);
+    if (ratio < kWide) {
+      return;
+    }
+  }
+  ADD_FAILURE() << "a step costs " << ratio << " times as much in a program 16 times as long";
 }
 
 class Growing : public ::testing::TestWithParam<bool> {};

@@ -257,7 +257,7 @@ TEST(WeightGradients, ProductsOfASlotAreDoneAsOne) {
 }
 
 TEST(CallMemoryTest, EveryBlockStartsOnAMultipleOf64) {
-  CallMemory memory;
+  CallMemory memory(*default_device->memory);
   for (const std::int64_t bytes : {4, 8, 100, 4, 64, 1, 0, 4}) {
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory.take(bytes)) % 64, 0U) << bytes;
   }
