@@ -38,14 +38,14 @@ ComputationGraph& graph_of(const Record& record, ComputationGraph* graph,
 /// Ids of the arguments, all alive and of one graph, which is known to live.
 void collect_args(const Record& record, const ComputationGraph& graph, api::GraphState& state,
                   std::span<const Expression> args, const Where& where) {
-  std::vector<graph::NodeId>& ids = state.args;
-  ids.clear();
+  state.args.resize(args.size());
+  graph::NodeId* next = state.args.data();
   for (const Expression& e : args) {
+    *next++ = e.i;
     if (e.pg == &graph && state.graph.has(e.i, e.graph_id)) {
-      ids.push_back(e.i);
       continue;
     }
-    ids.push_back(checked_argument(e, record, where));
+    checked_argument(e, record, where);
     if (e.pg != &graph) {
       throw GraphError(std::string(record.info->name) +
                        ": arguments belong to different computation graphs" + built_at(where));

@@ -25,8 +25,8 @@ Assembled* Assembly::part(const SegmentView& segment, std::span<const NodeId> ac
 Assembled* Assembly::operands(const SegmentView& segment) {
   const std::span<const NodeId> members = segment.members;
   const ext::Record& record = context_.graph[members[0]].record();
-  auto* assembled =
-      arena_.make<Assembled>(ext::Call(context_.kernels(), &memory_), list_arguments(segment));
+  auto* assembled = new (arena_.room<Assembled>(1))
+      Assembled{ext::Call(context_.kernels(), &memory_), list_arguments(segment)};
   ext::Call& call = assembled->call;
   call.in = arena_.operands(assembled->arguments.size(), [&](std::size_t i) {
     const std::span<const NodeId> nodes = assembled->arguments[i].nodes;

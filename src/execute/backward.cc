@@ -1,4 +1,7 @@
 // Backward: the order in which the groups of a pass are walked, and gradients that users ask for.
+#include <algorithm>
+#include <iterator>
+#include <span>
 #include <string>
 
 #include "execute/executor.h"
@@ -59,18 +62,20 @@ void Executor::backward_segment(const SegmentView& segment, Assembled* whole, Pa
   if (record.stops_gradient || (record.leaf != ext::Leaf::kNo)) {
     return;
   }
-  active_.clear();
-  const Gradients::Notes notes = gradients_.notes();
-  for (const NodeId m : segment.members) {
-    bool reached = false;
-    for (std::uint32_t k = 0; k < record.outputs; ++k) {
-      reached = reached || notes.is_written(m + k);
+  const auto is_active = [outputs = record.outputs, notes = gradients_.notes()](NodeId m) {
+    bool reached = notes.is_written(m);
+    for (std::uint32_t k = 1; k < outputs && !reached; ++k) {
+      reached = notes.is_written(m + k);
     }
-    if (reached && notes.needs(m)) {
-      active_.push_back(m);
-    }
+    return reached && notes.needs(m);
+  };
+  std::span<const NodeId> active = segment.members;
+  if (!std::all_of(active.begin(), active.end(), is_active)) {
+    active_.clear();
+    std::copy_if(active.begin(), active.end(), std::back_inserter(active_), is_active);
+    active = active_;
   }
-  if (active_.empty() || context_.graph[active_[0]].arity == 0) {
+  if (active.empty() || context_.graph[active[0]].arity == 0) {
     return;
   }
   const graph::Arena::Mark before = arena_.mark();
@@ -78,15 +83,15 @@ void Executor::backward_segment(const SegmentView& segment, Assembled* whole, Pa
     whole = assembly_.call(segment);
   }
   if (record.aliases) {
-    for (const NodeId m : active_) {
+    for (const NodeId m : active) {
       backward_alias(m);
     }
   } else if (pass == Pass::kInspect) {  // each member's own parameter node gets its own gradient
-    for (const NodeId& m : active_) {
+    for (const NodeId& m : active) {
       backward_call(segment, {&m, 1}, *whole, pass);
     }
   } else {
-    backward_call(segment, active_, *whole, pass);
+    backward_call(segment, active, *whole, pass);
   }
   arena_.release(before);
 }

@@ -39,9 +39,14 @@ void* Gradients::make(NodeId n) {
   auto* at = static_cast<std::byte*>(
       memory::place_output(context_.graph, members, output, context_.number(), pool_));
   const std::int64_t stride = context_.example_bytes(n);
+  Entry* const entries = entries_.data();
+  const graph::Node* const nodes = &context_.graph[0];
   for (const NodeId m : members) {
-    entry(m + output).data = at;
-    at += stride * context_.graph.examples(m + output);
+    if (!is_noted(m + output)) {
+      note(m + output, false, false);
+    }
+    entries[m + output].data = at;
+    at += stride * nodes[m + output].examples;
   }
   return entries_[n].data;
 }

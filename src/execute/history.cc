@@ -24,6 +24,13 @@ void History::append(const schedule::Plan& plan) {
   }
 }
 
+/// Calls are kept one after the other: room is made for many at once.
+void History::make_room_for_call(std::uint32_t s) {
+  const std::size_t more = std::max<std::size_t>(64, 2 * calls_.size());
+  calls_.resize(std::max<std::size_t>(s + std::size_t{1}, std::min(more, plan_.segments.size())),
+                nullptr);
+}
+
 void History::shrink(std::uint32_t groups) {
   if (groups >= size()) {
     return;

@@ -54,23 +54,20 @@ void Values::place_group(const History& history, std::uint32_t g) {
   }
   const memory::Placement place =
       memory::place_group(context_.graph, members, context_.number(), pool_);
-  std::byte* at[ext::kMaxOutputs];
-  std::int64_t stride[ext::kMaxOutputs];
-  for (std::uint32_t k = 0; k < record.outputs; ++k) {
-    at[k] = static_cast<std::byte*>(place.outputs[k]);
-    stride[k] = context_.example_bytes(members[0] + k);
-  }
   for (std::uint32_t k = 0; k < record.saved; ++k) {
     saved_.push_back(static_cast<std::byte*>(place.saved[k]));
   }
-  std::uint32_t offset = 0;
-  for (const NodeId m : members) {
-    const auto examples = static_cast<std::uint32_t>(context_.graph.examples(m));
-    for (std::uint32_t k = 0; k < record.outputs; ++k) {
-      places_[m + k] = {at[k], g, offset};
-      at[k] += stride[k] * examples;
+  Place* const places = places_.data();
+  const graph::Node* const nodes = &context_.graph[0];
+  for (std::uint32_t k = 0; k < record.outputs; ++k) {
+    std::byte* at = static_cast<std::byte*>(place.outputs[k]);
+    const std::int64_t stride = context_.example_bytes(members[0] + k);
+    std::uint32_t offset = 0;
+    for (const NodeId m : members) {
+      places[m + k] = {at, g, offset};
+      at += stride * nodes[m].examples;
+      offset += nodes[m].examples;
     }
-    offset += examples;
   }
 }
 

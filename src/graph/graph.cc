@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "dynet/ops/input.h"
 
@@ -44,18 +45,18 @@ NodeId Graph::add(const ext::Record& record, const void* op, std::span<const Nod
   NodeId* projected = nullptr;  // the one argument of projections: the node itself
   const Payload* stored_payload = nullptr;
   try {
-    auto* shapes = static_cast<ShapeId*>(arena_.allocate(args.size_bytes()));
+    // What is going to hold the arguments holds their shapes first.
+    static_assert(std::is_same_v<NodeId, ShapeId>);
+    stored_args = static_cast<NodeId*>(arena_.allocate(args.size_bytes()));
     for (std::size_t a = 0; a < args.size(); ++a) {
-      shapes[a] = nodes_[args[a]].shape();
+      stored_args[a] = nodes_[args[a]].shape();
     }
-    signature = &interner_.signature(record, op, {shapes, args.size()}, payload.count);
+    signature = &interner_.signature(record, op, {stored_args, args.size()}, payload.count);
     if (record.payload == ext::Payload::kIndices && payload.form == ext::NodePayload::kCopied) {
       check_indices(*signature, payload.storage != nullptr ? payload.storage->get() : nullptr,
                     {static_cast<const unsigned*>(payload.data), payload.count});
     }
-    arena_.release(before);
     util::reserve_more(nodes_, record.outputs);
-    stored_args = static_cast<NodeId*>(arena_.allocate(args.size_bytes()));
     std::copy(args.begin(), args.end(), stored_args);
     if (record.outputs > 1) {
       projected = static_cast<NodeId*>(arena_.allocate(sizeof id));
@@ -87,7 +88,7 @@ NodeId Graph::add(const ext::Record& record, const void* op, std::span<const Nod
   node.payload = stored_payload;
   node.set_where(where);
   node.arity = static_cast<std::uint32_t>(args.size());
-  node.examples = interner_.shape(signature->outputs[0]).bd;
+  node.examples = signature->batch;
   node.epoch = epoch;
   node.random_ordinal = record.random ? random_nodes_++ : kNoOrdinal;
   for (std::uint32_t k = 1; k < record.outputs; ++k) {

@@ -1,5 +1,6 @@
 #include "memory/layout.h"
 
+#include <algorithm>
 #include <string>
 
 #include "dynet/except.h"
@@ -9,54 +10,70 @@ namespace {
 
 using graph::NodeId;
 
+/// A graph has fewer than 2^32 nodes of fewer than 2^32 examples, so the sum fits 64 bits.
 ext::Count total_examples(const graph::Graph& graph, std::span<const NodeId> members) {
-  ext::Count n = 0;
+  const graph::Node* const nodes = &graph[0];
+  std::uint64_t n = 0;
   for (const NodeId m : members) {
-    n = n + graph.examples(m);
+    n += nodes[m].examples;
   }
-  return n;
+  return static_cast<std::int64_t>(std::min<std::uint64_t>(n, ext::Count::kMost + 1));
 }
 
-/// Memory for `examples` of `dim`, or out_of_memory that says for what.
-void* block_for(const graph::Graph& graph, NodeId node, const Dim& dim, ext::Count examples,
-                std::int64_t element_bytes, Pool& pool) {
-  const ext::Count bytes = ext::Count(dim.elements()) * examples * element_bytes;
+[[noreturn]] void fail(const graph::Graph& graph, NodeId node, const Dim& dim, ext::Count examples,
+                       ext::Count bytes, const std::string& why) {
+  throw out_of_memory(why + "\n  for " + bytes.text() + " bytes: " + examples.text() + " x " +
+                      to_string(dim.single_batch()) + " of " + graph.describe(node));
+}
+
+/// Memory for `examples` of `dim`, which has `size` bytes each, or out_of_memory that says for
+/// what.
+void* block_for(const graph::Graph& graph, NodeId node, const Dim& dim, ext::Count size,
+                ext::Count examples, Pool& pool) {
+  const ext::Count bytes = size * examples;
+  if (!bytes.fits()) {
+    fail(graph, node, dim, examples, bytes, "out of memory: more bytes than can be addressed");
+  }
   try {
-    if (!bytes.fits()) {
-      throw out_of_memory("more bytes than can be addressed");
-    }
     return pool.allocate(bytes.value());
   } catch (const out_of_memory& e) {
-    throw out_of_memory(std::string(e.what()) + "\n  for " + bytes.text() +
-                        " bytes: " + examples.text() + " x " + to_string(dim.single_batch()) +
-                        " of " + graph.describe(node));
+    fail(graph, node, dim, examples, bytes, e.what());
   }
+}
+
+void* output_block(const graph::Graph& graph, NodeId first, std::uint32_t output,
+                   ext::Count examples, ext::Number number, Pool& pool) {
+  const NodeId of = first + output;
+  return block_for(graph, first, graph.dim(of),
+                   ext::Count(graph.example_size(of)) * ext::bytes_of(number), examples, pool);
 }
 
 }  // namespace
 
 void* place_output(const graph::Graph& graph, std::span<const NodeId> members, std::uint32_t output,
                    ext::Number number, Pool& pool) {
-  const Dim dim = graph.dim(members[0] + output).single_batch();
-  return block_for(graph, members[0], dim, total_examples(graph, members), ext::bytes_of(number),
-                   pool);
+  return output_block(graph, members[0], output, total_examples(graph, members), number, pool);
 }
 
 Placement place_group(const graph::Graph& graph, std::span<const NodeId> members,
                       ext::Number number, Pool& pool) {
   const graph::Signature& signature = *graph[members[0]].signature;
+  const ext::Record& record = *signature.record;
   Placement place;
   const Pool::Mark before = pool.mark();
   try {
-    for (std::uint32_t k = 0; k < signature.record->outputs; ++k) {
-      place.outputs[k] = place_output(graph, members, k, number, pool);
+    const ext::Count examples = total_examples(graph, members);
+    for (std::uint32_t k = 0; k < record.outputs; ++k) {
+      place.outputs[k] = output_block(graph, members[0], k, examples, number, pool);
     }
-    const ext::Count examples = signature.record->has_whole
-                                    ? ext::Count(static_cast<std::int64_t>(members.size()))
-                                    : total_examples(graph, members);
-    for (std::uint32_t k = 0; k < signature.record->saved; ++k) {
-      place.saved[k] = block_for(graph, members[0], signature.saved[k], examples,
-                                 ext::saved_bytes(signature.record->saved_as[k], number), pool);
+    for (std::uint32_t k = 0; k < record.saved; ++k) {
+      const Dim& dim = signature.saved[k];
+      const ext::Count size =
+          ext::Count(dim.elements()) * ext::saved_bytes(record.saved_as[k], number);
+      place.saved[k] = block_for(
+          graph, members[0], dim, size,
+          record.has_whole ? ext::Count(static_cast<std::int64_t>(members.size())) : examples,
+          pool);
     }
   } catch (const out_of_memory&) {
     pool.release(before);

@@ -43,7 +43,7 @@ class History {
   }
   void set_call(std::uint32_t s, Assembled* call) {
     if (s >= calls_.size()) {
-      calls_.resize(s + std::size_t{1}, nullptr);
+      make_room_for_call(s);
     }
     calls_[s] = call;
   }
@@ -54,8 +54,11 @@ class History {
   [[nodiscard]] const schedule::Plan& plan() const { return plan_; }
 
  private:
+  void make_room_for_call(std::uint32_t s);
+
   schedule::Plan plan_;
-  std::vector<Assembled*> calls_;  ///< of the plan's segments, up to the last that was kept
+  std::vector<Assembled*>
+      calls_;  ///< of the plan's segments; at least up to the last that was kept
   std::uint64_t generation_ = 0;
 };
 
