@@ -68,10 +68,12 @@ std::span<const NodeId> Assembly::argument_nodes(const SegmentView& segment, std
     return context_.graph.args(segment.members[0]).subspan(arg, 1);
   }
   auto* nodes = arena_.room<NodeId>(segment.members.size());
-  for (std::size_t i = 0; i < segment.members.size(); ++i) {
-    nodes[i] = context_.graph[segment.members[i]].args[arg];
+  const graph::Node* const of = &context_.graph[0];
+  NodeId* next = nodes;
+  for (const NodeId m : segment.members) {
+    *next++ = of[m].args[arg];
   }
-  return {nodes, segment.members.size()};
+  return {nodes, next};
 }
 
 /// The values of nodes, all examples of each.

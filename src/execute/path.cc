@@ -17,6 +17,16 @@ bool is_trained(const graph::Graph& graph, NodeId n) {
   return graph.is_trainable(n) && params::storage_base(node.payload->storage).is_updated();
 }
 
+namespace {
+bool has_needing_argument(const graph::Node& node, const Gradients::Notes& notes) {
+  bool needs = false;
+  for (std::uint32_t a = 0; a < node.arity && !needs; ++a) {
+    needs = notes.needs(node.args[a]);
+  }
+  return needs;
+}
+}  // namespace
+
 void Path::find(NodeId root, bool full, bool shares, Gradients& gradients) {
   const std::span<const NodeId> found = collect(root);
   const graph::Node* const nodes = &context_.graph[0];
@@ -34,10 +44,7 @@ void Path::find(NodeId root, bool full, bool shares, Gradients& gradients) {
     if (node.record().leaf != ext::Leaf::kNo) {
       needs = note_leaf(n, full, shares, gradients);
     } else {
-      const std::uint32_t count = node.record().stops_gradient ? 0 : node.arity;
-      for (std::uint32_t a = 0; a < count && !needs; ++a) {
-        needs = notes.needs(node.args[a]);
-      }
+      needs = needs || (!node.record().stops_gradient && has_needing_argument(node, notes));
       notes.note(n, needs);
     }
     if (!needs) {
@@ -67,9 +74,10 @@ std::span<const NodeId> Path::collect(NodeId root) {
   open_.take_all([&next, nodes, this](NodeId n) {
     *next++ = n;
     const graph::Node& node = nodes[n];
-    const std::uint32_t count = node.record().stops_gradient ? 0 : node.arity;
-    for (std::uint32_t a = 0; a < count; ++a) {
-      open_.insert(node.args[a]);
+    if (!node.record().stops_gradient) {
+      for (const NodeId a : node.arguments()) {
+        open_.insert(a);
+      }
     }
   });
   visits_ += static_cast<std::size_t>(next - found_.data());

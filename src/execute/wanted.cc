@@ -47,8 +47,8 @@ void Wanted::drain(const graph::Graph& graph, const Values& values) {
       parameters_.push_back(n);
     } else {
       nodes_.push_back(n);
-      for (std::uint32_t a = 0; a < node.arity; ++a) {
-        want(node.args[a]);
+      for (const NodeId a : node.arguments()) {
+        want(a);
       }
     }
   });

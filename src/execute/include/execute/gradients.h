@@ -76,7 +76,7 @@ class Gradients {
   void begin_call() { call_ = next_stamp_; }
   void begin_operand() { ++next_stamp_; }
   bool was_in_other_operand(NodeId n) {
-    std::uint32_t& stamp = entry(n).stamp;
+    std::uint32_t& stamp = entries_[n].stamp;
     const bool was = stamp > call_ && stamp != next_stamp_;
     stamp = next_stamp_;
     return was;

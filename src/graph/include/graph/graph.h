@@ -67,6 +67,7 @@ struct alignas(64) Node {
 
   [[nodiscard]] const ext::Record& record() const { return *signature->record; }
   [[nodiscard]] ShapeId shape() const { return signature->outputs[output]; }
+  [[nodiscard]] std::span<const NodeId> arguments() const { return {args, arity}; }
   [[nodiscard]] ext::Where where() const { return {file, code, line}; }
   void set_where(const ext::Where& where) {
     file = where.file;
@@ -111,9 +112,7 @@ class Graph {
     return n < size() && nodes_[n].epoch == epoch;
   }
   [[nodiscard]] const Dim& dim(NodeId n) const { return interner_.shape(nodes_[n].shape()); }
-  [[nodiscard]] std::span<const NodeId> args(NodeId n) const {
-    return {nodes_[n].args, nodes_[n].arity};
-  }
+  [[nodiscard]] std::span<const NodeId> args(NodeId n) const { return nodes_[n].arguments(); }
   /// The node that computes `n`: itself, or the first output where `n` is a projection.
   [[nodiscard]] NodeId owner(NodeId n) const { return n - nodes_[n].output; }
   /// Number of examples that the node's result has.
