@@ -46,7 +46,7 @@ struct Lane {
   std::int64_t part;       ///< elements of one piece of it
   std::int64_t offset;     ///< of this piece in the example
   std::int64_t stride[kMaxAxes];
-  std::int64_t block;  ///< where the lane stands: `used` examples of `block` are done
+  const Block* block;  ///< where the lane stands: `used` examples of it are done
   std::int64_t used;
   bool writes;
   bool adds;   ///< filled with zeros before, as it is visited several times
@@ -81,8 +81,9 @@ class Cutter {
   void drop_axis(std::size_t k);
   void join_axes();
   void start_with_runs();
-  [[nodiscard]] std::int64_t next_segment(std::int64_t left);
-  void run_segment(const void* op) const;
+  [[nodiscard]] std::int64_t start_segment(std::int64_t left, Stream* streams);
+  void end_segment(std::int64_t examples);
+  void run_segment(const void* op, Stream* streams) const;
   void run_flat(const void* op);
   [[nodiscard]] Stream stream(const Lane& lane) const;
   void run_loop(const void* op, const Stream* streams, std::int64_t n) const {
@@ -129,7 +130,7 @@ void Cutter::add(const Operand& o, unsigned parts, bool writes) {
     lane.size = size;
     lane.part = part;
     lane.offset = p * part;
-    lane.block = 0;
+    lane.block = o.blocks;
     lane.used = 0;
     lane.writes = writes;
     lane.adds = is_reduced;
@@ -217,22 +218,27 @@ void Cutter::start_with_runs() {
   ++axes_;
 }
 
-/// Number of next examples that lie in one block of every operand.
-std::int64_t Cutter::next_segment(std::int64_t left) {
+/// The streams of the next examples that lie in one block of every operand, and their number.
+std::int64_t Cutter::start_segment(std::int64_t left, Stream* streams) {
   std::int64_t n = left;
   for (std::size_t l = 0; l < count_; ++l) {
     Lane& lane = lanes_[l];
-    if (!lane.steps) {
-      continue;
+    if (lane.steps) {
+      while (lane.block->examples == lane.used) {
+        ++lane.block;
+        lane.used = 0;
+      }
+      n = std::min(n, lane.block->examples - lane.used);
     }
-    const Block* blocks = lane.operand->blocks;
-    while (blocks[lane.block].examples == lane.used) {
-      ++lane.block;
-      lane.used = 0;
-    }
-    n = std::min(n, blocks[lane.block].examples - lane.used);
+    streams[l] = stream(lane);
   }
   return n;
+}
+
+void Cutter::end_segment(std::int64_t examples) {
+  for (std::size_t l = 0; l < count_; ++l) {
+    lanes_[l].used += lanes_[l].steps ? examples : 0;
+  }
 }
 
 Stream Cutter::stream(const Lane& lane) const {
@@ -240,23 +246,19 @@ Stream Cutter::stream(const Lane& lane) const {
     return lane.writes ? Stream{nullptr, Stream::kSkip}
                        : Stream{const_cast<void*>(call_.kernels.zero()), Stream::kRepeat};
   }
-  const Block& block = lane.operand->blocks[lane.block];
-  void* at = static_cast<std::byte*>(block.data) + (lane.used * lane.size + lane.offset) * bytes_;
+  void* at =
+      static_cast<std::byte*>(lane.block->data) + (lane.used * lane.size + lane.offset) * bytes_;
   if (!lane.writes) {
     return {at, lane.stride[0] == 0 ? Stream::kRepeat : Stream::kRun};
   }
   if (lane.adds) {
     return {at, lane.stride[0] == 0 ? Stream::kSum : Stream::kAdd};
   }
-  return {at, block.fresh ? Stream::kStore : Stream::kAdd};
+  return {at, lane.block->fresh ? Stream::kStore : Stream::kAdd};
 }
 
 /// The runs of a segment, by counting through all axes but the first.
-void Cutter::run_segment(const void* op) const {
-  Stream streams[kMaxLanes];
-  for (std::size_t l = 0; l < count_; ++l) {
-    streams[l] = stream(lanes_[l]);
-  }
+void Cutter::run_segment(const void* op, Stream* streams) const {
   std::int64_t counter[kMaxAxes] = {};
   std::size_t k = 1;
   do {
@@ -295,12 +297,11 @@ void Cutter::run_flat(const void* op) {
     is_dense = is_dense && (lane.operand == nullptr || goes_on);
   }
   for (std::int64_t left = call_.examples; left > 0;) {
-    const std::int64_t n = next_segment(left);
-    for (std::size_t l = 0; l < count_; ++l) {
-      streams[l] = stream(lanes_[l]);
-      lanes_[l].used += lanes_[l].steps ? n : 0;
-    }
+    const std::int64_t n = start_segment(left, streams);
     left -= n;
+    if (left > 0) {
+      end_segment(n);
+    }
     if (is_dense) {
       run_loop(op, streams, elements_ * n);
       continue;
@@ -334,13 +335,12 @@ void Cutter::run(const void* op) {
   }
   join_axes();
   start_with_runs();
+  Stream streams[kMaxLanes];
   for (std::int64_t left = call_.examples; left > 0;) {
-    const std::int64_t n = next_segment(left);
+    const std::int64_t n = start_segment(left, streams);
     extent_[axes_ - 1] = n * per_example_;
-    run_segment(op);
-    for (std::size_t l = 0; l < count_; ++l) {
-      lanes_[l].used += lanes_[l].steps ? n : 0;
-    }
+    run_segment(op, streams);
+    end_segment(n);
     left -= n;
   }
 }

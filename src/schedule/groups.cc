@@ -7,6 +7,7 @@
 #include <cstddef>
 
 #include "places.h"
+#include "util/reserve.h"
 
 namespace dynet::schedule {
 namespace {
@@ -91,7 +92,10 @@ std::uint64_t widen(const graph::Graph& graph, std::span<const NodeId> members, 
 void add_segment(const graph::Graph& graph, std::span<const NodeId> members, std::uint64_t mask,
                  std::uint64_t args, Plan& plan) {
   const auto begin = static_cast<std::uint32_t>(plan.members.size());
-  plan.members.insert(plan.members.end(), members.begin(), members.end());
+  util::reserve_more(plan.members, members.size());
+  for (const NodeId m : members) {  // most groups are so small that a call would cost more
+    plan.members.push_back(m);
+  }
   plan.segments.push_back(
       {begin, static_cast<std::uint32_t>(members.size()), widen(graph, members, mask, args)});
 }
