@@ -65,12 +65,11 @@ ext::Operand GradientOperands::of_output(std::span<const NodeId> members, std::u
 
 /// A node that is two different arguments of the call, or of which only a part is written: all add.
 void GradientOperands::zero_shared(bool partial, std::span<const Argument> arguments) {
-  const Gradients::Notes notes = gradients_.notes();
   gradients_.begin_call();
   for (const Argument& argument : arguments) {
     gradients_.begin_operand();
     for (const NodeId n : argument.nodes) {
-      if (!notes.needs(n)) {
+      if (!gradients_.needs(n)) {
         continue;
       }
       const NodeId t = gradients_.owner(n);

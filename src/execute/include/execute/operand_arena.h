@@ -47,31 +47,25 @@ class OperandArena {
   ext::Operand operand(const Dim& dim, std::int64_t stride, std::size_t count, Piece piece) {
     auto* blocks = static_cast<ext::Block*>(arena_.allocate(sizeof(ext::Block) * count));
     ext::Operand o{.dim = dim.single_batch(), .blocks = blocks};
-    // What the next piece is compared with stays in registers.
-    const std::byte* end = nullptr;  // of the last block
-    bool fresh = false;
-    std::int64_t examples = 0;  // of the last block
-    std::int64_t all = 0;
     std::int64_t n = 0;
     for (std::size_t i = 0; i < count; ++i) {
       const ext::Block b = piece(i);
-      all += b.examples;
-      if (n > 0 && b.data == end && b.fresh == fresh) {
-        examples += b.examples;
-        blocks[n - 1].examples = examples;
-      } else {
-        examples = b.examples;
-        fresh = b.fresh;
-        // Field by field: copied whole, it would be read back before its parts have left the core's
-        // store buffer, which costs more than all the rest of this loop.
-        ext::Block& to = *new (&blocks[n++]) ext::Block;
-        to.data = b.data;
-        to.examples = examples;
-        to.fresh = fresh;
+      o.examples += b.examples;
+      if (n > 0) {
+        ext::Block& last = blocks[n - 1];
+        if (last.fresh == b.fresh &&
+            static_cast<std::byte*>(last.data) + last.examples * stride == b.data) {
+          last.examples += b.examples;
+          continue;
+        }
       }
-      end = static_cast<const std::byte*>(b.data) + b.examples * stride;
+      // Field by field: copied whole, it would be read back before its parts have left the core's
+      // store buffer, which costs more than all the rest of this loop.
+      ext::Block& to = *new (&blocks[n++]) ext::Block;
+      to.data = b.data;
+      to.examples = b.examples;
+      to.fresh = b.fresh;
     }
-    o.examples = all;
     o.block_count = n;
     return o;
   }
