@@ -1,5 +1,7 @@
 // Functions that are other functions put together; C++ has them in dynet/expr/compositions.h.
 
+#include <nanobind/stl/vector.h>
+
 #include <vector>
 
 #include "dynet/ext/add_node.h"
