@@ -27,7 +27,7 @@ Expression add(const Op& op, std::span<const Expression> args) {
 }
 
 Expression largest(const ExprListArg& xs) {
-  const std::vector<Expression> nodes = xs.nodes();
+  const std::vector<Expression>& nodes = xs.nodes();
   if (nodes.empty()) {
     throw ValueError("emax: the list of arguments is empty; want at least one");
   }
@@ -58,8 +58,7 @@ PyExpression reduced(ext::Reduction kind, const char* name, const ExprArg& x,
   return PyExpression(ext::reduce(kind, name, x.node(), over, r, here()));
 }
 
-/// Reductions over dimensions, over whole examples, and over the batch.
-void bind_reductions(nb::module_& m) {
+void bind_reductions_over_dimensions(nb::module_& m) {
   using nb::arg;
   using enum ext::Reduction;
   m.def(
@@ -93,6 +92,12 @@ void bind_reductions(nb::module_& m) {
       },
       arg("x"), arg("d"), arg("b"), arg("n") = 0U,
       "Standard deviation of a population over the dimensions `d` and, with `b`, over the batch.");
+}
+
+/// Reductions over whole examples, and over the batch.
+void bind_reductions_over_all(nb::module_& m) {
+  using nb::arg;
+  using enum ext::Reduction;
   m.def(
       "moment_elems",
       [](const ExprArg& x, unsigned r) {
@@ -151,7 +156,8 @@ void bind_compositions(nb::module_& m) {
       "[logistic(a_i); logistic(a_f + 1); logistic(a_o); tanh(a_g)]. With `weightnoise_std` above "
       "0 "
       "each matrix gets normal noise.");
-  bind_reductions(m);
+  bind_reductions_over_dimensions(m);
+  bind_reductions_over_all(m);
   m.attr("cwise_multiply") = m.attr("cmult");
   nb::borrow<nb::class_<PyExpression>>(m.attr("Expression"))
       .def(

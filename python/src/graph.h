@@ -18,6 +18,7 @@ class PyGraph : public std::enable_shared_from_this<PyGraph> {
   PyGraph() = default;
   PyGraph(const PyGraph&) = delete;
   PyGraph& operator=(const PyGraph&) = delete;
+  ~PyGraph() = default;
 
   /// Empties the graph. `batching`: nothing means as the option --dynet-autobatch says.
   void renew(bool immediate_compute, bool check_validity, std::optional<bool> batching);

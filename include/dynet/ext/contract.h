@@ -306,7 +306,8 @@ struct Cell {
 // ----------------------------------------------------------------------------------------------
 
 template <class Part>
-inline constexpr bool kHolds = sizeof(Part) > 0;  // makes the compiler look at it
+// Makes the compiler look at it. NOLINTNEXTLINE(bugprone-sizeof-expression)
+inline constexpr bool kHolds = sizeof(Part) > 0;
 
 template <class Op>
 constexpr bool rule_holds() {
