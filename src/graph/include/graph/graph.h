@@ -48,7 +48,7 @@ struct Payload {
   std::uint32_t storage_slot = 0;  ///< its index among the storages of this graph
   std::uint32_t count = 0;
   ext::NodePayload::Form form = ext::NodePayload::kNone;
-  std::byte single[4] = {};
+  alignas(4) std::byte single[4] = {};
 };
 
 /// One cache line: every stage visits nodes in an order of its own.
