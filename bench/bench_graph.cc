@@ -80,7 +80,7 @@ Schedule schedule_nanoseconds(const Program& program, std::string_view policy) {
   const graph::Graph& nodes = cg.state().graph;
   std::vector<graph::NodeId> wanted;
   for (graph::NodeId n = 0; n < nodes.size(); ++n) {
-    if (nodes[n].record().leaf != ext::Leaf::kParameter && nodes[n].output == 0) {
+    if (nodes[n].record().reads_storage != ext::Storage::kWhole && nodes[n].output == 0) {
       wanted.push_back(n);
     }
   }

@@ -97,7 +97,7 @@ void add_row(Report& report) {
 
 void measure_ops(Report& report) {
   ops::AllOps::for_each([&]<class Op>() {
-    if constexpr (ext::kRecord<Op>.leaf == ext::Leaf::kNo) {
+    if constexpr (!ext::kRecord<Op>.is_leaf()) {
       add_row<Op>(report);
     }
   });

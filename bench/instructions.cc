@@ -118,7 +118,7 @@ struct Plans {
   explicit Plans(const graph::Graph& nodes, std::string_view policy = schedule::kBatching) {
     scheduler.choose(policy);
     for (graph::NodeId n = 0; n < nodes.size(); ++n) {
-      if (nodes[n].record().leaf != ext::Leaf::kParameter && nodes[n].output == 0) {
+      if (nodes[n].record().reads_storage != ext::Storage::kWhole && nodes[n].output == 0) {
         wanted.push_back(n);
       }
     }

@@ -20,7 +20,7 @@ namespace {
 using Twins = ext::OpList<user::Scale, user::Add, user::LstmCell, user::Product, user::Affine,
                           user::Concatenate, user::Pick, user::SumBatches, user::Dropout>;
 using Others = ext::OpList<user::SelectRows, user::SumOfSome, user::Largest, user::ThereAndBack,
-                           user::Shuffle>;
+                           user::SumOfThose, user::Shuffle>;
 using UserOps = ext::JoinLists<Twins, Others>;
 
 const std::vector<Sample>& user_samples() {
@@ -109,8 +109,14 @@ TEST_P(UserOp, CopiesMerge) {
   RunOptions options{double_device(), true};
   options.observer = &observed;
   run(copies_sharing(sample(), weights).program, options);
-  const std::string pattern(sample().inputs.size(), '1');
+  std::string pattern;
+  for (const Dim& d : sample().inputs) {
+    pattern += ext::is_absent(d) ? '-' : '1';
+  }
   for (std::size_t a = 0; a < sample().inputs.size(); ++a) {
+    if (ext::is_absent(sample().inputs[a])) {
+      continue;
+    }
     const std::string what = Observed::combination(name, pattern, a, weights.contains(a));
     EXPECT_EQ(counts[what], 3) << what;
   }

@@ -57,6 +57,7 @@ struct Function {
   string op;  ///< "ops::Tanh"
   std::vector<Attribute> attributes;
   std::size_t arg_count = 0;
+  std::vector<bool> optional;  ///< of each argument
   bool variadic = false;
   Payload payload = Payload::kNone;
   unsigned outputs = 1;
@@ -149,6 +150,9 @@ Function describe() {
   f.op = type_name<Op>();
   f.op.erase(0, string_view("dynet::").size());
   f.arg_count = dynet::ext::kArgCount<Op>;
+  for (std::size_t i = 0; i < f.arg_count; ++i) {
+    f.optional.push_back(!dynet::ext::detail::is_there<Op>(i, ~0U));
+  }
   f.variadic = dynet::ext::detail::is_variadic<Op>();
   f.payload = dynet::ext::detail::payload_of<Op>();
   f.outputs = dynet::ext::detail::outputs_of<Op>();
@@ -307,7 +311,7 @@ void add_named(const Function& f, std::vector<Overload>& to) {
   string call = "ext::add_node(@";
   for (std::size_t i = 0; i < f.arg_count; ++i) {
     const string name(f.info.args[i]);
-    parameters.push_back({"const Expression&", name, ""});
+    parameters.push_back({"const Expression&", name, f.optional[i] ? "{}" : ""});
     call += i == 0 ? ", {" + name + ", file, line}" : ", " + name;
   }
   const string payload(f.info.payload);
@@ -386,6 +390,11 @@ void write_documentation(std::ostream& out, const Function& f) {
     write_comment(out, "`" + string(f.info.payload) +
                            "`: one index for all examples, or one for each; by pointer it is read "
                            "again at every run.");
+  }
+  for (std::size_t i = 0; i < f.arg_count; ++i) {
+    if (f.optional[i]) {
+      write_comment(out, "`" + string(f.info.args[i]) + "`: may be absent, an empty Expression.");
+    }
   }
   if (f.outputs > 1) {
     write_comment(out, "Results: in the order of the formula.");

@@ -5,12 +5,14 @@
 // where an attribute is a shape. An operation whose Python name is "-" has a function written by
 // hand, elsewhere.
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <cctype>
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -70,6 +72,20 @@ auto outputs(const Expression& first, PyExpression::Settable settable) {
   }
 }
 
+Expression node_of(const ExprArg& arg) { return arg.node(); }
+/// None is an argument that is absent.
+Expression node_of(const std::optional<ExprArg>& arg) {
+  return arg.has_value() ? arg->node() : Expression();
+}
+template <class Op>
+constexpr bool is_optional(std::size_t arg) {
+  if constexpr (requires { Op::kOptional; }) {
+    return Op::kOptional[arg] != 0;
+  } else {
+    return false;
+  }
+}
+
 /// One Python function. X: its arguments, V: its payload (none or one), A: attributes in members'
 /// order, B: batch_size (none or one).
 template <class Op, class Xs, class Vs, class As, class Bs>
@@ -100,7 +116,7 @@ struct Function<Op, Types<X...>, Types<V...>, Types<A...>, Types<B...>> {
   }
   template <class Tuple, std::size_t... kI>
   static Expression add_each(const Op& op, const Tuple& args, std::index_sequence<kI...> /*all*/) {
-    const Expression nodes[] = {std::get<kI>(args).node()...};
+    const Expression nodes[] = {node_of(std::get<kI>(args))...};
     return add_to(op, nodes, std::get<sizeof...(kI)>(args));
   }
   static Expression add_to(const Op& op, std::span<const Expression> args,
@@ -144,6 +160,15 @@ auto attribute_arg(const char* name) {
   }
 }
 
+template <class Op, std::size_t kI>
+auto expression_arg(const char* name) {
+  if constexpr (is_optional<Op>(kI)) {
+    return nb::arg(name).none() = nb::none();
+  } else {
+    return nb::arg(name);
+  }
+}
+
 // ---- definitions
 // ---------------------------------------------------------------------------------------
 
@@ -157,7 +182,7 @@ struct Form<Op, Types<V...>> {
     if constexpr (ext::detail::is_variadic<Op>()) {
       return Types<ExprListArg>{};
     } else {
-      return Types<std::enable_if_t<(kI + 1 > 0), ExprArg>...>{};
+      return Types<std::conditional_t<is_optional<Op>(kI), std::optional<ExprArg>, ExprArg>...>{};
     }
   }
   template <std::size_t... kI>
@@ -180,9 +205,9 @@ struct Form<Op, Types<V...>> {
     [&]<std::size_t... kX, std::size_t... kA>(std::index_sequence<kX...>,
                                               std::index_sequence<kA...>) {
       const auto def = [&](const auto&... batch_arg) {
-        m.def(keep(name), &Call::call, nb::arg(keep(names.all[kX]))..., payload_arg...,
-              attribute_arg<Op, kA>(keep(names.all[kArgs + sizeof...(V) + kA]))..., batch_arg...,
-              doc.c_str());
+        m.def(keep(name), &Call::call, expression_arg<Op, kX>(keep(names.all[kX]))...,
+              payload_arg..., attribute_arg<Op, kA>(keep(names.all[kArgs + sizeof...(V) + kA]))...,
+              batch_arg..., doc.c_str());
       };
       if constexpr (kHasBatch) {
         def(nb::arg("batch_size") = 1U);
@@ -221,7 +246,7 @@ void define_op(nb::module_& m) {
   Names names(kInfo, ext::detail::is_variadic<Op>());
   constexpr auto kPayload = ext::detail::payload_of<Op>();
   const std::size_t at = Form<Op, Types<>>::kArgs;  // of the payload's name
-  if constexpr (ext::detail::leaf_of<Op>() == ext::Leaf::kNo && ext::kArgCount<Op> > 0) {
+  if constexpr (ext::kArgCount<Op> > 0) {
     if constexpr (kPayload == ext::Payload::kNone) {
       if (name != "-") {
         define_form<Op>(m, Types<>{}, name, names);

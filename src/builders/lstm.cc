@@ -209,8 +209,8 @@ LSTMBuilderBase::CellState CoupledLSTMBuilder::add_layer(unsigned layer, const E
   }
   const Expression i = input.build(user_file, user_line);
   const Expression g = candidate.build(user_file, user_line);
-  const Expression cell = before == nullptr ? coupled_lstm_start_c(i, g, user_file, user_line)
-                                            : coupled_lstm_c(i, g, before->c, user_file, user_line);
+  const Expression cell =
+      coupled_lstm_c(i, g, before == nullptr ? Expression() : before->c, user_file, user_line);
   output.add(vars[kC2o], masked_cell(cell));
   const Expression o = output.build(user_file, user_line);
   return {cell, coupled_lstm_h(o, cell, user_file, user_line)};
@@ -290,9 +290,8 @@ LSTMBuilderBase::CellState VanillaLSTMBuilder::add_layer(unsigned layer, const E
     a.add(vars[kRecurrent], previous->h);
   }
   const Expression gates = a.build(user_file, user_line);
-  const auto [cell, hidden] =
-      previous == nullptr ? lstm_start_cell(gates, user_file, user_line)
-                          : lstm_cell(gates, previous->c, forget_bias, user_file, user_line);
+  const auto [cell, hidden] = lstm_cell(gates, previous == nullptr ? Expression() : previous->c,
+                                        forget_bias, user_file, user_line);
   return {cell, hidden};
 }
 

@@ -63,7 +63,7 @@ BinaryTreeLSTMBuilder::BinaryTreeLSTMBuilder(unsigned input_size, unsigned hidde
 TreeState BinaryTreeLSTMBuilder::add_input(const Expression& x, const char* file, unsigned line) {
   check_ready("BinaryTreeLSTMBuilder");
   const Expression a = affine_transform({param_vars[kB], param_vars[kW], x}, file, line);
-  const auto [c, h] = tree_lstm_leaf_cell(a, file, line);
+  const auto [c, h] = tree_lstm_cell(a, {}, {}, {}, {}, file, line);
   return {c, h};
 }
 

@@ -30,8 +30,9 @@ Assembled* Assembly::operands(const SegmentView& segment) {
   ext::Call& call = assembled->call;
   call.in = arena_.operands(assembled->arguments.size(), [&](std::size_t i) {
     const std::span<const NodeId> nodes = assembled->arguments[i].nodes;
-    return record.has_whole ? by_node(stacked(nodes), context_.graph.dim(nodes[0]))
-                            : stacked(nodes);
+    return record.has_whole && !nodes.empty()
+               ? by_node(stacked(nodes), context_.graph.dim(nodes[0]))
+               : stacked(nodes);
   });
   call.out = arena_.operands(record.outputs, [&](std::size_t k) {
     const auto index = static_cast<std::uint32_t>(k);
@@ -42,6 +43,7 @@ Assembled* Assembly::operands(const SegmentView& segment) {
   call.saved = arena_.operands(
       record.saved, [&](std::size_t k) { return saved(members, static_cast<std::uint32_t>(k)); });
   call.examples = call.out[0].examples;
+  call.absent = context_.graph[members[0]].signature->absent;
   return assembled;
 }
 
@@ -52,6 +54,9 @@ std::span<const Argument> Assembly::list_arguments(const SegmentView& segment) {
     // A sum over a list: its arguments are the examples of one operand.
     return {arena_.make<Argument>(0U, context_.graph.args(segment.members[0])), 1};
   }
+  if (first.signature->absent != 0) {
+    return list_optional(segment);
+  }
   auto* arguments = arena_.room<Argument>(first.arity);
   std::size_t count = 0;
   for (std::uint32_t a = 0; a < first.arity; ++a) {
@@ -60,6 +65,16 @@ std::span<const Argument> Assembly::list_arguments(const SegmentView& segment) {
     }
   }
   return {arguments, count};
+}
+
+/// All arguments of the operation, those that are absent without nodes.
+std::span<const Argument> Assembly::list_optional(const SegmentView& segment) {
+  const graph::Signature& signature = *context_.graph[segment.members[0]].signature;
+  auto* arguments = arena_.array<Argument>(signature.arity);
+  for (std::uint32_t i = 0; i < context_.graph[segment.members[0]].arity; ++i) {
+    arguments[signature.argument(i)] = {i, argument_nodes(segment, i)};
+  }
+  return {arguments, signature.arity};
 }
 
 /// Argument `arg` of each member.
@@ -78,6 +93,9 @@ std::span<const NodeId> Assembly::argument_nodes(const SegmentView& segment, std
 
 /// The values of nodes, all examples of each.
 ext::Operand Assembly::stacked(std::span<const NodeId> nodes) {
+  if (nodes.empty()) {
+    return {};
+  }
   const graph::Node* const of = &context_.graph[0];
   const Values::Place* const places = values_.places();
   return arena_.operand(context_.graph.dim(nodes[0]), context_.example_bytes(nodes[0]),

@@ -59,7 +59,7 @@ void Executor::run_backward(NodeId root, bool full, Pass pass) {
 
 void Executor::backward_segment(const SegmentView& segment, Assembled* whole, Pass pass) {
   const ext::Record& record = context_.graph[segment.members[0]].record();
-  if (record.stops_gradient || (record.leaf != ext::Leaf::kNo)) {
+  if (record.stops_gradient || record.gradient_goes_to != ext::GradientTo::kArguments) {
     return;
   }
   const auto is_active = [outputs = record.outputs, notes = gradients_.notes()](NodeId m) {
@@ -143,7 +143,7 @@ const Tensor& Executor::gradient(NodeId n) {
   }
   if (request_.done == Pass::kNone) {
     inspect();
-  } else if (graph[n].record().leaf == ext::Leaf::kParameter) {
+  } else if (graph[n].record().gradient_goes_to == ext::GradientTo::kStorage) {
     finish_gradient_of_parameter(n);
   }
   return gradient_views_.view(n, context_.tensor(n, gradients_.ensure_true(n)));

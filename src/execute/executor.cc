@@ -167,8 +167,7 @@ void Executor::run_dropping(NodeId asked, std::uint32_t first_group) {
 /// Null where there is nothing to call.
 Assembled* Executor::assemble(const SegmentView& segment) {
   const ext::Record& record = context_.graph[segment.members[0]].record();
-  const bool is_input = record.leaf == ext::Leaf::kInput;
-  return record.aliases || is_input ? nullptr : assembly_.call(segment);
+  return record.aliases || record.payload_is_value ? nullptr : assembly_.call(segment);
 }
 
 void Executor::run_segment(const SegmentView& segment, Assembled* assembled) {
@@ -192,7 +191,7 @@ void Executor::call_segment(const SegmentView& segment, Assembled* assembled) {
   }
   if (assembled == nullptr) {
     payload_.write_inputs(segment.members, values_);
-  } else if (record.leaf == ext::Leaf::kLookup) {
+  } else if (record.reads_storage == ext::Storage::kRows) {
     const unsigned* rows = assembled->host_indices();
     for (const NodeId m : segment.members) {
       payload_.write_rows(m, rows, values_.at(m));

@@ -22,8 +22,12 @@ void GradientOperands::attach(Assembled& assembled, std::span<const NodeId> memb
   const SegmentView segment{.members = members, .shared = shared};
   call.d_in = arena_.operands(arguments.size(), [&](std::size_t i) {
     const Argument& argument = arguments[i];
-    const bool is_weight = has_sinks && segment.is_shared(argument.index) &&
-                           context_.graph[argument.nodes[0]].record().leaf == ext::Leaf::kParameter;
+    if (argument.nodes.empty()) {
+      return ext::Operand();
+    }
+    const bool is_weight =
+        has_sinks && segment.is_shared(argument.index) &&
+        context_.graph[argument.nodes[0]].record().gradient_goes_to == ext::GradientTo::kStorage;
     if (is_weight) {
       return of_weight(argument.nodes[0]);
     }

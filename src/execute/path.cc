@@ -10,10 +10,6 @@ namespace dynet::execute {
 
 bool is_trained(const graph::Graph& graph, NodeId n) {
   const graph::Node& node = graph[n];
-  const ext::Leaf leaf = node.record().leaf;
-  if (leaf != ext::Leaf::kParameter && leaf != ext::Leaf::kLookup) {
-    return false;
-  }
   return graph.is_trainable(n) && params::storage_base(node.payload->storage).is_updated();
 }
 
@@ -41,7 +37,7 @@ void Path::find(NodeId root, bool full, bool shares, Gradients& gradients) {
     const NodeId n = found[i];
     const graph::Node& node = nodes[n];
     bool needs = full;
-    if (node.record().leaf != ext::Leaf::kNo) {
+    if (node.record().is_leaf()) {
       needs = note_leaf(n, full, shares, gradients);
     } else {
       needs = needs || (!node.record().stops_gradient && has_needing_argument(node, notes));
@@ -88,7 +84,7 @@ bool Path::note_leaf(NodeId n, bool full, bool shares, Gradients& gradients) {
   const graph::Node& node = context_.graph[n];
   const bool trained = is_trained(context_.graph, n);
   bool follows = false;
-  if (node.record().leaf == ext::Leaf::kParameter) {
+  if (node.record().gradient_goes_to == ext::GradientTo::kStorage) {
     const graph::StorageUse& use = context_.graph.storages()[node.payload->storage_slot];
     follows = shares && use.nodes > 1 && n != use.first;
     // The first node of a parameter may be no part of the path, and yet has its gradient.
@@ -112,7 +108,7 @@ bool Path::note_leaf(NodeId n, bool full, bool shares, Gradients& gradients) {
 /// A node on the way that no group computed: a parameter, or what an inference scope kept.
 void Path::refuse_kept(NodeId n) const {
   const graph::Node& node = context_.graph[n];
-  if (node.output != 0 || node.record().leaf != ext::Leaf::kParameter) {
+  if (node.output != 0 || node.record().reads_storage != ext::Storage::kWhole) {
     throw GraphError(
         "backward: a node on the way was computed in an inference scope, which keeps nothing for "
         "gradients; call invalidate() and ask for values outside the scope\n  " +

@@ -15,8 +15,9 @@ void Payload::fill(Assembled& assembled, std::span<const NodeId> members) {
   if (record.payload == ext::Payload::kIndices) {
     call.indices = indices(members);
     // The rows of a lookup are read by the host alone.
-    assembled.indices = record.leaf == ext::Leaf::kNo ? publish(call.indices, sizeof(unsigned))
-                                                      : call.indices.data<std::byte>();
+    assembled.indices = record.reads_storage == ext::Storage::kNone
+                            ? publish(call.indices, sizeof(unsigned))
+                            : call.indices.data<std::byte>();
   }
   if (record.payload == ext::Payload::kValues) {
     call.values = values(members);

@@ -81,7 +81,7 @@ class Verifier {
     for (const NodeId m : segment.members) {  // operations of whole batches count nodes
       examples += first.record().has_whole ? 1 : graph_.examples(m);
     }
-    const bool calls = !first.record().aliases && first.record().leaf != ext::Leaf::kInput;
+    const bool calls = !first.record().aliases && !first.record().payload_is_value;
     if (call == nullptr) {
       return;  // it needs none, or is made again for backward
     }
@@ -170,7 +170,7 @@ class Verifier {
         return;
       }
       const graph::StorageUse& use = graph_.storages()[payload->storage_slot];
-      const bool is_whole = graph_[n].record().leaf == ext::Leaf::kParameter;
+      const bool is_whole = graph_[n].record().reads_storage == ext::Storage::kWhole;
       if (use.storage.get() != payload->storage || use.is_whole != is_whole ||
           use.trainable != graph_.is_trainable(n)) {
         fail("its slot is of another storage or kind", n);

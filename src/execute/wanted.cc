@@ -43,7 +43,7 @@ void Wanted::drain(const graph::Graph& graph, const Values& values) {
     const graph::Node& node = of[n];
     if (node.output != 0) {
       want(n - node.output);
-    } else if (node.record().leaf == ext::Leaf::kParameter) {
+    } else if (node.record().reads_storage == ext::Storage::kWhole) {
       parameters_.push_back(n);
     } else {
       nodes_.push_back(n);

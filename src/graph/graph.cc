@@ -4,8 +4,6 @@
 #include <cstring>
 #include <type_traits>
 
-#include "dynet/ops/input.h"
-
 #include "params/gradient.h"
 #include "util/reserve.h"
 
@@ -21,11 +19,10 @@ template <class E>
   throw E(place.empty() ? std::string(e.what()) : std::string(e.what()) + "\n  built at " + place);
 }
 
-/// Of a parameter or lookup: not the const form.
+/// Is a storage trained through nodes of this signature?
 bool is_trainable_op(const Signature& signature) {
-  return signature.record->leaf == ext::Leaf::kParameter
-             ? static_cast<const ops::Parameter*>(signature.op)->trainable
-             : static_cast<const ops::Lookup*>(signature.op)->trainable;
+  const ext::Record& record = *signature.record;
+  return record.trainable != nullptr && record.trainable(signature.op);
 }
 
 std::uint32_t payload_vector_size(const ext::Record& record, const void* vector) {
@@ -42,6 +39,7 @@ NodeId Graph::add(const ext::Record& record, const void* op, std::span<const Nod
   const NodeId id = size();
   const Signature* signature = nullptr;
   NodeId* stored_args = nullptr;
+  std::uint32_t arity = 0;
   NodeId* projected = nullptr;  // the one argument of projections: the node itself
   const Payload* stored_payload = nullptr;
   try {
@@ -49,7 +47,7 @@ NodeId Graph::add(const ext::Record& record, const void* op, std::span<const Nod
     static_assert(std::is_same_v<NodeId, ShapeId>);
     stored_args = static_cast<NodeId*>(arena_.allocate(args.size_bytes()));
     for (std::size_t a = 0; a < args.size(); ++a) {
-      stored_args[a] = nodes_[args[a]].shape();
+      stored_args[a] = args[a] == kAbsent ? interner_.absent() : nodes_[args[a]].shape();
     }
     signature = &interner_.signature(record, op, {stored_args, args.size()}, payload.count);
     if (record.payload == ext::Payload::kIndices && payload.form == ext::NodePayload::kCopied) {
@@ -57,7 +55,10 @@ NodeId Graph::add(const ext::Record& record, const void* op, std::span<const Nod
                     {static_cast<const unsigned*>(payload.data), payload.count});
     }
     util::reserve_more(nodes_, record.outputs);
-    std::copy(args.begin(), args.end(), stored_args);
+    NodeId* const end = signature->absent == 0
+                            ? std::copy(args.begin(), args.end(), stored_args)
+                            : std::remove_copy(args.begin(), args.end(), stored_args, kAbsent);
+    arity = static_cast<std::uint32_t>(end - stored_args);
     if (record.outputs > 1) {
       projected = static_cast<NodeId*>(arena_.allocate(sizeof id));
       *projected = id;
@@ -87,7 +88,7 @@ NodeId Graph::add(const ext::Record& record, const void* op, std::span<const Nod
   node.args = stored_args;
   node.payload = stored_payload;
   node.set_where(where);
-  node.arity = static_cast<std::uint32_t>(args.size());
+  node.arity = arity;
   node.examples = signature->batch;
   node.epoch = epoch;
   node.random_ordinal = record.random ? random_nodes_++ : kNoOrdinal;
@@ -136,7 +137,7 @@ const Payload* Graph::store_payload(const ext::NodePayload& payload, NodeId node
 std::uint32_t Graph::storage_slot(const std::shared_ptr<void>& storage, const Signature& signature,
                                   NodeId node) {
   const bool trainable = is_trainable_op(signature);
-  const bool is_whole = signature.record->leaf == ext::Leaf::kParameter;
+  const bool is_whole = signature.record->reads_storage == ext::Storage::kWhole;
   if ((storages_.size() + 1) * 2 > storage_table_.size()) {
     storage_table_.assign(std::max<std::size_t>(64, storage_table_.size() * 2), 0);
     for (std::uint32_t i = 0; i < storages_.size(); ++i) {
@@ -210,7 +211,7 @@ bool Graph::is_trainable(NodeId n) const { return is_trainable_op(*nodes_[n].sig
 
 std::uint64_t Graph::identity(NodeId n) const {
   const Node& node = nodes_[n];
-  if (node.record().leaf == ext::Leaf::kParameter) {
+  if (node.record().reads_storage == ext::Storage::kWhole) {
     return reinterpret_cast<std::uint64_t>(node.payload->storage) | (is_trainable(n) ? 0U : 1U);
   }
   return (std::uint64_t{1} << 63) | n;
@@ -220,14 +221,14 @@ void Graph::check_indices(const Signature& signature, const void* storage,
                           std::span<const unsigned> indices) const {
   const ext::Record& record = *signature.record;
   unsigned limit = 0;
-  if (record.leaf == ext::Leaf::kLookup) {
+  if (record.reads_storage == ext::Storage::kRows) {
     limit = params::lookup_storage(storage).rows();
   } else if (record.index_limit != nullptr) {
     Dim dims[ext::kMaxArgs];
     const std::size_t count = std::min<std::size_t>(signature.arity, ext::kMaxArgs);
     for (std::size_t a = 0; a < count; ++a) {
       dims[a] = interner_.shape(signature.arg_shapes[a]);
-      if (!record.has_whole) {
+      if (!record.has_whole && !ext::is_absent(dims[a])) {
         dims[a].bd = 1;
       }
     }

@@ -89,7 +89,7 @@ unsigned batch_of(const ext::Record& record, const void* op, std::span<const Dim
   if (record.has_whole) {
     return batch;
   }
-  const auto fits = [batch](unsigned n) { return n == 1 || n == batch; };
+  const auto fits = [batch](unsigned n) { return n <= 1 || n == batch; };  // 0: it is absent
   const bool all_fit =
       std::all_of(dims.begin(), dims.end(), [&](const Dim& d) { return fits(d.bd); });
   if (!all_fit || !fits(lists) || lists * each != (each == 0 ? 0 : payload_count)) {
@@ -103,6 +103,23 @@ unsigned batch_of(const ext::Record& record, const void* op, std::span<const Dim
     ext::Shapes(*record.info, dims, batch, payload_count).fail(wanted);
   }
   return batch;
+}
+
+/// The groups of optional arguments that are absent, all of a group together.
+std::uint8_t absent_groups(const ext::Record& record, const ext::Shapes& in) {
+  if (!record.has_optional) {
+    return 0;
+  }
+  unsigned present = 0;
+  unsigned absent = 0;
+  for (std::size_t a = 0; a < in.size(); ++a) {
+    const unsigned group = record.optional[a] == 0 ? 0U : 1U << (record.optional[a] - 1);
+    (in.has(a) ? present : absent) |= group;
+  }
+  if ((present & absent) != 0) {
+    in.fail("arguments that belong together all there or all absent");
+  }
+  return static_cast<std::uint8_t>(absent);
 }
 
 /// Of seven dimensions the first two become one where the batch is a dimension too (ext::Call).
@@ -181,6 +198,7 @@ void Interner::trim(std::size_t limit) {
   signatures_ = {};
   keys_ = {};
   arena_ = Arena();
+  static_cast<void>(intern(ext::absent()));  // id 0
 }
 
 std::size_t Interner::bytes() const {
@@ -294,12 +312,16 @@ const Signature& Interner::add_signature(const ext::Record& record, const void* 
   for (std::size_t a = 0; a < dims_scratch_.size(); ++a) {
     const bool full = dims_scratch_[a].bd == batch;
     is_full.push_back(full ? 1 : 0);
+    if (ext::is_absent(dims_scratch_[a])) {
+      continue;
+    }
     broadcasts = broadcasts || (!full && record.role(a) == ext::Role::kStacked);
     if (!record.has_whole) {
       dims_scratch_[a].bd = 1;
     }
   }
   const ext::Shapes shapes(*record.info, dims_scratch_, batch, payload_count, with_batches);
+  const std::uint8_t absent = absent_groups(record, shapes);
   Dim results[ext::kMaxOutputs];
   record.shapes(op, shapes, results);
   if (record.has_whole && !record.aliases) {
@@ -337,6 +359,10 @@ const Signature& Interner::add_signature(const ext::Record& record, const void* 
   s.payload_count = payload_count;
   s.indices_each = each;
   s.arity = static_cast<std::uint32_t>(arg_shapes.size());
+  s.absent = absent;
+  for (std::size_t a = 0; record.has_optional && a < dims_scratch_.size(); ++a) {
+    s.absent_args |= static_cast<std::uint8_t>((shapes.has(a) ? 0U : 1U) << a);
+  }
   s.alone = (broadcasts && !record.has_whole) || record.aliases;
   store_content(s, op, arg_shapes);
 

@@ -108,6 +108,9 @@ class Held {
     }
   }
   [[nodiscard]] ext::Operand view() const {
+    if (blocks_.empty()) {
+      return {};
+    }
     return {dim_, examples_, blocks_.data(), static_cast<std::int64_t>(blocks_.size()), nullptr};
   }
   [[nodiscard]] ext::Operand absent() const { return {dim_, 0, nullptr, 0, nullptr}; }
@@ -215,6 +218,12 @@ class ByHand {
       Dim dim = sample_.inputs[i];
       std::int64_t n = is_repeated ? 1 : layout_.batch;
       shape_dims_.push_back(dim);
+      if (ext::is_absent(dim)) {
+        call_.absent |= 1U << (sample_.record->optional[i] - 1);
+        in_.emplace_back();
+        d_in_.emplace_back();
+        continue;
+      }
       if (is_whole()) {
         shape_dims_.back().bd = static_cast<unsigned>(n);
         dim = with_batch(shape_dims_.back());

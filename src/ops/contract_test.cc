@@ -75,7 +75,7 @@ TEST(Contract, InfosAreComplete) {
     EXPECT_FALSE(info.formula.empty()) << info.name;
     EXPECT_FALSE(info.shapes.empty()) << info.name;
     EXPECT_EQ(info.payload.empty(), ext::kRecord<Op>.payload == ext::Payload::kNone) << info.name;
-    if (ext::kRecord<Op>.leaf == ext::Leaf::kNo) {
+    if (!ext::kRecord<Op>.is_leaf()) {
       EXPECT_GT(Op::examples().size(), 1U) << info.name;
     }
   });
@@ -160,7 +160,7 @@ TEST(Contract, WrongShapesAreRefused) {
   refused(VanillaLstmC{}, {{3}, {9}});
   refused(VanillaLstmH{}, {{3, 1}, {12}});
   refused(CoupledLstmC{}, {{3}, {3}, {4}});
-  refused(TreeLstmLeafCell{}, {{4}});
+  refused(TreeLstmCell{}, {{4}, ext::absent(), ext::absent(), ext::absent(), ext::absent()});
   refused(TreeLstmCell{}, {{9}, {3}, {3}, {3}, {4}});
 }
 

@@ -157,7 +157,7 @@ TEST(RuleDriver, RunsAreAsLongAsTheyCanBe) {
   // A cell: one an example; with pieces of one element as well.
   EXPECT_EQ(runs_of(ext::Example<LstmCell>{{}, {{12}, {3}}}, {.batch = 5}), Counts(5, 15));
   EXPECT_EQ(runs_of(ext::Example<LstmCell>{{}, {{4}, {1}}}, {.batch = 5}), Counts(5, 5));
-  EXPECT_EQ(runs_of(ext::Example<CoupledLstmStartC>{{}, {{3}, {3}}}, {.batch = 1}), Counts(1, 3));
+  EXPECT_EQ(runs_of(ext::Example<CoupledLstmC>{{}, {{3}, {3}, {3}}}, {.batch = 1}), Counts(1, 3));
   // A sum: one an example.
   EXPECT_EQ(runs_of(ext::Example<DotProduct>{{}, {{4, 3}, {4, 3}}}, {.batch = 5}), Counts(5, 60));
 }

@@ -89,10 +89,11 @@ void compare(RuleLoop in_float, RuleLoop in_double, const void* op, Streams in, 
   EXPECT_LE(out.difference(n), 2e-5) << what << ", " << n << " elements";
 }
 
-template <class Op>
+/// Form: the rule of the operation, or what it is without some arguments.
+template <class Form, class Op>
 void compare_rule(const ext::Example<Op>& example) {
-  using Arity = ext::RuleArity<Op>;
-  const ext::RuleLoops& loops = *ext::kRuleInfo<Op>.loops;
+  using Arity = ext::RuleArity<Form>;
+  const ext::RuleLoops& loops = *ext::kRuleInfo<Form>.loops;
   const std::string name(Op::kInfo.name);
   std::mt19937 random(1);
   for (const std::int64_t n : {1, 2, 4, 5, 16, 19, 32, 67}) {
@@ -132,9 +133,9 @@ void compare_rule(const ext::Example<Op>& example) {
 }
 
 /// The same element at every place has the same result, to the bit.
-template <class Op>
+template <class Form, class Op>
 void check_places(const ext::Example<Op>& example) {
-  using Arity = ext::RuleArity<Op>;
+  using Arity = ext::RuleArity<Form>;
   std::vector<float> in(kLongest, static_cast<float>(0.3 * example.low + 0.7 * example.high));
   std::vector<std::vector<float>> out(std::max(Arity::results(), Arity::gradients()),
                                       std::vector<float>(kLongest, 0.25F));
@@ -144,7 +145,7 @@ void check_places(const ext::Example<Op>& example) {
     to.push_back({out[k].data(), k % 2 == 0 ? Stream::kStore : Stream::kAdd});
   }
   for (const RuleLoop loop :
-       {ext::kRuleInfo<Op>.loops->forward_float, ext::kRuleInfo<Op>.loops->backward_float}) {
+       {ext::kRuleInfo<Form>.loops->forward_float, ext::kRuleInfo<Form>.loops->backward_float}) {
     loop(&example.op, from.data(), to.data(), static_cast<std::int64_t>(kLongest));
     for (const auto& row : out) {
       for (const float v : row) {
@@ -170,7 +171,7 @@ TEST_P(RulesOnSimd, AgreeWithDouble) {
   AllOps::for_each([]<class Op>() {
     if constexpr (ext::Rule<Op>) {
       for (const auto& example : Op::examples()) {
-        compare_rule<Op>(example);
+        ext::for_each_form<Op>([&]<class Form>() { compare_rule<Form>(example); });
       }
     }
   });
@@ -180,7 +181,7 @@ TEST_P(RulesOnSimd, DoNotDependOnThePlace) {
   AllOps::for_each([]<class Op>() {
     if constexpr (ext::Rule<Op>) {
       for (const auto& example : Op::examples()) {
-        check_places<Op>(example);
+        ext::for_each_form<Op>([&]<class Form>() { check_places<Form>(example); });
       }
     }
   });
@@ -191,9 +192,12 @@ TEST_P(RulesOnSimd, EveryRuleHasLoops) {
   AllOps::for_each([&]<class Op>() {
     if constexpr (ext::Rule<Op>) {
       ++rules;
-      EXPECT_NE((ext::rule_loops<Op>.forward_float), (&ext::detail::plain_forward<Op, float>))
-          << Op::kInfo.name << " stands in a family without a simd_*.cc";
-      EXPECT_NE((ext::rule_loops<Op>.backward_float), (&ext::detail::plain_backward<Op, float>));
+      ext::for_each_form<Op>([]<class Form>() {
+        EXPECT_NE((ext::rule_loops<Form>.forward_float), (&ext::detail::plain_forward<Form, float>))
+            << Op::kInfo.name << " stands in a family without a simd_*.cc";
+        EXPECT_NE((ext::rule_loops<Form>.backward_float),
+                  (&ext::detail::plain_backward<Form, float>));
+      });
     }
   });
   EXPECT_GT(rules, 20);

@@ -57,7 +57,7 @@ std::string call_text(const Info& info, std::span<const Dim> dims) {
     if (i > 0) {
       are += i + 1 == dims.size() ? " and " : ", ";
     }
-    are += name + " is " + to_string(dims[i]);
+    are += name + " is " + (is_absent(dims[i]) ? "absent" : to_string(dims[i]));
   }
   return call + "): " + are + (are.empty() ? "" : "; ");
 }

@@ -257,11 +257,11 @@ TEST(Values, Cells) {
               {i * g + f * c});
   expect_near(value(ext::Example<VanillaLstmH>{{}, {{1}, {4}}}, {{c}, {i, f, o, g}}),
               {o * std::tanh(c)});
-  expect_near(value(ext::Example<LstmStartCell>{{}, {{4}}}, {{i, f, o, g}}),
+  expect_near(value(ext::Example<LstmCell>{{0.5F}, {{4}, ext::absent()}}, {{i, f, o, g}, {}}),
               {sigma(i) * std::tanh(g)});
   expect_near(value(ext::Example<CoupledLstmC>{{}, {{1}, {1}, {1}}}, {{i}, {g}, {c}}),
               {sigma(i) * std::tanh(g) + (1 - sigma(i)) * c});
-  expect_near(value(ext::Example<CoupledLstmStartC>{{}, {{1}, {1}}}, {{i}, {g}}),
+  expect_near(value(ext::Example<CoupledLstmC>{{}, {{1}, {1}, ext::absent()}}, {{i}, {g}, {}}),
               {sigma(i) * std::tanh(g)});
   expect_near(value(ext::Example<CoupledLstmH>{{}, {{1}, {1}}}, {{o}, {c}}),
               {sigma(o) * std::tanh(c)});
@@ -277,7 +277,9 @@ TEST(Values, Cells) {
   parent.forward();
   EXPECT_NEAR(parent.out(0)[0], tree, 1e-12);
   EXPECT_NEAR(parent.out(1)[0], sigma(o) * std::tanh(tree), 1e-12);
-  expect_near(value(ext::Example<TreeLstmLeafCell>{{}, {{3}}}, {{i, o, g}}),
+  const Dim absent = ext::absent();
+  expect_near(value(ext::Example<TreeLstmCell>{{}, {{3}, absent, absent, absent, absent}},
+                    {{i, o, g}, {}, {}, {}, {}}),
               {sigma(i) * std::tanh(g)});
 }
 

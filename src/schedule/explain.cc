@@ -87,7 +87,7 @@ std::string explain(const graph::Graph& graph, NodeId a, NodeId b) {
     return different("operation", std::string(x.record->info->name),
                      std::string(y.record->info->name));
   }
-  if (x.record->leaf == ext::Leaf::kParameter) {
+  if (x.record->reads_storage == ext::Storage::kWhole) {
     return "parameters are not computed: their value is their storage";
   }
   if (x.alone || y.alone) {

@@ -17,13 +17,13 @@ constexpr std::uint32_t kNone = ~std::uint32_t{0};
 /// Must this argument be one storage within a call? Weights, and one example beside a batch.
 [[gnu::always_inline]] inline bool must_share(const graph::Graph& graph, const graph::Node& node,
                                               std::uint32_t a) {
-  const ext::Role role = node.record().role(a);
+  const ext::Role role = node.signature->role(a);
   const graph::Node& arg = graph[node.args[a]];
   if (role == ext::Role::kShared) {
     return arg.examples == 1;
   }  // with a batch: one an example
-  return role == ext::Role::kEither &&
-         (arg.record().leaf == ext::Leaf::kParameter || arg.examples < node.signature->batch);
+  return role == ext::Role::kEither && (arg.record().reads_storage == ext::Storage::kWhole ||
+                                        arg.examples < node.signature->batch);
 }
 
 /// The mask of a node that runs by itself.
@@ -70,7 +70,7 @@ std::uint64_t widen(const graph::Graph& graph, std::span<const NodeId> members, 
   }
   const std::uint32_t arity = std::min(first.arity, kMaxMaskedArgs);
   for (std::uint32_t a = 0; a < arity; ++a) {
-    if (first.record().role(a) != ext::Role::kEither || ((mask >> a) & 1) != 0 ||
+    if (first.signature->role(a) != ext::Role::kEither || ((mask >> a) & 1) != 0 ||
         ((args >> a) & 1) == 0) {
       continue;
     }

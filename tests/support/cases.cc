@@ -64,6 +64,9 @@ std::vector<Plan> plans_of(const Sample& s) {
   nodes.parameter_nodes = true;
   add("three copies of one node", 3, 1, never, always);
   for (std::size_t i = 0; i < n && n > 1; ++i) {
+    if (ext::is_absent(s.inputs[i])) {
+      continue;
+    }
     const auto is_i = [i](std::size_t a) { return a == i; };
     const auto not_i = [i](std::size_t a) { return a != i; };
     const std::string number = std::to_string(i);
@@ -148,6 +151,11 @@ Case make_case(const Sample& sample, const Plan& plan, Draw& draw) {
     std::vector<Ref> args;
     std::vector<Dim> dims;
     for (std::size_t i = 0; i < sample.inputs.size(); ++i) {
+      if (ext::is_absent(sample.inputs[i])) {
+        args.push_back(kNoRef);
+        dims.push_back(ext::absent());
+        continue;
+      }
       if (plan.one_node && i > 0 && sample.inputs[i] == sample.inputs[0]) {
         args.push_back(args[0]);
       } else {
@@ -174,7 +182,7 @@ unsigned index_limit(const Sample& sample, const OpBytes& op, const std::vector<
   std::vector<Dim> dims = args;
   if (!sample.record->has_whole) {
     for (Dim& d : dims) {
-      d.bd = 1;
+      d.bd = std::min(d.bd, 1U);  // 0: it is absent
     }
   }
   const ext::Shapes shapes(*sample.record->info, dims, batch, sample.payload_count());

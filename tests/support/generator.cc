@@ -12,8 +12,8 @@ namespace dynet::testing {
 
 std::string Combination::pattern() const {
   std::string s;
-  for (const char b : batched) {
-    s += b != 0 ? 'n' : '1';
+  for (std::size_t i = 0; i < batched.size(); ++i) {
+    s += !has(i) ? '-' : batched[i] != 0 ? 'n' : '1';
   }
   if (!s.empty()) {
     return s;
@@ -31,6 +31,9 @@ std::string Combination::reason_alone() const {
   }
   const bool any = std::any_of(batched.begin(), batched.end(), [](char b) { return b != 0; });
   for (std::size_t i = 0; i < batched.size(); ++i) {
+    if (!has(i)) {
+      continue;
+    }
     const bool may_share = r.role(i) == ext::Role::kShared || r.role(i) == ext::Role::kEither;
     if (any && batched[i] == 0 && !(may_share && shared[i] != 0)) {
       return "one example beside a batch, not one storage: needs an index per member";
@@ -76,7 +79,8 @@ std::vector<Combination> combinations_of(const std::vector<Sample>& samples) {
           c.shared[i] = static_cast<char>((shared >> i) & 1);
           // Sharing is tried where it means something: weights always, `either` both ways.
           const ext::Role role = s.record->role(i);
-          sensible = sensible && (role == ext::Role::kEither ||
+          sensible = sensible && (c.has(i) || (c.batched[i] == 0 && c.shared[i] == 0));
+          sensible = sensible && (!c.has(i) || role == ext::Role::kEither ||
                                   c.shared[i] == (role == ext::Role::kShared ? 1 : 0));
         }
         if (sensible &&
@@ -325,6 +329,9 @@ class Generator {
     long least = 1000000;
     const std::size_t args = std::max<std::size_t>(1, c.batched.size());
     for (std::size_t i = 0; i < args; ++i) {
+      if (!c.has(i)) {
+        continue;
+      }
       const bool shared = i < c.shared.size() && c.shared[i] != 0;
       const auto found =
           counts_.find(Observed::combination(c.sample->record->info->name, c.pattern(), i, shared));
@@ -344,6 +351,10 @@ class Generator {
     for (unsigned copy = 0; copy < copies; ++copy) {
       for (std::size_t i = 0; i < s.inputs.size(); ++i) {
         Dim dim = s.inputs[i];
+        if (!c.has(i)) {
+          args[copy][i] = kNoRef;
+          continue;
+        }
         if (c.batched[i] != 0) {
           dim.bd = batch_;
         }
@@ -384,7 +395,7 @@ class Generator {
     std::vector<Dim> dims;
     unsigned batch = 1;
     for (const Ref& r : args) {
-      dims.push_back(live_.expression(r).dim());
+      dims.push_back(r.step < 0 ? ext::absent() : live_.expression(r).dim());
       batch = std::max(batch, dims.back().bd);
     }
     if (!step.indices.empty()) {

@@ -24,6 +24,9 @@ struct Combination {
   std::vector<char> batched;
   std::vector<char> shared;
   [[nodiscard]] std::string pattern() const;
+  [[nodiscard]] bool has(std::size_t arg) const {
+    return arg >= sample->inputs.size() || !ext::is_absent(sample->inputs[arg]);
+  }
   /// Empty where settled.md 20 lets such nodes merge, else the reason why not.
   [[nodiscard]] std::string reason_alone() const;
 };

@@ -18,9 +18,10 @@ std::string Observed::combination(std::string_view operation, std::string_view p
 void Observed::count(const graph::Graph& graph, const execute::Observer::Call& call) {
   for (const graph::NodeId n : call.members) {
     const auto args = graph.args(n);
-    std::string pattern;
-    for (const graph::NodeId a : args) {
-      pattern += graph.dim(a).bd == 1 ? '1' : 'n';
+    const graph::Signature& signature = *graph[n].signature;
+    std::string pattern(signature.arity, '-');  // an argument that is absent
+    for (std::uint32_t a = 0; a < args.size(); ++a) {
+      pattern[signature.argument(a)] = graph.dim(args[a]).bd == 1 ? '1' : 'n';
     }
     if (pattern.empty()) {
       pattern = graph.dim(n).bd == 1 ? "-1" : "-n";
@@ -28,7 +29,8 @@ void Observed::count(const graph::Graph& graph, const execute::Observer::Call& c
     const std::string_view name = graph[n].record().info->name;
     for (std::size_t a = 0; a < args.size(); ++a) {
       if (((call.args >> a) & 1) != 0) {
-        ++(*counts_)[combination(name, pattern, a, ((call.shared >> a) & 1) != 0)];
+        ++(*counts_)[combination(name, pattern, signature.argument(static_cast<std::uint32_t>(a)),
+                                 ((call.shared >> a) & 1) != 0)];
       }
     }
     if (args.empty()) {

@@ -96,7 +96,12 @@ std::string Program::text() const {
     } else {
       os << s.sample->record->info->name << '[' << s.sample->record->attrs_text(s.op.get()) << "](";
       for (const Ref& r : s.args) {
-        os << (&r == s.args.data() ? "s" : ", s") << r.step;
+        os << (&r == s.args.data() ? "s" : ", s");
+        if (r.step < 0) {
+          os << " absent";
+          continue;
+        }
+        os << r.step;
         if (r.output != 0) {
           os << '.' << r.output;
         }
@@ -210,7 +215,7 @@ Expression LiveProgram::leaf(const Step& step) {
 Expression LiveProgram::operation(const Step& step) {
   std::vector<Expression> args;
   for (const Ref& r : step.args) {
-    args.push_back(expression(r));
+    args.push_back(r.step < 0 ? Expression() : expression(r));
   }
   ext::NodePayload payload;
   if (!step.indices.empty()) {

@@ -29,6 +29,8 @@ struct Ref {
   int step = 0;
   unsigned output = 0;
 };
+/// Of an argument that is absent.
+inline constexpr Ref kNoRef{-1, 0};
 
 enum class LeafKind {
   kNone,  ///< an operation

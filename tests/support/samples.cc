@@ -8,7 +8,7 @@ std::string Sample::text() const {
   std::string s(record->info->name);
   s += '(' + record->attrs_text(op.get()) + ')';
   for (const Dim& d : inputs) {
-    s += ' ' + to_string(d);
+    s += ext::is_absent(d) ? " absent" : ' ' + to_string(d);
   }
   return s;
 }

@@ -45,7 +45,7 @@ struct Sample {
 
   /// "elu(alpha=2.5) {7}".
   [[nodiscard]] std::string text() const;
-  [[nodiscard]] bool is_leaf() const { return record->leaf != ext::Leaf::kNo; }
+  [[nodiscard]] bool is_leaf() const { return record->is_leaf(); }
   [[nodiscard]] std::uint32_t payload_count() const {
     return static_cast<std::uint32_t>(indices.size() + values.size());
   }

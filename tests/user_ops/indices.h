@@ -1,7 +1,7 @@
 #pragma once
 
-// Indices, saved places, whole batches and scratch memory, as a user outside the tree would write
-// them. These have no twins in the library.
+// Indices, saved places, whole batches, scratch memory and absent arguments, as a user outside the
+// tree would write them. These have no twins in the library.
 
 #include <utility>
 
@@ -181,6 +181,43 @@ struct ThereAndBack {
     Scratch(const Scratch&) = delete;
     Scratch& operator=(const Scratch&) = delete;
   };
+};
+
+/// y = x + a + b, where either may be absent.
+struct SumOfThose {
+  static constexpr std::array kOptional{0, 1, 2};
+  static constexpr ext::Info kInfo{
+      .name = "user_sum_of_those", .args = {"x", "a", "b"}, .formula = "y = x + a + b"};
+  Dim shape(const ext::Shapes& in) const {
+    for (std::size_t i = 1; i < in.size(); ++i) {
+      if (in.has(i) && in[i] != in[0]) {
+        in.fail("equal shapes");
+      }
+    }
+    return in[0];
+  }
+  void forward(ext::Call& c) const {
+    auto write = ext::Write::kAsBlocks;
+    for (const ext::Operand& x : c.in) {
+      if (!x.absent()) {
+        c.kernels.move(ext::whole_move(x.size()), x, c.out[0], write);
+        write = ext::Write::kAdd;
+      }
+    }
+  }
+  void backward(ext::Call& c) const {
+    for (const ext::Operand& dx : c.d_in) {
+      if (!dx.absent()) {
+        c.kernels.move(ext::whole_move(dx.size()), c.d_out[0], dx);
+      }
+    }
+  }
+  static std::vector<ext::Example<SumOfThose>> examples() {
+    return {{{}, {{4, 3}, {4, 3}, {4, 3}}},
+            {{}, {{4, 3}, ext::absent(), {4, 3}}},
+            {{}, {{4, 3}, {4, 3}, ext::absent()}},
+            {{}, {{5}, ext::absent(), ext::absent()}}};
+  }
 };
 
 /// The examples of a batch in an order given per node.

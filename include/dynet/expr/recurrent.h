@@ -9,24 +9,17 @@
 namespace dynet {
 
 /// One step of an LSTM from its pre-activations a and the previous cell c: the new cell and the
-///   hidden state.
+///   hidden state. In the first step c may be absent, which counts as zeros.
 /// `[i; f; o; g] = a; c' = logistic(f + forget_bias) * c + logistic(i) * tanh(g); h = logistic(o) *
 ///   tanh(c')`
 /// Shapes: {4h}, {h} -> {h}, {h}.
+/// `c`: may be absent, an empty Expression.
 /// Results: in the order of the formula.
-/// Errors: ShapeError unless a is {4h} and c is {h}.
+/// Errors: ShapeError unless a is {4h} and c is {h} or absent.
 /// Source: Hochreiter and Schmidhuber, 1997; Gers et al., 2000.
-std::array<Expression, 2> lstm_cell(const Expression& a, const Expression& c,
+std::array<Expression, 2> lstm_cell(const Expression& a, const Expression& c = {},
                                     float forget_bias = 1.0F, const char* file = __builtin_FILE(),
                                     unsigned line = __builtin_LINE());
-
-/// First step of an LSTM that has no previous cell: cell and hidden state.
-/// `[i; f; o; g] = a; c = logistic(i) * tanh(g); h = logistic(o) * tanh(c)`
-/// Shapes: {4h} -> {h}, {h}.
-/// Results: in the order of the formula.
-/// Errors: ShapeError unless a is {4h}.
-std::array<Expression, 2> lstm_start_cell(const Expression& a, const char* file = __builtin_FILE(),
-                                          unsigned line = __builtin_LINE());
 
 /// The gates of an LSTM from its pre-activations; vanilla_lstm_gates is this after an affine
 ///   transformation.
@@ -51,21 +44,14 @@ Expression vanilla_lstm_h(const Expression& c_t, const Expression& gates_t,
                           const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
 
 /// New cell of an LSTM whose forget gate is 1 - input gate, from the pre-activations i and g and
-///   the previous cell.
+///   the previous cell c. In the first step c may be absent, which counts as zeros.
 /// `y = logistic(i) * tanh(g) + (1 - logistic(i)) * c`
 /// Shapes: {h}, {h}, {h} -> {h}.
+/// `c`: may be absent, an empty Expression.
 /// Errors: ShapeError where the shapes differ.
 /// Source: Greff et al., 2015.
-Expression coupled_lstm_c(const Expression& i, const Expression& g, const Expression& c,
+Expression coupled_lstm_c(const Expression& i, const Expression& g, const Expression& c = {},
                           const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
-
-/// First cell of a coupled LSTM, from pre-activations.
-/// `y = logistic(i) * tanh(g)`
-/// Shapes: {h}, {h} -> {h}.
-/// Errors: ShapeError where the shapes differ.
-Expression coupled_lstm_start_c(const Expression& i, const Expression& g,
-                                const char* file = __builtin_FILE(),
-                                unsigned line = __builtin_LINE());
 
 /// Hidden state of a coupled LSTM, from the pre-activation o of the output gate and the new cell.
 /// `y = logistic(o) * tanh(c)`
@@ -74,27 +60,22 @@ Expression coupled_lstm_start_c(const Expression& i, const Expression& g,
 Expression coupled_lstm_h(const Expression& o, const Expression& c,
                           const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
 
-/// Node of a binary tree LSTM over a word, from its pre-activations: cell and hidden state.
-/// `[i; o; u] = a; c = logistic(i) * tanh(u); h = logistic(o) * tanh(c)`
-/// Shapes: {3h} -> {h}, {h}.
-/// Results: in the order of the formula.
-/// Errors: ShapeError unless a is {3h}.
-/// Source: Tai et al., 2015.
-std::array<Expression, 2> tree_lstm_leaf_cell(const Expression& a,
-                                              const char* file = __builtin_FILE(),
-                                              unsigned line = __builtin_LINE());
-
 /// Node of a binary tree LSTM over two nodes, from its pre-activations and their cells: cell and
-///   hidden state.
+///   hidden state. A node over a word has neither: f1, f2, c1 and c2 are absent.
 /// `[i; o; u] = a; c = logistic(i) * tanh(u) + logistic(f1) * c1 + logistic(f2) * c2; h =
 ///   logistic(o) * tanh(c)`
 /// Shapes: {3h}, {h}, {h}, {h}, {h} -> {h}, {h}.
+/// `f1`: may be absent, an empty Expression.
+/// `f2`: may be absent, an empty Expression.
+/// `c1`: may be absent, an empty Expression.
+/// `c2`: may be absent, an empty Expression.
 /// Results: in the order of the formula.
-/// Errors: ShapeError unless a is {3h} and the others are {h}.
+/// Errors: ShapeError unless a is {3h} and the others are {h}, or all four absent.
 /// Source: Tai et al., 2015.
-std::array<Expression, 2> tree_lstm_cell(const Expression& a, const Expression& f1,
-                                         const Expression& f2, const Expression& c1,
-                                         const Expression& c2, const char* file = __builtin_FILE(),
+std::array<Expression, 2> tree_lstm_cell(const Expression& a, const Expression& f1 = {},
+                                         const Expression& f2 = {}, const Expression& c1 = {},
+                                         const Expression& c2 = {},
+                                         const char* file = __builtin_FILE(),
                                          unsigned line = __builtin_LINE());
 
 }  // namespace dynet

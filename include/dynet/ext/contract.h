@@ -164,6 +164,18 @@ struct Roles {
       "a rule cannot mix the examples of a batch: Role::kWhole needs forward and backward");
 };
 
+template <class Op>
+struct Optional {
+  static_assert(Op::kOptional.size() == kArgCount<Op> && !detail::is_variadic<Op>(),
+                "kOptional must have one group per argument, and their number must be fixed");
+  static_assert(Op::kOptional[0] == 0,
+                "the first argument is always there: kOptional[0] must be 0");
+  static_assert(detail::optional_groups<Op>() >= 1 && detail::optional_groups<Op>() <= 2,
+                "kOptional must have one or two groups, 1 and 2");
+  static_assert(CellRule<Op> || HasForwardBackward<Op>,
+                "kOptional is for cells and for operations with forward and backward");
+};
+
 /// Indices and numbers that vary from node to node.
 template <class Op>
 struct PayloadOf {
@@ -186,7 +198,19 @@ struct PayloadOf {
 /// Something computes, in one way.
 template <class Op>
 struct Computing {
-  static constexpr bool kIsLeaf = detail::leaf_of<Op>() != Leaf::kNo;
+  static constexpr Storage kStorage = detail::reads_storage<Op>();
+  static constexpr GradientTo kGradient = detail::gradient_goes_to<Op>();
+  static constexpr bool kIsLeaf = detail::payload_is_value<Op>() || kStorage != Storage::kNone;
+  static_assert(!kIsLeaf || kArgCount<Op> == 0,
+                "kPayloadIsValue and kReadsStorage are for operations without arguments");
+  static_assert(!kIsLeaf || kGradient != GradientTo::kArguments,
+                "there are no arguments: kGradientGoesTo must say where the gradient goes");
+  static_assert((kGradient != GradientTo::kStorage || kStorage == Storage::kWhole) &&
+                    (kGradient != GradientTo::kRows || kStorage == Storage::kRows),
+                "a gradient can go only where kReadsStorage reads");
+  static_assert(
+      kStorage == Storage::kNone || requires(const Op op) { op.is_trainable(); },
+      "with kReadsStorage, is_trainable() must say whether the storage is trained");
   static_assert(Rule<Op> || RowOperation<Op> || HasForwardBackward<Op> || kIsLeaf ||
                     detail::is_alias<Op>(),
                 "the operation has neither value and slope, nor forward and backward");
@@ -329,6 +353,9 @@ constexpr bool holds() {
                kHolds<PayloadOf<Op>> && kHolds<Computing<Op>>;
     if constexpr (requires { Op::kRoles; }) {
       all = all && kHolds<Roles<Op>>;
+    }
+    if constexpr (requires { Op::kOptional; }) {
+      all = all && kHolds<Optional<Op>>;
     }
     if constexpr (requires { Op::kSavedAs; }) {
       all = all && kHolds<SavedKinds<Op>>;

@@ -38,7 +38,19 @@ enum class SavedAs : std::uint8_t {
 [[nodiscard]] constexpr std::int64_t saved_bytes(SavedAs as, Number number) {
   return as == SavedAs::kIndices ? 4 : bytes_of(number);
 }
-enum class Leaf : std::uint8_t { kNo, kInput, kParameter, kLookup, kOutput };
+/// What a node without arguments has of the storage of a parameter: its value is read from it.
+enum class Storage : std::uint8_t {
+  kNone,
+  kWhole,  ///< the value is the storage
+  kRows    ///< the rows that the indices say, as a batch
+};
+/// Where the gradient of a node's value goes on to.
+enum class GradientTo : std::uint8_t {
+  kArguments,
+  kNowhere,  ///< the node has it for whoever asks
+  kStorage,  ///< that of a parameter: all nodes of it share their gradient
+  kRows      ///< the rows that were read
+};
 
 inline constexpr std::size_t kMaxArgs =
     8;  ///< named arguments of an operation that is not variadic
@@ -66,6 +78,14 @@ struct Info {
   std::string_view python_params{};
 };
 
+/// Stands for the shape of an argument that a node does not have (kOptional).
+[[nodiscard]] inline Dim absent() {
+  Dim d;
+  d.bd = 0;
+  return d;
+}
+[[nodiscard]] inline bool is_absent(const Dim& d) { return d.bd == 0; }
+
 /// Shapes of the arguments, as a shape rule sees them: one example each (bd is 1), except for
 /// operations with a whole role, which see the batch too.
 class Shapes {
@@ -79,6 +99,8 @@ class Shapes {
         batch_(batch),
         payload_(payload) {}
   const Dim& operator[](std::size_t i) const { return dims_[i]; }
+  /// Whether argument i is there (kOptional).
+  [[nodiscard]] bool has(std::size_t i) const { return !is_absent(dims_[i]); }
   [[nodiscard]] std::size_t size() const { return dims_.size(); }
   /// Examples of the result by the batch rule (every argument has this many or 1).
   [[nodiscard]] unsigned batch() const { return batch_; }
@@ -126,6 +148,7 @@ struct Call {
   const Kernels& kernels;
   ScratchMemory* memory;      ///< what scratch() takes from
   std::int64_t examples = 0;  ///< of the result (Role::kWhole: nodes)
+  unsigned absent = 0;        ///< groups of optional arguments (bit g - 1: group g)
   std::span<const Operand> in;
   std::span<const Operand> out;    ///< forward: to be written. backward: values
   std::span<const Operand> saved;  ///< written by forward, read by backward

@@ -31,6 +31,11 @@
 // Optional members, all `static constexpr`:
 //   std::array kRoles{...}          Role of each argument (default stacked); variadic: the repeated
 //                                   pattern
+//   std::array kOptional{...}       a group of each argument: 0 is always there; those of group 1, 2
+//                                   are there or absent together. A cell's rule gets rule::Absent
+//                                   for their parts, forward and backward an absent operand, a
+//                                   shape rule asks in.has(i). In C++ an absent argument is an empty
+//                                   Expression, in Python None, in an example absent()
 //   bool kVariadic                  any number of arguments >= 1
 //   unsigned kTermArgs              the value is argument 0 plus terms of this many arguments each:
 //                                   forward and backward may be called with some of the terms, with
@@ -59,7 +64,11 @@
 //   bool kStopsGradient             nothing flows back (nobackprop)
 //   bool kPartialGradient           backward adds to parts of its gradients: they are given as zeros
 //   bool kRandom                    reads Call::random
-//   Leaf kLeaf                      inputs, parameters, lookups: executed by the library
+//   bool kPayloadIsValue            the value is the payload (kValues): the library writes it
+//   Storage kReadsStorage           the value is that of a parameter's storage, or rows of it
+//   GradientTo kGradientGoesTo      where the gradient goes: to the arguments (default), nowhere, to
+//                                   the storage, to the rows that were read
+//   bool is_trainable()             (a function) whether the storage is trained through this node
 //   unsigned index_limit(in)        (a function) exclusive bound of the indices in the payload
 // clang-format on
 //
@@ -129,8 +138,12 @@ struct Record {
   Payload payload;
   IndicesPer indices_per;
   SavedAs saved_as[kMaxOutputs];
-  Leaf leaf;
-  Role roles[kMaxArgs];  ///< of argument i; variadic: the pattern, repeated
+  bool payload_is_value;
+  Storage reads_storage;
+  GradientTo gradient_goes_to;
+  bool has_optional;
+  std::uint8_t optional[kMaxArgs];  ///< group of argument i; 0: it is always there
+  Role roles[kMaxArgs];             ///< of argument i; variadic: the pattern, repeated
   std::uint8_t role_count;
   const RuleInfo* rule;                         ///< null unless a rule
   const RowRule* row_rule;                      ///< null unless a rule over rows
@@ -139,10 +152,17 @@ struct Record {
   void (*saved_shapes)(const void* op, const Shapes& in, Dim* out);
   unsigned (*index_limit)(const void* op, const Shapes& in);  ///< null: indices are not limited
   unsigned (*index_count)(const void* op);                    ///< indices per example; null: one
+  bool (*trainable)(const void* op);                          ///< null: there is nothing to train
   void (*forward)(const void* op, Call& call);
   void (*backward)(const void* op, Call& call);
   std::string (*attrs_text)(const void* op);  ///< "alpha=2.5, d=1"
 
+  /// Does a number enter the graph here? The library writes the value; there is no forward.
+  [[nodiscard]] bool is_leaf() const { return payload_is_value || reads_storage != Storage::kNone; }
+  /// May argument `arg` be absent?
+  [[nodiscard]] bool is_optional(std::size_t arg) const {
+    return has_optional && arg < arg_count && optional[arg] != 0;
+  }
   [[nodiscard]] Role role(std::size_t arg) const {
     return roles[arg < kMaxArgs ? arg : arg % role_count];
   }
@@ -190,7 +210,12 @@ constexpr void fill_properties(Record& r) {
       r.saved_as[k] = Op::kSavedAs[k];
     }
   }
-  r.leaf = leaf_of<Op>();
+  r.payload_is_value = payload_is_value<Op>();
+  r.reads_storage = reads_storage<Op>();
+  r.gradient_goes_to = gradient_goes_to<Op>();
+  if constexpr (requires(const Op op) { op.is_trainable(); }) {
+    r.trainable = [](const void* op) { return static_cast<const Op*>(op)->is_trainable(); };
+  }
   r.role_count = 1;
   for (auto& role : r.roles) {
     role = Role::kStacked;
@@ -202,6 +227,15 @@ constexpr void fill_properties(Record& r) {
       r.roles[i] = role;
       r.has_whole = r.has_whole || role == Role::kWhole;
       r.has_shared = r.has_shared || role == Role::kShared || role == Role::kEither;
+    }
+  }
+}
+template <class Op>
+constexpr void fill_optional(Record& r) {
+  if constexpr (requires { Op::kOptional; }) {
+    r.has_optional = true;
+    for (std::size_t i = 0; i < Op::kOptional.size(); ++i) {
+      r.optional[i] = static_cast<std::uint8_t>(Op::kOptional[i]);
     }
   }
 }
@@ -242,8 +276,12 @@ template <class Op>
 constexpr void fill_computing(Record& r) {
   if constexpr (Rule<Op>) {
     r.rule = &kRuleInfo<Op>;
-    r.forward = [](const void* op, Call& call) { run_rule_forward(kRuleInfo<Op>, op, call); };
-    r.backward = [](const void* op, Call& call) { run_rule_backward(kRuleInfo<Op>, op, call); };
+    r.forward = [](const void* op, Call& call) {
+      run_rule_forward(*kForms<Op>[call.absent], op, call);
+    };
+    r.backward = [](const void* op, Call& call) {
+      run_rule_backward(*kForms<Op>[call.absent], op, call);
+    };
   } else if constexpr (RowOperation<Op>) {
     r.row_rule = &kRowRule<Op>;
     r.forward = [](const void* op, Call& call) { run_rows_forward(kRowRule<Op>, op, call); };
@@ -271,6 +309,7 @@ constexpr Record make_record() {
   static_assert(contract::holds<Op>(), "the operation does not keep the contract of ext/op.h");
   Record r{};
   fill_properties<Op>(r);
+  fill_optional<Op>(r);
   fill_shapes<Op>(r);
   fill_computing<Op>(r);
   fill_text<Op>(r);

@@ -159,19 +159,43 @@ constexpr auto select(C c, A a, B b) {
   return apply<Select>(c, a, b);
 }
 
+/// Stands in a cell's rule for an argument that the node does not have (kOptional). A product or a
+/// function of it is absent too; a sum is what else is in it.
+struct Absent {};
+/// `e` where `x` is there, else absent.
+template <Operand X, class E>
+DYNET_DEVICE_FN constexpr E given(X /*x*/, E e) {
+  return e;
+}
+template <class E>
+DYNET_DEVICE_FN constexpr Absent given(Absent /*x*/, E /*e*/) {
+  return {};
+}
+DYNET_DEVICE_FN constexpr Absent operator*(Absent a, Operand auto /*b*/) { return a; }
+DYNET_DEVICE_FN constexpr Absent operator*(Operand auto /*a*/, Absent b) { return b; }
+DYNET_DEVICE_FN constexpr Absent operator*(Absent a, Absent /*b*/) { return a; }
+DYNET_DEVICE_FN constexpr Absent operator/(Absent a, Operand auto /*b*/) { return a; }
+DYNET_DEVICE_FN constexpr auto operator+(Absent /*a*/, Operand auto b) { return b; }
+DYNET_DEVICE_FN constexpr auto operator+(Operand auto a, Absent /*b*/) { return a; }
+DYNET_DEVICE_FN constexpr Absent operator+(Absent a, Absent /*b*/) { return a; }
+DYNET_DEVICE_FN constexpr auto operator-(Absent /*a*/, Operand auto b) { return -b; }
+DYNET_DEVICE_FN constexpr auto operator-(Operand auto a, Absent /*b*/) { return a; }
+DYNET_DEVICE_FN constexpr Absent operator-(Absent a) { return a; }
+
 // Functions of one number: the tag in the type of an expression, the name in rules, and the value
-// for a number `a` of type T, which is float or double.
-#define DYNET_RULE_FUNCTION(Tag, name, value)                  \
-  struct Tag {                                                 \
-    template <std::floating_point T>                           \
-    DYNET_DEVICE_FN static T of(T a) {                         \
-      return value;                                            \
-    }                                                          \
-  };                                                           \
-  constexpr auto name(Symbol auto a) { return apply<Tag>(a); } \
-  template <std::floating_point T>                             \
-  DYNET_DEVICE_FN T name(T a) {                                \
-    return Tag::of(a);                                         \
+// for a number `a` of type T, which is float or double. Of an absent argument it is absent.
+#define DYNET_RULE_FUNCTION(Tag, name, value)                   \
+  struct Tag {                                                  \
+    template <std::floating_point T>                            \
+    DYNET_DEVICE_FN static T of(T a) {                          \
+      return value;                                             \
+    }                                                           \
+  };                                                            \
+  constexpr auto name(Symbol auto a) { return apply<Tag>(a); }  \
+  DYNET_DEVICE_FN constexpr Absent name(Absent a) { return a; } \
+  template <std::floating_point T>                              \
+  DYNET_DEVICE_FN T name(T a) {                                 \
+    return Tag::of(a);                                          \
   }
 /// x to the power of n, a whole number of at least 0 that is the same for all elements; power(x, 0)
 /// is 1.

@@ -2,6 +2,7 @@
 
 // Scalar rules as loops: how value and slope of an operation (rule.h) become a loop over numbers.
 
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "dynet/ext/info.h"
+#include "dynet/ext/optional.h"
 #include "dynet/ext/properties.h"
 #include "dynet/ext/rule.h"
 
@@ -80,14 +82,6 @@ template <class Op>
 concept Rule = UnaryRule<Op> || ScalarRule<Op> || BinaryRule<Op> || CellRule<Op>;
 
 namespace detail {
-template <class Array>
-constexpr std::size_t sum_of(const Array& a) {
-  std::size_t n = 0;
-  for (auto v : a) {
-    n += static_cast<std::size_t>(v);
-  }
-  return n;
-}
 template <class Op>
 constexpr std::size_t saved_streams() {
   if constexpr (requires { Op::kSavedParts; }) {
@@ -181,12 +175,12 @@ void plain_loop(const Stream* in, const Stream* out, std::int64_t n, Evaluate ev
 template <class Op, class T>
 void plain_forward(const void* op, const Stream* in, const Stream* out, std::int64_t n) {
   plain_loop<T, RuleArity<Op>::inputs()>(
-      in, out, n, [op](auto... x) { return forward_rule(*static_cast<const Op*>(op), x...); });
+      in, out, n, [rule = rule_at<Op>(op)](auto... x) { return forward_rule(rule, x...); });
 }
 template <class Op, class T>
 void plain_backward(const void* op, const Stream* in, const Stream* out, std::int64_t n) {
   plain_loop<T, RuleArity<Op>::backward_inputs()>(
-      in, out, n, [op](auto... x) { return backward_rule(*static_cast<const Op*>(op), x...); });
+      in, out, n, [rule = rule_at<Op>(op)](auto... x) { return backward_rule(rule, x...); });
 }
 template <class Op>
 constexpr RuleLoops plain_loops() {
@@ -234,9 +228,42 @@ constexpr RuleInfo make_rule_info() {
   r.summed = is_summed<Op>();
   return r;
 }
+/// The operands are those of the whole rule, those that are absent with no part.
+template <class Form>
+constexpr RuleInfo make_form_info() {
+  using Op = typename Form::Whole;
+  RuleInfo r = make_rule_info<Op>();
+  r.loops = &rule_loops<Form>;
+  using Arity = RuleArity<Form>;
+  r.streams[0] = {Arity::inputs(), Arity::results()};
+  r.streams[1] = {Arity::backward_inputs(), Arity::gradients()};
+  std::size_t at = 0;
+  for (std::size_t a = 0; a < Op::kParts.size(); at += static_cast<std::size_t>(Op::kParts[a++])) {
+    r.parts[a] = Form::kThere[at] ? r.parts[a] : std::uint8_t{0};
+  }
+  for (std::size_t k = 0; k < saved_of<Op>(); ++k) {
+    r.saved_parts[k] = static_cast<std::uint8_t>(Form::saved_parts(k));
+  }
+  return r;
+}
 }  // namespace detail
+/// What is known about an operation, or about one of its forms without some arguments.
 template <Rule Op>
-inline constexpr RuleInfo kRuleInfo = detail::make_rule_info<Op>();
+inline constexpr RuleInfo kRuleInfo = [] {
+  if constexpr (requires { typename Op::Whole; }) {
+    return detail::make_form_info<Op>();
+  } else {
+    return detail::make_rule_info<Op>();
+  }
+}();
+/// The forms of a rule, by which groups of arguments are absent.
+template <Rule Op>
+inline constexpr auto kForms = [] {
+  return []<std::size_t... kI>(std::index_sequence<kI...>) {
+    return std::array<const RuleInfo*, sizeof...(kI) + 1>{&kRuleInfo<Op>,
+                                                          &kRuleInfo<Without<Op, kI + 1>>...};
+  }(std::make_index_sequence<(std::size_t{1} << detail::optional_groups<Op>()) - 1>{});
+}();
 
 /// Cut the call into runs and hand them to the rule's loop (src/ops/rule_driver.cc).
 void run_rule_forward(const RuleInfo& rule, const void* op, Call& call);

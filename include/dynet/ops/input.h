@@ -1,7 +1,7 @@
 #pragma once
 
-// Leaves: where numbers enter the graph, and the projection of one output of a node with several.
-// The library executes them itself (ext::Leaf); their functions are written by hand (expr.h).
+// Leaves: where numbers enter the graph. The library writes the values of inputs, parameters and
+// lookups itself (ext::Record::is_leaf); their functions are written by hand (expr.h).
 
 #include "dynet/ops/common.h"
 
@@ -23,7 +23,8 @@ struct Input {
                                    .cpp = "-",
                                    .python = "-"};
   static constexpr ext::Payload kPayload = ext::Payload::kValues;
-  static constexpr ext::Leaf kLeaf = ext::Leaf::kInput;
+  static constexpr bool kPayloadIsValue = true;
+  static constexpr ext::GradientTo kGradientGoesTo = ext::GradientTo::kNowhere;
   Dim shape(const ext::Shapes& in) const {
     if (in.payload() < dim.elements()) {
       in.fail_value(std::to_string(dim.elements()) + " numbers for " + to_string(dim) + ", not " +
@@ -49,7 +50,9 @@ struct Parameter {
                                    .shapes = "-> dim",
                                    .cpp = "-",
                                    .python = "-"};
-  static constexpr ext::Leaf kLeaf = ext::Leaf::kParameter;
+  static constexpr ext::Storage kReadsStorage = ext::Storage::kWhole;
+  static constexpr ext::GradientTo kGradientGoesTo = ext::GradientTo::kStorage;
+  [[nodiscard]] bool is_trainable() const { return trainable; }
   Dim shape(const ext::Shapes& /*in*/) const { return dim; }
   static std::vector<ext::Example<Parameter>> examples() { return {{{{4, 3}, true}, {}}}; }
 };
@@ -72,7 +75,9 @@ struct Lookup {
       .cpp = "-",
       .python = "-"};
   static constexpr ext::Payload kPayload = ext::Payload::kIndices;
-  static constexpr ext::Leaf kLeaf = ext::Leaf::kLookup;
+  static constexpr ext::Storage kReadsStorage = ext::Storage::kRows;
+  static constexpr ext::GradientTo kGradientGoesTo = ext::GradientTo::kRows;
+  [[nodiscard]] bool is_trainable() const { return trainable; }
   Dim shape(const ext::Shapes& /*in*/) const { return dim; }
   static std::vector<ext::Example<Lookup>> examples() {
     return {ext::Example<Lookup>{{{5}, true}, {}}.with_indices({1})};
@@ -104,24 +109,6 @@ struct Constant {
   }
 };
 
-/// Output `index` of a node with several; it aliases that node's memory.
-struct Output {
-  Dim dim;
-  unsigned index = 0;
-
-  static constexpr ext::Info kInfo{.name = "output",
-                                   .args = {"x"},
-                                   .attrs = {"dim", "index"},
-                                   .formula = "y = output `index` of x",
-                                   .summary = "One of several outputs of a node.",
-                                   .shapes = "-> dim",
-                                   .cpp = "-",
-                                   .python = "-"};
-  static constexpr ext::Leaf kLeaf = ext::Leaf::kOutput;
-  Dim shape(const ext::Shapes& /*in*/) const { return dim; }
-  static std::vector<ext::Example<Output>> examples() { return {}; }
-};
-
-using InputOps = ext::OpList<Input, Parameter, Lookup, Constant, Output>;
+using InputOps = ext::OpList<Input, Parameter, Lookup, Constant>;
 
 }  // namespace dynet::ops

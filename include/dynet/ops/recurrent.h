@@ -5,7 +5,8 @@
 // A cell cuts its arguments into pieces of h numbers: `value` computes outputs and saved gates from
 // them, `pull` takes the gradients of the outputs back to the pieces. Pieces of the pre-activations
 // are written i, f, o, g; the gates behind the nonlinearity (saved by forward) carry an underscore.
-// A pull of ten and more pieces takes a pack, because nvcc 13 fails on so many `auto` parameters.
+// A cell without previous state is the same cell with an absent argument. A pull of ten and more
+// pieces takes a pack, because nvcc 13 fails on so many `auto` parameters.
 
 #include <array>
 
@@ -39,27 +40,30 @@ struct LstmCell {
           "h = logistic(o) * tanh(c')",
       .summary =
           "One step of an LSTM from its pre-activations a and the previous cell c: the new "
-          "cell and the hidden state.",
+          "cell and the hidden state. In the first step c may be absent, which counts as zeros.",
       .shapes = "{4h}, {h} -> {h}, {h}",
-      .errors = "ShapeError unless a is {4h} and c is {h}",
+      .errors = "ShapeError unless a is {4h} and c is {h} or absent",
       .source = "Hochreiter and Schmidhuber, 1997; Gers et al., 2000"};
   static constexpr unsigned kOutputs = 2;
   static constexpr unsigned kSaved = 1;
+  static constexpr std::array kOptional{0, 1};
   static constexpr std::array kParts{4, 1};
   static constexpr std::array kOutParts{1, 1};
   static constexpr std::array kSavedParts{4};
   std::array<Dim, 2> shapes(const ext::Shapes& in) const {
     const unsigned h = piece(in, 4, "a {4h} and c {h}");
-    if (!is_vector(in[1], h)) {
+    if (in.has(1) && !is_vector(in[1], h)) {
       in.fail("a {4h} and c {h}");
     }
     return {Dim({h}), Dim({h})};
   }
-  std::array<Dim, 1> saved(const ext::Shapes& in) const { return {in[0]}; }
+  std::array<Dim, 1> saved(const ext::Shapes& in) const {
+    return {Dim({in[0].d[0] / 4 * (in.has(1) ? 4 : 3)})};
+  }
   DYNET_DEVICE_FN auto value(auto i, auto f, auto o, auto g, auto c) const {
     using rule::logistic, rule::tanh;
     const auto i_ = logistic(i);
-    const auto f_ = logistic(f + forget_bias);
+    const auto f_ = rule::given(c, logistic(f + forget_bias));
     const auto o_ = logistic(o);
     const auto g_ = tanh(g);
     const auto c_new = f_ * c + i_ * g_;
@@ -74,46 +78,12 @@ struct LstmCell {
                       dh * t * logistic_slope(o_), dc * i_ * tanh_slope(g_), dc * f_);
   }
   static std::vector<ext::Example<LstmCell>> examples() {
-    return {{{1.0F}, {{12}, {3}}}, {{0.5F}, {{28}, {7}}}, {{1.0F}, {{4}, {1}}}};
-  }
-};
-
-struct LstmStartCell {
-  static constexpr ext::Info kInfo{
-      .name = "lstm_start_cell",
-      .args = {"a"},
-      .formula = "[i; f; o; g] = a; c = logistic(i) * tanh(g); h = logistic(o) * tanh(c)",
-      .summary = "First step of an LSTM that has no previous cell: cell and hidden state.",
-      .shapes = "{4h} -> {h}, {h}",
-      .errors = "ShapeError unless a is {4h}"};
-  static constexpr unsigned kOutputs = 2;
-  static constexpr unsigned kSaved = 1;
-  static constexpr std::array kParts{4};
-  static constexpr std::array kOutParts{1, 1};
-  static constexpr std::array kSavedParts{3};
-  std::array<Dim, 2> shapes(const ext::Shapes& in) const {
-    const unsigned h = piece(in, 4, "a {4h}");
-    return {Dim({h}), Dim({h})};
-  }
-  std::array<Dim, 1> saved(const ext::Shapes& in) const { return {Dim({in[0].d[0] / 4 * 3})}; }
-  DYNET_DEVICE_FN auto value(auto i, auto /*f*/, auto o, auto g) const {
-    using rule::logistic, rule::tanh;
-    const auto i_ = logistic(i);
-    const auto o_ = logistic(o);
-    const auto g_ = tanh(g);
-    const auto c = i_ * g_;
-    return rule::each(c, o_ * tanh(c), i_, o_, g_);
-  }
-  DYNET_DEVICE_FN auto pull(auto... x) const {
-    const auto [i, f, o, g, c, h, i_, o_, g_, dc_out, dh] = rule::each(x...);
-    using rule::tanh;
-    const auto t = tanh(c);
-    const auto dc = dc_out + dh * o_ * tanh_slope(t);
-    return rule::each(dc * g_ * logistic_slope(i_), 0.0, dh * t * logistic_slope(o_),
-                      dc * i_ * tanh_slope(g_));
-  }
-  static std::vector<ext::Example<LstmStartCell>> examples() {
-    return {{{}, {{12}}}, {{}, {{28}}}, {{}, {{4}}}};
+    return {{{1.0F}, {{12}, {3}}},
+            {{0.5F}, {{28}, {7}}},
+            {{1.0F}, {{4}, {1}}},
+            {{1.0F}, {{12}, ext::absent()}},
+            {{0.5F}, {{28}, ext::absent()}},
+            {{1.0F}, {{4}, ext::absent()}}};
   }
 };
 
@@ -218,17 +188,19 @@ struct CoupledLstmC {
       .formula = "y = logistic(i) * tanh(g) + (1 - logistic(i)) * c",
       .summary =
           "New cell of an LSTM whose forget gate is 1 - input gate, from the pre-activations i "
-          "and g and the previous cell.",
+          "and g and the previous cell c. In the first step c may be absent, which counts as "
+          "zeros.",
       .shapes = "{h}, {h}, {h} -> {h}",
       .errors = "ShapeError where the shapes differ",
       .source = "Greff et al., 2015"};
   static constexpr unsigned kSaved = 1;
+  static constexpr std::array kOptional{0, 0, 1};
   static constexpr std::array kParts{1, 1, 1};
   static constexpr std::array kOutParts{1};
   static constexpr std::array kSavedParts{2};
   Dim shape(const ext::Shapes& in) const {
     const unsigned h = piece(in, 1, "i, g and c {h}");
-    if (!is_vector(in[1], h) || !is_vector(in[2], h)) {
+    if (!is_vector(in[1], h) || (in.has(2) && !is_vector(in[2], h))) {
       in.fail("i, g and c {h}");
     }
     return in[0];
@@ -248,41 +220,11 @@ struct CoupledLstmC {
                       dy * (1.0 - i_));
   }
   static std::vector<ext::Example<CoupledLstmC>> examples() {
-    return {{{}, {{3}, {3}, {3}}}, {{}, {{7}, {7}, {7}}}, {{}, {{1}, {1}, {1}}}};
-  }
-};
-
-struct CoupledLstmStartC {
-  static constexpr ext::Info kInfo{.name = "coupled_lstm_start_c",
-                                   .args = {"i", "g"},
-                                   .formula = "y = logistic(i) * tanh(g)",
-                                   .summary = "First cell of a coupled LSTM, from pre-activations.",
-                                   .shapes = "{h}, {h} -> {h}",
-                                   .errors = "ShapeError where the shapes differ"};
-  static constexpr unsigned kSaved = 1;
-  static constexpr std::array kParts{1, 1};
-  static constexpr std::array kOutParts{1};
-  static constexpr std::array kSavedParts{2};
-  Dim shape(const ext::Shapes& in) const {
-    if (!is_vector(in[1], piece(in, 1, "i and g {h}"))) {
-      in.fail("i and g {h}");
-    }
-    return in[0];
-  }
-  std::array<Dim, 1> saved(const ext::Shapes& in) const {
-    return {Dim({in.extent(ext::Count(2) * in[0].d[0])})};
-  }
-  DYNET_DEVICE_FN auto value(auto i, auto g) const {
-    using rule::logistic, rule::tanh;
-    const auto i_ = logistic(i);
-    const auto g_ = tanh(g);
-    return rule::each(i_ * g_, i_, g_);
-  }
-  DYNET_DEVICE_FN auto pull(auto /*i*/, auto /*g*/, auto /*y*/, auto i_, auto g_, auto dy) const {
-    return rule::each(dy * g_ * logistic_slope(i_), dy * i_ * tanh_slope(g_));
-  }
-  static std::vector<ext::Example<CoupledLstmStartC>> examples() {
-    return {{{}, {{3}, {3}}}, {{}, {{7}, {7}}}, {{}, {{1}, {1}}}};
+    return {{{}, {{3}, {3}, {3}}},
+            {{}, {{7}, {7}, {7}}},
+            {{}, {{1}, {1}, {1}}},
+            {{}, {{3}, {3}, ext::absent()}},
+            {{}, {{7}, {7}, ext::absent()}}};
   }
 };
 
@@ -322,48 +264,6 @@ struct CoupledLstmH {
   }
 };
 
-struct TreeLstmLeafCell {
-  static constexpr ext::Info kInfo{
-      .name = "tree_lstm_leaf_cell",
-      .args = {"a"},
-      .formula = "[i; o; u] = a; c = logistic(i) * tanh(u); h = logistic(o) * tanh(c)",
-      .summary =
-          "Node of a binary tree LSTM over a word, from its pre-activations: cell and hidden "
-          "state.",
-      .shapes = "{3h} -> {h}, {h}",
-      .errors = "ShapeError unless a is {3h}",
-      .source = "Tai et al., 2015"};
-  static constexpr unsigned kOutputs = 2;
-  static constexpr unsigned kSaved = 1;
-  static constexpr std::array kParts{3};
-  static constexpr std::array kOutParts{1, 1};
-  static constexpr std::array kSavedParts{3};
-  std::array<Dim, 2> shapes(const ext::Shapes& in) const {
-    const unsigned h = piece(in, 3, "a {3h}");
-    return {Dim({h}), Dim({h})};
-  }
-  std::array<Dim, 1> saved(const ext::Shapes& in) const { return {in[0]}; }
-  DYNET_DEVICE_FN auto value(auto i, auto o, auto u) const {
-    using rule::logistic, rule::tanh;
-    const auto i_ = logistic(i);
-    const auto o_ = logistic(o);
-    const auto u_ = tanh(u);
-    const auto c = i_ * u_;
-    return rule::each(c, o_ * tanh(c), i_, o_, u_);
-  }
-  DYNET_DEVICE_FN auto pull(auto... x) const {
-    const auto [i, o, u, c, h, i_, o_, u_, dc_out, dh] = rule::each(x...);
-    using rule::tanh;
-    const auto t = tanh(c);
-    const auto dc = dc_out + dh * o_ * tanh_slope(t);
-    return rule::each(dc * u_ * logistic_slope(i_), dh * t * logistic_slope(o_),
-                      dc * i_ * tanh_slope(u_));
-  }
-  static std::vector<ext::Example<TreeLstmLeafCell>> examples() {
-    return {{{}, {{9}}}, {{}, {{21}}}, {{}, {{3}}}};
-  }
-};
-
 struct TreeLstmCell {
   static constexpr ext::Info kInfo{
       .name = "tree_lstm_cell",
@@ -373,12 +273,14 @@ struct TreeLstmCell {
           "h = logistic(o) * tanh(c)",
       .summary =
           "Node of a binary tree LSTM over two nodes, from its pre-activations and their "
-          "cells: cell and hidden state.",
+          "cells: cell and hidden state. A node over a word has neither: f1, f2, c1 and c2 are "
+          "absent.",
       .shapes = "{3h}, {h}, {h}, {h}, {h} -> {h}, {h}",
-      .errors = "ShapeError unless a is {3h} and the others are {h}",
+      .errors = "ShapeError unless a is {3h} and the others are {h}, or all four absent",
       .source = "Tai et al., 2015"};
   static constexpr unsigned kOutputs = 2;
   static constexpr unsigned kSaved = 1;
+  static constexpr std::array kOptional{0, 1, 1, 1, 1};
   static constexpr std::array kParts{3, 1, 1, 1, 1};
   static constexpr std::array kOutParts{1, 1};
   static constexpr std::array kSavedParts{5};
@@ -386,14 +288,14 @@ struct TreeLstmCell {
     const char* wanted = "a {3h} and f1, f2, c1, c2 {h}";
     const unsigned h = piece(in, 3, wanted);
     for (std::size_t k = 1; k < in.size(); ++k) {
-      if (!is_vector(in[k], h)) {
+      if (in.has(k) && !is_vector(in[k], h)) {
         in.fail(wanted);
       }
     }
     return {Dim({h}), Dim({h})};
   }
   std::array<Dim, 1> saved(const ext::Shapes& in) const {
-    return {Dim({in.extent(ext::Count(5) * in[1].d[0])})};
+    return {Dim({in.extent(ext::Count(in.has(1) ? 5 : 3) * (in[0].d[0] / 3))})};
   }
   DYNET_DEVICE_FN auto value(auto i, auto o, auto u, auto f1, auto f2, auto c1, auto c2) const {
     using rule::logistic, rule::tanh;
@@ -417,12 +319,19 @@ struct TreeLstmCell {
   static std::vector<ext::Example<TreeLstmCell>> examples() {
     return {{{}, {{9}, {3}, {3}, {3}, {3}}},
             {{}, {{21}, {7}, {7}, {7}, {7}}},
-            {{}, {{3}, {1}, {1}, {1}, {1}}}};
+            {{}, {{3}, {1}, {1}, {1}, {1}}},
+            leaf(9),
+            leaf(21),
+            leaf(3)};
+  }
+
+ private:
+  static ext::Example<TreeLstmCell> leaf(unsigned rows) {
+    return {{}, {{rows}, ext::absent(), ext::absent(), ext::absent(), ext::absent()}};
   }
 };
 
-using RecurrentOps =
-    ext::OpList<LstmCell, LstmStartCell, LstmGates, VanillaLstmC, VanillaLstmH, CoupledLstmC,
-                CoupledLstmStartC, CoupledLstmH, TreeLstmLeafCell, TreeLstmCell>;
+using RecurrentOps = ext::OpList<LstmCell, LstmGates, VanillaLstmC, VanillaLstmH, CoupledLstmC,
+                                 CoupledLstmH, TreeLstmCell>;
 
 }  // namespace dynet::ops

@@ -14,10 +14,6 @@ std::array<Expression, 2> lstm_cell(const Expression& a, const Expression& c, fl
   return api::outputs<2>(ext::add_node(ops::LstmCell{forget_bias}, {a, file, line}, c));
 }
 
-std::array<Expression, 2> lstm_start_cell(const Expression& a, const char* file, unsigned line) {
-  return api::outputs<2>(ext::add_node(ops::LstmStartCell{}, {a, file, line}));
-}
-
 Expression lstm_gates(const Expression& a, float forget_bias, const char* file, unsigned line) {
   return ext::add_node(ops::LstmGates{forget_bias}, {a, file, line});
 }
@@ -37,19 +33,9 @@ Expression coupled_lstm_c(const Expression& i, const Expression& g, const Expres
   return ext::add_node(ops::CoupledLstmC{}, {i, file, line}, g, c);
 }
 
-Expression coupled_lstm_start_c(const Expression& i, const Expression& g, const char* file,
-                                unsigned line) {
-  return ext::add_node(ops::CoupledLstmStartC{}, {i, file, line}, g);
-}
-
 Expression coupled_lstm_h(const Expression& o, const Expression& c, const char* file,
                           unsigned line) {
   return ext::add_node(ops::CoupledLstmH{}, {o, file, line}, c);
-}
-
-std::array<Expression, 2> tree_lstm_leaf_cell(const Expression& a, const char* file,
-                                              unsigned line) {
-  return api::outputs<2>(ext::add_node(ops::TreeLstmLeafCell{}, {a, file, line}));
 }
 
 std::array<Expression, 2> tree_lstm_cell(const Expression& a, const Expression& f1,

@@ -98,10 +98,10 @@ void launch(const void* op, const ext::Stream* in, const ext::Stream* out, std::
   std::copy_n(out, Direction::kOut, write_to.s);
   const auto blocks = static_cast<unsigned>(std::min(kMaxBlocks, (n + kThreads - 1) / kThreads));
   run_rule<Direction><<<blocks, kThreads, 0, static_cast<cudaStream_t>(cuda_stream)>>>(
-      *static_cast<const Op*>(op), read_from, write_to, n);
+      ext::rule_at<Op>(op), read_from, write_to, n);
   const cudaError_t error = cudaGetLastError();
   if (error != cudaSuccess) {
-    throw cuda_exception(std::string(Op::kInfo.name) + ": " + cudaGetErrorString(error));
+    throw cuda_exception(std::string("a rule's kernel: ") + cudaGetErrorString(error));
   }
 }
 
@@ -111,10 +111,12 @@ constexpr DeviceLoops kDeviceLoops{launch<Forward<Op>, Op>, launch<Backward<Op>,
 template <class Op>
 void find(const ext::RuleInfo* rule, const DeviceLoops*& found, std::int64_t& count) {
   if constexpr (ext::Rule<Op>) {
-    if (rule == &ext::kRuleInfo<Op>) {
-      found = &kDeviceLoops<Op>;
-    }
-    ++count;
+    ext::for_each_form<Op>([&]<class Form>() {
+      if (rule == &ext::kRuleInfo<Form>) {
+        found = &kDeviceLoops<Form>;
+      }
+      ++count;
+    });
   }
 }
 template <class... Ops>

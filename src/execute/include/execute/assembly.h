@@ -28,6 +28,7 @@ class Assembly {
  private:
   Assembled* operands(const SegmentView& segment);
   std::span<const Argument> list_arguments(const SegmentView& segment);
+  std::span<const Argument> list_optional(const SegmentView& segment);
   std::span<const NodeId> argument_nodes(const SegmentView& segment, std::uint32_t arg);
   ext::Operand stacked(std::span<const NodeId> nodes);
   ext::Operand output(const SegmentView& segment, std::uint32_t index);

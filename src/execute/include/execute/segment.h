@@ -29,8 +29,8 @@ struct SegmentView {
 
 /// What a call reads as one operand.
 struct Argument {
-  std::uint32_t index;
-  std::span<const NodeId> nodes;  ///< that its operand is made of
+  std::uint32_t index = 0;        ///< among the arguments that the nodes list
+  std::span<const NodeId> nodes;  ///< that its operand is made of; none: it is absent
 };
 
 /// A call with its operands, and the nodes they are made of.

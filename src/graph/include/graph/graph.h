@@ -19,7 +19,7 @@
 // weight is, is not in the key.
 //
 // Start reading at Graph::add. Surprising: an operation with several outputs makes that many
-// consecutive nodes, the first computed, the others projections (record Output) that alias its
+// consecutive nodes, the first computed, the others projections that alias its
 // results; `owner` leads back. A failed add leaves the graph as it was.
 
 #include <cstdint>
@@ -39,6 +39,8 @@
 namespace dynet::graph {
 
 using NodeId = std::uint32_t;
+/// In the arguments given to Graph::add: an optional one that the node does not have.
+inline constexpr NodeId kAbsent = ~NodeId{0};
 
 /// Payload of a node as stored: copied data lie in the graph's arena, a single number in the
 /// payload itself. Never moves.
@@ -100,7 +102,8 @@ class Graph {
  public:
   explicit Graph(Interner& interner) : interner_(interner) {}
 
-  /// Appends a node (and its projections). Throws ShapeError, ValueError, IndexError or SizeError
+  /// Appends a node (and its projections). Optional arguments may be kAbsent: the node lists only
+  /// those that are there. Throws ShapeError, ValueError, IndexError or SizeError
   /// before anything is changed. Returns the id of output 0.
   NodeId add(const ext::Record& record, const void* op, std::span<const NodeId> args,
              const ext::NodePayload& payload, const ext::Where& where, std::uint32_t epoch);

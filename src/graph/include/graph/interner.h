@@ -32,12 +32,25 @@ struct Signature {
   std::uint32_t payload_count;
   std::uint32_t indices_each;  ///< per example; 0: there are none, or they belong to the node
   std::uint32_t arity;
-  bool alone;  ///< never merged with other nodes
+  bool alone;                    ///< never merged with other nodes
+  std::uint8_t absent = 0;       ///< groups of optional arguments (bit g - 1: group g)
+  std::uint8_t absent_args = 0;  ///< optional arguments (bit i: argument i); nodes do not list them
   ShapeId outputs[ext::kMaxOutputs];
   /// Shapes of one example; where the operation mixes its batch, of a node, with the batch.
   Dim saved[ext::kMaxOutputs];
-  const ShapeId* arg_shapes;    ///< with batch
+  const ShapeId* arg_shapes;    ///< with batch; those of absent arguments too
   const std::byte* attributes;  ///< their bytes, packed
+
+  /// Which argument of the operation the node lists as number `i`.
+  [[nodiscard]] std::uint32_t argument(std::uint32_t i) const {
+    if (absent_args != 0) {
+      for (std::uint32_t bit = 0; bit <= i; ++bit) {
+        i += (absent_args >> bit) & 1U;
+      }
+    }
+    return i;
+  }
+  [[nodiscard]] ext::Role role(std::uint32_t i) const { return record->role(argument(i)); }
 };
 
 /// Content-addressed tables that outlive graphs, so that later graphs find everything known.
@@ -54,6 +67,8 @@ class Interner {
   /// Elements of one example.
   [[nodiscard]] std::int64_t size(ShapeId id) const { return shapes_[id]->size; }
   [[nodiscard]] ShapeId intern(const Dim& dim);
+  /// Stands for the shape of an argument that is absent.
+  [[nodiscard]] ShapeId absent() const { return 0; }
   /// Runs batch and shape rules where the signature is new; they throw before anything is stored.
   const Signature& signature(const ext::Record& record, const void* op,
                              std::span<const ShapeId> arg_shapes, std::uint32_t payload_count);

@@ -371,23 +371,23 @@ HWY_INLINE auto backward_expressions(const Op& op, std::index_sequence<kI...>) {
 template <class Op>
 void rule_forward(const void* op, const ext::Stream* in, const ext::Stream* out, std::int64_t n) {
   constexpr std::size_t kInputs = ext::RuleArity<Op>::inputs();
-  rule_loop<kInputs>(
-      forward_expressions(*static_cast<const Op*>(op), std::make_index_sequence<kInputs>()), in,
-      out, n);
+  rule_loop<kInputs>(forward_expressions(ext::rule_at<Op>(op), std::make_index_sequence<kInputs>()),
+                     in, out, n);
 }
 template <class Op>
 void rule_backward(const void* op, const ext::Stream* in, const ext::Stream* out, std::int64_t n) {
   constexpr std::size_t kInputs = ext::RuleArity<Op>::backward_inputs();
   rule_loop<kInputs>(
-      backward_expressions(*static_cast<const Op*>(op), std::make_index_sequence<kInputs>()), in,
-      out, n);
+      backward_expressions(ext::rule_at<Op>(op), std::make_index_sequence<kInputs>()), in, out, n);
 }
 
 template <class Op>
 void install_loop() {
   if constexpr (ext::Rule<Op>) {
-    ext::rule_loops<Op>.forward_float = rule_forward<Op>;
-    ext::rule_loops<Op>.backward_float = rule_backward<Op>;
+    ext::for_each_form<Op>([]<class Form>() {
+      ext::rule_loops<Form>.forward_float = rule_forward<Form>;
+      ext::rule_loops<Form>.backward_float = rule_backward<Form>;
+    });
   }
 }
 /// Makes this target's loops those of all rules in a list of operations.

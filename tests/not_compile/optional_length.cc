@@ -1,0 +1,17 @@
+// want: Optional<OneGroup>
+// want: kOptional must have one group per argument
+#include "dynet/ext/op.h"
+
+using dynet::Dim;
+namespace ext = dynet::ext;
+
+struct OneGroup {
+  static constexpr ext::Info kInfo{.name = "op", .args = {"x", "y"}};
+  static constexpr std::array kOptional{1};
+  Dim shape(const ext::Shapes& in) const { return in[0]; }
+  void forward(ext::Call&) const {}
+  void backward(ext::Call&) const {}
+  static std::vector<ext::Example<OneGroup>> examples() { return {{{}, {{3}, {3}}}}; }
+};
+
+const ext::Record* record() { return &ext::kRecord<OneGroup>; }
