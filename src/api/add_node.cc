@@ -39,14 +39,14 @@ ComputationGraph& graph_of(const Record& record, ComputationGraph* graph,
 void collect_args(const Record& record, const ComputationGraph& graph, api::GraphState& state,
                   std::span<const Expression> args, const Where& where) {
   state.args.resize(args.size());
-  for (std::size_t i = 0; i < args.size(); ++i) {
-    const Expression& e = args[i];
-    state.args[i] = e.i;
+  graph::NodeId* next = state.args.data();
+  for (const Expression& e : args) {
+    *next++ = e.i;
     if (e.pg == &graph && state.graph.has(e.i, e.graph_id)) {
       continue;
     }
-    if (e.pg == nullptr && record.is_optional(i)) {
-      state.args[i] = graph::kAbsent;
+    if (e.pg == nullptr && record.is_optional(static_cast<std::size_t>(&e - args.data()))) {
+      next[-1] = graph::kAbsent;
       continue;
     }
     checked_argument(e, record, where);

@@ -39,7 +39,7 @@ NodeId Graph::add(const ext::Record& record, const void* op, std::span<const Nod
   const NodeId id = size();
   const Signature* signature = nullptr;
   NodeId* stored_args = nullptr;
-  std::uint32_t arity = 0;
+  auto arity = static_cast<std::uint32_t>(args.size());
   NodeId* projected = nullptr;  // the one argument of projections: the node itself
   const Payload* stored_payload = nullptr;
   try {
@@ -47,7 +47,8 @@ NodeId Graph::add(const ext::Record& record, const void* op, std::span<const Nod
     static_assert(std::is_same_v<NodeId, ShapeId>);
     stored_args = static_cast<NodeId*>(arena_.allocate(args.size_bytes()));
     for (std::size_t a = 0; a < args.size(); ++a) {
-      stored_args[a] = args[a] == kAbsent ? interner_.absent() : nodes_[args[a]].shape();
+      const bool is_absent = record.has_optional && args[a] == kAbsent;
+      stored_args[a] = is_absent ? interner_.absent() : nodes_[args[a]].shape();
     }
     signature = &interner_.signature(record, op, {stored_args, args.size()}, payload.count);
     if (record.payload == ext::Payload::kIndices && payload.form == ext::NodePayload::kCopied) {
@@ -55,10 +56,11 @@ NodeId Graph::add(const ext::Record& record, const void* op, std::span<const Nod
                     {static_cast<const unsigned*>(payload.data), payload.count});
     }
     util::reserve_more(nodes_, record.outputs);
-    NodeId* const end = signature->absent == 0
-                            ? std::copy(args.begin(), args.end(), stored_args)
-                            : std::remove_copy(args.begin(), args.end(), stored_args, kAbsent);
-    arity = static_cast<std::uint32_t>(end - stored_args);
+    std::copy(args.begin(), args.end(), stored_args);
+    if (signature->absent != 0) {
+      arity = static_cast<std::uint32_t>(std::remove(stored_args, stored_args + arity, kAbsent) -
+                                         stored_args);
+    }
     if (record.outputs > 1) {
       projected = static_cast<NodeId*>(arena_.allocate(sizeof id));
       *projected = id;
