@@ -96,7 +96,9 @@ class DoubleKernels final : public ext::Kernels {
   void move(const Move& m, const Operand& x, const Operand& y, Write write) const override {
     const std::int64_t n = common_examples(x, y);
     // Only the places of the box are stored to: elsewhere another move may have written. A sum over
-    // nothing is zero.
+    // nothing is zero; sums of something begin with -0, to which a number may be added without
+    // change.
+    const double nothing = m.box.example_elements() == 0 ? 0.0 : -0.0;
     Move places = m;
     for (unsigned k = 0; k < m.box.nd; ++k) {
       places.box.d[k] = m.to_stride[k] == 0 && k != m.index_axis ? 1 : m.box.d[k];
@@ -104,7 +106,7 @@ class DoubleKernels final : public ext::Kernels {
     for (std::int64_t e = 0; e < n; ++e) {
       if (is_fresh(y, e, write)) {
         double* to = y.example<double>(e);
-        for_each_element(places, e, [&](std::int64_t, std::int64_t i) { to[i] = 0.0; });
+        for_each_element(places, e, [&](std::int64_t, std::int64_t i) { to[i] = nothing; });
       }
     }
     for (std::int64_t e = 0; e < n; ++e) {

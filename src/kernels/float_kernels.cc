@@ -109,7 +109,7 @@ void move_row(const Axis& a, float scale, const float* from, float* to, bool sto
     *to += scale * loops.sum(from, a.extent);
   } else {
     for (std::int64_t i = 0; i < a.extent; ++i, from += a.from, to += a.to) {
-      *to = (store ? 0.0F : *to) + scale * *from;
+      *to = store ? scale * *from : *to + scale * *from;
     }
   }
 }
@@ -118,7 +118,7 @@ void move_row(const Axis& a, float scale, const float* from, float* to, bool sto
 void move_box(const Axes& axes, float scale, const float* from, float* to, bool store) {
   const FloatLoops& loops = float_loops();
   if (axes.count == 0) {
-    *to = (store ? 0.0F : *to) + scale * *from;
+    *to = store ? scale * *from : *to + scale * *from;  // 0 + -0 is 0
     return;
   }
   const Axis& inner = axes.axis[0];

@@ -68,7 +68,7 @@ Expression cmult(const Expression& x, const Expression& y, const char* file = __
 Expression cdiv(const Expression& x, const Expression& y, const char* file = __builtin_FILE(),
                 unsigned line = __builtin_LINE());
 
-/// The larger of each two elements. On ties the gradient goes to y.
+/// The larger of each two elements; NaN where one of them is NaN. On ties the gradient goes to y.
 /// `z = max(x, y)`
 /// Shapes: two equal shapes -> the same.
 /// Errors: ShapeError where the shapes differ.

@@ -18,16 +18,16 @@ Expression sum_elems(const Expression& x, const char* file = __builtin_FILE(),
 Expression sum_batches(const Expression& x, const char* file = __builtin_FILE(),
                        unsigned line = __builtin_LINE());
 
-/// The largest elements along dimension d, which is removed. The gradient goes to the first of
-///   equal ones.
+/// The largest elements along dimension d, which is removed; NaN where one of them is NaN. The
+///   gradient goes to the first of equal ones.
 /// `y = max x over dimension d`
 /// Shapes: {a,b,c} -> {b,c} for d = 0, {a,c} for d = 1, ...; {n} -> {1}.
 /// Errors: ShapeError where x has no dimension d, or more than 2^24 elements along it.
 Expression max_dim(const Expression& x, unsigned d = 0, const char* file = __builtin_FILE(),
                    unsigned line = __builtin_LINE());
 
-/// The smallest elements along dimension d, which is removed. The gradient goes to the first of
-///   equal ones.
+/// The smallest elements along dimension d, which is removed; NaN where one of them is NaN. The
+///   gradient goes to the first of equal ones.
 /// `y = min x over dimension d`
 /// Shapes: {a,b,c} -> {b,c} for d = 0, {a,c} for d = 1, ...; {n} -> {1}.
 /// Errors: ShapeError where x has no dimension d, or more than 2^24 elements along it.

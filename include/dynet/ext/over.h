@@ -5,7 +5,7 @@
 // A row is all elements of an example along one axis, or along several. Beside the arithmetic of
 // rule.h, a rule over rows may use
 //
-//   over::sum(e), over::mean(e), over::max(e)   one number per row
+//   over::sum(e), over::mean(e), over::max(e)   one number per row; NaN is no maximum
 //   over::index_of_max(e)                       the first position of the largest element
 //   over::at(e, i)                              the value of e at position i
 //   over::position(), over::count()             the place of this element; the length of the row

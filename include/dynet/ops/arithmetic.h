@@ -247,14 +247,16 @@ struct Max {
       .name = "max",
       .args = {"x", "y"},
       .formula = "z = max(x, y)",
-      .summary = "The larger of each two elements. On ties the gradient goes to y.",
+      .summary =
+          "The larger of each two elements; NaN where one of them is NaN. On ties the gradient "
+          "goes to y.",
       .shapes = "two equal shapes -> the same",
       .errors = "ShapeError where the shapes differ",
       .python = "bmax"};
   Dim shape(const ext::Shapes& in) const { return same_shape(in); }
   DYNET_DEVICE_FN auto value(auto x, auto y) const {
-    using rule::max;
-    return max(x, y);
+    using rule::max, rule::select;
+    return select(y == y, max(x, y), y);  // max alone passes over NaN in y
   }
   DYNET_DEVICE_FN auto slopes(auto x, auto y, auto /*z*/) const {
     using rule::select;

@@ -73,10 +73,12 @@ inline void check_positions(const ext::Shapes& in, std::uint64_t length) {
   }
 }
 
-/// ln(sum exp(x)) along a row, shifted by the maximum so that it does not overflow.
+/// ln(sum exp(x)) along a row, shifted by the maximum so that it does not overflow; by nothing
+/// where the maximum is infinite, as inf - inf is NaN.
 DYNET_DEVICE_FN constexpr auto log_sum_exp(auto x) {
   const auto top = over::max(x);
-  return top + log(over::sum(exp(x - top)));
+  const auto shift = select(top - top == 0.0, top, 0.0);
+  return shift + log(over::sum(exp(x - shift)));
 }
 
 /// Address of element `i` of a block.

@@ -231,6 +231,12 @@ struct StdDim {
   }
 };
 
+/// `e`, or NaN where one of the elements x of the row is NaN, which over::max passes over.
+DYNET_DEVICE_FN constexpr auto unless_nan(auto e, auto x) {
+  const auto nan = over::sum(select(x == x, 0.0, x));
+  return select(nan == 0.0, e, nan);
+}
+
 struct MaxDim {
   unsigned d = 0;
 
@@ -240,8 +246,8 @@ struct MaxDim {
       .attrs = {"d"},
       .formula = "y = max x over dimension d",
       .summary =
-          "The largest elements along dimension d, which is removed. The gradient goes to the "
-          "first of equal ones.",
+          "The largest elements along dimension d, which is removed; NaN where one of them is NaN. "
+          "The gradient goes to the first of equal ones.",
       .shapes = "{a,b,c} -> {b,c} for d = 0, {a,c} for d = 1, ...; {n} -> {1}",
       .errors = "ShapeError where x has no dimension d, or more than 2^24 elements along it"};
   static constexpr std::array kAlong{rule::Along::kElements};
@@ -254,7 +260,7 @@ struct MaxDim {
   std::array<Dim, 1> saved(const ext::Shapes& in) const { return {without_axis(in[0], d)}; }
   std::uint32_t row_axes() const { return std::uint32_t{1} << d; }
   DYNET_DEVICE_FN constexpr auto value(auto x) const {
-    return rule::each(over::max(x), over::index_of_max(x));
+    return rule::each(unless_nan(over::max(x), x), over::index_of_max(x));
   }
   DYNET_DEVICE_FN constexpr auto pull(auto /*x*/, auto /*y*/, auto index, auto dy) const {
     return rule::each(over::only_at(index, dy));
@@ -273,8 +279,9 @@ struct MinDim {
       .attrs = {"d"},
       .formula = "y = min x over dimension d",
       .summary =
-          "The smallest elements along dimension d, which is removed. The gradient goes to the "
-          "first of equal ones.",
+          "The smallest elements along dimension d, which is removed; NaN where one of them is "
+          "NaN. "
+          "The gradient goes to the first of equal ones.",
       .shapes = "{a,b,c} -> {b,c} for d = 0, {a,c} for d = 1, ...; {n} -> {1}",
       .errors = "ShapeError where x has no dimension d, or more than 2^24 elements along it"};
   static constexpr std::array kAlong{rule::Along::kElements};
@@ -283,7 +290,7 @@ struct MinDim {
   std::array<Dim, 1> saved(const ext::Shapes& in) const { return {without_axis(in[0], d)}; }
   std::uint32_t row_axes() const { return std::uint32_t{1} << d; }
   DYNET_DEVICE_FN constexpr auto value(auto x) const {
-    return rule::each(-over::max(-x), over::index_of_max(-x));
+    return rule::each(unless_nan(-over::max(-x), x), over::index_of_max(-x));
   }
   DYNET_DEVICE_FN constexpr auto pull(auto /*x*/, auto /*y*/, auto index, auto dy) const {
     return rule::each(over::only_at(index, dy));

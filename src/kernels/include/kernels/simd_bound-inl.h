@@ -335,7 +335,8 @@ struct Reduction<rule::MaxOf> {
   static HWY_INLINE void start(V* s) { s[0] = lowest_number(); }
   template <bool kPart, class B>
   static HWY_INLINE void add(V* s, const B& e, const Place& at, std::size_t part) {
-    s[0] = hn::Max(s[0], or_lowest<kPart>(e.at(at), part));
+    // In this order NaN is passed over, as in plain numbers: the state is never NaN.
+    s[0] = hn::Max(or_lowest<kPart>(e.at(at), part), s[0]);
   }
   static HWY_INLINE void merge(V* s, const V* other) { s[0] = hn::Max(s[0], other[0]); }
   static HWY_INLINE V over_lanes(const V* s) { return hn::MaxOfLanes(D(), s[0]); }

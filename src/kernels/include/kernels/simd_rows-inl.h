@@ -243,7 +243,7 @@ HWY_INLINE void write_once(const Frame<Plan>& f, const Target& t) {
   if constexpr (Plan::Rule::kWritesOnce[kJ]) {
     const V value = once_value<E>(f);
     if constexpr (W::kAlong) {
-      *t.to = hn::GetLane(value) + (t.stores ? 0.0F : *t.to);
+      *t.to = t.stores ? hn::GetLane(value) : *t.to + hn::GetLane(value);
     } else {
       put_vector<W, true>(value, t, 0, f.lanes_used);
     }
@@ -336,7 +336,7 @@ HWY_INLINE void write_block(const Frame<Plan>& f, const ext::RowStream* out, std
     }
     float* to = static_cast<float*>(out[j].data) + first * out[j].outer_step;
     for (std::size_t r = 0; r < rows; ++r, to += out[j].outer_step) {
-      *to = results[j][r] + (out[j].adds ? *to : 0.0F);
+      *to = out[j].adds ? *to + results[j][r] : results[j][r];
     }
   }
 }
