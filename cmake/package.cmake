@@ -1,4 +1,5 @@
-# `cmake --install build/release [--prefix DIR]`: the package `dynet` with the target dynet::dynet.
+# `cmake --install build/release [--prefix DIR]`: the package `dynet` with the target dynet::dynet, and
+# with dynet::testing for programs that test operations of their own.
 # Everything else the library is made of (Highway, threads) is its own affair: a user of the package
 # needs a C++17 compiler and, at run time, libhwy.
 
@@ -10,7 +11,7 @@ set_target_properties(dynet PROPERTIES
   EXPORT_NAME dynet)
 
 set(DYNET_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/dynet)
-install(TARGETS dynet EXPORT dynetTargets
+install(TARGETS dynet dynet_testing EXPORT dynetTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
   RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT library)

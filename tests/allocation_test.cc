@@ -21,7 +21,7 @@
 #include "dynet/training.h"
 #include "dynet/treelstm.h"
 
-#include "support/random.h"
+#include "testing/random.h"
 #include "user_ops/indices.h"
 
 namespace {

@@ -5,7 +5,7 @@
 #include "dynet/expr.h"
 #include "dynet/ext/add_node.h"
 
-#include "support/program.h"
+#include "testing/program.h"
 
 namespace dynet::testing {
 namespace {

@@ -1,6 +1,4 @@
-// Every operation of the list, by its examples: gradients against central differences in double,
-// merged against one by one, the float kernels of every SIMD target against the double device, and
-// every attribute in the key.
+// Every operation of the list, by its examples, passes every check of dynet/ext/testing.h.
 
 #include <gtest/gtest.h>
 
@@ -10,37 +8,23 @@
 
 #include "dynet/ops/all.h"
 
-#include "support/cases.h"
-#include "support/suites.h"
+#include "support/samples.h"
+#include "testing/cases.h"
 
 namespace dynet::testing {
 namespace {
 
-class EveryOp : public ::testing::TestWithParam<const Sample*> {};
-
-TEST_P(EveryOp, GradientsAgreeWithDifferences) { expect_right_gradients(*GetParam()); }
-TEST_P(EveryOp, FloatAgreesWithDoubleOnEveryTarget) {
-  expect_float_agrees_with_double(*GetParam());
-}
-TEST_P(EveryOp, AttributesAreInTheKey) { expect_attributes_in_key(*GetParam()); }
-
-std::vector<const Sample*> operations() {
-  std::vector<const Sample*> all;
-  for (const Sample& s : all_samples()) {
-    if (!s.is_leaf()) {
-      all.push_back(&s);
-    }
-  }
-  return all;
-}
-
-INSTANTIATE_TEST_SUITE_P(All, EveryOp, ::testing::ValuesIn(operations()),
-                         [](const auto& p) { return test_name(*p.param, p.index); });
+class EveryOp : public ::testing::TestWithParam<CheckOfSample> {};
+INSTANTIATE_TEST_SUITE_P(All, EveryOp,
+                         ::testing::Combine(::testing::ValuesIn(all_checks()),
+                                            ::testing::ValuesIn(operation_samples())),
+                         [](const auto& p) { return test_name(p.param, p.index); });
+TEST_P(EveryOp, Passes) { expect_passes(GetParam()); }
 
 /// What the shape rules refuse is listed, so that a case that vanished is seen.
 TEST(EveryOpList, PrintsRefusedCases) {
   std::map<std::string, std::set<std::string>> refused;
-  for (const Sample* s : operations()) {
+  for (const Sample* s : operation_samples()) {
     std::vector<std::string> names;
     EXPECT_GE(cases_of(*s, &names).size(), 2U) << s->text();
     for (const std::string& n : names) {

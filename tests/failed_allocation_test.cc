@@ -11,7 +11,7 @@
 
 #include "api/graph_state.h"
 #include "support/failing_new.h"
-#include "support/program.h"
+#include "testing/program.h"
 
 namespace dynet::testing {
 namespace {

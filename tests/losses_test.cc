@@ -10,7 +10,7 @@
 #include "dynet/training.h"
 #include "dynet/treelstm.h"
 
-#include "support/program.h"
+#include "testing/program.h"
 
 namespace dynet::testing {
 namespace {

@@ -10,7 +10,7 @@
 #include "dynet/globals.h"
 
 #include "support/observe.h"
-#include "support/program.h"
+#include "testing/program.h"
 
 namespace dynet::testing {
 namespace {

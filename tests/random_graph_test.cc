@@ -10,9 +10,10 @@
 
 #include "kernels/targets.h"
 #include "ops/simd_rules.h"
-#include "support/differences.h"
 #include "support/generator.h"
 #include "support/observe.h"
+#include "support/samples.h"
+#include "testing/differences.h"
 
 namespace dynet::testing {
 namespace {

@@ -25,7 +25,7 @@
 #include "execute/verify.h"
 #include "memory/pool.h"
 #include "support/failing_new.h"
-#include "support/program.h"
+#include "testing/program.h"
 
 namespace dynet::testing {
 namespace {

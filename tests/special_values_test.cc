@@ -1,6 +1,6 @@
-// Every operation is fed NaN, infinities, zeros of both signs, denormal numbers and the largest
-// floats. Merged and one by one it does the same; in float, on every SIMD target, the same as in
-// double; and docs/special-values.md says what.
+// docs/special-values.md says what each operation does with NaN, infinities, zeros of both signs,
+// denormal numbers and the largest floats. (That it does the same merged and one by one, in float
+// and in double, every_op_test asks.)
 
 #include <gtest/gtest.h>
 
@@ -11,34 +11,13 @@
 #include <string>
 #include <vector>
 
-#include "kernels/targets.h"
-#include "ops/simd_rules.h"
-#include "support/cases.h"
-#include "support/special.h"
-#include "support/suites.h"
+#include "support/samples.h"
+#include "testing/cases.h"
+#include "testing/special.h"
+#include "testing/targets.h"
 
 namespace dynet::testing {
 namespace {
-
-std::vector<const Sample*> operations() {
-  std::vector<const Sample*> all;
-  for (const Sample& s : all_samples()) {
-    if (!s.is_leaf()) {
-      all.push_back(&s);
-    }
-  }
-  return all;
-}
-
-class SpecialValues : public ::testing::TestWithParam<const Sample*> {};
-INSTANTIATE_TEST_SUITE_P(All, SpecialValues, ::testing::ValuesIn(operations()),
-                         [](const auto& p) { return test_name(*p.param, p.index); });
-
-TEST_P(SpecialValues, MergedAsOneByOne) { expect_special_values_merge(*GetParam()); }
-TEST_P(SpecialValues, FloatAsDoubleOnEveryTarget) { expect_special_values_as_double(*GetParam()); }
-TEST_P(SpecialValues, StayInTheirExample) { expect_special_values_stay(*GetParam()); }
-
-// ---- the page -----------------------------------------------------------------------------------
 
 /// "NaN, ±inf" of some results; "–" where all are finite.
 std::string worst(const std::vector<std::vector<double>>& results) {
@@ -76,7 +55,7 @@ std::string outcome(const Program& plain, std::size_t source, float value, Devic
 std::vector<const Sample*> examples_of_the_page() {
   std::vector<const Sample*> all;
   std::set<std::string_view> seen;
-  for (const Sample* s : operations()) {
+  for (const Sample* s : operation_samples()) {
     bool whole = !s->inputs.empty();
     for (const Dim& d : s->inputs) {
       whole = whole && !ext::is_absent(d);
@@ -126,10 +105,9 @@ TEST(SpecialValuesPage, HasTheTable) {
   const std::size_t begin = page.find("| operation |");
   ASSERT_NE(begin, std::string::npos);
   const std::string said = page.substr(begin, page.find("\n\n", begin) + 1 - begin);
-  const std::string usual = kernels::current_target();
+  const SimdTarget usual;
   for (const std::string& target : kernels::supported_targets()) {
-    kernels::use_target(target);
-    ops::install_simd_rules();
+    SimdTarget::use(target);
     const std::string found = table();
     if (found != said) {
       const std::string name = "special-values." + target + ".md";
@@ -137,8 +115,6 @@ TEST(SpecialValuesPage, HasTheTable) {
       ADD_FAILURE() << "on " << target << "; what the page should say is now in " << name;
     }
   }
-  kernels::use_target(usual);
-  ops::install_simd_rules();
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 #include "dynet/globals.h"
 #include "dynet/lstm.h"
 
-#include "support/program.h"
+#include "testing/program.h"
 
 namespace dynet::testing {
 namespace {

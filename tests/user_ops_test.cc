@@ -6,10 +6,10 @@
 
 #include "dynet/ops/all.h"
 
-#include "support/cases.h"
 #include "support/generator.h"
-#include "support/observe.h"
-#include "support/suites.h"
+#include "support/samples.h"
+#include "testing/cases.h"
+#include "testing/tolerance.h"
 #include "user_ops/elementwise.h"
 #include "user_ops/indices.h"
 #include "user_ops/linear.h"
@@ -23,8 +23,36 @@ using Others = ext::OpList<user::SelectRows, user::SumOfSome, user::Largest, use
                            user::SumOfThose, user::Shuffle>;
 using UserOps = ext::JoinLists<Twins, Others>;
 
+/// What is a weight stands here and not in the operation, so that a wrong role is seen.
+template <class Op>
+Expectations expected() {
+  if constexpr (std::is_same_v<Op, user::Affine>) {
+    return {.weights = {1, 3}};
+  } else if constexpr (std::is_same_v<Op, user::Product> ||
+                       std::is_same_v<Op, user::ThereAndBack>) {
+    return {.weights = {0}};
+  } else {
+    return {};
+  }
+}
+
 const std::vector<Sample>& user_samples() {
-  static const std::vector<Sample> all = samples_of_list<UserOps>();
+  static const std::vector<Sample> all = [] {
+    std::vector<Sample> made;
+    UserOps::for_each([&]<class Op>() {
+      for (const Sample& s : samples_of<Op>(expected<Op>())) {
+        made.push_back(s);
+      }
+    });
+    return made;
+  }();
+  return all;
+}
+std::vector<const Sample*> addresses() {
+  std::vector<const Sample*> all;
+  for (const Sample& s : user_samples()) {
+    all.push_back(&s);
+  }
   return all;
 }
 
@@ -57,18 +85,17 @@ const std::vector<Sample>& twins() {
   return all;
 }
 
-class UserOp : public ::testing::TestWithParam<std::size_t> {
+class UserOp : public ::testing::TestWithParam<CheckOfSample> {};
+INSTANTIATE_TEST_SUITE_P(All, UserOp,
+                         ::testing::Combine(::testing::ValuesIn(all_checks()),
+                                            ::testing::ValuesIn(addresses())),
+                         [](const auto& p) { return test_name(p.param, p.index); });
+TEST_P(UserOp, Passes) { expect_passes(GetParam()); }
+
+class Twin : public ::testing::TestWithParam<std::size_t> {
  protected:
   [[nodiscard]] static const Sample& sample() { return user_samples()[GetParam()]; }
 };
-INSTANTIATE_TEST_SUITE_P(All, UserOp, ::testing::Range(std::size_t{0}, user_samples().size()),
-                         [](const auto& p) { return test_name(user_samples()[p.param], p.index); });
-
-TEST_P(UserOp, GradientsAgreeWithDifferences) { expect_right_gradients(sample()); }
-TEST_P(UserOp, FloatAgreesWithDoubleOnEveryTarget) { expect_float_agrees_with_double(sample()); }
-TEST_P(UserOp, AttributesAreInTheKey) { expect_attributes_in_key(sample()); }
-
-class Twin : public UserOp {};
 INSTANTIATE_TEST_SUITE_P(All, Twin, ::testing::Range(std::size_t{0}, twins().size()),
                          [](const auto& p) { return test_name(user_samples()[p.param], p.index); });
 
@@ -85,40 +112,14 @@ TEST_P(Twin, AgreesWithTheLibrarys) {
     }
     for (const bool batching : {false, true}) {
       const Result mine = run(c.program, {double_device(), batching});
-      EXPECT_EQ(compare(c.program, mine, run(program, {double_device(), batching}), 1e-10), "");
+      EXPECT_EQ(compare(c.program, mine, run(program, {double_device(), batching}),
+                        tolerance::kMergedInDouble),
+                "");
       const Result in_float = run(c.program, {float_device(), batching});
-      EXPECT_EQ(compare(c.program, in_float, run(program, {float_device(), batching}), 1e-5), "");
+      EXPECT_EQ(compare(c.program, in_float, run(program, {float_device(), batching}),
+                        tolerance::kSumsInFloat),
+                "");
     }
-  }
-}
-
-/// Copies run in one call, their weights shared and the rest an example each. What is a weight
-/// stands here and not in the operation, so that a wrong role is seen.
-TEST_P(UserOp, CopiesMerge) {
-  const std::string name(sample().record->info->name);
-  std::set<std::size_t> weights;
-  if (name == "user_affine") {
-    weights = {1, 3};
-  }
-  if (name == "user_product" || name == "user_there_and_back") {
-    weights = {0};
-  }
-  Observed observed;
-  Counts counts;
-  observed.count_into(&counts);
-  RunOptions options{double_device(), true};
-  options.observer = &observed;
-  run(copies_sharing(sample(), weights).program, options);
-  std::string pattern;
-  for (const Dim& d : sample().inputs) {
-    pattern += ext::is_absent(d) ? '-' : '1';
-  }
-  for (std::size_t a = 0; a < sample().inputs.size(); ++a) {
-    if (ext::is_absent(sample().inputs[a])) {
-      continue;
-    }
-    const std::string what = Observed::combination(name, pattern, a, weights.contains(a));
-    EXPECT_EQ(counts[what], 3) << what;
   }
 }
 
@@ -130,7 +131,9 @@ TEST(UserOps, RandomGraphs) {
     SCOPED_TRACE(seed);
     const Program program = random_program(seed, combinations, counts);
     const Result expected = run(program, {double_device(), false});
-    EXPECT_EQ(compare(program, run(program, {double_device(), true}), expected, 1e-10), "");
+    EXPECT_EQ(compare(program, run(program, {double_device(), true}), expected,
+                      tolerance::kMergedInDouble),
+              "");
   }
 }
 

@@ -7,7 +7,9 @@
 #include <random>
 #include <vector>
 
-#include "by_hand.h"
+#include "dynet/ops/all.h"
+
+#include "ops/by_hand.h"
 
 namespace dynet::ops::testing {
 namespace {

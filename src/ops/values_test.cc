@@ -6,7 +6,9 @@
 #include <limits>
 #include <vector>
 
-#include "by_hand.h"
+#include "dynet/ops/all.h"
+
+#include "ops/by_hand.h"
 
 namespace dynet::ops::testing {
 namespace {

@@ -10,7 +10,7 @@
 #include "dynet/expr.h"
 #include "dynet/training.h"
 
-#include "support/program.h"
+#include "testing/program.h"
 
 namespace dynet::testing {
 namespace {

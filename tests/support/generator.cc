@@ -5,8 +5,9 @@
 #include <cmath>
 #include <set>
 
-#include "support/cases.h"
 #include "support/observe.h"
+#include "support/samples.h"
+#include "testing/cases.h"
 
 namespace dynet::testing {
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "support/program.h"
+#include "testing/program.h"
 
 namespace dynet::testing {
 

@@ -1,21 +1,51 @@
 #include "support/samples.h"
 
+#include <gtest/gtest.h>
+
+#include <cctype>
+
 #include "dynet/ops/all.h"
 
 namespace dynet::testing {
-
-std::string Sample::text() const {
-  std::string s(record->info->name);
-  s += '(' + record->attrs_text(op.get()) + ')';
-  for (const Dim& d : inputs) {
-    s += ext::is_absent(d) ? " absent" : ' ' + to_string(d);
-  }
-  return s;
-}
 
 const std::vector<Sample>& all_samples() {
   static const std::vector<Sample> all = samples_of_list<ops::AllOps>();
   return all;
 }
+
+const std::vector<const Sample*>& operation_samples() {
+  static const std::vector<const Sample*> all = [] {
+    std::vector<const Sample*> found;
+    for (const Sample& s : all_samples()) {
+      if (!s.is_leaf()) {
+        found.push_back(&s);
+      }
+    }
+    return found;
+  }();
+  return all;
+}
+
+std::string test_name(const Sample& sample, std::size_t index) {
+  std::string name;
+  for (const char ch : sample.record->info->name) {
+    name += std::isalnum(static_cast<unsigned char>(ch)) != 0 ? ch : '_';
+  }
+  return name + '_' + std::to_string(index);
+}
+
+std::string test_name(const CheckOfSample& parameter, std::size_t index) {
+  const auto& [check, sample] = parameter;
+  return std::string(check.name) + '_' + test_name(*sample, index);
+}
+
+void expect_passes(const CheckOfSample& parameter) {
+  const auto& [check, sample] = parameter;
+  for (const std::string& failure : check.run(*sample)) {
+    ADD_FAILURE() << failure;
+  }
+}
+
+std::vector<Check> all_checks() { return {checks().begin(), checks().end()}; }
 
 }  // namespace dynet::testing

@@ -6,6 +6,7 @@
 
 #include "dynet/expr.h"
 #include "dynet/ext/add_node.h"
+#include "dynet/ext/testing.h"
 
 namespace {
 
@@ -114,5 +115,5 @@ int main() {
     wrong += std::abs(static_cast<double>(ys[i]) - value) > 1e-5 ? 1 : 0;
     wrong += std::abs(static_cast<double>(dx[i]) - slope) > 1e-5 ? 1 : 0;
   }
-  return wrong;
+  return wrong + dynet::testing::report<Softplus>() + dynet::testing::report<SelectRows>();
 }

@@ -1,4 +1,6 @@
-#include "support/differences.h"
+#include "testing/differences.h"
+
+#include "testing/tolerance.h"
 
 namespace dynet::testing {
 
@@ -49,7 +51,7 @@ std::string check_gradients(const Program& program, const Result& analytic, int 
       const double below = loss_of(changed, options);
       data[i] = x;
       const double difference = (above - below) / (2.0 * static_cast<double>(kStep));
-      const std::string bad = compare({gradient[i]}, {difference}, 1e-6);
+      const std::string bad = compare({gradient[i]}, {difference}, tolerance::kDifferences);
       if (!bad.empty()) {
         return "gradient of source " + std::to_string(s) + " at " + std::to_string(i) +
                " against the difference: " + bad + "\n" + program.text();

@@ -1,4 +1,4 @@
-#include "support/cases.h"
+#include "testing/cases.h"
 
 #include <functional>
 

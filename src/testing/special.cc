@@ -1,16 +1,15 @@
-#include "support/special.h"
+#include "testing/special.h"
 
-#include <gtest/gtest.h>
-
+#include <algorithm>
 #include <cmath>
 #include <exception>
-#include <map>
 #include <set>
 
-#include "kernels/targets.h"
-#include "ops/simd_rules.h"
-#include "support/cases.h"
-#include "support/suites.h"
+#include "testing/cases.h"
+#include "testing/checks.h"
+#include "testing/found.h"
+#include "testing/targets.h"
+#include "testing/tolerance.h"
 
 namespace dynet::testing {
 
@@ -18,28 +17,23 @@ namespace {
 
 using Limits = std::numeric_limits<float>;
 
-/// Numbers of one kind that are as near as two ways to compute them in float allow.
-constexpr double kNear = 1e-4;
-
 bool alike(double a, double b) {
   const Kind kind = kind_of(a);
   const Kind other = kind_of(b);
   const auto is_number = [](Kind k) { return k == Kind::kZero || k == Kind::kFinite; };
   if (is_number(kind) && is_number(other)) {
-    return std::fabs(a - b) <= kNear * std::max(1.0, std::fabs(b));
+    return std::fabs(a - b) <= tolerance::kFloatAgainstDouble * std::max(1.0, std::fabs(b));
   }
   return kind == other;
 }
 
-/// Sums and products beyond the largest float are infinite in one order of the terms, and not in
-/// another; a sixteenth of it is what a few terms of the examples come to.
-bool may_overflow(double x) { return std::fabs(x) > Limits::max() / 16.0; }
-bool alike_with_largest(double a, double b) {
-  return alike(a, b) || (may_overflow(a) && may_overflow(b) && std::signbit(a) == std::signbit(b));
-}
-/// With several of the largest floats what has overflowed may meet its opposite.
-bool alike_with_many_largest(double a, double b) {
-  const auto is_lost = [](double x) { return std::isnan(x) || may_overflow(x); };
+/// Where the largest floats are among the numbers, sums and products overflow in one order of their
+/// terms and not in another, and what has overflowed may meet its opposite. A sixteenth of the
+/// largest float is what a few terms of the examples come to.
+bool alike_if_not_lost(double a, double b) {
+  const auto is_lost = [](double x) {
+    return std::isnan(x) || std::fabs(x) > static_cast<double>(Limits::max()) / 16.0;
+  };
   return alike(a, b) || (is_lost(a) && is_lost(b));
 }
 
@@ -81,10 +75,8 @@ Outcome outcome(const Program& program, Device* device, bool batching) {
 struct Fed {
   std::string name;
   Program program;
-  int largest = 0;  ///< how many of the numbers are largest floats: none, one, or more (2)
-  [[nodiscard]] auto same() const {
-    return largest == 0 ? alike : largest == 1 ? alike_with_largest : alike_with_many_largest;
-  }
+  bool has_largest = false;
+  [[nodiscard]] auto same() const { return has_largest ? alike_if_not_lost : alike; }
 };
 /// One special value in the first element of a source, or in the last one.
 std::vector<Fed> singles(const Program& program) {
@@ -96,7 +88,7 @@ std::vector<Fed> singles(const Program& program) {
         all.push_back({std::string(special.name) + " in element " + std::to_string(element) +
                            " of source " + std::to_string(s),
                        with_special(program, s, element, special.value),
-                       std::fabs(special.value) == Limits::max() ? 1 : 0});
+                       std::fabs(special.value) == Limits::max()});
       }
     }
   }
@@ -108,7 +100,7 @@ std::vector<Fed> mixtures(const Program& program) {
   for (const std::size_t count : {kSpecials.size() - 2, kSpecials.size()}) {
     for (const std::size_t every : {1U, 3U}) {
       Fed fed{"every " + std::to_string(every) + " of " + std::to_string(count) + " kinds", program,
-              count == kSpecials.size() ? 2 : 0};
+              count == kSpecials.size()};
       std::size_t n = 0;
       for (Source& source : fed.program.sources) {
         for (float& x : source.data) {
@@ -147,78 +139,92 @@ Program with_special(const Program& program, std::size_t source, std::size_t ele
   return changed;
 }
 
-void expect_special_values_merge(const Sample& sample) {
+Failures special_values_merge(const Sample& sample) {
+  Found found(sample);
   for (const Case& c : cases_of(sample)) {
     if (c.copies == 1) {
       continue;  // nothing to merge
     }
     for (Device* device : {float_device(), double_device()}) {
       for (const Fed& fed : device == float_device() ? all_of(c.program) : mixtures(c.program)) {
-        SCOPED_TRACE(sample.text() + ", " + c.name + ", " + fed.name + ", " + device->name);
         const Outcome merged = outcome(fed.program, device, true);
         const Outcome one_by_one = outcome(fed.program, device, false);
-        ASSERT_EQ(merged.thrown, one_by_one.thrown);
-        ASSERT_EQ(difference(merged.result, one_by_one.result, fed.same()), "")
-            << fed.program.text();
+        std::string what;
+        if (merged.thrown != one_by_one.thrown) {
+          what = "merged: '" + merged.thrown + "', one by one: '" + one_by_one.thrown + "'";
+        } else {
+          what = difference(merged.result, one_by_one.result, fed.same());
+        }
+        found.add(c.name + ", " + fed.name + ", merged against one by one on " + device->name,
+                  what);
       }
     }
   }
+  return found.take();
 }
 
-void expect_special_values_as_double(const Sample& sample) {
-  const auto usual = kernels::current_target();
+Failures special_values_as_double(const Sample& sample) {
+  Found found(sample);
+  const SimdTarget usual;
   for (const Case& c : cases_of(sample)) {
     if (c.name != "unbatched" && c.name != "batched") {
       continue;  // the others are these, merged
     }
     for (const Fed& fed : all_of(c.program)) {
-      if (fed.largest > 0) {
-        continue;  // what overflows in float does not in double; the page says where
+      if (fed.has_largest) {
+        continue;  // what overflows in float does not in double; docs/special-values.md says where
       }
-      const Result in_double = run(fed.program, {double_device(), false});
+      const Outcome in_double = outcome(fed.program, double_device(), false);
       for (const auto& target : kernels::supported_targets()) {
-        SCOPED_TRACE(sample.text() + ", " + c.name + ", " + fed.name + ", " + target);
-        kernels::use_target(target);
-        ops::install_simd_rules();
-        const Result in_float = run(fed.program, {float_device(), false});
-        EXPECT_EQ(difference(in_float, in_double, alike), "") << fed.program.text();
+        SimdTarget::use(target);
+        const Outcome in_float = outcome(fed.program, float_device(), false);
+        found.add(c.name + ", " + fed.name + ", float on " + target + " against double",
+                  in_float.thrown != in_double.thrown
+                      ? "'" + in_float.thrown + "' against '" + in_double.thrown + "'"
+                      : difference(in_float.result, in_double.result, alike));
       }
     }
   }
-  kernels::use_target(usual);
-  ops::install_simd_rules();
+  return found.take();
 }
 
-void expect_special_values_stay(const Sample& sample) {
+namespace {
+/// What differs in the middle one of three examples.
+std::string difference_in_the_middle(const Result& a, const Result& b) {
+  for (std::size_t s = 0; s < a.values.size(); ++s) {
+    for (std::size_t o = 0; o < a.values[s].size(); ++o) {
+      const std::size_t n = a.values[s][o].size() / 3;
+      for (std::size_t i = n; i < 2 * n; ++i) {
+        if (a.values[s][o][i] != b.values[s][o][i] ||
+            a.gradients[s][o][i] != b.gradients[s][o][i]) {
+          return "value or gradient of s" + std::to_string(s) + "." + std::to_string(o) +
+                 " in another example, at " + std::to_string(i - n);
+        }
+      }
+    }
+  }
+  return "";
+}
+}  // namespace
+
+Failures special_values_stay(const Sample& sample) {
+  Found found(sample);
   if (sample.record->has_whole) {
-    return;  // the examples of a batch are mixed, and are meant to be
+    return {};  // the examples of a batch are mixed, and are meant to be
   }
   for (const Case& c : cases_of(sample)) {
     if (c.name != "batched") {
       continue;
     }
-    const std::size_t step = c.program.steps.size() - 1;
     for (const bool batching : {false, true}) {
       const Result plain = run(c.program, {float_device(), batching});
       for (const Fed& fed : singles(c.program)) {
-        SCOPED_TRACE(sample.text() + ", " + fed.name);
         const Result result = run(fed.program, {float_device(), batching});
-        // The middle one of three examples has ordinary numbers.
-        const auto expect_same = [](const std::vector<double>& a, const std::vector<double>& b) {
-          const std::size_t n = a.size() / 3;
-          for (std::size_t i = n; i < 2 * n; ++i) {
-            ASSERT_EQ(a[i], b[i]) << "element " << i;
-          }
-        };
-        for (std::size_t s = 0; s <= step; ++s) {
-          for (std::size_t o = 0; o < result.values[s].size(); ++o) {
-            expect_same(result.values[s][o], plain.values[s][o]);
-            expect_same(result.gradients[s][o], plain.gradients[s][o]);
-          }
-        }
+        found.add(c.name + ", " + fed.name, difference_in_the_middle(result, plain));
       }
     }
   }
+  return found.take();
 }
 
 }  // namespace dynet::testing

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "dynet/dynet.h"
+#include "dynet/ext/testing.h"
 
-#include "support/random.h"
-#include "support/samples.h"
+#include "testing/random.h"
 
 namespace dynet::execute {
 class Observer;
@@ -137,6 +137,7 @@ class LiveProgram {
   std::vector<std::size_t> marks_;  ///< number of steps at each checkpoint
 };
 
+/// The default device, and the device of the same name in double: "CPU" and "CPU:double".
 Device* float_device();
 Device* double_device();
 

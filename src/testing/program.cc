@@ -1,14 +1,15 @@
-#include "support/program.h"
+#include "testing/program.h"
 
 #include <sstream>
+#include <string_view>
 
 #include "dynet/expr.h"
 #include "dynet/ext/add_node.h"
 #include "dynet/globals.h"
 #include "dynet/param-init.h"
 
-#include "support/far_device.h"
-#include "support/observe.h"
+#include "api/graph_state.h"
+#include "execute/executor.h"
 
 namespace dynet::testing {
 
@@ -290,8 +291,18 @@ std::vector<double> LiveProgram::source_gradient(int source) const {
 
 // ---- running -----------------------------------------------------------------------------------
 
-Device* float_device() { return testing::test_device("CPU"); }
-Device* double_device() { return testing::test_device("CPU:double"); }
+namespace {
+constexpr std::string_view kInDouble = ":double";
+std::string plain_name() {
+  const std::string& name = default_device->name;
+  return name.ends_with(kInDouble) ? name.substr(0, name.size() - kInDouble.size()) : name;
+}
+}  // namespace
+
+Device* float_device() { return get_device_manager()->get_global_device(plain_name()); }
+Device* double_device() {
+  return get_device_manager()->get_global_device(plain_name() + std::string(kInDouble));
+}
 
 namespace {
 std::vector<double> coefficients_of(const Term& t) {
@@ -301,7 +312,7 @@ std::vector<double> coefficients_of(const Term& t) {
 
 Result run(const Program& program, const RunOptions& options) {
   LiveProgram live(program, options.device, options.batching);
-  observe(live.graph(), options.observer);
+  live.graph().state().executor.set_observer(options.observer);
   const int count = static_cast<int>(program.steps.size());
   for (int i = 0; i < count; ++i) {
     live.build(i);

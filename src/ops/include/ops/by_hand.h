@@ -1,12 +1,10 @@
 #pragma once
 
-// For tests: calls of an operation built by hand, without graph, schedule or executor, on the
-// double device. Every operand can be cut into several blocks, and what is written can be fresh or
-// not.
+// For tests: calls of an operation built by hand, without graph, schedule or executor, with the
+// kernels in double. Every operand can be cut into several blocks, and what is written can be fresh
+// or not.
 
-#include <gtest/gtest.h>
-
-#include <cmath>
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -14,49 +12,14 @@
 #include <string>
 #include <vector>
 
-#include "dynet/ops/all.h"
+#include "dynet/ext/testing.h"
 
 #include "kernels/kernels.h"
 
 namespace dynet::ops::testing {
 
-/// One example of one operation, its type erased.
-struct Sample {
-  const ext::Record* record;
-  std::shared_ptr<const void> op;
-  std::vector<Dim> inputs;
-  double low, high;
-  std::vector<unsigned> indices;
-  std::vector<float> values;
-
-  [[nodiscard]] std::string text() const {
-    std::string s = std::string(record->info->name) + "(" + record->attrs_text(op.get()) + ")";
-    for (const Dim& d : inputs) {
-      s += " " + to_string(d);
-    }
-    return s;
-  }
-};
-
-template <class Op>
-Sample sample_of(const ext::Example<Op>& e) {
-  return {&ext::kRecord<Op>, std::make_shared<const Op>(e.op), e.inputs, e.low, e.high, e.indices,
-          e.values};
-}
-
-/// All examples of all operations that compute something: leaves of the library are left out.
-inline std::vector<Sample> all_samples() {
-  std::vector<Sample> all;
-  AllOps::for_each([&]<class Op>() {
-    if (ext::kRecord<Op>.forward == nullptr) {
-      return;
-    }
-    for (const auto& e : Op::examples()) {
-      all.push_back(sample_of(e));
-    }
-  });
-  return all;
-}
+using dynet::testing::Sample;
+using dynet::testing::sample_of;
 
 /// An operand that owns its memory.
 class Held {
@@ -137,6 +100,21 @@ struct Layout {
     return " batch " + std::to_string(batch) + " nodes " + std::to_string(nodes) + " repeated " +
            std::to_string(repeated) + (is_cut ? " cut" : "") + (adds ? " adds" : "");
   }
+};
+
+/// Memory for calls, all of it kept until the end.
+class HeldScratch final : public ext::ScratchMemory {
+ public:
+  void* take(std::int64_t bytes) override {
+    constexpr std::size_t kAlign = 64;
+    std::size_t room = static_cast<std::size_t>(bytes) + kAlign;
+    memory_.emplace_back(room);
+    void* at = memory_.back().data();
+    return std::align(kAlign, static_cast<std::size_t>(bytes), at, room);
+  }
+
+ private:
+  std::vector<std::vector<std::byte>> memory_;
 };
 
 /// One call with all of its memory.
@@ -234,10 +212,22 @@ class ByHand {
       d_in_.emplace_back(dim, n, cut(i + 1, n));
     }
   }
+  /// How many indices an example of the result has; those of a node, where it has one list.
+  [[nodiscard]] std::size_t indices_each() const {
+    const ext::Record& r = *sample_.record;
+    if (r.indices_per == ext::IndicesPer::kNode) {
+      return sample_.indices.size();
+    }
+    return r.index_count == nullptr ? 1 : r.index_count(sample_.op.get());
+  }
+  [[nodiscard]] bool has_one_list() const {
+    return is_whole() || sample_.record->indices_per == ext::IndicesPer::kNode;
+  }
   [[nodiscard]] ext::Shapes shapes() const {
-    const auto payload = static_cast<std::uint32_t>(
-        sample_.record->payload == ext::Payload::kIndices ? (is_whole() ? 1U : layout_.batch)
-                                                          : sample_.values.size());
+    const auto payload =
+        static_cast<std::uint32_t>(sample_.record->payload == ext::Payload::kIndices
+                                       ? indices_each() * (has_one_list() ? 1U : layout_.batch)
+                                       : sample_.values.size());
     return {*sample_.record->info, shape_dims_, layout_.batch, payload};
   }
   void make_results() {
@@ -267,19 +257,28 @@ class ByHand {
   void make_payload() {
     const ext::Record& r = *sample_.record;
     if (r.payload == ext::Payload::kIndices) {
-      const unsigned limit = r.index_limit(sample_.op.get(), shapes());
-      for (unsigned e = 0; e < layout_.batch; ++e) {
-        indices_.push_back((sample_.indices[0] + e) % limit);
+      const unsigned limit =
+          r.index_limit == nullptr ? ~0U : r.index_limit(sample_.op.get(), shapes());
+      const std::size_t each = indices_each();
+      const auto lists = static_cast<unsigned>(is_whole()       ? layout_.nodes
+                                               : has_one_list() ? 1
+                                                                : layout_.batch);
+      for (unsigned e = 0; e < lists; ++e) {
+        for (std::size_t i = 0; i < each; ++i) {
+          indices_.push_back((sample_.indices[i] + e) % limit);
+        }
       }
       if (is_whole()) {
-        indices_.assign(static_cast<std::size_t>(layout_.nodes), 0);
+        std::fill(indices_.begin(), indices_.end(), 0U);
         indices_[0] = limit - 1;
       }
     }
     if (r.payload == ext::Payload::kValues) {
-      values_ = Held(Dim({1}), layout_.batch, 0);
-      for (std::size_t e = 0; e < values_.size(); ++e) {
-        values_[e] = static_cast<double>(sample_.values[0]) + 0.1 * static_cast<double>(e);
+      const std::size_t each = sample_.values.size();
+      values_ = Held(Dim({static_cast<unsigned>(each)}), layout_.batch, 0);
+      for (std::size_t i = 0; i < values_.size(); ++i) {
+        values_[i] =
+            static_cast<double>(sample_.values[i % each]) + 0.1 * static_cast<double>(i / each);
       }
     }
     random_.push_back({{1, 2, 3, 4}, 1});
@@ -301,10 +300,13 @@ class ByHand {
     call_.in = in_views_;
     call_.out = out_views_;
     call_.saved = saved_views_;
-    index_block_ = {indices_.data(), static_cast<std::int64_t>(indices_.size()), false};
     if (sample_.record->payload == ext::Payload::kIndices) {
-      call_.indices = {
-          .dim = {1}, .examples = index_block_.examples, .blocks = &index_block_, .block_count = 1};
+      const auto each = static_cast<unsigned>(indices_each());
+      index_block_ = {indices_.data(), static_cast<std::int64_t>(indices_.size() / each), false};
+      call_.indices = {.dim = {each},
+                       .examples = index_block_.examples,
+                       .blocks = &index_block_,
+                       .block_count = 1};
     }
     if (sample_.record->payload == ext::Payload::kValues) {
       call_.values = values_.view();
@@ -325,7 +327,8 @@ class ByHand {
   Held values_;
   std::vector<ext::Call::Random> random_;
   std::vector<ext::Operand> in_views_, out_views_, saved_views_, d_out_views_, d_in_views_;
-  ext::Call call_{kernels::double_kernels()};
+  HeldScratch scratch_;
+  ext::Call call_{kernels::double_kernels(), &scratch_};
 };
 
 }  // namespace dynet::ops::testing

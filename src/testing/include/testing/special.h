@@ -6,7 +6,7 @@
 #include <limits>
 #include <string>
 
-#include "support/program.h"
+#include "testing/program.h"
 
 namespace dynet::testing {
 
