@@ -54,8 +54,8 @@ class Nodes {
       } else if (!example_.values.empty()) {
         payload = ext::NodePayload::of(example_.values);
       }
-      sums.push_back(sum_batches(sum_elems(
-          ext::add_node(record, &example_.op, &cg, args, payload, {nullptr, nullptr, 0}))));
+      sums.push_back(
+          sum_batches(sum_elems(ext::add_node(record, &example_.op, &cg, args, payload, Where()))));
     }
     return sum(sums);
   }

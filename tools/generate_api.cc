@@ -1,4 +1,5 @@
-// Writes the C++ functions of the operations, one header and one source a family:
+// Writes the C++ functions of the operations, one header and one source per family, and the header
+// that includes them all:
 //
 //   generate_api ROOT           writes ROOT/include/dynet/expr/*.h and ROOT/src/api/functions/*.cc
 //   generate_api ROOT --check   exit status 1 and the names of the files that differ from that
@@ -9,14 +10,14 @@
 // runs it after writing.
 //
 // The two rules that are not obvious:
-// - The user's line reaches a named function as trailing default arguments and an operator through
+// - The user's line reaches a named function as its last argument and an operator through
 //   `detail::Located`, because operators cannot have default arguments. Named functions take
 //   `const Expression&`: with a converting parameter, a template `f(const T&, const T&)` that a
 //   using directive makes visible, std::max for one, would be the better match.
 // - A pointer payload is taken as `detail::Pointer`, which converts from the pointer: so a literal
-// 0
-//   is an index and not a null pointer.
+//   0 is an index and not a null pointer.
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cstddef>
@@ -215,11 +216,6 @@ string construct(const Function& f, std::size_t given) {
   return s + "}";
 }
 
-void add_location(std::vector<Parameter>& to) {
-  to.push_back({"const char*", "file", "__builtin_FILE()"});
-  to.push_back({"unsigned", "line", "__builtin_LINE()"});
-}
-
 /// The rest of an overload once its leading parameters are known. `leading` ends with the payload,
 /// `call` is the text of the call to make with the operation as `@`.
 Overload finish(const Function& f, std::vector<Parameter> leading, const string& call,
@@ -235,7 +231,7 @@ Overload finish(const Function& f, std::vector<Parameter> leading, const string&
     o.parameters.push_back({a.type, a.name, a.list_type.empty() ? a.default_value : ""});
   }
   if (location) {
-    add_location(o.parameters);
+    o.parameters.push_back({"Where", "where", "Where::here()"});
   }
   string text = call;
   text.replace(text.find('@'), 1, construct(f, attributes));
@@ -252,11 +248,11 @@ void add_overloads(const Function& f, const std::vector<Parameter>& leading, con
   const std::size_t n = f.attributes.size();
   if (n > 0 && !f.attributes.back().list_type.empty() &&
       !f.attributes.back().default_value.empty()) {
-    // Through Located: beside `const char* file` a list {0} would be taken for a null pointer.
+    // Through Located: beside a Where an empty list {} would be ambiguous.
     std::vector<Parameter> located = leading;
     located[0].type = "const detail::Located&";
     string short_call = call;
-    const string given = "{" + located[0].name + ", file, line}";
+    const string given = "{" + located[0].name + ", where}";
     short_call.replace(short_call.find(given), given.size(), located[0].name);
     to.push_back(finish(f, located, short_call, n - 1, false));
   }
@@ -275,7 +271,7 @@ void add_variadic(const Function& f, std::vector<Overload>& to) {
     } else {
       call << list;
     }
-    call << ", file, line)";
+    call << ", where)";
     add_overloads(f, {{type, list, ""}}, call.str(), true, to);
   }
 }
@@ -312,7 +308,7 @@ void add_named(const Function& f, std::vector<Overload>& to) {
   for (std::size_t i = 0; i < f.arg_count; ++i) {
     const string name(f.info.args[i]);
     parameters.push_back({"const Expression&", name, f.optional[i] ? "{}" : ""});
-    call += i == 0 ? ", {" + name + ", file, line}" : ", " + name;
+    call += i == 0 ? ", {" + name + ", where}" : ", " + name;
   }
   const string payload(f.info.payload);
   if (f.payload == Payload::kNone) {
@@ -472,18 +468,29 @@ void add_family(const string& family, std::vector<File>& files) {
                    source_of(family, functions)});
 }
 
+/// The header that includes the headers of all families.
+string umbrella_of(const std::vector<File>& files) {
+  std::vector<string> includes;
+  for (const File& file : files) {
+    if (file.path.extension() == ".h") {
+      includes.push_back("#include \"dynet/expr/" + file.path.filename().string() + "\"\n");
+    }
+  }
+  std::sort(includes.begin(), includes.end());
+  string text = "#pragma once\n\n" + string(kNotice) + "all.h. Not to be edited.\n\n";
+  for (const string& include : includes) {
+    text += include;
+  }
+  return text;
+}
+
 std::vector<File> all_files() {
   namespace ops = dynet::ops;
   std::vector<File> files;
-  add_family<ops::ActivationOps>("activation", files);
-  add_family<ops::ArithmeticOps>("arithmetic", files);
-  add_family<ops::LinearOps>("linear", files);
-  add_family<ops::ReduceOps>("reduce", files);
-  add_family<ops::ShapeOps>("shape", files);
-  add_family<ops::PickOps>("pick", files);
-  add_family<ops::LossOps>("loss", files);
-  add_family<ops::RandomOps>("random", files);
-  add_family<ops::RecurrentOps>("recurrent", files);
+#define DYNET_ADD_FAMILY(family, Family) add_family<ops::Family>(#family, files);
+  DYNET_FAMILIES(DYNET_ADD_FAMILY)
+#undef DYNET_ADD_FAMILY
+  files.push_back({std::filesystem::path("include/dynet/expr/all.h"), umbrella_of(files)});
   return files;
 }
 

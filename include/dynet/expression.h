@@ -10,6 +10,7 @@
 
 #include "dynet/dim.h"
 #include "dynet/tensor.h"
+#include "dynet/where.h"
 
 namespace dynet {
 
@@ -45,20 +46,16 @@ namespace detail {
 /// An expression together with the place in the user's source where it was passed.
 struct Located {
   const Expression& e;
-  const char* file;
-  unsigned line;
+  Where where;
   // NOLINTNEXTLINE(google-explicit-constructor): an argument of a function becomes one
-  Located(const Expression& x, const char* f = __builtin_FILE(), unsigned l = __builtin_LINE())
-      : e(x), file(f), line(l) {}
+  Located(const Expression& x, Where at = Where::here()) : e(x), where(at) {}
 };
 /// A graph together with the place where it was passed: first argument of inputs and constants.
 struct LocatedGraph {
   ComputationGraph& graph;
-  const char* file;
-  unsigned line;
+  Where where;
   // NOLINTNEXTLINE(google-explicit-constructor): an argument of a function becomes one
-  LocatedGraph(ComputationGraph& g, const char* f = __builtin_FILE(), unsigned l = __builtin_LINE())
-      : graph(g), file(f), line(l) {}
+  LocatedGraph(ComputationGraph& g, Where at = Where::here()) : graph(g), where(at) {}
 };
 }  // namespace detail
 

@@ -64,21 +64,20 @@ struct RNNBuilder {
   /// Appends a step after `prev` whose hidden states are `h_new`, one per layer; cells are those of
   /// `prev` (zeros where there are none).
   Expression set_h(const RNNPointer& prev, const std::vector<Expression>& h_new = {},
-                   const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
+                   Where where = Where::here());
   /// Replaces the whole state. LSTMs: one expression per layer gives cells (hidden states stay
   /// those of `prev`), two per layer give cells, then hidden states.
   Expression set_s(const RNNPointer& prev, const std::vector<Expression>& s_new = {},
-                   const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
+                   Where where = Where::here());
   /// Appends a step after the current one and makes it the current one. The top layer's output.
-  Expression add_input(const Expression& x, const char* file = __builtin_FILE(),
-                       unsigned line = __builtin_LINE());
+  Expression add_input(const Expression& x, Where where = Where::here());
   /// Adds a step after step `prev`, which need not be the last one.
-  Expression add_input(const RNNPointer& prev, const Expression& x,
-                       const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
-  /// add_input for each of them in order. The top layer's outputs.
-  std::vector<Expression> transduce(const std::vector<Expression>& xs,
-                                    const char* file = __builtin_FILE(),
-                                    unsigned line = __builtin_LINE());
+  Expression add_input(const RNNPointer& prev, const Expression& x, Where where = Where::here());
+  /// add_input for each of them in order, after the current step or after step `prev`. The top
+  /// layer's outputs.
+  std::vector<Expression> transduce(const std::vector<Expression>& xs, Where where = Where::here());
+  std::vector<Expression> transduce(const RNNPointer& prev, const std::vector<Expression>& xs,
+                                    Where where = Where::here());
   /// Makes the step before the current one the current one; steps stay. StateError where there is
   /// none.
   void rewind_one_step();
@@ -115,13 +114,12 @@ struct RNNBuilder {
   RNNPointer cur = -1;
   float dropout_rate = 0.0F;
   /// The user's line, for the nodes that `_impl` functions add.
-  const char* user_file = nullptr;
-  unsigned user_line = 0;
+  Where user_where;
 
  private:
   /// Appends a step made by `impl`; without it if that throws.
   template <class Impl>
-  Expression append(RNNPointer prev, const char* file, unsigned line, Impl impl);
+  Expression append(RNNPointer prev, Where where, Impl impl);
 
   RNNStateMachine sm_;
   std::vector<RNNPointer> head_;  ///< of each step the one before
@@ -138,8 +136,7 @@ struct SimpleRNNBuilder : public RNNBuilder {
 
   /// A step with l2h aux added in each layer, after the one added last; the current step stays.
   Expression add_auxiliary_input(const Expression& x, const Expression& aux,
-                                 const char* file = __builtin_FILE(),
-                                 unsigned line = __builtin_LINE());
+                                 Where where = Where::here());
 
   void set_dropout(float d) override;
   void set_dropout(float d, float d_h);

@@ -32,6 +32,6 @@ std::vector<Expression> lookup_sequence(const detail::LocatedGraph& g, const Loo
 /// Labels lie as concatenate_to_batch puts the steps: all examples of the first, then those of the
 /// second. ValueError unless there is one per example; IndexError where one is not below n.
 Expression sequence_loss(const Expression& scores, const std::vector<unsigned>& labels,
-                         const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
+                         Where where = Where::here());
 
 }  // namespace dynet

@@ -32,12 +32,10 @@ class BinaryTreeBuilder {
   /// Adds the parameters to a graph: once for each. Without `update` they get no gradient.
   void new_graph(ComputationGraph& cg, bool update = true);
   /// A word with vector `x`.
-  virtual TreeState add_input(const Expression& x, const char* file = __builtin_FILE(),
-                              unsigned line = __builtin_LINE()) = 0;
+  virtual TreeState add_input(const Expression& x, Where where = Where::here()) = 0;
   /// A node over two others.
   virtual TreeState add_input(const TreeState& left, const TreeState& right,
-                              const char* file = __builtin_FILE(),
-                              unsigned line = __builtin_LINE()) = 0;
+                              Where where = Where::here()) = 0;
   ParameterCollection& get_parameter_collection() { return local_model; }
 
   ParameterCollection local_model;
@@ -67,11 +65,9 @@ class BinaryTreeLSTMBuilder final : public BinaryTreeBuilder {
  public:
   explicit BinaryTreeLSTMBuilder(unsigned input_dim, unsigned hidden_dim,
                                  ParameterCollection& model);
-  TreeState add_input(const Expression& x, const char* file = __builtin_FILE(),
-                      unsigned line = __builtin_LINE()) override;
+  TreeState add_input(const Expression& x, Where where = Where::here()) override;
   TreeState add_input(const TreeState& left, const TreeState& right,
-                      const char* file = __builtin_FILE(),
-                      unsigned line = __builtin_LINE()) override;
+                      Where where = Where::here()) override;
 
   unsigned input_dim;
   unsigned hid;
@@ -82,11 +78,9 @@ class BinaryTreeLSTMBuilder final : public BinaryTreeBuilder {
 class TreeRNNBuilder final : public BinaryTreeBuilder {
  public:
   explicit TreeRNNBuilder(unsigned hidden_dim, ParameterCollection& model);
-  TreeState add_input(const Expression& x, const char* file = __builtin_FILE(),
-                      unsigned line = __builtin_LINE()) override;
+  TreeState add_input(const Expression& x, Where where = Where::here()) override;
   TreeState add_input(const TreeState& left, const TreeState& right,
-                      const char* file = __builtin_FILE(),
-                      unsigned line = __builtin_LINE()) override;
+                      Where where = Where::here()) override;
 
   unsigned hid;
 };

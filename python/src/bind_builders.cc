@@ -72,17 +72,18 @@ struct PyRNNState {
   }
 };
 
-std::vector<Expression> list_of(const std::optional<ExprListArg>& xs) {
+std::vector<Expression> nodes_of(const std::optional<ExprListArg>& xs) {
   return xs ? xs->nodes() : std::vector<Expression>();
 }
 
-nb::tuple tuple_of(const std::vector<Expression>& es) {
+nb::list list_of(const std::vector<Expression>& es) {
   nb::list list;
   for (const Expression& e : es) {
     list.append(make_expression(e));
   }
-  return nb::tuple(list);
+  return list;
 }
+nb::tuple tuple_of(const std::vector<Expression>& es) { return nb::tuple(list_of(es)); }
 
 PyRNNState state_at(const PyRNNState& from, RNNPointer index) {
   PyRNNState state = from;
@@ -94,19 +95,16 @@ PyRNNState state_at(const PyRNNState& from, RNNPointer index) {
 
 PyRNNState add_input(const PyRNNState& from, const Expression& x) {
   RNNBuilder& b = from.live();
-  const SourceLine at = here_line();
   PyRNNState next = from;
-  next.out = b.add_input(from.index, x, at.file, at.line);
+  next.out = b.add_input(from.index, x, here());
   next.index = b.state();
   return next;
 }
 
 PyRNNState set_state(const PyRNNState& from, const std::vector<Expression>& es, bool whole) {
   RNNBuilder& b = from.live();
-  const SourceLine at = here_line();
   PyRNNState next = from;
-  next.out =
-      whole ? b.set_s(from.index, es, at.file, at.line) : b.set_h(from.index, es, at.file, at.line);
+  next.out = whole ? b.set_s(from.index, es, here()) : b.set_h(from.index, es, here());
   next.index = b.state();
   return next;
 }
@@ -133,7 +131,23 @@ PyRNNState initial_state_from_arrays(nb::handle_t<PyRNNBuilder> self, nb::handle
   return initial_state(self, nodes, update);
 }
 
-std::vector<Expression> all_nodes(const ExprListArg& xs) { return xs.nodes(); }
+/// The outputs after each of `xs`, read one after the other from the state on.
+std::vector<Expression> transduce(const PyRNNState& from, const ExprListArg& xs) {
+  return from.live().transduce(from.index, xs.nodes(), here());
+}
+
+/// The states after each of `xs`.
+std::vector<PyRNNState> add_inputs(const PyRNNState& from, const ExprListArg& xs) {
+  const std::vector<Expression> outputs = transduce(from, xs);
+  std::vector<PyRNNState> states(outputs.size(), from);
+  for (std::size_t i = outputs.size(); i > 0; --i) {
+    PyRNNState& state = states[i - 1];
+    state.out = outputs[i - 1];
+    const bool is_last = i == outputs.size();
+    state.index = is_last ? from.live().state() : from.live().get_head(states[i].index);
+  }
+  return states;
+}
 
 void bind_state(nb::module_& m) {
   using nb::arg;
@@ -143,27 +157,10 @@ void bind_state(nb::module_& m) {
       .def(
           "add_input", [](const PyRNNState& s, const ExprArg& x) { return add_input(s, x.node()); },
           arg("x"), "The state after one more input.")
-      .def(
-          "add_inputs",
-          [](const PyRNNState& s, const ExprListArg& xs) {
-            std::vector<PyRNNState> states;
-            for (const Expression& x : all_nodes(xs)) {
-              states.push_back(add_input(states.empty() ? s : states.back(), x));
-            }
-            return states;
-          },
-          arg("xs"), "The states after each of a list of inputs.")
+      .def("add_inputs", &add_inputs, arg("xs"), "The states after each of a list of inputs.")
       .def(
           "transduce",
-          [](const PyRNNState& s, const ExprListArg& xs) {
-            nb::list outputs;
-            PyRNNState state = s;
-            for (const Expression& x : all_nodes(xs)) {
-              state = add_input(state, x);
-              outputs.append(make_expression(state.out));
-            }
-            return outputs;
-          },
+          [](const PyRNNState& s, const ExprListArg& xs) { return list_of(transduce(s, xs)); },
           arg("xs"),
           nb::sig("def transduce(self, xs: collections.abc.Iterable[Expression]) -> "
                   "list[Expression]"),
@@ -199,13 +196,13 @@ void bind_state(nb::module_& m) {
       .def(
           "set_h",
           [](const PyRNNState& s, const std::optional<ExprListArg>& es) {
-            return set_state(s, list_of(es), false);
+            return set_state(s, nodes_of(es), false);
           },
           arg("es") = nb::none(), "A state whose hidden states are these, one a layer.")
       .def(
           "set_s",
           [](const PyRNNState& s, const std::optional<ExprListArg>& es) {
-            return set_state(s, list_of(es), true);
+            return set_state(s, nodes_of(es), true);
           },
           arg("es") = nb::none(),
           "A state that is this: for LSTMs one expression a layer for the cells, or also one a "
@@ -218,7 +215,7 @@ void bind_base(nb::module_& m) {
       .def(
           "initial_state",
           [](nb::handle_t<PyRNNBuilder> self, const std::optional<ExprListArg>& vecs, bool update) {
-            return initial_state(self, list_of(vecs), update);
+            return initial_state(self, nodes_of(vecs), update);
           },
           arg("vecs") = nb::none(), arg("update") = true,
           "The state before the first input. The first call in a graph adds the parameters to it; "
@@ -261,7 +258,7 @@ auto define_builder(nb::module_& m, const char* name, const char* doc) {
             }
             nb::list layers;
             for (const auto& layer : b.get().param_vars) {
-              layers.append(nb::list(tuple_of(layer)));
+              layers.append(list_of(layer));
             }
             return layers;
           },

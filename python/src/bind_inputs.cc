@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "dynet/expr/leaves.h"
 #include "dynet/ext/add_node.h"
 #include "dynet/ops/input.h"
-#include "dynet/ops/random.h"
 
 #include "arrays.h"
 #include "binding.h"
@@ -20,6 +20,9 @@ namespace dynet::python {
 namespace {
 
 using Settable = PyExpression::Settable;
+
+/// This thread's graph and the user's line: the first argument of C++'s inputs and constants.
+detail::LocatedGraph graph_here() { return {current_graph().cg, here()}; }
 
 template <class Op>
 PyExpression add_source(const Op& op, const ext::NodePayload& payload = {},
@@ -163,19 +166,7 @@ PyExpression one_hot(unsigned d, nb::handle idx, const std::string& device) {
       ids.push_back(read_index(i));
     }
   }
-  if (ids.empty()) {
-    throw ValueError("one_hot: the list of positions is empty");
-  }
-  std::vector<float> numbers(std::size_t{d} * ids.size(), 0.0F);
-  for (std::size_t e = 0; e < ids.size(); ++e) {
-    if (ids[e] >= d) {
-      throw IndexError("one_hot: idx is " + std::to_string(ids[e]) + "; want less than " +
-                       std::to_string(d));
-    }
-    numbers[e * d + ids[e]] = 1.0F;
-  }
-  const unsigned examples = to_extent(static_cast<std::int64_t>(ids.size()), "one_hot");
-  return add_numbers(Dim({d}, examples), numbers.data(), numbers.size(), Settable::kNot);
+  return PyExpression(dynet::one_hot(graph_here(), d, ids));
 }
 
 PyExpression add_lookup(const PyLookupParameters& p, ext::NodePayload payload, bool update) {
@@ -241,40 +232,40 @@ void bind_constants(nb::module_& m) {
     m.def(
         name,
         [](const DimArg& dim, unsigned batch_size) {
-          return add_source(ops::Constant{dim.with_batch(batch_size), 0.0F});
+          return PyExpression(zeros(graph_here(), dim.with_batch(batch_size)));
         },
         arg("dim"), arg("batch_size") = 1U, "Every element 0.");
   }
   m.def(
       "ones",
       [](const DimArg& dim, unsigned batch_size) {
-        return add_source(ops::Constant{dim.with_batch(batch_size), 1.0F});
+        return PyExpression(ones(graph_here(), dim.with_batch(batch_size)));
       },
       arg("dim"), arg("batch_size") = 1U, "Every element 1.");
   m.def(
       "constant",
       [](const DimArg& dim, float val, unsigned batch_size) {
-        return add_source(ops::Constant{dim.with_batch(batch_size), val});
+        return PyExpression(constant(graph_here(), dim.with_batch(batch_size), val));
       },
       arg("dim"), arg("val"), arg("batch_size") = 1U, "Every element `val`.");
   m.def(
       "random_normal",
       [](const DimArg& dim, float mean, float stddev, unsigned batch_size) {
-        return add_source(ops::RandomNormal{dim.with_batch(batch_size), mean, stddev});
+        return PyExpression(random_normal(graph_here(), dim.with_batch(batch_size), mean, stddev));
       },
       arg("dim"), arg("mean") = 0.0F, arg("stddev") = 1.0F, arg("batch_size") = 1U,
       "Normal numbers. ValueError where stddev is negative.");
   m.def(
       "random_bernoulli",
       [](const DimArg& dim, float p, float scale, unsigned batch_size) {
-        return add_source(ops::RandomBernoulli{dim.with_batch(batch_size), p, scale});
+        return PyExpression(random_bernoulli(graph_here(), dim.with_batch(batch_size), p, scale));
       },
       arg("dim"), arg("p"), arg("scale") = 1.0F, arg("batch_size") = 1U,
       "`scale` with probability p, else 0. ValueError unless 0 <= p <= 1.");
   m.def(
       "random_uniform",
       [](const DimArg& dim, float left, float right, unsigned batch_size) {
-        return add_source(ops::RandomUniform{dim.with_batch(batch_size), left, right});
+        return PyExpression(random_uniform(graph_here(), dim.with_batch(batch_size), left, right));
       },
       arg("dim"), arg("left"), arg("right"), arg("batch_size") = 1U,
       "Uniform in [left, right). ValueError unless left <= right.");

@@ -22,8 +22,7 @@ using Sequence = std::vector<unsigned>;
 using Sequences = std::vector<std::vector<unsigned>>;
 
 nb::list look_up(const PyLookupParameters& p, const std::variant<Sequence, Sequences>& indices) {
-  const SourceLine at = here_line();
-  const detail::LocatedGraph graph(current_graph().cg, at.file, at.line);
+  const detail::LocatedGraph graph(current_graph().cg, here());
   const std::vector<Expression> xs =
       std::visit([&](const auto& some) { return lookup_sequence(graph, p.p, some); }, indices);
   nb::list list;
@@ -39,8 +38,7 @@ Expression loss(const ExprArg& scores, const std::vector<std::optional<unsigned>
   for (const std::optional<unsigned>& label : labels) {
     numbers.push_back(label.value_or(kNoLabel));
   }
-  const SourceLine at = here_line();
-  return sequence_loss(scores.node(), numbers, at.file, at.line);
+  return sequence_loss(scores.node(), numbers, here());
 }
 
 }  // namespace

@@ -62,16 +62,14 @@ void bind_base(nb::module_& m) {
           "add_input",
           [](PyTreeBuilder& b, const ExprArg& x) {
             BinaryTreeBuilder& live = b.live();
-            const SourceLine at = here_line();
-            return live.add_input(x.node(), at.file, at.line);
+            return live.add_input(x.node(), here());
           },
           arg("x"), "A word with vector x.")
       .def(
           "add_input",
           [](PyTreeBuilder& b, const TreeState& left, const TreeState& right) {
             BinaryTreeBuilder& live = b.live();
-            const SourceLine at = here_line();
-            return live.add_input(left, right, at.file, at.line);
+            return live.add_input(left, right, here());
           },
           arg("left"), arg("right"), "A node over two others.")
       .def(

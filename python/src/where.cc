@@ -9,12 +9,9 @@
 #undef Py_BUILD_CORE
 #endif
 
-#include <array>
 #include <cstdint>
 #include <string>
-#include <unordered_map>
 #include <unordered_set>
-#include <utility>
 
 #include "where.h"
 
@@ -101,48 +98,12 @@ std::string describe(const void* code, unsigned offset) {
   return text;
 }
 
-struct PlaceHash {
-  std::size_t operator()(const std::pair<PyCodeObject*, int>& p) const {
-    return reinterpret_cast<std::uintptr_t>(p.first) * 31U + static_cast<std::size_t>(p.second);
-  }
-};
-
 }  // namespace
 
-ext::Where here() {
+Where here() {
   const Place place = innermost();
-  ext::Where where;
-  where.code = place.code;
-  where.line = static_cast<unsigned>(place.offset);
-  return where;
-}
-
-SourceLine here_line() {
-  struct Recent {
-    Place place;
-    SourceLine line;
-  };
-  constexpr std::size_t kRecent = 64;
-  static auto* recents = new std::array<Recent, kRecent>;
-  static auto* lines = new std::unordered_map<std::pair<PyCodeObject*, int>, SourceLine, PlaceHash>;
-  static auto* files = new std::unordered_set<std::string>;
-  const Place place = innermost();
-  if (place.code == nullptr) {
-    return {"Python code", 0};
-  }
-  // A loop comes to the same few lines again: they are found without a look into `lines`.
-  Recent& recent = (*recents)[PlaceHash()({place.code, place.offset}) / 2 % kRecent];
-  if (recent.place.code == place.code && recent.place.offset == place.offset) {
-    return recent.line;
-  }
-  const auto [at, is_new] = lines->try_emplace({place.code, place.offset});
-  if (is_new) {
-    const int line = PyCode_Addr2Line(place.code, place.offset);
-    at->second = {files->insert(text_of(place.code->co_filename)).first->c_str(),
-                  static_cast<unsigned>(line)};
-  }
-  recent = {place, at->second};
-  return at->second;
+  return place.code == nullptr ? Where()
+                               : Where::in_code(place.code, static_cast<unsigned>(place.offset));
 }
 
 void install_location_resolver() { ext::set_location_resolver(&describe); }

@@ -8,11 +8,7 @@
 namespace dynet::ext {
 namespace {
 
-/// The line of a message that says where the user built the node.
-std::string built_at(const Where& where) {
-  const std::string place = graph::place_text(where);
-  return place.empty() ? place : "\n  built at " + place;
-}
+using graph::built_at;
 
 graph::NodeId checked_argument(const Expression& e, const Record& record, const Where& where) {
   try {
@@ -107,6 +103,8 @@ Expression add_node(const Record& record, const void* op, ComputationGraph* grap
 }
 
 namespace {
+
+using graph::built_at;
 void set_payload(const Expression& e, Payload kind, const void* data, std::size_t count) {
   const graph::NodeId n = api::checked_node(e, "set");
   api::GraphState& state = e.pg->state();

@@ -67,8 +67,7 @@ std::vector<float>& scratch(std::int64_t elements, float value) {
 [[noreturn]] void fail_position(const char* name, unsigned at, std::int64_t limit,
                                 const LocatedGraph& g) {
   throw IndexError(std::string(name) + ": position " + std::to_string(at) + "; want less than " +
-                   std::to_string(limit) + "\n  built at " +
-                   graph::place_text({g.file, nullptr, g.line}));
+                   std::to_string(limit) + graph::built_at(g.where));
 }
 
 Expression add_one_hot(const LocatedGraph& g, const Dim& dim, const unsigned* ids,

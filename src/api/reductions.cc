@@ -1,5 +1,5 @@
-#include "dynet/ext/reductions.h"
-
+#include <cstdint>
+#include <span>
 #include <string>
 
 #include "dynet/except.h"
@@ -10,20 +10,34 @@
 #include "dynet/ops/reduce.h"
 #include "dynet/ops/shape.h"
 
+// Reductions over dimensions and over the batch. They are compositions where the batch is reduced,
+// as a node of a merged call does not see the whole batch.
+
 namespace dynet {
-namespace ext {
 namespace {
 
+enum class Reduction : std::uint8_t { kSum, kMoment, kDeviation };
+using enum Reduction;
+
+/// What is reduced: `dims`, or every dimension where `all` is set, and the batch where `batch` is
+/// set.
+struct Span {
+  std::span<const unsigned> dims = {};
+  bool batch = false;
+  unsigned n = 0;  ///< what means divide by; 0: the number of elements
+  bool all = false;
+};
+
 template <class Op>
-Expression node(const Op& op, const Where& where, std::same_as<Expression> auto const&... args) {
+Expression node(const Op& op, Where where, std::same_as<Expression> auto const&... args) {
   const Expression all[] = {args...};
-  return add_node(kRecord<Op>, &op, nullptr, all, {}, where);
+  return ext::add_node(op, all, where);
 }
 
 /// A reduction whose dimensions are listed.
 class Reducer {
  public:
-  Reducer(const Expression& x, const ops::DimSet& dims, bool batch, unsigned n, const Where& where)
+  Reducer(const Expression& x, const ops::DimSet& dims, bool batch, unsigned n, Where where)
       : x_(x), dims_(dims), batch_(batch), n_(n), where_(where) {
     if (batch_ && n_ == 0) {
       const Dim shape = x.dim();
@@ -65,10 +79,9 @@ class Reducer {
   Where where_;
 };
 
-}  // namespace
-
-Expression reduce(Reduction kind, const char* name, const Expression& x, const ReductionSpan& over,
-                  unsigned r, const Where& where) {
+/// `r`: which moment. `name` is the function that errors name. ValueError where nothing is reduced.
+Expression reduce(Reduction kind, const char* name, const Expression& x, const Span& over,
+                  unsigned r, Where where) {
   ops::DimSet dims;
   const auto add = [&](unsigned d) {
     if (dims.count == DYNET_MAX_TENSOR_DIM) {
@@ -89,58 +102,49 @@ Expression reduce(Reduction kind, const char* name, const Expression& x, const R
   }
   const Reducer reducer(x, dims, over.batch, over.n, where);
   switch (kind) {
-    case Reduction::kSum:
+    case kSum:
       return reducer.sum();
-    case Reduction::kMoment:
+    case kMoment:
       return reducer.moment(x, r);
     default:
       return reducer.deviation();
   }
 }
 
-}  // namespace ext
-
-namespace {
-constexpr auto kSum = ext::Reduction::kSum;
-constexpr auto kMoment = ext::Reduction::kMoment;
-constexpr auto kDeviation = ext::Reduction::kDeviation;
-
-ext::Where where(const char* file, unsigned line) { return {file, nullptr, line}; }
 }  // namespace
 
-Expression sum_dim(const Expression& x, const std::vector<unsigned>& dims, bool b, const char* file,
-                   unsigned line) {
-  return ext::reduce(kSum, "sum_dim", x, {dims, b}, 1, where(file, line));
+Expression sum_dim(const Expression& x, const std::vector<unsigned>& dims, bool b, Where where) {
+  return reduce(kSum, "sum_dim", x, {dims, b}, 1, where);
 }
 Expression moment_dim(const Expression& x, const std::vector<unsigned>& dims, unsigned r, bool b,
-                      unsigned n, const char* file, unsigned line) {
-  return ext::reduce(kMoment, "moment_dim", x, {dims, b, n}, r, where(file, line));
+                      unsigned n, Where where) {
+  return reduce(kMoment, "moment_dim", x, {dims, b, n}, r, where);
 }
 Expression mean_dim(const Expression& x, const std::vector<unsigned>& dims, bool b, unsigned n,
-                    const char* file, unsigned line) {
-  return ext::reduce(kMoment, "mean_dim", x, {dims, b, n}, 1, where(file, line));
+                    Where where) {
+  return reduce(kMoment, "mean_dim", x, {dims, b, n}, 1, where);
 }
 Expression std_dim(const Expression& x, const std::vector<unsigned>& dims, bool b, unsigned n,
-                   const char* file, unsigned line) {
-  return ext::reduce(kDeviation, "std_dim", x, {dims, b, n}, 1, where(file, line));
+                   Where where) {
+  return reduce(kDeviation, "std_dim", x, {dims, b, n}, 1, where);
 }
-Expression moment_elems(const Expression& x, unsigned r, const char* file, unsigned line) {
-  return ext::reduce(kMoment, "moment_elems", x, {.all = true}, r, where(file, line));
+Expression moment_elems(const Expression& x, unsigned r, Where where) {
+  return reduce(kMoment, "moment_elems", x, {.all = true}, r, where);
 }
-Expression mean_elems(const Expression& x, const char* file, unsigned line) {
-  return ext::reduce(kMoment, "mean_elems", x, {.all = true}, 1, where(file, line));
+Expression mean_elems(const Expression& x, Where where) {
+  return reduce(kMoment, "mean_elems", x, {.all = true}, 1, where);
 }
-Expression std_elems(const Expression& x, const char* file, unsigned line) {
-  return ext::reduce(kDeviation, "std_elems", x, {.all = true}, 1, where(file, line));
+Expression std_elems(const Expression& x, Where where) {
+  return reduce(kDeviation, "std_elems", x, {.all = true}, 1, where);
 }
-Expression moment_batches(const Expression& x, unsigned r, const char* file, unsigned line) {
-  return ext::reduce(kMoment, "moment_batches", x, {.batch = true}, r, where(file, line));
+Expression moment_batches(const Expression& x, unsigned r, Where where) {
+  return reduce(kMoment, "moment_batches", x, {.batch = true}, r, where);
 }
-Expression mean_batches(const Expression& x, const char* file, unsigned line) {
-  return ext::reduce(kMoment, "mean_batches", x, {.batch = true}, 1, where(file, line));
+Expression mean_batches(const Expression& x, Where where) {
+  return reduce(kMoment, "mean_batches", x, {.batch = true}, 1, where);
 }
-Expression std_batches(const Expression& x, const char* file, unsigned line) {
-  return ext::reduce(kDeviation, "std_batches", x, {.batch = true}, 1, where(file, line));
+Expression std_batches(const Expression& x, Where where) {
+  return reduce(kDeviation, "std_batches", x, {.batch = true}, 1, where);
 }
 
 }  // namespace dynet

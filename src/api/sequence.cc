@@ -5,6 +5,8 @@
 
 #include "dynet/except.h"
 
+#include "graph/graph.h"
+
 namespace dynet {
 
 namespace {
@@ -33,16 +35,15 @@ std::vector<Expression> lookup_sequence(const detail::LocatedGraph& g, const Loo
 }
 
 Expression sequence_loss(const Expression& scores, const std::vector<unsigned>& labels,
-                         const char* file, unsigned line) {
+                         Where where) {
   const unsigned examples = scores.dim().bd;
   if (labels.size() != examples) {
     throw ValueError("sequence_loss: " + std::to_string(labels.size()) +
                      " labels for the scores of " + std::to_string(examples) +
-                     " steps; want one each\n  built at " + std::string(file) + ":" +
-                     std::to_string(line));
+                     " steps; want one each" + graph::built_at(where));
   }
   if (std::find(labels.begin(), labels.end(), kNoLabel) == labels.end()) {
-    return sum_batches(pickneglogsoftmax(scores, labels, file, line), file, line);
+    return sum_batches(pickneglogsoftmax(scores, labels, where), where);
   }
   std::vector<unsigned> classes = labels;
   std::vector<float> counts(labels.size(), 1.0F);
@@ -52,10 +53,9 @@ Expression sequence_loss(const Expression& scores, const std::vector<unsigned>& 
       counts[i] = 0.0F;
     }
   }
-  const detail::LocatedGraph graph(*scores.pg, file, line);
-  const Expression losses = pickneglogsoftmax(scores, classes, file, line);
-  return sum_batches(cmult(losses, input(graph, Dim({1}, examples), counts), file, line), file,
-                     line);
+  const detail::LocatedGraph graph(*scores.pg, where);
+  const Expression losses = pickneglogsoftmax(scores, classes, where);
+  return sum_batches(cmult(losses, input(graph, Dim({1}, examples), counts), where), where);
 }
 
 }  // namespace dynet

@@ -69,8 +69,8 @@ void share_parameters(const char* builder, const std::vector<std::vector<Paramet
   to = from;
 }
 
-Expression Affine::build(const char* file, unsigned line) const {
-  return ext::add_node(ops::AffineTransform{}, {list_, count_}, file, line);
+Expression Affine::build(Where where) const {
+  return ext::add_node(ops::AffineTransform{}, {list_, count_}, where);
 }
 
 Expression add_mask(ComputationGraph& cg, unsigned size, unsigned batch_size, float rate) {

@@ -85,7 +85,7 @@ Expression LSTMBuilderBase::add_input_impl(int prev, const Expression& x) {
   Expression in = x;
   for (unsigned layer = 0; layer < layers; ++layer) {
     if (dropout_rate > 0.0F) {
-      in = cmult(in, masks[layer][0], user_file, user_line);
+      in = cmult(in, masks[layer][0], user_where);
     }
     CellState before;
     if (has_state(prev)) {
@@ -191,7 +191,7 @@ LSTMBuilderBase::CellState CoupledLSTMBuilder::add_layer(unsigned layer, const E
                                                          const CellState* before) {
   const std::vector<Expression>& vars = param_vars[layer];
   const auto masked_cell = [&](const Expression& cell) {
-    return dropout_rate_c > 0.0F ? cmult(cell, masks[layer][2], user_file, user_line) : cell;
+    return dropout_rate_c > 0.0F ? cmult(cell, masks[layer][2], user_where) : cell;
   };
   Affine input(vars[kBi]);
   Affine candidate(vars[kBc]);
@@ -201,19 +201,19 @@ LSTMBuilderBase::CellState CoupledLSTMBuilder::add_layer(unsigned layer, const E
   output.add(vars[kX2o], x);
   if (before != nullptr) {
     const Expression h_before =
-        dropout_rate_h > 0.0F ? cmult(before->h, masks[layer][1], user_file, user_line) : before->h;
+        dropout_rate_h > 0.0F ? cmult(before->h, masks[layer][1], user_where) : before->h;
     input.add(vars[kH2i], h_before);
     input.add(vars[kC2i], masked_cell(before->c));
     candidate.add(vars[kH2c], h_before);
     output.add(vars[kH2o], h_before);
   }
-  const Expression i = input.build(user_file, user_line);
-  const Expression g = candidate.build(user_file, user_line);
+  const Expression i = input.build(user_where);
+  const Expression g = candidate.build(user_where);
   const Expression cell =
-      coupled_lstm_c(i, g, before == nullptr ? Expression() : before->c, user_file, user_line);
+      coupled_lstm_c(i, g, before == nullptr ? Expression() : before->c, user_where);
   output.add(vars[kC2o], masked_cell(cell));
-  const Expression o = output.build(user_file, user_line);
-  return {cell, coupled_lstm_h(o, cell, user_file, user_line)};
+  const Expression o = output.build(user_where);
+  return {cell, coupled_lstm_h(o, cell, user_where)};
 }
 
 void CoupledLSTMBuilder::set_dropout(float d) { set_dropout(d, d, d); }
@@ -276,7 +276,7 @@ LSTMBuilderBase::CellState VanillaLSTMBuilder::add_layer(unsigned layer, const E
   if (before != nullptr) {
     state = *before;
     if (dropout_rate_h > 0.0F) {
-      state.h = cmult(state.h, masks[layer][1], user_file, user_line);
+      state.h = cmult(state.h, masks[layer][1], user_where);
     }
   }
   const CellState* const previous = before == nullptr ? nullptr : &state;
@@ -289,9 +289,9 @@ LSTMBuilderBase::CellState VanillaLSTMBuilder::add_layer(unsigned layer, const E
   if (previous != nullptr) {
     a.add(vars[kRecurrent], previous->h);
   }
-  const Expression gates = a.build(user_file, user_line);
-  const auto [cell, hidden] = lstm_cell(gates, previous == nullptr ? Expression() : previous->c,
-                                        forget_bias, user_file, user_line);
+  const Expression gates = a.build(user_where);
+  const auto [cell, hidden] =
+      lstm_cell(gates, previous == nullptr ? Expression() : previous->c, forget_bias, user_where);
   return {cell, hidden};
 }
 
@@ -299,15 +299,15 @@ namespace {
 
 /// gain * (x - mean) / deviation + bias, over the {size} elements of x.
 Expression normalise(const Expression& x, unsigned size, const Expression& gain,
-                     const Expression& bias, const char* file, unsigned line) {
-  const auto at = [&](const Expression& e) { return detail::Located(e, file, line); };
+                     const Expression& bias, Where where) {
+  const auto at = [&](const Expression& e) { return detail::Located(e, where); };
   const float share = 1.0F / static_cast<float>(size);
-  const Expression mean = at(sum_elems(x, file, line)) * share;
+  const Expression mean = at(sum_elems(x, where)) * share;
   const Expression centred = at(x) - mean;
-  const Expression variance = at(sum_elems(square(centred, file, line), file, line)) * share;
+  const Expression variance = at(sum_elems(square(centred, where), where)) * share;
   // 1e-16 under the root: the 1e-8 that DyNet adds to the deviation, with a gradient at zero.
-  const Expression deviation = sqrt(at(variance) + 1e-16F, file, line);
-  const Expression scaled = cmult(gain, cdiv(centred, deviation, file, line), file, line);
+  const Expression deviation = sqrt(at(variance) + 1e-16F, where);
+  const Expression scaled = cmult(gain, cdiv(centred, deviation, where), where);
   return at(scaled) + bias;
 }
 
@@ -318,21 +318,21 @@ LSTMBuilderBase::CellState VanillaLSTMBuilder::add_normalised(unsigned layer, co
   const std::vector<Expression>& vars = param_vars[layer];
   const std::vector<Expression>& ln = ln_param_vars[layer];
   const auto product = [&](unsigned w, const Expression& of) {
-    return detail::Located(vars[w], user_file, user_line) * of;
+    return detail::Located(vars[w], user_where) * of;
   };
   const auto norm = [&](const Expression& of, unsigned size, unsigned gain, unsigned bias) {
-    return normalise(of, size, ln[gain], ln[bias], user_file, user_line);
+    return normalise(of, size, ln[gain], ln[bias], user_where);
   };
   const Expression own = norm(product(kInputs, x), 4 * hid, kGainX, kBiasX);
   const Expression a =
       before == nullptr
-          ? sum({vars[kBias], own}, user_file, user_line)
+          ? sum({vars[kBias], own}, user_where)
           : sum({vars[kBias], own, norm(product(kRecurrent, before->h), 4 * hid, kGainH, kBiasH)},
-                user_file, user_line);
-  const Expression gates = lstm_gates(a, forget_bias, user_file, user_line);
+                user_where);
+  const Expression gates = lstm_gates(a, forget_bias, user_where);
   const Expression c_before = before == nullptr ? zeros(*x.pg, {hid}) : before->c;
-  const Expression cell = vanilla_lstm_c(c_before, gates, user_file, user_line);
-  return {cell, vanilla_lstm_h(norm(cell, hid, kGainC, kBiasC), gates, user_file, user_line)};
+  const Expression cell = vanilla_lstm_c(c_before, gates, user_where);
+  return {cell, vanilla_lstm_h(norm(cell, hid, kGainC, kBiasC), gates, user_where)};
 }
 
 void VanillaLSTMBuilder::copy(const RNNBuilder& other) {

@@ -83,11 +83,10 @@ void RNNBuilder::start_new_sequence(const std::vector<Expression>& h_0) {
 }
 
 template <class Impl>
-Expression RNNBuilder::append(RNNPointer prev, const char* file, unsigned line, Impl impl) {
+Expression RNNBuilder::append(RNNPointer prev, Where where, Impl impl) {
   sm_.check(RNNOp::add_input);
   check_step("RNNBuilder", prev, head_.size());
-  user_file = file;
-  user_line = line;
+  user_where = where;
   const RNNPointer before = cur;
   head_.push_back(prev);
   cur = static_cast<RNNPointer>(head_.size()) - 1;
@@ -103,33 +102,36 @@ Expression RNNBuilder::append(RNNPointer prev, const char* file, unsigned line, 
 void RNNBuilder::note_step(RNNPointer prev) { head_.push_back(prev); }
 
 Expression RNNBuilder::set_h(const RNNPointer& prev, const std::vector<Expression>& h_new,
-                             const char* file, unsigned line) {
+                             Where where) {
   const RNNPointer p = prev;  // may be `cur` itself
-  return append(p, file, line, [&] { return set_h_impl(p, h_new); });
+  return append(p, where, [&] { return set_h_impl(p, h_new); });
 }
 
 Expression RNNBuilder::set_s(const RNNPointer& prev, const std::vector<Expression>& s_new,
-                             const char* file, unsigned line) {
+                             Where where) {
   const RNNPointer p = prev;
-  return append(p, file, line, [&] { return set_s_impl(p, s_new); });
+  return append(p, where, [&] { return set_s_impl(p, s_new); });
 }
 
-Expression RNNBuilder::add_input(const Expression& x, const char* file, unsigned line) {
-  return add_input(cur, x, file, line);
+Expression RNNBuilder::add_input(const Expression& x, Where where) {
+  return add_input(cur, x, where);
 }
 
-Expression RNNBuilder::add_input(const RNNPointer& prev, const Expression& x, const char* file,
-                                 unsigned line) {
+Expression RNNBuilder::add_input(const RNNPointer& prev, const Expression& x, Where where) {
   const RNNPointer p = prev;
-  return append(p, file, line, [&] { return add_input_impl(p, x); });
+  return append(p, where, [&] { return add_input_impl(p, x); });
 }
 
-std::vector<Expression> RNNBuilder::transduce(const std::vector<Expression>& xs, const char* file,
-                                              unsigned line) {
+std::vector<Expression> RNNBuilder::transduce(const std::vector<Expression>& xs, Where where) {
+  return transduce(cur, xs, where);
+}
+
+std::vector<Expression> RNNBuilder::transduce(const RNNPointer& prev,
+                                              const std::vector<Expression>& xs, Where where) {
   std::vector<Expression> outputs;
   outputs.reserve(xs.size());
   for (const Expression& x : xs) {
-    outputs.push_back(add_input(x, file, line));
+    outputs.push_back(add_input(outputs.empty() ? prev : cur, x, where));
   }
   return outputs;
 }
@@ -225,7 +227,7 @@ Expression SimpleRNNBuilder::add_step(int prev, const Expression& x, const Expre
   for (unsigned layer = 0; layer < layers; ++layer) {
     const std::vector<Expression>& vars = param_vars[layer];
     if (dropout_rate > 0.0F) {
-      in = cmult(in, masks[layer][0], user_file, user_line);
+      in = cmult(in, masks[layer][0], user_where);
     }
     builders::Affine a(vars[kHb]);
     a.add(vars[kX2h], in);
@@ -234,10 +236,9 @@ Expression SimpleRNNBuilder::add_step(int prev, const Expression& x, const Expre
     }
     if (!before.empty()) {
       const bool drops = dropout_rate_h > 0.0F;
-      a.add(vars[kH2h],
-            drops ? cmult(before[layer], masks[layer][1], user_file, user_line) : before[layer]);
+      a.add(vars[kH2h], drops ? cmult(before[layer], masks[layer][1], user_where) : before[layer]);
     }
-    in = step[layer] = tanh(a.build(user_file, user_line), user_file, user_line);
+    in = step[layer] = tanh(a.build(user_where), user_where);
   }
   memory_.push(h, std::move(step));
   return in;
@@ -248,7 +249,7 @@ Expression SimpleRNNBuilder::add_input_impl(int prev, const Expression& x) {
 }
 
 Expression SimpleRNNBuilder::add_auxiliary_input(const Expression& x, const Expression& aux,
-                                                 const char* file, unsigned line) {
+                                                 Where where) {
   if (!lagging) {
     throw StateError(
         "SimpleRNNBuilder: add_auxiliary_input needs a builder made with support_lags");
@@ -256,8 +257,7 @@ Expression SimpleRNNBuilder::add_auxiliary_input(const Expression& x, const Expr
   if (param_vars.empty()) {
     throw StateError("SimpleRNNBuilder: add_auxiliary_input before new_graph");
   }
-  user_file = file;
-  user_line = line;
+  user_where = where;
   const RNNPointer last = static_cast<RNNPointer>(h.size()) - 1;
   const Expression top = add_step(last, x, &aux);
   note_step(last);

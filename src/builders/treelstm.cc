@@ -60,22 +60,22 @@ BinaryTreeLSTMBuilder::BinaryTreeLSTMBuilder(unsigned input_size, unsigned hidde
   params.push_back(local_model.add_parameters({hid}, zero));
 }
 
-TreeState BinaryTreeLSTMBuilder::add_input(const Expression& x, const char* file, unsigned line) {
+TreeState BinaryTreeLSTMBuilder::add_input(const Expression& x, Where where) {
   check_ready("BinaryTreeLSTMBuilder");
-  const Expression a = affine_transform({param_vars[kB], param_vars[kW], x}, file, line);
-  const auto [c, h] = tree_lstm_cell(a, {}, {}, {}, {}, file, line);
+  const Expression a = affine_transform({param_vars[kB], param_vars[kW], x}, where);
+  const auto [c, h] = tree_lstm_cell(a, {}, {}, {}, {}, where);
   return {c, h};
 }
 
 TreeState BinaryTreeLSTMBuilder::add_input(const TreeState& left, const TreeState& right,
-                                           const char* file, unsigned line) {
+                                           Where where) {
   check_ready("BinaryTreeLSTMBuilder");
   const std::vector<Expression>& p = param_vars;
-  const Expression both = concatenate({left.h, right.h}, 0, file, line);
-  const Expression a = affine_transform({p[kB], p[kU], both}, file, line);
-  const Expression f1 = affine_transform({p[kBf], p[kF1], left.h}, file, line);
-  const Expression f2 = affine_transform({p[kBf], p[kF2], right.h}, file, line);
-  const auto [c, h] = tree_lstm_cell(a, f1, f2, left.c, right.c, file, line);
+  const Expression both = concatenate({left.h, right.h}, 0, where);
+  const Expression a = affine_transform({p[kB], p[kU], both}, where);
+  const Expression f1 = affine_transform({p[kBf], p[kF1], left.h}, where);
+  const Expression f2 = affine_transform({p[kBf], p[kF2], right.h}, where);
+  const auto [c, h] = tree_lstm_cell(a, f1, f2, left.c, right.c, where);
   return {c, h};
 }
 
@@ -86,7 +86,7 @@ TreeRNNBuilder::TreeRNNBuilder(unsigned hidden_dim, ParameterCollection& model)
   params.push_back(local_model.add_parameters({hid, 2 * hid}));
 }
 
-TreeState TreeRNNBuilder::add_input(const Expression& x, const char* /*file*/, unsigned /*line*/) {
+TreeState TreeRNNBuilder::add_input(const Expression& x, Where /*where*/) {
   check_ready("TreeRNNBuilder");
   if (x.dim().single_batch() != Dim({hid})) {
     throw ShapeError("TreeRNNBuilder: x is " + to_string(x.dim()) + "; want {" +
@@ -95,11 +95,10 @@ TreeState TreeRNNBuilder::add_input(const Expression& x, const char* /*file*/, u
   return {Expression(), x};
 }
 
-TreeState TreeRNNBuilder::add_input(const TreeState& left, const TreeState& right, const char* file,
-                                    unsigned line) {
+TreeState TreeRNNBuilder::add_input(const TreeState& left, const TreeState& right, Where where) {
   check_ready("TreeRNNBuilder");
-  const Expression both = concatenate({left.h, right.h}, 0, file, line);
-  return {Expression(), tanh(detail::Located(param_vars[0], file, line) * both, file, line)};
+  const Expression both = concatenate({left.h, right.h}, 0, where);
+  return {Expression(), tanh(detail::Located(param_vars[0], where) * both, where)};
 }
 
 }  // namespace dynet

@@ -14,9 +14,8 @@ constexpr std::uint32_t kNoOrdinal = ~std::uint32_t{0};
 
 /// The same error with the place where the node was being built.
 template <class E>
-[[noreturn]] void rethrow_located(const E& e, const ext::Where& where) {
-  const std::string place = place_text(where);
-  throw E(place.empty() ? std::string(e.what()) : std::string(e.what()) + "\n  built at " + place);
+[[noreturn]] void rethrow_located(const E& e, const Where& where) {
+  throw E(e.what() + built_at(where));
 }
 
 /// Is a storage trained through nodes of this signature?
@@ -34,7 +33,7 @@ std::uint32_t payload_vector_size(const ext::Record& record, const void* vector)
 }  // namespace
 
 NodeId Graph::add(const ext::Record& record, const void* op, std::span<const NodeId> args,
-                  const ext::NodePayload& payload, const ext::Where& where, std::uint32_t epoch) {
+                  const ext::NodePayload& payload, const Where& where, std::uint32_t epoch) {
   const Arena::Mark before = arena_.mark();
   const NodeId id = size();
   const Signature* signature = nullptr;
@@ -89,7 +88,7 @@ NodeId Graph::add(const ext::Record& record, const void* op, std::span<const Nod
   node.signature = signature;
   node.args = stored_args;
   node.payload = stored_payload;
-  node.set_where(where);
+  node.where = where;
   node.arity = arity;
   node.examples = signature->batch;
   node.epoch = epoch;
@@ -105,7 +104,7 @@ void Graph::add_projection(NodeId parent, std::uint32_t output, const NodeId* ar
   const Node& of = nodes_[parent];
   node.signature = of.signature;
   node.args = args;
-  node.set_where(of.where());
+  node.where = of.where;
   node.arity = 1;
   node.examples = interner_.shape(node.signature->outputs[output]).bd;
   node.epoch = of.epoch;
@@ -273,7 +272,7 @@ std::span<const unsigned> Graph::indices(NodeId n) const {
     try {
       check_indices(*nodes_[n].signature, p.storage, all);
     } catch (const IndexError& e) {
-      rethrow_located(e, nodes_[n].where());
+      rethrow_located(e, nodes_[n].where);
     }
   }
   return all;

@@ -15,7 +15,7 @@ struct Fixture : ::testing::Test {
 
   template <class Op>
   NodeId add(const Op& op, std::vector<NodeId> args, const ext::NodePayload& payload = {}) {
-    return graph.add(ext::kRecord<Op>, &op, args, payload, {"model.cc", nullptr, 7}, 1);
+    return graph.add(ext::kRecord<Op>, &op, args, payload, Where::here("model.cc", 7), 1);
   }
   NodeId input(const Dim& d) {
     return add(ops::Input{d}, {},

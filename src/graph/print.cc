@@ -19,13 +19,18 @@ std::string escaped(const std::string& text) {
 }
 }  // namespace
 
-std::string place_text(const ext::Where& where) {
-  if (where.code != nullptr) {
+std::string place_text(const Where& where) {
+  if (where.code() != nullptr) {
     const ext::LocationResolver resolve = location_resolver.load();
-    return resolve == nullptr ? std::string() : resolve(where.code, where.line);
+    return resolve == nullptr ? std::string() : resolve(where.code(), where.line());
   }
-  return where.file == nullptr ? std::string()
-                               : std::string(where.file) + ":" + std::to_string(where.line);
+  return where.file() == nullptr ? std::string()
+                                 : std::string(where.file()) + ":" + std::to_string(where.line());
+}
+
+std::string built_at(const Where& where) {
+  const std::string place = place_text(where);
+  return place.empty() ? place : "\n  built at " + place;
 }
 
 std::string Graph::call_text(NodeId n) const {
@@ -52,7 +57,7 @@ std::string Graph::call_text(NodeId n) const {
 std::string Graph::describe(NodeId n) const {
   const std::string text =
       "node " + std::to_string(n) + ", " + call_text(n) + " " + to_string(dim(n));
-  const std::string place = place_text(nodes_[n].where());
+  const std::string place = place_text(nodes_[n].where);
   return place.empty() ? text : text + ", built at " + place;
 }
 

@@ -1,16 +1,19 @@
 #include "ops/simd_rules.h"
 
-#include "simd_families.h"
+#include "dynet/ops/all.h"
 
 namespace dynet::ops {
 
+// Each puts the loops of a family, for the SIMD target in use, where calls find them
+// (simd_family.cc.in).
+#define DYNET_INSTALL(family, Family) void install_##family();
+DYNET_FAMILIES(DYNET_INSTALL)
+#undef DYNET_INSTALL
+
 void install_simd_rules() {
-  install_activation();
-  install_arithmetic();
-  install_linear();
-  install_loss();
-  install_recurrent();
-  install_reduce();
+#define DYNET_INSTALL(family, Family) install_##family();
+  DYNET_FAMILIES(DYNET_INSTALL)
+#undef DYNET_INSTALL
 }
 
 }  // namespace dynet::ops

@@ -226,8 +226,7 @@ Expression LiveProgram::operation(const Step& step) {
     payload =
         step.by_pointer ? ext::NodePayload::of(&step.values) : ext::NodePayload::of(step.values);
   }
-  return ext::add_node(*step.sample->record, step.op.get(), &graph_, args, payload,
-                       {__FILE__, nullptr, __LINE__});
+  return ext::add_node(*step.sample->record, step.op.get(), &graph_, args, payload, Where::here());
 }
 
 void LiveProgram::build(int index) {

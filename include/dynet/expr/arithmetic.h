@@ -57,40 +57,33 @@ Expression operator/(const detail::Located& x, real a);
 /// `z = x * y`
 /// Shapes: x, y with each dimension equal or 1 -> the larger of each.
 /// Errors: ShapeError where a dimension differs and neither is 1.
-Expression cmult(const Expression& x, const Expression& y, const char* file = __builtin_FILE(),
-                 unsigned line = __builtin_LINE());
+Expression cmult(const Expression& x, const Expression& y, Where where = Where::here());
 
 /// Elementwise quotient. The right side broadcasts: a dimension of 1, or a missing one, is
 ///   repeated.
 /// `z = x / y`
 /// Shapes: x, y with each dimension equal to that of x or 1 -> the shape of x.
 /// Errors: ShapeError where a dimension of y is neither 1 nor that of x.
-Expression cdiv(const Expression& x, const Expression& y, const char* file = __builtin_FILE(),
-                unsigned line = __builtin_LINE());
+Expression cdiv(const Expression& x, const Expression& y, Where where = Where::here());
 
 /// The larger of each two elements; NaN where one of them is NaN. On ties the gradient goes to y.
 /// `z = max(x, y)`
 /// Shapes: two equal shapes -> the same.
 /// Errors: ShapeError where the shapes differ.
-Expression max(const Expression& x, const Expression& y, const char* file = __builtin_FILE(),
-               unsigned line = __builtin_LINE());
+Expression max(const Expression& x, const Expression& y, Where where = Where::here());
 
 /// Sum of a list, element by element.
 /// `y = x1 + x2 + ...`
 /// Shapes: equal shapes (up to dimensions of 1 at the end) -> that of the first.
 /// Errors: ShapeError where the shapes differ, ValueError where the list is empty.
-Expression sum(const std::initializer_list<Expression>& xs, const char* file = __builtin_FILE(),
-               unsigned line = __builtin_LINE());
-Expression sum(const std::vector<Expression>& xs, const char* file = __builtin_FILE(),
-               unsigned line = __builtin_LINE());
+Expression sum(const std::initializer_list<Expression>& xs, Where where = Where::here());
+Expression sum(const std::vector<Expression>& xs, Where where = Where::here());
 
 /// Mean of a list, element by element.
 /// `y = (x1 + x2 + ... + xn) / n`
 /// Shapes: equal shapes -> the same.
 /// Errors: ShapeError where the shapes differ, ValueError where the list is empty.
-Expression average(const std::initializer_list<Expression>& xs, const char* file = __builtin_FILE(),
-                   unsigned line = __builtin_LINE());
-Expression average(const std::vector<Expression>& xs, const char* file = __builtin_FILE(),
-                   unsigned line = __builtin_LINE());
+Expression average(const std::initializer_list<Expression>& xs, Where where = Where::here());
+Expression average(const std::vector<Expression>& xs, Where where = Where::here());
 
 }  // namespace dynet

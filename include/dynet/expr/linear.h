@@ -22,9 +22,8 @@ Expression operator*(const detail::Located& x, const Expression& y);
 /// Shapes: {m} or {m,n}, {m,k}, {k,n}, ... -> {m,n}, or {m} where n is 1.
 /// Errors: ShapeError for an even number of arguments, or shapes that do not fit.
 Expression affine_transform(const std::initializer_list<Expression>& exprs,
-                            const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
-Expression affine_transform(const std::vector<Expression>& exprs,
-                            const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
+                            Where where = Where::here());
+Expression affine_transform(const std::vector<Expression>& exprs, Where where = Where::here());
 
 /// Permutes the dimensions; by default the transposed matrix. A vector becomes {1,n}.
 /// `dimension i of y is dimension dims[i] of x`
@@ -33,26 +32,23 @@ Expression affine_transform(const std::vector<Expression>& exprs,
 ///   dimension other than 1).
 Expression transpose(const detail::Located& x);
 Expression transpose(const Expression& x, const std::vector<unsigned>& dims,
-                     const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
+                     Where where = Where::here());
 
 /// Sum of the products of the elements.
 /// `z = sum_i x_i * y_i`
 /// Shapes: two equal shapes -> {1}.
 /// Errors: ShapeError where the shapes differ.
-Expression dot_product(const Expression& x, const Expression& y,
-                       const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
+Expression dot_product(const Expression& x, const Expression& y, Where where = Where::here());
 
 /// Sum of the squares of the elements.
 /// `y = sum_i x_i^2`
 /// Shapes: any -> {1}.
-Expression squared_norm(const Expression& x, const char* file = __builtin_FILE(),
-                        unsigned line = __builtin_LINE());
+Expression squared_norm(const Expression& x, Where where = Where::here());
 
 /// Squared Euclidean distance.
 /// `z = sum_i (x_i - y_i)^2`
 /// Shapes: two equal shapes, or two vectors of equal length -> {1}.
 /// Errors: ShapeError where the shapes differ.
-Expression squared_distance(const Expression& x, const Expression& y,
-                            const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
+Expression squared_distance(const Expression& x, const Expression& y, Where where = Where::here());
 
 }  // namespace dynet

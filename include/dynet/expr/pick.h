@@ -15,20 +15,19 @@ namespace dynet {
 /// `v`: one index for all examples, or one for each; by pointer it is read again at every run.
 /// Errors: ShapeError where x has no dimension d or another number of examples than indices,
 ///   IndexError where v is too large.
-Expression pick(const Expression& x, unsigned v, unsigned d = 0,
-                const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
+Expression pick(const Expression& x, unsigned v, unsigned d = 0, Where where = Where::here());
 Expression pick(const Expression& x, detail::Pointer<unsigned> v, unsigned d = 0,
-                const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
+                Where where = Where::here());
 Expression pick(const Expression& x, const std::vector<unsigned>& v, unsigned d = 0,
-                const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
+                Where where = Where::here());
 Expression pick(const Expression& x, detail::Pointer<std::vector<unsigned>> v, unsigned d = 0,
-                const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
+                Where where = Where::here());
 
 /// The elements with indices from s up to, not including, e in dimension d.
 /// `y = x[.., s:e, ..], the range standing for dimension d`
 /// Shapes: {a,b} -> {e-s,b} for d = 0, {a,e-s} for d = 1, ...
 /// Errors: ShapeError where x has no dimension d, or not s < e <= its extent.
 Expression pick_range(const Expression& x, unsigned s, unsigned e, unsigned d = 0,
-                      const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
+                      Where where = Where::here());
 
 }  // namespace dynet

@@ -12,14 +12,12 @@ namespace dynet {
 /// Shapes: any -> the same.
 /// Errors: ValueError unless 0 <= p <= 1.
 /// Source: Srivastava et al., 2014.
-Expression dropout(const Expression& x, float p, const char* file = __builtin_FILE(),
-                   unsigned line = __builtin_LINE());
+Expression dropout(const Expression& x, float p, Where where = Where::here());
 
 /// Adds Gaussian noise.
 /// `y = x + n, n_i normal with mean 0 and deviation stddev`
 /// Shapes: any -> the same.
 /// Errors: ValueError where stddev is negative.
-Expression noise(const Expression& x, float stddev, const char* file = __builtin_FILE(),
-                 unsigned line = __builtin_LINE());
+Expression noise(const Expression& x, float stddev, Where where = Where::here());
 
 }  // namespace dynet

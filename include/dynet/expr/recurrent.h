@@ -18,30 +18,28 @@ namespace dynet {
 /// Errors: ShapeError unless a is {4h} and c is {h} or absent.
 /// Source: Hochreiter and Schmidhuber, 1997; Gers et al., 2000.
 std::array<Expression, 2> lstm_cell(const Expression& a, const Expression& c = {},
-                                    float forget_bias = 1.0F, const char* file = __builtin_FILE(),
-                                    unsigned line = __builtin_LINE());
+                                    float forget_bias = 1.0F, Where where = Where::here());
 
 /// The gates of an LSTM from its pre-activations; vanilla_lstm_gates is this after an affine
 ///   transformation.
 /// `[i; f; o; g] = a; y = [logistic(i); logistic(f + forget_bias); logistic(o); tanh(g)]`
 /// Shapes: {4h} -> {4h}.
 /// Errors: ShapeError unless a is {4h}.
-Expression lstm_gates(const Expression& a, float forget_bias = 1.0F,
-                      const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
+Expression lstm_gates(const Expression& a, float forget_bias = 1.0F, Where where = Where::here());
 
 /// New cell of an LSTM from the previous one and the gates.
 /// `[i; f; o; g] = gates; y = i * g + f * c`
 /// Shapes: {h}, {4h} -> {h}.
 /// Errors: ShapeError unless c is {h} and the gates are {4h}.
 Expression vanilla_lstm_c(const Expression& c_tm1, const Expression& gates_t,
-                          const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
+                          Where where = Where::here());
 
 /// Hidden state of an LSTM from its cell and the gates.
 /// `[i; f; o; g] = gates; y = o * tanh(c)`
 /// Shapes: {h}, {4h} -> {h}.
 /// Errors: ShapeError unless c is {h} and the gates are {4h}.
 Expression vanilla_lstm_h(const Expression& c_t, const Expression& gates_t,
-                          const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
+                          Where where = Where::here());
 
 /// New cell of an LSTM whose forget gate is 1 - input gate, from the pre-activations i and g and
 ///   the previous cell c. In the first step c may be absent, which counts as zeros.
@@ -51,14 +49,13 @@ Expression vanilla_lstm_h(const Expression& c_t, const Expression& gates_t,
 /// Errors: ShapeError where the shapes differ.
 /// Source: Greff et al., 2015.
 Expression coupled_lstm_c(const Expression& i, const Expression& g, const Expression& c = {},
-                          const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
+                          Where where = Where::here());
 
 /// Hidden state of a coupled LSTM, from the pre-activation o of the output gate and the new cell.
 /// `y = logistic(o) * tanh(c)`
 /// Shapes: {h}, {h} -> {h}.
 /// Errors: ShapeError where the shapes differ.
-Expression coupled_lstm_h(const Expression& o, const Expression& c,
-                          const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
+Expression coupled_lstm_h(const Expression& o, const Expression& c, Where where = Where::here());
 
 /// Node of a binary tree LSTM over two nodes, from its pre-activations and their cells: cell and
 ///   hidden state. A node over a word has neither: f1, f2, c1 and c2 are absent.
@@ -74,8 +71,6 @@ Expression coupled_lstm_h(const Expression& o, const Expression& c,
 /// Source: Tai et al., 2015.
 std::array<Expression, 2> tree_lstm_cell(const Expression& a, const Expression& f1 = {},
                                          const Expression& f2 = {}, const Expression& c1 = {},
-                                         const Expression& c2 = {},
-                                         const char* file = __builtin_FILE(),
-                                         unsigned line = __builtin_LINE());
+                                         const Expression& c2 = {}, Where where = Where::here());
 
 }  // namespace dynet

@@ -9,38 +9,33 @@ namespace dynet {
 /// Sum of all elements of each example.
 /// `y = sum_i x_i`
 /// Shapes: any -> {1}.
-Expression sum_elems(const Expression& x, const char* file = __builtin_FILE(),
-                     unsigned line = __builtin_LINE());
+Expression sum_elems(const Expression& x, Where where = Where::here());
 
 /// Sum over the batch.
 /// `y = sum_e x[e] over the examples e`
 /// Shapes: {..}xb -> {..}.
-Expression sum_batches(const Expression& x, const char* file = __builtin_FILE(),
-                       unsigned line = __builtin_LINE());
+Expression sum_batches(const Expression& x, Where where = Where::here());
 
 /// The largest elements along dimension d, which is removed; NaN where one of them is NaN. The
 ///   gradient goes to the first of equal ones.
 /// `y = max x over dimension d`
 /// Shapes: {a,b,c} -> {b,c} for d = 0, {a,c} for d = 1, ...; {n} -> {1}.
 /// Errors: ShapeError where x has no dimension d, or more than 2^24 elements along it.
-Expression max_dim(const Expression& x, unsigned d = 0, const char* file = __builtin_FILE(),
-                   unsigned line = __builtin_LINE());
+Expression max_dim(const Expression& x, unsigned d = 0, Where where = Where::here());
 
 /// The smallest elements along dimension d, which is removed; NaN where one of them is NaN. The
 ///   gradient goes to the first of equal ones.
 /// `y = min x over dimension d`
 /// Shapes: {a,b,c} -> {b,c} for d = 0, {a,c} for d = 1, ...; {n} -> {1}.
 /// Errors: ShapeError where x has no dimension d, or more than 2^24 elements along it.
-Expression min_dim(const Expression& x, unsigned d = 0, const char* file = __builtin_FILE(),
-                   unsigned line = __builtin_LINE());
+Expression min_dim(const Expression& x, unsigned d = 0, Where where = Where::here());
 
 /// Logarithm of the sum of the exponentials along dimension d, which is removed. Shifted by the
 ///   maximum, so that it does not overflow.
 /// `y = ln(sum exp(x)) over dimension d`
 /// Shapes: {a,b,c} -> {b,c} for d = 0, {a,c} for d = 1, ...; {n} -> {1}.
 /// Errors: ShapeError where x has no dimension d.
-Expression logsumexp_dim(const Expression& x, unsigned d = 0, const char* file = __builtin_FILE(),
-                         unsigned line = __builtin_LINE());
+Expression logsumexp_dim(const Expression& x, unsigned d = 0, Where where = Where::here());
 
 /// Layer normalisation along the first dimension: of each column of a matrix. Where all elements
 ///   are equal the gradient of x is 0.
@@ -49,6 +44,6 @@ Expression logsumexp_dim(const Expression& x, unsigned d = 0, const char* file =
 /// Errors: ShapeError unless g and b are vectors as long as the columns of x.
 /// Source: Ba et al., 2016.
 Expression layer_norm(const Expression& x, const Expression& g, const Expression& b,
-                      const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
+                      Where where = Where::here());
 
 }  // namespace dynet

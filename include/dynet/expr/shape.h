@@ -14,8 +14,7 @@ namespace dynet {
 /// `y = x in memory order`
 /// Shapes: any -> d.
 /// Errors: ShapeError where the numbers of elements differ.
-Expression reshape(const Expression& x, const Dim& d, const char* file = __builtin_FILE(),
-                   unsigned line = __builtin_LINE());
+Expression reshape(const Expression& x, const Dim& d, Where where = Where::here());
 
 /// Lays a list one after the other along dimension d. Shapes with fewer dimensions are filled up
 ///   with 1.
@@ -24,23 +23,22 @@ Expression reshape(const Expression& x, const Dim& d, const char* file = __built
 /// Errors: ShapeError where another dimension than d differs, ValueError where the list is empty,
 ///   SizeError where the sum does not fit 32 bits.
 Expression concatenate(const std::initializer_list<Expression>& xs, unsigned d = 0,
-                       const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
+                       Where where = Where::here());
 Expression concatenate(const std::vector<Expression>& xs, unsigned d = 0,
-                       const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
+                       Where where = Where::here());
 
 /// One example of a batch.
 /// `y = x[v], v counting the examples`
 /// Shapes: {..}xb -> {..}.
 /// `v`: one index for all examples, or one for each; by pointer it is read again at every run.
 /// Errors: IndexError where v is not below the batch size.
-Expression pick_batch_elem(const Expression& x, unsigned v, const char* file = __builtin_FILE(),
-                           unsigned line = __builtin_LINE());
+Expression pick_batch_elem(const Expression& x, unsigned v, Where where = Where::here());
 Expression pick_batch_elem(const Expression& x, detail::Pointer<unsigned> v,
-                           const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
+                           Where where = Where::here());
 Expression pick_batch_elem(const Expression& x, const std::vector<unsigned>& v,
-                           const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
+                           Where where = Where::here());
 Expression pick_batch_elem(const Expression& x, detail::Pointer<std::vector<unsigned>> v,
-                           const char* file = __builtin_FILE(), unsigned line = __builtin_LINE());
+                           Where where = Where::here());
 
 /// Makes one batch of a list.
 /// `y = the examples of x1, then those of x2, ...`
@@ -48,16 +46,12 @@ Expression pick_batch_elem(const Expression& x, detail::Pointer<std::vector<unsi
 /// Errors: ShapeError where the shapes of one example differ, ValueError where the list is empty,
 ///   SizeError where the sum does not fit 32 bits.
 Expression concatenate_to_batch(const std::initializer_list<Expression>& xs,
-                                const char* file = __builtin_FILE(),
-                                unsigned line = __builtin_LINE());
-Expression concatenate_to_batch(const std::vector<Expression>& xs,
-                                const char* file = __builtin_FILE(),
-                                unsigned line = __builtin_LINE());
+                                Where where = Where::here());
+Expression concatenate_to_batch(const std::vector<Expression>& xs, Where where = Where::here());
 
 /// The value of x, through which no gradient flows.
 /// `y = x; dx = 0`
 /// Shapes: any -> the same.
-Expression nobackprop(const Expression& x, const char* file = __builtin_FILE(),
-                      unsigned line = __builtin_LINE());
+Expression nobackprop(const Expression& x, Where where = Where::here());
 
 }  // namespace dynet

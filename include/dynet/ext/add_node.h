@@ -28,25 +28,25 @@ void set_payload(const Expression& e, std::span<const float> values);
 template <class Op>
 Expression add_node(const Op& op, const dynet::detail::Located& x,
                     const NodePayload& payload = {}) {
-  return add_node(kRecord<Op>, &op, nullptr, {&x.e, 1}, payload, {x.file, nullptr, x.line});
+  return add_node(kRecord<Op>, &op, nullptr, {&x.e, 1}, payload, x.where);
 }
 /// Two or more.
 template <class Op, std::same_as<Expression>... Rest>
 Expression add_node(const Op& op, const dynet::detail::Located& x, const Expression& y,
                     const Rest&... rest) {
   const Expression args[] = {x.e, y, rest...};
-  return add_node(kRecord<Op>, &op, nullptr, args, {}, {x.file, nullptr, x.line});
+  return add_node(kRecord<Op>, &op, nullptr, args, {}, x.where);
 }
 /// A list.
 template <class Op>
-Expression add_node(const Op& op, std::span<const Expression> xs, const char* file, unsigned line) {
-  return add_node(kRecord<Op>, &op, nullptr, xs, {}, {file, nullptr, line});
+Expression add_node(const Op& op, std::span<const Expression> xs, Where where) {
+  return add_node(kRecord<Op>, &op, nullptr, xs, {}, where);
 }
 /// No expression argument: inputs and constants.
 template <class Op>
 Expression add_node(const Op& op, const dynet::detail::LocatedGraph& g,
                     const NodePayload& payload = {}) {
-  return add_node(kRecord<Op>, &op, &g.graph, {}, payload, {g.file, nullptr, g.line});
+  return add_node(kRecord<Op>, &op, &g.graph, {}, payload, g.where);
 }
 
 }  // namespace dynet::ext

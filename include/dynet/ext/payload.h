@@ -1,7 +1,7 @@
 #pragma once
 
-// What comes with a node beside its operation and its arguments: where it was built, and the
-// payload.
+// What comes with a node beside its operation and its arguments: the payload, and how the place
+// where it was built becomes text.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,17 +12,11 @@
 #include <vector>
 
 #include "dynet/except.h"
+#include "dynet/where.h"
 
 namespace dynet::ext {
 
-/// Where a node was built. C++: file and line. Python: `code` is the frame's code object and `line`
-/// the offset in it, resolved when an error is printed (set_location_resolver).
-struct Where {
-  const char* file = nullptr;
-  const void* code = nullptr;
-  unsigned line = 0;
-};
-/// Turns a Where with a code object into "file.py:42 in function".
+/// Turns a place in a code object into "file.py:42 in function".
 using LocationResolver = std::string (*)(const void* code, unsigned offset);
 void set_location_resolver(LocationResolver resolver);
 

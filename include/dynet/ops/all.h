@@ -1,7 +1,7 @@
 #pragma once
 
-// Every operation of the library, in one list. Python's functions, the C++ headers, the reference
-// page, SIMD and CUDA kernels, tests and benches are loops over it.
+// Every operation of the library, in one list. The functions of C++ and Python, the reference page,
+// SIMD and CUDA kernels, tests and benches are loops over it.
 
 #include "dynet/ops/activation.h"
 #include "dynet/ops/arithmetic.h"
@@ -14,9 +14,26 @@
 #include "dynet/ops/reduce.h"
 #include "dynet/ops/shape.h"
 
+/// The families: the header above, and its list of operations. CMake reads these lines too, and
+/// makes a source of SIMD loops for each.
+// clang-format off
+#define DYNET_FAMILIES(family)      \
+  family(input, InputOps)           \
+  family(arithmetic, ArithmeticOps) \
+  family(activation, ActivationOps) \
+  family(linear, LinearOps)         \
+  family(reduce, ReduceOps)         \
+  family(shape, ShapeOps)           \
+  family(pick, PickOps)             \
+  family(loss, LossOps)             \
+  family(random, RandomOps)         \
+  family(recurrent, RecurrentOps)
+// clang-format on
+
 namespace dynet::ops {
 
-using AllOps = ext::JoinLists<InputOps, ArithmeticOps, ActivationOps, LinearOps, ReduceOps,
-                              ShapeOps, PickOps, LossOps, RandomOps, RecurrentOps>;
+#define DYNET_JOIN(family, Family) , Family
+using AllOps = ext::JoinLists<ext::OpList<> DYNET_FAMILIES(DYNET_JOIN)>;
+#undef DYNET_JOIN
 
 }  // namespace dynet::ops

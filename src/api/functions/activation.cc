@@ -9,44 +9,34 @@
 
 namespace dynet {
 
-Expression tanh(const Expression& x, const char* file, unsigned line) {
-  return ext::add_node(ops::Tanh{}, {x, file, line});
+Expression tanh(const Expression& x, Where where) { return ext::add_node(ops::Tanh{}, {x, where}); }
+
+Expression logistic(const Expression& x, Where where) {
+  return ext::add_node(ops::Logistic{}, {x, where});
 }
 
-Expression logistic(const Expression& x, const char* file, unsigned line) {
-  return ext::add_node(ops::Logistic{}, {x, file, line});
+Expression rectify(const Expression& x, Where where) {
+  return ext::add_node(ops::Rectify{}, {x, where});
 }
 
-Expression rectify(const Expression& x, const char* file, unsigned line) {
-  return ext::add_node(ops::Rectify{}, {x, file, line});
+Expression exp(const Expression& x, Where where) { return ext::add_node(ops::Exp{}, {x, where}); }
+
+Expression log(const Expression& x, Where where) { return ext::add_node(ops::Log{}, {x, where}); }
+
+Expression square(const Expression& x, Where where) {
+  return ext::add_node(ops::Square{}, {x, where});
 }
 
-Expression exp(const Expression& x, const char* file, unsigned line) {
-  return ext::add_node(ops::Exp{}, {x, file, line});
+Expression sqrt(const Expression& x, Where where) { return ext::add_node(ops::Sqrt{}, {x, where}); }
+
+Expression elu(const Expression& x, float alpha, Where where) {
+  return ext::add_node(ops::Elu{alpha}, {x, where});
 }
 
-Expression log(const Expression& x, const char* file, unsigned line) {
-  return ext::add_node(ops::Log{}, {x, file, line});
+Expression silu(const Expression& x, float beta, Where where) {
+  return ext::add_node(ops::Silu{beta}, {x, where});
 }
 
-Expression square(const Expression& x, const char* file, unsigned line) {
-  return ext::add_node(ops::Square{}, {x, file, line});
-}
-
-Expression sqrt(const Expression& x, const char* file, unsigned line) {
-  return ext::add_node(ops::Sqrt{}, {x, file, line});
-}
-
-Expression elu(const Expression& x, float alpha, const char* file, unsigned line) {
-  return ext::add_node(ops::Elu{alpha}, {x, file, line});
-}
-
-Expression silu(const Expression& x, float beta, const char* file, unsigned line) {
-  return ext::add_node(ops::Silu{beta}, {x, file, line});
-}
-
-Expression erf(const Expression& x, const char* file, unsigned line) {
-  return ext::add_node(ops::Erf{}, {x, file, line});
-}
+Expression erf(const Expression& x, Where where) { return ext::add_node(ops::Erf{}, {x, where}); }
 
 }  // namespace dynet

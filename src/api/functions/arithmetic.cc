@@ -45,30 +45,30 @@ Expression operator/(const detail::Located& x, real a) {
   return ext::add_node(ops::DivideScalar{}, x, ext::NodePayload::of(a));
 }
 
-Expression cmult(const Expression& x, const Expression& y, const char* file, unsigned line) {
-  return ext::add_node(ops::CMult{}, {x, file, line}, y);
+Expression cmult(const Expression& x, const Expression& y, Where where) {
+  return ext::add_node(ops::CMult{}, {x, where}, y);
 }
 
-Expression cdiv(const Expression& x, const Expression& y, const char* file, unsigned line) {
-  return ext::add_node(ops::CDiv{}, {x, file, line}, y);
+Expression cdiv(const Expression& x, const Expression& y, Where where) {
+  return ext::add_node(ops::CDiv{}, {x, where}, y);
 }
 
-Expression max(const Expression& x, const Expression& y, const char* file, unsigned line) {
-  return ext::add_node(ops::Max{}, {x, file, line}, y);
+Expression max(const Expression& x, const Expression& y, Where where) {
+  return ext::add_node(ops::Max{}, {x, where}, y);
 }
 
-Expression sum(const std::initializer_list<Expression>& xs, const char* file, unsigned line) {
-  return ext::add_node(ops::Sum{}, {xs.begin(), xs.size()}, file, line);
+Expression sum(const std::initializer_list<Expression>& xs, Where where) {
+  return ext::add_node(ops::Sum{}, {xs.begin(), xs.size()}, where);
 }
-Expression sum(const std::vector<Expression>& xs, const char* file, unsigned line) {
-  return ext::add_node(ops::Sum{}, xs, file, line);
+Expression sum(const std::vector<Expression>& xs, Where where) {
+  return ext::add_node(ops::Sum{}, xs, where);
 }
 
-Expression average(const std::initializer_list<Expression>& xs, const char* file, unsigned line) {
-  return ext::add_node(ops::Average{}, {xs.begin(), xs.size()}, file, line);
+Expression average(const std::initializer_list<Expression>& xs, Where where) {
+  return ext::add_node(ops::Average{}, {xs.begin(), xs.size()}, where);
 }
-Expression average(const std::vector<Expression>& xs, const char* file, unsigned line) {
-  return ext::add_node(ops::Average{}, xs, file, line);
+Expression average(const std::vector<Expression>& xs, Where where) {
+  return ext::add_node(ops::Average{}, xs, where);
 }
 
 }  // namespace dynet

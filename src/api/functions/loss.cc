@@ -9,35 +9,32 @@
 
 namespace dynet {
 
-Expression softmax(const Expression& x, unsigned d, const char* file, unsigned line) {
-  return ext::add_node(ops::Softmax{d}, {x, file, line});
+Expression softmax(const Expression& x, unsigned d, Where where) {
+  return ext::add_node(ops::Softmax{d}, {x, where});
 }
 
-Expression log_softmax(const Expression& x, unsigned d, const char* file, unsigned line) {
-  return ext::add_node(ops::LogSoftmax{d}, {x, file, line});
+Expression log_softmax(const Expression& x, unsigned d, Where where) {
+  return ext::add_node(ops::LogSoftmax{d}, {x, where});
 }
 
-Expression pickneglogsoftmax(const Expression& x, unsigned v, const char* file, unsigned line) {
-  return ext::add_node(ops::PickNegLogSoftmax{}, {x, file, line}, ext::NodePayload::of(v));
+Expression pickneglogsoftmax(const Expression& x, unsigned v, Where where) {
+  return ext::add_node(ops::PickNegLogSoftmax{}, {x, where}, ext::NodePayload::of(v));
 }
-Expression pickneglogsoftmax(const Expression& x, detail::Pointer<unsigned> v, const char* file,
-                             unsigned line) {
-  return ext::add_node(ops::PickNegLogSoftmax{}, {x, file, line},
+Expression pickneglogsoftmax(const Expression& x, detail::Pointer<unsigned> v, Where where) {
+  return ext::add_node(ops::PickNegLogSoftmax{}, {x, where},
                        ext::NodePayload::of(api::pointee(v, "pickneglogsoftmax", "v")));
 }
-Expression pickneglogsoftmax(const Expression& x, const std::vector<unsigned>& v, const char* file,
-                             unsigned line) {
-  return ext::add_node(ops::PickNegLogSoftmax{}, {x, file, line}, ext::NodePayload::of(v));
+Expression pickneglogsoftmax(const Expression& x, const std::vector<unsigned>& v, Where where) {
+  return ext::add_node(ops::PickNegLogSoftmax{}, {x, where}, ext::NodePayload::of(v));
 }
 Expression pickneglogsoftmax(const Expression& x, detail::Pointer<std::vector<unsigned>> v,
-                             const char* file, unsigned line) {
-  return ext::add_node(ops::PickNegLogSoftmax{}, {x, file, line},
+                             Where where) {
+  return ext::add_node(ops::PickNegLogSoftmax{}, {x, where},
                        ext::NodePayload::of(api::pointee(v, "pickneglogsoftmax", "v")));
 }
 
-Expression binary_log_loss(const Expression& x, const Expression& y, const char* file,
-                           unsigned line) {
-  return ext::add_node(ops::BinaryLogLoss{}, {x, file, line}, y);
+Expression binary_log_loss(const Expression& x, const Expression& y, Where where) {
+  return ext::add_node(ops::BinaryLogLoss{}, {x, where}, y);
 }
 
 }  // namespace dynet

@@ -9,27 +9,24 @@
 
 namespace dynet {
 
-Expression pick(const Expression& x, unsigned v, unsigned d, const char* file, unsigned line) {
-  return ext::add_node(ops::Pick{d}, {x, file, line}, ext::NodePayload::of(v));
+Expression pick(const Expression& x, unsigned v, unsigned d, Where where) {
+  return ext::add_node(ops::Pick{d}, {x, where}, ext::NodePayload::of(v));
 }
-Expression pick(const Expression& x, detail::Pointer<unsigned> v, unsigned d, const char* file,
-                unsigned line) {
-  return ext::add_node(ops::Pick{d}, {x, file, line},
+Expression pick(const Expression& x, detail::Pointer<unsigned> v, unsigned d, Where where) {
+  return ext::add_node(ops::Pick{d}, {x, where},
                        ext::NodePayload::of(api::pointee(v, "pick", "v")));
 }
-Expression pick(const Expression& x, const std::vector<unsigned>& v, unsigned d, const char* file,
-                unsigned line) {
-  return ext::add_node(ops::Pick{d}, {x, file, line}, ext::NodePayload::of(v));
+Expression pick(const Expression& x, const std::vector<unsigned>& v, unsigned d, Where where) {
+  return ext::add_node(ops::Pick{d}, {x, where}, ext::NodePayload::of(v));
 }
 Expression pick(const Expression& x, detail::Pointer<std::vector<unsigned>> v, unsigned d,
-                const char* file, unsigned line) {
-  return ext::add_node(ops::Pick{d}, {x, file, line},
+                Where where) {
+  return ext::add_node(ops::Pick{d}, {x, where},
                        ext::NodePayload::of(api::pointee(v, "pick", "v")));
 }
 
-Expression pick_range(const Expression& x, unsigned s, unsigned e, unsigned d, const char* file,
-                      unsigned line) {
-  return ext::add_node(ops::PickRange{s, e, d}, {x, file, line});
+Expression pick_range(const Expression& x, unsigned s, unsigned e, unsigned d, Where where) {
+  return ext::add_node(ops::PickRange{s, e, d}, {x, where});
 }
 
 }  // namespace dynet

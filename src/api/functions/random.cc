@@ -9,12 +9,12 @@
 
 namespace dynet {
 
-Expression dropout(const Expression& x, float p, const char* file, unsigned line) {
-  return ext::add_node(ops::Dropout{p}, {x, file, line});
+Expression dropout(const Expression& x, float p, Where where) {
+  return ext::add_node(ops::Dropout{p}, {x, where});
 }
 
-Expression noise(const Expression& x, float stddev, const char* file, unsigned line) {
-  return ext::add_node(ops::Noise{stddev}, {x, file, line});
+Expression noise(const Expression& x, float stddev, Where where) {
+  return ext::add_node(ops::Noise{stddev}, {x, where});
 }
 
 }  // namespace dynet

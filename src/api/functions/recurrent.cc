@@ -10,38 +10,35 @@
 namespace dynet {
 
 std::array<Expression, 2> lstm_cell(const Expression& a, const Expression& c, float forget_bias,
-                                    const char* file, unsigned line) {
-  return api::outputs<2>(ext::add_node(ops::LstmCell{forget_bias}, {a, file, line}, c));
+                                    Where where) {
+  return api::outputs<2>(ext::add_node(ops::LstmCell{forget_bias}, {a, where}, c));
 }
 
-Expression lstm_gates(const Expression& a, float forget_bias, const char* file, unsigned line) {
-  return ext::add_node(ops::LstmGates{forget_bias}, {a, file, line});
+Expression lstm_gates(const Expression& a, float forget_bias, Where where) {
+  return ext::add_node(ops::LstmGates{forget_bias}, {a, where});
 }
 
-Expression vanilla_lstm_c(const Expression& c_tm1, const Expression& gates_t, const char* file,
-                          unsigned line) {
-  return ext::add_node(ops::VanillaLstmC{}, {c_tm1, file, line}, gates_t);
+Expression vanilla_lstm_c(const Expression& c_tm1, const Expression& gates_t, Where where) {
+  return ext::add_node(ops::VanillaLstmC{}, {c_tm1, where}, gates_t);
 }
 
-Expression vanilla_lstm_h(const Expression& c_t, const Expression& gates_t, const char* file,
-                          unsigned line) {
-  return ext::add_node(ops::VanillaLstmH{}, {c_t, file, line}, gates_t);
+Expression vanilla_lstm_h(const Expression& c_t, const Expression& gates_t, Where where) {
+  return ext::add_node(ops::VanillaLstmH{}, {c_t, where}, gates_t);
 }
 
 Expression coupled_lstm_c(const Expression& i, const Expression& g, const Expression& c,
-                          const char* file, unsigned line) {
-  return ext::add_node(ops::CoupledLstmC{}, {i, file, line}, g, c);
+                          Where where) {
+  return ext::add_node(ops::CoupledLstmC{}, {i, where}, g, c);
 }
 
-Expression coupled_lstm_h(const Expression& o, const Expression& c, const char* file,
-                          unsigned line) {
-  return ext::add_node(ops::CoupledLstmH{}, {o, file, line}, c);
+Expression coupled_lstm_h(const Expression& o, const Expression& c, Where where) {
+  return ext::add_node(ops::CoupledLstmH{}, {o, where}, c);
 }
 
 std::array<Expression, 2> tree_lstm_cell(const Expression& a, const Expression& f1,
                                          const Expression& f2, const Expression& c1,
-                                         const Expression& c2, const char* file, unsigned line) {
-  return api::outputs<2>(ext::add_node(ops::TreeLstmCell{}, {a, file, line}, f1, f2, c1, c2));
+                                         const Expression& c2, Where where) {
+  return api::outputs<2>(ext::add_node(ops::TreeLstmCell{}, {a, where}, f1, f2, c1, c2));
 }
 
 }  // namespace dynet

@@ -9,29 +9,28 @@
 
 namespace dynet {
 
-Expression sum_elems(const Expression& x, const char* file, unsigned line) {
-  return ext::add_node(ops::SumElems{}, {x, file, line});
+Expression sum_elems(const Expression& x, Where where) {
+  return ext::add_node(ops::SumElems{}, {x, where});
 }
 
-Expression sum_batches(const Expression& x, const char* file, unsigned line) {
-  return ext::add_node(ops::SumBatches{}, {x, file, line});
+Expression sum_batches(const Expression& x, Where where) {
+  return ext::add_node(ops::SumBatches{}, {x, where});
 }
 
-Expression max_dim(const Expression& x, unsigned d, const char* file, unsigned line) {
-  return ext::add_node(ops::MaxDim{d}, {x, file, line});
+Expression max_dim(const Expression& x, unsigned d, Where where) {
+  return ext::add_node(ops::MaxDim{d}, {x, where});
 }
 
-Expression min_dim(const Expression& x, unsigned d, const char* file, unsigned line) {
-  return ext::add_node(ops::MinDim{d}, {x, file, line});
+Expression min_dim(const Expression& x, unsigned d, Where where) {
+  return ext::add_node(ops::MinDim{d}, {x, where});
 }
 
-Expression logsumexp_dim(const Expression& x, unsigned d, const char* file, unsigned line) {
-  return ext::add_node(ops::LogSumExpDim{d}, {x, file, line});
+Expression logsumexp_dim(const Expression& x, unsigned d, Where where) {
+  return ext::add_node(ops::LogSumExpDim{d}, {x, where});
 }
 
-Expression layer_norm(const Expression& x, const Expression& g, const Expression& b,
-                      const char* file, unsigned line) {
-  return ext::add_node(ops::LayerNorm{}, {x, file, line}, g, b);
+Expression layer_norm(const Expression& x, const Expression& g, const Expression& b, Where where) {
+  return ext::add_node(ops::LayerNorm{}, {x, where}, g, b);
 }
 
 }  // namespace dynet

@@ -45,7 +45,7 @@ class Affine {
     list_[count_++] = w;
     list_[count_++] = x;
   }
-  [[nodiscard]] Expression build(const char* file, unsigned line) const;
+  [[nodiscard]] Expression build(Where where) const;
 
  private:
   Expression list_[7];  // bias and at most three products

@@ -58,9 +58,7 @@ struct alignas(64) Node {
   const Signature* signature = nullptr;  ///< operation, attributes, shapes, key
   const NodeId* args = nullptr;
   const Payload* payload = nullptr;  ///< null: none
-  const char* file = nullptr;        ///< these three: the place in the user's source
-  const void* code = nullptr;
-  unsigned line = 0;
+  Where where;                       ///< in the user's source
   std::uint32_t arity = 0;
   std::uint32_t epoch = 0;
   std::uint32_t random_ordinal = 0;  ///< among all random nodes ever made in this graph
@@ -70,12 +68,6 @@ struct alignas(64) Node {
   [[nodiscard]] const ext::Record& record() const { return *signature->record; }
   [[nodiscard]] ShapeId shape() const { return signature->outputs[output]; }
   [[nodiscard]] std::span<const NodeId> arguments() const { return {args, arity}; }
-  [[nodiscard]] ext::Where where() const { return {file, code, line}; }
-  void set_where(const ext::Where& where) {
-    file = where.file;
-    code = where.code;
-    line = where.line;
-  }
 };
 static_assert(sizeof(Node) == 64);
 
@@ -106,7 +98,7 @@ class Graph {
   /// those that are there. Throws ShapeError, ValueError, IndexError or SizeError
   /// before anything is changed. Returns the id of output 0.
   NodeId add(const ext::Record& record, const void* op, std::span<const NodeId> args,
-             const ext::NodePayload& payload, const ext::Where& where, std::uint32_t epoch);
+             const ext::NodePayload& payload, const Where& where, std::uint32_t epoch);
 
   [[nodiscard]] NodeId size() const { return static_cast<NodeId>(nodes_.size()); }
   [[nodiscard]] const Node& operator[](NodeId n) const { return nodes_[n]; }
@@ -186,6 +178,8 @@ class Graph {
 };
 
 /// "file.cc:42", or what the resolver makes of a code object.
-[[nodiscard]] std::string place_text(const ext::Where& where);
+[[nodiscard]] std::string place_text(const Where& where);
+/// "\n  built at file.cc:42", the last line of a message about a node; empty where that is unknown.
+[[nodiscard]] std::string built_at(const Where& where);
 
 }  // namespace dynet::graph

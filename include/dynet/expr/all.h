@@ -1,0 +1,13 @@
+#pragma once
+
+// Written by tools/generate-api from the operations in dynet/ops/all.h. Not to be edited.
+
+#include "dynet/expr/activation.h"
+#include "dynet/expr/arithmetic.h"
+#include "dynet/expr/linear.h"
+#include "dynet/expr/loss.h"
+#include "dynet/expr/pick.h"
+#include "dynet/expr/random.h"
+#include "dynet/expr/recurrent.h"
+#include "dynet/expr/reduce.h"
+#include "dynet/expr/shape.h"

@@ -1,0 +1,47 @@
+#pragma once
+
+// The place in a program where a node is built: every error and every trace that names the node has
+// it.
+
+namespace dynet {
+
+/// A place in a user's program. A function that builds nodes takes one as its last parameter and
+/// hands it on, so that nodes carry the line of the program and not one of the library:
+///
+///   Expression twice(const Expression& x, Where where = Where::here()) {
+///     return sum({x, x}, where);
+///   }
+///
+/// 16 bytes, passed by value in two registers.
+class Where {
+ public:
+  /// An unknown place.
+  constexpr Where() = default;
+  /// The line that calls, as the default of a parameter the line that calls the function.
+  static constexpr Where here(const char* file = __builtin_FILE(),
+                              unsigned line = __builtin_LINE()) {
+    return {file, line, false};
+  }
+  /// A place in a language with code objects of its own: the object, and the offset in it. It
+  /// becomes text only where an error is printed (ext::set_location_resolver).
+  static constexpr Where in_code(const void* code, unsigned offset) { return {code, offset, true}; }
+
+  /// Name of the file; null for a place in a code object and for an unknown one.
+  [[nodiscard]] const char* file() const {
+    return is_code_ ? nullptr : static_cast<const char*>(at_);
+  }
+  /// The code object, or null.
+  [[nodiscard]] const void* code() const { return is_code_ ? at_ : nullptr; }
+  /// Line of the file, or offset in the code object.
+  [[nodiscard]] unsigned line() const { return line_; }
+
+ private:
+  constexpr Where(const void* at, unsigned line, bool is_code)
+      : at_(at), line_(line), is_code_(is_code) {}
+
+  const void* at_ = nullptr;
+  unsigned line_ = 0;
+  bool is_code_ = false;
+};
+
+}  // namespace dynet
