@@ -17,10 +17,11 @@ OPERATORS = [op for op in OPERATIONS if op["python"].startswith("__")]
 CASES = [(op, k) for op in FUNCTIONS for k in range(len(op["examples"]))]
 
 
-def random_inputs(example: dict[str, Any], seed: int = 0) -> list[dy.Expression]:
+def random_inputs(example: dict[str, Any], seed: int = 0) -> list[dy.Expression | None]:
+    """An argument without a shape is absent."""
     rng = np.random.default_rng(seed)
     return [
-        dy.inputTensor(rng.uniform(example["low"], example["high"], shape))
+        dy.inputTensor(rng.uniform(example["low"], example["high"], shape)) if shape else None
         for shape in example["inputs"]
     ]
 
