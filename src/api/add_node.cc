@@ -31,24 +31,44 @@ ComputationGraph& graph_of(const Record& record, ComputationGraph* graph,
   return *args[0].pg;
 }
 
-/// Ids of the arguments, all alive and of one graph, which is known to live.
+[[gnu::noinline]] std::span<const Expression> without_absent_end(const Record& record,
+                                                                 std::span<const Expression> args) {
+  std::size_t count = args.size();
+  while (count > 0 && args[count - 1].pg == nullptr && record.is_optional(count - 1)) {
+    --count;
+  }
+  return args.first(count);
+}
+
+/// For an argument that is no live node of the graph: it may be absent, else it is an error.
+[[gnu::noinline]] graph::NodeId absent_argument(const Record& record, const ComputationGraph& graph,
+                                                const Expression& e, std::size_t index,
+                                                const Where& where) {
+  if (e.pg == nullptr && record.is_optional(index)) {
+    return graph::kAbsent;
+  }
+  checked_argument(e, record, where);
+  if (e.pg != &graph) {
+    throw GraphError(std::string(record.info->name) +
+                     ": arguments belong to different computation graphs" + built_at(where));
+  }
+  return e.i;
+}
+
+/// Ids of the arguments, all alive and of one graph, which is known to live. Absent ones at the end
+/// are left out.
 void collect_args(const Record& record, const ComputationGraph& graph, api::GraphState& state,
                   std::span<const Expression> args, const Where& where) {
+  if (record.has_optional) {
+    args = without_absent_end(record, args);
+  }
   state.args.resize(args.size());
   graph::NodeId* next = state.args.data();
   for (const Expression& e : args) {
     *next++ = e.i;
-    if (e.pg == &graph && state.graph.has(e.i, e.graph_id)) {
-      continue;
-    }
-    if (e.pg == nullptr && record.is_optional(static_cast<std::size_t>(&e - args.data()))) {
-      next[-1] = graph::kAbsent;
-      continue;
-    }
-    checked_argument(e, record, where);
-    if (e.pg != &graph) {
-      throw GraphError(std::string(record.info->name) +
-                       ": arguments belong to different computation graphs" + built_at(where));
+    if (e.pg != &graph || !state.graph.has(e.i, e.graph_id)) {
+      next[-1] =
+          absent_argument(record, graph, e, static_cast<std::size_t>(&e - args.data()), where);
     }
   }
 }

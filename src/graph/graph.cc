@@ -24,6 +24,10 @@ bool is_trainable_op(const Signature& signature) {
   return record.trainable != nullptr && record.trainable(signature.op);
 }
 
+[[gnu::noinline]] std::uint32_t remove_absent(NodeId* args, std::uint32_t count) {
+  return static_cast<std::uint32_t>(std::remove(args, args + count, kAbsent) - args);
+}
+
 std::uint32_t payload_vector_size(const ext::Record& record, const void* vector) {
   return static_cast<std::uint32_t>(record.payload == ext::Payload::kIndices
                                         ? static_cast<const std::vector<unsigned>*>(vector)->size()
@@ -45,9 +49,12 @@ NodeId Graph::add(const ext::Record& record, const void* op, std::span<const Nod
     // What is going to hold the arguments holds their shapes first.
     static_assert(std::is_same_v<NodeId, ShapeId>);
     stored_args = static_cast<NodeId*>(arena_.allocate(args.size_bytes()));
-    for (std::size_t a = 0; a < args.size(); ++a) {
-      const bool is_absent = record.has_optional && args[a] == kAbsent;
-      stored_args[a] = is_absent ? interner_.absent() : nodes_[args[a]].shape();
+    if (record.has_optional) {
+      list_optional_shapes(args, stored_args);
+    } else {
+      for (std::size_t a = 0; a < args.size(); ++a) {
+        stored_args[a] = nodes_[args[a]].shape();
+      }
     }
     signature = &interner_.signature(record, op, {stored_args, args.size()}, payload.count);
     if (record.payload == ext::Payload::kIndices && payload.form == ext::NodePayload::kCopied) {
@@ -57,8 +64,7 @@ NodeId Graph::add(const ext::Record& record, const void* op, std::span<const Nod
     util::reserve_more(nodes_, record.outputs);
     std::copy(args.begin(), args.end(), stored_args);
     if (signature->absent != 0) {
-      arity = static_cast<std::uint32_t>(std::remove(stored_args, stored_args + arity, kAbsent) -
-                                         stored_args);
+      arity = remove_absent(stored_args, arity);
     }
     if (record.outputs > 1) {
       projected = static_cast<NodeId*>(arena_.allocate(sizeof id));
@@ -97,6 +103,14 @@ NodeId Graph::add(const ext::Record& record, const void* op, std::span<const Nod
     add_projection(id, k, projected);
   }
   return id;
+}
+
+/// Not inline, as few operations have such arguments.
+[[gnu::noinline]] void Graph::list_optional_shapes(std::span<const NodeId> args,
+                                                   ShapeId* to) const {
+  for (const NodeId arg : args) {
+    *to++ = arg == kAbsent ? interner_.absent() : nodes_[arg].shape();
+  }
 }
 
 void Graph::add_projection(NodeId parent, std::uint32_t output, const NodeId* args) {

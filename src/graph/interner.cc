@@ -244,7 +244,7 @@ const Signature& Interner::signature(const ext::Record& record, const void* op,
   const std::uint32_t found = signature_table_.find(hash, [&](std::uint32_t i) {
     const Signature& s = *signatures_[i];
     return s.record == &record && s.payload_count == payload_count &&
-           s.arity == arg_shapes.size() &&
+           s.given == arg_shapes.size() &&
            equal_words(arg_shapes.data(), s.arg_shapes, arg_shapes.size()) &&
            (record.attr_bytes == 0 || std::memcmp(s.attributes, packed, record.attr_bytes) == 0);
   });
@@ -282,15 +282,28 @@ KeyId Interner::intern_key(const ext::Record& record, const void* op,
   return id;
 }
 
-/// Copies what a signature is compared by into the arena.
-void Interner::store_content(Signature& s, const void* op, std::span<const ShapeId> arg_shapes) {
+/// `dims_scratch_` holds the arguments' shapes.
+void Interner::set_arguments(Signature& s, std::span<const ShapeId> arg_shapes) {
+  s.given = static_cast<std::uint32_t>(arg_shapes.size());
+  s.arity = static_cast<std::uint32_t>(dims_scratch_.size());
+  auto* shape_ids = static_cast<ShapeId*>(arena_.allocate(s.arity * sizeof(ShapeId)));
+  std::fill(std::copy(arg_shapes.begin(), arg_shapes.end(), shape_ids), shape_ids + s.arity,
+            absent());
+  s.arg_shapes = shape_ids;
+  for (std::size_t a = 0; s.record->has_optional && a < dims_scratch_.size(); ++a) {
+    s.absent_args |= static_cast<std::uint8_t>((ext::is_absent(dims_scratch_[a]) ? 1U : 0U) << a);
+  }
+  for (std::uint32_t i = 0; i < ext::kMaxArgs; ++i) {
+    s.roles[i] = s.record->role(s.argument(i));
+  }
+}
+
+/// Copies the attributes into the arena.
+void Interner::store_content(Signature& s, const void* op) {
   const ext::Record& record = *s.record;
   auto* stored_op = static_cast<std::byte*>(arena_.allocate(record.op_bytes));
   std::memcpy(stored_op, op, record.op_bytes);
   s.op = stored_op;
-  auto* shape_ids = static_cast<ShapeId*>(arena_.allocate(arg_shapes.size_bytes()));
-  std::copy(arg_shapes.begin(), arg_shapes.end(), shape_ids);
-  s.arg_shapes = shape_ids;
   auto* packed = static_cast<std::byte*>(arena_.allocate(record.attr_bytes));
   if (record.attr_bytes != 0) {
     record.pack(op, packed);
@@ -304,6 +317,9 @@ const Signature& Interner::add_signature(const ext::Record& record, const void* 
   dims_scratch_.clear();
   for (const ShapeId id : arg_shapes) {
     dims_scratch_.push_back(shape(id));
+  }
+  if (record.has_optional) {
+    dims_scratch_.resize(record.arg_count, ext::absent());
   }
   const unsigned batch = batch_of(record, op, dims_scratch_, payload_count);
   const std::vector<Dim> with_batches = dims_scratch_;  // for messages; a new signature is rare
@@ -358,13 +374,10 @@ const Signature& Interner::add_signature(const ext::Record& record, const void* 
   }
   s.payload_count = payload_count;
   s.indices_each = each;
-  s.arity = static_cast<std::uint32_t>(arg_shapes.size());
   s.absent = absent;
-  for (std::size_t a = 0; record.has_optional && a < dims_scratch_.size(); ++a) {
-    s.absent_args |= static_cast<std::uint8_t>((shapes.has(a) ? 0U : 1U) << a);
-  }
   s.alone = (broadcasts && !record.has_whole) || record.aliases;
-  store_content(s, op, arg_shapes);
+  set_arguments(s, arg_shapes);
+  store_content(s, op);
 
   s.key = intern_key(record, op, is_full, each != 0 ? each : payload_count);
   auto* kept = new (arena_.allocate(sizeof(Signature))) Signature(s);

@@ -94,9 +94,9 @@ class Graph {
  public:
   explicit Graph(Interner& interner) : interner_(interner) {}
 
-  /// Appends a node (and its projections). Optional arguments may be kAbsent: the node lists only
-  /// those that are there. Throws ShapeError, ValueError, IndexError or SizeError
-  /// before anything is changed. Returns the id of output 0.
+  /// Appends a node (and its projections). Optional arguments may be kAbsent, or left out at the
+  /// end: the node lists only those that are there. Throws ShapeError, ValueError, IndexError or
+  /// SizeError before anything is changed. Returns the id of output 0.
   NodeId add(const ext::Record& record, const void* op, std::span<const NodeId> args,
              const ext::NodePayload& payload, const Where& where, std::uint32_t epoch);
 
@@ -155,6 +155,7 @@ class Graph {
   [[nodiscard]] std::string to_dot() const;
 
  private:
+  void list_optional_shapes(std::span<const NodeId> args, ShapeId* to) const;
   void add_projection(NodeId parent, std::uint32_t output, const NodeId* args);
   const Payload* store_payload(const ext::NodePayload& payload, NodeId node,
                                const Signature& signature);

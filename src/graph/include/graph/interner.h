@@ -30,11 +30,13 @@ struct Signature {
   KeyId key;
   std::uint32_t batch;  ///< examples of the result
   std::uint32_t payload_count;
-  std::uint32_t indices_each;  ///< per example; 0: there are none, or they belong to the node
-  std::uint32_t arity;
+  std::uint32_t indices_each;    ///< per example; 0: there are none, or they belong to the node
+  std::uint32_t arity;           ///< arguments of the operation, absent ones among them
+  std::uint32_t given;           ///< how many it was found by: absent ones at the end are left out
   bool alone;                    ///< never merged with other nodes
   std::uint8_t absent = 0;       ///< groups of optional arguments (bit g - 1: group g)
   std::uint8_t absent_args = 0;  ///< optional arguments (bit i: argument i); nodes do not list them
+  ext::Role roles[ext::kMaxArgs];  ///< of the arguments that nodes list; more than these: repeated
   ShapeId outputs[ext::kMaxOutputs];
   /// Shapes of one example; where the operation mixes its batch, of a node, with the batch.
   Dim saved[ext::kMaxOutputs];
@@ -50,7 +52,10 @@ struct Signature {
     }
     return i;
   }
-  [[nodiscard]] ext::Role role(std::uint32_t i) const { return record->role(argument(i)); }
+  /// Its role.
+  [[nodiscard]] ext::Role role(std::uint32_t i) const {
+    return roles[i < ext::kMaxArgs ? i : i % record->role_count];
+  }
 };
 
 /// Content-addressed tables that outlive graphs, so that later graphs find everything known.
@@ -69,7 +74,8 @@ class Interner {
   [[nodiscard]] ShapeId intern(const Dim& dim);
   /// Stands for the shape of an argument that is absent.
   [[nodiscard]] ShapeId absent() const { return 0; }
-  /// Runs batch and shape rules where the signature is new; they throw before anything is stored.
+  /// The shapes of absent arguments are absent(), or left out at the end. Runs batch and shape
+  /// rules where the signature is new; they throw before anything is stored.
   const Signature& signature(const ext::Record& record, const void* op,
                              std::span<const ShapeId> arg_shapes, std::uint32_t payload_count);
   [[nodiscard]] std::size_t key_count() const { return keys_.size(); }
@@ -100,7 +106,8 @@ class Interner {
   const Signature& add_signature(const ext::Record& record, const void* op,
                                  std::span<const ShapeId> arg_shapes, std::uint32_t payload_count,
                                  std::uint64_t hash);
-  void store_content(Signature& s, const void* op, std::span<const ShapeId> arg_shapes);
+  void set_arguments(Signature& s, std::span<const ShapeId> arg_shapes);
+  void store_content(Signature& s, const void* op);
   KeyId intern_key(const ext::Record& record, const void* op,
                    std::span<const unsigned char> is_full, std::uint32_t payload_each);
 
