@@ -4,16 +4,12 @@
 set(DYNET_FAR_LEFT_OUT
   init_test                # which device initialize() makes the default one
   pool_test                # pools of the host's memory; far_device_test has the far device's
-  damage_test              # compares bytes of storages in memory
-  exact_test               # hands the storages rows and gradients in memory of its own
-  cross_user_ops_test      # operations of the test that loop over memory themselves
   device_rules_test        # CUDA's own memory
   device_steps_test        # CUDA's own memory
   update_allocation_test   # counts what the heap gives; the far device's queue takes from it
   cross_allocation_test    # likewise
   cross_failed_allocation_test  # likewise: the queue is not where it lets allocations fail
   cross_bytes_per_node_test     # measures the process; the far device is part of it
-  cross_inference_test     # values are dropped where the host reads them; a far device keeps all
   cross_devices_test       # CPU beside CPU:double
 )
 

@@ -1,17 +1,23 @@
 // The far device itself: the host cannot touch its memory, and it works late but in order. Then
-// what is on it without a graph: parameters, tools, initialisers.
+// what is on it without a graph: parameters, tools, initialisers. Last, how often a graph and a
+// trainer make the host wait or copy.
 
 #include "support/far_device.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
 #include <sstream>
 #include <vector>
 
+#include "dynet/expr.h"
+#include "dynet/ext/add_node.h"
 #include "dynet/ext/kernels.h"
 #include "dynet/ext/memory.h"
+#include "dynet/inference.h"
 #include "dynet/model.h"
+#include "dynet/training.h"
 
 #include "params/buffer.h"
 
@@ -104,6 +110,123 @@ TEST(FarDevice, ParametersAreReadAndWrittenThroughTheirDevice) {
   std::ostringstream os;
   os << *p.values();
   EXPECT_EQ(os.str(), "3 6\n4 7");
+}
+
+/// Graphs and trainers on the far device, whatever the tests run on.
+class FarGraph : public ::testing::Test {
+ protected:
+  FarGraph() : before_(default_device) { default_device = &far(); }
+  ~FarGraph() override { default_device = before_; }
+
+ private:
+  Device* before_;
+};
+
+/// However many parameters there are, and rows of tables.
+TEST_F(FarGraph, ClippingWaitsOncePerUpdate) {
+  ParameterCollection model;
+  std::vector<Parameter> ps;
+  for (unsigned i = 0; i < 6; ++i) {
+    ps.push_back(model.add_parameters({i + 1}, ParameterInitConst(1.0F)));
+  }
+  LookupParameter table = model.add_lookup_parameters(5, {2}, ParameterInitConst(1.0F));
+  SimpleSGDTrainer trainer(model, 1.0F);
+  trainer.clip_threshold = 0.5F;
+  const auto add_gradients = [&] {
+    Floats g(6, 2.0F);
+    for (Parameter& p : ps) {
+      p.p->accumulate_grad(Tensor(p.dim(), g.data(), nullptr, DeviceMempool::NONE));
+    }
+    for (const unsigned row : {1U, 4U}) {
+      table.p->accumulate_grad(row, Tensor({2}, g.data(), nullptr, DeviceMempool::NONE));
+    }
+  };
+  add_gradients();
+  EXPECT_NEAR(model.gradient_l2_norm(), std::sqrt(25.0F * 4.0F), 1e-5F);
+  const std::size_t waits = far_counts(far()).waits;
+  trainer.update();
+  EXPECT_EQ(far_counts(far()).waits, waits + 1);
+  EXPECT_NEAR(as_vector(*ps[2].values())[0], 1.0F - 2.0F * 0.05F, 1e-6F);
+  EXPECT_NEAR(as_vector((*table.values())[4])[1], 1.0F - 2.0F * 0.05F, 1e-6F);
+  EXPECT_EQ(as_vector((*table.values())[0])[1], 1.0F);
+}
+
+/// Input values of several shapes, indices and numbers: one copy, in a scope as outside.
+TEST_F(FarGraph, PayloadGoesThereInOneCopy) {
+  for (const bool in_scope : {false, true}) {
+    ComputationGraph cg;
+    const unsigned row = 1;
+    const Expression x = input(cg, {3}, Floats{1, 2, 3}) + input(cg, {3}, Floats{3, 4, 5});
+    const Expression y = input(cg, Dim({2}, 2), Floats{1, 2, 3, 4});
+    const Expression z = pick(x, row) + sum_batches(y) * 0.5F;
+    std::unique_ptr<InferenceScope> scope;
+    if (in_scope) {
+      scope = std::make_unique<InferenceScope>();
+    }
+    const std::size_t copies = far_counts(far()).copies_in;
+    EXPECT_EQ(as_vector(z.value()), (Floats{8, 9}));
+    EXPECT_EQ(far_counts(far()).copies_in, copies + 1);
+  }
+}
+
+/// x * y on the host; adds its gradients.
+struct TimesOnHost {
+  static constexpr bool kOnHost = true;
+  static constexpr bool kPartialGradient = true;
+  static constexpr unsigned kSaved = 1;
+  static constexpr std::array kSavedAs{ext::SavedAs::kIndices};
+  static constexpr ext::Info kInfo{.name = "times_on_host", .args = {"x", "y"}};
+  Dim shape(const ext::Shapes& in) const { return in[0]; }
+  std::array<Dim, 1> saved(const ext::Shapes& /*in*/) const { return {Dim({1})}; }
+  void forward(ext::Call& c) const {
+    auto* const scratch = c.scratch<float>(4 * c.out[0].size());
+    for (std::int64_t e = 0; e < c.examples; ++e) {
+      for (std::int64_t i = 0; i < c.out[0].size(); ++i) {
+        scratch[i] = c.in[0].example<float>(e)[i] * c.in[1].example<float>(e)[i];
+        c.out[0].example<float>(e)[i] = scratch[i];
+      }
+      *c.saved[0].example<unsigned>(e) = 7;
+    }
+  }
+  void backward(ext::Call& c) const {
+    for (std::int64_t e = 0; e < c.examples; ++e) {
+      EXPECT_EQ(*c.saved[0].example<unsigned>(e), 7U);
+      for (const std::size_t a : {std::size_t{0}, std::size_t{1}}) {
+        if (!c.d_in[a].absent()) {
+          for (std::int64_t i = 0; i < c.out[0].size(); ++i) {
+            c.d_in[a].example<float>(e)[i] +=
+                c.d_out[0].example<float>(e)[i] * c.in[1 - a].example<float>(e)[i];
+          }
+        }
+      }
+    }
+  }
+  static std::vector<ext::Example<TimesOnHost>> examples() { return {{{}, {{3}, {3}}}}; }
+};
+
+Expression times_on_host(const Expression& x, const Expression& y) {
+  return ext::add_node(TimesOnHost(), x, y);
+}
+
+/// Its operands overlap: a node is both of its arguments, and a member's argument another's too.
+TEST_F(FarGraph, AnOperationOnTheHostGetsCopies) {
+  for (const bool batching : {false, true}) {
+    ParameterCollection model;
+    Parameter p = model.add_parameters({3}, ParameterInitFromVector({1, 2, 3}));
+    ComputationGraph cg(batching);
+    const Expression x = tanh(parameter(cg, p));
+    const Expression y = input(cg, {3}, Floats{2, 0, -1});
+    const Expression z = times_on_host(x, x) + times_on_host(x, y) + times_on_host(y, x);
+    cg.backward(sum_elems(z));
+    const Floats value = as_vector(z.value());
+    const Floats gradient = as_vector(p.get_storage().g);
+    for (std::size_t i = 0; i < 3; ++i) {
+      const float t = std::tanh(static_cast<float>(i + 1));
+      const float other = Floats{2, 0, -1}[i];
+      EXPECT_NEAR(value[i], t * t + 2 * t * other, 1e-5F);
+      EXPECT_NEAR(gradient[i], (2 * t + 2 * other) * (1 - t * t), 1e-5F);
+    }
+  }
 }
 
 }  // namespace

@@ -237,6 +237,7 @@ struct PythonOp {
                                    .python = "-"};
   static constexpr bool kVariadic = true;
   static constexpr bool kPartialGradient = true;  // adds, as one example's gradient may come often
+  static constexpr bool kOnHost = true;
   Dim shape(const ext::Shapes& in) const { return shape_of(object, in); }
   void forward(ext::Call& call) const {
     const nb::gil_scoped_acquire gil;
@@ -261,6 +262,7 @@ struct PythonBatchOp {
                                    .python = "-"};
   static constexpr bool kVariadic = true;
   static constexpr bool kPartialGradient = true;
+  static constexpr bool kOnHost = true;
   static constexpr std::array kRoles{ext::Role::kWhole};
   Dim shape(const ext::Shapes& in) const {
     Dim d = shape_of(object, in);

@@ -7,6 +7,7 @@ import sys
 
 import dynet as dy
 import pytest
+from far import PRELUDE
 
 
 def test_trace_reports_while_it_lasts(capfd):
@@ -65,7 +66,7 @@ loss.backward()
 def test_profiling_prints_at_the_end():
     def run(level: str) -> str:
         return subprocess.run(
-            [sys.executable, "-c", PROGRAM, "--dynet-profiling", level],
+            [sys.executable, "-c", PRELUDE + PROGRAM, "--dynet-profiling", level],
             capture_output=True,
             text=True,
             check=True,

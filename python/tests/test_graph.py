@@ -11,6 +11,7 @@ import threading
 import dynet as dy
 import numpy as np
 import pytest
+from far import PRELUDE
 
 
 def test_renewing_ends_expressions():
@@ -282,6 +283,6 @@ except KeyboardInterrupt:
     print("stopped")
 """
     result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30
+        [sys.executable, "-c", PRELUDE + code], capture_output=True, text=True, timeout=30
     )
     assert (result.stdout, result.stderr) == ("stopped\n", "")

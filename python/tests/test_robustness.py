@@ -7,12 +7,13 @@ import textwrap
 import dynet as dy
 import numpy as np
 import pytest
+from far import PRELUDE
 
 
 def run(program):
     """What the program prints; a crash fails."""
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(program)],
+        [sys.executable, "-W", "ignore", "-c", PRELUDE + textwrap.dedent(program)],
         capture_output=True,
         text=True,
         timeout=120,

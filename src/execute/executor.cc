@@ -59,10 +59,7 @@ void Executor::compute(NodeId last, bool all) {
 /// Nodes stand in the order they were made in, so a piece depends on none after it.
 void Executor::run_wanted(NodeId asked, bool all_nodes) {
   const std::vector<NodeId>& all = wanted_.nodes();
-  // Payload that is uploaded for a whole plan would lie behind the values that are to be dropped:
-  // such devices keep all values.
-  if (!all.empty() && is_in_inference_scope() && context_.device().is_host_visible() &&
-      !lifetimes_.keeps_all(wanted_, all_nodes)) {
+  if (!all.empty() && is_in_inference_scope() && !lifetimes_.keeps_all(wanted_, all_nodes)) {
     scheduler_.plan(context_.graph, all, plan_);
     run_dropping(asked, history_.size());
     return;
@@ -82,7 +79,7 @@ void Executor::run_wanted(NodeId asked, bool all_nodes) {
     const std::size_t used = values_.used();
     values_.place(history_, first_group);
     trace_memory(nodes.size(), values_.used() - used, values_.used() - used, values_);
-    run(first_group);
+    run(first_group, true);
   }
 }
 
@@ -104,35 +101,59 @@ void Executor::give_back_unused() {
   gradients_.pool().give_back_unused();
 }
 
-void Executor::run(std::uint32_t first_group) {
-  const auto for_each_segment = [&](auto f) {
-    for (std::uint32_t g = first_group; g < history_.size(); ++g) {
-      const schedule::Group& group = history_.group(g);
-      for (std::uint32_t s = group.begin; s < group.begin + group.count; ++s) {
-        f(history_.segment(group, s), s);
-      }
-    }
-  };
-  if (context_.device().is_host_visible()) {
-    for_each_segment([&](const SegmentView& segment, std::uint32_t s) {
-      const graph::Arena::Mark before = arena_.mark();
-      Assembled* const call = assemble(segment);
-      run_segment(segment, call);
-      if (s < limits_.kept_calls || !can_be_made_again(segment)) {
-        history_.set_call(s, call);
-      } else {
-        arena_.release(before);
-      }
-    });
+/// Runs the groups from `first_group` on. `has_backward`: backward may want their calls.
+void Executor::run(std::uint32_t first_group, bool has_backward) {
+  if (!context_.device().is_host_visible()) {
+    run_uploading(first_group, has_backward);
     return;
   }
-  // The payload of the whole plan goes to the device in one copy.
-  for_each_segment([&](const SegmentView& segment, std::uint32_t s) {
-    history_.set_call(s, assemble(segment));
+  for_each_segment(first_group, history_.size(), [&](const SegmentView& segment, std::uint32_t s) {
+    const graph::Arena::Mark before = arena_.mark();
+    Assembled* const call = assemble(segment);
+    run_segment(segment, call);
+    if (has_backward && (s < limits_.kept_calls || !can_be_made_again(segment))) {
+      history_.set_call(s, call);
+    } else {
+      arena_.release(before);
+    }
   });
-  upload_.send(values_.pool());
-  for_each_segment(
-      [&](const SegmentView& segment, std::uint32_t s) { run_segment(segment, history_.call(s)); });
+}
+
+/// The payload of all groups goes to the device in one copy. Where nothing is kept for backward it
+/// goes in parts, each of which takes the memory of the one before: the queue keeps their order.
+void Executor::run_uploading(std::uint32_t first_group, bool has_backward) {
+  constexpr std::size_t kPart = std::size_t{1} << 16;
+  std::uint32_t end = first_group;
+  while (end < history_.size()) {
+    const std::uint32_t begin = end;
+    const graph::Arena::Mark calls = arena_.mark();
+    const memory::Pool::Mark payload = values_.pool().mark();
+    do {
+      ++end;
+      for_each_segment(end - 1, end, [&](const SegmentView& segment, std::uint32_t s) {
+        history_.set_call(s, assemble(segment));
+      });
+    } while (end < history_.size() && (has_backward || upload_.bytes() < kPart));
+    upload_.send(values_.pool());
+    for_each_segment(begin, end, [&](const SegmentView& segment, std::uint32_t s) {
+      run_segment(segment, history_.call(s));
+    });
+    if (!has_backward) {
+      arena_.release(calls);
+      values_.pool().release(payload);
+    }
+  }
+}
+
+/// Calls `f(segment, its number)` for those of the groups from `begin` to `end`.
+template <class F>
+void Executor::for_each_segment(std::uint32_t begin, std::uint32_t end, F f) {
+  for (std::uint32_t g = begin; g < end; ++g) {
+    const schedule::Group& group = history_.group(g);
+    for (std::uint32_t s = group.begin; s < group.begin + group.count; ++s) {
+      f(history_.segment(group, s), s);
+    }
+  }
 }
 
 /// Computes `asked` by the plan and keeps what `lifetimes_` says.
@@ -146,15 +167,7 @@ void Executor::run_dropping(NodeId asked, std::uint32_t first_group) {
     values_.place_by_lifetime(history_, short_plan_, first_group, stays);
     trace_memory(wanted_.nodes().size(), static_cast<std::size_t>(values_.layout().bytes),
                  static_cast<std::size_t>(values_.layout().kept_bytes), values_);
-    for (std::uint32_t g = first_group; g < history_.size(); ++g) {
-      const schedule::Group& group = history_.group(g);
-      for (std::uint32_t s = group.begin; s < group.begin + group.count; ++s) {
-        const graph::Arena::Mark before = arena_.mark();
-        const SegmentView segment = history_.segment(group, s);
-        run_segment(segment, assemble(segment));
-        arena_.release(before);
-      }
-    }
+    run(first_group, false);
     values_.keep(short_plan_, first_group, stays);
   } catch (...) {
     lifetimes_.undo(graph, short_plan_);
@@ -167,7 +180,8 @@ void Executor::run_dropping(NodeId asked, std::uint32_t first_group) {
 /// Null where there is nothing to call.
 Assembled* Executor::assemble(const SegmentView& segment) {
   const ext::Record& record = context_.graph[segment.members[0]].record();
-  return record.aliases || record.payload_is_value ? nullptr : assembly_.call(segment);
+  const bool is_written = record.payload_is_value && context_.device().is_host_visible();
+  return record.aliases || is_written ? nullptr : assembly_.call(segment);
 }
 
 void Executor::run_segment(const SegmentView& segment, Assembled* assembled) {
@@ -191,6 +205,9 @@ void Executor::call_segment(const SegmentView& segment, Assembled* assembled) {
   }
   if (assembled == nullptr) {
     payload_.write_inputs(segment.members, values_);
+  } else if (record.payload_is_value) {
+    const ext::Call& call = assembled->call;
+    call.kernels.move(ext::whole_move(call.out[0].size()), call.values, call.out[0]);
   } else if (record.reads_storage == ext::Storage::kRows) {
     const unsigned* rows = assembled->host_indices();
     for (const NodeId m : segment.members) {

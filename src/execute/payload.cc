@@ -20,7 +20,7 @@ void Payload::fill(Assembled& assembled, std::span<const NodeId> members) {
                             : call.indices.data<std::byte>();
   }
   if (record.payload == ext::Payload::kValues) {
-    call.values = values(members);
+    call.values = record.payload_is_value ? inputs(members) : values(members);
     assembled.values = publish(call.values, context_.bytes(1));
   }
   if (record.random) {
@@ -85,12 +85,7 @@ ext::Operand Payload::indices(std::span<const NodeId> members) {
 ext::Operand Payload::values(std::span<const NodeId> members) {
   const std::uint32_t count = context_.graph[members[0]].signature->payload_count;
   return lists(members, 1, count, context_.bytes(1), [&](NodeId m, std::byte* to) {
-    const float* from = context_.graph.values(m).data();
-    if (context_.number() == ext::Number::kFloat) {
-      std::memcpy(to, from, count * sizeof(float));
-    } else {
-      std::copy_n(from, count, reinterpret_cast<double*>(to));
-    }
+    write_numbers(context_.graph.values(m).data(), count, to);
     return std::int64_t{1};
   });
 }
@@ -154,29 +149,38 @@ void Payload::fill_part(Assembled& assembled, std::span<const NodeId> active, co
   }
 }
 
-/// What lies side by side on a far device goes there in one copy.
 void Payload::write_inputs(std::span<const NodeId> inputs, const Values& values) {
-  const Device& device = context_.device();
-  if (device.is_host_visible()) {
-    for (const NodeId n : inputs) {
-      params::copy_in(device, context_.graph.values(n).data(), values.at(n),
-                      context_.graph.elements(n));  // there may be more
-    }
-    return;
+  for (const NodeId n : inputs) {
+    params::copy_in(context_.device(), context_.graph.values(n).data(), values.at(n),
+                    context_.graph.elements(n));  // there may be more
   }
-  std::size_t first = 0;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const float* from = context_.graph.values(inputs[i]).data();
-    const std::int64_t elements = context_.graph.elements(inputs[i]);
-    inputs_.insert(inputs_.end(), from, from + elements);
-    const std::byte* end =
-        static_cast<const std::byte*>(values.at(inputs[i])) + context_.bytes(elements);
-    if (i + 1 == inputs.size() || values.at(inputs[i + 1]) != end) {
-      params::copy_in(device, inputs_.data(), values.at(inputs[first]),
-                      static_cast<std::int64_t>(inputs_.size()));
-      inputs_.clear();
-      first = i + 1;
-    }
+}
+
+/// The examples of all members, one after the other.
+ext::Operand Payload::inputs(std::span<const NodeId> members) {
+  std::int64_t elements = 0;
+  std::int64_t examples = 0;
+  for (const NodeId m : members) {
+    elements += context_.graph.elements(m);
+    examples += context_.graph.examples(m);
+  }
+  auto* first = arena_.room<std::byte>(static_cast<std::size_t>(context_.bytes(elements)));
+  std::byte* at = first;
+  for (const NodeId m : members) {
+    const std::int64_t count = context_.graph.elements(m);
+    write_numbers(context_.graph.values(m).data(), count, at);
+    at += context_.bytes(count);
+  }
+  return arena_.operand(context_.graph.dim(members[0]), context_.example_bytes(members[0]), 1,
+                        [&](std::size_t) { return ext::Block{first, examples, false}; });
+}
+
+/// `count` numbers of the program in the device's number type.
+void Payload::write_numbers(const float* from, std::int64_t count, std::byte* to) const {
+  if (context_.number() == ext::Number::kFloat) {
+    std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(float));
+  } else {
+    std::copy_n(from, count, reinterpret_cast<double*>(to));
   }
 }
 

@@ -81,11 +81,11 @@ class Verifier {
     for (const NodeId m : segment.members) {  // operations of whole batches count nodes
       examples += first.record().has_whole ? 1 : graph_.examples(m);
     }
-    const bool calls = !first.record().aliases && !first.record().payload_is_value;
     if (call == nullptr) {
       return;  // it needs none, or is made again for backward
     }
-    if (!calls) {
+    if (first.record().aliases ||
+        (first.record().payload_is_value && context_.device().is_host_visible())) {
       fail("a call that nothing needs", segment.members[0]);
     } else if (call->call.examples != examples) {
       fail("a call of " + std::to_string(call->call.examples) + " examples for members of " +

@@ -13,6 +13,13 @@
 namespace dynet {
 namespace {
 
+/// Floats of a storage, wherever they lie.
+std::string bytes_of(const detail::StorageState& s, const std::byte* data) {
+  std::string bytes(static_cast<std::size_t>(s.elements * 4), '\0');
+  s.device.memory->copy_out(data, bytes.data(), bytes.size());
+  return bytes;
+}
+
 /// A model of both kinds with and without gradients, a NaN and an infinity.
 struct SmallModel {
   SmallModel() {
@@ -28,8 +35,7 @@ struct SmallModel {
     std::string all;
     for (const auto& p : detail::ModelAccess::all(model)) {
       const detail::StorageState& s = p->state();
-      all.append(reinterpret_cast<const char*>(s.values.data()),
-                 static_cast<std::size_t>(s.elements * 4));
+      all += bytes_of(s, s.values.data());
       all += p->nonzero_grad ? '1' : '0';
       all += std::to_string(static_cast<int>(s.fill)) + "/" + std::to_string(s.touched.size());
     }
@@ -96,21 +102,21 @@ TEST_F(DamageTest, EveryFlippedBitIsAnErrorOrAnExactLoad) {
         detail::StorageState& s = p->state();
         std::string type, name, dim, bytes, flag;
         words >> type >> name >> dim >> bytes >> flag;
-        const auto expect = [&](const std::byte* data) {
+        const auto expect = [&](const std::string& data) {
           for (std::int64_t k = 0; k < s.elements; ++k) {
             std::string word;
             words >> word;
             const float want = std::strtof(word.c_str(), nullptr);
             float got = 0.0F;
-            std::memcpy(&got, data + k * 4, 4);
+            std::memcpy(&got, data.data() + k * 4, 4);
             ASSERT_TRUE(got == want || (std::isnan(got) && std::isnan(want)))
                 << word << " byte " << i;
           }
         };
-        expect(s.values.data());
+        expect(bytes_of(s, s.values.data()));
         ASSERT_EQ(flag == "FULL_GRAD", s.fill == detail::GradientFill::kAll);
         if (flag == "FULL_GRAD") {
-          expect(s.gradient.data());
+          expect(bytes_of(s, s.gradient.data()));
         }
       }
     }

@@ -178,13 +178,13 @@ class DoubleKernels final : public ext::Kernels {
     }
   }
 
-  [[nodiscard]] double squared_norm(const void* x, std::int64_t n) const override {
+  void add_squared_norm(const void* x, std::int64_t n, double* sum) const override {
     const auto* from = static_cast<const double*>(x);
-    double sum = 0.0;
+    double squares = 0.0;
     for (std::int64_t i = 0; i < n; ++i) {
-      sum += from[i] * from[i];
+      squares += from[i] * from[i];
     }
-    return sum;
+    *sum += squares;
   }
 };
 

@@ -337,8 +337,8 @@ class FloatKernels final : public ext::Kernels {
                              static_cast<float*>(y), n, store);
   }
 
-  [[nodiscard]] double squared_norm(const void* x, std::int64_t n) const override {
-    return float_loops().squared_norm(static_cast<const float*>(x), n);
+  void add_squared_norm(const void* x, std::int64_t n, double* sum) const override {
+    *sum += float_loops().squared_norm(static_cast<const float*>(x), n);
   }
 };
 

@@ -63,15 +63,15 @@ ParameterCollectionStorage::~ParameterCollectionStorage() {
 }
 void ParameterCollectionStorage::project_weights(float /*radius*/) {}
 float ParameterCollectionStorage::gradient_l2_norm() const {
-  double sum = 0.0;
+  params::SquaredNorm norm;
   for (const auto& storage : all_params) {
     if (!storage->updated) {
       continue;
     }
     const std::lock_guard lock(storage->state().mutex);
-    sum += storage->state().gradient_squared_norm();
+    storage->state().add_gradient_to(norm);
   }
-  return static_cast<float>(std::sqrt(sum));
+  return static_cast<float>(std::sqrt(norm.value()));
 }
 
 ParameterCollection::ParameterCollection() : ParameterCollection(default_weight_decay_lambda) {}

@@ -7,6 +7,7 @@
 
 #include "params/random_streams.h"
 #include "params/settings.h"
+#include "support/far_device.h"
 
 namespace dynet {
 namespace {
@@ -130,6 +131,15 @@ TEST_F(InitTest, NothingNeedsToBeInitialized) {
   EXPECT_EQ(autobatch_flag, 1);
   ParameterCollection model;
   EXPECT_EQ(model.add_parameters({2}).get_storage().device, default_device);
+}
+
+TEST_F(InitTest, AnAddedDeviceCanBeTheDefault) {
+  EXPECT_THROW(parsed({"--dynet-devices", "FAR:1"}), ValueError);
+  testing::add_far_devices();
+  DynetParams p = parsed({"--dynet-devices", "CPU,FAR:1"});
+  EXPECT_TRUE(p.cpu_requested);
+  initialize(p);
+  EXPECT_EQ(default_device->name, "FAR:1");
 }
 
 TEST_F(InitTest, AppliesTheOptionsOnce) {

@@ -7,12 +7,14 @@
 #include <system_error>
 #include <utility>
 
+#include "dynet/devices.h"
 #include "dynet/except.h"
 
 namespace dynet {
 namespace {
 
-[[noreturn]] void bad(const std::string& option, const std::string& value, const char* wanted) {
+[[noreturn]] void bad(const std::string& option, const std::string& value,
+                      const std::string& wanted) {
   throw ValueError("--dynet-" + option + ": the value is '" + value + "'; want " + wanted);
 }
 
@@ -45,25 +47,48 @@ std::vector<std::string> split(const std::string& text) {
   return pieces;
 }
 
+/// Names of the devices that there are, with those that the program added.
+std::vector<std::string> device_names() {
+  std::vector<std::string> names{"CPU", "CPU:double"};
+  for (const Device* d : get_device_manager()->get_devices()) {
+    if (d->name != "CPU") {
+      names.push_back(d->name);
+    }
+  }
+  return names;
+}
+bool is_one_of(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+std::string joined(const std::vector<std::string>& names, const char* word) {
+  std::string text = names[0];
+  for (std::size_t i = 1; i < names.size(); ++i) {
+    text += (i + 1 == names.size() ? std::string(" ") + word + " " : ", ") + names[i];
+  }
+  return text + " (this library has no CUDA)";
+}
+
+/// The default device is the first that is not the CPU.
 void read_devices(DynetParams& p, const std::string& text) {
   if (p.ids_requested) {
     bad("devices", text, "the option once");
   }
-  bool cpu = false;
-  bool checker = false;
+  const std::vector<std::string> known = device_names();
+  std::vector<std::string> seen;
+  std::string device = "CPU";
   for (const std::string& name : split(text)) {
-    bool* seen = name == "CPU" ? &cpu : name == "CPU:double" ? &checker : nullptr;
-    if (seen == nullptr) {
-      bad("devices", text, "a list of CPU and CPU:double (this library has no CUDA)");
+    if (!is_one_of(known, name)) {
+      bad("devices", text, "a list of " + joined(known, "and"));
     }
-    if (*seen) {
+    if (is_one_of(seen, name)) {
       bad("devices", text, "each device once");
     }
-    *seen = true;
+    seen.push_back(name);
+    device = device == "CPU" ? name : device;
   }
   p.ids_requested = true;
-  p.cpu_requested = cpu;
-  p.device = checker ? "CPU:double" : "CPU";
+  p.cpu_requested = is_one_of(seen, "CPU");
+  p.device = device;
 }
 
 struct Option {
@@ -107,8 +132,8 @@ constexpr Option kOptions[] = {
        p.profiling = parse<int>("profiling", v, "0, 1 or 2");
      }},
     {{"devices", "D",
-      "CPU, or CPU:double, a plain and slow device in double precision to check results. Default "
-      "CPU."},
+      "CPU, or CPU:double, a plain and slow device in double precision to check results, or a "
+      "device that the program added. Default CPU."},
      read_devices},
     {{"lstm", "coupled | vanilla", "Which of the two LSTMBuilder is. Default coupled."},
      [](DynetParams& p, const std::string& v) { p.lstm = v; }},
@@ -214,8 +239,8 @@ void check(const DynetParams& p) {
     bad("lstm", p.lstm, "coupled or vanilla");
   }
   checked_precision(p.precision);
-  if (p.device != "CPU" && p.device != "CPU:double") {
-    bad("devices", p.device, "CPU or CPU:double (this library has no CUDA)");
+  if (const std::vector<std::string> known = device_names(); !is_one_of(known, p.device)) {
+    bad("devices", p.device, joined(known, "or"));
   }
   const bool wants_gpu =
       std::any_of(p.gpu_mask.begin(), p.gpu_mask.end(), [](int n) { return n != 0; });

@@ -105,14 +105,13 @@ void StorageState::apply_factor() {
   }
 }
 
-double StorageState::gradient_squared_norm() {
+void StorageState::add_gradient_to(params::SquaredNorm& norm) {
   if (const std::optional<double> known = gradient.squared_norm()) {
-    return *known;
+    norm.add(*known);
+    return;
   }
   absorb_exposed_rows();
-  double sum = 0.0;
-  for_gradient([&](const std::byte* g, std::int64_t n) { sum += kernels.squared_norm(g, n); });
-  return sum;
+  for_gradient([&](const std::byte* g, std::int64_t n) { norm.add(device, g, n); });
 }
 
 }  // namespace dynet::detail

@@ -24,9 +24,18 @@ void scale_stored_gradient(StorageState& s, float a) {
   s.absorb_exposed_rows();
   s.for_gradient([&](std::byte* g, std::int64_t n) { s.kernels.add_scaled(a, g, g, n, true); });
 }
+float norm_of_values(const StorageState& s) {
+  params::SquaredNorm norm;
+  norm.add(s.device, s.values.data(), s.elements);
+  return static_cast<float>(norm.value());
+}
 void gradient_norm(StorageState& s, float* sqnorm) {
-  const std::lock_guard lock(s.mutex);
-  *sqnorm = static_cast<float>(s.gradient_squared_norm());
+  params::SquaredNorm norm;
+  {
+    const std::lock_guard lock(s.mutex);
+    s.add_gradient_to(norm);
+  }
+  *sqnorm = static_cast<float>(norm.value());
 }
 void forget(StorageState& s) {
   const std::lock_guard lock(s.mutex);
@@ -91,10 +100,7 @@ void ParameterStorage::zero() {
   TensorTools::zero(values);
   clear();
 }
-void ParameterStorage::squared_l2norm(float* sqnorm) const {
-  *sqnorm =
-      static_cast<float>(state_->kernels.squared_norm(state_->values.data(), state_->elements));
-}
+void ParameterStorage::squared_l2norm(float* sqnorm) const { *sqnorm = norm_of_values(*state_); }
 void ParameterStorage::g_squared_l2norm(float* sqnorm) const { gradient_norm(*state_, sqnorm); }
 void ParameterStorage::copy(const ParameterStorage& val) {
   copy_values(*state_, values, val.values, name);
@@ -129,8 +135,7 @@ void LookupParameterStorage::zero() {
 }
 void LookupParameterStorage::squared_l2norm(float* sqnorm) const {
   state_->catch_up();
-  *sqnorm =
-      static_cast<float>(state_->kernels.squared_norm(state_->values.data(), state_->elements));
+  *sqnorm = norm_of_values(*state_);
 }
 void LookupParameterStorage::g_squared_l2norm(float* sqnorm) const {
   gradient_norm(*state_, sqnorm);

@@ -54,16 +54,39 @@ std::vector<Rule> unusual_rules() {
           {"RmsPropForEver", make<RMSPropTrainer>(1e-8F, 1.0F)}};
 }
 
-std::vector<double> effective_row(const LookupParameter& table, unsigned row) {
-  std::vector<double> x(static_cast<std::size_t>(table.p->dim.elements()));
-  params::read_row(*table.p, row, x.data());
+/// Doubles that lie on a device.
+std::vector<double> from_device(const Device& device, const void* numbers, std::int64_t count) {
+  std::vector<double> x(static_cast<std::size_t>(count));
+  device.memory->copy_out(numbers, x.data(), x.size() * sizeof(double));
   return x;
+}
+
+/// What `read(to)` writes where the table lies, `count` numbers.
+template <class F>
+std::vector<double> read_by(const LookupParameter& table, std::int64_t count, F read) {
+  const Device& device = table.p->state().device;
+  const params::Buffer buffer(device, count, "test");
+  read(buffer.data());
+  return from_device(device, buffer.data(), count);
+}
+
+std::vector<double> effective_row(const LookupParameter& table, unsigned row) {
+  return read_by(table, table.p->dim.elements(),
+                 [&](void* to) { params::read_row(*table.p, row, to); });
+}
+/// All rows, one after the other, each read by itself.
+std::vector<double> effective_rows(const LookupParameter& table) {
+  return read_by(table, table.p->all_dim.elements(), [&](std::byte* to) {
+    for (unsigned row = 0; row < table.p->rows(); ++row) {
+      params::read_row(*table.p, row, to + row * table.p->state().row_bytes);
+    }
+  });
 }
 
 /// What a table stores, without looking at it as users do.
 std::vector<double> stored(const LookupParameter& table) {
-  const auto* x = static_cast<const double*>(params::values(*table.p));
-  return {x, x + table.p->all_dim.elements()};
+  return from_device(table.p->state().device, params::values(*table.p),
+                     table.p->all_dim.elements());
 }
 
 /// One of the two models: a dense parameter, and two tables of which one lies in a sub-collection.
@@ -78,7 +101,9 @@ struct Side {
     trainer->set_lookup_updates(how);
   }
   void add_gradient(const LookupParameter& table, unsigned row, const std::vector<double>& g) {
-    params::LookupGradientLock(*table.p).add_row(row, g.data());
+    const params::Buffer gradient(table.p->state().device, table.p->dim.elements(), "test");
+    table.p->state().device.memory->copy_in(g.data(), gradient.data(), g.size() * sizeof(double));
+    params::LookupGradientLock(*table.p).add_row(row, gradient.data());
   }
 
   static constexpr unsigned kRows = 40;
@@ -136,13 +161,11 @@ class Both {
   /// Reads as a graph does.
   void expect_equal(const std::string& when = "") const {
     for (std::size_t t = 0; t < exact.tables.size(); ++t) {
-      for (unsigned row = 0; row < Side::kRows; ++row) {
-        const std::vector<double> got = effective_row(exact.tables[t], row);
-        const std::vector<double> want = effective_row(dense.tables[t], row);
-        for (std::size_t i = 0; i < want.size(); ++i) {
-          ASSERT_NEAR(got[i], want[i], 1e-6 * std::max(std::fabs(want[i]), largest_rate_))
-              << when << ": table " << t << ", row " << row;
-        }
+      const std::vector<double> got = effective_rows(exact.tables[t]);
+      const std::vector<double> want = effective_rows(dense.tables[t]);
+      for (std::size_t i = 0; i < want.size(); ++i) {
+        ASSERT_NEAR(got[i], want[i], 1e-6 * std::max(std::fabs(want[i]), largest_rate_))
+            << when << ": table " << t << ", row " << i / (want.size() / Side::kRows);
       }
     }
   }
@@ -363,7 +386,6 @@ TEST(Exact, ReadingStoresNothingAndMayRunInThreads) {
   b.steps(500);
   const LookupParameter& table = b.exact.tables[0];
   const std::vector<double> before = stored(table);
-  std::vector<double> whole(before.size());
   std::vector<std::thread> threads;
   threads.reserve(3);
   for (int t = 0; t < 3; ++t) {
@@ -379,7 +401,8 @@ TEST(Exact, ReadingStoresNothingAndMayRunInThreads) {
   for (std::thread& t : threads) {
     t.join();
   }
-  params::read(*table.p, whole.data());
+  const std::vector<double> whole =
+      read_by(table, table.p->all_dim.elements(), [&](void* to) { params::read(*table.p, to); });
   EXPECT_EQ(stored(table), before);
   (void)table.values();
   EXPECT_NE(stored(table), before);  // rows did lag

@@ -121,12 +121,11 @@ std::byte* MissedUpdates::state_row(unsigned state, unsigned row) const {
 }
 
 bool MissedUpdates::is_zero(unsigned row) const {
+  params::SquaredNorm norm;
   for (unsigned k = 0; k < state_count_; ++k) {
-    if (table_.kernels.squared_norm(state_row(k, row), table_.row_elements()) != 0.0) {
-      return false;
-    }
+    norm.add(table_.device, state_row(k, row), table_.row_elements());
   }
-  return true;
+  return norm.value() == 0.0;
 }
 
 void MissedUpdates::add_to(unsigned row, double scale, void* to) const {

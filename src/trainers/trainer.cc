@@ -127,13 +127,14 @@ void Trainer::check_settings(real scale) {
 /// What the gradients are to be multiplied with. The squares of floats add up in double without
 /// overflow, so their sum is finite exactly where all gradients are.
 real Trainer::clip(real scale) {
-  double squares = 0.0;
+  params::SquaredNorm sum;
   for (const auto& storage : ModelAccess::all(*model)) {
     if (storage->updated) {
       const std::lock_guard lock(storage->state().mutex);
-      squares += storage->state().gradient_squared_norm();
+      storage->state().add_gradient_to(sum);
     }
   }
+  const double squares = sum.value();
   const auto norm = static_cast<float>(std::sqrt(squares)) * std::fabs(scale);
   if (!std::isfinite(clipping_enabled ? static_cast<double>(norm) : squares)) {
     throw NumericError("Magnitude of gradient is bad: " + std::to_string(norm) +

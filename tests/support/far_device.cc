@@ -108,9 +108,11 @@ class FarKernels final : public ext::Kernels {
     queue([this, scale, from = memory_.near(x, "add_scaled"), to = memory_.near(y, "add_scaled"), n,
            store] { kernels_.add_scaled(scale, from, to, n, store); });
   }
-  [[nodiscard]] double squared_norm(const void* x, std::int64_t n) const override {
-    memory_.wait();
-    return kernels_.squared_norm(memory_.near(x, "squared_norm"), n);
+  void add_squared_norm(const void* x, std::int64_t n, double* sum) const override {
+    queue([this, from = memory_.near(x, "add_squared_norm"), n,
+           to = static_cast<double*>(memory_.near(sum, "add_squared_norm"))] {
+      kernels_.add_squared_norm(from, n, to);
+    });
   }
 
  private:
@@ -174,6 +176,11 @@ void add_far_devices() {
       get_device_manager()->add(&far.device);
     }
   }
+}
+
+FarCounts far_counts(const Device& device) {
+  const auto& memory = dynamic_cast<const FarMemory&>(*device.memory);
+  return {memory.waits(), memory.copies_in()};
 }
 
 std::size_t far_queue_length(const Device& device) {

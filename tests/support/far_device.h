@@ -24,5 +24,11 @@ void add_far_devices();
 [[nodiscard]] Device* test_device(const std::string& name);
 /// How many calls and copies wait in the queue of a far device.
 [[nodiscard]] std::size_t far_queue_length(const Device& device);
+/// How often the host waited for the queue, and copied something in, since the device was made.
+struct FarCounts {
+  std::size_t waits;
+  std::size_t copies_in;
+};
+[[nodiscard]] FarCounts far_counts(const Device& device);
 
 }  // namespace dynet::testing

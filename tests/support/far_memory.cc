@@ -102,6 +102,7 @@ void FarMemory::release(std::size_t at, std::size_t bytes) {
 }
 
 void FarMemory::copy_in(const void* from, void* to, std::size_t bytes) {
+  ++copies_in_;
   const auto staged = std::make_shared<std::vector<std::byte>>(
       static_cast<const std::byte*>(from), static_cast<const std::byte*>(from) + bytes);
   enqueue([staged, at = near(to, "copy_in"), bytes] {
@@ -139,6 +140,7 @@ std::size_t FarMemory::queue_length() {
 }
 
 void FarMemory::wait() {
+  ++waits_;
   const std::lock_guard lock(queue_mutex_);
   run(queue_.size());
 }

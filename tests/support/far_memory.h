@@ -2,6 +2,7 @@
 
 // Memory and queue of a far device; see far_device.h.
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -17,6 +18,11 @@ class FarMemory final : public ext::Memory {
  public:
   /// `longest`: the queue runs its older half when it holds so many.
   explicit FarMemory(std::size_t longest);
+
+  /// Times that somebody waited for the queue.
+  [[nodiscard]] std::size_t waits() const { return waits_; }
+  /// Copies from the host.
+  [[nodiscard]] std::size_t copies_in() const { return copies_in_; }
 
   void* allocate(std::size_t bytes, ext::Contents contents) override;
   void free(void* data, std::size_t bytes) noexcept override;
@@ -46,6 +52,8 @@ class FarMemory final : public ext::Memory {
   std::mutex queue_mutex_;
   std::vector<std::function<void()>> queue_;
   std::size_t longest_;
+  std::atomic<std::size_t> waits_{0};
+  std::atomic<std::size_t> copies_in_{0};
 };
 
 }  // namespace dynet::testing

@@ -90,11 +90,13 @@ struct SumOfSome {
   }
 };
 
-/// The largest element of a vector. Its place is kept for backward, as an integer.
+/// The largest element of a vector. Its place is kept for backward, as an integer. No loop of
+/// ext::Kernels finds places, so forward looks for it on the host.
 struct Largest {
   static constexpr unsigned kSaved = 1;
   static constexpr std::array kSavedAs{ext::SavedAs::kIndices};
   static constexpr bool kPartialGradient = true;
+  static constexpr bool kOnHost = true;
   static constexpr ext::Info kInfo{
       .name = "user_largest", .args = {"x"}, .formula = "y = max_i x_i"};
   Dim shape(const ext::Shapes& in) const {

@@ -217,6 +217,8 @@ struct Computing {
   static_assert(!(Rule<Op> || RowOperation<Op>) || !HasForwardBackward<Op>,
                 "the operation has a rule, and forward and backward too: one of them would never "
                 "be called");
+  static_assert(!detail::computes_on_host<Op>() || HasForwardBackward<Op>,
+                "kOnHost is for forward and backward: a rule runs on every device");
   static_assert(!detail::is_summed<Op>() || (Rule<Op> && !CellRule<Op>),
                 "kSummed is for elementwise rules: value with slope or slopes");
 };

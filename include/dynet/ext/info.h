@@ -128,6 +128,8 @@ class Shapes {
   std::uint32_t payload_;
 };
 
+class Memory;  // memory.h
+
 /// Device memory that a call may use while it runs. Thread rule: that of the call.
 class ScratchMemory {
  public:
@@ -137,6 +139,8 @@ class ScratchMemory {
   virtual ~ScratchMemory() = default;
   /// `bytes` bytes that start on a multiple of 64, not initialised. out_of_memory.
   virtual void* take(std::int64_t bytes) = 0;
+  /// What it is taken from: where the numbers of the call lie.
+  [[nodiscard]] virtual Memory& memory() const = 0;
 };
 
 /// Everything forward and backward of an operation work on. In a merged call the operands hold the
@@ -182,5 +186,12 @@ struct Call {
 /// dW = or += dy * transpose(x), where W is operand `operand` of the call and wants its gradient:
 /// at once, or left for later where `d_in` has a sink. Once per operand and call.
 void weight_gradient(Call& call, std::size_t operand, const Operand& dy, const Operand& x);
+
+/// Calls `compute` with what the host can touch, for operations that say kOnHost: the call itself
+/// where its memory is the host's, else one with copies of all that it reads and writes, and with
+/// the kernels of the CPU for the same numbers. What `compute` wrote then goes to the device; where
+/// it throws, nothing does. `saved_as`: what each saved output holds.
+void call_on_host(Call& call, Direction direction, std::span<const SavedAs> saved_as,
+                  const void* op, void (*compute)(const void* op, Call& call));
 
 }  // namespace dynet::ext

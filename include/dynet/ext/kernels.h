@@ -112,7 +112,9 @@ class Kernels {
   /// y = or += scale * x, n elements in a row.
   virtual void add_scaled(double scale, const void* x, void* y, std::int64_t n,
                           bool store) const = 0;
-  [[nodiscard]] virtual double squared_norm(const void* x, std::int64_t n) const = 0;
+  /// *sum += the squares of n elements. `sum` lies in the device's memory, so that nobody waits
+  /// here.
+  virtual void add_squared_norm(const void* x, std::int64_t n, double* sum) const = 0;
 };
 
 }  // namespace dynet::ext

@@ -64,6 +64,9 @@
 //   bool kStopsGradient             nothing flows back (nobackprop)
 //   bool kPartialGradient           backward adds to parts of its gradients: they are given as zeros
 //   bool kRandom                    reads Call::random
+//   bool kOnHost                    forward and backward touch numbers themselves, beside the loops of
+//                                   kernels.h: on a device whose memory the host cannot touch they
+//                                   get copies, which is slow, and the kernels of the CPU
 //   bool kPayloadIsValue            the value is the payload (kValues): the library writes it
 //   Storage kReadsStorage           the value is that of a parameter's storage, or rows of it
 //   GradientTo kGradientGoesTo      where the gradient goes: to the arguments (default), nowhere, to
@@ -73,7 +76,8 @@
 // clang-format on
 //
 // What contradicts itself does not compile, and the message names the operation and the part
-// (contract.h). While forward or backward runs, Call::scratch gives memory.
+// (contract.h). While forward or backward runs, Call::scratch gives memory. Operands and scratch
+// memory are the device's: only an operation that says kOnHost may follow a pointer into them.
 //
 // An operation names no graph, scheduler or device, and keeps no state.
 
@@ -187,6 +191,16 @@ std::string attr_text(const T& v) {
     return s + "]";
   }
 }
+/// What each saved output holds.
+template <class Op>
+std::span<const SavedAs> saved_kinds() {
+  static constexpr std::array<SavedAs, kMaxOutputs> kNumbers{};
+  if constexpr (requires { Op::kSavedAs; }) {
+    return Op::kSavedAs;
+  } else {
+    return kNumbers;
+  }
+}
 template <class Op>
 constexpr void fill_properties(Record& r) {
   r.info = &Op::kInfo;
@@ -287,8 +301,19 @@ constexpr void fill_computing(Record& r) {
     r.forward = [](const void* op, Call& call) { run_rows_forward(kRowRule<Op>, op, call); };
     r.backward = [](const void* op, Call& call) { run_rows_backward(kRowRule<Op>, op, call); };
   } else if constexpr (HasForwardBackward<Op>) {
-    r.forward = [](const void* op, Call& call) { static_cast<const Op*>(op)->forward(call); };
-    r.backward = [](const void* op, Call& call) { static_cast<const Op*>(op)->backward(call); };
+    if constexpr (computes_on_host<Op>()) {
+      r.forward = [](const void* op, Call& call) {
+        call_on_host(call, Direction::kForward, saved_kinds<Op>(), op,
+                     [](const void* of, Call& c) { static_cast<const Op*>(of)->forward(c); });
+      };
+      r.backward = [](const void* op, Call& call) {
+        call_on_host(call, Direction::kBackward, saved_kinds<Op>(), op,
+                     [](const void* of, Call& c) { static_cast<const Op*>(of)->backward(c); });
+      };
+    } else {
+      r.forward = [](const void* op, Call& call) { static_cast<const Op*>(op)->forward(call); };
+      r.backward = [](const void* op, Call& call) { static_cast<const Op*>(op)->backward(call); };
+    }
   }
 }
 template <class Op>

@@ -41,6 +41,7 @@ DYNET_PROPERTY(bool, is_random, kRandom, false)
 DYNET_PROPERTY(unsigned, term_args, kTermArgs, 0)
 DYNET_PROPERTY(bool, adds_arguments, kAddsArguments, false)
 DYNET_PROPERTY(bool, payload_is_value, kPayloadIsValue, false)
+DYNET_PROPERTY(bool, computes_on_host, kOnHost, false)
 DYNET_PROPERTY(Storage, reads_storage, kReadsStorage, Storage::kNone)
 DYNET_PROPERTY(GradientTo, gradient_goes_to, kGradientGoesTo, GradientTo::kArguments)
 #undef DYNET_PROPERTY

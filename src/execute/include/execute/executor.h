@@ -143,7 +143,10 @@ class Executor {
   // executor.cc
   void compute(NodeId last, bool all);
   void run_wanted(NodeId asked, bool all_nodes);
-  void run(std::uint32_t first_group);
+  void run(std::uint32_t first_group, bool has_backward);
+  void run_uploading(std::uint32_t first_group, bool has_backward);
+  template <class F>
+  void for_each_segment(std::uint32_t begin, std::uint32_t end, F f);
   [[nodiscard]] bool can_be_made_again(const SegmentView& segment) const;
   void run_dropping(NodeId asked, std::uint32_t first_group);
   Assembled* assemble(const SegmentView& segment);

@@ -21,6 +21,7 @@ class CallMemory final : public ext::ScratchMemory {
   void* take(std::int64_t bytes) override {
     return pool_.allocate(std::max(bytes, kAlignment));  // a pool packs smaller blocks
   }
+  [[nodiscard]] ext::Memory& memory() const override { return pool_.memory(); }
   void end_call() { pool_.reset(); }
   [[nodiscard]] memory::Pool& pool() { return pool_; }
 

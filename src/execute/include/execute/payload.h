@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "dynet/ext/op.h"
 
@@ -36,7 +35,8 @@ class Payload {
   /// The part of `from`'s payload, a call of `members`, that belongs to the `active` of them.
   void fill_part(Assembled& assembled, std::span<const NodeId> active, const Assembled& from,
                  std::span<const NodeId> members);
-  /// Writes the values of input nodes.
+  /// Writes the values of input nodes where the host can. Elsewhere they are the `values` of a
+  /// call.
   void write_inputs(std::span<const NodeId> inputs, const Values& values);
   /// Writes the rows of a lookup node.
   void write_rows(NodeId n, const unsigned* rows, void* to) const;
@@ -44,6 +44,8 @@ class Payload {
  private:
   ext::Operand indices(std::span<const NodeId> members);
   ext::Operand values(std::span<const NodeId> members);
+  ext::Operand inputs(std::span<const NodeId> members);
+  void write_numbers(const float* from, std::int64_t count, std::byte* to) const;
   /// Examples that a node has in a call: an operation of whole batches counts nodes.
   [[nodiscard]] std::int64_t examples_of(NodeId n) const {
     return context_.graph[n].record().has_whole ? 1 : context_.graph.examples(n);
@@ -66,7 +68,6 @@ class Payload {
   const Context& context_;
   OperandArena& arena_;
   Upload& upload_;
-  std::vector<float> inputs_;  ///< of several nodes, on their way to the device
   std::uint64_t random_stream_ = 0;
   std::uint64_t evaluation_ = 0;
 };

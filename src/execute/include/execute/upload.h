@@ -23,6 +23,8 @@ class Upload {
       stage(block, bytes);
     }
   }
+  /// Bytes that were added and not sent.
+  [[nodiscard]] std::size_t bytes() const { return staged_.size(); }
   /// Copies what was added into memory of `pool`.
   void send(memory::Pool& pool);
   /// Forgets what was added and not sent.

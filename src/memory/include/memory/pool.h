@@ -81,6 +81,7 @@ class Pool {
     }
     return bytes;
   }
+  [[nodiscard]] ext::Memory& memory() const { return *memory_; }
   /// Deals out another device's memory from now on. Nothing may be allocated.
   void set_memory(ext::Memory& memory);
 

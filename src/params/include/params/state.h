@@ -27,6 +27,7 @@
 
 #include "params/buffer.h"
 #include "params/missed.h"
+#include "params/squared_norm.h"
 #include "params/use_count.h"
 #include "util/fork.h"
 
@@ -116,7 +117,8 @@ struct StorageState {
       f(gradient.change(), elements);
     }
   }
-  [[nodiscard]] double gradient_squared_norm();
+  /// The squares of the gradient.
+  void add_gradient_to(params::SquaredNorm& norm);
 
   const Device& device;
   const ext::Kernels& kernels;  ///< of the device

@@ -1,0 +1,29 @@
+"""The same tests on a far device (tests/support/far_device.h).
+
+DYNET_TEST_DEVICE names the device, and DYNET_FAR_MODULE the library that makes it known. `ctest -R
+far/python` sets both.
+"""
+
+from __future__ import annotations
+
+import os
+
+DEVICE = os.environ.get("DYNET_TEST_DEVICE", "")
+
+# What is not run there, a file or a test, and why.
+LEFT_OUT = {
+    "test_start.py": "starts processes on the devices that their options name",
+    "test_a_long_computation_lets_other_threads_run": "the wait for the device keeps the GIL",
+}
+
+# Makes the device the default one. Tests that start a process put it before their program.
+PRELUDE = (
+    f"""
+import ctypes, os
+import _dynet, dynet_config
+ctypes.CDLL(os.environ["DYNET_FAR_MODULE"])
+dynet_config.set(devices={DEVICE!r})
+"""
+    if DEVICE
+    else ""
+)
