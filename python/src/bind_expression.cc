@@ -169,7 +169,7 @@ void bind_values(nb::class_<PyExpression>& c) {
           "The value as an array, the batch as last axis where it is not 1.")
       .def(
           "forward",
-          [](const PyExpression& x, bool recalculate) { evaluate(resolve(x), recalculate); },
+          [](const PyExpression& x, bool recalculate) { compute(resolve(x), recalculate); },
           arg("recalculate") = false, "Computes the value.")
       .def(
           "backward", [](const PyExpression& x, bool full) { run_backward(resolve(x), full); },

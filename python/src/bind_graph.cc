@@ -29,7 +29,7 @@ GraphPointer renew(const GraphPointer& graph, bool immediate_compute, bool check
 }
 
 /// Computes all of them: up to the one made last, which computes in one go what they share.
-void compute(std::vector<Expression> exps, bool recalculate) {  // a copy: Python code may run
+void compute_all(std::vector<Expression> exps, bool recalculate) {  // a copy: Python code may run
   const Expression* last = nullptr;
   for (const Expression& e : exps) {
     if (last == nullptr || e.i > last->i) {
@@ -43,12 +43,12 @@ void compute(std::vector<Expression> exps, bool recalculate) {  // a copy: Pytho
     graph_of(*last)->cg.invalidate();
   }
   for (const Expression& e : exps) {
-    evaluate(e, false);
+    compute(e, false);
   }
 }
 
 nb::list values_of(const ExprListArg& exps, bool recalculate, const char* method) {
-  compute(exps.nodes(), recalculate);
+  compute_all(exps.nodes(), recalculate);
   nb::list values;
   for (std::size_t i = 0; i < exps.count; ++i) {
     values.append(nb::handle(exps.items[i]).attr(method)());
@@ -120,7 +120,7 @@ void bind_by_index(nb::module_& m) {
   };
   const auto def = [&](const std::string& prefix, bool anew) {
     c.def((prefix + "forward").c_str(),
-          [=](const GraphPointer& g, unsigned index) { evaluate(node(g, index), anew); },
+          [=](const GraphPointer& g, unsigned index) { compute(node(g, index), anew); },
           nb::arg("index"));
     c.def((prefix + "forward_scalar").c_str(),
           [=](const GraphPointer& g, unsigned index) {
@@ -222,7 +222,7 @@ void bind_values_of_lists(nb::module_& m) {
   using nb::arg;
   m.def(
       "forward",
-      [](const ExprListArg& exps, bool recalculate) { compute(exps.nodes(), recalculate); },
+      [](const ExprListArg& exps, bool recalculate) { compute_all(exps.nodes(), recalculate); },
       arg("exps"), arg("recalculate") = false, "Computes all of a list.");
   m.def(
       "values",

@@ -259,6 +259,12 @@ void bind_collection(nb::module_& m) {
   m.attr("model") = m.attr("ParameterCollection");
 }
 
+/// What the device has computed by now; other threads go on while it does.
+const Tensor& settled(const Tensor& t) {
+  wait_for(*t.device);
+  return t;
+}
+
 // ---- parameters
 // -----------------------------------------------------------------------------------------
 
@@ -328,11 +334,13 @@ void bind_parameters(nb::module_& m) {
       .def(
           "as_array",
           [](const PyParameters& x) {
-            return to_numpy(*x.p.values(), static_cast<double>(x.p.current_weight_decay()));
+            return to_numpy(settled(*x.p.values()),
+                            static_cast<double>(x.p.current_weight_decay()));
           },
           nb::sig("def as_array(self) -> numpy.typing.NDArray[typing.Any]"), "The values.")
       .def(
-          "grad_as_array", [](const PyParameters& x) { return to_numpy(x.p.get_storage().g); },
+          "grad_as_array",
+          [](const PyParameters& x) { return to_numpy(settled(x.p.get_storage().g)); },
           nb::sig("def grad_as_array(self) -> numpy.typing.NDArray[typing.Any]"), "The gradient.")
       .def("set_value", &set_values, arg("arr"), "Takes the values of an array of the same shape.")
       .def(
@@ -365,7 +373,7 @@ nb::object rows_array(const std::vector<Tensor>& rows, const std::vector<unsigne
                       double scale) {
   nb::list arrays;
   for (const unsigned i : indices) {
-    arrays.append(to_numpy(row_of(rows, i), scale));
+    arrays.append(to_numpy(settled(row_of(rows, i)), scale));
   }
   return nb::module_::import_("numpy").attr("stack")(arrays);
 }
@@ -405,20 +413,20 @@ void bind_table_arrays(nb::class_<PyLookupParameters, PyExpression>& c) {
   c.def(
        "as_array",
        [=](const PyLookupParameters& x) {
-         return to_numpy_rows_first(shown(x).all_values, factor(x));
+         return to_numpy_rows_first(settled(shown(x).all_values), factor(x));
        },
        nb::sig("def as_array(self) -> numpy.typing.NDArray[typing.Any]"),
        "The values, rows as first axis.")
       .def(
           "grad_as_array",
           [](const PyLookupParameters& x) {
-            return to_numpy_rows_first(x.p.get_storage().all_grads);
+            return to_numpy_rows_first(settled(x.p.get_storage().all_grads));
           },
           nb::sig("def grad_as_array(self) -> numpy.typing.NDArray[typing.Any]"))
       .def(
           "row_as_array",
           [=](const PyLookupParameters& x, unsigned row) {
-            return to_numpy(row_of(shown(x).values, row), factor(x));
+            return to_numpy(settled(row_of(shown(x).values, row)), factor(x));
           },
           arg("row"),
           nb::sig("def row_as_array(self, row: int) -> numpy.typing.NDArray[typing.Any]"))
@@ -433,7 +441,7 @@ void bind_table_arrays(nb::class_<PyLookupParameters, PyExpression>& c) {
       .def(
           "row_grad_as_array",
           [](const PyLookupParameters& x, unsigned row) {
-            return to_numpy(row_of(x.p.get_storage().grads, row));
+            return to_numpy(settled(row_of(x.p.get_storage().grads, row)));
           },
           arg("row"),
           nb::sig("def row_grad_as_array(self, row: int) -> numpy.typing.NDArray[typing.Any]"))

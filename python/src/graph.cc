@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "dynet/ext/add_node.h"
+#include "dynet/ext/memory.h"
 #include "dynet/globals.h"
 #include "dynet/ops/input.h"
 
@@ -168,15 +169,49 @@ std::shared_ptr<PyGraph> graph_of(const Expression& e) {
   return static_cast<PyGraph::Cg*>(e.pg)->owner.shared_from_this();
 }
 
-Value evaluate(const Expression& e, bool recalculate) {
-  std::shared_ptr<PyGraph> graph = graph_of(e);
-  const auto compute = [&]() -> const Tensor& {
-    const MaybeReleased gil(recalculate || graph->is_long());
-    return recalculate ? graph->cg.forward(e) : graph->cg.incremental_forward(e);
+void wait_for(const Device& device) {
+  if (!device.is_host_visible()) {
+    const nb::gil_scoped_release released;
+    device.memory->wait();
+  }
+}
+
+namespace {
+
+const Tensor& compute_in(PyGraph& graph, const Expression& e, bool recalculate) {
+  const auto run = [&]() -> const Tensor& {
+    const MaybeReleased gil(recalculate || graph.is_long());
+    return recalculate ? graph.cg.forward(e) : graph.cg.incremental_forward(e);
   };
-  const Tensor& value = compute();
-  graph->note_computed();
-  return {std::move(graph), value};
+  const Tensor& value = run();
+  graph.note_computed();
+  return value;
+}
+
+/// What `find` returns, when its device has computed it. It is asked twice where that takes a wait:
+/// another thread may have computed the graph anew meanwhile.
+template <class Find>
+Value settled(std::shared_ptr<PyGraph> graph, Find find) {
+  const Tensor* found = &find();
+  if (const Device& device = *found->device; !device.is_host_visible()) {
+    wait_for(device);
+    found = &find();
+  }
+  return {std::move(graph), *found};
+}
+
+}  // namespace
+
+void compute(const Expression& e, bool recalculate) {
+  const std::shared_ptr<PyGraph> graph = graph_of(e);
+  compute_in(*graph, e, recalculate);
+}
+
+Value evaluate(const Expression& e, bool recalculate) {
+  const std::shared_ptr<PyGraph> graph = graph_of(e);
+  return settled(graph, [&]() -> const Tensor& {
+    return compute_in(*graph, e, std::exchange(recalculate, false));
+  });
 }
 
 void run_backward(const Expression& e, bool full) {
@@ -189,9 +224,8 @@ void run_backward(const Expression& e, bool full) {
 }
 
 Value gradient_of(const Expression& e) {
-  std::shared_ptr<PyGraph> graph = graph_of(e);
-  const Tensor& gradient = graph->cg.get_gradient(e);
-  return {std::move(graph), gradient};
+  const std::shared_ptr<PyGraph> graph = graph_of(e);
+  return settled(graph, [&]() -> const Tensor& { return graph->cg.get_gradient(e); });
 }
 
 }  // namespace dynet::python

@@ -72,9 +72,14 @@ struct Value {
   std::shared_ptr<PyGraph> graph;
   const Tensor& tensor;
 };
-/// The value, computing what is missing (or everything); backward. Release the GIL where that pays.
-Value evaluate(const Expression& e, bool recalculate);
+/// Waits for all that the device was asked to do; other Python threads go on meanwhile.
+void wait_for(const Device& device);
+/// Computes what is missing, or everything; backward. They release the GIL where that pays, and do
+/// not wait for the device.
+void compute(const Expression& e, bool recalculate);
 void run_backward(const Expression& e, bool full);
+/// The value, computed by the same rules, when the device has it.
+Value evaluate(const Expression& e, bool recalculate);
 /// Of the last backward.
 Value gradient_of(const Expression& e);
 

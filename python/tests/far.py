@@ -13,7 +13,6 @@ DEVICE = os.environ.get("DYNET_TEST_DEVICE", "")
 # What is not run there, a file or a test, and why.
 LEFT_OUT = {
     "test_start.py": "starts processes on the devices that their options name",
-    "test_a_long_computation_lets_other_threads_run": "the wait for the device keeps the GIL",
 }
 
 # Makes the device the default one. Tests that start a process put it before their program.
