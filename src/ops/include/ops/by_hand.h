@@ -15,6 +15,7 @@
 #include "dynet/ext/testing.h"
 
 #include "kernels/kernels.h"
+#include "params/host_memory.h"
 
 namespace dynet::ops::testing {
 
@@ -112,6 +113,7 @@ class HeldScratch final : public ext::ScratchMemory {
     void* at = memory_.back().data();
     return std::align(kAlign, static_cast<std::size_t>(bytes), at, room);
   }
+  [[nodiscard]] ext::Memory& memory() const override { return params::host_memory(); }
 
  private:
   std::vector<std::vector<std::byte>> memory_;
