@@ -215,8 +215,14 @@ void Executor::call_segment(const SegmentView& segment, Assembled* assembled) {
       rows += context_.graph.examples(m);
     }
   } else {
+    if (alone_ != nullptr) {
+      alone_->compute(segment);
+    }
     record.forward(node.signature->op, assembled->call);
     call_memory_.end_call();
+    if (alone_ != nullptr) {
+      alone_->compare(segment);
+    }
   }
 }
 

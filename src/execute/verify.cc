@@ -197,11 +197,6 @@ class Verifier {
   std::string found_;
 };
 
-bool is_paranoid() {
-  static const bool is_on = util::is_paranoid();
-  return is_on;
-}
-
 void complain(const char* event, const std::string& found) {
   if (!found.empty()) {
     throw GraphError(std::string("internal error after ") + event + ": " + found);
@@ -209,6 +204,11 @@ void complain(const char* event, const std::string& found) {
 }
 
 }  // namespace
+
+bool is_paranoid() {
+  static const bool is_on = util::is_paranoid();
+  return is_on;
+}
 
 std::string verify(const Executor& executor) { return Verifier(executor).run(); }
 

@@ -15,7 +15,7 @@ constexpr std::array<EnvVariable, 3> kVariables{{
      "Another word is an error."},
     {"DYNET_PARANOID",
      "Anything but 0: the executor verifies its own state after each value, checkpoint, backward "
-     "and revert. Slow."},
+     "and revert, and compares what nodes give together with what each gives alone. Slow."},
 }};
 
 std::string_view read(const char* name) {

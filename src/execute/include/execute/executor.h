@@ -33,11 +33,13 @@
 // pass.
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "dynet/devices.h"
 #include "dynet/tensor.h"
 
+#include "execute/alone.h"
 #include "execute/assembly.h"
 #include "execute/context.h"
 #include "execute/gradient_operands.h"
@@ -182,6 +184,8 @@ class Executor {
   Payload payload_{context_, arena_, upload_};
   CallMemory call_memory_{*context_.device().memory};
   Assembly assembly_{context_, values_, arena_, payload_, call_memory_};
+  std::unique_ptr<Alone> alone_ =  ///< with DYNET_PARANOID, else null
+      Alone::if_paranoid(context_, values_, assembly_, arena_, call_memory_);
   Wanted wanted_;
   schedule::Scheduler scheduler_;
   schedule::Plan plan_;

@@ -18,6 +18,9 @@ namespace dynet::execute {
 [[nodiscard]] std::string verify(const Executor& executor, const Executor::Mark& mark,
                                  NodeId first_removed);
 
+/// Whether DYNET_PARANOID was set when this was asked first.
+[[nodiscard]] bool is_paranoid();
+
 /// With DYNET_PARANOID=1: throws GraphError where `verify` finds something after `event`.
 void verify_if_paranoid(const Executor& executor, const char* event);
 void verify_if_paranoid(const Executor& executor, const Executor::Mark& mark, NodeId first_removed);
