@@ -49,6 +49,7 @@ function(dynet_stage name)
     foreach(test IN LISTS STAGE_TESTS)
       # A stage's test links the stages up to its own and no later one.
       add_executable(${test} ${test}.cc ${objects})
+      target_include_directories(${test} PRIVATE ${PROJECT_SOURCE_DIR}/src/testing/include)  # tolerance.h
       if(before MATCHES params OR name STREQUAL params)
         target_sources(${test} PRIVATE $<TARGET_OBJECTS:dynet_far>)  # tests/CMakeLists.txt
         target_include_directories(${test} PRIVATE ${PROJECT_SOURCE_DIR}/tests)

@@ -13,6 +13,7 @@
 #include "dynet/lstm.h"
 
 #include "api/graph_state.h"
+#include "testing/tolerance.h"
 
 namespace dynet {
 namespace {
@@ -116,7 +117,7 @@ TEST_P(BytesPerNode, LimitsChangeNoNumbers) {
     const std::vector<float> got = numbers_of(GetParam(), limits);
     ASSERT_EQ(got.size(), expected.size());
     for (std::size_t i = 0; i < got.size(); ++i) {
-      EXPECT_NEAR(got[i], expected[i], GetParam() ? 1e-5F : 0.0F)
+      EXPECT_NEAR(got[i], expected[i], GetParam() ? tolerance::kSumsInFloat : 0.0)
           << limits.planned_nodes << ' ' << limits.kept_calls << ' ' << i;
     }
   }

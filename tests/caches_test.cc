@@ -14,6 +14,7 @@
 #include "dynet/training.h"
 
 #include "support/far_device.h"
+#include "testing/tolerance.h"
 
 namespace dynet {
 namespace {
@@ -95,7 +96,8 @@ TEST_P(Caches, PolicyChangedInTheMiddleOfAGraph) {
   const Floats switched = numbers(true);
   ASSERT_EQ(plain.size(), switched.size());
   for (std::size_t i = 0; i < plain.size(); ++i) {
-    EXPECT_NEAR(plain[i], switched[i], 1e-5F * std::max(1.0F, std::abs(plain[i])));
+    EXPECT_NEAR(plain[i], switched[i],
+                tolerance::kSumsInFloat * std::max(1.0F, std::abs(plain[i])));
   }
 }
 

@@ -6,6 +6,7 @@
 #include "dynet/ext/add_node.h"
 
 #include "testing/program.h"
+#include "testing/tolerance.h"
 
 namespace dynet::testing {
 namespace {
@@ -81,7 +82,7 @@ TEST_P(Checkpoint, ManyTriesFromOneState) {
       cg.revert();
     }
     state = tanh(parameter(cg, w) * state + lookup(cg, table, which));
-    EXPECT_NEAR(as_scalar(sum_elems(state).value()), best, 1e-5);
+    EXPECT_NEAR(as_scalar(sum_elems(state).value()), best, tolerance::kSumsInFloat);
   }
   const Expression loss = squared_norm(state);
   cg.backward(loss);
@@ -211,7 +212,7 @@ TEST_P(AnewInsideAMark, RevertLeavesValuesAndGradientsRight) {
   EXPECT_EQ(as_vector(fh.value()), value);
   const std::vector<float> expected = as_vector(w.get_storage().g);
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    EXPECT_NEAR(gradient[i], expected[i], 1e-6F);
+    EXPECT_NEAR(gradient[i], expected[i], tolerance::kFewInFloat);
   }
 }
 

@@ -10,6 +10,8 @@
 #include "dynet/lstm.h"
 #include "dynet/training.h"
 
+#include "testing/tolerance.h"
+
 namespace dynet {
 namespace {
 
@@ -88,10 +90,10 @@ TEST_P(TwoDevices, TrainersFollowTheirParameters) {
   trainer.update();
   // The first step of Adam moves by the rate, against the sign of the gradient.
   for (const float number : as_vector(w.get_storage().values)) {
-    EXPECT_NEAR(number, 0.4F, 1e-6F);
+    EXPECT_NEAR(number, 0.4F, tolerance::kFewInFloat);
   }
-  EXPECT_NEAR(as_vector(table.get_storage().values[1])[0], 0.15F, 1e-6F);
-  EXPECT_NEAR(as_vector(table.get_storage().values[2])[0], 0.25F, 1e-6F);
+  EXPECT_NEAR(as_vector(table.get_storage().values[1])[0], 0.15F, tolerance::kFewInFloat);
+  EXPECT_NEAR(as_vector(table.get_storage().values[2])[0], 0.25F, tolerance::kFewInFloat);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, TwoDevices, ::testing::Values("CPU", "CPU:double"),

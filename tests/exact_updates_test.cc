@@ -13,6 +13,7 @@
 #include "dynet/training.h"
 
 #include "support/far_device.h"
+#include "testing/tolerance.h"
 
 namespace dynet {
 namespace {
@@ -72,7 +73,8 @@ class ExactUpdates : public ::testing::Test {
 void expect_near(const std::vector<double>& got, const std::vector<double>& want) {
   ASSERT_EQ(got.size(), want.size());
   for (std::size_t i = 0; i < got.size(); ++i) {
-    ASSERT_NEAR(got[i], want[i], 1e-6 * std::max(std::fabs(want[i]), 0.01)) << i;
+    ASSERT_NEAR(got[i], want[i], tolerance::kMissedUpdates * std::max(std::fabs(want[i]), 0.01))
+        << i;
   }
 }
 
@@ -83,7 +85,7 @@ TEST_F(ExactUpdates, GraphsSeeTheSame) {
   double difference = 0.0;
   for (int i = 0; i < 1000; ++i) {
     const double want = dense.train(i);
-    ASSERT_NEAR(exact.train(i), want, 1e-6 * std::max(1.0, want)) << i;
+    ASSERT_NEAR(exact.train(i), want, tolerance::kMissedUpdates * std::max(1.0, want)) << i;
     difference = std::max(difference, std::fabs(sparse.train(i) - want));
   }
   EXPECT_GT(difference, 1e-3);

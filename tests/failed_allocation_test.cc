@@ -12,6 +12,7 @@
 #include "api/graph_state.h"
 #include "support/failing_new.h"
 #include "testing/program.h"
+#include "testing/tolerance.h"
 
 namespace dynet::testing {
 namespace {
@@ -134,7 +135,7 @@ TEST_P(FailedAllocation, TheCallRepeatedIsRight) {
     SCOPED_TRACE("allocation " + std::to_string(n));
     FailingNew::arm(n);
     const Numbers found = train(setting);
-    EXPECT_EQ(compare(found.all, expected.all, 1e-12), "");
+    EXPECT_EQ(compare(found.all, expected.all, tolerance::kSameInDouble), "");
   }
   std::printf("%ld allocations\n", all);
 }

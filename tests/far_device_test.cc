@@ -20,6 +20,7 @@
 #include "dynet/training.h"
 
 #include "params/buffer.h"
+#include "testing/tolerance.h"
 
 namespace dynet::testing {
 namespace {
@@ -142,12 +143,12 @@ TEST_F(FarGraph, ClippingWaitsOncePerUpdate) {
     }
   };
   add_gradients();
-  EXPECT_NEAR(model.gradient_l2_norm(), std::sqrt(25.0F * 4.0F), 1e-5F);
+  EXPECT_NEAR(model.gradient_l2_norm(), std::sqrt(25.0F * 4.0F), tolerance::kSumsInFloat);
   const std::size_t waits = far_counts(far()).waits;
   trainer.update();
   EXPECT_EQ(far_counts(far()).waits, waits + 1);
-  EXPECT_NEAR(as_vector(*ps[2].values())[0], 1.0F - 2.0F * 0.05F, 1e-6F);
-  EXPECT_NEAR(as_vector((*table.values())[4])[1], 1.0F - 2.0F * 0.05F, 1e-6F);
+  EXPECT_NEAR(as_vector(*ps[2].values())[0], 1.0F - 2.0F * 0.05F, tolerance::kFewInFloat);
+  EXPECT_NEAR(as_vector((*table.values())[4])[1], 1.0F - 2.0F * 0.05F, tolerance::kFewInFloat);
   EXPECT_EQ(as_vector((*table.values())[0])[1], 1.0F);
 }
 
@@ -223,8 +224,8 @@ TEST_F(FarGraph, AnOperationOnTheHostGetsCopies) {
     for (std::size_t i = 0; i < 3; ++i) {
       const float t = std::tanh(static_cast<float>(i + 1));
       const float other = Floats{2, 0, -1}[i];
-      EXPECT_NEAR(value[i], t * t + 2 * t * other, 1e-5F);
-      EXPECT_NEAR(gradient[i], (2 * t + 2 * other) * (1 - t * t), 1e-5F);
+      EXPECT_NEAR(value[i], t * t + 2 * t * other, tolerance::kSumsInFloat);
+      EXPECT_NEAR(gradient[i], (2 * t + 2 * other) * (1 - t * t), tolerance::kSumsInFloat);
     }
   }
 }

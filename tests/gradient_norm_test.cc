@@ -15,6 +15,7 @@
 
 #include "params/state.h"
 #include "support/far_device.h"
+#include "testing/tolerance.h"
 
 namespace dynet {
 namespace {
@@ -68,7 +69,7 @@ class GradientNorm : public ::testing::TestWithParam<const char*> {
   void expect_true_norm() {
     const auto said = static_cast<double>(model_.gradient_l2_norm());
     const double is = norm_of_numbers();
-    EXPECT_NEAR(said, is, 1e-6 * is);
+    EXPECT_NEAR(said, is, tolerance::kThroughFloat * is);
     EXPECT_EQ(model_.gradient_l2_norm(), static_cast<float>(is)) << "once it was looked at";
   }
   static bool is_kept(const Parameter& p) {
@@ -188,7 +189,7 @@ TEST_P(GradientNorm, OfALoadedGradient) {
   backward(Uses::kBoth);
   TextFileLoader(file).populate(w_, "/w");
   std::remove(file.c_str());
-  EXPECT_NEAR(model_.gradient_l2_norm(), saved, 1e-5F * saved);
+  EXPECT_NEAR(model_.gradient_l2_norm(), saved, tolerance::kSumsInFloat * saved);
   expect_true_norm();
 }
 
@@ -217,7 +218,7 @@ TEST_P(GradientNorm, OfNumbersWhoseSquaresAreNoFloats) {
     model_.reset_gradient();
     backward();
     const double want = static_cast<double>(model_.gradient_l2_norm()) * static_cast<double>(scale);
-    EXPECT_NEAR(norm, want, 1e-6 * want);
+    EXPECT_NEAR(norm, want, tolerance::kThroughFloat * want);
   }
 }
 

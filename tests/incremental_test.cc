@@ -6,6 +6,8 @@
 #include "dynet/expr.h"
 #include "dynet/training.h"
 
+#include "testing/tolerance.h"
+
 namespace dynet {
 namespace {
 
@@ -34,7 +36,7 @@ TEST_P(Incremental, ValueInTheMiddleDoesNotChangeTheRest) {
   const Floats a = numbers(true).second;
   const Floats b = numbers(false).second;
   for (std::size_t i = 0; i < a.size(); ++i) {
-    EXPECT_NEAR(a[i], b[i], 1e-6F);
+    EXPECT_NEAR(a[i], b[i], tolerance::kFewInFloat);
   }
 }
 
@@ -226,7 +228,7 @@ TEST_P(Incremental, FrozenParametersGetNoGradient) {
   cg.backward(loss);
   EXPECT_EQ(as_vector(w.get_storage().g), (Floats{2.0F, 2.0F}));
   EXPECT_EQ(as_vector(frozen.get_storage().g), (Floats{0.0F, 0.0F}));
-  EXPECT_NEAR(model.gradient_l2_norm(), std::sqrt(8.0F), 1e-6F);
+  EXPECT_NEAR(model.gradient_l2_norm(), std::sqrt(8.0F), tolerance::kFewInFloat);
   SimpleSGDTrainer trainer(model, 0.5F);
   trainer.update();
   EXPECT_EQ(as_vector(*frozen.values()), (Floats{2.0F, 2.0F}));

@@ -20,6 +20,7 @@
 #include "api/graph_state.h"
 #include "memory/pool.h"
 #include "support/observe.h"
+#include "testing/tolerance.h"
 
 namespace dynet {
 namespace {
@@ -30,7 +31,7 @@ using Floats = std::vector<float>;
 void expect_near(const Floats& a, const Floats& b) {
   ASSERT_EQ(a.size(), b.size());
   for (std::size_t i = 0; i < a.size(); ++i) {
-    EXPECT_NEAR(a[i], b[i], 1e-5F) << i;
+    EXPECT_NEAR(a[i], b[i], tolerance::kSumsInFloat) << i;
   }
 }
 
@@ -229,7 +230,7 @@ TEST_P(Inference, AGraphIsUsedWithinAndWithout) {
   const float value = as_scalar(loss.value());
   {
     const InferenceScope scope;
-    EXPECT_NEAR(as_scalar(sum_elems(h).value()), 3 * std::tanh(1.5F), 1e-5F);
+    EXPECT_NEAR(as_scalar(sum_elems(h).value()), 3 * std::tanh(1.5F), tolerance::kSumsInFloat);
   }
   cg.backward(loss);
   EXPECT_EQ(as_scalar(loss.value()), value);

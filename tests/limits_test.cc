@@ -16,6 +16,7 @@
 
 #include "api/graph_state.h"
 #include "memory/pool.h"
+#include "testing/tolerance.h"
 
 namespace dynet {
 namespace {
@@ -35,9 +36,10 @@ TEST_P(Limits, DeepGraph) {
   }
   const Expression loss = sum_elems(h);
   const double expected = 2.0 * std::pow(static_cast<double>(0.99999F), kDepth);
-  EXPECT_NEAR(as_scalar(loss.value()), expected, 1e-3 * expected);
+  EXPECT_NEAR(as_scalar(loss.value()), expected, tolerance::kManyProductsInFloat * expected);
   cg.backward(loss);
-  EXPECT_NEAR(as_vector(w.get_storage().g)[1], expected / 2.0, 1e-3 * expected);
+  EXPECT_NEAR(as_vector(w.get_storage().g)[1], expected / 2.0,
+              tolerance::kManyProductsInFloat * expected);
 }
 
 /// 100,000 nodes side by side: one merged call of many.
@@ -52,9 +54,10 @@ TEST_P(Limits, WideGraph) {
     terms.push_back(squared_norm(lookup(cg, table, i % 10)));
   }
   const Expression loss = sum(terms);
-  EXPECT_NEAR(as_scalar(loss.value()), 0.75 * kWidth, 1e-4 * kWidth);
+  EXPECT_NEAR(as_scalar(loss.value()), 0.75 * kWidth, tolerance::kManyTermsInFloat * kWidth);
   cg.backward(loss);
-  EXPECT_NEAR(as_vector(table.get_storage().all_grads)[0], 1.0 * kWidth / 10, 1e-2 * kWidth);
+  EXPECT_NEAR(as_vector(table.get_storage().all_grads)[0], 1.0 * kWidth / 10,
+              tolerance::kManyAddedInFloat * kWidth);
 }
 
 TEST(Sizes, MoreElementsThanCanBeCounted) {
@@ -281,7 +284,8 @@ TEST_P(Memory, GraphGoesOnWhenThereIsMemoryAgain) {
   EXPECT_THROW(static_cast<void>(total.value()), out_of_memory);
   EXPECT_THROW(static_cast<void>(total.value()), out_of_memory);
   memory::set_cap(0);
-  EXPECT_NEAR(as_scalar(total.value()), 8.0 * 1024 * 1024, 10.0);
+  EXPECT_NEAR(as_scalar(total.value()), 8.0 * 1024 * 1024,
+              tolerance::kFewInFloat * 8.0 * 1024 * 1024);
 }
 
 /// Running out in backward adds nothing to the parameters.
@@ -303,7 +307,7 @@ TEST_P(Memory, BackwardRunsOut) {
   const std::vector<float> g = as_vector(w.get_storage().g);
   // loss = 16 sum_ij tanh(w_i w_j)^2, so dL/dw_i = 16 * 2 * sum_j 2 t (1 - t^2) w_j
   const double t = std::tanh(1e-4);
-  EXPECT_NEAR(g[5], 16 * 2 * 512 * 2 * t * (1 - t * t) * 0.01, 1e-4);
+  EXPECT_NEAR(g[5], 16 * 2 * 512 * 2 * t * (1 - t * t) * 0.01, tolerance::kFloatAgainstDouble);
 }
 
 TEST(ManyGraphs, ThousandAtOnce) {
@@ -329,7 +333,8 @@ TEST(ManyGraphs, ThousandAtOnce) {
   for (int i = 0; i < 1000; ++i) {
     sum_of_squares += static_cast<double>(i) * i;
   }
-  EXPECT_NEAR(as_vector(w.get_storage().g)[0], 4.0 * sum_of_squares, 1e-5 * 4.0 * sum_of_squares);
+  EXPECT_NEAR(as_vector(w.get_storage().g)[0], 4.0 * sum_of_squares,
+              tolerance::kSumsInFloat * 4.0 * sum_of_squares);
 }
 
 }  // namespace

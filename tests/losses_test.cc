@@ -11,6 +11,7 @@
 #include "dynet/treelstm.h"
 
 #include "testing/program.h"
+#include "testing/tolerance.h"
 
 namespace dynet::testing {
 namespace {
@@ -86,14 +87,14 @@ void expect_close(const std::vector<double>& a, const std::vector<double>& b, do
 TEST(Losses, SgdInFloat) {
   const auto sgd = [](ParameterCollection& m) { return SimpleSGDTrainer(m, 0.05F); };
   const std::vector<double> off = losses(float_device(), false, sgd);
-  expect_close(losses(float_device(), true, sgd), off, 1e-4);
+  expect_close(losses(float_device(), true, sgd), off, tolerance::kTrainedInFloat);
   EXPECT_EQ(losses(float_device(), false, sgd), off);  // repeatable
 }
 
 TEST(Losses, AdamInDouble) {
   const auto adam = [](ParameterCollection& m) { return AdamTrainer(m, 0.01F); };
   const std::vector<double> off = losses(double_device(), false, adam);
-  expect_close(losses(double_device(), true, adam), off, 1e-6);
+  expect_close(losses(double_device(), true, adam), off, tolerance::kTrainedInDouble);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "dynet/expr.h"
 
 #include "support/observe.h"
+#include "testing/tolerance.h"
 
 namespace dynet {
 namespace {
@@ -66,7 +67,8 @@ TEST(Optional, AbsentCountsAsZeros) {
       const Floats dx = as_vector(absent.inputs[i].gradient());
       const Floats expected = as_vector(zeros.inputs[i].gradient());
       for (std::size_t k = 0; k < dx.size(); ++k) {
-        EXPECT_NEAR(dx[k], expected[k], 1e-6F) << "input " << i << " element " << k;
+        EXPECT_NEAR(dx[k], expected[k], tolerance::kFewInFloat)
+            << "input " << i << " element " << k;
       }
     }
   }

@@ -11,6 +11,7 @@
 
 #include "support/observe.h"
 #include "testing/program.h"
+#include "testing/tolerance.h"
 
 namespace dynet::testing {
 namespace {
@@ -114,9 +115,9 @@ TEST_P(Pairs, GiveTheSameNumbersMergedAndOneByOne) {
   const Pair& p = GetParam();
   const std::vector<Build> builds{p.first, p.second, p.first, p.second};
   expect_equal(numbers_of(builds, p, double_device(), true),
-               numbers_of(builds, p, double_device(), false), 1e-10);
+               numbers_of(builds, p, double_device(), false), tolerance::kMergedInDouble);
   expect_equal(numbers_of(builds, p, float_device(), true),
-               numbers_of(builds, p, float_device(), false), 1e-6);
+               numbers_of(builds, p, float_device(), false), tolerance::kFewInFloat);
 }
 
 /// The two operations never run in one call, and each does run together with itself.

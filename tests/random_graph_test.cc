@@ -14,6 +14,7 @@
 #include "support/observe.h"
 #include "support/samples.h"
 #include "testing/differences.h"
+#include "testing/tolerance.h"
 
 namespace dynet::testing {
 namespace {
@@ -77,12 +78,13 @@ TEST(RandomGraphs, MergedEqualsOneByOne) {
     observed.count_into(&counts);
     RunOptions merged{double_device(), true};
     merged.observer = &observed;
-    std::string bad = compare(program, run(program, merged), expected, 1e-10);
+    std::string bad = compare(program, run(program, merged), expected, tolerance::kMergedInDouble);
     kernels::use_target(targets[static_cast<std::size_t>(g) % targets.size()]);
     ops::install_simd_rules();
     const Result in_float = run(program, {float_device(), false});
     if (bad.empty()) {
-      bad = compare(program, run(program, {float_device(), true}), in_float, 1e-4);
+      bad = compare(program, run(program, {float_device(), true}), in_float,
+                    tolerance::kFloatAgainstDouble);
     }
     EXPECT_EQ(bad, "");
     failures += bad.empty() ? 0 : 1;

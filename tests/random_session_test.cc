@@ -26,6 +26,7 @@
 #include "memory/pool.h"
 #include "support/failing_new.h"
 #include "testing/program.h"
+#include "testing/tolerance.h"
 
 namespace dynet::testing {
 namespace {
@@ -316,7 +317,7 @@ class Session {
       found = numbers(t);
     });
     was_backward_ = was_backward_ && !anew;
-    EXPECT_EQ(compare(found, recompute(i), 1e-9), "") << "value of " << i;
+    EXPECT_EQ(compare(found, recompute(i), tolerance::kLongInDouble), "") << "value of " << i;
   }
 
   void check_backward() {
@@ -341,7 +342,8 @@ class Session {
     for (std::size_t k = 0; k < expected.size(); ++k) {
       expected[k] += before[k];
     }
-    EXPECT_EQ(compare(model_.gradients(), expected, 1e-9), "") << "gradients from " << root;
+    EXPECT_EQ(compare(model_.gradients(), expected, tolerance::kLongInDouble), "")
+        << "gradients from " << root;
     if (random_.chance(0.3)) {
       model_.all.reset_gradient();
     }
@@ -358,7 +360,7 @@ class Session {
       FailingNew::armed = false;
       found = numbers(t);
     });
-    EXPECT_EQ(compare(found, recompute(i, root_), 1e-9), "")
+    EXPECT_EQ(compare(found, recompute(i, root_), tolerance::kLongInDouble), "")
         << "gradient of " << i << " from " << root_;
   }
 

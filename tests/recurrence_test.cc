@@ -10,6 +10,7 @@
 #include "dynet/lstm.h"
 
 #include "support/observe.h"
+#include "testing/tolerance.h"
 
 namespace dynet {
 namespace {
@@ -66,7 +67,7 @@ class Recurrence : public ::testing::Test {
   static void near(const std::vector<float>& a, const std::vector<float>& b) {
     ASSERT_EQ(a.size(), b.size());
     for (std::size_t i = 0; i < a.size(); ++i) {
-      EXPECT_NEAR(a[i], b[i], 1e-4F * std::max(1.0F, std::abs(a[i])));
+      EXPECT_NEAR(a[i], b[i], tolerance::kFloatAgainstDouble * std::max(1.0F, std::abs(a[i])));
     }
   }
   /// h = tanh(b + W x + U h), from a start that is computed.

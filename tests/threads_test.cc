@@ -13,6 +13,7 @@
 #include "dynet/lstm.h"
 
 #include "testing/program.h"
+#include "testing/tolerance.h"
 
 namespace dynet::testing {
 namespace {
@@ -82,11 +83,12 @@ TEST(Threads, SumsOfGradientsAreThoseOfTheSerialRun) {
       }
     });
     for (unsigned e = 0; e < kExamples; ++e) {
-      EXPECT_NEAR(in_threads[e], losses[e], 1e-4F * std::max(1.0F, losses[e]));
+      EXPECT_NEAR(in_threads[e], losses[e],
+                  tolerance::kFloatAgainstDouble * std::max(1.0F, losses[e]));
     }
     const auto parallel = model.gradients();
     for (std::size_t i = 0; i < serial.size(); ++i) {
-      EXPECT_EQ(compare(parallel[i], serial[i], 1e-4), "");
+      EXPECT_EQ(compare(parallel[i], serial[i], tolerance::kFloatAgainstDouble), "");
     }
   }
 }
@@ -115,7 +117,8 @@ TEST(Threads, BuildersShareOneModel) {
       example(lstm, e);
     }
   });
-  EXPECT_EQ(compare(numbers(words.get_storage().all_grads), serial, 1e-4), "");
+  EXPECT_EQ(compare(numbers(words.get_storage().all_grads), serial, tolerance::kFloatAgainstDouble),
+            "");
 }
 
 TEST(Threads, GraphsMoveBetweenThreads) {

@@ -11,6 +11,7 @@
 #include "dynet/ops/all.h"
 
 #include "support/far_device.h"
+#include "testing/tolerance.h"
 
 namespace dynet {
 namespace {
@@ -247,12 +248,12 @@ TEST(Functions, VanillaLstmGates) {
   const double want[] = {sigma(0.1), sigma(0.95 + 1.0), sigma(0.8), std::tanh(3.4)};
   const Floats got = value_of(vanilla_lstm_gates(x, h, wx, wh, b));
   for (std::size_t i = 0; i < 4; ++i) {
-    EXPECT_NEAR(static_cast<double>(got[i]), want[i], 1e-6);
+    EXPECT_NEAR(static_cast<double>(got[i]), want[i], tolerance::kFewInFloat);
   }
   const Floats noisy = value_of(vanilla_lstm_gates(x, h, wx, wh, b, 0.1F));
   EXPECT_NE(noisy, got);
   for (std::size_t i = 0; i < 4; ++i) {
-    EXPECT_NEAR(noisy[i], got[i], 0.5);
+    EXPECT_NEAR(noisy[i], got[i], tolerance::of_mean(0.1, 1));
   }
   EXPECT_THROW(vanilla_lstm_gates(x, h, wx, wh, b, -0.1F), ValueError);
 }

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "testing/tolerance.h"
+
 namespace dynet {
 namespace {
 
@@ -69,11 +71,11 @@ TEST_F(SequenceTest, LossIsTheSumOfTheSteps) {
   const Expression by_steps = sum(losses);
   const Expression whole = sequence_loss(concatenate_to_batch(xs), labels);
   EXPECT_EQ(whole.dim(), Dim({1}));
-  EXPECT_NEAR(as_scalar(whole.value()), as_scalar(by_steps.value()), 1e-5F);
+  EXPECT_NEAR(as_scalar(whole.value()), as_scalar(by_steps.value()), tolerance::kSumsInFloat);
   const Floats wanted = gradient(by_steps, 4);
   const Floats found = gradient(whole, 4);
   for (std::size_t i = 0; i < 3; ++i) {
-    EXPECT_NEAR(found[i], wanted[i], 1e-6F);
+    EXPECT_NEAR(found[i], wanted[i], tolerance::kFewInFloat);
   }
 }
 
@@ -86,7 +88,7 @@ TEST_F(SequenceTest, StepsWithoutALabelHaveNoLoss) {
   const Expression two = sequence_loss(lookup(cg, table_, 2), {1});
   const Expression four = sequence_loss(lookup(cg, table_, 4), {2});
   const Expression others = one + two + four;
-  EXPECT_NEAR(as_scalar(whole.value()), as_scalar(others.value()), 1e-5F);
+  EXPECT_NEAR(as_scalar(whole.value()), as_scalar(others.value()), tolerance::kSumsInFloat);
   EXPECT_EQ(gradient(whole, 3), (Floats{0, 0, 0}));
   EXPECT_NE(gradient(whole, 4), (Floats{0, 0, 0}));
   const Expression none = sequence_loss(lookup(cg, table_, 1), {kNoLabel});

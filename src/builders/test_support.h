@@ -10,6 +10,8 @@
 
 #include "dynet/expr.h"
 
+#include "testing/tolerance.h"
+
 namespace dynet::builder_tests {
 
 using Numbers = std::vector<double>;
@@ -72,7 +74,7 @@ Numbers map(const Numbers& x, F f) {
 inline void expect_near(const Numbers& got, const Numbers& want) {
   ASSERT_EQ(got.size(), want.size());
   for (std::size_t i = 0; i < want.size(); ++i) {
-    EXPECT_NEAR(got[i], want[i], 2e-6) << "at " << i;
+    EXPECT_NEAR(got[i], want[i], tolerance::kCellInFloat) << "at " << i;
   }
 }
 

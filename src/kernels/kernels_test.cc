@@ -17,6 +17,7 @@
 #include "kernels/float_mode.h"
 #include "kernels/targets.h"
 #include "operand_pair.h"
+#include "testing/tolerance.h"
 
 namespace dynet::kernels {
 namespace {
@@ -33,7 +34,7 @@ class KernelsTest : public ::testing::TestWithParam<std::string> {
   void TearDown() override { use_target(supported_targets().front()); }
 
   void compare_move(const Move& m, const Dim& from, const Layout& x, const Dim& to, const Layout& y,
-                    Write write = Write::kAsBlocks, double bound = 1e-5) {
+                    Write write = Write::kAsBlocks, double bound = tolerance::kSumsInFloat) {
     const OperandPair source(from, x, random_);
     const OperandPair result(to, y, random_);
     cpu_kernels().move(m, source.in_float(), result.in_float(), write);
@@ -55,7 +56,8 @@ class KernelsTest : public ::testing::TestWithParam<std::string> {
   std::mt19937 random_{1};
 };
 
-// Where elements are only copied or added once, the bound is one rounding; sums get 1e-5.
+// Where elements are only copied or added once, the bound is one rounding; sums get
+// tolerance::kSumsInFloat.
 
 TEST_P(KernelsTest, MoveWholeExamples) {
   for (const unsigned n : {1U, 3U, 4U, 15U, 16U, 17U, 64U, 100U}) {
@@ -232,13 +234,13 @@ TEST_P(KernelsTest, Rows) {
     for (const bool store : {true, false}) {
       cpu_kernels().add_scaled(0.3, f(x), f(y), n, store);
       double_kernels().add_scaled(0.3, d(x), d(y), n, store);
-      EXPECT_LE(y.difference(), 1e-6);
+      EXPECT_LE(y.difference(), tolerance::kFewInFloat);
     }
     double norm = 3.0;
     double want = 3.0;
     cpu_kernels().add_squared_norm(f(x), n, &norm);
     double_kernels().add_squared_norm(d(x), n, &want);
-    EXPECT_NEAR(norm, want, 1e-12 * static_cast<double>(n));
+    EXPECT_NEAR(norm, want, tolerance::kSameInDouble * static_cast<double>(n));
     cpu_kernels().fill(f(y), 2.5, n);
     double_kernels().fill(d(y), 2.5, n);
     EXPECT_EQ(y.difference(), 0.0);

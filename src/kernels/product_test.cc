@@ -18,6 +18,7 @@
 #include "kernels/kernels.h"
 #include "kernels/targets.h"
 #include "operand_pair.h"
+#include "testing/tolerance.h"
 
 namespace dynet::kernels {
 namespace {
@@ -54,7 +55,7 @@ class ProductTest : public ::testing::TestWithParam<std::string> {
     const std::int64_t summed =
         result.in_float().examples == 1 ? std::max(inputs.examples, right.in_float().examples) : 1;
     const double terms = static_cast<double>(s.k) * static_cast<double>(summed);
-    EXPECT_LE(result.difference(), (terms + 4.0) * 0x1p-24 * std::max(1.0, terms))
+    EXPECT_LE(result.difference(), (terms + 4.0) * tolerance::kRounding * std::max(1.0, terms))
         << text(s) << (ta == Transposed::kYes ? " left transposed" : "")
         << (tb == Transposed::kYes ? " right transposed" : "");
   }
@@ -270,7 +271,7 @@ TEST_P(ProductTest, OneMemoryInTwoBlocks) {
   cpu_kernels().product(left.in_float(), kNo, right.in_float(), kNo, sum.in_float(),
                         Write::kAsBlocks);
   for (std::size_t i = 0; i < 4; ++i) {
-    EXPECT_NEAR(y[i], sum.in_float().data<float>()[i], 1e-6);
+    EXPECT_NEAR(y[i], sum.in_float().data<float>()[i], tolerance::kFewInFloat);
   }
 }
 
@@ -295,7 +296,7 @@ TEST_P(ProductTest, NormOfWhatWasWritten) {
             cpu_kernels().product_with_norm(dy.in_float(), x.in_float(), c);
         double fresh = 0.0;
         cpu_kernels().add_squared_norm(c.data<float>(), c.dim.elements(), &fresh);
-        EXPECT_NEAR(norm.value_or(fresh), fresh, 24 * 0x1p-24 * fresh) << text(s);
+        EXPECT_NEAR(norm.value_or(fresh), fresh, 24 * tolerance::kRounding * fresh) << text(s);
         EXPECT_TRUE(norm.has_value() || s.n <= 3 || s.k == 1) << text(s);
         cpu_kernels().product(dy.in_float(), kNo, x.in_float(), kYes, same.in_float(),
                               store ? Write::kStore : Write::kAdd);

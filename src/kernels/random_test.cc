@@ -11,6 +11,7 @@
 #include "kernels/kernels.h"
 #include "kernels/targets.h"
 #include "philox.h"
+#include "testing/tolerance.h"
 
 namespace dynet::kernels {
 namespace {
@@ -43,8 +44,8 @@ TEST(Random, EveryTargetAndDeviceDrawsTheSame) {
     double a, b, bound;
   };
   for (const Case& c : {Case{Distribution::kBernoulli, 0.3, 2.0, 0.0},
-                        Case{Distribution::kUniform, -1.0, 3.0, 3e-7},
-                        Case{Distribution::kNormal, 0.5, 2.0, 5e-6}}) {
+                        Case{Distribution::kUniform, -1.0, 3.0, tolerance::kThreeRoundings},
+                        Case{Distribution::kNormal, 0.5, 2.0, tolerance::kNormalInFloat}}) {
     for (const std::size_t n : {1U, 5U, 63U, 64U, 1001U}) {
       std::vector<double> truth(n);
       double_kernels().random(c.kind, c.a, c.b, kKey, truth.data(), static_cast<std::int64_t>(n));
@@ -105,22 +106,27 @@ double mean(const std::vector<float>& x, F f) {
 TEST(Random, Moments) {
   constexpr std::size_t kCount = 1 << 20;  // a mean is off by 0.001 of a deviation
   const auto normal = draw(Distribution::kNormal, 0.0, 1.0, kCount);
-  EXPECT_NEAR(mean(normal, [](double v) { return v; }), 0.0, 0.005);
-  EXPECT_NEAR(mean(normal, [](double v) { return v * v; }), 1.0, 0.01);
-  EXPECT_NEAR(mean(normal, [](double v) { return v * v * v; }), 0.0, 0.02);
-  EXPECT_NEAR(mean(normal, [](double v) { return v * v * v * v; }), 3.0, 0.06);
-  EXPECT_NEAR(mean(normal, [](double v) { return v < 1.0 ? 1.0 : 0.0; }), 0.841345, 0.003);
+  EXPECT_NEAR(mean(normal, [](double v) { return v; }), 0.0, tolerance::of_mean(1.0, kCount));
+  EXPECT_NEAR(mean(normal, [](double v) { return v * v; }), 1.0,
+              tolerance::of_mean(std::sqrt(2.0), kCount));
+  EXPECT_NEAR(mean(normal, [](double v) { return v * v * v; }), 0.0,
+              tolerance::of_mean(std::sqrt(15.0), kCount));
+  EXPECT_NEAR(mean(normal, [](double v) { return v * v * v * v; }), 3.0,
+              tolerance::of_mean(std::sqrt(96.0), kCount));
+  EXPECT_NEAR(mean(normal, [](double v) { return v < 1.0 ? 1.0 : 0.0; }), 0.841345,
+              tolerance::of_mean(0.366, kCount));
   const auto uniform = draw(Distribution::kUniform, -1.0, 3.0, kCount);
-  EXPECT_NEAR(mean(uniform, [](double v) { return v; }), 1.0, 0.01);
-  EXPECT_NEAR(mean(uniform, [](double v) { return (v - 1.0) * (v - 1.0); }), 16.0 / 12.0, 0.01);
+  EXPECT_NEAR(mean(uniform, [](double v) { return v; }), 1.0, tolerance::of_mean(1.155, kCount));
+  EXPECT_NEAR(mean(uniform, [](double v) { return (v - 1.0) * (v - 1.0); }), 16.0 / 12.0,
+              tolerance::of_mean(1.193, kCount));
   const auto bernoulli = draw(Distribution::kBernoulli, 0.3, 2.0, kCount);
-  EXPECT_NEAR(mean(bernoulli, [](double v) { return v; }), 0.6, 0.01);
+  EXPECT_NEAR(mean(bernoulli, [](double v) { return v; }), 0.6, tolerance::of_mean(0.917, kCount));
   // Neighbours are independent.
   double product = 0.0;
   for (std::size_t i = 0; i + 1 < kCount; ++i) {
     product += static_cast<double>(normal[i]) * static_cast<double>(normal[i + 1]);
   }
-  EXPECT_NEAR(product / kCount, 0.0, 0.005);
+  EXPECT_NEAR(product / kCount, 0.0, tolerance::of_mean(1.0, kCount));
 }
 
 TEST(Random, BoundsHold) {

@@ -18,6 +18,7 @@
 #include "hwy/highway.h"
 #include "kernels/simd_math-inl.h"
 #include "kernels/simd_memory-inl.h"
+#include "testing/tolerance.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace dynet::kernels {
@@ -177,7 +178,7 @@ TEST_P(SimdMath, CosineAndSineOfATurn) {
     worst = std::max({worst, std::fabs(static_cast<double>(c[i]) - std::cos(angle)),
                       std::fabs(static_cast<double>(s[i]) - std::sin(angle))});
   }
-  EXPECT_LE(worst, 2e-7);
+  EXPECT_LE(worst, tolerance::kCosSin);
 }
 
 TEST_P(SimdMath, EdgesAreAsStated) {

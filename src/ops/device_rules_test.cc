@@ -12,6 +12,8 @@
 
 #include "dynet/ops/all.h"
 
+#include "testing/tolerance.h"
+
 namespace dynet::ops {
 namespace {
 
@@ -68,7 +70,8 @@ void compare(const ext::Example<Op>& e, ext::RuleLoop plain, DeviceLoop device, 
   for (std::size_t k = 0; k < outputs; ++k) {
     for (std::int64_t i = 0; i < kElements; ++i) {
       const float want = out[2 * k].data()[i];
-      ASSERT_NEAR(out[2 * k + 1].data()[i], want, 1e-5F * std::max(1.0F, std::fabs(want)))
+      ASSERT_NEAR(out[2 * k + 1].data()[i], want,
+                  tolerance::kSumsInFloat * std::max(1.0F, std::fabs(want)))
           << Op::kInfo.name;
     }
   }

@@ -16,6 +16,7 @@
 #include "kernels/kernels.h"
 #include "kernels/targets.h"
 #include "ops/simd_rules.h"
+#include "testing/tolerance.h"
 
 namespace dynet::ops {
 namespace {
@@ -207,8 +208,6 @@ std::string text(const Rows& r) {
          std::to_string(r.outer);
 }
 
-constexpr double kTolerance = 2e-5;
-
 template <class Op>
 void compare_rule(const ext::Example<Op>& example) {
   for (const Rows& rows :
@@ -221,11 +220,11 @@ void compare_rule(const ext::Example<Op>& example) {
           std::string(Op::kInfo.name) + text(rows) + " variant " + std::to_string(variant);
       call.template forward<float>();
       call.template forward<double>();
-      EXPECT_LE(call.out().difference(), kTolerance) << what << " forward";
+      EXPECT_LE(call.out().difference(), tolerance::kRuleInFloat) << what << " forward";
       call.out().round();
       call.template backward<float>();
       call.template backward<double>();
-      EXPECT_LE(call.gradients().difference(), kTolerance) << what << " backward";
+      EXPECT_LE(call.gradients().difference(), tolerance::kRuleInFloat) << what << " backward";
     }
   }
 }
@@ -317,7 +316,7 @@ TEST_P(RowsOnSimd, LargeNumbersDoNotOverflow) {
   Both<Softmax> call(example, rows_of(3, 1, 2), 0);
   call.forward<float>();
   call.forward<double>();
-  EXPECT_LE(call.out().difference(), 1e-6);
+  EXPECT_LE(call.out().difference(), tolerance::kFewInFloat);
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryTarget, RowsOnSimd, ::testing::ValuesIn(kernels::supported_targets()),

@@ -10,6 +10,7 @@
 #include "dynet/ops/all.h"
 
 #include "ops/by_hand.h"
+#include "testing/tolerance.h"
 
 namespace dynet::ops::testing {
 namespace {
@@ -91,7 +92,8 @@ TEST(RuleDriver, BroadcastsAsAPlainLoop) {
     }
     for (std::size_t a = 0; a < 2; ++a) {
       for (std::size_t i = 0; i < expected[a].size(); ++i) {
-        ASSERT_NEAR(call.d_in(a)[i], expected[a][i], 1e-12) << b.sample.text() << b.layout.text();
+        ASSERT_NEAR(call.d_in(a)[i], expected[a][i], tolerance::kSameInDouble)
+            << b.sample.text() << b.layout.text();
       }
     }
   }
@@ -188,9 +190,9 @@ TEST(RuleDriver, SumsBroadcastToo) {
         sum += x * x * call.in(1)[e * 3 + c];
         dy += x * x * call.d_out(0)[e];
       }
-      EXPECT_NEAR(call.d_in(1)[e * 3 + c], dy, 1e-12);
+      EXPECT_NEAR(call.d_in(1)[e * 3 + c], dy, tolerance::kSameInDouble);
     }
-    EXPECT_NEAR(call.out(0)[e], sum, 1e-12);
+    EXPECT_NEAR(call.out(0)[e], sum, tolerance::kSameInDouble);
   }
 }
 

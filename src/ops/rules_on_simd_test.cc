@@ -14,6 +14,7 @@
 
 #include "kernels/targets.h"
 #include "ops/simd_rules.h"
+#include "testing/tolerance.h"
 
 namespace dynet::ops {
 namespace {
@@ -86,7 +87,7 @@ void compare(RuleLoop in_float, RuleLoop in_double, const void* op, Streams in, 
              std::int64_t n, const std::string& what) {
   in_float(op, in.streams<float>().data(), out.streams<float>().data(), n);
   in_double(op, in.streams<double>().data(), out.streams<double>().data(), n);
-  EXPECT_LE(out.difference(n), 2e-5) << what << ", " << n << " elements";
+  EXPECT_LE(out.difference(n), tolerance::kRuleInFloat) << what << ", " << n << " elements";
 }
 
 /// Form: the rule of the operation, or what it is without some arguments.

@@ -9,6 +9,7 @@
 #include "dynet/ops/all.h"
 
 #include "ops/by_hand.h"
+#include "testing/tolerance.h"
 
 namespace dynet::ops::testing {
 namespace {
@@ -32,7 +33,8 @@ Numbers get(Held& from) {
 void expect_near(const Numbers& a, const Numbers& b) {
   ASSERT_EQ(a.size(), b.size());
   for (std::size_t i = 0; i < a.size(); ++i) {
-    EXPECT_NEAR(a[i], b[i], 1e-9 * std::fabs(b[i]) + 1e-12) << i;
+    EXPECT_NEAR(a[i], b[i], tolerance::kLongInDouble * std::fabs(b[i]) + tolerance::kSameInDouble)
+        << i;
   }
 }
 
@@ -197,20 +199,21 @@ TEST(Values, BinaryLogLossAtItsEdges) {
   const auto slope = [](double x, double y) {
     return gradient(ext::Example<BinaryLogLoss>{{}, {{1}, {1}}}, {{x}, {y}}, 0)[0];
   };
-  EXPECT_NEAR(loss(0.25, 0.5), -0.5 * std::log(0.25) - 0.5 * std::log(0.75), 1e-12);
-  EXPECT_NEAR(loss(0.25, 1), -std::log(0.25), 1e-12);
-  EXPECT_NEAR(loss(0.25, 0), -std::log(0.75), 1e-12);
+  EXPECT_NEAR(loss(0.25, 0.5), -0.5 * std::log(0.25) - 0.5 * std::log(0.75),
+              tolerance::kSameInDouble);
+  EXPECT_NEAR(loss(0.25, 1), -std::log(0.25), tolerance::kSameInDouble);
+  EXPECT_NEAR(loss(0.25, 0), -std::log(0.75), tolerance::kSameInDouble);
   EXPECT_EQ(loss(1, 1), 0.0);
   EXPECT_EQ(loss(0, 0), 0.0);
-  EXPECT_NEAR(loss(0, 1), tiny, 1e-6);
-  EXPECT_NEAR(loss(1, 0), tiny, 1e-6);
-  EXPECT_NEAR(loss(0, 0.5), tiny, 1e-6);
-  EXPECT_NEAR(loss(1, 0.25), tiny, 1e-6);
+  EXPECT_NEAR(loss(0, 1), tiny, tolerance::kThroughFloat);
+  EXPECT_NEAR(loss(1, 0), tiny, tolerance::kThroughFloat);
+  EXPECT_NEAR(loss(0, 0.5), tiny, tolerance::kThroughFloat);
+  EXPECT_NEAR(loss(1, 0.25), tiny, tolerance::kThroughFloat);
   EXPECT_EQ(slope(0.5, 0.5), 0.0);
   EXPECT_EQ(slope(1, 1), 0.0);
   EXPECT_EQ(slope(0, 0), 0.0);
-  EXPECT_NEAR(slope(0, 1) / (-1 / 1.17549435e-38), 1.0, 1e-6);
-  EXPECT_NEAR(slope(1, 0), 1 / (1 - 0.9999999), 10.0);
+  EXPECT_NEAR(slope(0, 1) / (-1 / 1.17549435e-38), 1.0, tolerance::kThroughFloat);
+  EXPECT_NEAR(slope(1, 0), 1 / (1 - 0.9999999), tolerance::kThroughFloat / (1 - 0.9999999));
 }
 
 TEST(Values, Random) {
@@ -221,7 +224,7 @@ TEST(Values, Random) {
   EXPECT_EQ(value(ext::Example<Dropout>{{0.0F}, {{100}}}, {ones}), ones);
   int dropped = 0;
   for (const double y : value(ext::Example<Dropout>{{0.25F}, {{100}}}, {ones})) {
-    EXPECT_TRUE(y == 0.0 || std::fabs(y - 1 / 0.75) < 1e-12) << y;
+    EXPECT_TRUE(y == 0.0 || std::fabs(y - 1 / 0.75) < tolerance::kSameInDouble) << y;
     dropped += y == 0.0 ? 1 : 0;
   }
   EXPECT_GT(dropped, 5);
@@ -233,7 +236,7 @@ TEST(Values, Random) {
     EXPECT_TRUE(y == 0.0 || y == 2.0);
     sum += y;
   }
-  EXPECT_NEAR(sum / 2000, 0.25, 0.08);
+  EXPECT_NEAR(sum / 2000, 0.25, tolerance::of_mean(0.433, 1000));
   for (const double y : value(ext::Example<RandomUniform>{{{100}, -1.0F, 3.0F}, {}}, {})) {
     EXPECT_TRUE(y >= -1.0 && y < 3.0);
   }
@@ -250,8 +253,8 @@ TEST(Values, Cells) {
   set(call.in(0), {i, f, o, g});
   set(call.in(1), {c});
   call.forward();
-  EXPECT_NEAR(call.out(0)[0], c_new, 1e-12);
-  EXPECT_NEAR(call.out(1)[0], sigma(o) * std::tanh(c_new), 1e-12);
+  EXPECT_NEAR(call.out(0)[0], c_new, tolerance::kSameInDouble);
+  EXPECT_NEAR(call.out(1)[0], sigma(o) * std::tanh(c_new), tolerance::kSameInDouble);
 
   expect_near(value(ext::Example<LstmGates>{{1.0F}, {{4}}}, {{i, f, o, g}}),
               {sigma(i), sigma(f + 1), sigma(o), std::tanh(g)});
@@ -277,8 +280,8 @@ TEST(Values, Cells) {
   set(parent.in(3), {c});
   set(parent.in(4), {-0.6});
   parent.forward();
-  EXPECT_NEAR(parent.out(0)[0], tree, 1e-12);
-  EXPECT_NEAR(parent.out(1)[0], sigma(o) * std::tanh(tree), 1e-12);
+  EXPECT_NEAR(parent.out(0)[0], tree, tolerance::kSameInDouble);
+  EXPECT_NEAR(parent.out(1)[0], sigma(o) * std::tanh(tree), tolerance::kSameInDouble);
   const Dim absent = ext::absent();
   expect_near(value(ext::Example<TreeLstmCell>{{}, {{3}, absent, absent, absent, absent}},
                     {{i, o, g}, {}, {}, {}, {}}),

@@ -10,6 +10,7 @@
 #include "dynet/param-init.h"
 
 #include "support/far_device.h"
+#include "testing/tolerance.h"
 
 namespace dynet {
 namespace {
@@ -27,7 +28,7 @@ float largest(const std::vector<float>& x) {
 }
 /// All within [-s, s), and some in the outer fifth.
 void expect_fills(const std::vector<float>& x, double s) {
-  EXPECT_LE(static_cast<double>(largest(x)), s * (1 + 1e-6));
+  EXPECT_LE(static_cast<double>(largest(x)), s * (1 + tolerance::kThroughFloat));
   EXPECT_GE(static_cast<double>(largest(x)), s * 0.8);
 }
 
@@ -74,8 +75,8 @@ TEST(ParameterInit, NormalTakesTheVariance) {
   for (const float v : x) {
     square += (static_cast<double>(v) - mean) * (static_cast<double>(v) - mean) / 20000;
   }
-  EXPECT_NEAR(mean, 1.0, 0.1);
-  EXPECT_NEAR(square, 4.0, 0.3);
+  EXPECT_NEAR(mean, 1.0, tolerance::of_mean(2.0, 20000));
+  EXPECT_NEAR(square, 4.0, tolerance::of_mean(4.0 * std::sqrt(2.0), 20000));
 }
 
 TEST(ParameterInit, SaxeIsOrthonormalTimesGain) {
@@ -86,7 +87,7 @@ TEST(ParameterInit, SaxeIsOrthonormalTimesGain) {
       for (unsigned k = 0; k < 8; ++k) {
         dot += q[i * 8 + k] * q[j * 8 + k];
       }
-      EXPECT_NEAR(dot, i == j ? 4.0F : 0.0F, 1e-5F);
+      EXPECT_NEAR(dot, i == j ? 4.0F : 0.0F, tolerance::kSumsInFloat);
     }
   }
 }

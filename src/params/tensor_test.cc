@@ -9,6 +9,7 @@
 #include "dynet/except.h"
 
 #include "params/buffer.h"
+#include "testing/tolerance.h"
 
 /// The address sanitizer ends the program where malloc would return null; here that is asked for.
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
@@ -137,7 +138,7 @@ TEST_P(TensorTest, OrthonormalMatrices) {
     Tensor t = make({n, n});
     TensorTools::randomize_orthonormal(t, 3.0F);
     const std::vector<double> q = as_double_vector(t);
-    const double tolerance = t.is_double() ? 1e-12 : 1e-5;
+    const double tolerance = t.is_double() ? tolerance::kSameInDouble : tolerance::kSumsInFloat;
     for (unsigned i = 0; i < n; ++i) {
       for (unsigned j = 0; j < n; ++j) {
         double dot = 0.0;

@@ -8,6 +8,7 @@
 #include "dynet/training.h"
 
 #include "params/gradient.h"
+#include "testing/tolerance.h"
 
 namespace dynet {
 namespace {
@@ -144,7 +145,7 @@ TEST(Trainer, CyclesOfTheRate) {
     trainer.update();
     moved += static_cast<double>(rates[i]);
   }
-  EXPECT_NEAR(as_scalar(*p.values()), moved, 1e-5);
+  EXPECT_NEAR(as_scalar(*p.values()), moved, tolerance::kSumsInFloat);
   CyclicalSGDTrainer again(model, 0.5F, 1.5F, 4.0F);
   again.populate(half_way);
   for (std::size_t i = 6; i < rates.size(); ++i) {

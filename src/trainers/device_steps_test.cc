@@ -15,6 +15,8 @@
 
 #include "dynet/training.h"
 
+#include "testing/tolerance.h"
+
 namespace dynet::trainers {
 namespace {
 
@@ -77,7 +79,7 @@ void compare() {
     for (std::int64_t i = 0; i < kElements; ++i) {
       const float want = static_cast<float*>(data[k])[i];
       ASSERT_NEAR(static_cast<float*>(data[Numbers::kInputs + k])[i], want,
-                  1e-5F * std::max(1.0F, std::fabs(want)))
+                  tolerance::kSumsInFloat * std::max(1.0F, std::fabs(want)))
           << typeid(Rule).name();
     }
   }

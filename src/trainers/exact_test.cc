@@ -14,6 +14,7 @@
 
 #include "params/gradient.h"
 #include "support/far_device.h"
+#include "testing/tolerance.h"
 #include "trainers/missed.h"
 
 namespace dynet {
@@ -164,7 +165,8 @@ class Both {
       const std::vector<double> got = effective_rows(exact.tables[t]);
       const std::vector<double> want = effective_rows(dense.tables[t]);
       for (std::size_t i = 0; i < want.size(); ++i) {
-        ASSERT_NEAR(got[i], want[i], 1e-6 * std::max(std::fabs(want[i]), largest_rate_))
+        ASSERT_NEAR(got[i], want[i],
+                    tolerance::kMissedUpdates * std::max(std::fabs(want[i]), largest_rate_))
             << when << ": table " << t << ", row " << i / (want.size() / Side::kRows);
       }
     }
@@ -179,7 +181,7 @@ class Both {
         for (int i = 0; i < 2; ++i) {
           const double w = as_double_vector(want[row])[static_cast<std::size_t>(i)];
           ASSERT_NEAR(as_double_vector(got[row])[static_cast<std::size_t>(i)] * factor, w * factor,
-                      1e-6 * std::max(std::fabs(w), largest_rate_))
+                      tolerance::kMissedUpdates * std::max(std::fabs(w), largest_rate_))
               << when << ": table " << t << ", row " << row;
         }
       }
@@ -465,7 +467,8 @@ TEST(Exact, FloatsFollowToo) {
       const std::vector<double> got = as_double_vector((*table.values())[row]);
       const std::vector<double> want = effective_row(b.dense.tables[0], row);
       for (std::size_t i = 0; i < 3; ++i) {
-        EXPECT_NEAR(got[i], want[i], 1e-4 * std::max(1.0, std::fabs(want[i]))) << rule.name;
+        EXPECT_NEAR(got[i], want[i], tolerance::kTrainedInFloat * std::max(1.0, std::fabs(want[i])))
+            << rule.name;
       }
     }
   }

@@ -15,6 +15,7 @@
 
 #include "kernels/kernels.h"
 #include "kernels/targets.h"
+#include "testing/tolerance.h"
 #include "trainers/simd_steps.h"
 
 namespace dynet::trainers {
@@ -80,7 +81,8 @@ void compare_with_double(std::mt19937& random, bool has_gradient) {
     d.run(kernels::double_kernels(), rule, 0, n, has_gradient);
     for (std::size_t k = 0; k < f.kInputs; ++k) {
       for (std::size_t i = 0; i < n; ++i) {
-        ASSERT_NEAR(f.x[k][i], d.x[k][i], 4e-6 * std::max(1.0, std::fabs(d.x[k][i])))
+        ASSERT_NEAR(f.x[k][i], d.x[k][i],
+                    tolerance::kStepInFloat * std::max(1.0, std::fabs(d.x[k][i])))
             << typeid(Rule).name() << ", stream " << k << ", element " << i << " of " << n;
       }
       for (std::size_t i = n; i < n + kGuard; ++i) {
@@ -150,7 +152,7 @@ TEST_P(StepsTest, AdamDividesByTheRootOfAnyNumber) {
                   static_cast<std::int64_t>(v.size()));
   for (std::size_t i = 0; i < n; ++i) {
     const double want = 1.0 / (std::sqrt(static_cast<double>(v[i])) + 1e-12);
-    EXPECT_NEAR(w[i], want, 3e-7 * want) << v[i];
+    EXPECT_NEAR(w[i], want, tolerance::kThreeRoundings * want) << v[i];
   }
   EXPECT_EQ(w[n], 0.0F);
 }

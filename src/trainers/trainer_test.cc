@@ -13,6 +13,7 @@
 #include "params/gradient.h"
 #include "params/host.h"
 #include "support/far_device.h"
+#include "testing/tolerance.h"
 
 namespace dynet {
 namespace {
@@ -247,7 +248,10 @@ class Beside {
 
 class RuleTest : public ::testing::TestWithParam<Case> {
  protected:
-  double tolerance() const { return std::string(GetParam().device) == "CPU" ? 1e-4 : 1e-10; }
+  double tolerance() const {
+    return std::string(GetParam().device) == "CPU" ? tolerance::kTrainedInFloat
+                                                   : tolerance::kMergedInDouble;
+  }
 };
 INSTANTIATE_TEST_SUITE_P(Rules, RuleTest, ::testing::ValuesIn(all_cases()), name_of);
 
@@ -273,13 +277,13 @@ TEST_P(RuleTest, ClippingScalesTheWholeGradient) {
     b.update();
   }
   // The norm is float: the scale agrees to seven digits.
-  b.expect_equal(1e-4);
+  b.expect_equal(tolerance::kTrainedInFloat);
   EXPECT_EQ(b.trainer->clips, 50.0F);
   EXPECT_EQ(b.trainer->clips_since_status, 50.0F);
   b.trainer->clipping_enabled = false;
   b.add_gradients(10.0);
   b.update();
-  b.expect_equal(1e-4);
+  b.expect_equal(tolerance::kTrainedInFloat);
   EXPECT_EQ(b.trainer->clips, 50.0F);
 }
 

@@ -6,7 +6,10 @@
 // A bound is relative to numbers above 1 where the test says so (testing::compare does), and else
 // absolute. One rounding of a number near 1 is 6e-8 in float and 1.1e-16 in double.
 
-namespace dynet::testing::tolerance {
+#include <cmath>
+#include <cstddef>
+
+namespace dynet::tolerance {
 
 // ---- both sides in double -----------------------------------------------------------------------
 
@@ -23,6 +26,8 @@ inline constexpr double kLongInDouble = 1e-9;
 inline constexpr double kDifferences = 1e-6;
 /// Numbers that go through float on one side: attributes, norms, learning rates.
 inline constexpr double kThroughFloat = 1e-6;
+/// The losses of some steps of Adam, whose quotients of small numbers make rounding larger.
+inline constexpr double kTrainedInDouble = 1e-6;
 /// Exact sparse updates against dense ones: the sums of what was missed are closed formulas with
 /// powers of the decays.
 inline constexpr double kMissedUpdates = 1e-6;
@@ -30,6 +35,8 @@ inline constexpr double kMissedUpdates = 1e-6;
 // ---- float against float or double
 // ---------------------------------------------------------------
 
+/// Half the distance of neighbours near 1: bounds that count their roundings multiply it.
+inline constexpr double kRounding = 0x1p-24;
 /// A uniform random number, or the root of one: three roundings.
 inline constexpr double kThreeRoundings = 3e-7;
 /// Cosine and sine of a turn, as simd_math-inl.h says.
@@ -58,4 +65,13 @@ inline constexpr double kManyProductsInFloat = 1e-3;
 /// 10,000 products into one place each, added to a sum that grows.
 inline constexpr double kManyAddedInFloat = 1e-2;
 
-}  // namespace dynet::testing::tolerance
+// ---- random numbers
+// ------------------------------------------------------------------------------
+
+/// The mean of `count` draws whose standard deviation is `deviation`: five standard errors. Seeds
+/// are fixed, so a test passes always or never.
+inline double of_mean(double deviation, std::size_t count) {
+  return 5.0 * deviation / std::sqrt(static_cast<double>(count));
+}
+
+}  // namespace dynet::tolerance
