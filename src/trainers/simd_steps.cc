@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -36,18 +35,18 @@ HWY_INLINE void set_constants(D d, const float* constants, V* x, std::index_sequ
   ((x[kC] = hn::Set(d, constants[kC])), ...);
 }
 
-/// Computes one vector of each result, from element i on; `part` elements of it where kPart.
-template <bool kPart, class Expressions, std::size_t... kI, std::size_t... kJ>
-HWY_INLINE void step_vector(const float* const* in, float* const* out, std::size_t i,
-                            std::size_t part, V* x, std::index_sequence<kI...>,
-                            std::index_sequence<kJ...>) {
+/// Computes one vector of each result E, from element i on; `part` elements of it where kPart.
+template <bool kPart, class... E, std::size_t... kI, std::size_t... kJ>
+HWY_INLINE void step_vector(rule::Types<E...> /*results*/, const float* const* in,
+                            float* const* out, std::size_t i, std::size_t part, V* x,
+                            std::index_sequence<kI...>, std::index_sequence<kJ...>) {
   const D d;
   if constexpr (kPart) {
     ((x[kI] = load_part(d, in[kI] + i, part)), ...);
   } else {
     ((x[kI] = hn::LoadU(d, in[kI] + i)), ...);
   }
-  const V results[] = {evaluate(d, std::tuple_element_t<kJ, Expressions>{}, x)...};
+  const V results[] = {evaluate(d, E{}, x)...};
   if constexpr (kPart) {
     (store_part(results[kJ], d, out[kJ] + i, part), ...);
   } else {
@@ -80,10 +79,10 @@ void step_loop(const void* step, const ext::Stream* in, const ext::Stream* out,
   const auto n = static_cast<std::size_t>(count);
   std::size_t i = 0;
   for (; i + lanes <= n; i += lanes) {
-    step_vector<false, Expressions>(from, to, i, lanes, x, kInputs, kOutputs);
+    step_vector<false>(Expressions(), from, to, i, lanes, x, kInputs, kOutputs);
   }
   if (i < n) {
-    step_vector<true, Expressions>(from, to, i, n - i, x, kInputs, kOutputs);
+    step_vector<true>(Expressions(), from, to, i, n - i, x, kInputs, kOutputs);
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
-// The rule of an operation over rows as a type without values.
+// A rule as a type without values: of an operation over rows (ForwardRule, BackwardRule) or of an
+// optimiser's step (update.h).
 //
 // What a rule returns holds its attributes and literals as values. So `over::sum(2.0 * x)` and
 // `over::sum(3.0 * x)` would have one type, and an attribute that occurs twice would be two values
@@ -38,8 +39,33 @@ constexpr Along along_of(std::size_t argument) {
 template <int kI, bool kOnce>
 using InputSymbol = std::conditional_t<kOnce, RowIn<kI>, In<kI>>;
 
+/// What the two directions of an operation over rows have in common.
+struct RowDirection {
+  /// An operation with made-up attributes; lists and shapes stay as they are.
+  template <class Op>
+  static constexpr Op made_up(double seed) {
+    Op op{};
+    const auto set = [&](auto& a) {
+      using T = std::remove_cvref_t<decltype(a)>;
+      if constexpr (std::is_same_v<T, bool>) {
+        a = seed > 1.0;
+      } else if constexpr (std::is_integral_v<T>) {
+        a = static_cast<T>((seed < 0.0 ? -seed : seed) * 10.0);
+      } else if constexpr (std::is_floating_point_v<T>) {
+        a = static_cast<T>(seed);
+      }
+      seed += 0.37 + seed * 0.25;
+    };
+    std::apply([&](auto&... a) { (set(a), ...); }, ext::attributes(op));
+    return op;
+  }
+  /// What stands for constant kNumber.
+  template <class Op, std::size_t kNumber>
+  using ConstantSymbol = Fixed<kNumber>;
+};
+
 /// The values: `op.value(args...)`, outputs first, then what is saved.
-struct ForwardRule {
+struct ForwardRule : RowDirection {
   template <class Op, std::size_t... kI>
   static DYNET_DEVICE_FN constexpr auto call(const Op& op, std::index_sequence<kI...>) {
     return op.value(InputSymbol < static_cast<int>(kI), along_of<Op>(kI) == Along::kOnce > {}...);
@@ -63,7 +89,7 @@ struct ForwardRule {
 };
 /// The gradients: `op.pull(args..., outputs..., saved..., gradients of outputs...)`, one result per
 /// argument.
-struct BackwardRule {
+struct BackwardRule : RowDirection {
   template <class Op, class... R, std::size_t... kI, std::size_t... kJ, std::size_t... kG>
   static DYNET_DEVICE_FN constexpr auto call(const Op& op, const std::tuple<R...>& /*results*/,
                                              std::index_sequence<kI...>, std::index_sequence<kJ...>,
@@ -117,45 +143,27 @@ inline constexpr std::size_t kConstants<Node<A...>> = (std::size_t{0} + ... + kC
 
 namespace detail {
 /// Writes the constants of an expression, in order of appearance.
-template <class E>
-DYNET_DEVICE_FN constexpr void constants_of(const E& e, double*& to);
-template <class Tuple, std::size_t... kI>
-DYNET_DEVICE_FN constexpr void constants_of_each(const Tuple& t, double*& to,
+template <class E, class T>
+DYNET_DEVICE_FN constexpr void constants_of(const E& e, T*& to);
+template <class Tuple, class T, std::size_t... kI>
+DYNET_DEVICE_FN constexpr void constants_of_each(const Tuple& t, T*& to,
                                                  std::index_sequence<kI...>) {
   (constants_of(std::get<kI>(t), to), ...);
 }
-template <class E>
-DYNET_DEVICE_FN constexpr void constants_of(const E& e, double*& to) {
+template <class E, class T>
+DYNET_DEVICE_FN constexpr void constants_of(const E& e, T*& to) {
   if constexpr (kConstants<E> == 0) {
     return;
   } else if constexpr (std::is_same_v<E, Constant>) {
-    *to++ = e.value;
+    *to++ = static_cast<T>(e.value);
   } else {
     using Args = std::remove_cvref_t<decltype(e.args)>;
     constants_of_each(e.args, to, std::make_index_sequence<std::tuple_size_v<Args>>{});
   }
 }
-/// An operation with made-up attributes; lists and shapes stay as they are.
-template <class Op>
-constexpr Op made_up(double seed) {
-  Op op{};
-  const auto set = [&](auto& a) {
-    using T = std::remove_cvref_t<decltype(a)>;
-    if constexpr (std::is_same_v<T, bool>) {
-      a = seed > 1.0;
-    } else if constexpr (std::is_integral_v<T>) {
-      a = static_cast<T>((seed < 0.0 ? -seed : seed) * 10.0);
-    } else if constexpr (std::is_floating_point_v<T>) {
-      a = static_cast<T>(seed);
-    }
-    seed += 0.37 + seed * 0.25;
-  };
-  std::apply([&](auto&... a) { (set(a), ...); }, ext::attributes(op));
-  return op;
-}
 }  // namespace detail
 
-/// The rule of one direction of an operation, as a list of types.
+/// The rule as a list of types. Direction says how to call it with symbols and what its inputs are.
 template <class Direction, class Op>
 struct Numbered {
   using Results = decltype(Direction::expressions(std::declval<const Op&>()));
@@ -164,7 +172,8 @@ struct Numbered {
   using Values = std::array<double, kCount + 1>;
 
   /// Writes the kCount values, in order of appearance.
-  static DYNET_DEVICE_FN constexpr void write_values(const Op& op, double* to) {
+  template <class T>
+  static DYNET_DEVICE_FN constexpr void write_values(const Op& op, T* to) {
     const auto all = Direction::expressions(op);
     detail::constants_of_each(all, to, std::make_index_sequence<kResults>{});
   }
@@ -177,8 +186,9 @@ struct Numbered {
  private:
   /// For constant i, the first constant that is equal to it.
   static constexpr auto first_equal() {
-    const Values a = values(detail::made_up<Op>(0.3)), b = values(detail::made_up<Op>(1.9)),
-                 c = values(detail::made_up<Op>(-0.7));
+    const Values a = values(Direction::template made_up<Op>(0.3)),
+                 b = values(Direction::template made_up<Op>(1.9)),
+                 c = values(Direction::template made_up<Op>(-0.7));
     std::array<std::size_t, kCount + 1> first{};
     for (std::size_t i = 0; i != kCount; ++i) {
       first[i] = i;
@@ -197,7 +207,7 @@ struct Numbered {
   };
   template <std::size_t kAt>
   struct Replace<kAt, Constant> {
-    using Type = Fixed<kFirst[kAt]>;
+    using Type = typename Direction::template ConstantSymbol<Op, kFirst[kAt]>;
   };
   template <std::size_t kAt, class Done, class... Rest>
   struct Each {

@@ -14,17 +14,17 @@
 // once per row.
 //
 // Start reading at Prepared. Surprising: which constants are equal is found with made-up members
-// (Numbering), so a rule may not choose constants by `?:` on a member.
+// (numbered.h), so a rule may not choose constants by `?:` on a member.
 
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
 #include "dynet/ext/kernels.h"
+#include "dynet/ext/numbered.h"
 #include "dynet/ext/rule.h"
 #include "dynet/ext/rule_loop.h"
 
@@ -60,117 +60,37 @@ constexpr std::size_t step_inputs() {
   }
 }
 
-template <class E>
-inline constexpr std::size_t kConstantsIn = 0;
-template <>
-inline constexpr std::size_t kConstantsIn<rule::Constant> = 1;
-template <class F, class... A>
-inline constexpr std::size_t kConstantsIn<rule::Apply<F, A...>> =
-    (std::size_t{0} + ... + kConstantsIn<A>);
-template <class... E>
-inline constexpr std::size_t kConstantsIn<std::tuple<E...>> =
-    (std::size_t{0} + ... + kConstantsIn<E>);
-
-/// Writes the constants of an expression, or of a tuple of them, in order of appearance.
-template <class E, class T>
-constexpr void list_constants(const E& e, T*& to) {
-  if constexpr (std::is_same_v<E, rule::Constant>) {
-    *to++ = static_cast<T>(e.value);
-  } else if constexpr (kConstantsIn<E> != 0) {
-    const auto parts = [&](const auto& tuple) {
-      std::apply([&](const auto&... part) { (list_constants(part, to), ...); }, tuple);
-    };
-    if constexpr (requires { e.args; }) {
-      parts(e.args);
-    } else {
-      parts(e);
-    }
-  }
-}
-
-/// The constants of a rule: how many stand in its results, and which are one. A constant becomes a
-/// further input of the expressions: inputs first, then, for constant i, number kInputs + first
-/// equal of i.
-template <class R>
-struct Numbering {
+/// How a step's rule is numbered (numbered.h). A constant becomes a further input of the
+/// expressions.
+struct StepRule {
+  template <class R>
   static constexpr std::size_t kInputs = step_inputs<R>();
-  using Results = decltype(step_on_symbols(std::declval<R>(), std::make_index_sequence<kInputs>()));
-  static constexpr std::size_t kResults = std::tuple_size_v<Results>;
-  static constexpr std::size_t kCount = kConstantsIn<Results>;
-
-  template <class T>
-  static constexpr void write(const R& r, T* to) {
-    list_constants(step_on_symbols(r, std::make_index_sequence<kInputs>()), to);
+  template <class R>
+  static constexpr auto expressions(const R& r) {
+    return step_on_symbols(r, std::make_index_sequence<kInputs<R>>());
   }
-  /// Whether constants that count as one are equal for these members.
-  static constexpr bool holds(const R& r) {
-    std::array<double, kCount + 1> values{};
-    write(r, values.data());
-    bool all = true;
-    for (std::size_t i = 0; i < kCount; ++i) {
-      all = all && values[i] == values[kFirstEqual[i]];
-    }
-    return all;
+  template <class R>
+  static constexpr rule::Along along(std::size_t /*input*/) {
+    return rule::Along::kElements;
   }
-
- private:
-  static constexpr std::array<double, kCount + 1> made_up(double seed) {
+  template <class R, class E>
+  static constexpr bool writes_once(std::size_t /*result*/) {
+    return false;
+  }
+  template <class R>
+  static constexpr R made_up(double seed) {
     std::array<double, sizeof(R) / sizeof(double)> members{};
     for (double& m : members) {
       m = seed;
       seed = 1.37 * seed + 0.21;
     }
-    std::array<double, kCount + 1> values{};
-    write(std::bit_cast<R>(members), values.data());
-    return values;
+    return std::bit_cast<R>(members);
   }
-  static constexpr std::array<std::size_t, kCount + 1> first_equals() {
-    const auto a = made_up(0.31);
-    const auto b = made_up(1.93);
-    const auto c = made_up(-0.77);
-    std::array<std::size_t, kCount + 1> first{};
-    for (std::size_t i = 0; i < kCount; ++i) {
-      while (first[i] < i && (a[first[i]] != a[i] || b[first[i]] != b[i] || c[first[i]] != c[i])) {
-        ++first[i];
-      }
-    }
-    return first;
-  }
-  static constexpr std::array<std::size_t, kCount + 1> kFirstEqual = first_equals();
-
-  template <std::size_t kAt, class E>
-  static constexpr auto placed(std::type_identity<E>) {
-    if constexpr (std::is_same_v<E, rule::Constant>) {
-      return rule::In<static_cast<int>(kInputs + kFirstEqual[kAt])>{};
-    } else if constexpr (kConstantsIn<E> == 0) {
-      return E{};
-    } else {
-      return placed_parts<kAt>(std::type_identity<E>{});
-    }
-  }
-  template <std::size_t kAt, class F, class... A>
-  static constexpr auto placed_parts(std::type_identity<rule::Apply<F, A...>>) {
-    const auto parts = all_placed<kAt>(std::type_identity<A>{}...);
-    return std::apply([](auto... p) { return rule::Apply<F, decltype(p)...>{}; }, parts);
-  }
-  template <std::size_t kAt>
-  static constexpr auto all_placed() {
-    return std::tuple<>{};
-  }
-  template <std::size_t kAt, class E, class... Rest>
-  static constexpr auto all_placed(std::type_identity<E> first, std::type_identity<Rest>... rest) {
-    return std::tuple_cat(std::make_tuple(placed<kAt>(first)),
-                          all_placed<kAt + kConstantsIn<E>>(rest...));
-  }
-  template <class... E>
-  static constexpr auto placed_results(std::type_identity<std::tuple<E...>>) {
-    return all_placed<0>(std::type_identity<E>{}...);
-  }
-
- public:
-  /// The results as expressions without values.
-  using Expressions = decltype(placed_results(std::type_identity<Results>{}));
+  template <class R, std::size_t kNumber>
+  using ConstantSymbol = rule::In<static_cast<int>(kInputs<R> + kNumber)>;
 };
+template <class R>
+using Numbering = rule::Numbered<StepRule, R>;
 
 /// A step as loops get it: the rule, and its constants in float for SIMD loops.
 template <class R>
@@ -188,7 +108,7 @@ void plain_step(const void* step, const Stream* in, const Stream* out, std::int6
 template <class R>
 [[gnu::flatten]] void prepare_step(void* step) {
   auto* prepared = static_cast<Prepared<R>*>(step);
-  Numbering<R>::write(prepared->rule, static_cast<float*>(prepared->constants));
+  Numbering<R>::write_values(prepared->rule, static_cast<float*>(prepared->constants));
 }
 
 }  // namespace detail

@@ -237,17 +237,21 @@ DYNET_DEVICE_FN constexpr auto unless_nan(auto e, auto x) {
   return select(nan == 0.0, e, nan);
 }
 
-struct MaxDim {
+/// The largest elements along a dimension, or the smallest.
+template <bool kLargest>
+struct ExtremeDim {
   unsigned d = 0;
 
   static constexpr ext::Info kInfo{
-      .name = "max_dim",
+      .name = kLargest ? "max_dim" : "min_dim",
       .args = {"x"},
       .attrs = {"d"},
-      .formula = "y = max x over dimension d",
-      .summary =
-          "The largest elements along dimension d, which is removed; NaN where one of them is NaN. "
-          "The gradient goes to the first of equal ones.",
+      .formula = kLargest ? "y = max x over dimension d" : "y = min x over dimension d",
+      .summary = kLargest
+                     ? "The largest elements along dimension d, which is removed; NaN where one "
+                       "of them is NaN. The gradient goes to the first of equal ones."
+                     : "The smallest elements along dimension d, which is removed; NaN where one "
+                       "of them is NaN. The gradient goes to the first of equal ones.",
       .shapes = "{a,b,c} -> {b,c} for d = 0, {a,c} for d = 1, ...; {n} -> {1}",
       .errors = "ShapeError where x has no dimension d, or more than 2^24 elements along it"};
   static constexpr std::array kAlong{rule::Along::kElements};
@@ -260,45 +264,21 @@ struct MaxDim {
   std::array<Dim, 1> saved(const ext::Shapes& in) const { return {without_axis(in[0], d)}; }
   std::uint32_t row_axes() const { return std::uint32_t{1} << d; }
   DYNET_DEVICE_FN constexpr auto value(auto x) const {
-    return rule::each(unless_nan(over::max(x), x), over::index_of_max(x));
+    if constexpr (kLargest) {
+      return rule::each(unless_nan(over::max(x), x), over::index_of_max(x));
+    } else {
+      return rule::each(unless_nan(-over::max(-x), x), over::index_of_max(-x));
+    }
   }
   DYNET_DEVICE_FN constexpr auto pull(auto /*x*/, auto /*y*/, auto index, auto dy) const {
     return rule::each(over::only_at(index, dy));
   }
-  static std::vector<ext::Example<MaxDim>> examples() {
+  static std::vector<ext::Example<ExtremeDim>> examples() {
     return {{{0}, {{7}}}, {{0}, {{4, 3}}}, {{1}, {{4, 3}}}, {{1}, {{2, 3, 4}}}, {{0}, {{1}}}};
   }
 };
-
-struct MinDim {
-  unsigned d = 0;
-
-  static constexpr ext::Info kInfo{
-      .name = "min_dim",
-      .args = {"x"},
-      .attrs = {"d"},
-      .formula = "y = min x over dimension d",
-      .summary =
-          "The smallest elements along dimension d, which is removed; NaN where one of them is "
-          "NaN. "
-          "The gradient goes to the first of equal ones.",
-      .shapes = "{a,b,c} -> {b,c} for d = 0, {a,c} for d = 1, ...; {n} -> {1}",
-      .errors = "ShapeError where x has no dimension d, or more than 2^24 elements along it"};
-  static constexpr std::array kAlong{rule::Along::kElements};
-  static constexpr unsigned kSaved = 1;  // where it is
-  Dim shape(const ext::Shapes& in) const { return MaxDim{d}.shape(in); }
-  std::array<Dim, 1> saved(const ext::Shapes& in) const { return {without_axis(in[0], d)}; }
-  std::uint32_t row_axes() const { return std::uint32_t{1} << d; }
-  DYNET_DEVICE_FN constexpr auto value(auto x) const {
-    return rule::each(unless_nan(-over::max(-x), x), over::index_of_max(-x));
-  }
-  DYNET_DEVICE_FN constexpr auto pull(auto /*x*/, auto /*y*/, auto index, auto dy) const {
-    return rule::each(over::only_at(index, dy));
-  }
-  static std::vector<ext::Example<MinDim>> examples() {
-    return {{{0}, {{7}}}, {{0}, {{4, 3}}}, {{1}, {{4, 3}}}, {{1}, {{2, 3, 4}}}, {{0}, {{1}}}};
-  }
-};
+using MaxDim = ExtremeDim<true>;
+using MinDim = ExtremeDim<false>;
 
 struct LogSumExpDim {
   unsigned d = 0;

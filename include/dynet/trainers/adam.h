@@ -75,18 +75,15 @@ class BiasCorrection {
  private:
   mutable double t_ = 0.0, b1_ = 0.0, b2_ = 0.0, value_ = 0.0;
 };
-}  // namespace trainers
 
-/// Adam: m = b1 m + (1-b1) g, v = b2 v + (1-b2) g^2,
-/// w -= learning_rate * sqrt(1-b2^t)/(1-b1^t) * m / (sqrt(v) + eps), with t the number of updates
-/// of the trainer; `eps` is added to the uncorrected root.
-struct AdamTrainer : trainers::RuleTrainer<updates::Adam, updates::AdamCatchUp> {
-  explicit AdamTrainer(ParameterCollection& collection, float rate = 0.001F, float b1 = 0.9F,
-                       float b2 = 0.999F, float eps = 1e-8F)
-      : RuleTrainer(collection, rate), beta_1(b1), beta_2(b2), epsilon(eps) {}
+/// What Adam and its relatives share: settings, two states, and the numbers of a step.
+template <class R, class C>
+struct AdamFamily : RuleTrainer<R, C> {
+  AdamFamily(ParameterCollection& collection, float rate, float b1, float b2, float eps)
+      : RuleTrainer<R, C>(collection, rate), beta_1(b1), beta_2(b2), epsilon(eps) {}
 
  protected:
-  [[nodiscard]] updates::Adam rule(const trainers::Facts& f) const override {
+  [[nodiscard]] R rule(const Facts& f) const override {
     const auto b1 = static_cast<double>(beta_1);
     const auto b2 = static_cast<double>(beta_2);
     return {f.rate * correction_(b1, b2, f.number) / f.decay,
@@ -96,64 +93,60 @@ struct AdamTrainer : trainers::RuleTrainer<updates::Adam, updates::AdamCatchUp> 
             f.gradient_scale,
             f.keep};
   }
+
+  float beta_1;
+  float beta_2;
+  float epsilon;
+  std::vector<ShadowParameters> m, v;
+  std::vector<ShadowLookupParameters> lm, lv;
+
+ private:
+  BiasCorrection correction_;
+};
+}  // namespace trainers
+
+/// Adam: m = b1 m + (1-b1) g, v = b2 v + (1-b2) g^2,
+/// w -= learning_rate * sqrt(1-b2^t)/(1-b1^t) * m / (sqrt(v) + eps), with t the number of updates
+/// of the trainer; `eps` is added to the uncorrected root.
+struct AdamTrainer : trainers::AdamFamily<updates::Adam, updates::AdamCatchUp> {
+  explicit AdamTrainer(ParameterCollection& collection, float rate = 0.001F, float b1 = 0.9F,
+                       float b2 = 0.999F, float eps = 1e-8F)
+      : AdamFamily(collection, rate, b1, b2, eps) {}
+
+ protected:
   trainers::StateLists states() override {
     return {"AdamTrainer",
             {{&m, &lm}, {&v, &lv}},
             {{"beta_1", &beta_1}, {"beta_2", &beta_2}, {"epsilon", &epsilon}}};
   }
   [[nodiscard]] trainers::IdleMotion idle(const trainers::Facts& f) const override {
-    const updates::Adam s = AdamTrainer::rule(f);
+    const updates::Adam s = AdamFamily::rule(f);
     const double spread = 1.0 / std::sqrt(s.beta_2);
     return trainers::IdleMotion::moves(-s.rate, s.beta_1 * spread, spread, {s.beta_1, s.beta_2},
                                        updates::AdamCatchUp{0.0, 0.0, 0.0, 0.0, s.epsilon});
   }
-
-  float beta_1 = 0.9F;
-  float beta_2 = 0.999F;
-  float epsilon = 1e-8F;
-  std::vector<ShadowParameters> m, v;
-  std::vector<ShadowLookupParameters> lm, lv;
-
- private:
-  trainers::BiasCorrection correction_;
 };
 
 /// AMSGrad: Adam over the root of the largest v so far.
-struct AmsgradTrainer : trainers::RuleTrainer<updates::Amsgrad, updates::AmsgradCatchUp> {
+struct AmsgradTrainer : trainers::AdamFamily<updates::Amsgrad, updates::AmsgradCatchUp> {
   explicit AmsgradTrainer(ParameterCollection& collection, float rate = 0.001F, float b1 = 0.9F,
                           float b2 = 0.999F, float eps = 1e-8F)
-      : RuleTrainer(collection, rate), beta_1(b1), beta_2(b2), epsilon(eps) {}
+      : AdamFamily(collection, rate, b1, b2, eps) {}
 
  protected:
-  [[nodiscard]] updates::Amsgrad rule(const trainers::Facts& f) const override {
-    const auto b1 = static_cast<double>(beta_1);
-    const auto b2 = static_cast<double>(beta_2);
-    return {f.rate * correction_(b1, b2, f.number) / f.decay,
-            b1,
-            b2,
-            static_cast<double>(epsilon),
-            f.gradient_scale,
-            f.keep};
-  }
   trainers::StateLists states() override {
     return {"AmsgradTrainer",
             {{&m, &lm}, {&v, &lv}, {&vhat, &lvhat}},
             {{"beta_1", &beta_1}, {"beta_2", &beta_2}, {"epsilon", &epsilon}}};
   }
   [[nodiscard]] trainers::IdleMotion idle(const trainers::Facts& f) const override {
-    const updates::Amsgrad s = AmsgradTrainer::rule(f);
+    const updates::Amsgrad s = AdamFamily::rule(f);
     return trainers::IdleMotion::moves(-s.rate, s.beta_1, 1.0, {s.beta_1, s.beta_2},
                                        updates::AmsgradCatchUp{0.0, 0.0, 0.0, 0.0, s.epsilon});
   }
 
-  float beta_1 = 0.9F;
-  float beta_2 = 0.999F;
-  float epsilon = 1e-8F;
-  std::vector<ShadowParameters> m, v, vhat;
-  std::vector<ShadowLookupParameters> lm, lv, lvhat;
-
- private:
-  trainers::BiasCorrection correction_;
+  std::vector<ShadowParameters> vhat;
+  std::vector<ShadowLookupParameters> lvhat;
 };
 
 }  // namespace dynet

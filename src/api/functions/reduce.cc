@@ -18,11 +18,11 @@ Expression sum_batches(const Expression& x, Where where) {
 }
 
 Expression max_dim(const Expression& x, unsigned d, Where where) {
-  return ext::add_node(ops::MaxDim{d}, {x, where});
+  return ext::add_node(ops::ExtremeDim<true>{d}, {x, where});
 }
 
 Expression min_dim(const Expression& x, unsigned d, Where where) {
-  return ext::add_node(ops::MinDim{d}, {x, where});
+  return ext::add_node(ops::ExtremeDim<false>{d}, {x, where});
 }
 
 Expression logsumexp_dim(const Expression& x, unsigned d, Where where) {

@@ -111,31 +111,16 @@ struct KeptBefore {
   HWY_INLINE V at(const Place& p) const { return hn::LoadU(D(), p.kept[kSlot] + p.kept_at); }
 };
 
-/// Vector functions that cost more than a few instructions count 16.
+/// Functions of one instruction or a few; others count 16.
+using CheapFunctions =
+    rule::Types<rule::Add, rule::Sub, rule::Mul, rule::Neg, rule::Abs, rule::Max, rule::Min,
+                rule::Less, rule::LessEqual, rule::Equal, rule::Select>;
+template <class F, class... Cheap>
+constexpr int cost_of(rule::Types<Cheap...> /*cheap*/) {
+  return (std::is_same_v<F, Cheap> || ...) ? 1 : 16;
+}
 template <class F>
-inline constexpr int kCostOf = 16;
-template <>
-inline constexpr int kCostOf<rule::Add> = 1;
-template <>
-inline constexpr int kCostOf<rule::Sub> = 1;
-template <>
-inline constexpr int kCostOf<rule::Mul> = 1;
-template <>
-inline constexpr int kCostOf<rule::Neg> = 1;
-template <>
-inline constexpr int kCostOf<rule::Abs> = 1;
-template <>
-inline constexpr int kCostOf<rule::Max> = 1;
-template <>
-inline constexpr int kCostOf<rule::Min> = 1;
-template <>
-inline constexpr int kCostOf<rule::Less> = 1;
-template <>
-inline constexpr int kCostOf<rule::LessEqual> = 1;
-template <>
-inline constexpr int kCostOf<rule::Equal> = 1;
-template <>
-inline constexpr int kCostOf<rule::Select> = 1;
+inline constexpr int kCostOf = cost_of<F>(CheapFunctions());
 
 /// Function F of bound expressions.
 template <class F, class... A>
