@@ -84,7 +84,7 @@ Peak measure(bool in_scope, bool batching) {
     scope = std::make_unique<InferenceScope>();
   }
   Floats value = as_vector(h.value());
-  return {in_scope ? static_cast<std::size_t>(executor.values().layout().bytes)
+  return {in_scope ? static_cast<std::size_t>(executor.values().layout().bytes())
                    : executor.values().used(),
           executor.values().held(), std::move(value)};
 }

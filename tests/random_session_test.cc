@@ -25,6 +25,7 @@
 #include "execute/verify.h"
 #include "memory/pool.h"
 #include "support/failing_new.h"
+#include "support/second_device.h"
 #include "testing/program.h"
 #include "testing/tolerance.h"
 
@@ -93,6 +94,7 @@ enum class Kind {
   kDetach,
   kCell,
   kSumOf,
+  kElsewhere,  ///< computed on another device
   kLoss,
   kCount
 };
@@ -155,6 +157,10 @@ Expression build(const Node& n, ComputationGraph& cg, const Model& m,
     }
     case Kind::kSumOf:
       return sum({arg(0), arg(1), arg(0)});
+    case Kind::kElsewhere: {
+      const Expression there = tanh(to_device(arg(0), &second_device()));
+      return to_device(cmult(there, to_device(arg(1), &second_device())), double_device());
+    }
     case Kind::kLoss:
     case Kind::kCount:
       break;

@@ -34,8 +34,8 @@ struct GraphState;
 /// gradients by `backward`. Any number may live at once. Thread rule: one thread at a time (a
 /// second one that enters gets GraphError); graphs of different threads may share parameters.
 struct ComputationGraph {
-  /// On the default device; batching as the option `--dynet-autobatch` says (on unless switched
-  /// off).
+  /// Its own device, that of inputs and constants which name no other, is the default device.
+  /// Batching is as the option `--dynet-autobatch` says (on unless switched off).
   ComputationGraph();
   explicit ComputationGraph(bool batched);
   ~ComputationGraph();
@@ -103,9 +103,10 @@ struct ComputationGraph {
   VariableIndex add_lookup(LookupParameter p, const std::vector<unsigned>& indices);
   VariableIndex add_lookup(LookupParameter p, const std::vector<unsigned>* pindices);
 
-  /// A read-only view of the nodes: `cg.nodes.size()`, `cg.nodes[i]->dim`.
+  /// A read-only view of the nodes: `cg.nodes.size()`, `cg.nodes[i]->dim`, `cg.nodes[i]->device`.
   struct NodeView {
     Dim dim;
+    const Device* device;
     const NodeView* operator->() const { return this; }
   };
   class NodeList {

@@ -10,3 +10,4 @@
 #include "dynet/expr/all.h"
 #include "dynet/expr/compositions.h"
 #include "dynet/expr/leaves.h"
+#include "dynet/expr/to_device.h"

@@ -30,6 +30,7 @@ struct Expression {
   Expression(ComputationGraph* graph, VariableIndex index, unsigned epoch)
       : pg(graph), i(index), graph_id(epoch) {}
 
+  /// Name of the device that the node is on.
   [[nodiscard]] std::string get_device_name() const;
   [[nodiscard]] bool is_stale() const;
   /// Computes what is missing. The view stays valid until the graph is computed anew or cleared.

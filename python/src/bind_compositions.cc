@@ -1,11 +1,14 @@
 // Functions that are other operations put together, and reductions: the C++ functions of
 // dynet/expr/compositions.h.
 
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <string>
 #include <vector>
 
 #include "dynet/expr/compositions.h"
+#include "dynet/expr/to_device.h"
 #include "dynet/ops/arithmetic.h"
 
 #include "binding.h"
@@ -105,6 +108,15 @@ void bind_compositions(nb::module_& m) {
       "The gates of an LSTM step, in the order i, f, o, g, from a = b + Wx x_t + Wh h_tm1: "
       "[logistic(a_i); logistic(a_f + 1); logistic(a_o); tanh(a_g)]. With `weightnoise_std` above "
       "0 each matrix gets normal noise.");
+  m.def(
+      "to_device",
+      [](const ExprArg& e, const std::string& device_str) {
+        const Device* device = get_device_manager()->get_global_device(device_str);
+        return PyExpression(to_device(e.node(), device, here()));
+      },
+      arg("e"), arg("device_str"),
+      "A copy on another device, in that device's numbers; the gradient is copied back. On the "
+      "device of `e`: `e` itself. DeviceError where there is no such device.");
   bind_reductions_over_dimensions(m);
   bind_reductions_over_all(m);
   m.attr("cwise_multiply") = m.attr("cmult");

@@ -204,6 +204,9 @@ void bind_parts(nb::class_<PyExpression>& c) {
       .def("__bool__", [](const PyExpression&) { return true; })
       .def("__repr__", &expression_text)
       .def(
+          "device_name", [](const PyExpression& x) { return resolve(x).get_device_name(); },
+          "Name of the device that the value is on.")
+      .def(
           "is_stale", [](const PyExpression& x) { return resolve(x).is_stale(); },
           "Whether the graph has gone on without it.")
       .def("set", &set_value, arg("value"),

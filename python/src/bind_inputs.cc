@@ -24,30 +24,29 @@ using Settable = PyExpression::Settable;
 /// This thread's graph and the user's line: the first argument of C++'s inputs and constants.
 detail::LocatedGraph graph_here() { return {current_graph().cg, here()}; }
 
+/// Null for "": the graph's own.
+Device* device_named(const std::string& name) {
+  return name.empty() ? nullptr : get_device_manager()->get_global_device(name);
+}
+
 template <class Op>
 PyExpression add_source(const Op& op, const ext::NodePayload& payload = {},
-                        Settable settable = Settable::kNot) {
-  return PyExpression(
-      ext::add_node(ext::kRecord<Op>, &op, &current_graph().cg, {}, payload, here()), settable);
+                        Settable settable = Settable::kNot, const std::string& device = "") {
+  return PyExpression(ext::add_node(ext::kRecord<Op>, &op, &current_graph().cg, {}, payload, here(),
+                                    device_named(device)),
+                      settable);
 }
 
-/// A device may be named; it must be the one that everything is on.
-void check_device(const std::string& name) {
-  if (!name.empty() && name != default_device->name) {
-    throw DeviceError("asked for device \"" + name + "\"; the graph is on " + default_device->name);
-  }
-}
-
-PyExpression add_numbers(const Dim& d, const float* data, std::size_t count, Settable settable) {
+PyExpression add_numbers(const Dim& d, const float* data, std::size_t count, Settable settable,
+                         const std::string& device) {
   return add_source(ops::Input{d}, ext::NodePayload::of(std::span<const float>(data, count)),
-                    settable);
+                    settable, device);
 }
 
 PyExpression input_vector(nb::handle values, const std::string& device) {
-  check_device(device);
   const std::vector<float>& numbers = read_numbers(values);
   const unsigned n = to_extent(static_cast<std::int64_t>(numbers.size()), "inputVector");
-  return add_numbers(Dim({n}), numbers.data(), numbers.size(), Settable::kNumbers);
+  return add_numbers(Dim({n}), numbers.data(), numbers.size(), Settable::kNumbers, device);
 }
 
 bool is_array(nb::handle o) { return nb::hasattr(o, "__array__"); }
@@ -59,7 +58,6 @@ nb::object stack_arrays(nb::handle list) {
 
 PyExpression input_tensor(nb::handle values, bool batched, const std::string& device,
                           bool reusable_expr) {
-  check_device(device);
   nb::object source = nb::borrow(values);
   if (PyList_Check(values.ptr()) || PyTuple_Check(values.ptr())) {
     if (nb::len(values) > 0 && is_array(values[0])) {
@@ -75,12 +73,11 @@ PyExpression input_tensor(nb::handle values, bool batched, const std::string& de
     throw ValueError("inputTensor: the array has no axis; want at least one");
   }
   return add_numbers(array.dim(batched), array.data, array.size,
-                     reusable_expr ? Settable::kNumbers : Settable::kNot);
+                     reusable_expr ? Settable::kNumbers : Settable::kNot, device);
 }
 
 PyExpression input_tensor_transpose(nb::handle values, const nb::object& dim, unsigned batch_size,
                                     const std::string& device) {
-  check_device(device);
   const std::vector<float>& numbers = read_numbers(values);
   DimArg d;
   if (dim.is_none()) {
@@ -93,7 +90,7 @@ PyExpression input_tensor_transpose(nb::handle values, const nb::object& dim, un
     throw ShapeError("inputTensorTranspose: " + std::to_string(numbers.size()) + " numbers for " +
                      to_string(full));
   }
-  return add_numbers(full, numbers.data(), numbers.size(), Settable::kNumbers);
+  return add_numbers(full, numbers.data(), numbers.size(), Settable::kNumbers, device);
 }
 
 /// Flat positions from one list of indices an axis.
@@ -132,7 +129,6 @@ std::vector<std::size_t> flat_positions(nb::handle idxs, const Dim& d, std::size
 
 PyExpression sparse_input(nb::handle idxs, nb::handle values, const DimArg& shape, bool batched,
                           float defval, const std::string& device) {
-  check_device(device);
   Dim d = shape.dim;
   const std::size_t axes = d.nd;
   if (batched) {
@@ -153,11 +149,10 @@ PyExpression sparse_input(nb::handle idxs, nb::handle values, const DimArg& shap
   for (std::size_t i = 0; i < flat.size(); ++i) {
     all[flat[i]] = given[i];
   }
-  return add_numbers(d, all.data(), all.size(), Settable::kNot);
+  return add_numbers(d, all.data(), all.size(), Settable::kNot, device);
 }
 
 PyExpression one_hot(unsigned d, nb::handle idx, const std::string& device) {
-  check_device(device);
   std::vector<unsigned> ids;
   if (PyIndex_Check(idx.ptr()) != 0) {
     ids.push_back(read_index(idx));
@@ -166,7 +161,7 @@ PyExpression one_hot(unsigned d, nb::handle idx, const std::string& device) {
       ids.push_back(read_index(i));
     }
   }
-  return PyExpression(dynet::one_hot(graph_here(), d, ids));
+  return PyExpression(dynet::one_hot(graph_here(), d, ids, device_named(device)));
 }
 
 PyExpression add_lookup(const PyLookupParameters& p, ext::NodePayload payload, bool update) {
@@ -179,16 +174,14 @@ void bind_numbers(nb::module_& m) {
   m.def(
       "scalarInput",
       [](float s, const std::string& device) {
-        check_device(device);
-        return add_numbers(Dim({1}), &s, 1, Settable::kNumbers);
+        return add_numbers(Dim({1}), &s, 1, Settable::kNumbers, device);
       },
       arg("s"), arg("device") = "", "A number, {1}. It can be `set`.");
   m.def(
       "vecInput",
       [](unsigned dim, const std::string& device) {
-        check_device(device);
         const std::vector<float> zeros(dim, 0.0F);
-        return add_numbers(Dim({dim}), zeros.data(), zeros.size(), Settable::kNumbers);
+        return add_numbers(Dim({dim}), zeros.data(), zeros.size(), Settable::kNumbers, device);
       },
       arg("dim"), arg("device") = "", "A vector of zeros that can be `set`.");
   m.def("inputVector", &input_vector, arg("v"), arg("device") = "",
@@ -231,43 +224,50 @@ void bind_constants(nb::module_& m) {
   for (const char* name : {"zeros", "zeroes"}) {
     m.def(
         name,
-        [](const DimArg& dim, unsigned batch_size) {
-          return PyExpression(zeros(graph_here(), dim.with_batch(batch_size)));
+        [](const DimArg& dim, unsigned batch_size, const std::string& device) {
+          return PyExpression(
+              zeros(graph_here(), dim.with_batch(batch_size), device_named(device)));
         },
-        arg("dim"), arg("batch_size") = 1U, "Every element 0.");
+        arg("dim"), arg("batch_size") = 1U, arg("device") = "", "Every element 0.");
   }
   m.def(
       "ones",
-      [](const DimArg& dim, unsigned batch_size) {
-        return PyExpression(ones(graph_here(), dim.with_batch(batch_size)));
+      [](const DimArg& dim, unsigned batch_size, const std::string& device) {
+        return PyExpression(ones(graph_here(), dim.with_batch(batch_size), device_named(device)));
       },
-      arg("dim"), arg("batch_size") = 1U, "Every element 1.");
+      arg("dim"), arg("batch_size") = 1U, arg("device") = "", "Every element 1.");
   m.def(
       "constant",
-      [](const DimArg& dim, float val, unsigned batch_size) {
-        return PyExpression(constant(graph_here(), dim.with_batch(batch_size), val));
+      [](const DimArg& dim, float val, unsigned batch_size, const std::string& device) {
+        return PyExpression(
+            constant(graph_here(), dim.with_batch(batch_size), val, device_named(device)));
       },
-      arg("dim"), arg("val"), arg("batch_size") = 1U, "Every element `val`.");
+      arg("dim"), arg("val"), arg("batch_size") = 1U, arg("device") = "", "Every element `val`.");
   m.def(
       "random_normal",
-      [](const DimArg& dim, float mean, float stddev, unsigned batch_size) {
-        return PyExpression(random_normal(graph_here(), dim.with_batch(batch_size), mean, stddev));
+      [](const DimArg& dim, float mean, float stddev, unsigned batch_size,
+         const std::string& device) {
+        return PyExpression(random_normal(graph_here(), dim.with_batch(batch_size), mean, stddev,
+                                          device_named(device)));
       },
       arg("dim"), arg("mean") = 0.0F, arg("stddev") = 1.0F, arg("batch_size") = 1U,
-      "Normal numbers. ValueError where stddev is negative.");
+      arg("device") = "", "Normal numbers. ValueError where stddev is negative.");
   m.def(
       "random_bernoulli",
-      [](const DimArg& dim, float p, float scale, unsigned batch_size) {
-        return PyExpression(random_bernoulli(graph_here(), dim.with_batch(batch_size), p, scale));
+      [](const DimArg& dim, float p, float scale, unsigned batch_size, const std::string& device) {
+        return PyExpression(random_bernoulli(graph_here(), dim.with_batch(batch_size), p, scale,
+                                             device_named(device)));
       },
-      arg("dim"), arg("p"), arg("scale") = 1.0F, arg("batch_size") = 1U,
+      arg("dim"), arg("p"), arg("scale") = 1.0F, arg("batch_size") = 1U, arg("device") = "",
       "`scale` with probability p, else 0. ValueError unless 0 <= p <= 1.");
   m.def(
       "random_uniform",
-      [](const DimArg& dim, float left, float right, unsigned batch_size) {
-        return PyExpression(random_uniform(graph_here(), dim.with_batch(batch_size), left, right));
+      [](const DimArg& dim, float left, float right, unsigned batch_size,
+         const std::string& device) {
+        return PyExpression(random_uniform(graph_here(), dim.with_batch(batch_size), left, right,
+                                           device_named(device)));
       },
-      arg("dim"), arg("left"), arg("right"), arg("batch_size") = 1U,
+      arg("dim"), arg("left"), arg("right"), arg("batch_size") = 1U, arg("device") = "",
       "Uniform in [left, right). ValueError unless left <= right.");
 }
 

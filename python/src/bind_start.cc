@@ -195,6 +195,17 @@ void bind_start(nb::module_& m) {
         return names;
       },
       "Names of the devices.");
+  nb::class_<Device>(m, "DeviceInfo", "A device.")
+      .def_ro("name", &Device::name)
+      .def_prop_ro(
+          "type", [](const Device& /*d*/) { return -1; }, "-1, as in DyNet 2.1.")
+      .def_ro("id", &Device::device_id)
+      .def("__repr__", [](const Device& d) { return "<DeviceInfo \"" + d.name + "\">"; });
+  m.def(
+      "get_device_info",
+      [](const std::string& name) { return get_device_manager()->get_global_device(name); },
+      nb::rv_policy::reference, nb::arg("name"),
+      "What is known of a device; \"\" is the default device. DeviceError where there is none.");
   m.def("set_float32_matmul_precision", &set_float32_matmul_precision, arg("precision"),
         "Of products of float matrices: \"highest\". \"high\" and \"medium\" would change nothing "
         "in this build and are a ValueError.");

@@ -7,7 +7,6 @@ import gc
 import dynet as dy
 import numpy as np
 import pytest
-from far import DEVICE
 
 
 def test_parameters_keep_their_collection_alive():
@@ -32,23 +31,6 @@ def test_nodes_keep_storages_alive():
     y = dy.tanh(dy.ParameterCollection().add_parameters(2, init=0.0))
     gc.collect()
     assert y.value() == [0.0, 0.0]
-
-
-def test_a_parameter_on_another_device_is_refused():
-    m = dy.ParameterCollection()
-    w = m.add_parameters((2, 3), init=1.0, name="w", device="CPU:double")
-    table = m.add_lookup_parameters((5, 3), init=1.0, name="table", device="CPU:double")
-    x = dy.inputVector([1.0, 2.0, 3.0])
-    for use in [lambda: w * x, lambda: dy.tanh(w), lambda: dy.const_parameter(w),
-                lambda: w.expr(), lambda: table[1], lambda: dy.lookup(table, 1),
-                lambda: dy.lookup_batch(table, [1, 2]),
-                lambda: dy.lookup(table, 1, update=False)]:  # fmt: skip
-        with pytest.raises(
-            dy.DeviceError,
-            match=rf"is on device CPU:double and .* on {DEVICE or 'CPU'}; .* to_device",
-        ):
-            use()
-    assert x.value() == [1.0, 2.0, 3.0]
 
 
 def test_shapes_and_arrays():

@@ -1,7 +1,9 @@
 #include "dynet/ext/add_node.h"
 
+#include "dynet/expr/to_device.h"
+
 #include "api/graph_state.h"
-#include "params/gradient.h"
+#include "graph/to_device.h"
 #include "params/random_streams.h"
 #include "util/trace.h"
 
@@ -73,22 +75,6 @@ void collect_args(const Record& record, const ComputationGraph& graph, api::Grap
   }
 }
 
-/// A parameter's numbers lie in the memory of its own device, in that device's number type: another
-/// device's loops would read them as something else, or beyond their end.
-void check_device(const Record& record, const api::GraphState& state, const NodePayload& payload,
-                  const Where& where) {
-  if (payload.storage == nullptr) {
-    return;
-  }
-  const ParameterStorageBase& storage = params::storage_base(payload.storage->get());
-  const Device& own = state.executor.device();
-  if (storage.device != &own) {
-    throw DeviceError(std::string(record.info->name) + ": " + storage.name + " is on device " +
-                      storage.device->name + " and the computation graph on " + own.name +
-                      "; want one device, or a copy made with to_device" + built_at(where));
-  }
-}
-
 void compute_now(ComputationGraph& graph, graph::NodeId n) {
   api::GraphState& state = graph.state();
   const Tensor& value = state.executor.value(n);
@@ -101,13 +87,13 @@ void compute_now(ComputationGraph& graph, graph::NodeId n) {
 
 Expression add_node(const Record& record, const void* op, ComputationGraph* graph,
                     std::span<const Expression> args, const NodePayload& payload,
-                    const Where& where) {
+                    const Where& where, const Device* device) {
   ComputationGraph& g = graph_of(record, graph, args, where);
   api::GraphState& state = g.state();
   return api::exclusively(state, [&]() -> Expression {
     collect_args(record, g, state, args, where);
-    check_device(record, state, payload, where);
-    const graph::NodeId n = state.graph.add(record, op, state.args, payload, where, state.epoch);
+    const graph::NodeId n =
+        state.graph.add(record, op, state.args, payload, where, state.epoch, device);
     if (util::is_traced(util::TraceWord::kGraph)) {
       util::write_trace("graph: " + state.graph.describe(n) + "\n");
     }
@@ -122,9 +108,26 @@ Expression add_node(const Record& record, const void* op, ComputationGraph* grap
   });
 }
 
-namespace {
+}  // namespace dynet::ext
 
-using graph::built_at;
+namespace dynet {
+
+Expression to_device(const Expression& x, const Device* device, Where where) {
+  const graph::NodeId n = ext::checked_argument(x, graph::kToDevice, where);
+  if (device == nullptr) {
+    throw ValueError("to_device: the device is null" + graph::built_at(where));
+  }
+  if (&x.pg->state().graph[n].device() == device) {
+    return x;
+  }
+  const graph::ToDevice op{device};
+  return ext::add_node(graph::kToDevice, &op, x.pg, {&x, 1}, {}, where, device);
+}
+
+}  // namespace dynet
+
+namespace dynet::ext {
+namespace {
 void set_payload(const Expression& e, Payload kind, const void* data, std::size_t count) {
   const graph::NodeId n = api::checked_node(e, "set");
   api::GraphState& state = e.pg->state();

@@ -191,7 +191,9 @@ unsigned ComputationGraph::get_id() const { return state_->epoch; }
 std::size_t ComputationGraph::NodeList::size() const { return graph_.state().graph.size(); }
 ComputationGraph::NodeView ComputationGraph::NodeList::operator[](std::size_t i) const {
   check_index(graph_.state(), i, "nodes");
-  return {graph_.state().graph.dim(static_cast<graph::NodeId>(i))};
+  const graph::Graph& graph = graph_.state().graph;
+  const auto n = static_cast<graph::NodeId>(i);
+  return {graph.dim(n), &graph[n].device()};
 }
 
 VariableIndex ComputationGraph::add_input(real s, Device* device) {

@@ -19,8 +19,8 @@ bool Expression::is_stale() const {
 }
 
 std::string Expression::get_device_name() const {
-  api::checked_node(*this, "get_device_name");
-  return pg->state().executor.device().name;
+  const graph::NodeId n = api::checked_node(*this, "get_device_name");
+  return pg->state().graph[n].device().name;
 }
 
 const Tensor& Expression::value() const {

@@ -63,9 +63,10 @@ std::unique_ptr<GraphState> borrow_state(const Device& device) {
     }
   }
   if (state == nullptr) {
-    state = std::make_unique<GraphState>(device);
+    state = std::make_unique<GraphState>();
   }
-  state->executor.set_device(device);
+  state->graph.set_device(device);
+  state->executor.follow_device();
   state->epoch = next_epoch();
   return state;
 }

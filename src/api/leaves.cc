@@ -18,19 +18,10 @@ namespace {
 using detail::LocatedGraph;
 using ext::NodePayload;
 
-void check_device(const LocatedGraph& g, const Device* device, const char* name) {
-  const Device& own = g.graph.state().executor.device();
-  if (device != nullptr && device != &own) {
-    throw DeviceError(std::string(name) + ": asked for device " + device->name +
-                      " in a computation graph on " + own.name);
-  }
-}
-
 template <class Op>
 Expression add_source(const Op& op, const LocatedGraph& g, const Device* device,
                       const NodePayload& payload = {}) {
-  check_device(g, device, Op::kInfo.name.data());
-  return ext::add_node(op, g, payload);
+  return ext::add_node(op, g, payload, device);
 }
 
 /// A handle's storage as the graph keeps it. (Not get_storage(): that makes gradients dense.)

@@ -72,16 +72,16 @@ std::unique_ptr<Alone> Alone::if_paranoid(const Context& context, const Values& 
 }
 
 bool Alone::is_of_use(const SegmentView& segment) const {
-  return segment.members.size() > 1 && context_.device().is_host_visible();
+  return segment.members.size() > 1 && context_.memory(segment.members[0]).is_host_visible();
 }
 
-/// Calls f(node, its memory, elements) for every output of every member.
+/// Calls f(node, its memory, bytes) for every output of every member.
 template <class F>
 void Alone::for_each_result(const SegmentView& segment, F f) const {
   const std::uint32_t outputs = context_.graph[segment.members[0]].record().outputs;
   for (const NodeId m : segment.members) {
     for (std::uint32_t k = 0; k < outputs; ++k) {
-      f(m + k, static_cast<std::byte*>(values_.at(m + k)), context_.graph.elements(m + k));
+      f(m + k, static_cast<std::byte*>(values_.at(m + k)), context_.graph.bytes(m + k));
     }
   }
 }
@@ -93,8 +93,8 @@ void Alone::compute(const SegmentView& segment) {
     return;
   }
   const auto keep = [&](std::vector<std::byte>& in) {
-    for_each_result(segment, [&](NodeId, const std::byte* at, std::int64_t elements) {
-      in.insert(in.end(), at, at + context_.bytes(elements));
+    for_each_result(segment, [&](NodeId, const std::byte* at, std::int64_t bytes) {
+      in.insert(in.end(), at, at + bytes);
     });
   };
   keep(before_);
@@ -109,9 +109,9 @@ void Alone::compute(const SegmentView& segment) {
   }
   keep(alone_);
   const std::byte* from = before_.data();
-  for_each_result(segment, [&](NodeId, std::byte* at, std::int64_t elements) {
-    std::copy_n(from, context_.bytes(elements), at);
-    from += context_.bytes(elements);
+  for_each_result(segment, [&](NodeId, std::byte* at, std::int64_t bytes) {
+    std::copy_n(from, bytes, at);
+    from += bytes;
   });
 }
 
@@ -120,8 +120,8 @@ void Alone::compare(const SegmentView& segment) const {
     return;
   }
   const std::byte* alone = alone_.data();
-  for_each_result(segment, [&](NodeId n, const std::byte* at, std::int64_t elements) {
-    const std::string found = difference(at, alone, elements);
+  for_each_result(segment, [&](NodeId n, const std::byte* at, std::int64_t bytes) {
+    const std::string found = difference(n, at, alone);
     if (!found.empty()) {
       const NodeId first = context_.graph.owner(n);
       throw GraphError(std::string(context_.graph[first].record().info->name) + ": computed with " +
@@ -129,13 +129,13 @@ void Alone::compare(const SegmentView& segment) const {
                        std::to_string(values_.group_of(first)) + ", " + found + "\n  " +
                        context_.graph.describe(n));
     }
-    alone += context_.bytes(elements);
+    alone += bytes;
   });
 }
 
-std::string Alone::difference(const std::byte* together, const std::byte* alone,
-                              std::int64_t elements) const {
-  return context_.number() == ext::Number::kFloat
+std::string Alone::difference(NodeId n, const std::byte* together, const std::byte* alone) const {
+  const std::int64_t elements = context_.graph.elements(n);
+  return context_.graph[n].signature->number == ext::Number::kFloat
              ? difference_of<float>(together, alone, elements)
              : difference_of<double>(together, alone, elements);
 }
@@ -143,17 +143,14 @@ std::string Alone::difference(const std::byte* together, const std::byte* alone,
 void Alone::remember(const Gradients& gradients) {
   nodes_.clear();
   gradients_.clear();
-  if (!context_.device().is_host_visible()) {
-    return;
-  }
   for (NodeId n = 0; n < gradients.size(); ++n) {
     // The nodes of a parameter share one gradient in one pass, and have their own in the other.
     const bool is_parameter = context_.graph[context_.graph.owner(n)].record().gradient_goes_to ==
                               ext::GradientTo::kStorage;
-    if (gradients.is_written(n) && !is_parameter) {
+    if (gradients.is_written(n) && !is_parameter && context_.memory(n).is_host_visible()) {
       nodes_.push_back({n, gradients_.size()});
       const auto* at = static_cast<const std::byte*>(gradients.at(n));
-      gradients_.insert(gradients_.end(), at, at + context_.bytes(context_.graph.elements(n)));
+      gradients_.insert(gradients_.end(), at, at + context_.graph.bytes(n));
     }
   }
 }
@@ -163,8 +160,8 @@ void Alone::compare(const Gradients& gradients) const {
     if (!gradients.is_written(g.node)) {
       continue;
     }
-    const std::string found = difference(static_cast<const std::byte*>(gradients.at(g.node)),
-                                         gradients_.data() + g.at, context_.graph.elements(g.node));
+    const std::string found = difference(
+        g.node, static_cast<const std::byte*>(gradients.at(g.node)), gradients_.data() + g.at);
     if (!found.empty()) {
       throw GraphError(
           "backward: the gradient of a node is another one where each call has one member: " +

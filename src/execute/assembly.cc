@@ -26,7 +26,7 @@ Assembled* Assembly::operands(const SegmentView& segment) {
   const std::span<const NodeId> members = segment.members;
   const ext::Record& record = context_.graph[members[0]].record();
   auto* assembled = new (arena_.room<Assembled>(1))
-      Assembled{ext::Call(context_.kernels(), &memory_), list_arguments(segment)};
+      Assembled{ext::Call(context_.kernels(members[0]), &memory_), list_arguments(segment)};
   ext::Call& call = assembled->call;
   call.in = arena_.operands(assembled->arguments.size(), [&](std::size_t i) {
     const std::span<const NodeId> nodes = assembled->arguments[i].nodes;
@@ -98,7 +98,7 @@ ext::Operand Assembly::stacked(std::span<const NodeId> nodes) {
   }
   const graph::Node* const of = &context_.graph[0];
   const Values::Place* const places = values_.places();
-  return arena_.operand(context_.graph.dim(nodes[0]), context_.example_bytes(nodes[0]),
+  return arena_.operand(context_.graph.dim(nodes[0]), context_.graph.example_bytes(nodes[0]),
                         nodes.size(), [nodes, of, places](std::size_t i) {
                           const NodeId n = nodes[i];
                           return ext::Block{places[n].data, of[n].examples, false};
@@ -112,8 +112,8 @@ ext::Operand Assembly::output(const SegmentView& segment, std::uint32_t index) {
   const Values::Place* const places = values_.places();
   const std::span<const NodeId> members = segment.members;
   const NodeId first = members[0] + index;
-  return arena_.operand(context_.graph.dim(first), context_.example_bytes(first), members.size(),
-                        [members, index, stores, nodes, places](std::size_t i) {
+  return arena_.operand(context_.graph.dim(first), context_.graph.example_bytes(first),
+                        members.size(), [members, index, stores, nodes, places](std::size_t i) {
                           const NodeId m = members[i];
                           return ext::Block{places[m + index].data, nodes[m].examples, stores};
                         });
@@ -124,7 +124,7 @@ ext::Operand Assembly::saved(std::span<const NodeId> members, std::uint32_t inde
   const ext::Record& record = *signature.record;
   const Dim& dim = signature.saved[index];
   const std::int64_t size =
-      dim.example_elements() * ext::saved_bytes(record.saved_as[index], context_.number());
+      dim.example_elements() * ext::saved_bytes(record.saved_as[index], signature.number);
   std::byte* first = values_.saved(values_.group_of(members[0]), index);
   if (record.has_whole) {  // dim.bd examples for each node, whatever its result has
     return by_node(

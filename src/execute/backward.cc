@@ -38,7 +38,7 @@ void Executor::backward(NodeId root, bool full) {
     deliver();
   } catch (...) {
     forget_gradients();
-    gradients_.pool().reset();
+    gradients_.pools().reset();
     give_back_unused();
     throw;
   }
@@ -48,14 +48,14 @@ void Executor::backward(NodeId root, bool full) {
 
 void Executor::run_backward(NodeId root, bool full, Pass pass) {
   const kernels::FlushDenormals float_mode;
-  Watch watch(context_.graph, true, context_.bytes(1), watch_);
+  Watch watch(context_.graph, true, watch_);
   // A pass that only inspects leaves the memory of the views handed out so far alone.
   gradients_.begin(pass == Pass::kInspect);
   weights_.begin();
   upload_.clear();
   path_.find(root, full, pass == Pass::kAccumulate, gradients_);
   const NodeId owner = gradients_.owner(root);
-  context_.kernels().fill(gradients_.target(owner).data, 1.0, 1);
+  context_.kernels(owner).fill(gradients_.target(owner).data, 1.0, 1);
   path_.walk_groups([&](std::uint32_t g) {
     const schedule::Group& group = history_.group(g);
     for (std::uint32_t s = group.begin + group.count; s-- > group.begin;) {
@@ -86,10 +86,13 @@ void Executor::backward_segment(const SegmentView& segment, Assembled* whole, Pa
     return;
   }
   const graph::Arena::Mark before = arena_.mark();
-  if (whole == nullptr && !record.aliases) {  // not kept
+  const bool is_copy = context_.graph[active[0]].signature->from != nullptr;
+  if (whole == nullptr && !record.aliases && !is_copy) {  // not kept
     whole = assembly_.call(segment);
   }
-  if (record.aliases) {
+  if (is_copy) {
+    copy_back(active);
+  } else if (record.aliases) {
     for (const NodeId m : active) {
       backward_alias(m);
     }
@@ -112,11 +115,12 @@ void Executor::backward_call(const SegmentView& segment, std::span<const NodeId>
   const graph::Arena::Mark before = arena_.mark();
   Assembled& assembled =
       active.size() == segment.members.size() ? whole : *assembly_.part(segment, active, whole);
-  upload_.send(gradients_.pool());
+  upload_.send(gradients_.pools());
   gradient_operands_.attach(assembled, active, segment.shared, pass == Pass::kAccumulate);
   if (watch_ != nullptr) {
     watch_->before_call(active);
   }
+  call_memory_.begin_call(*node.device().memory);
   node.record().backward(node.signature->op, assembled.call);
   call_memory_.end_call();
   if (watch_ != nullptr) {
@@ -124,6 +128,19 @@ void Executor::backward_call(const SegmentView& segment, std::span<const NodeId>
   }
   gradient_operands_.settle(assembled);
   arena_.release(before);
+}
+
+void Executor::copy_back(std::span<const NodeId> active) {
+  if (observer_ != nullptr) {
+    observer_->on_call(context_.graph, {active, 0, schedule::kAllArgs, true});
+  }
+  if (watch_ != nullptr) {
+    watch_->before_call(active);
+  }
+  copies_.backward(active);
+  if (watch_ != nullptr) {
+    watch_->after_call(active);
+  }
 }
 
 /// An alias has its argument's memory as value, but a gradient of its own.
@@ -134,8 +151,8 @@ void Executor::backward_alias(NodeId n) {
   }
   const NodeId t = gradients_.owner(argument);
   const Gradients::Target to = gradients_.target(t);
-  context_.kernels().add_scaled(1.0, gradients_.ensure(n), to.data, context_.graph.elements(t),
-                                to.fresh);
+  context_.kernels(t).add_scaled(1.0, gradients_.ensure(n), to.data, context_.graph.elements(t),
+                                 to.fresh);
 }
 
 const Tensor& Executor::gradient(NodeId n) {
@@ -159,11 +176,11 @@ const Tensor& Executor::gradient(NodeId n) {
 /// A pass that adds nothing to the storages and computes every node's own gradient.
 void Executor::inspect() {
   request_.done = Pass::kNone;
-  const memory::Pool::Mark before = gradients_.pool().mark();
+  const memory::Pools::Mark before = gradients_.pools().mark();
   try {
     run_backward(request_.root, request_.full, Pass::kInspect);
   } catch (...) {  // another one may be tried
-    gradients_.pool().release(before);
+    gradients_.pools().release(before);
     give_back_unused();
     throw;
   }
@@ -186,7 +203,7 @@ void Executor::finish_gradient_of_parameter(NodeId n) {
   }
   const ext::Block block{gradients_.ensure(n), 1, !gradients_.is_written(n)};
   weights_.prepare();
-  weights_.add(context_.kernels(), slot,
+  weights_.add(context_.kernels(n), slot,
                {.dim = context_.graph.dim(n), .examples = 1, .blocks = &block, .block_count = 1});
   gradients_.set_written(n);
   weights_.drop(slot);

@@ -31,15 +31,15 @@ void Executor::deliver_parameter(NodeId n) {
   params::GradientLock lock(params::storage_base(node.payload->storage));
   bool fresh = lock.fresh();
   if (gradients_.is_written(n)) {
-    context_.kernels().add_scaled(1.0, gradients_.ensure(n), lock.data(),
-                                  context_.graph.elements(n), fresh);
+    context_.kernels(n).add_scaled(1.0, gradients_.ensure(n), lock.data(),
+                                   context_.graph.elements(n), fresh);
     fresh = false;
   }
   std::optional<double> squared_norm;
   if (has_products) {
     const ext::Block block{lock.data(), 1, fresh};
     squared_norm = weights_.add(
-        context_.kernels(), node.payload->storage_slot,
+        context_.kernels(n), node.payload->storage_slot,
         {.dim = context_.graph.dim(n), .examples = 1, .blocks = &block, .block_count = 1});
   }
   lock.written(squared_norm);
@@ -47,7 +47,7 @@ void Executor::deliver_parameter(NodeId n) {
 
 void Executor::deliver_lookup(NodeId n) {
   params::LookupGradientLock lock(params::lookup_storage(context_.graph[n].payload->storage));
-  const std::int64_t row_bytes = context_.example_bytes(n);
+  const std::int64_t row_bytes = context_.graph.example_bytes(n);
   const auto* gradient = static_cast<const std::byte*>(gradients_.ensure(n));
   // The rows that forward read: the group of a lookup is one call. A call that was not kept read
   // the graph's own copy.

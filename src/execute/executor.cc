@@ -9,11 +9,11 @@
 
 namespace dynet::execute {
 
-void Executor::set_device(const Device& device) {
-  context_.set_device(device);
-  values_.pool().set_memory(*device.memory);
-  gradients_.pool().set_memory(*device.memory);
-  call_memory_.pool().set_memory(*device.memory);
+void Executor::follow_device() {
+  ext::Memory& own = *context_.graph.device().memory;
+  values_.pools().set_own(own);
+  gradients_.pools().set_own(own);
+  call_memory_.pools().set_own(own);
 }
 
 const Tensor& Executor::value(NodeId n) {
@@ -37,7 +37,7 @@ void Executor::compute(NodeId last, bool all) {
   }
   const Reading reading(context_.graph);
   const kernels::FlushDenormals float_mode;
-  Watch watch(context_.graph, false, context_.bytes(1), watch_);
+  Watch watch(context_.graph, false, watch_);
   const Mark before = mark();
   try {
     if (all) {
@@ -95,19 +95,63 @@ bool Executor::can_be_made_again(const SegmentView& segment) const {
 
 /// After a failure: what the failed request took is there for smaller ones, of other graphs too.
 void Executor::give_back_unused() {
-  call_memory_.end_call();
-  call_memory_.pool().give_back_unused();
-  values_.pool().give_back_unused();
-  gradients_.pool().give_back_unused();
+  call_memory_.pools().reset();
+  call_memory_.pools().give_back_unused();
+  values_.pools().give_back_unused();
+  gradients_.pools().give_back_unused();
 }
 
-/// Runs the groups from `first_group` on. `has_backward`: backward may want their calls.
+/// Runs the groups from `first_group` on. `has_backward`: backward may want their calls. The
+/// payload of all groups goes to their devices in one copy. Where nothing is kept for backward it
+/// goes in parts, each of which takes the memory of the one before: the queues keep their order.
 void Executor::run(std::uint32_t first_group, bool has_backward) {
-  if (!context_.device().is_host_visible()) {
-    run_uploading(first_group, has_backward);
-    return;
+  constexpr std::size_t kPart = std::size_t{1} << 16;
+  std::uint32_t end = first_group;
+  while (end < history_.size()) {
+    const std::uint32_t begin = end;
+    const graph::Arena::Mark calls = arena_.mark();
+    const memory::Pools::Mark payload = values_.pools().mark();
+    bool are_some_made = false;
+    do {
+      are_some_made = assemble_uploaded(end++) || are_some_made;
+    } while (end < history_.size() && (has_backward || upload_.bytes() < kPart));
+    upload_.send(values_.pools());
+    for (std::uint32_t g = begin; g < end; ++g) {
+      run_group(g, are_some_made && is_uploaded(g), has_backward);
+    }
+    if (!has_backward) {
+      arena_.release(calls);
+      values_.pools().release(payload);
+    }
   }
-  for_each_segment(first_group, history_.size(), [&](const SegmentView& segment, std::uint32_t s) {
+}
+
+/// Whether the payload of the calls of a group has to be brought to its device.
+bool Executor::is_uploaded(std::uint32_t g) const {
+  return !context_.memory(history_.members(g)[0]).is_host_visible();
+}
+
+/// Makes the calls of a group whose payload is uploaded. False where it is not.
+bool Executor::assemble_uploaded(std::uint32_t g) {
+  if (!is_uploaded(g)) {
+    return false;
+  }
+  const schedule::Group& group = history_.group(g);
+  for (std::uint32_t s = group.begin; s < group.begin + group.count; ++s) {
+    history_.set_call(s, assemble(history_.segment(group, s)));
+  }
+  return true;
+}
+
+/// `is_made`: its calls are.
+void Executor::run_group(std::uint32_t g, bool is_made, bool has_backward) {
+  const schedule::Group& group = history_.group(g);
+  for (std::uint32_t s = group.begin; s < group.begin + group.count; ++s) {
+    const SegmentView segment = history_.segment(group, s);
+    if (is_made) {
+      run_segment(segment, history_.call(s));
+      continue;
+    }
     const graph::Arena::Mark before = arena_.mark();
     Assembled* const call = assemble(segment);
     run_segment(segment, call);
@@ -115,43 +159,6 @@ void Executor::run(std::uint32_t first_group, bool has_backward) {
       history_.set_call(s, call);
     } else {
       arena_.release(before);
-    }
-  });
-}
-
-/// The payload of all groups goes to the device in one copy. Where nothing is kept for backward it
-/// goes in parts, each of which takes the memory of the one before: the queue keeps their order.
-void Executor::run_uploading(std::uint32_t first_group, bool has_backward) {
-  constexpr std::size_t kPart = std::size_t{1} << 16;
-  std::uint32_t end = first_group;
-  while (end < history_.size()) {
-    const std::uint32_t begin = end;
-    const graph::Arena::Mark calls = arena_.mark();
-    const memory::Pool::Mark payload = values_.pool().mark();
-    do {
-      ++end;
-      for_each_segment(end - 1, end, [&](const SegmentView& segment, std::uint32_t s) {
-        history_.set_call(s, assemble(segment));
-      });
-    } while (end < history_.size() && (has_backward || upload_.bytes() < kPart));
-    upload_.send(values_.pool());
-    for_each_segment(begin, end, [&](const SegmentView& segment, std::uint32_t s) {
-      run_segment(segment, history_.call(s));
-    });
-    if (!has_backward) {
-      arena_.release(calls);
-      values_.pool().release(payload);
-    }
-  }
-}
-
-/// Calls `f(segment, its number)` for those of the groups from `begin` to `end`.
-template <class F>
-void Executor::for_each_segment(std::uint32_t begin, std::uint32_t end, F f) {
-  for (std::uint32_t g = begin; g < end; ++g) {
-    const schedule::Group& group = history_.group(g);
-    for (std::uint32_t s = group.begin; s < group.begin + group.count; ++s) {
-      f(history_.segment(group, s), s);
     }
   }
 }
@@ -165,8 +172,8 @@ void Executor::run_dropping(NodeId asked, std::uint32_t first_group) {
   util::Stamped<std::uint8_t>& stays = lifetimes_.decide(graph, values_, short_plan_, asked);
   try {
     values_.place_by_lifetime(history_, short_plan_, first_group, stays);
-    trace_memory(wanted_.nodes().size(), static_cast<std::size_t>(values_.layout().bytes),
-                 static_cast<std::size_t>(values_.layout().kept_bytes), values_);
+    trace_memory(wanted_.nodes().size(), static_cast<std::size_t>(values_.layout().bytes()),
+                 static_cast<std::size_t>(values_.layout().kept_bytes()), values_);
     run(first_group, false);
     values_.keep(short_plan_, first_group, stays);
   } catch (...) {
@@ -179,9 +186,8 @@ void Executor::run_dropping(NodeId asked, std::uint32_t first_group) {
 
 /// Null where there is nothing to call.
 Assembled* Executor::assemble(const SegmentView& segment) {
-  const ext::Record& record = context_.graph[segment.members[0]].record();
-  const bool is_written = record.payload_is_value && context_.device().is_host_visible();
-  return record.aliases || is_written ? nullptr : assembly_.call(segment);
+  const graph::Node& node = context_.graph[segment.members[0]];
+  return needs_call(node) ? assembly_.call(segment) : nullptr;
 }
 
 void Executor::run_segment(const SegmentView& segment, Assembled* assembled) {
@@ -204,7 +210,11 @@ void Executor::call_segment(const SegmentView& segment, Assembled* assembled) {
     observer_->on_call(context_.graph, {segment.members, segment.shared, segment.args, false});
   }
   if (assembled == nullptr) {
-    payload_.write_inputs(segment.members, values_);
+    if (node.signature->from != nullptr) {
+      copies_.forward(segment.members);
+    } else {
+      payload_.write_inputs(segment.members, values_);
+    }
   } else if (record.payload_is_value) {
     const ext::Call& call = assembled->call;
     call.kernels.move(ext::whole_move(call.out[0].size()), call.values, call.out[0]);
@@ -215,6 +225,7 @@ void Executor::call_segment(const SegmentView& segment, Assembled* assembled) {
       rows += context_.graph.examples(m);
     }
   } else {
+    call_memory_.begin_call(*node.device().memory);
     if (alone_ != nullptr) {
       alone_->compute(segment);
     }
@@ -275,9 +286,9 @@ void Executor::clear(std::size_t keep_bytes) {
   remove_all();
   observer_ = nullptr;
   limits_ = {};
-  values_.pool().trim(keep_bytes);
-  gradients_.pool().trim(keep_bytes);
-  call_memory_.pool().trim(keep_bytes);
+  values_.pools().trim(keep_bytes);
+  gradients_.pools().trim(keep_bytes);
+  call_memory_.pools().trim(keep_bytes);
 }
 
 }  // namespace dynet::execute

@@ -24,8 +24,8 @@ struct Counter final : Observer {
 
 struct ExecutorTest : ::testing::Test {
   graph::Interner interner;
-  graph::Graph graph{interner};
-  Executor executor{graph, *testing::test_device("CPU:double")};
+  graph::Graph graph{interner, *testing::test_device("CPU:double")};
+  Executor executor{graph};
   Counter counter;
 
   ExecutorTest() { executor.set_observer(&counter); }

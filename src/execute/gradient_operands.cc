@@ -58,7 +58,7 @@ ext::Operand GradientOperands::of_output(std::span<const NodeId> members, std::u
     return {.dim = dim.single_batch()};
   }
   const graph::Node* const nodes = &context_.graph[0];
-  return arena_.operand(dim, context_.example_bytes(members[0] + output), members.size(),
+  return arena_.operand(dim, context_.graph.example_bytes(members[0] + output), members.size(),
                         [members, output, notes, nodes, this](std::size_t i) {
                           const NodeId m = members[i] + output;
                           void* data =
@@ -110,7 +110,7 @@ ext::Operand GradientOperands::of_nodes(std::span<const NodeId> nodes) {
     return {.dim = dim.single_batch()};
   }
   const graph::Node* const of = &context_.graph[0];
-  return arena_.operand(dim, context_.example_bytes(nodes[0]), nodes.size(),
+  return arena_.operand(dim, context_.graph.example_bytes(nodes[0]), nodes.size(),
                         [nodes, notes, of, this](std::size_t i) {
                           const NodeId a = nodes[i];
                           Gradients::Target target = notes.target_of(a);
@@ -124,7 +124,7 @@ ext::Operand GradientOperands::of_nodes(std::span<const NodeId> nodes) {
 /// Where the gradient of a node goes that has no memory so far, or none of its own.
 Gradients::Target GradientOperands::make_target(NodeId n) {
   if (!gradients_.needs(n)) {  // beside others that want theirs: written and forgotten
-    return {gradients_.waste(context_.bytes(context_.graph.elements(n))), true};
+    return {gradients_.waste(n), true};
   }
   return gradients_.target(gradients_.owner(n));
 }

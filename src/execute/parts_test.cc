@@ -103,8 +103,8 @@ TEST(History, AppendsAndShrinks) {
 
 struct Parts : ::testing::Test {
   graph::Interner interner;
-  graph::Graph graph{interner};
-  Context context{graph, *get_device_manager()->get_global_device("CPU:double")};
+  graph::Graph graph{interner, *get_device_manager()->get_global_device("CPU:double")};
+  Context context{graph};
   History history;
   Values values{context};
   Gradients gradients{context, values, history};
@@ -265,10 +265,10 @@ TEST(CallMemoryTest, EveryBlockStartsOnAMultipleOf64) {
 
 struct PayloadTest : Parts {
   OperandArena arena;
-  Upload upload{context};
+  Upload upload;
   Payload payload{context, arena, upload};
-  Assembled call{ext::Call(context.kernels()), {}};
-  Assembled part{ext::Call(context.kernels()), {}};
+  Assembled call{ext::Call(*graph.device().kernels), {}};
+  Assembled part{ext::Call(*graph.device().kernels), {}};
 };
 
 /// Backward works with the indices that forward read, whatever the pointer shows by then.
@@ -289,7 +289,7 @@ TEST_F(PayloadTest, IndicesAreReadOnceAndCutToTheActiveMembers) {
   payload.fill_part(part, active, call, picks);
   EXPECT_EQ(std::vector<unsigned>(part.host_indices(), part.host_indices() + 2),
             (std::vector<unsigned>{2, 1}));
-  Assembled single{ext::Call(context.kernels()), {}};
+  Assembled single{ext::Call(*graph.device().kernels), {}};
   payload.fill(single, {&picks[0], 1});
   EXPECT_NE(single.host_indices(), &indices[0]);
 }
@@ -297,7 +297,7 @@ TEST_F(PayloadTest, IndicesAreReadOnceAndCutToTheActiveMembers) {
 /// On a far device the calls of a plan get their payload in one copy.
 TEST_F(PayloadTest, TravelsInOneCopy) {
   const Device& far = *get_device_manager()->get_global_device("FAR:0");
-  context.set_device(far);
+  graph.set_device(far);
   const NodeId x = constant();
   const std::vector<unsigned> indices{2, 1};
   const NodeId pick = add(ops::Pick{}, {x}, ext::NodePayload::of(indices));
@@ -305,8 +305,8 @@ TEST_F(PayloadTest, TravelsInOneCopy) {
   payload.fill(call, {&pick, 1});
   payload.fill(part, {&scale, 1});
   far.memory->wait();
-  memory::Pool pool(*far.memory);
-  upload.send(pool);
+  memory::Pools pools(*far.memory);
+  upload.send(pools);
   EXPECT_EQ(testing::far_queue_length(far), 1U);
   std::vector<unsigned> there(2);
   EXPECT_NE(call.call.index_data(), call.host_indices());
@@ -315,7 +315,7 @@ TEST_F(PayloadTest, TravelsInOneCopy) {
   float number = 0.0F;
   far.memory->copy_out(part.call.values.blocks[0].data, &number, 4);
   EXPECT_EQ(number, 2.5F);
-  upload.send(pool);
+  upload.send(pools);
   EXPECT_EQ(testing::far_queue_length(far), 0U);
 }
 

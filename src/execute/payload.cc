@@ -11,27 +11,28 @@ namespace dynet::execute {
 
 void Payload::fill(Assembled& assembled, std::span<const NodeId> members) {
   const ext::Record& record = context_.graph[members[0]].record();
+  ext::Memory& memory = context_.memory(members[0]);
   ext::Call& call = assembled.call;
   if (record.payload == ext::Payload::kIndices) {
     call.indices = indices(members);
     // The rows of a lookup are read by the host alone.
     assembled.indices = record.reads_storage == ext::Storage::kNone
-                            ? publish(call.indices, sizeof(unsigned))
+                            ? publish(call.indices, sizeof(unsigned), memory)
                             : call.indices.data<std::byte>();
   }
   if (record.payload == ext::Payload::kValues) {
     call.values = record.payload_is_value ? inputs(members) : values(members);
-    assembled.values = publish(call.values, context_.bytes(1));
+    assembled.values = publish(call.values, number_bytes(members[0]), memory);
   }
   if (record.random) {
     call.random = random_keys(members);
   }
 }
 
-const std::byte* Payload::publish(const ext::Operand& o, std::int64_t width) {
+const std::byte* Payload::publish(const ext::Operand& o, std::int64_t width, ext::Memory& memory) {
   auto& block = const_cast<ext::Block&>(o.blocks[0]);  // it was made here
   const auto* host = static_cast<const std::byte*>(block.data);
-  upload_.add(block, static_cast<std::size_t>(o.examples * o.size() * width));
+  upload_.add(memory, block, static_cast<std::size_t>(o.examples * o.size() * width));
   return host;
 }
 
@@ -84,8 +85,9 @@ ext::Operand Payload::indices(std::span<const NodeId> members) {
 /// In the device's number type.
 ext::Operand Payload::values(std::span<const NodeId> members) {
   const std::uint32_t count = context_.graph[members[0]].signature->payload_count;
-  return lists(members, 1, count, context_.bytes(1), [&](NodeId m, std::byte* to) {
-    write_numbers(context_.graph.values(m).data(), count, to);
+  const ext::Number number = context_.graph[members[0]].signature->number;
+  return lists(members, 1, count, ext::bytes_of(number), [&](NodeId m, std::byte* to) {
+    write_numbers(context_.graph.values(m).data(), count, number, to);
     return std::int64_t{1};
   });
 }
@@ -132,14 +134,16 @@ ext::Operand Payload::part_of(const ext::Operand& all, const std::byte* host, st
 
 void Payload::fill_part(Assembled& assembled, std::span<const NodeId> active, const Assembled& from,
                         std::span<const NodeId> members) {
+  ext::Memory& memory = context_.memory(active[0]);
   ext::Call& call = assembled.call;
   if (from.indices != nullptr) {
     call.indices = part_of(from.call.indices, from.indices, sizeof(unsigned), active, members);
-    assembled.indices = publish(call.indices, sizeof(unsigned));
+    assembled.indices = publish(call.indices, sizeof(unsigned), memory);
   }
   if (from.values != nullptr) {
-    call.values = part_of(from.call.values, from.values, context_.bytes(1), active, members);
-    assembled.values = publish(call.values, context_.bytes(1));
+    const std::int64_t width = number_bytes(active[0]);
+    call.values = part_of(from.call.values, from.values, width, active, members);
+    assembled.values = publish(call.values, width, memory);
   }
   if (!from.call.random.empty()) {
     auto* keys = arena_.array<ext::Call::Random>(active.size());
@@ -151,33 +155,34 @@ void Payload::fill_part(Assembled& assembled, std::span<const NodeId> active, co
 
 void Payload::write_inputs(std::span<const NodeId> inputs, const Values& values) {
   for (const NodeId n : inputs) {
-    params::copy_in(context_.device(), context_.graph.values(n).data(), values.at(n),
+    params::copy_in(context_.device(n), context_.graph.values(n).data(), values.at(n),
                     context_.graph.elements(n));  // there may be more
   }
 }
 
 /// The examples of all members, one after the other.
 ext::Operand Payload::inputs(std::span<const NodeId> members) {
-  std::int64_t elements = 0;
+  const ext::Number number = context_.graph[members[0]].signature->number;
+  std::int64_t bytes = 0;
   std::int64_t examples = 0;
   for (const NodeId m : members) {
-    elements += context_.graph.elements(m);
+    bytes += context_.graph.bytes(m);
     examples += context_.graph.examples(m);
   }
-  auto* first = arena_.room<std::byte>(static_cast<std::size_t>(context_.bytes(elements)));
+  auto* first = arena_.room<std::byte>(static_cast<std::size_t>(bytes));
   std::byte* at = first;
   for (const NodeId m : members) {
-    const std::int64_t count = context_.graph.elements(m);
-    write_numbers(context_.graph.values(m).data(), count, at);
-    at += context_.bytes(count);
+    write_numbers(context_.graph.values(m).data(), context_.graph.elements(m), number, at);
+    at += context_.graph.bytes(m);
   }
-  return arena_.operand(context_.graph.dim(members[0]), context_.example_bytes(members[0]), 1,
+  return arena_.operand(context_.graph.dim(members[0]), context_.graph.example_bytes(members[0]), 1,
                         [&](std::size_t) { return ext::Block{first, examples, false}; });
 }
 
-/// `count` numbers of the program in the device's number type.
-void Payload::write_numbers(const float* from, std::int64_t count, std::byte* to) const {
-  if (context_.number() == ext::Number::kFloat) {
+/// `count` numbers of the program in a device's number type.
+void Payload::write_numbers(const float* from, std::int64_t count, ext::Number number,
+                            std::byte* to) {
+  if (number == ext::Number::kFloat) {
     std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(float));
   } else {
     std::copy_n(from, count, reinterpret_cast<double*>(to));
@@ -187,7 +192,7 @@ void Payload::write_numbers(const float* from, std::int64_t count, std::byte* to
 void Payload::write_rows(NodeId n, const unsigned* rows, void* to) const {
   const auto& table = params::lookup_storage(context_.graph[n].payload->storage);
   auto* at = static_cast<std::byte*>(to);
-  const std::int64_t row_bytes = context_.example_bytes(n);
+  const std::int64_t row_bytes = context_.graph.example_bytes(n);
   for (std::int64_t e = 0; e < context_.graph.examples(n); ++e) {
     params::read_row(table, rows[e], at);
     at += row_bytes;

@@ -108,10 +108,9 @@ void reset_process_profile() {
   all.profile.clear();
 }
 
-Watch::Watch(const graph::Graph& graph, bool backward, std::int64_t number_bytes, Watch*& slot)
+Watch::Watch(const graph::Graph& graph, bool backward, Watch*& slot)
     : graph_(graph),
       backward_(backward),
-      number_bytes_(number_bytes),
       slot_(slot),
       traces_calls_(util::is_traced(util::TraceWord::kExecute)),
       traces_time_(util::is_traced(util::TraceWord::kTime)),
@@ -164,14 +163,13 @@ void Watch::after_call(std::span<const graph::NodeId> members) {
   }
   const std::chrono::duration<double> taken = Clock::now() - call_;
   const ext::Record& record = graph_[members[0]].record();
-  std::int64_t elements = 0;
+  std::int64_t bytes = 0;
   for (const graph::NodeId n : members) {
     for (std::uint32_t k = 0; k < record.outputs; ++k) {
-      elements += graph_.elements(n + k);
+      bytes += graph_.bytes(n + k);
     }
   }
-  profile_.add(record, backward_, static_cast<std::int64_t>(members.size()),
-               elements * number_bytes_, taken.count());
+  profile_.add(record, backward_, static_cast<std::int64_t>(members.size()), bytes, taken.count());
 }
 
 }  // namespace dynet::execute

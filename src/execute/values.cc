@@ -17,7 +17,7 @@ void Values::place_parameter(NodeId n) {
     // Values are written by trainers only, between passes.
     data = const_cast<void*>(params::values(storage));
   } else {
-    data = pool_.allocate(context_.bytes(context_.graph.elements(n)));
+    data = pools_.of(context_.memory(n)).allocate(context_.graph.bytes(n));
     params::read(storage, data);
   }
   loose_.push_back(n);
@@ -53,7 +53,7 @@ void Values::place_group(const History& history, std::uint32_t g) {
     return;
   }
   const memory::Placement place =
-      memory::place_group(context_.graph, members, context_.number(), pool_);
+      memory::place_group(context_.graph, members, pools_.of(context_.memory(members[0])));
   for (std::uint32_t k = 0; k < record.saved; ++k) {
     saved_.push_back(static_cast<std::byte*>(place.saved[k]));
   }
@@ -61,7 +61,7 @@ void Values::place_group(const History& history, std::uint32_t g) {
   const graph::Node* const nodes = &context_.graph[0];
   for (std::uint32_t k = 0; k < record.outputs; ++k) {
     std::byte* at = static_cast<std::byte*>(place.outputs[k]);
-    const std::int64_t stride = context_.example_bytes(members[0] + k);
+    const std::int64_t stride = context_.graph.example_bytes(members[0] + k);
     std::uint32_t offset = 0;
     for (const NodeId m : members) {
       places[m + k] = {at, g, offset};
@@ -73,8 +73,8 @@ void Values::place_group(const History& history, std::uint32_t g) {
 
 void Values::place_by_lifetime(const History& history, const schedule::Plan& plan,
                                std::uint32_t first_group, util::Stamped<std::uint8_t>& stays) {
-  layout_maker_.lay_out_by_lifetime(context_.graph, plan, context_.number(), stays, layout_);
-  block_ = allocate(plan);
+  layout_maker_.lay_out_by_lifetime(context_.graph, plan, stays, layout_);
+  allocate(plan);
   for (std::uint32_t g = 0; g < plan.groups.size(); ++g) {
     first_saved_.push_back(static_cast<std::uint32_t>(saved_.size()));
     if (plan.groups[g].part == schedule::Part::kRest) {
@@ -86,15 +86,18 @@ void Values::place_by_lifetime(const History& history, const schedule::Plan& pla
 }
 
 /// Memory for the layout, or out_of_memory that says what takes most of it.
-std::byte* Values::allocate(const schedule::Plan& plan) {
+void Values::allocate(const schedule::Plan& plan) {
+  blocks_.clear();
   try {
-    return static_cast<std::byte*>(pool_.allocate(layout_.bytes));
+    for (const memory::Layout::Block& block : layout_.blocks) {
+      blocks_.push_back(static_cast<std::byte*>(pools_.of(*block.memory).allocate(block.bytes)));
+    }
   } catch (const out_of_memory& e) {
     NodeId largest = plan.members[0];
     for (const NodeId n : plan.members) {
       largest = context_.graph.elements(n) > context_.graph.elements(largest) ? n : largest;
     }
-    throw out_of_memory(std::string(e.what()) + "\n  for " + std::to_string(layout_.bytes) +
+    throw out_of_memory(std::string(e.what()) + "\n  for " + std::to_string(layout_.bytes()) +
                         " bytes of values of " + std::to_string(plan.members.size()) +
                         " nodes, the largest " + to_string(context_.graph.dim(largest)) + " of " +
                         context_.graph.describe(largest));
@@ -112,14 +115,15 @@ void Values::place_in_layout(const schedule::Plan& plan, std::uint32_t g,
     }
     return;
   }
+  std::byte* const block = blocks_[layout_.block[g]];
   for (std::uint32_t k = 0; k < record.saved; ++k) {
-    saved_.push_back(block_ + layout_.saved[g * ext::kMaxOutputs + k]);
+    saved_.push_back(block + layout_.saved[g * ext::kMaxOutputs + k]);
   }
   const std::int64_t* at = layout_.outputs.data() + layout_.first[g];
   for (std::uint32_t k = 0; k < record.outputs; ++k) {
     std::uint32_t offset = 0;
     for (const NodeId m : members) {
-      places_[m + k] = {block_ + *at++, first_group + g, offset};
+      places_[m + k] = {block + *at++, first_group + g, offset};
       offset += static_cast<std::uint32_t>(context_.graph.examples(m));
     }
   }
@@ -146,7 +150,10 @@ void Values::keep(const schedule::Plan& plan, std::uint32_t first_group,
   }
   saved_.resize(first_saved_[first_group]);
   first_saved_.resize(first_group);
-  pool_.shrink(block_, layout_.kept_bytes);
+  for (std::size_t b = 0; b < blocks_.size(); ++b) {
+    const memory::Layout::Block& block = layout_.blocks[b];
+    pools_.of(*block.memory).shrink(blocks_[b], block.kept_bytes);
+  }
 }
 
 void Values::roll_back(const Mark& mark, const History& history, std::uint32_t first_group) {
@@ -170,7 +177,7 @@ void Values::roll_back(const Mark& mark, const History& history, std::uint32_t f
     complete_below_ = std::min(complete_below_, loose_.back());
     loose_.pop_back();
   }
-  pool_.release(mark.pool);
+  pools_.release(mark.pools);
 }
 
 void Values::truncate(NodeId first_removed) {
@@ -186,7 +193,7 @@ void Values::forget() {
   first_saved_.clear();
   loose_.clear();
   complete_below_ = 0;
-  pool_.reset();
+  pools_.reset();
 }
 
 }  // namespace dynet::execute

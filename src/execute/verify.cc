@@ -19,7 +19,8 @@ class Verifier {
         context_(executor.context()),
         history_(executor.history()),
         values_(executor.values()),
-        gradients_(executor.gradients()) {}
+        gradients_(executor.gradients()),
+        has_gradients_(executor.has_gradients()) {}
 
   std::string run() {
     computed_.assign(values_.size(), 0);
@@ -84,13 +85,14 @@ class Verifier {
     if (call == nullptr) {
       return;  // it needs none, or is made again for backward
     }
-    if (first.record().aliases ||
-        (first.record().payload_is_value && context_.device().is_host_visible())) {
+    if (!needs_call(first)) {
       fail("a call that nothing needs", segment.members[0]);
     } else if (call->call.examples != examples) {
       fail("a call of " + std::to_string(call->call.examples) + " examples for members of " +
                std::to_string(examples),
            segment.members[0]);
+    } else if (&call->call.kernels != first.device().kernels) {
+      fail("a call on another device than its members", segment.members[0]);
     }
   }
 
@@ -107,6 +109,9 @@ class Verifier {
       if (graph_[m].signature->key != first.key || (members.size() > 1 && first.alone)) {
         fail("group " + std::to_string(g) + " holds nodes of different keys", m);
       }
+      if (graph_[m].signature->device != first.device) {
+        fail("group " + std::to_string(g) + " holds nodes on different devices", m);
+      }
       const std::uint8_t wanted = part == schedule::Part::kRest ? kFirst : 0;
       if (computed_[m] != wanted) {
         fail("computed twice, or its parts in the wrong order", m);
@@ -121,11 +126,14 @@ class Verifier {
         continue;
       }
       const auto* at = static_cast<const std::byte*>(values_.at(m));
+      if (!values_.pools().contains(*first.device->memory, at)) {
+        fail("its value is not in the memory of its device", m);
+      }
       if (values_.offset(m) != offset || (next != nullptr && at != next)) {
         fail("does not lie beside the member before", m);
       }
       offset += static_cast<std::uint32_t>(graph_.examples(m));
-      next = at + context_.example_bytes(m) * graph_.examples(m);
+      next = at + graph_.bytes(m);
     }
   }
 
@@ -147,8 +155,12 @@ class Verifier {
     if (values_.has(n) && values_.group_of(n) != values_.group_of(owner)) {
       fail("an output of another group than the first", n);
     }
-    if (n < gradients_.size() && gradients_.is_written(n) && gradients_.at(n) == nullptr) {
-      fail("has a gradient without memory", n);
+    if (has_gradients_ && n < gradients_.size() && gradients_.is_written(n)) {
+      if (gradients_.at(n) == nullptr) {
+        fail("has a gradient without memory", n);
+      } else if (!gradients_.pools().contains(context_.memory(n), gradients_.at(n))) {
+        fail("its gradient is not in the memory of its device", n);
+      }
     }
   }
 
@@ -192,6 +204,7 @@ class Verifier {
   const History& history_;
   const Values& values_;
   const Gradients& gradients_;
+  bool has_gradients_;
   std::vector<std::uint8_t> computed_;
   std::vector<bool> is_loose_;
   std::string found_;

@@ -14,8 +14,25 @@ constexpr std::uint32_t kNoOrdinal = ~std::uint32_t{0};
 
 /// The same error with the place where the node was being built.
 template <class E>
-[[noreturn]] void rethrow_located(const E& e, const Where& where) {
+[[noreturn]] void throw_located(const E& e, const Where& where) {
   throw E(e.what() + built_at(where));
+}
+
+/// What is being handled, with the place where it is a mistake of the program.
+[[noreturn]] void rethrow_located(const Where& where) {
+  try {
+    throw;
+  } catch (const ShapeError& e) {
+    throw_located(e, where);
+  } catch (const IndexError& e) {
+    throw_located(e, where);
+  } catch (const ValueError& e) {
+    throw_located(e, where);
+  } catch (const SizeError& e) {
+    throw_located(e, where);
+  } catch (const DeviceError& e) {
+    throw_located(e, where);
+  }
 }
 
 /// Is a storage trained through nodes of this signature?
@@ -37,7 +54,8 @@ std::uint32_t payload_vector_size(const ext::Record& record, const void* vector)
 }  // namespace
 
 NodeId Graph::add(const ext::Record& record, const void* op, std::span<const NodeId> args,
-                  const ext::NodePayload& payload, const Where& where, std::uint32_t epoch) {
+                  const ext::NodePayload& payload, const Where& where, std::uint32_t epoch,
+                  const Device* device) {
   const Arena::Mark before = arena_.mark();
   const NodeId id = size();
   const Signature* signature = nullptr;
@@ -45,6 +63,9 @@ NodeId Graph::add(const ext::Record& record, const void* op, std::span<const Nod
   auto arity = static_cast<std::uint32_t>(args.size());
   NodeId* projected = nullptr;  // the one argument of projections: the node itself
   const Payload* stored_payload = nullptr;
+  if (args.empty() && device == nullptr) {
+    device = &device_of_leaf(payload);
+  }
   try {
     // What is going to hold the arguments holds their shapes first.
     static_assert(std::is_same_v<NodeId, ShapeId>);
@@ -56,7 +77,7 @@ NodeId Graph::add(const ext::Record& record, const void* op, std::span<const Nod
         stored_args[a] = nodes_[args[a]].shape();
       }
     }
-    signature = &interner_.signature(record, op, {stored_args, args.size()}, payload.count);
+    signature = &interner_.signature(record, op, {stored_args, args.size()}, payload.count, device);
     if (record.payload == ext::Payload::kIndices && payload.form == ext::NodePayload::kCopied) {
       check_indices(*signature, payload.storage != nullptr ? payload.storage->get() : nullptr,
                     {static_cast<const unsigned*>(payload.data), payload.count});
@@ -73,21 +94,9 @@ NodeId Graph::add(const ext::Record& record, const void* op, std::span<const Nod
     if (payload.form != ext::NodePayload::kNone || payload.storage != nullptr) {
       stored_payload = store_payload(payload, id, *signature);
     }
-  } catch (const ShapeError& e) {
-    arena_.release(before);
-    rethrow_located(e, where);
-  } catch (const IndexError& e) {
-    arena_.release(before);
-    rethrow_located(e, where);
-  } catch (const ValueError& e) {
-    arena_.release(before);
-    rethrow_located(e, where);
-  } catch (const SizeError& e) {
-    arena_.release(before);
-    rethrow_located(e, where);
   } catch (...) {
     arena_.release(before);
-    throw;
+    rethrow_located(where);
   }
   // Nothing throws below this line.
   Node& node = nodes_.emplace_back();  // filled in place: copies of what was just written stall
@@ -111,6 +120,12 @@ NodeId Graph::add(const ext::Record& record, const void* op, std::span<const Nod
   for (const NodeId arg : args) {
     *to++ = arg == kAbsent ? interner_.absent() : nodes_[arg].shape();
   }
+}
+
+/// A parameter's numbers lie in the memory of its own device.
+const Device& Graph::device_of_leaf(const ext::NodePayload& payload) const {
+  return payload.storage == nullptr ? *device_
+                                    : *params::storage_base(payload.storage->get()).device;
 }
 
 void Graph::add_projection(NodeId parent, std::uint32_t output, const NodeId* args) {
@@ -286,7 +301,7 @@ std::span<const unsigned> Graph::indices(NodeId n) const {
     try {
       check_indices(*nodes_[n].signature, p.storage, all);
     } catch (const IndexError& e) {
-      rethrow_located(e, nodes_[n].where);
+      throw_located(e, nodes_[n].where);
     }
   }
   return all;

@@ -111,13 +111,13 @@ TEST_F(GraphTest, SeveralOutputsAreConsecutiveNodes) {
 TEST_F(GraphTest, TheInternerFindsContentAndNothingElse) {
   std::vector<ShapeId> ids;
   for (unsigned i = 1; i < 2000; ++i) {
-    ids.push_back(interner.intern({i, i + 1}));
+    ids.push_back(interner.intern({i, i + 1}, default_device));
   }
   for (unsigned i = 1; i < 2000; ++i) {
-    EXPECT_EQ(interner.intern({i, i + 1}), ids[i - 1]);
+    EXPECT_EQ(interner.intern({i, i + 1}, default_device), ids[i - 1]);
   }
-  EXPECT_NE(interner.intern({3}), interner.intern({3, 1}));
-  EXPECT_NE(interner.intern({3}), interner.intern(Dim({3}, 2)));
+  EXPECT_NE(interner.intern({3}, default_device), interner.intern({3, 1}, default_device));
+  EXPECT_NE(interner.intern({3}, default_device), interner.intern(Dim({3}, 2), default_device));
 }
 
 }  // namespace

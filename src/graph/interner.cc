@@ -7,6 +7,10 @@
 #include <limits>
 #include <string>
 
+#include "dynet/except.h"
+#include "dynet/ext/count.h"
+
+#include "ops/texts.h"
 #include "util/reserve.h"
 
 namespace dynet::graph {
@@ -198,7 +202,7 @@ void Interner::trim(std::size_t limit) {
   signatures_ = {};
   keys_ = {};
   arena_ = Arena();
-  static_cast<void>(intern(ext::absent()));  // id 0
+  static_cast<void>(intern(ext::absent(), nullptr));  // id 0
 }
 
 std::size_t Interner::bytes() const {
@@ -207,35 +211,51 @@ std::size_t Interner::bytes() const {
          keys_.capacity() * sizeof(keys_[0]);
 }
 
-ShapeId Interner::intern(const Dim& dim) {
+ShapeId Interner::intern(const Dim& dim, const Device* device) {
   Dim clean = dim;
   for (unsigned i = clean.nd; i < DYNET_MAX_TENSOR_DIM; ++i) {
     clean.d[i] = 1;
   }
-  const std::uint64_t hash = hash_bytes(&clean, sizeof clean);
-  const std::uint32_t found =
-      shape_table_.find(hash, [&](std::uint32_t i) { return shapes_[i]->dim == clean; });
+  const std::uint64_t hash =
+      hash_bytes(&clean, sizeof clean) ^ reinterpret_cast<std::uintptr_t>(device);
+  const std::uint32_t found = shape_table_.find(hash, [&](std::uint32_t i) {
+    return shapes_[i]->dim == clean && shapes_[i]->device == device;
+  });
   if (found != 0) {
     return found - 1;
   }
   const auto id = static_cast<ShapeId>(shapes_.size());
   util::reserve_more(shapes_, 1);
-  const auto* const shape =
-      new (arena_.allocate(sizeof(Shape))) Shape{clean, clean.example_elements()};
+  const std::int64_t size = clean.example_elements();
+  const ext::Count bytes =
+      device == nullptr ? 0 : ext::Count(size) * ext::bytes_of(device->number());
+  const auto* const shape = new (arena_.allocate(sizeof(Shape)))
+      Shape{clean, size, bytes.fits() ? bytes.value() : ext::Count::kMost, device};
   shape_table_.insert(hash, id);
   shapes_.push_back(shape);
   return id;
 }
 
+std::uint32_t Interner::number_of(const Device& device) {
+  const auto found = std::find(devices_.begin(), devices_.end(), &device);
+  const auto index = static_cast<std::uint32_t>(found - devices_.begin());
+  if (found == devices_.end()) {
+    devices_.push_back(&device);
+  }
+  return index + 1;
+}
+
 const Signature& Interner::signature(const ext::Record& record, const void* op,
                                      std::span<const ShapeId> arg_shapes,
-                                     std::uint32_t payload_count) {
+                                     std::uint32_t payload_count, const Device* device) {
+  const std::uint32_t device_number = device == nullptr ? 0 : number_of(*device);
   std::byte packed[kMaxPackedBytes];
   if (record.attr_bytes != 0) {
     record.pack(op, packed);
   }
   Hash h;
-  h.word(reinterpret_cast<std::uintptr_t>(&record) ^ (std::uint64_t{payload_count} << 40));
+  h.word(reinterpret_cast<std::uintptr_t>(&record) ^
+         (std::uint64_t{payload_count + (device_number << 20)} << 40));
   for (const ShapeId id : arg_shapes) {
     h.word(id);
   }
@@ -244,25 +264,50 @@ const Signature& Interner::signature(const ext::Record& record, const void* op,
   const std::uint32_t found = signature_table_.find(hash, [&](std::uint32_t i) {
     const Signature& s = *signatures_[i];
     return s.record == &record && s.payload_count == payload_count &&
-           s.given == arg_shapes.size() &&
+           s.given_device == device_number && s.given == arg_shapes.size() &&
            equal_words(arg_shapes.data(), s.arg_shapes, arg_shapes.size()) &&
            (record.attr_bytes == 0 || std::memcmp(s.attributes, packed, record.attr_bytes) == 0);
   });
   if (found != 0) {
     return *signatures_[found - 1];
   }
-  return add_signature(record, op, arg_shapes, payload_count, hash);
+  return add_signature({record, op, arg_shapes, payload_count, device, device_number}, hash);
+}
+
+/// That of all arguments which are there, or else the one that was given.
+const Device& Interner::common_device(const Wanted& wanted) const {
+  const std::size_t count = wanted.arg_shapes.size();
+  std::size_t first = 0;
+  while (first < count && wanted.arg_shapes[first] == absent()) {
+    ++first;
+  }
+  if (first == count) {
+    return *wanted.device;
+  }
+  const Device& device = *shapes_[wanted.arg_shapes[first]]->device;
+  for (std::size_t a = first + 1; a < count; ++a) {
+    const Device* other = shapes_[wanted.arg_shapes[a]]->device;
+    if (other != nullptr && other != &device) {
+      const ext::Info& info = *wanted.record.info;
+      const std::size_t all = wanted.record.has_optional ? wanted.record.arg_count : count;
+      throw DeviceError(std::string(info.name) + ": argument " +
+                        ops::argument_name(info, first, all) + " is on device " + device.name +
+                        " and " + ops::argument_name(info, a, all) + " on " + other->name +
+                        "; want one device, or a copy made with to_device");
+    }
+  }
+  return device;
 }
 
 /// `dims_scratch_` holds the arguments' shapes. The key forgets how many examples they have, but
 /// not which of them have the batch. An operation that mixes its batch has it in the key.
-KeyId Interner::intern_key(const ext::Record& record, const void* op,
-                           std::span<const unsigned char> is_full, std::uint32_t payload_each) {
-  const auto identity = reinterpret_cast<std::uintptr_t>(&record);
+KeyId Interner::intern_key(const Signature& s, std::span<const unsigned char> is_full,
+                           std::uint32_t payload_each) {
+  const void* const identity[] = {s.record, s.device, s.from};
   key_scratch_.clear();
   append(key_scratch_, &identity, sizeof identity);
   append(key_scratch_, &payload_each, sizeof payload_each);
-  append_attributes(key_scratch_, record, op);
+  append_attributes(key_scratch_, *s.record, s.op);
   append(key_scratch_, dims_scratch_.data(), dims_scratch_.size() * sizeof(Dim));
   append(key_scratch_, is_full.data(), is_full.size());
   const std::uint64_t hash = hash_bytes(key_scratch_.data(), key_scratch_.size());
@@ -311,11 +356,28 @@ void Interner::store_content(Signature& s, const void* op) {
   s.attributes = packed;
 }
 
-const Signature& Interner::add_signature(const ext::Record& record, const void* op,
-                                         std::span<const ShapeId> arg_shapes,
-                                         std::uint32_t payload_count, std::uint64_t hash) {
+/// The examples of the saved outputs of one node.
+void Interner::count_saved(const ext::Shapes& shapes, Signature& s) {
+  const ext::Record& record = *s.record;
+  if (record.saved_shapes == nullptr) {
+    return;
+  }
+  record.saved_shapes(s.op, shapes, s.saved);
+  for (Dim& d : s.saved) {
+    Dim all = d;
+    all.bd = record.has_whole ? d.bd : s.batch;
+    check_countable(shapes, all);
+    d.bd = record.has_whole ? d.bd : 1;
+  }
+}
+
+const Signature& Interner::add_signature(const Wanted& wanted, std::uint64_t hash) {
+  const ext::Record& record = wanted.record;
+  const void* const op = wanted.op;
+  const std::uint32_t payload_count = wanted.payload_count;
+  const Device& common = common_device(wanted);
   dims_scratch_.clear();
-  for (const ShapeId id : arg_shapes) {
+  for (const ShapeId id : wanted.arg_shapes) {
     dims_scratch_.push_back(shape(id));
   }
   if (record.has_optional) {
@@ -350,6 +412,12 @@ const Signature& Interner::add_signature(const ext::Record& record, const void* 
   const std::uint32_t each = indices_each(record, op);
   const bool own_batch = record.has_whole || (record.arg_count == 0 && each == 0);
   Signature s{};
+  s.record = &record;
+  s.op = op;
+  s.device = wanted.device == nullptr ? &common : wanted.device;
+  s.from = s.device == &common ? nullptr : &common;
+  s.number = s.device->number();
+  s.given_device = wanted.device_number;
   for (unsigned k = 0; k < record.outputs; ++k) {
     if (!own_batch) {
       results[k].bd = batch;
@@ -357,29 +425,20 @@ const Signature& Interner::add_signature(const ext::Record& record, const void* 
     check_countable(shapes, results[k]);
   }
   s.batch = results[0].bd;
-  if (record.saved_shapes != nullptr) {
-    record.saved_shapes(op, shapes, s.saved);
-    for (Dim& d : s.saved) {
-      Dim all = d;
-      all.bd = record.has_whole ? d.bd : s.batch;
-      check_countable(shapes, all);
-      d.bd = record.has_whole ? d.bd : 1;
-    }
-  }
+  count_saved(shapes, s);
 
   // Nothing throws below this line but out of memory.
-  s.record = &record;
   for (unsigned k = 0; k < record.outputs; ++k) {
-    s.outputs[k] = intern(results[k]);
+    s.outputs[k] = intern(results[k], s.device);
   }
   s.payload_count = payload_count;
   s.indices_each = each;
   s.absent = absent;
   s.alone = (broadcasts && !record.has_whole) || record.aliases;
-  set_arguments(s, arg_shapes);
+  set_arguments(s, wanted.arg_shapes);
   store_content(s, op);
 
-  s.key = intern_key(record, op, is_full, each != 0 ? each : payload_count);
+  s.key = intern_key(s, is_full, each != 0 ? each : payload_count);
   auto* kept = new (arena_.allocate(sizeof(Signature))) Signature(s);
   util::reserve_more(signatures_, 1);
   signature_table_.insert(hash, static_cast<std::uint32_t>(signatures_.size()));

@@ -55,8 +55,9 @@ std::string Graph::call_text(NodeId n) const {
 }
 
 std::string Graph::describe(NodeId n) const {
-  const std::string text =
-      "node " + std::to_string(n) + ", " + call_text(n) + " " + to_string(dim(n));
+  const std::string text = "node " + std::to_string(n) + ", " + call_text(n) + " " +
+                           to_string(dim(n)) +
+                           (&nodes_[n].device() == device_ ? "" : " on " + nodes_[n].device().name);
   const std::string place = place_text(nodes_[n].where);
   return place.empty() ? text : text + ", built at " + place;
 }

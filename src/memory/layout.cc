@@ -42,8 +42,9 @@ void* block_for(const graph::Graph& graph, NodeId node, const Dim& dim, ext::Cou
 }
 
 void* output_block(const graph::Graph& graph, NodeId first, std::uint32_t output,
-                   ext::Count examples, ext::Number number, Pool& pool) {
+                   ext::Count examples, Pool& pool) {
   const NodeId of = first + output;
+  const ext::Number number = graph[first].signature->number;
   return block_for(graph, first, graph.dim(of),
                    ext::Count(graph.example_size(of)) * ext::bytes_of(number), examples, pool);
 }
@@ -51,12 +52,11 @@ void* output_block(const graph::Graph& graph, NodeId first, std::uint32_t output
 }  // namespace
 
 void* place_output(const graph::Graph& graph, std::span<const NodeId> members, std::uint32_t output,
-                   ext::Number number, Pool& pool) {
-  return output_block(graph, members[0], output, total_examples(graph, members), number, pool);
+                   Pool& pool) {
+  return output_block(graph, members[0], output, total_examples(graph, members), pool);
 }
 
-Placement place_group(const graph::Graph& graph, std::span<const NodeId> members,
-                      ext::Number number, Pool& pool) {
+Placement place_group(const graph::Graph& graph, std::span<const NodeId> members, Pool& pool) {
   const graph::Signature& signature = *graph[members[0]].signature;
   const ext::Record& record = *signature.record;
   Placement place;
@@ -64,12 +64,12 @@ Placement place_group(const graph::Graph& graph, std::span<const NodeId> members
   try {
     const ext::Count examples = total_examples(graph, members);
     for (std::uint32_t k = 0; k < record.outputs; ++k) {
-      place.outputs[k] = output_block(graph, members[0], k, examples, number, pool);
+      place.outputs[k] = output_block(graph, members[0], k, examples, pool);
     }
     for (std::uint32_t k = 0; k < record.saved; ++k) {
       const Dim& dim = signature.saved[k];
       const ext::Count size =
-          ext::Count(dim.elements()) * ext::saved_bytes(record.saved_as[k], number);
+          ext::Count(dim.elements()) * ext::saved_bytes(record.saved_as[k], signature.number);
       place.saved[k] = block_for(
           graph, members[0], dim, size,
           record.has_whole ? ext::Count(static_cast<std::int64_t>(members.size())) : examples,

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <random>
 #include <string>
@@ -20,8 +21,6 @@ using graph::NodeId;
 
 /// Graphs of shapes alone: no number is ever computed.
 struct LayoutTest : ::testing::Test {
-  static constexpr std::int64_t kNumber = 4;
-
   graph::Interner interner;
   graph::Graph graph{interner};
   schedule::Scheduler scheduler;
@@ -64,40 +63,47 @@ struct LayoutTest : ::testing::Test {
     for (const NodeId n : kept) {
       stays.set(n, 1);
     }
-    maker.lay_out_by_lifetime(graph, plan, ext::Number::kFloat, stays, layout);
+    maker.lay_out_by_lifetime(graph, plan, stays, layout);
   }
 
   /// Follows the plan as an executor would and looks who wrote each byte last: every argument must
   /// still be what its node wrote, what stays must be there at the end, and below kept_bytes.
   void expect_sound(bool by_lifetime) {
     struct Place {
+      std::uint32_t block;
       std::int64_t offset;
       std::int64_t bytes;
     };
     std::map<NodeId, Place> places;
-    std::vector<std::int64_t> writer(static_cast<std::size_t>(layout.bytes), -1);
+    std::vector<std::vector<std::int64_t>> writers;  // by block
+    for (const Layout::Block& block : layout.blocks) {
+      writers.emplace_back(static_cast<std::size_t>(block.bytes), -1);
+    }
     const auto write = [&](std::int64_t who, const Place& place) {
       ASSERT_GE(place.offset, 0);
-      ASSERT_LE(place.offset + place.bytes, layout.bytes);
-      std::fill_n(writer.begin() + place.offset, place.bytes, who);
+      ASSERT_LE(place.offset + place.bytes, layout.blocks[place.block].bytes);
+      std::fill_n(writers[place.block].begin() + place.offset, place.bytes, who);
     };
     const auto is_intact = [&](std::int64_t who, const Place& place) {
-      return std::all_of(writer.begin() + place.offset, writer.begin() + place.offset + place.bytes,
-                         [&](std::int64_t w) { return w == who; });
+      const auto first = writers[place.block].begin() + place.offset;
+      return std::all_of(first, first + place.bytes, [&](std::int64_t w) { return w == who; });
     };
     for (std::size_t g = 0; g < plan.groups.size(); ++g) {
       const schedule::Group& group = plan.groups[g];
-      const ext::Record& record = graph[plan.members[group.first]].record();
+      const graph::Signature& signature = *graph[plan.members[group.first]].signature;
+      const ext::Record& record = *signature.record;
+      const std::uint32_t block = layout.block[g];
+      EXPECT_EQ(layout.blocks[block].memory, signature.device->memory);
       std::int64_t saved_examples = 0;
       for (std::uint32_t i = 0; i < group.members; ++i) {
         const NodeId m = plan.members[group.first + i];
-        saved_examples += graph.examples(m);
+        saved_examples += record.has_whole ? 1 : graph.examples(m);
         if (record.aliases) {
           places[m] = places.at(graph.args(m)[0]);
           continue;
         }
         for (std::uint32_t k = 0; k < record.outputs && group.part != schedule::Part::kRest; ++k) {
-          places[m + k] = {layout.output(group, g, k, i), graph.elements(m + k) * kNumber};
+          places[m + k] = {block, layout.output(group, g, k, i), graph.bytes(m + k)};
           write(m + k, places[m + k]);
         }
       }
@@ -105,12 +111,13 @@ struct LayoutTest : ::testing::Test {
         continue;
       }
       for (std::uint32_t k = 0; k < record.saved && group.part != schedule::Part::kRest; ++k) {
-        const Dim& dim = graph[plan.members[group.first]].signature->saved[k];
-        ASSERT_FALSE(record.has_whole);
+        const Dim& dim = signature.saved[k];  // of one example, or of a node with its batch
         const std::int64_t at = layout.saved[g * ext::kMaxOutputs + k];
         EXPECT_EQ(at % Layout::kAlignment, 0);
         write(-2 - static_cast<std::int64_t>(g * ext::kMaxOutputs + k),
-              {at, dim.example_elements() * saved_examples * kNumber});
+              {block, at,
+               dim.elements() * saved_examples *
+                   ext::saved_bytes(record.saved_as[k], signature.number)});
       }
       for (std::uint32_t i = 0; i < group.members; ++i) {
         const NodeId m = plan.members[group.first + i];
@@ -128,12 +135,14 @@ struct LayoutTest : ::testing::Test {
     for (const auto& [n, place] : places) {
       if (!by_lifetime || stays[n] != 0) {
         expect_shown(n, place, is_intact, n);
-        EXPECT_LE(place.offset + place.bytes, layout.kept_bytes);
+        EXPECT_LE(place.offset + place.bytes, layout.blocks[place.block].kept_bytes);
       } else if (graph[n].output != 0 || !graph[n].record().aliases) {
-        EXPECT_GE(place.offset, layout.kept_bytes);
+        EXPECT_GE(place.offset, layout.blocks[place.block].kept_bytes);
       }
     }
-    EXPECT_EQ(layout.kept_bytes % Layout::kAlignment, 0);
+    for (const Layout::Block& block : layout.blocks) {
+      EXPECT_EQ(block.kept_bytes % Layout::kAlignment, 0);
+    }
   }
   template <class Place, class Intact>
   void expect_shown(NodeId n, const Place& place, const Intact& is_intact, NodeId reader) {
@@ -167,12 +176,12 @@ TEST_F(LayoutTest, MembersLieSideBySideAndRunsAreAligned) {
   leaf({3});
   leaf({5});
   schedule_all();
-  maker.lay_out(graph, plan, ext::Number::kFloat, layout);
+  maker.lay_out(graph, plan, layout);
   ASSERT_EQ(plan.groups.size(), 2U);
   ASSERT_EQ(plan.members[0], x);
   EXPECT_EQ(layout.outputs, (std::vector<std::int64_t>{0, 12, 24, 64}));
-  EXPECT_EQ(layout.bytes, 128);
-  EXPECT_EQ(layout.kept_bytes, 128);
+  EXPECT_EQ(layout.bytes(), 128);
+  EXPECT_EQ(layout.kept_bytes(), 128);
 }
 
 TEST_F(LayoutTest, SeveralResultsAndSavedOnesHaveRunsOfTheirOwn) {
@@ -180,7 +189,7 @@ TEST_F(LayoutTest, SeveralResultsAndSavedOnesHaveRunsOfTheirOwn) {
   const NodeId c = leaf({2});
   const NodeId cell = add(ops::LstmCell{}, {gates, c});
   schedule_all();
-  maker.lay_out(graph, plan, ext::Number::kFloat, layout);
+  maker.lay_out(graph, plan, layout);
   const std::size_t last = plan.groups.size() - 1;
   ASSERT_EQ(plan.members[plan.groups[last].first], cell);
   EXPECT_EQ(layout.output(plan.groups[last], last, 0, 0), 128);
@@ -197,8 +206,8 @@ TEST_F(LayoutTest, MemoryIsUsedAgain) {
   schedule_all();
   lay_out_keeping({n});
   expect_sound(true);
-  EXPECT_EQ(layout.kept_bytes, 64);
-  EXPECT_EQ(layout.bytes, 64 + 2 * 64);  // an argument and a result at a time
+  EXPECT_EQ(layout.kept_bytes(), 64);
+  EXPECT_EQ(layout.bytes(), 64 + 2 * 64);  // an argument and a result at a time
 }
 
 TEST_F(LayoutTest, WhatAnAliasShowsStays) {
@@ -221,7 +230,61 @@ TEST_F(LayoutTest, MembersOfAGroupStayOneByOne) {
   schedule_all();
   lay_out_keeping({tips[2], tips[5]});
   expect_sound(true);
-  EXPECT_EQ(layout.kept_bytes, 64);  // 40 bytes, side by side
+  EXPECT_EQ(layout.kept_bytes(), 64);  // 40 bytes, side by side
+}
+
+/// Mixes its batch into one example and saves all of it.
+struct Mix {
+  static constexpr ext::Info kInfo{.name = "mix", .args = {"x"}};
+  static constexpr std::array kRoles{ext::Role::kWhole};
+  static constexpr unsigned kSaved = 1;
+  Dim shape(const ext::Shapes& in) const { return in[0].single_batch(); }
+  std::array<Dim, 1> saved(const ext::Shapes& in) const { return {in[0]}; }
+  void forward(ext::Call& /*call*/) const {}
+  void backward(ext::Call& /*call*/) const {}
+  static std::vector<ext::Example<Mix>> examples() { return {{{}, {{3}}}}; }
+};
+
+/// What a node saves may have more examples than its result.
+TEST_F(LayoutTest, SavedBatchesHaveTheirRoom) {
+  std::vector<NodeId> ends;
+  for (int i = 0; i < 3; ++i) {
+    ends.push_back(add(Mix{}, {leaf(Dim({40}, 5))}));
+  }
+  const NodeId end = add(ops::Sum{}, ends);
+  schedule_all();
+  lay_out_keeping({end});
+  expect_sound(true);
+  maker.lay_out(graph, plan, layout);
+  expect_sound(false);
+}
+
+/// Devices with one memory share a block, whatever their numbers are.
+TEST_F(LayoutTest, EachMemoryHasABlock) {
+  NodeId end = 0;
+  for (const char* name : {"CPU", "CPU:double", "FAR:0", "FAR:1"}) {
+    const Device* device = get_device_manager()->get_global_device(name);
+    const ops::Constant constant{Dim({5}, 3), 1.0F};
+    NodeId n = graph.add(ext::kRecord<ops::Constant>, &constant, {}, {}, {}, 1, device);
+    for (int i = 0; i < 6; ++i) {
+      n = add(ops::Tanh{}, {n});
+    }
+    end = n;
+  }
+  schedule_all();
+  lay_out_keeping({end, NodeId{6}});
+  expect_sound(true);
+  ASSERT_EQ(layout.blocks.size(), 3U);
+  std::int64_t all = 0;
+  for (const Layout::Block& block : layout.blocks) {
+    EXPECT_EQ(block.kept_bytes,
+              block.memory == get_device_manager()->get_global_device("FAR:0")->memory ? 0 : 64);
+    all += block.bytes;
+  }
+  EXPECT_EQ(layout.bytes(), all);
+  EXPECT_EQ(layout.kept_bytes(), 2 * 64);
+  maker.lay_out(graph, plan, layout);
+  expect_sound(false);
 }
 
 TEST_F(LayoutTest, RandomPlansAreSound) {
@@ -262,7 +325,7 @@ TEST_F(LayoutTest, RandomPlansAreSound) {
     }
     scheduler.choose(round % 2 == 0 ? schedule::kBatching : schedule::kOneByOne);
     schedule_all();
-    maker.lay_out(graph, plan, ext::Number::kFloat, layout);
+    maker.lay_out(graph, plan, layout);
     expect_sound(false);
     lay_out_keeping(kept);
     expect_sound(true);
@@ -279,12 +342,12 @@ TEST_F(LayoutTest, ALongRecurrenceNeedsATwentiethOfItsResults) {
       weights.clear();
       const NodeId h = lstm(200, rows, batch);
       schedule_all();
-      maker.lay_out(graph, plan, ext::Number::kFloat, layout);
-      const std::int64_t all = layout.bytes;
+      maker.lay_out(graph, plan, layout);
+      const std::int64_t all = layout.bytes();
       shorten();
       lay_out_keeping({h, h - 1});
       expect_sound(true);
-      EXPECT_LE(layout.bytes * 20, all) << rows << " rows, batch " << batch;
+      EXPECT_LE(layout.bytes() * 20, all) << rows << " rows, batch " << batch;
     }
   }
 }
@@ -300,12 +363,12 @@ TEST_F(LayoutTest, LossesOfEachStepRunBesideTheRecurrence) {
   }
   const NodeId loss = add(ops::Sum{}, losses);
   schedule_all();
-  maker.lay_out(graph, plan, ext::Number::kFloat, layout);
-  const std::int64_t all = layout.bytes;
+  maker.lay_out(graph, plan, layout);
+  const std::int64_t all = layout.bytes();
   shorten();
   lay_out_keeping({loss});
   expect_sound(true);
-  EXPECT_LE(layout.bytes * 12, all);
+  EXPECT_LE(layout.bytes() * 12, all);
 }
 
 TEST_F(LayoutTest, MoreThanCanBeAddressedIsAnError) {
@@ -314,10 +377,9 @@ TEST_F(LayoutTest, MoreThanCanBeAddressedIsAnError) {
     leaf(large);
   }
   schedule_all();
-  EXPECT_THROW(maker.lay_out(graph, plan, ext::Number::kFloat, layout), out_of_memory);
+  EXPECT_THROW(maker.lay_out(graph, plan, layout), out_of_memory);
   stays.begin(graph.size());
-  EXPECT_THROW(maker.lay_out_by_lifetime(graph, plan, ext::Number::kFloat, stays, layout),
-               out_of_memory);
+  EXPECT_THROW(maker.lay_out_by_lifetime(graph, plan, stays, layout), out_of_memory);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Layouts of whole plans.
 #include <algorithm>
+#include <numeric>
 #include <string>
 
 #include "dynet/except.h"
@@ -55,20 +56,20 @@ void add_result(std::int64_t& sum, std::int64_t elements, std::int64_t number_by
   sum += bytes;
 }
 
-/// Of what `n` saves for the backward pass. An operation of whole batches saves for each node,
+/// Adds what `n` saves for the backward pass. An operation of whole batches saves for each node,
 /// others for each example.
-std::int64_t saved_elements(const graph::Graph& graph, NodeId n, std::uint32_t k) {
+void add_saved(std::int64_t& sum, const graph::Graph& graph, NodeId n, std::uint32_t k) {
   const graph::Signature& signature = *graph[n].signature;
   const Dim& dim = signature.saved[k];
-  return signature.record->has_whole ? dim.elements() : dim.example_elements() * graph.examples(n);
+  const std::int64_t elements =
+      signature.record->has_whole ? dim.elements() : dim.example_elements() * graph.examples(n);
+  add_result(sum, elements, ext::saved_bytes(signature.record->saved_as[k], signature.number),
+             graph, n);
 }
 
-std::int64_t sum_of_examples(const graph::Graph& graph, std::span<const NodeId> members) {
-  std::int64_t examples = 0;
-  for (const NodeId m : members) {
-    examples += graph.examples(m);
-  }
-  return examples;
+void add_output(std::int64_t& sum, const graph::Graph& graph, NodeId n) {
+  add_result(sum, graph.elements(n), ext::bytes_of(graph[n].signature->number), graph,
+             graph.owner(n));
 }
 
 /// The node whose memory `n` shows: through aliases to what they stand for.
@@ -81,12 +82,30 @@ NodeId memory_of(const graph::Graph& graph, NodeId n) {
 
 }  // namespace
 
+std::int64_t Layout::kept_bytes() const {
+  return std::accumulate(blocks.begin(), blocks.end(), std::int64_t{0},
+                         [](std::int64_t sum, const Block& b) { return sum + b.kept_bytes; });
+}
+
+std::int64_t Layout::bytes() const {
+  return std::accumulate(blocks.begin(), blocks.end(), std::int64_t{0},
+                         [](std::int64_t sum, const Block& b) { return sum + b.bytes; });
+}
+
 void LayoutMaker::number_places(const graph::Graph& graph, const schedule::Plan& plan,
                                 Layout& layout) {
   layout.clear();
   std::uint32_t count = 0;
   for (const schedule::Group& group : plan.groups) {
     layout.first.push_back(count);
+    ext::Memory* const memory = graph[plan.members[group.first]].device().memory;
+    const auto found =
+        std::find_if(layout.blocks.begin(), layout.blocks.end(),
+                     [memory](const Layout::Block& block) { return block.memory == memory; });
+    layout.block.push_back(static_cast<std::uint32_t>(found - layout.blocks.begin()));
+    if (found == layout.blocks.end()) {
+      layout.blocks.push_back({.memory = memory});
+    }
     count +=
         has_places(graph, plan, group) ? group.members * record_of(graph, plan, group).outputs : 0;
   }
@@ -94,11 +113,8 @@ void LayoutMaker::number_places(const graph::Graph& graph, const schedule::Plan&
   layout.saved.assign(plan.groups.size() * kMaxOutputs, Layout::kNowhere);
 }
 
-void LayoutMaker::lay_out(const graph::Graph& graph, const schedule::Plan& plan, ext::Number number,
-                          Layout& layout) {
-  const std::int64_t number_bytes = ext::bytes_of(number);
+void LayoutMaker::lay_out(const graph::Graph& graph, const schedule::Plan& plan, Layout& layout) {
   number_places(graph, plan, layout);
-  std::int64_t end = 0;
   for (std::size_t g = 0; g < plan.groups.size(); ++g) {
     const schedule::Group& group = plan.groups[g];
     if (!has_places(graph, plan, group)) {
@@ -106,35 +122,32 @@ void LayoutMaker::lay_out(const graph::Graph& graph, const schedule::Plan& plan,
     }
     const ext::Record& record = record_of(graph, plan, group);
     const std::span<const NodeId> members = members_of(plan, group);
-    const std::int64_t group_bytes = sum_of_examples(graph, members) * number_bytes;
+    std::int64_t& end = layout.blocks[layout.block[g]].bytes;
     std::int64_t* to = layout.outputs.data() + layout.first[g];
     for (std::uint32_t k = 0; k < record.outputs; ++k) {
-      std::int64_t at = end;
-      const std::int64_t size = graph.example_size(members[0] + k);
-      add_result(end, size, group_bytes, graph, members[0]);
-      end = round_up(end);
       for (const NodeId m : members) {
-        *to++ = at;
-        at += size * number_bytes * graph.examples(m);
+        *to++ = end;
+        add_output(end, graph, m + k);
       }
+      end = round_up(end);
     }
     for (std::uint32_t k = 0; k < record.saved; ++k) {
       layout.saved[g * kMaxOutputs + k] = end;
       for (const NodeId m : members) {
-        add_result(end, saved_elements(graph, m, k), ext::saved_bytes(record.saved_as[k], number),
-                   graph, m);
+        add_saved(end, graph, m, k);
       }
       end = round_up(end);
     }
   }
-  layout.bytes = layout.kept_bytes = end;
+  for (Layout::Block& block : layout.blocks) {
+    block.kept_bytes = block.bytes;
+  }
 }
 
-void LayoutMaker::find_runs(const graph::Graph& graph, const schedule::Plan& plan,
-                            ext::Number number, util::Stamped<std::uint8_t>& stays) {
-  const std::int64_t number_bytes = ext::bytes_of(number);
+/// Which group has places for which node.
+void LayoutMaker::find_groups(const graph::Graph& graph, const schedule::Plan& plan,
+                              util::Stamped<std::uint8_t>& stays) {
   group_.begin(graph.size());
-  runs_.assign(plan.groups.size() * 2 * kMaxOutputs, {});
   for (std::uint32_t g = 0; g < plan.groups.size(); ++g) {
     for (const NodeId m : members_of(plan, plan.groups[g])) {
       const NodeId owner = memory_of(graph, m);
@@ -146,6 +159,11 @@ void LayoutMaker::find_runs(const graph::Graph& graph, const schedule::Plan& pla
       }
     }
   }
+}
+
+void LayoutMaker::find_runs(const graph::Graph& graph, const schedule::Plan& plan,
+                            const util::Stamped<std::uint8_t>& stays) {
+  runs_.assign(plan.groups.size() * 2 * kMaxOutputs, {});
   const auto use = [&](NodeId n, std::uint32_t by) {
     const NodeId shown = memory_of(graph, n);
     const std::uint32_t placed = group_[graph.owner(shown)];
@@ -170,15 +188,14 @@ void LayoutMaker::find_runs(const graph::Graph& graph, const schedule::Plan& pla
       for (std::uint32_t k = 0; k < record.outputs; ++k) {  // second terms are added to it
         runs[k].last_use = std::max(runs[k].last_use, g);
         if (group.part != schedule::Part::kRest && stays[m + k] == 0) {
-          add_result(runs[k].bytes, graph.elements(m + k), number_bytes, graph, m);
+          add_output(runs[k].bytes, graph, m + k);
         }
       }
       for (std::uint32_t k = 0; k < record.saved; ++k) {
         Run& run = runs[kMaxOutputs + k];
         run.last_use = std::max(run.last_use, g);
         if (group.part != schedule::Part::kRest) {
-          run.bytes +=
-              graph[m].signature->saved[k].example_elements() * graph.examples(m) * number_bytes;
+          add_saved(run.bytes, graph, m, k);
         }
       }
     }
@@ -195,8 +212,11 @@ void LayoutMaker::check_sum(const graph::Graph& graph, const schedule::Plan& pla
 }
 
 /// Takes memory for the runs of each group before it and gives back after it what was used last.
-void LayoutMaker::place_runs(const schedule::Plan& plan) {
-  room_.clear();
+void LayoutMaker::place_runs(const schedule::Plan& plan, const Layout& layout) {
+  rooms_.resize(std::max(rooms_.size(), layout.blocks.size()));
+  for (Room& room : rooms_) {
+    room.clear();
+  }
   for (auto& runs : ends_) {
     runs.clear();
   }
@@ -204,24 +224,23 @@ void LayoutMaker::place_runs(const schedule::Plan& plan) {
   for (std::uint32_t g = 0; g < plan.groups.size(); ++g) {
     for (std::uint32_t r = g * 2 * kMaxOutputs; r < (g + 1) * 2 * kMaxOutputs; ++r) {
       if (runs_[r].bytes != 0) {
-        runs_[r].offset = room_.take(round_up(runs_[r].bytes));
+        runs_[r].offset = rooms_[layout.block[g]].take(round_up(runs_[r].bytes));
         ends_[runs_[r].last_use].push_back(r);
       }
     }
     for (const std::uint32_t r : ends_[g]) {
-      room_.give(runs_[r].offset, round_up(runs_[r].bytes));
+      rooms_[layout.block[r / (2 * kMaxOutputs)]].give(runs_[r].offset, round_up(runs_[r].bytes));
     }
   }
 }
 
 void LayoutMaker::lay_out_by_lifetime(const graph::Graph& graph, const schedule::Plan& plan,
-                                      ext::Number number, util::Stamped<std::uint8_t>& stays,
-                                      Layout& layout) {
-  const std::int64_t number_bytes = ext::bytes_of(number);
+                                      util::Stamped<std::uint8_t>& stays, Layout& layout) {
   number_places(graph, plan, layout);
-  find_runs(graph, plan, number, stays);
+  find_groups(graph, plan, stays);
+  find_runs(graph, plan, stays);
   check_sum(graph, plan);
-  place_runs(plan);
+  place_runs(plan, layout);
   // First what stays, then the rest behind it.
   for (const bool kept : {true, false}) {
     for (std::size_t g = 0; g < plan.groups.size(); ++g) {
@@ -230,25 +249,28 @@ void LayoutMaker::lay_out_by_lifetime(const graph::Graph& graph, const schedule:
         continue;
       }
       const ext::Record& record = record_of(graph, plan, group);
+      std::int64_t& kept_bytes = layout.blocks[layout.block[g]].kept_bytes;
       std::int64_t* to = layout.outputs.data() + layout.first[g];
       const Run* runs = runs_.data() + g * 2 * kMaxOutputs;
       for (std::uint32_t k = 0; k < record.outputs; ++k) {
-        std::int64_t at = kept ? layout.kept_bytes : layout.kept_bytes + runs[k].offset;
+        std::int64_t at = kept ? kept_bytes : kept_bytes + runs[k].offset;
         for (const NodeId m : members_of(plan, group)) {
           if ((stays[m + k] != 0) == kept) {
             *to = at;
-            at += graph.elements(m + k) * number_bytes;
+            add_output(at, graph, m + k);
           }
           ++to;
         }
-        layout.kept_bytes = kept ? round_up(at) : layout.kept_bytes;
+        kept_bytes = kept ? round_up(at) : kept_bytes;
       }
       for (std::uint32_t k = 0; !kept && k < record.saved; ++k) {
-        layout.saved[g * kMaxOutputs + k] = layout.kept_bytes + runs[kMaxOutputs + k].offset;
+        layout.saved[g * kMaxOutputs + k] = kept_bytes + runs[kMaxOutputs + k].offset;
       }
     }
   }
-  layout.bytes = layout.kept_bytes + room_.end();
+  for (std::size_t b = 0; b < layout.blocks.size(); ++b) {
+    layout.blocks[b].bytes = layout.blocks[b].kept_bytes + rooms_[b].end();
+  }
 }
 
 void LayoutMaker::Room::clear() {

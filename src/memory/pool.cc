@@ -90,6 +90,12 @@ void Pool::drop_last_chunk() {
   chunks_.pop_back();
 }
 
+bool Pool::contains(const void* data) const {
+  return std::any_of(chunks_.begin(), chunks_.end(), [data](const Chunk& chunk) {
+    return data >= chunk.data && data <= chunk.data + chunk.bytes;
+  });
+}
+
 void Pool::set_memory(ext::Memory& memory) {
   if (memory_ != &memory) {
     trim(0);

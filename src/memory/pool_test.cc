@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <cstring>
 
+#include "dynet/devices.h"
 #include "dynet/except.h"
 
+#include "memory/pools.h"
 #include "params/host_memory.h"
 
 namespace dynet::memory {
@@ -100,6 +102,45 @@ TEST(Pool, TheFirstSizeIsWhatWasAskedFor) {
   first = 0;
   pool.allocate(64);
   EXPECT_EQ(pool.held(), std::size_t{1} << 20);
+}
+
+/// Marks cover all pools, those too that are made after the mark.
+TEST(Pools, AMarkCoversAllMemories) {
+  ext::Memory& own = params::host_memory();
+  ext::Memory& far = *get_device_manager()->get_global_device("FAR:0")->memory;
+  ext::Memory& other = *get_device_manager()->get_global_device("FAR:1")->memory;
+  Pools pools(own);
+  const Pools::Mark start = pools.mark();
+  void* const first = pools.of(far).allocate(100);
+  const Pools::Mark middle = pools.mark();
+  void* const second = pools.of(far).allocate(100);
+  void* const here = pools.of(own).allocate(100);
+  void* const there = pools.of(other).allocate(100);
+  EXPECT_TRUE(pools.contains(far, second));
+  EXPECT_FALSE(pools.contains(own, second));
+  EXPECT_EQ(pools.used(), 4 * 128U);
+  for (int round = 0; round < 3; ++round) {
+    pools.release(middle);
+    EXPECT_EQ(pools.used(), 128U);
+    EXPECT_EQ(pools.of(far).allocate(100), second);
+    const Pools::Mark inner = pools.mark();
+    pools.of(far).allocate(1000);
+    pools.release(inner);
+    pools.of(far).allocate(1000);
+    EXPECT_EQ(pools.of(other).allocate(100), there);
+    EXPECT_EQ(pools.of(own).allocate(100), here);
+  }
+  pools.release(start);
+  EXPECT_EQ(pools.used(), 0U);
+  EXPECT_EQ(pools.of(far).allocate(100), first);
+  pools.reset();
+  EXPECT_EQ(pools.used(), 0U);
+  const std::size_t held = pools.held();
+  pools.set_own(other);
+  EXPECT_LT(pools.held(), held);
+  EXPECT_EQ(pools.held(), 0U);
+  pools.of(other).allocate(64);
+  EXPECT_TRUE(pools.contains(other, pools.of(other).allocate(64)));
 }
 
 }  // namespace

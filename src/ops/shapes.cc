@@ -13,12 +13,11 @@
 #include "dynet/except.h"
 #include "dynet/ext/op.h"
 
-namespace dynet::ext {
-namespace {
+#include "ops/texts.h"
 
-/// Name of argument `i` of `count` in messages. The list `xs` of a variadic operation is said as
-/// x1, x2, ...; one that has a pattern, `exprs, b, w, x, ...`, as b, w1, x1, w2, x2, ...
-std::string argument_name(const Info& info, std::size_t i, std::size_t count) {
+namespace dynet::ops {
+
+std::string argument_name(const ext::Info& info, std::size_t i, std::size_t count) {
   std::size_t names = 0;
   while (names < info.args.size() && !info.args[names].empty()) {
     ++names;
@@ -39,6 +38,11 @@ std::string argument_name(const Info& info, std::size_t i, std::size_t count) {
   return std::string(list) + std::to_string(i + 1);
 }
 
+}  // namespace dynet::ops
+
+namespace dynet::ext {
+namespace {
+
 constexpr std::size_t kShown = 16;  ///< arguments that a message lists; of more, some of them
 
 /// "name(x1, x2): x1 is {3} and x2 is {4}; ", or without arguments "name(): ".
@@ -52,7 +56,7 @@ std::string call_text(const Info& info, std::span<const Dim> dims) {
       call += ", ...";
       are += ", ...";
     }
-    const std::string name = argument_name(info, i, dims.size());
+    const std::string name = ops::argument_name(info, i, dims.size());
     call += (i == 0 ? "" : ", ") + name;
     if (i > 0) {
       are += i + 1 == dims.size() ? " and " : ", ";

@@ -103,6 +103,13 @@ std::string explain(const graph::Graph& graph, NodeId a, NodeId b) {
   if (xs != ys) {
     return different("attributes", xs, ys);
   }
+  if (x.device != y.device) {
+    return different("device", x.device->name, y.device->name);
+  }
+  if (x.from != y.from) {
+    return different("device of the argument", (x.from != nullptr ? x.from : x.device)->name,
+                     (y.from != nullptr ? y.from : y.device)->name);
+  }
   if (x.arity != y.arity) {
     return different("arguments", std::to_string(x.arity), std::to_string(y.arity));
   }

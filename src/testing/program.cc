@@ -158,30 +158,39 @@ Device* select(Device* device) {
 }
 }  // namespace
 
-LiveProgram::LiveProgram(const Program& program, Device* device, bool batching)
-    : program_(program), device_(select(device)), graph_(batching) {
+LiveProgram::LiveProgram(const Program& program, Device* device, bool batching,
+                         std::vector<Device*> devices)
+    : program_(program), device_(select(device)), devices_(std::move(devices)), graph_(batching) {
   graph_.set_random_stream(7);
   default_device = float_device();
   make_sources();
+}
+
+/// Mixed, so that neighbours are on different devices, and on the same, in no simple order.
+Device* LiveProgram::device_of(int index) const {
+  return devices_.empty() ? device_
+                          : devices_[Random(static_cast<std::uint64_t>(index))
+                                         .below(static_cast<unsigned>(devices_.size()))];
 }
 
 void LiveProgram::make_sources() {
   const DefaultDevice scope(device_);
   for (std::size_t i = parameters_.size(); i < program_.sources.size(); ++i) {
     const Source& s = program_.sources[i];
+    Device* const device = device_of(static_cast<int>(i));
     parameters_.emplace_back();
     tables_.emplace_back();
     if (s.kind == Source::kParameter) {
       parameters_.back() =
-          model_.add_parameters(s.dim, ParameterInitFromVector(s.data), "", device_);
+          model_.add_parameters(s.dim, ParameterInitFromVector(s.data), "", device);
     } else if (s.kind == Source::kTable) {
       tables_.back() =
-          model_.add_lookup_parameters(s.rows, s.dim, ParameterInitFromVector(s.data), "", device_);
+          model_.add_lookup_parameters(s.rows, s.dim, ParameterInitFromVector(s.data), "", device);
     }
   }
 }
 
-Expression LiveProgram::leaf(const Step& step) {
+Expression LiveProgram::leaf(const Step& step, Device* device) {
   const Source& s = program_.sources[at(step.source)];
   Parameter& p = parameters_[at(step.source)];
   LookupParameter& t = tables_[at(step.source)];
@@ -190,13 +199,13 @@ Expression LiveProgram::leaf(const Step& step) {
     case LeafKind::kNone:
       break;
     case LeafKind::kInput:
-      return input(graph_, s.dim, s.data, device_);
+      return input(graph_, s.dim, s.data, device);
     case LeafKind::kInputPointer:
-      return input(graph_, s.dim, &s.data, device_);
+      return input(graph_, s.dim, &s.data, device);
     case LeafKind::kScalar:
-      return input(graph_, s.data[0], device_);
+      return input(graph_, s.data[0], device);
     case LeafKind::kScalarPointer:
-      return input(graph_, s.data.data(), device_);
+      return input(graph_, s.data.data(), device);
     case LeafKind::kParameter:
       return parameter(graph_, p);
     case LeafKind::kConstParameter:
@@ -213,10 +222,10 @@ Expression LiveProgram::leaf(const Step& step) {
   throw std::logic_error("a step without leaf and operation");
 }
 
-Expression LiveProgram::operation(const Step& step) {
+Expression LiveProgram::operation(const Step& step, Device* device) {
   std::vector<Expression> args;
   for (const Ref& r : step.args) {
-    args.push_back(r.step < 0 ? Expression() : expression(r));
+    args.push_back(r.step < 0 ? Expression() : to_device(expression(r), device));
   }
   ext::NodePayload payload;
   if (!step.indices.empty()) {
@@ -232,7 +241,8 @@ Expression LiveProgram::operation(const Step& step) {
 void LiveProgram::build(int index) {
   const Step& step = program_.steps[at(index)];
   const DefaultDevice scope(device_);
-  const Expression first = step.sample == nullptr ? leaf(step) : operation(step);
+  const Expression first =
+      step.sample == nullptr ? leaf(step, device_of(index)) : operation(step, device_of(index));
   if (expressions_.size() <= at(index)) {
     expressions_.resize(at(index) + 1);
     live_.resize(at(index) + 1, 0);
@@ -273,8 +283,9 @@ Expression LiveProgram::loss() {
   std::vector<Expression> terms;
   for (const Term& t : program_.terms) {
     const Expression& e = expression(t.ref);
-    const Expression product = dot_product(e, input(graph_, e.dim(), t.coefficients, device_));
-    terms.push_back(e.dim().bd == 1 ? product : sum_batches(product));
+    Device* const device = get_device_manager()->get_global_device(e.get_device_name());
+    const Expression product = dot_product(e, input(graph_, e.dim(), t.coefficients, device));
+    terms.push_back(to_device(e.dim().bd == 1 ? product : sum_batches(product), device_));
   }
   return sum(terms);
 }
@@ -310,7 +321,7 @@ std::vector<double> coefficients_of(const Term& t) {
 }  // namespace
 
 Result run(const Program& program, const RunOptions& options) {
-  LiveProgram live(program, options.device, options.batching);
+  LiveProgram live(program, options.device, options.batching, options.devices);
   live.graph().state().executor.set_observer(options.observer);
   const int count = static_cast<int>(program.steps.size());
   for (int i = 0; i < count; ++i) {

@@ -3,8 +3,8 @@
 // Where numbers enter a graph: inputs, constants, parameters, rows of lookup tables, random
 // numbers.
 //
-// Where there is a `device`, null means the graph's own; another one is a DeviceError. What is
-// given by pointer is read again at every run, so it must outlive the graph.
+// Where there is a `device`, null means the graph's own. Parameters are on the device of their
+// storage. What is given by pointer is read again at every run, so it must outlive the graph.
 
 #include <vector>
 

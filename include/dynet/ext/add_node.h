@@ -6,6 +6,7 @@
 
 #include <span>
 
+#include "dynet/devices.h"
 #include "dynet/expression.h"
 #include "dynet/ext/op.h"
 #include "dynet/ext/payload.h"
@@ -13,11 +14,13 @@
 namespace dynet::ext {
 
 /// The general form. `graph` may be null where there are arguments. Checks staleness, that all
-/// arguments belong to one graph, shapes and indices given by value; throws before the graph is
-/// changed. Returns the first output; output k is the expression with index i + k.
+/// arguments belong to one graph and are on one device, shapes and indices given by value; throws
+/// before the graph is changed. `device`: where a node without arguments and without a storage is
+/// to be; null: on the graph's own. Returns the first output; output k is the expression with index
+/// i + k.
 Expression add_node(const Record& record, const void* op, ComputationGraph* graph,
                     std::span<const Expression> args, const NodePayload& payload,
-                    const Where& where);
+                    const Where& where, const Device* device = nullptr);
 
 /// Replaces the indices or numbers that were given by value when the node of `e` was built, as many
 /// as they were, and forgets what was computed. ValueError for other nodes or counts, IndexError.
@@ -45,8 +48,8 @@ Expression add_node(const Op& op, std::span<const Expression> xs, Where where) {
 /// No expression argument: inputs and constants.
 template <class Op>
 Expression add_node(const Op& op, const dynet::detail::LocatedGraph& g,
-                    const NodePayload& payload = {}) {
-  return add_node(kRecord<Op>, &op, &g.graph, {}, payload, g.where);
+                    const NodePayload& payload = {}, const Device* device = nullptr) {
+  return add_node(kRecord<Op>, &op, &g.graph, {}, payload, g.where, device);
 }
 
 }  // namespace dynet::ext

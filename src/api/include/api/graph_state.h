@@ -33,7 +33,7 @@ inline constexpr std::size_t kKeepTableBytes = std::size_t{16} << 20;
 struct GraphState {
   graph::Interner interner;
   graph::Graph graph{interner};
-  execute::Executor executor;
+  execute::Executor executor{graph};
   std::uint32_t epoch = 0;
   bool has_random_stream = false;
   bool immediate = false;
@@ -46,7 +46,6 @@ struct GraphState {
   std::vector<Mark> marks;
   std::vector<graph::NodeId> args;  ///< of the node being added
 
-  explicit GraphState(const Device& device) : executor(graph, device) {}
   /// Removes all nodes and settings; keeps warm memory.
   void reset();
 };

@@ -37,8 +37,8 @@ class Alone {
 
  private:
   [[nodiscard]] bool is_of_use(const SegmentView& segment) const;
-  [[nodiscard]] std::string difference(const std::byte* together, const std::byte* alone,
-                                       std::int64_t elements) const;
+  [[nodiscard]] std::string difference(NodeId n, const std::byte* together,
+                                       const std::byte* alone) const;
   [[nodiscard]] std::string readers_of(NodeId n) const;
   template <class F>
   void for_each_result(const SegmentView& segment, F f) const;

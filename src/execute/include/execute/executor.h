@@ -28,7 +28,9 @@
 // between its parts is empty before the next one, also after an exception.
 //
 // Start reading at executor.cc, which only keeps the order of calls, then assembly.h (how members
-// become the operands of one call). Surprising: all nodes made of one parameter share one gradient
+// become the operands of one call). The nodes of a graph may be on several devices: each part has
+// memory of each (memory/pools.h), a call runs on the device of its group, and only device_copies.h
+// knows two of them. Surprising: all nodes made of one parameter share one gradient
 // while a pass runs; the gradient of one of several such nodes is computed on demand by a second
 // pass.
 
@@ -42,6 +44,7 @@
 #include "execute/alone.h"
 #include "execute/assembly.h"
 #include "execute/context.h"
+#include "execute/device_copies.h"
 #include "execute/gradient_operands.h"
 #include "execute/gradients.h"
 #include "execute/history.h"
@@ -65,15 +68,15 @@ namespace dynet::execute {
 /// computes nothing. Not thread-safe: belongs to its graph.
 class Executor {
  public:
-  Executor(graph::Graph& graph, const Device& device) : context_(graph, device) {}
+  explicit Executor(const graph::Graph& graph) : context_(graph) {}
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
   ~Executor() = default;
 
   [[nodiscard]] schedule::Scheduler& scheduler() { return scheduler_; }
-  /// There may be no nodes.
-  void set_device(const Device& device);
-  [[nodiscard]] const Device& device() const { return context_.device(); }
+  /// To be called when the graph's own device was changed: gives back memory of others. There may
+  /// be no nodes.
+  void follow_device();
   void set_random_stream(std::uint64_t stream) { payload_.set_random_stream(stream); }
   void set_observer(Observer* observer) { observer_ = observer; }
   /// What bounds memory that would otherwise grow with the nodes of a graph. Others than these are
@@ -106,7 +109,7 @@ class Executor {
     Values::Mark values;
     graph::Arena::Mark operands;
   };
-  [[nodiscard]] Mark mark() const {
+  [[nodiscard]] Mark mark() {
     return {history_.generation(), history_.size(), values_.mark(), arena_.mark()};
   }
   /// Forgets nodes from `first_removed` on and whatever was computed after the mark. Where values
@@ -125,6 +128,8 @@ class Executor {
   [[nodiscard]] const History& history() const { return history_; }
   [[nodiscard]] const Values& values() const { return values_; }
   [[nodiscard]] const Gradients& gradients() const { return gradients_; }
+  /// Whether they are those of a pass over the graph as it is.
+  [[nodiscard]] bool has_gradients() const { return request_.done != Pass::kNone; }
   [[nodiscard]] const Wanted& wanted() const { return wanted_; }
   [[nodiscard]] const Path& path() const { return path_; }
 
@@ -146,10 +151,10 @@ class Executor {
   void compute(NodeId last, bool all);
   void run_wanted(NodeId asked, bool all_nodes);
   void run(std::uint32_t first_group, bool has_backward);
-  void run_uploading(std::uint32_t first_group, bool has_backward);
-  template <class F>
-  void for_each_segment(std::uint32_t begin, std::uint32_t end, F f);
   [[nodiscard]] bool can_be_made_again(const SegmentView& segment) const;
+  [[nodiscard]] bool is_uploaded(std::uint32_t g) const;
+  bool assemble_uploaded(std::uint32_t g);
+  void run_group(std::uint32_t g, bool is_made, bool has_backward);
   void run_dropping(NodeId asked, std::uint32_t first_group);
   Assembled* assemble(const SegmentView& segment);
   void run_segment(const SegmentView& segment, Assembled* assembled);
@@ -162,6 +167,7 @@ class Executor {
   // backward.cc
   void run_backward(NodeId root, bool full, Pass pass);
   void backward_segment(const SegmentView& segment, Assembled* whole, Pass pass);
+  void copy_back(std::span<const NodeId> active);
   void backward_alias(NodeId n);
   void backward_call(const SegmentView& segment, std::span<const NodeId> active, Assembled& whole,
                      Pass pass);
@@ -180,9 +186,9 @@ class Executor {
   History history_;
   Values values_{context_};
   OperandArena arena_;
-  Upload upload_{context_};
+  Upload upload_;
   Payload payload_{context_, arena_, upload_};
-  CallMemory call_memory_{*context_.device().memory};
+  CallMemory call_memory_{*context_.graph.device().memory};
   Assembly assembly_{context_, values_, arena_, payload_, call_memory_};
   std::unique_ptr<Alone> alone_ =  ///< with DYNET_PARANOID, else null
       Alone::if_paranoid(context_, values_, assembly_, arena_, call_memory_);
@@ -200,6 +206,7 @@ class Executor {
   Gradients gradients_{context_, values_, history_};
   WeightGradients weights_;
   GradientOperands gradient_operands_{gradients_, weights_, arena_};
+  DeviceCopies copies_{context_, values_, gradients_, call_memory_};
   Path path_{context_, values_, history_};
   Request request_;
   std::vector<NodeId> active_;  ///< members of the segment that backward runs

@@ -6,7 +6,7 @@
 #include "execute/context.h"
 #include "execute/history.h"
 #include "execute/values.h"
-#include "memory/pool.h"
+#include "memory/pools.h"
 #include "params/settings.h"
 
 namespace dynet::execute {
@@ -23,7 +23,7 @@ class Gradients {
       : context_(context),
         values_(values),
         history_(history),
-        pool_(*context.device().memory, &params::settings().first_gradient_bytes) {}
+        pools_(*context.graph.device().memory, &params::settings().first_gradient_bytes) {}
 
   /// Begins a pass: no node needs or has a gradient. Memory that was handed out stays as it is
   /// where `keeps_memory`, else it is used again.
@@ -68,8 +68,8 @@ class Gradients {
   /// Memory of the gradient of `n`, an owner, with zeros where nothing was written.
   void* ensure_true(NodeId n) { return is_written(n) ? entries_[n].data : zero(n); }
 
-  /// Memory for numbers that a call writes and nobody reads; any two may get the same.
-  void* waste(std::int64_t bytes);
+  /// Memory for a gradient of `n` that a call writes and nobody reads; any two may get the same.
+  void* waste(NodeId n);
 
   /// Calls with several operands: tells nodes that stand in two of them. A call begins with
   /// `begin_call`; true where `n` was seen in this call with another operand number.
@@ -82,7 +82,8 @@ class Gradients {
     return was;
   }
 
-  [[nodiscard]] memory::Pool& pool() { return pool_; }
+  [[nodiscard]] memory::Pools& pools() { return pools_; }
+  [[nodiscard]] const memory::Pools& pools() const { return pools_; }
   [[nodiscard]] const Context& context() const { return context_; }
 
  private:
@@ -161,9 +162,13 @@ class Gradients {
   std::uint32_t current_ = kPassStep;
   std::uint32_t call_ = 0;
   std::uint32_t next_stamp_ = 0;
-  memory::Pool pool_;
-  void* waste_ = nullptr;
-  std::int64_t waste_bytes_ = 0;
+  memory::Pools pools_;
+  struct Waste {
+    const ext::Memory* memory;
+    void* data;
+    std::int64_t bytes;
+  };
+  std::vector<Waste> wastes_;  ///< by memory
 };
 
 }  // namespace dynet::execute

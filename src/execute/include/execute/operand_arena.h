@@ -9,25 +9,27 @@
 #include "dynet/ext/op.h"
 
 #include "graph/arena.h"
-#include "memory/pool.h"
+#include "memory/pools.h"
 
 namespace dynet::execute {
 
-/// Memory for the length of one call (ext::Call::scratch). It is kept for the next ones. Not
-/// thread-safe.
+/// Memory for the length of one call (ext::Call::scratch), that of the call's device. It is kept
+/// for the next ones. Not thread-safe.
 class CallMemory final : public ext::ScratchMemory {
  public:
-  explicit CallMemory(ext::Memory& memory) : pool_(memory) {}
+  explicit CallMemory(ext::Memory& own) : pools_(own), pool_(&pools_.of(own)) {}
+  void begin_call(ext::Memory& memory) { pool_ = &pools_.of(memory); }
   void* take(std::int64_t bytes) override {
-    return pool_.allocate(std::max(bytes, kAlignment));  // a pool packs smaller blocks
+    return pool_->allocate(std::max(bytes, kAlignment));  // a pool packs smaller blocks
   }
-  [[nodiscard]] ext::Memory& memory() const override { return pool_.memory(); }
-  void end_call() { pool_.reset(); }
-  [[nodiscard]] memory::Pool& pool() { return pool_; }
+  [[nodiscard]] ext::Memory& memory() const override { return pool_->memory(); }
+  void end_call() { pool_->reset(); }
+  [[nodiscard]] memory::Pools& pools() { return pools_; }
 
  private:
   static constexpr std::int64_t kAlignment = 64;
-  memory::Pool pool_;
+  memory::Pools pools_;
+  memory::Pool* pool_;  ///< of the call that runs
 };
 
 /// From an operand that counts examples to what an operation of whole batches sees (ext::Call): an

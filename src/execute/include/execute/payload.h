@@ -45,7 +45,12 @@ class Payload {
   ext::Operand indices(std::span<const NodeId> members);
   ext::Operand values(std::span<const NodeId> members);
   ext::Operand inputs(std::span<const NodeId> members);
-  void write_numbers(const float* from, std::int64_t count, std::byte* to) const;
+  static void write_numbers(const float* from, std::int64_t count, ext::Number number,
+                            std::byte* to);
+  /// Bytes of one number on the device of a node.
+  [[nodiscard]] std::int64_t number_bytes(NodeId n) const {
+    return ext::bytes_of(context_.graph[n].signature->number);
+  }
   /// Examples that a node has in a call: an operation of whole batches counts nodes.
   [[nodiscard]] std::int64_t examples_of(NodeId n) const {
     return context_.graph[n].record().has_whole ? 1 : context_.graph.examples(n);
@@ -59,7 +64,7 @@ class Payload {
   ext::Operand part_of(const ext::Operand& all, const std::byte* host, std::int64_t width,
                        std::span<const NodeId> active, std::span<const NodeId> members);
   /// Has an operand of the host brought to the device; returns where the host reads it.
-  const std::byte* publish(const ext::Operand& o, std::int64_t width);
+  const std::byte* publish(const ext::Operand& o, std::int64_t width, ext::Memory& memory);
   std::span<const ext::Call::Random> random_keys(std::span<const NodeId> members);
   /// Calls `f(example, examples)` with where each of the `active` members lies among `members`.
   template <class F>

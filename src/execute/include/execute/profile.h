@@ -51,7 +51,7 @@ void reset_process_profile();
 class Watch {
  public:
   /// Puts itself into `slot` while it lives, where it has something to do.
-  Watch(const graph::Graph& graph, bool backward, std::int64_t number_bytes, Watch*& slot);
+  Watch(const graph::Graph& graph, bool backward, Watch*& slot);
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
   /// Reports what was gathered, also where the request failed.
@@ -66,7 +66,6 @@ class Watch {
   using Clock = std::chrono::steady_clock;
   const graph::Graph& graph_;
   bool backward_;
-  std::int64_t number_bytes_;
   Watch*& slot_;
   bool traces_calls_;
   bool traces_time_;

@@ -27,6 +27,14 @@ struct SegmentView {
   }
 };
 
+/// Whether a kernel call computes a node: not where it shows its argument's memory, is copied from
+/// another device, or is a number of the program that the host can write.
+[[nodiscard]] inline bool needs_call(const graph::Node& node) {
+  const ext::Record& record = node.record();
+  return !record.aliases && node.signature->from == nullptr &&
+         !(record.payload_is_value && node.device().is_host_visible());
+}
+
 /// What a call reads as one operand.
 struct Argument {
   std::uint32_t index = 0;        ///< among the arguments that the nodes list

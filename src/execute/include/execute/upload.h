@@ -3,30 +3,33 @@
 #include <cstddef>
 #include <vector>
 
+#include "dynet/ext/memory.h"
 #include "dynet/ext/operand.h"
 
-#include "execute/context.h"
-#include "memory/pool.h"
+#include "memory/pools.h"
 
 namespace dynet::execute {
 
-/// Brings payload to the device: what calls read beside the values of nodes. Calls that are
-/// assembled before the next `send` get theirs in one copy. Where kernels can read the host's
-/// memory, nothing is copied. Not thread-safe.
+/// Brings payload to the devices: what calls read beside the values of nodes. Calls that are
+/// assembled before the next `send` get theirs in one copy per device. Where kernels can read the
+/// host's memory, nothing is copied. Not thread-safe.
 class Upload {
  public:
-  explicit Upload(const Context& context) : context_(context) {}
-
-  /// `block` holds `bytes` bytes of the host; after `send` it shall be where the device reads them.
-  void add(ext::Block& block, std::size_t bytes) {
-    if (!context_.device().is_host_visible()) {
-      stage(block, bytes);
+  /// `block` holds `bytes` bytes of the host; after `send` it shall be where a device with this
+  /// memory reads them.
+  void add(ext::Memory& memory, ext::Block& block, std::size_t bytes) {
+    if (!memory.is_host_visible()) {
+      stage(memory, block, bytes);
+    }
+  }
+  /// Copies what was added into memory of `pools`.
+  void send(memory::Pools& pools) {
+    if (bytes_ != 0) {
+      copy(pools);
     }
   }
   /// Bytes that were added and not sent.
-  [[nodiscard]] std::size_t bytes() const { return staged_.size(); }
-  /// Copies what was added into memory of `pool`.
-  void send(memory::Pool& pool);
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
   /// Forgets what was added and not sent.
   void clear();
 
@@ -35,11 +38,17 @@ class Upload {
     ext::Block* block;
     std::size_t offset;
   };
-  void stage(ext::Block& block, std::size_t bytes);
+  /// What goes to one memory.
+  struct Load {
+    ext::Memory* memory;
+    std::vector<std::byte> staged;
+    std::vector<Item> items;
+  };
+  void stage(ext::Memory& memory, ext::Block& block, std::size_t bytes);
+  void copy(memory::Pools& pools);
 
-  const Context& context_;
-  std::vector<std::byte> staged_;
-  std::vector<Item> items_;
+  std::vector<Load> loads_;
+  std::size_t bytes_ = 0;
 };
 
 }  // namespace dynet::execute

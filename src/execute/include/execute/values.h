@@ -8,7 +8,7 @@
 #include "execute/context.h"
 #include "execute/history.h"
 #include "memory/layout.h"
-#include "memory/pool.h"
+#include "memory/pools.h"
 #include "params/settings.h"
 #include "schedule/plan.h"
 #include "util/stamped.h"
@@ -26,7 +26,7 @@ class Values {
 
   /// A position to come back to, in the generation of the history that it was taken in.
   struct Mark {
-    memory::Pool::Mark pool;
+    memory::Pools::Mark pools;
     std::size_t loose = 0;
   };
 
@@ -37,7 +37,8 @@ class Values {
   };
 
   explicit Values(const Context& context)
-      : context_(context), pool_(*context.device().memory, &params::settings().first_value_bytes) {}
+      : context_(context),
+        pools_(*context.graph.device().memory, &params::settings().first_value_bytes) {}
 
   /// Room for all nodes of the graph.
   void grow() { places_.resize(context_.graph.size()); }
@@ -81,23 +82,24 @@ class Values {
   /// Where the results of the plan that was placed by lifetime last lie.
   [[nodiscard]] const memory::Layout& layout() const { return layout_; }
 
-  [[nodiscard]] Mark mark() const { return {pool_.mark(), loose_.size()}; }
+  [[nodiscard]] Mark mark() { return {pools_.mark(), loose_.size()}; }
   /// Forgets the values of the groups from `first_group` on, and of what came after the mark.
   void roll_back(const Mark& mark, const History& history, std::uint32_t first_group);
   /// The nodes from `first_removed` on are gone.
   void truncate(NodeId first_removed);
   /// Forgets all values.
   void forget();
-  [[nodiscard]] memory::Pool& pool() { return pool_; }
+  [[nodiscard]] memory::Pools& pools() { return pools_; }
+  [[nodiscard]] const memory::Pools& pools() const { return pools_; }
   /// Bytes up to the end of what is in use, with what does not fit at the ends of chunks.
-  [[nodiscard]] std::size_t used() const { return pool_.used(); }
+  [[nodiscard]] std::size_t used() const { return pools_.used(); }
   /// Bytes of memory, used or not.
-  [[nodiscard]] std::size_t held() const { return pool_.held(); }
+  [[nodiscard]] std::size_t held() const { return pools_.held(); }
 
  private:
   void place_group(const History& history, std::uint32_t g);
   void note_rest(const History& history, std::uint32_t g);
-  std::byte* allocate(const schedule::Plan& plan);
+  void allocate(const schedule::Plan& plan);
   void place_in_layout(const schedule::Plan& plan, std::uint32_t g, std::uint32_t first_group);
 
   const Context& context_;
@@ -109,8 +111,8 @@ class Values {
   NodeId complete_below_ = 0;
   memory::LayoutMaker layout_maker_;
   memory::Layout layout_;
-  std::byte* block_ = nullptr;  ///< that `layout_` is of
-  memory::Pool pool_;
+  std::vector<std::byte*> blocks_;  ///< of `layout_`
+  memory::Pools pools_;
 };
 
 }  // namespace dynet::execute

@@ -1,6 +1,6 @@
 #pragma once
 
-// The computation graph: nodes, their shapes and keys. Knows no device and computes nothing.
+// The computation graph: nodes, their shapes, devices and keys. Computes nothing.
 //
 // In:  operations (records), arguments, payload, the place in the user's source.
 // Out: nodes with shapes and keys; a Graph is what scheduling reads.
@@ -12,11 +12,15 @@
 // signature was seen before is one hash probe and two compares; the shape rule runs for a new
 // signature only.
 //
+// A node is on the device of its arguments; a parameter or lookup on that of its storage; any other
+// node without arguments on the one that was given, else on the graph's own. to_device.h has the
+// one operation that leads from device to device.
+//
 // Two nodes may run together exactly when their keys are equal (and neither depends on the other).
-// A key holds the operation, the attributes, the arguments' shapes without batch, which arguments
-// have the batch and which have one example, and how many indices an example (or the node) has. An
-// operation that mixes the examples of its batch has the batch in its key too. Which storage a
-// weight is, is not in the key.
+// A key holds the operation, the device, the attributes, the arguments' shapes without batch, which
+// arguments have the batch and which have one example, and how many indices an example (or the
+// node) has. An operation that mixes the examples of its batch has the batch in its key too. Which
+// storage a weight is, is not in the key.
 //
 // Start reading at Graph::add. Surprising: an operation with several outputs makes that many
 // consecutive nodes, the first computed, the others projections that alias its
@@ -28,9 +32,11 @@
 #include <string>
 #include <vector>
 
+#include "dynet/devices.h"
 #include "dynet/dim.h"
 #include "dynet/ext/op.h"
 #include "dynet/ext/payload.h"
+#include "dynet/globals.h"
 
 #include "graph/arena.h"
 #include "graph/interner.h"
@@ -66,6 +72,7 @@ struct alignas(64) Node {
   std::uint32_t examples = 0;        ///< that the result has
 
   [[nodiscard]] const ext::Record& record() const { return *signature->record; }
+  [[nodiscard]] const Device& device() const { return *signature->device; }
   [[nodiscard]] ShapeId shape() const { return signature->outputs[output]; }
   [[nodiscard]] std::span<const NodeId> arguments() const { return {args, arity}; }
 };
@@ -92,13 +99,22 @@ struct ModelUse {
 /// time.
 class Graph {
  public:
-  explicit Graph(Interner& interner) : interner_(interner) {}
+  explicit Graph(Interner& interner, const Device& device = *default_device)
+      : interner_(interner), device_(&device) {}
+
+  /// The device of nodes that nothing says anything else of.
+  [[nodiscard]] const Device& device() const { return *device_; }
+  /// There may be no nodes.
+  void set_device(const Device& device) { device_ = &device; }
 
   /// Appends a node (and its projections). Optional arguments may be kAbsent, or left out at the
-  /// end: the node lists only those that are there. Throws ShapeError, ValueError, IndexError or
-  /// SizeError before anything is changed. Returns the id of output 0.
+  /// end: the node lists only those that are there. `device`: where a node without arguments is to
+  /// be, or, of kToDevice, where its argument is copied to; null: as said above. Throws ShapeError,
+  /// ValueError, IndexError, SizeError or DeviceError before anything is changed. Returns the id of
+  /// output 0.
   NodeId add(const ext::Record& record, const void* op, std::span<const NodeId> args,
-             const ext::NodePayload& payload, const Where& where, std::uint32_t epoch);
+             const ext::NodePayload& payload, const Where& where, std::uint32_t epoch,
+             const Device* device = nullptr);
 
   [[nodiscard]] NodeId size() const { return static_cast<NodeId>(nodes_.size()); }
   [[nodiscard]] const Node& operator[](NodeId n) const { return nodes_[n]; }
@@ -116,8 +132,14 @@ class Graph {
   [[nodiscard]] std::int64_t example_size(NodeId n) const {
     return interner_.size(nodes_[n].shape());
   }
+  /// Bytes of one example of the result.
+  [[nodiscard]] std::int64_t example_bytes(NodeId n) const {
+    return interner_.bytes(nodes_[n].shape());
+  }
   /// Elements of the result.
   [[nodiscard]] std::int64_t elements(NodeId n) const { return example_size(n) * examples(n); }
+  /// Bytes of the result.
+  [[nodiscard]] std::int64_t bytes(NodeId n) const { return example_bytes(n) * examples(n); }
   /// Of a parameter or lookup node: does its gradient go to the storage (it is not the const form)?
   [[nodiscard]] bool is_trainable(NodeId n) const;
   /// What tells shared operands apart: the storage of a parameter (and whether it is trained
@@ -169,7 +191,10 @@ class Graph {
                      std::span<const unsigned> indices) const;
   [[nodiscard]] const void* payload_data(NodeId n) const;
 
+  [[nodiscard]] const Device& device_of_leaf(const ext::NodePayload& payload) const;
+
   Interner& interner_;
+  const Device* device_;
   std::vector<Node> nodes_;
   Arena arena_;
   std::vector<StorageUse> storages_;

@@ -2,6 +2,10 @@
 
 // Shapes, signatures and keys: each distinct one is stored once and found by content.
 //
+// A shape here is a shape on a device. So whatever is found by the shapes of the arguments, above
+// all a signature, is found by their device too, at no cost per node; and two shapes of the same
+// extents on different devices are two.
+//
 // A hash only finds; every hit is confirmed by comparing all bytes, so two different nodes can
 // never get one key.
 
@@ -10,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "dynet/devices.h"
 #include "dynet/dim.h"
 #include "dynet/ext/op.h"
 
@@ -23,21 +28,26 @@ using KeyId = std::uint32_t;
 /// Room for the attributes of any operation: eight, the largest a list of seven and its count.
 inline constexpr std::size_t kMaxPackedBytes = 8 * sizeof(Dim);
 
-/// What follows from an operation, its attributes, its arguments' shapes and its payload count.
+/// What follows from an operation, its attributes, its arguments' shapes, its payload count and,
+/// where one was given, its device.
 struct Signature {
   const ext::Record* record;
-  const void* op;  ///< the operation with its attributes
+  const Device* device;  ///< that the results are on
   KeyId key;
   std::uint32_t batch;  ///< examples of the result
   std::uint32_t payload_count;
+  std::uint32_t given_device;    ///< its number among those of the interner; 0: none was given
   std::uint32_t indices_each;    ///< per example; 0: there are none, or they belong to the node
   std::uint32_t arity;           ///< arguments of the operation, absent ones among them
   std::uint32_t given;           ///< how many it was found by: absent ones at the end are left out
   bool alone;                    ///< never merged with other nodes
   std::uint8_t absent = 0;       ///< groups of optional arguments (bit g - 1: group g)
   std::uint8_t absent_args = 0;  ///< optional arguments (bit i: argument i); nodes do not list them
+  ext::Number number;            ///< of the device
   ext::Role roles[ext::kMaxArgs];  ///< of the arguments that nodes list; more than these: repeated
   ShapeId outputs[ext::kMaxOutputs];
+  const void* op;      ///< the operation with its attributes
+  const Device* from;  ///< of a copy between devices: the argument's; null: it is no copy
   /// Shapes of one example; where the operation mixes its batch, of a node, with the batch.
   Dim saved[ext::kMaxOutputs];
   const ShapeId* arg_shapes;    ///< with batch; those of absent arguments too
@@ -71,13 +81,19 @@ class Interner {
   [[nodiscard]] const Dim& shape(ShapeId id) const { return shapes_[id]->dim; }
   /// Elements of one example.
   [[nodiscard]] std::int64_t size(ShapeId id) const { return shapes_[id]->size; }
-  [[nodiscard]] ShapeId intern(const Dim& dim);
+  /// Bytes of one example on its device; at most ext::Count::kMost.
+  [[nodiscard]] std::int64_t bytes(ShapeId id) const { return shapes_[id]->bytes; }
+  /// `device`: null for the shape of an argument that is absent.
+  [[nodiscard]] ShapeId intern(const Dim& dim, const Device* device);
   /// Stands for the shape of an argument that is absent.
   [[nodiscard]] ShapeId absent() const { return 0; }
-  /// The shapes of absent arguments are absent(), or left out at the end. Runs batch and shape
-  /// rules where the signature is new; they throw before anything is stored.
+  /// The shapes of absent arguments are absent(), or left out at the end. `device`: that of a node
+  /// without arguments, or, beside arguments, the one that they are copied to; null: that of the
+  /// arguments. Runs batch and shape rules where the signature is new; they throw before anything
+  /// is stored, as DeviceError does where arguments are on different devices.
   const Signature& signature(const ext::Record& record, const void* op,
-                             std::span<const ShapeId> arg_shapes, std::uint32_t payload_count);
+                             std::span<const ShapeId> arg_shapes, std::uint32_t payload_count,
+                             const Device* device);
   [[nodiscard]] std::size_t key_count() const { return keys_.size(); }
   /// Memory that the tables hold.
   [[nodiscard]] std::size_t bytes() const;
@@ -102,14 +118,26 @@ class Interner {
   struct Shape {
     Dim dim;
     std::int64_t size;
+    std::int64_t bytes;
+    const Device* device;
   };
-  const Signature& add_signature(const ext::Record& record, const void* op,
-                                 std::span<const ShapeId> arg_shapes, std::uint32_t payload_count,
-                                 std::uint64_t hash);
+  /// What a signature is looked up by.
+  struct Wanted {
+    const ext::Record& record;
+    const void* op;
+    std::span<const ShapeId> arg_shapes;
+    std::uint32_t payload_count;
+    const Device* device;
+    std::uint32_t device_number;
+  };
+  std::uint32_t number_of(const Device& device);
+  [[nodiscard]] const Device& common_device(const Wanted& wanted) const;
+  const Signature& add_signature(const Wanted& wanted, std::uint64_t hash);
   void set_arguments(Signature& s, std::span<const ShapeId> arg_shapes);
   void store_content(Signature& s, const void* op);
-  KeyId intern_key(const ext::Record& record, const void* op,
-                   std::span<const unsigned char> is_full, std::uint32_t payload_each);
+  static void count_saved(const ext::Shapes& shapes, Signature& s);
+  KeyId intern_key(const Signature& s, std::span<const unsigned char> is_full,
+                   std::uint32_t payload_each);
 
   std::vector<const Shape*> shapes_;
   Table shape_table_;
@@ -124,6 +152,7 @@ class Interner {
   Arena arena_;
   std::vector<std::byte> key_scratch_;
   std::vector<Dim> dims_scratch_;
+  std::vector<const Device*> devices_;  ///< that were given so far, by number - 1
 };
 
 }  // namespace dynet::graph

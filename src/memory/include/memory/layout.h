@@ -1,6 +1,7 @@
 #pragma once
 
-// The layout of a plan: where each of its results lies, as numbers. Nothing here touches memory.
+// The layout of a plan: where each of its results lies, as numbers. Nothing here touches memory but
+// the two functions at the end.
 
 #include <cstdint>
 #include <map>
@@ -16,10 +17,11 @@
 
 namespace dynet::memory {
 
-/// Offsets in bytes from the start of one block, which starts on kAlignment. The results of a group
-/// lie side by side in the order of its members, which is that of their users' calls; each such run
-/// starts on kAlignment. Below `kept_bytes` lies what stays, above it what may be overwritten as
-/// soon as nothing in the plan reads it any more.
+/// Offsets in bytes from the start of a block, of which there is one for each memory that the
+/// plan's results are in; blocks start on kAlignment. The results of a group lie side by side in
+/// the order of its members, which is that of their users' calls; each such run starts on
+/// kAlignment. Below `kept_bytes` lies what stays, above it what may be overwritten as soon as
+/// nothing in the plan reads it any more.
 ///
 /// Invariant: two results that are needed at the same time do not overlap. A group of second terms
 /// (Part::kRest) has no places of its own, nor has one of aliases: theirs is that of their
@@ -28,22 +30,30 @@ struct Layout {
   static constexpr std::int64_t kAlignment = 64;
   static constexpr std::int64_t kNowhere = -1;
 
+  struct Block {
+    ext::Memory* memory;
+    std::int64_t kept_bytes = 0;
+    std::int64_t bytes = 0;
+  };
+  std::vector<Block> blocks;
+  std::vector<std::uint32_t> block;   ///< group -> the block that its results lie in
   std::vector<std::uint32_t> first;   ///< group -> its places in `outputs`
   std::vector<std::int64_t> outputs;  ///< output k of member i: first[group] + k * members + i
   std::vector<std::int64_t> saved;    ///< group * kMaxOutputs + k: of the first member
-  std::int64_t kept_bytes = 0;
-  std::int64_t bytes = 0;  ///< of the whole block
 
+  /// Sums over the blocks.
+  [[nodiscard]] std::int64_t kept_bytes() const;
+  [[nodiscard]] std::int64_t bytes() const;
   [[nodiscard]] std::int64_t output(const schedule::Group& group, std::size_t group_index,
                                     std::uint32_t k, std::uint32_t member) const {
     return outputs[first[group_index] + k * group.members + member];
   }
   void clear() {
+    blocks.clear();
+    block.clear();
     first.clear();
     outputs.clear();
     saved.clear();
-    kept_bytes = 0;
-    bytes = 0;
   }
 };
 
@@ -52,13 +62,12 @@ class LayoutMaker {
  public:
   /// Everything stays, in the order of the plan. out_of_memory naming the largest result where the
   /// sum is more than can be addressed.
-  void lay_out(const graph::Graph& graph, const schedule::Plan& plan, ext::Number number,
-               Layout& layout);
+  void lay_out(const graph::Graph& graph, const schedule::Plan& plan, Layout& layout);
   /// Only what `stays` says stays (node -> not 0; of a node with several results each its own);
   /// what is saved for the backward pass does not. Memory is used again as soon as it is free.
   /// Adds to `stays` those whose aliases stay.
   void lay_out_by_lifetime(const graph::Graph& graph, const schedule::Plan& plan,
-                           ext::Number number, util::Stamped<std::uint8_t>& stays, Layout& layout);
+                           util::Stamped<std::uint8_t>& stays, Layout& layout);
 
  private:
   /// One output, or one saved output, of one group.
@@ -84,15 +93,17 @@ class LayoutMaker {
   };
 
   void number_places(const graph::Graph& graph, const schedule::Plan& plan, Layout& layout);
-  void find_runs(const graph::Graph& graph, const schedule::Plan& plan, ext::Number number,
-                 util::Stamped<std::uint8_t>& stays);
+  void find_groups(const graph::Graph& graph, const schedule::Plan& plan,
+                   util::Stamped<std::uint8_t>& stays);
+  void find_runs(const graph::Graph& graph, const schedule::Plan& plan,
+                 const util::Stamped<std::uint8_t>& stays);
   void check_sum(const graph::Graph& graph, const schedule::Plan& plan) const;
-  void place_runs(const schedule::Plan& plan);
+  void place_runs(const schedule::Plan& plan, const Layout& layout);
 
   util::Stamped<std::uint32_t> group_;  ///< node -> the group that places it, + 1
   std::vector<Run> runs_;               ///< group * 2 * kMaxOutputs + k; saved ones follow
   std::vector<std::vector<std::uint32_t>> ends_;  ///< group -> runs to give back after it
-  Room room_;
+  std::vector<Room> rooms_;                       ///< by block
 };
 
 /// Where the results of one group lie: the first member's. Members follow each other.
@@ -104,10 +115,10 @@ struct Placement {
 /// Places all outputs and saved outputs of one group, whose nodes are no aliases. Throws
 /// out_of_memory naming the operation, its shape and the bytes; the pool is then as it was.
 Placement place_group(const graph::Graph& graph, std::span<const graph::NodeId> members,
-                      ext::Number number, Pool& pool);
+                      Pool& pool);
 
 /// One block for output `output` of `members` (gradients have the layout of the values).
 void* place_output(const graph::Graph& graph, std::span<const graph::NodeId> members,
-                   std::uint32_t output, ext::Number number, Pool& pool);
+                   std::uint32_t output, Pool& pool);
 
 }  // namespace dynet::memory

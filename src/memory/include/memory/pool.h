@@ -73,6 +73,8 @@ class Pool {
   void trim(std::size_t bytes);
   /// Gives the chunks back that lie beyond all that is allocated.
   void give_back_unused();
+  /// Whether `data` lies in a chunk of this pool.
+  [[nodiscard]] bool contains(const void* data) const;
   [[nodiscard]] std::size_t held() const { return held_; }
   [[nodiscard]] std::size_t used() const {
     std::size_t bytes = used_;

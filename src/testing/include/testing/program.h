@@ -103,13 +103,17 @@ struct RunOptions {
   bool batching = true;
   bool backward = true;
   execute::Observer* observer = nullptr;
+  /// Several devices, of which `device` is one: each step and each source is on one of them, and
+  /// what a step reads of others is copied to its own (to_device).
+  std::vector<Device*> devices{};
 };
 
 /// A program being built in a graph of its own: what `run` does step by step, and the generator of
 /// random graphs too. Makes `device` the default device while it makes its collection and graph.
 class LiveProgram {
  public:
-  LiveProgram(const Program& program, Device* device, bool batching);
+  LiveProgram(const Program& program, Device* device, bool batching,
+              std::vector<Device*> devices = {});
   /// Copies what `run` would build later; sources may have been added since.
   void make_sources();
   /// Builds step number `index`. What the library throws passes through.
@@ -123,11 +127,13 @@ class LiveProgram {
   [[nodiscard]] std::vector<double> source_gradient(int source) const;
 
  private:
-  Expression leaf(const Step& step);
-  Expression operation(const Step& step);
+  Expression leaf(const Step& step, Device* device);
+  Expression operation(const Step& step, Device* device);
+  [[nodiscard]] Device* device_of(int index) const;
 
   const Program& program_;
   Device* device_;
+  std::vector<Device*> devices_;
   ParameterCollection model_;
   std::vector<Parameter> parameters_;    ///< by source
   std::vector<LookupParameter> tables_;  ///< by source

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "dynet/devices.h"
+#include "dynet/expr/arguments.h"
+
+namespace dynet {
+
+/// A copy of x on another device, in that device's numbers; the gradient is copied back. On the
+/// device of x: x itself. Operations want all their arguments on one device, which is then the
+/// device of their result. ValueError where `device` is null.
+Expression to_device(const Expression& x, const Device* device, Where where = Where::here());
+
+}  // namespace dynet

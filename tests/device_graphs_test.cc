@@ -1,0 +1,80 @@
+// Random graphs over several devices: every step and every parameter on one of them, with copies
+// where a step reads what is elsewhere, against the same program on one device.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "execute/executor.h"
+#include "support/generator.h"
+#include "support/samples.h"
+#include "testing/program.h"
+#include "testing/tolerance.h"
+
+namespace dynet::testing {
+namespace {
+
+Device* device(const std::string& name) { return get_device_manager()->get_global_device(name); }
+
+// -----------------------------------------------------------------------------
+
+/// Counts the calls that copy.
+struct CountCopies final : execute::Observer {
+  void on_call(const graph::Graph& graph, const Call& call) override {
+    ++(graph[call.members[0]].signature->from == nullptr ? calls : copies);
+  }
+  long calls = 0;
+  long copies = 0;
+};
+
+double largest_gradient(const Result& r) {
+  double most = 0.0;
+  for (const auto& step : r.gradients) {
+    for (const auto& output : step) {
+      for (const double g : output) {
+        most = std::max(most, std::isfinite(g) ? std::fabs(g) : 1e300);
+      }
+    }
+  }
+  return most;
+}
+
+/// Steps and parameters of random programs, each on one of the devices, against the same program
+/// on the first device alone.
+void check_random_graphs(const std::vector<Device*>& devices, double bound) {
+  constexpr int kGraphs = 200;
+  const std::vector<Combination> combinations = combinations_of(all_samples());
+  int checked = 0;
+  CountCopies count;
+  for (std::uint64_t seed = 1; checked < kGraphs && !::testing::Test::HasFailure(); ++seed) {
+    const Program program = random_program(seed, combinations, {});
+    const Result expected = run(program, {devices[0], true});
+    if (largest_gradient(expected) > 1e3) {  // rounding would decide
+      continue;
+    }
+    ++checked;
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    for (const bool batching : {true, false}) {
+      RunOptions several{devices[0], batching};
+      several.devices = devices;
+      several.observer = &count;
+      EXPECT_EQ(compare(program, run(program, several), expected, bound), "");
+    }
+  }
+  EXPECT_GT(count.copies * 10, count.calls);
+}
+
+TEST(RandomGraphsOverDevices, TwoFarOnesAndTheCpu) {
+  check_random_graphs({device("CPU"), device("FAR:0"), device("FAR:1")},
+                      tolerance::kFloatAgainstDouble);
+}
+
+TEST(RandomGraphsOverDevices, InDouble) {
+  check_random_graphs({device("FAR:0:double"), device("CPU:double")}, tolerance::kMergedInDouble);
+}
+
+}  // namespace
+}  // namespace dynet::testing
