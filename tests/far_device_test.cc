@@ -209,7 +209,29 @@ Expression times_on_host(const Expression& x, const Expression& y) {
   return ext::add_node(TimesOnHost(), x, y);
 }
 
-/// Its operands overlap: a node is both of its arguments, and a member's argument another's too.
+/// Its operands overlap in part: two nodes that lie side by side are the first arguments of two
+/// members, and in the other order the second ones.
+TEST_F(FarGraph, CopiesForTheHostOverlapAsTheirOperandsDo) {
+  for (const bool batching : {false, true}) {
+    ParameterCollection model;
+    Parameter p = model.add_parameters({3}, ParameterInitFromVector({1, 2, 3}));
+    Parameter q = model.add_parameters({3}, ParameterInitFromVector({3, -1, 0}));
+    ComputationGraph cg(batching);
+    const Expression x = tanh(parameter(cg, p));
+    const Expression y = tanh(parameter(cg, q));
+    cg.backward(sum_elems(times_on_host(x, y) + times_on_host(y, x) * 2.0F));
+    const Floats dp = as_vector(p.get_storage().g);
+    const Floats dq = as_vector(q.get_storage().g);
+    for (std::size_t i = 0; i < 3; ++i) {
+      const float s = std::tanh(Floats{1, 2, 3}[i]);
+      const float t = std::tanh(Floats{3, -1, 0}[i]);
+      EXPECT_NEAR(dp[i], 3 * t * (1 - s * s), 1e-5F);
+      EXPECT_NEAR(dq[i], 3 * s * (1 - t * t), 1e-5F);
+    }
+  }
+}
+
+/// A node is both of its arguments, and a member's argument another's too.
 TEST_F(FarGraph, AnOperationOnTheHostGetsCopies) {
   for (const bool batching : {false, true}) {
     ParameterCollection model;
