@@ -19,7 +19,7 @@ namespace dynet::testing {
 namespace {
 
 /// Before the first graph is made, which asks for it.
-[[maybe_unused]] const int paranoid = setenv("DYNET_PARANOID", "1", 1);
+[[maybe_unused]] const int kParanoid = setenv("DYNET_PARANOID", "1", 1);
 
 /// Wrong on purpose: adds the first example of the call to all others, and says that it keeps
 /// examples apart.
@@ -109,7 +109,7 @@ TEST(Paranoid, AnOperationThatMixesItsGradientsIsCaught) {
   }
   for (const bool batching : {true, false}) {
     ParameterCollection model;
-    Parameter p = model.add_parameters({3}, ParameterInitConst(1.0F));
+    const Parameter p = model.add_parameters({3}, ParameterInitConst(1.0F));
     ComputationGraph cg(batching);
     const Expression a = input(cg, {3}, std::vector<float>{1, 2, 3}) + parameter(cg, p);
     const Expression b = input(cg, {3}, std::vector<float>{4, 5, 6}) + parameter(cg, p);

@@ -15,7 +15,6 @@ namespace dynet::testing {
 namespace {
 
 using ops::testing::ByHand;
-using ops::testing::Held;
 using ops::testing::Layout;
 
 constexpr double kStep = 0x1p-17;  // see tolerance::kDifferences

@@ -43,6 +43,7 @@ Failures float_agrees_with_double(const Sample& sample) {
   Found found(sample);
   const std::vector<Case> cases = cases_of(sample);
   std::vector<Result> in_double;
+  in_double.reserve(cases.size());
   for (const Case& c : cases) {
     in_double.push_back(run(c.program, {double_device(), false}));
   }

@@ -279,8 +279,9 @@ class ByHand {
       const std::size_t each = sample_.values.size();
       values_ = Held(Dim({static_cast<unsigned>(each)}), layout_.batch, 0);
       for (std::size_t i = 0; i < values_.size(); ++i) {
+        const std::size_t example = i / each;
         values_[i] =
-            static_cast<double>(sample_.values[i % each]) + 0.1 * static_cast<double>(i / each);
+            static_cast<double>(sample_.values[i % each]) + 0.1 * static_cast<double>(example);
       }
     }
     random_.push_back({{1, 2, 3, 4}, 1});
