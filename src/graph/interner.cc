@@ -237,6 +237,9 @@ ShapeId Interner::intern(const Dim& dim, const Device* device) {
 }
 
 std::uint32_t Interner::number_of(const Device& device) {
+  if (!devices_.empty() && devices_.front() == &device) {  // most programs have one
+    return 1;
+  }
   const auto found = std::find(devices_.begin(), devices_.end(), &device);
   const auto index = static_cast<std::uint32_t>(found - devices_.begin());
   if (found == devices_.end()) {
