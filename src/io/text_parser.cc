@@ -14,6 +14,8 @@
 
 #include "dynet/except.h"
 
+#include "params/stored.h"
+
 namespace dynet::io {
 namespace {
 
@@ -117,13 +119,13 @@ bool TextParser::next(TextObject& object) {
     }
     rest.remove_prefix(space + 1);
   }
-  if (fields[0] != "#Parameter#" && fields[0] != "#LookupParameter#") {
+  if (fields[0] != params::type_word(false) && fields[0] != params::type_word(true)) {
     bad("#Parameter# or #LookupParameter#");
   }
   if (fields_found < 4 || fields[1].empty()) {
     bad("type, name, shape, bytes and gradient flag");
   }
-  object.is_lookup = fields[0] == "#LookupParameter#";
+  object.is_lookup = fields[0] == params::type_word(true);
   object.name = fields[1];
   object.at = header_at_;
   read_dim(fields[2], object.dim);

@@ -12,9 +12,9 @@
 
 #include "io/keys.h"
 #include "io/replace_file.h"
-#include "params/access.h"
 #include "params/host.h"
 #include "params/settings.h"
+#include "params/stored.h"
 
 namespace dynet {
 namespace {
@@ -67,28 +67,6 @@ std::size_t line_bytes(const Tensor& t, double scale) {
 
 }  // namespace
 
-namespace io {
-
-std::string collection_key(const char* call, const std::string& key) {
-  if (key.empty()) {
-    return key;
-  }
-  if (key[0] != '/' || key == "/" || key.find_first_of(" \t\r\n#") != std::string::npos) {
-    throw ValueError(std::string(call) + ": the key '" + key +
-                     "'; want one that starts with '/', is longer, and has no space or '#'");
-  }
-  return key.back() == '/' ? key : key + '/';
-}
-
-void check_parameter_key(const char* call, const std::string& key) {
-  if (key == "/" || key.find_first_of(" \t\r\n#") != std::string::npos) {
-    throw ValueError(std::string(call) + ": the key '" + key +
-                     "'; want one without space or '#' and not '/'");
-  }
-}
-
-}  // namespace io
-
 Saver::~Saver() = default;
 
 /// The new file and what is yet to be written to it.
@@ -116,23 +94,18 @@ struct TextFileSaver::File {
     file.write(buffer.data(), buffer.size());
     buffer.clear();
   }
-  void object(const char* type, const std::string& name, ParameterStorageBase& storage,
-              const Tensor& values, const Tensor& gradient) {
-    detail::StorageState& state = storage.state();
-    const std::lock_guard lock(state.mutex);
-    const double decay = state.decay_factor();
-    const bool full = storage.nonzero_grad;
-    if (full) {
-      state.fill_gradient();
-    }
-    const std::size_t bytes = line_bytes(values, decay) + (full ? line_bytes(gradient, 1.0) : 0);
+  void object(const std::string& name, ParameterStorageBase& storage) {
+    const params::Stored stored(storage);
+    const Tensor* gradient = stored.gradient();
+    const std::size_t bytes = line_bytes(stored.values(), stored.scale()) +
+                              (gradient != nullptr ? line_bytes(*gradient, 1.0) : 0);
     std::ostringstream dim;
-    dim << values.d;
-    text(std::string(type) + ' ' + name + ' ' + dim.str() + ' ' + std::to_string(bytes) +
-         (full ? " FULL_GRAD\n" : " ZERO_GRAD\n"));
-    numbers(values, decay);
-    if (full) {
-      numbers(gradient, 1.0);
+    dim << stored.values().d;
+    text(std::string(params::type_word(stored.is_table())) + ' ' + name + ' ' + dim.str() + ' ' +
+         std::to_string(bytes) + (gradient != nullptr ? " FULL_GRAD\n" : " ZERO_GRAD\n"));
+    numbers(stored.values(), stored.scale());
+    if (gradient != nullptr) {
+      numbers(*gradient, 1.0);
     }
   }
 
@@ -193,27 +166,11 @@ void TextFileSaver::close() {
 
 void TextFileSaver::save(const ParameterCollection& model, const std::string& key) {
   const std::string prefix = io::collection_key("TextFileSaver::save", key);
-  for (const auto& p : detail::ModelAccess::lookups(model)) {
-    p->state().catch_up();
-  }
-  const params::RunScope scope(params::usage_of(model));
-  const std::string full = model.get_fullname();
-  const auto name_of = [&](const std::string& name) {
-    if (prefix.empty()) {
-      return name;
-    }
-    if (startswith(name, full)) {
-      return prefix + name.substr(full.size());
-    }
-    return prefix + (startswith(name, "/") ? name.substr(1) : name);  // one that load_param renamed
-  };
+  const params::SaveScope scope(model);
   guarded(file_.get(), [&] {
-    for (const auto& p : detail::ModelAccess::parameters(model)) {
-      file_->object("#Parameter#", name_of(p->name), *p, p->values, p->g);
-    }
-    for (const auto& p : detail::ModelAccess::lookups(model)) {
-      file_->object("#LookupParameter#", name_of(p->name), *p, p->all_values, p->all_grads);
-    }
+    params::for_each_storage(model, [&](ParameterStorageBase& storage) {
+      file_->object(io::name_in_file(model, storage.name, prefix), storage);
+    });
   });
 }
 
@@ -230,21 +187,24 @@ void TextFileSaver::save(const LookupParameter& param, const std::string& key) {
   save(*param.p, key);
 }
 
-void TextFileSaver::save(const ParameterStorage& param, const std::string& key) {
+namespace {
+
+template <class File>
+void save_one(File* file, const ParameterStorageBase& param, const std::string& key) {
   io::check_parameter_key("TextFileSaver::save", key);
-  auto& p = const_cast<ParameterStorage&>(param);  // zeros are spread in its gradient: not a change
-  const params::RunScope scope(params::usage_of(p));
-  guarded(file_.get(),
-          [&] { file_->object("#Parameter#", key.empty() ? p.name : key, p, p.values, p.g); });
+  auto& p =
+      const_cast<ParameterStorageBase&>(param);  // zeros are spread in its gradient: no change
+  const params::SaveScope scope(p);
+  guarded(file, [&] { file->object(key.empty() ? p.name : key, p); });
+}
+
+}  // namespace
+
+void TextFileSaver::save(const ParameterStorage& param, const std::string& key) {
+  save_one(file_.get(), param, key);
 }
 void TextFileSaver::save(const LookupParameterStorage& param, const std::string& key) {
-  io::check_parameter_key("TextFileSaver::save", key);
-  auto& p = const_cast<LookupParameterStorage&>(param);
-  p.state().catch_up();
-  const params::RunScope scope(params::usage_of(p));
-  guarded(file_.get(), [&] {
-    file_->object("#LookupParameter#", key.empty() ? p.name : key, p, p.all_values, p.all_grads);
-  });
+  save_one(file_.get(), param, key);
 }
 
 void save_dynet_model(std::string filename, ParameterCollection* model) {

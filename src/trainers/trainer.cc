@@ -6,6 +6,7 @@
 
 #include "kernels/float_mode.h"
 #include "params/access.h"
+#include "params/stored.h"
 #include "params/use_count.h"
 #include "trainers/missed.h"
 #include "util/allocation.h"
@@ -299,11 +300,7 @@ void Trainer::detach_all() {
   missed_.clear();
 }
 
-void Trainer::catch_up() const {
-  for (const auto& table : ModelAccess::lookups(*model)) {
-    table->state().catch_up();
-  }
-}
+void Trainer::catch_up() const { params::catch_up(*model); }
 
 /// Tables shrink by their factor, and dense parameters here only after moving averages; frozen ones
 /// do not.

@@ -9,6 +9,7 @@
 
 #include "params/access.h"
 #include "params/host.h"
+#include "params/stored.h"
 #include "trainers/text.h"
 
 namespace dynet {
@@ -112,12 +113,12 @@ void write_header(std::ostream& os, const char* name, std::size_t parameters, st
 }
 void write_shadows(std::ostream& os, const std::vector<ShadowParameters>& shadows) {
   for (const ShadowParameters& s : shadows) {
-    write_tensor(os, "#Parameter#", s.h);
+    write_tensor(os, params::type_word(false), s.h);
   }
 }
 void write_shadows(std::ostream& os, const std::vector<ShadowLookupParameters>& shadows) {
   for (const ShadowLookupParameters& s : shadows) {
-    write_tensor(os, "#LookupParameter#", s.all_h);
+    write_tensor(os, params::type_word(true), s.all_h);
   }
 }
 void check_written(std::ostream& os) {
@@ -211,14 +212,16 @@ std::vector<double> TextReader::tensor(const char* kind, std::size_t size) {
 Block TextReader::parameters(ShadowCounts counts) {
   Block block;
   for (std::size_t i = 0; i < counts.parameters; ++i) {
-    block.push_back(tensor("#Parameter#", detail::ModelAccess::parameters(model_)[i]->size()));
+    block.push_back(
+        tensor(params::type_word(false), detail::ModelAccess::parameters(model_)[i]->size()));
   }
   return block;
 }
 Block TextReader::lookups(ShadowCounts counts) {
   Block block;
   for (std::size_t i = 0; i < counts.lookups; ++i) {
-    block.push_back(tensor("#LookupParameter#", detail::ModelAccess::lookups(model_)[i]->size()));
+    block.push_back(
+        tensor(params::type_word(true), detail::ModelAccess::lookups(model_)[i]->size()));
   }
   return block;
 }

@@ -1,0 +1,64 @@
+#include "params/stored.h"
+
+#include "dynet/ext/memory.h"
+
+namespace dynet::params {
+
+using detail::GradientFill;
+using detail::StorageState;
+
+void catch_up(const ParameterCollection& model) {
+  for (const auto& table : detail::ModelAccess::lookups(model)) {
+    table->state().catch_up();
+  }
+}
+
+SaveScope::SaveScope(const ParameterStorageBase& storage)
+    : scope_((storage.state().catch_up(), usage_of(storage))) {}
+
+Stored::Stored(ParameterStorageBase& storage) : state_(storage.state()), lock_(state_.mutex) {
+  if (storage.nonzero_grad) {
+    state_.fill_gradient();
+  }
+}
+
+const Tensor& Stored::values() const {
+  return is_table() ? state_.table->all_values
+                    : static_cast<const ParameterStorage*>(state_.storage)->values;
+}
+
+const Tensor* Stored::gradient() const {
+  if (!state_.storage->nonzero_grad) {
+    return nullptr;
+  }
+  return is_table() ? &state_.table->all_grads
+                    : &static_cast<const ParameterStorage*>(state_.storage)->g;
+}
+
+const Dim& shape_of(const ParameterStorageBase& storage) {
+  const StorageState& s = storage.state();
+  return s.is_table() ? s.table->all_dim : static_cast<const ParameterStorage&>(storage).dim;
+}
+
+void load(ParameterStorageBase& storage, const void* values, const void* gradient) {
+  StorageState& s = storage.state();
+  const auto bytes = static_cast<std::size_t>(s.elements * s.number_bytes);
+  const std::lock_guard lock(s.mutex);
+  s.catch_up();  // else what rows missed would be added to these values
+  s.factor = 1.0;
+  s.device.memory->copy_in(values, s.values.data(), bytes);
+  const double pending = s.decay_factor();  // of the collection: it will be multiplied in again
+  if (pending != 1.0) {
+    s.kernels.add_scaled(1.0 / pending, s.values.data(), s.values.data(), s.elements, true);
+  }
+  s.forget_gradient();
+  if (gradient == nullptr) {
+    return;
+  }
+  s.device.memory->copy_in(gradient, s.gradient.change(), bytes);
+  s.fill = GradientFill::kAll;
+  s.is_pristine = false;
+  s.has_unlisted = s.is_table();
+}
+
+}  // namespace dynet::params
