@@ -11,6 +11,7 @@
 #include "float_rows.h"
 #include "kernels/kernels.h"
 #include "operands.h"
+#include "util/join_axes.h"
 
 namespace dynet::kernels {
 namespace {
@@ -31,8 +32,7 @@ struct Axis {
 };
 constexpr int kMaxAxes = DYNET_MAX_TENSOR_DIM + 1;  // and the examples
 
-/// The axes of a move, as few as possible: neighbours over which both sides go on evenly are
-/// joined.
+/// The axes of a move; as few as possible, and in order, once arranged.
 struct Axes {
   Axis axis[kMaxAxes];
   int count = 0;
@@ -40,23 +40,24 @@ struct Axes {
   bool sums = false;   ///< several elements go to one place
 
   void add(const Axis& a) {
-    empty = empty || a.extent == 0;
     if (a.extent == 1) {
       return;
     }
+    empty = empty || a.extent == 0;
     sums = sums || a.to == 0;
-    if (count > 0) {
-      Axis& last = axis[count - 1];
-      if (a.from == last.from * last.extent && a.to == last.to * last.extent) {
-        last.extent *= a.extent;
-        return;
-      }
-    }
     axis[count++] = a;
   }
-  /// Moves the axis that suits the innermost loop best to the front. The order of the others stays,
-  /// so that sums have one order.
-  void choose_inner() {
+  /// Joins axes, and moves the one that suits the innermost loop best to the front. The order of
+  /// the others stays, so that sums have one order.
+  void arrange() {
+    count = static_cast<int>(util::join_axes(
+        static_cast<std::size_t>(count), [](std::size_t) { return false; },
+        [&](std::size_t last, std::size_t k) {
+          return axis[k].from == axis[last].from * axis[last].extent &&
+                 axis[k].to == axis[last].to * axis[last].extent;
+        },
+        [&](std::size_t last, std::size_t k) { axis[last].extent *= axis[k].extent; },
+        [&](std::size_t to, std::size_t k) { axis[to] = axis[k]; }));
     const auto rank = [](const Axis& a) {
       if (a.from == 1) {
         return a.to == 1 ? 0 : (a.to == 0 ? 1 : 3);
@@ -155,7 +156,7 @@ void clear_box(const Axes& axes, float* to) {
   }
   const float zero = 0.0F;
   if (!places.empty) {
-    places.choose_inner();
+    places.arrange();
     move_box(places, 1.0F, &zero, to, true);
   }
 }
@@ -192,7 +193,7 @@ class Mover {
       Axes axes;
       add_box(axes);
       axes.add({run, x_.stride(), y_.stride()});
-      axes.choose_inner();
+      axes.arrange();
       bool store = y_.stores(write_);
       if (store && axes.sums) {
         clear_box(axes, y_.at() + m_.to_offset);
@@ -216,7 +217,7 @@ class Mover {
     const std::int64_t row_to = by_row ? m_.to_stride[axis] : 0;
     Axes axes;
     add_box(axes, axis);
-    axes.choose_inner();
+    axes.arrange();
     const auto to_of = [&](const unsigned* index, std::int64_t r) {
       return y_.at() + m_.to_offset + index[r] * m_.to_index_stride + r * row_to;
     };

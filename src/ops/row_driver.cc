@@ -23,6 +23,8 @@
 #include "dynet/ext/op.h"
 #include "dynet/ext/operand.h"
 
+#include "util/join_axes.h"
+
 namespace dynet::ext {
 namespace {
 
@@ -200,25 +202,19 @@ void RowCutter::clear(const Operand& o, std::int64_t size) const {
 /// Drops axes of one element and joins neighbours over which every lane goes on evenly. The strides
 /// of the first of them hold for both.
 void RowCutter::join(Axes& axes) const {
-  Axes joined;
-  for (std::size_t k = 0; k < axes.count; ++k) {
-    const Axis& next = axes.axis[k];
-    if (next.extent == 1 && next.at != examples_axis_) {
-      continue;
-    }
-    bool joins = joined.count > 0 && joined.axis[joined.count - 1].is_before == next.is_before &&
-                 next.at != examples_axis_;
-    for (std::size_t l = 0; l < count_ && joins; ++l) {
-      const Axis& last = joined.axis[joined.count - 1];
-      joins = lanes_[l].stride[next.at] == lanes_[l].stride[last.at] * last.extent;
-    }
-    if (joins) {
-      joined.axis[joined.count - 1].extent *= next.extent;
-    } else {
-      joined.axis[joined.count++] = next;
-    }
-  }
-  axes = joined;
+  const auto goes_on = [&](const Axis& last, const Axis& next) {
+    return last.is_before == next.is_before && next.at != examples_axis_ &&
+           std::all_of(lanes_, lanes_ + count_, [&](const Lane& lane) {
+             return lane.stride[next.at] == lane.stride[last.at] * last.extent;
+           });
+  };
+  Axis* const axis = axes.axis;
+  axes.count = util::join_axes(
+      axes.count,
+      [&](std::size_t k) { return axis[k].extent == 1 && axis[k].at != examples_axis_; },
+      [&](std::size_t last, std::size_t k) { return goes_on(axis[last], axis[k]); },
+      [&](std::size_t last, std::size_t k) { axis[last].extent *= axis[k].extent; },
+      [&](std::size_t to, std::size_t k) { axis[to] = axis[k]; });
 }
 
 /// Number of next examples that lie in one block of every operand.

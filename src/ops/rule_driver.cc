@@ -23,6 +23,8 @@
 #include "dynet/ext/op.h"
 #include "dynet/ext/operand.h"
 
+#include "util/join_axes.h"
+
 namespace dynet::ext {
 namespace {
 
@@ -78,7 +80,6 @@ class Cutter {
   void add(const Operand& o, unsigned parts, bool writes);
   void clear(const Operand& o, std::int64_t size) const;
   void set_strides(Lane& lane) const;
-  void drop_axis(std::size_t k);
   void join_axes();
   void start_with_runs();
   [[nodiscard]] std::int64_t start_segment(std::int64_t left, Stream* streams);
@@ -169,37 +170,28 @@ void Cutter::set_strides(Lane& lane) const {
   }
 }
 
-void Cutter::drop_axis(std::size_t k) {
-  std::copy(extent_ + k + 1, extent_ + axes_, extent_ + k);
-  for (std::size_t l = 0; l < count_; ++l) {
-    std::int64_t* stride = lanes_[l].stride;
-    std::copy(stride + k + 1, stride + axes_, stride + k);
-  }
-  --axes_;
-}
-
 /// Drops axes of one element and joins neighbours over which every lane goes on evenly. The last
 /// axis counts examples; what joins it is kept in `per_example_`, as their number is not yet known.
 void Cutter::join_axes() {
-  for (std::size_t k = 0; k + 1 < axes_;) {
-    const bool joins = every_lane(
-        [&](const Lane& lane) { return lane.stride[k + 1] == lane.stride[k] * extent_[k]; });
-    if (extent_[k] == 1) {
-      drop_axis(k);
-    } else if (joins) {
-      const std::int64_t joined = extent_[k] * extent_[k + 1];
-      if (k + 2 == axes_) {
-        per_example_ = joined;
-      }
-      for (std::size_t l = 0; l < count_; ++l) {
-        lanes_[l].stride[k + 1] = lanes_[l].stride[k];
-      }
-      drop_axis(k);
-      extent_[k] = joined;
-    } else {
-      ++k;
-    }
-  }
+  const std::size_t examples = axes_ - 1;
+  axes_ = util::join_axes(
+      axes_, [&](std::size_t k) { return extent_[k] == 1 && k != examples; },
+      [&](std::size_t last, std::size_t k) {
+        return every_lane(
+            [&](const Lane& lane) { return lane.stride[k] == lane.stride[last] * extent_[last]; });
+      },
+      [&](std::size_t last, std::size_t k) {
+        extent_[last] *= extent_[k];
+        if (k == examples) {
+          per_example_ = extent_[last];
+        }
+      },
+      [&](std::size_t to, std::size_t k) {
+        extent_[to] = extent_[k];
+        for (std::size_t l = 0; l < count_; ++l) {
+          lanes_[l].stride[to] = lanes_[l].stride[k];
+        }
+      });
 }
 
 /// Where the first axis has other strides than 0 and 1 (pieces of one element each), the runs have

@@ -3,7 +3,6 @@
 #include "groups.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 
 #include "places.h"
@@ -11,8 +10,6 @@
 
 namespace dynet::schedule {
 namespace {
-
-constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
 /// Must this argument be one storage within a call? Weights, and one example beside a batch.
 [[gnu::always_inline]] inline bool must_share(const graph::Graph& graph, const graph::Node& node,
@@ -149,7 +146,7 @@ class GroupMaker::Classes {
     return true;
   }
 
-  [[nodiscard]] std::size_t hash(std::uint32_t member) const {
+  [[nodiscard]] std::uint64_t hash(std::uint32_t member) const {
     std::uint64_t h = 0;
     for (std::uint64_t m = mask_; m != 0; m &= m - 1) {
       const NodeId arg = graph_[nodes_[member]].args[__builtin_ctzll(m)];
@@ -158,36 +155,28 @@ class GroupMaker::Classes {
     return h >> 20;
   }
 
-  /// Open addressing over the heads, once there are many.
+  /// By a table of the heads, once there are many.
   std::uint32_t find(std::uint32_t member) {
-    if (table_.empty()) {
-      table_.assign(std::bit_ceil(nodes_.size() * 2), kNone);
+    if (table_.size() == 0) {
       for (std::uint32_t c = 0; c < heads_.size(); ++c) {
-        table_[slot(heads_[c])] = c;
+        table_.insert(hash(heads_[c]), c);
       }
     }
-    const std::size_t at = slot(member);
-    if (table_[at] == kNone) {
-      table_[at] = static_cast<std::uint32_t>(heads_.size());
+    const std::uint64_t h = hash(member);
+    std::uint32_t c = table_.find(h, [&](std::uint32_t k) { return same(member, heads_[k]); });
+    if (c == util::IndexTable::kNone) {
+      c = static_cast<std::uint32_t>(heads_.size());
+      table_.insert(h, c);
       heads_.push_back(member);
     }
-    return table_[at];
-  }
-  /// Where the member's class is, or would go.
-  [[nodiscard]] std::size_t slot(std::uint32_t member) const {
-    const std::size_t mask = table_.size() - 1;
-    std::size_t at = hash(member) & mask;
-    while (table_[at] != kNone && !same(member, heads_[table_[at]])) {
-      at = (at + 1) & mask;
-    }
-    return at;
+    return c;
   }
 
   const graph::Graph& graph_;
   std::span<const NodeId> nodes_;
   std::uint64_t mask_;
   std::vector<std::uint32_t>& heads_;
-  std::vector<std::uint32_t>& table_;
+  util::IndexTable& table_;
 };
 
 /// Fills `order_` so that members with the same shared operands stand together, classes in order of

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "schedule/plan.h"
+#include "util/index_table.h"
 
 namespace dynet::schedule {
 
@@ -29,7 +30,7 @@ class GroupMaker {
 
   std::vector<std::uint32_t> classes_;      ///< of the members, by their shared operands
   std::vector<std::uint32_t> class_heads_;  ///< first member of each class
-  std::vector<std::uint32_t> class_table_;
+  util::IndexTable class_table_;
   std::vector<std::uint32_t> places_;  ///< where each class ends
   std::vector<std::uint32_t> order_;
   std::vector<NodeId> sorted_;
