@@ -55,7 +55,7 @@ void measure_ops(Report& report);
 void measure_models(Report& report, const Settings& settings);
 /// `self`: this program, which is started again; `python`: an interpreter, or "" for none.
 void measure_processes(Report& report, const std::string& self, const std::string& python);
-/// Of one pass of Adam over `n` parameters.
+/// Time of one pass of Adam over `n` parameters.
 double adam_seconds(std::size_t n);
 /// Updates of the tree LSTM, for the processes.
 void train_a_little(int updates);

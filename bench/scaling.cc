@@ -50,7 +50,7 @@ double cpu_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// Of this process, all threads together.
+/// Processor time of this process, all threads together.
 double cpu_seconds_a_call(const std::function<void()>& f, double round_seconds, int rounds) {
   f();
   double best = 1e9;
@@ -83,7 +83,7 @@ class Table {
     const int rounds = options_.is_quick ? 1 : 3;
     print(series, program, size, cpu_seconds_a_call(step, options_.seconds, rounds) / units);
   }
-  /// The same in wall time.
+  /// Wall time.
   void add_wall(const std::string& series, const std::string& program, double size, double units,
                 const std::function<void()>& step) const {
     const int rounds = options_.is_quick ? 1 : 6;

@@ -51,7 +51,7 @@ class GradientNorm : public ::testing::TestWithParam<const char*> {
     }
     cg.backward(sum(losses) * scale);
   }
-  /// Of the numbers as whoever looks sees them. From then on nothing is kept.
+  /// The norm of the numbers as whoever looks sees them. From then on nothing is kept.
   double norm_of_numbers() {
     double sum = 0.0;
     for (const auto& p : model_.parameters_list()) {

@@ -203,7 +203,7 @@ TEST_P(Incremental, SeveralNodesOfOneParameterHaveTheirOwnGradients) {
   EXPECT_EQ(as_vector(w.get_storage().g), Floats{8.0F});  // asking adds nothing
 }
 
-/// The same with a matrix whose products are put off to the end of the pass.
+/// The test above with a matrix whose products are put off to the end of the pass.
 TEST_P(Incremental, SeveralNodesOfOneWeightHaveTheirOwnGradients) {
   ComputationGraph cg(GetParam());
   ParameterCollection model;

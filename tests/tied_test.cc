@@ -49,7 +49,7 @@ TEST_P(Tied, BothUsesGetTheirGradient) {
   EXPECT_EQ(as_vector(e.get_storage().all_grads), (Floats{1, 2, 3 + 60, 4 + 80, 5, 6}));
 }
 
-/// The same through the product that is put off to the end of the pass, and taken back and built
+/// Tied through the product that is put off to the end of the pass, and taken back and built
 /// again.
 TEST_P(Tied, ProductsAndReverts) {
   ParameterCollection model;

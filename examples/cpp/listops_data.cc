@@ -9,7 +9,7 @@ namespace {
 constexpr const char* kNames[kListOpCount] = {"MIN", "MAX", "MED", "SM"};
 /// A list nested deeper than this is refused: the functions below recurse.
 constexpr std::size_t kMaxNesting = 200;
-/// Of 100 arguments that may be lists, so many are.
+/// How many of 100 arguments that may be lists are lists.
 constexpr unsigned kListPercent = 30;
 
 }  // namespace

@@ -42,10 +42,10 @@ class RnnlmModel {
   /// step together, and what comes after a sentence's end counts nothing. {1}
   dynet::Expression add_sentences(dynet::ComputationGraph& cg,
                                   std::span<const WordNumbers* const> sentences);
-  /// The same, written with functions of whole sequences.
+  /// What add_sentences does, written with functions of whole sequences.
   dynet::Expression add_sequences(dynet::ComputationGraph& cg,
                                   std::span<const WordNumbers* const> sentences);
-  /// The same as add_sentences for one sentence.
+  /// What add_sentences does, for one sentence.
   dynet::Expression add_sentence(dynet::ComputationGraph& cg, const WordNumbers& sentence);
   /// Scores of what follows after `words`. {number of words}
   dynet::Expression score_next(dynet::ComputationGraph& cg, const WordNumbers& words);

@@ -69,7 +69,7 @@ class TaggerModel {
   void new_graph(dynet::ComputationGraph& cg);
   /// The sum of the losses of all words. {1}
   dynet::Expression add_sentence(dynet::ComputationGraph& cg, const TaggedSentence& sentence);
-  /// The same, written with functions of whole sequences.
+  /// What the function above does, written with functions of whole sequences.
   dynet::Expression add_sequence(dynet::ComputationGraph& cg, const TaggedSentence& sentence);
   /// Scores of the tags of all words. {tags} each; valid until the next call.
   const std::vector<dynet::Expression>& score_tags(dynet::ComputationGraph& cg,

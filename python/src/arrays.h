@@ -24,9 +24,9 @@ struct FloatArray {
   /// The shape with its last axis as batch or not. SizeError above seven dimensions.
   [[nodiscard]] Dim dim(bool batched) const;
 };
-/// Of anything that NumPy makes an array of numbers of.
+/// The numbers of anything that NumPy makes an array of.
 [[nodiscard]] FloatArray read_array(nanobind::handle values);
-/// The same with the first axis moved to the end: lookup tables.
+/// read_array with the first axis moved to the end: lookup tables.
 [[nodiscard]] FloatArray read_rows_first(nanobind::handle values);
 /// A sequence of numbers, in memory of this thread that the next call overwrites.
 [[nodiscard]] const std::vector<float>& read_numbers(nanobind::handle values);

@@ -108,7 +108,7 @@ struct ExprListArg {
 /// A shape: an int, or a sequence of ints.
 struct DimArg {
   Dim dim;
-  /// The same with a batch. ValueError for a batch of 0.
+  /// This shape with a batch. ValueError for a batch of 0.
   [[nodiscard]] Dim with_batch(unsigned batch_size) const;
 };
 

@@ -80,7 +80,7 @@ void compute(const Expression& e, bool recalculate);
 void run_backward(const Expression& e, bool full);
 /// The value, computed by the same rules, when the device has it.
 Value evaluate(const Expression& e, bool recalculate);
-/// Of the last backward.
+/// The gradient of the last backward.
 Value gradient_of(const Expression& e);
 
 }  // namespace dynet::python

@@ -15,7 +15,8 @@
 namespace dynet::execute {
 namespace {
 
-/// Of all graphs, while `--dynet-profiling` is on. Never destroyed: graphs may outlive main().
+/// The profile of all graphs, while `--dynet-profiling` is on. Never destroyed: graphs may outlive
+/// main().
 struct ProcessProfile {
   std::mutex mutex;
   Profile profile;

@@ -126,7 +126,7 @@ std::uint8_t absent_groups(const ext::Record& record, const ext::Shapes& in) {
   return static_cast<std::uint8_t>(absent);
 }
 
-/// Of seven dimensions the first two become one where the batch is a dimension too (ext::Call).
+/// The first two of seven dimensions become one where the batch is a dimension too (ext::Call).
 void check_room_for_batch(std::span<const Dim> dims) {
   for (const Dim& d : dims) {
     if (d.nd == DYNET_MAX_TENSOR_DIM) {

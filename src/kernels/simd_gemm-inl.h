@@ -392,9 +392,9 @@ HWY_NOINLINE void dot_rows(const DotArgs& args) {
   }
 }
 
-/// The same where every second row starts in the middle of a vector's alignment: there half of all
-/// loads, or all, would touch two lines of the cache. Such rows are read from half a vector on, and
-/// b twice. Wants k == lda.
+/// For matrices where every second row starts in the middle of a vector's alignment: there half of
+/// all loads, or all, would touch two lines of the cache. Such rows are read from half a vector on,
+/// and b twice. Wants k == lda.
 template <int kColumns>
 HWY_NOINLINE void dot_rows_in_pairs(const DotArgs& args) {
   const DotArgs t = args;

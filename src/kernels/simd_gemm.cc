@@ -77,7 +77,7 @@ HWY_INLINE void run_tile(TileArgs& t, std::size_t columns, std::size_t rows) {
   kTiles.at[columns - 1][vectors - 1][t.last_rows != lanes ? 1 : 0](t);
 }
 
-/// Of the operand that all strips or columns of the other one pass: a megabyte stays in L2.
+/// Size of the operand that all strips or columns of the other one pass: a megabyte stays in L2.
 constexpr std::size_t kDirectFloats = 250000;
 
 /// The tile of the result whose first element is (row, column).
@@ -113,7 +113,7 @@ void direct(const Product& g, bool rows_outside) {
   }
 }
 
-/// The same in blocks of columns of b that stay in L2 while all strips pass.
+/// Multiplies in blocks of columns of b that stay in L2 while all strips pass.
 void direct_by_columns(const Product& g) {
   constexpr std::size_t kLeast = 96;
   if (g.n <= kLeast) {  // small products spend most of their time on divisions and copies
@@ -130,7 +130,7 @@ void direct_by_columns(const Product& g) {
   }
 }
 
-/// The same in blocks of the inner dimension.
+/// Multiplies in blocks of the inner dimension.
 void direct_by_depth(const Product& g, std::size_t block, bool rows_outside) {
   if (g.k <= block) {
     direct(g, rows_outside);
@@ -250,7 +250,7 @@ void rank_one(const Product& g) {
 constexpr std::size_t kPanelDepth = 256;
 constexpr std::size_t kDeepPanelDepth = 512;
 constexpr std::size_t kLargeResult = 250000;  // floats
-/// Of `a`, packed at once: half a megabyte stays in L2.
+/// How much of `a` is packed at once: half a megabyte stays in L2.
 constexpr std::size_t kBlockFloats = 131072;
 
 /// Rows of `a` as they lie: out[p * height + r] = a[p * lda + r], rows beyond `rows` zero.

@@ -114,7 +114,7 @@ struct Side {
   std::unique_ptr<Trainer> trainer;
 };
 
-/// The same done to an exact and to a dense model.
+/// One thing done to an exact and to a dense model.
 class Both {
  public:
   Both(MakeTrainer make_trainer, unsigned seed, float lambda = 0.0F)

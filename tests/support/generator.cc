@@ -53,7 +53,7 @@ std::string Combination::reason_alone() const {
 }
 
 namespace {
-/// Of operations with many arguments not all subsets are tried: none, all, the first, one of the
+/// Operations with many arguments are not tried with all subsets: none, all, the first, one of the
 /// next two, the weights of an affine transform, its weights and bias, and what is left of it.
 bool is_common(unsigned mask, std::size_t n) {
   const unsigned all = (1U << n) - 1;

@@ -70,7 +70,7 @@ template <class Op>
 }
 
 namespace detail {
-/// Of all members, without padding.
+/// Bytes of all members, without padding.
 template <class Op>
 constexpr std::size_t packed_bytes() {
   Op op{};

@@ -246,7 +246,7 @@ template <class Op>
 Failures check(const Expectations& expected = {}) {
   return run_checks(samples_of<Op>(expected));
 }
-/// The same, in words on stderr: 0 where all is right, else 1.
+/// Runs all checks and writes what is wrong on stderr: 0 where all is right, else 1.
 template <class Op>
 int report(const Expectations& expected = {}) {
   return report(check<Op>(expected));

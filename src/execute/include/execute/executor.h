@@ -119,7 +119,7 @@ class Executor {
   void revert(const Mark& mark, NodeId first_removed);
   /// Forgets all nodes: the graph is being cleared.
   void remove_all();
-  /// The same at the end of a graph's life; keeps at most `keep_bytes` of each pool for the next
+  /// Empties it at the end of a graph's life; keeps at most `keep_bytes` of each pool for the next
   /// one.
   void clear(std::size_t keep_bytes);
 

@@ -46,7 +46,7 @@ class Gradients {
   [[nodiscard]] NodeId size() const { return static_cast<NodeId>(entries_.size()); }
   /// Memory of the gradient of `n`, an owner; null: there is none in this pass.
   [[nodiscard]] void* at(NodeId n) const { return is_noted(n) ? entries_[n].data : nullptr; }
-  /// The same, made where there is none, for the whole group at once.
+  /// The gradient, made where there is none, for the whole group at once.
   void* ensure(NodeId n) {
     Entry& e = entry(n);
     return e.data != nullptr ? e.data : make(n);

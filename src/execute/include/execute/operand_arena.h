@@ -89,7 +89,7 @@ class OperandArena {
   T* array(std::size_t count) {
     return new (arena_.allocate(sizeof(T) * count)) T[count]();
   }
-  /// The same, not initialised.
+  /// Memory that is not initialised.
   template <class T>
   T* room(std::size_t count) {
     return static_cast<T*>(arena_.allocate(sizeof(T) * count));

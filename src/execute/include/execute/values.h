@@ -73,7 +73,7 @@ class Values {
   /// Gives the nodes of the groups from `first_group` on their memory. What it did before it throws
   /// is to be taken back with `roll_back`.
   void place(const History& history, std::uint32_t first_group);
-  /// The same for `plan`, whose groups these are, where only what `stays` says outlives it; `stays`
+  /// Places `plan`, whose groups these are, where only what `stays` says outlives it; `stays`
   /// is completed by what aliases show. After the plan has run, `keep` drops the rest.
   void place_by_lifetime(const History& history, const schedule::Plan& plan,
                          std::uint32_t first_group, util::Stamped<std::uint8_t>& stays);

@@ -140,7 +140,8 @@ class Graph {
   [[nodiscard]] std::int64_t elements(NodeId n) const { return example_size(n) * examples(n); }
   /// Bytes of the result.
   [[nodiscard]] std::int64_t bytes(NodeId n) const { return example_bytes(n) * examples(n); }
-  /// Of a parameter or lookup node: does its gradient go to the storage (it is not the const form)?
+  /// For a parameter or lookup node: does its gradient go to the storage (it is not the const
+  /// form)?
   [[nodiscard]] bool is_trainable(NodeId n) const;
   /// What tells shared operands apart: the storage of a parameter (and whether it is trained
   /// through this node), else the node.

@@ -58,7 +58,7 @@ class GradientLock {
   std::lock_guard<util::ForkMutex> lock_;
 };
 
-/// The same while gradients of rows are added.
+/// Holds the lock of a table while gradients of rows are added.
 class LookupGradientLock {
  public:
   explicit LookupGradientLock(LookupParameterStorage& storage);

@@ -49,7 +49,8 @@ auto visit(const Tensor& t, F f) {
   return t.is_double() ? f(static_cast<const double*>(numbers.data()), n)
                        : f(static_cast<const float*>(numbers.data()), n);
 }
-/// The same as float* or double*. With kOverwrite, `f` writes all numbers and reads none.
+/// visit() as float* or double*, to change them. With kOverwrite, `f` writes all numbers and reads
+/// none.
 template <class F>
 void change(const Tensor& t, F f, HostNumbers::Use use = HostNumbers::Use::kChange) {
   HostNumbers numbers(t, use);

@@ -21,7 +21,7 @@ struct FirstSizes {
   std::size_t values = 0;
   std::size_t gradients = 0;
 };
-/// Of "", "N" or "F,B,P,S" in MiB. ValueError for anything else.
+/// Reads "", "N" or "F,B,P,S" in MiB. ValueError for anything else.
 FirstSizes parse_memory(const std::string& text);
 
 /// ValueError naming the field where `p` holds something that is not allowed, or something that

@@ -29,7 +29,7 @@ struct Ref {
   int step = 0;
   unsigned output = 0;
 };
-/// Of an argument that is absent.
+/// Stands for an argument that is absent.
 inline constexpr Ref kNoRef{-1, 0};
 
 enum class LeafKind {
