@@ -33,17 +33,17 @@ using rule::Along;
 constexpr std::size_t kMaxAxes = DYNET_MAX_TENSOR_DIM + 1;  // and the examples
 
 /// One operand of the call, on its way through its blocks.
-struct Lane {
+struct Track {
   const Operand* operand;  ///< null: reads zero, or is not wanted
   Along along;
   bool writes, adds, steps, is_index;
   std::int64_t size;  ///< numbers of one example
   std::int64_t stride[kMaxAxes];
-  std::int64_t block, used;  ///< where the lane stands: `used` examples of `block` are done
+  std::int64_t block, used;  ///< where the track stands: `used` examples of `block` are done
 };
 struct Axis {
   std::int64_t extent;
-  std::size_t at;  ///< in the strides of the lanes
+  std::size_t at;  ///< in the strides of the tracks
   bool is_before;  ///< the first dimension of the row
 };
 struct Axes {
@@ -68,12 +68,12 @@ class RowCutter {
 
  private:
   void add(const Operand& o, Along along, bool writes);
-  [[nodiscard]] std::int64_t bytes_of_number(const Lane& lane) const {
-    return lane.is_index ? static_cast<std::int64_t>(sizeof(unsigned)) : bytes_;
+  [[nodiscard]] std::int64_t bytes_of_number(const Track& track) const {
+    return track.is_index ? static_cast<std::int64_t>(sizeof(unsigned)) : bytes_;
   }
   [[nodiscard]] bool is_in_row(std::size_t axis) const { return (row_axes_ >> axis & 1) != 0; }
-  void set_strides(Lane& lane, const Operand& o) const;
-  [[nodiscard]] bool is_summed(const Lane& lane) const;
+  void set_strides(Track& track, const Operand& o) const;
+  [[nodiscard]] bool is_summed(const Track& track) const;
   void clear(const Operand& o, std::int64_t size) const;
   void join(Axes& axes) const;
   [[nodiscard]] std::int64_t next_segment(std::int64_t left);
@@ -85,7 +85,7 @@ class RowCutter {
   [[nodiscard]] Parted part(std::int64_t examples) const;
   void run_segment(Direction direction, std::int64_t examples, const double* constants);
   bool step(const Axes& axes, std::int64_t* counter, RowStream* streams) const;
-  [[nodiscard]] RowStream stream(const Lane& lane) const;
+  [[nodiscard]] RowStream stream(const Track& track) const;
 
   const RowRule& rule_;
   const Call& call_;
@@ -94,12 +94,12 @@ class RowCutter {
   Dim box_;
   std::int64_t rows_per_example_ = 1;
   std::int64_t length_ = 1;
-  std::size_t count_ = 0;  ///< of lanes; the first `inputs_` are read
+  std::size_t count_ = 0;  ///< of tracks; the first `inputs_` are read
   std::size_t inputs_ = 0;
   Axes along_;   ///< the axes of a row
   Axes across_;  ///< the others; the examples are the last
   std::size_t examples_axis_ = 0;
-  Lane lanes_[kMaxRowStreams];
+  Track tracks_[kMaxRowStreams];
 };
 
 /// The common shape of the arguments with one number per element.
@@ -141,54 +141,54 @@ RowCutter::RowCutter(const RowRule& rule, const Call& call, std::uint32_t row_ax
 }
 
 /// Strides over the dimensions of the box and, last, the examples.
-void RowCutter::set_strides(Lane& lane, const Operand& o) const {
+void RowCutter::set_strides(Track& track, const Operand& o) const {
   std::int64_t step = 1;
   for (std::size_t k = 0; k < box_.nd; ++k) {
     std::int64_t extent = box_.d[k];
-    if (lane.along == Along::kElements) {
+    if (track.along == Along::kElements) {
       extent = k < o.dim.nd ? o.dim.d[k] : 1;
-    } else if (is_in_row(k) != (lane.along == Along::kPositions) || lane.size == 1) {
+    } else if (is_in_row(k) != (track.along == Along::kPositions) || track.size == 1) {
       extent = 1;
     }
-    lane.stride[k] = extent == 1 ? 0 : step;
+    track.stride[k] = extent == 1 ? 0 : step;
     step *= extent;
   }
-  lane.stride[examples_axis_] = lane.steps ? lane.size : 0;
+  track.stride[examples_axis_] = track.steps ? track.size : 0;
 }
 
 /// Whether several rows or elements are written to one number.
-bool RowCutter::is_summed(const Lane& lane) const {
+bool RowCutter::is_summed(const Track& track) const {
   for (std::size_t k = 0; k < box_.nd; ++k) {
-    const bool is_once = lane.along == Along::kOnce && is_in_row(k);
-    if (box_.d[k] > 1 && lane.stride[k] == 0 && !is_once) {
+    const bool is_once = track.along == Along::kOnce && is_in_row(k);
+    if (box_.d[k] > 1 && track.stride[k] == 0 && !is_once) {
       return true;
     }
   }
-  return call_.examples > 1 && !lane.steps;
+  return call_.examples > 1 && !track.steps;
 }
 
 void RowCutter::add(const Operand& o, Along along, bool writes) {
-  Lane& lane = lanes_[count_++];
-  lane = Lane{};
-  lane.along = along;
-  lane.writes = writes;
+  Track& track = tracks_[count_++];
+  track = Track{};
+  track.along = along;
+  track.writes = writes;
   if (o.absent()) {
     return;
   }
-  lane.operand = &o;
-  lane.size = o.size();
-  lane.steps = o.examples != 1;
-  set_strides(lane, o);
-  lane.adds = writes && is_summed(lane);
-  if (lane.adds) {
-    clear(o, lane.size);
+  track.operand = &o;
+  track.size = o.size();
+  track.steps = o.examples != 1;
+  set_strides(track, o);
+  track.adds = writes && is_summed(track);
+  if (track.adds) {
+    clear(o, track.size);
   }
 }
 
 /// One per row.
 void RowCutter::read_indices(const Operand& indices) {
   add(indices, Along::kOnce, false);
-  lanes_[count_ - 1].is_index = true;
+  tracks_[count_ - 1].is_index = true;
 }
 
 void RowCutter::clear(const Operand& o, std::int64_t size) const {
@@ -199,13 +199,13 @@ void RowCutter::clear(const Operand& o, std::int64_t size) const {
   }
 }
 
-/// Drops axes of one element and joins neighbours over which every lane goes on evenly. The strides
-/// of the first of them hold for both.
+/// Drops axes of one element and joins neighbours over which every track goes on evenly. The
+/// strides of the first of them hold for both.
 void RowCutter::join(Axes& axes) const {
   const auto goes_on = [&](const Axis& last, const Axis& next) {
     return last.is_before == next.is_before && next.at != examples_axis_ &&
-           std::all_of(lanes_, lanes_ + count_, [&](const Lane& lane) {
-             return lane.stride[next.at] == lane.stride[last.at] * last.extent;
+           std::all_of(tracks_, tracks_ + count_, [&](const Track& track) {
+             return track.stride[next.at] == track.stride[last.at] * last.extent;
            });
   };
   Axis* const axis = axes.axis;
@@ -221,30 +221,30 @@ void RowCutter::join(Axes& axes) const {
 std::int64_t RowCutter::next_segment(std::int64_t left) {
   std::int64_t n = left;
   for (std::size_t l = 0; l < count_; ++l) {
-    Lane& lane = lanes_[l];
-    if (!lane.steps) {
+    Track& track = tracks_[l];
+    if (!track.steps) {
       continue;
     }
-    const Block* blocks = lane.operand->blocks;
-    while (blocks[lane.block].examples == lane.used) {
-      ++lane.block;
-      lane.used = 0;
+    const Block* blocks = track.operand->blocks;
+    while (blocks[track.block].examples == track.used) {
+      ++track.block;
+      track.used = 0;
     }
-    n = std::min(n, blocks[lane.block].examples - lane.used);
+    n = std::min(n, blocks[track.block].examples - track.used);
   }
   return n;
 }
 
-RowStream RowCutter::stream(const Lane& lane) const {
+RowStream RowCutter::stream(const Track& track) const {
   RowStream s{};
-  s.is_index = lane.is_index;
-  if (lane.operand != nullptr) {
-    const Block& block = lane.operand->blocks[lane.block];
-    s.data = static_cast<std::byte*>(block.data) + lane.used * lane.size * bytes_of_number(lane);
-    s.adds = lane.writes && (lane.adds || !block.fresh);
+  s.is_index = track.is_index;
+  if (track.operand != nullptr) {
+    const Block& block = track.operand->blocks[track.block];
+    s.data = static_cast<std::byte*>(block.data) + track.used * track.size * bytes_of_number(track);
+    s.adds = track.writes && (track.adds || !block.fresh);
   }
   for (std::size_t k = 0; k < along_.count; ++k) {
-    s.step[k] = lane.stride[along_.axis[k].at];
+    s.step[k] = track.stride[along_.axis[k].at];
   }
   return s;
 }
@@ -264,8 +264,8 @@ RowCutter::Parted RowCutter::part(std::int64_t examples) const {
   }
   if (rest.count > 0) {
     const Axis& last = rest.axis[rest.count - 1];
-    const bool goes_on = std::all_of(lanes_, lanes_ + count_, [&](const Lane& lane) {
-      return lane.stride[examples_axis_] == lane.stride[last.at] * last.extent;
+    const bool goes_on = std::all_of(tracks_, tracks_ + count_, [&](const Track& track) {
+      return track.stride[examples_axis_] == track.stride[last.at] * last.extent;
     });
     if (examples == 1 || goes_on) {
       p.outer = {last.extent * examples, last.at, false};
@@ -279,9 +279,9 @@ void RowCutter::run_segment(Direction direction, std::int64_t examples, const do
   const Parted p = part(examples);
   RowStream streams[kMaxRowStreams];
   for (std::size_t l = 0; l < count_; ++l) {
-    streams[l] = stream(lanes_[l]);
-    streams[l].row_step = p.inner.extent == 1 ? 0 : lanes_[l].stride[p.inner.at];
-    streams[l].outer_step = lanes_[l].stride[p.outer.at];
+    streams[l] = stream(tracks_[l]);
+    streams[l].row_step = p.inner.extent == 1 ? 0 : tracks_[l].stride[p.inner.at];
+    streams[l].outer_step = tracks_[l].stride[p.outer.at];
   }
   RowCall call{constants, streams, streams + inputs_,
                Rows{.length = length_, .inner = p.inner.extent, .outer = p.outer.extent}};
@@ -305,10 +305,10 @@ bool RowCutter::step(const Axes& axes, std::int64_t* counter, RowStream* streams
     counter[k] = wraps ? 0 : counter[k];
     const std::int64_t steps = wraps ? 1 - axis.extent : 1;
     for (std::size_t l = 0; l < count_; ++l) {
-      const std::int64_t bytes = bytes_of_number(lanes_[l]);
+      const std::int64_t bytes = bytes_of_number(tracks_[l]);
       if (streams[l].data != nullptr) {
         streams[l].data =
-            static_cast<std::byte*>(streams[l].data) + steps * lanes_[l].stride[axis.at] * bytes;
+            static_cast<std::byte*>(streams[l].data) + steps * tracks_[l].stride[axis.at] * bytes;
       }
     }
     if (!wraps) {
@@ -337,7 +337,7 @@ void RowCutter::run(Direction direction, const void* op) {
     const std::int64_t n = next_segment(left);
     run_segment(direction, n, constants);
     for (std::size_t l = 0; l < count_; ++l) {
-      lanes_[l].used += lanes_[l].steps ? n : 0;
+      tracks_[l].used += tracks_[l].steps ? n : 0;
     }
     left -= n;
   }

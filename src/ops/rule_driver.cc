@@ -1,13 +1,13 @@
 // Rules as loops: cuts a call into runs, each a row of streams that the device's loop of a rule
 // (Kernels::run) eats.
 //
-// In:  a call whose operands are lists of blocks, with broadcasting, repeated examples, pieces of
+// In:  a call whose operands are lists of blocks, with broadcasting, repeated examples, parts of
 //      cells, sums.                Out: a sequence of runs in memory order.
 //
-// Every operand, or every piece of a cell's operand, is a *lane*: where its element (i0, i1, ...)
-// of example e lies. All lanes see one box of elements, with the examples as its last axis; axes
-// over which every lane goes on without a jump are joined. Usually one axis is left, and the whole
-// call is one run a block. A lane with stride 0 on the first axis becomes a repeated number (read)
+// Every operand, or every part of a cell's operand, is a *track*: where its element (i0, i1, ...)
+// of example e lies. All tracks see one box of elements, with the examples as its last axis; axes
+// over which every track goes on without a jump are joined. Usually one axis is left, and the whole
+// call is one run a block. A track with stride 0 on the first axis becomes a repeated number (read)
 // or a sum (written).
 //
 // Start reading at Cutter::run. Surprising: a result that is smaller than the box (the gradient of
@@ -28,7 +28,7 @@
 namespace dynet::ext {
 namespace {
 
-constexpr std::size_t kMaxLanes = 64;
+constexpr std::size_t kMaxTracks = 64;
 constexpr std::size_t kMaxAxes =
     DYNET_MAX_TENSOR_DIM + 2;  // examples, and one for runs of length 1
 
@@ -41,14 +41,14 @@ std::int64_t size_of(const Dim& d) {
   return n;
 }
 
-/// One stream of the call. No member has an initialiser: only the lanes in use are ever written.
-struct Lane {
+/// One stream of the call. No member has an initialiser: only the tracks in use are ever written.
+struct Track {
   const Operand* operand;  ///< null: reads zero, or is not wanted
   std::int64_t size;       ///< elements of one example of the operand
-  std::int64_t part;       ///< elements of one piece of it
-  std::int64_t offset;     ///< of this piece in the example
+  std::int64_t part;       ///< elements of one part of it
+  std::int64_t offset;     ///< of this part in the example
   std::int64_t stride[kMaxAxes];
-  const Block* block;  ///< where the lane stands: `used` examples of it are done
+  const Block* block;  ///< where the track stands: `used` examples of it are done
   std::int64_t used;
   bool writes;
   bool adds;   ///< filled with zeros before, as it is visited several times
@@ -79,20 +79,21 @@ class Cutter {
  private:
   void add(const Operand& o, unsigned parts, bool writes);
   void clear(const Operand& o, std::int64_t size) const;
-  void set_strides(Lane& lane) const;
+  void set_strides(Track& track) const;
   void join_axes();
   void start_with_runs();
   [[nodiscard]] std::int64_t start_segment(std::int64_t left, Stream* streams);
   void end_segment(std::int64_t examples);
   void run_segment(const void* op, Stream* streams) const;
   void run_flat(const void* op);
-  [[nodiscard]] Stream stream(const Lane& lane) const;
+  [[nodiscard]] Stream stream(const Track& track) const;
   void run_loop(const void* op, const Stream* streams, std::int64_t n) const {
     call_.kernels.run(rule_, direction_, op, streams, streams + inputs_, n);
   }
-  [[nodiscard]] bool every_lane(auto holds) const {
-    return std::all_of(lanes_, lanes_ + count_,
-                       [&](const Lane& lane) { return lane.operand == nullptr || holds(lane); });
+  [[nodiscard]] bool every_track(auto holds) const {
+    return std::all_of(tracks_, tracks_ + count_, [&](const Track& track) {
+      return track.operand == nullptr || holds(track);
+    });
   }
 
   const RuleInfo& rule_;
@@ -101,18 +102,18 @@ class Cutter {
   const Dim& box_;
   std::int64_t bytes_;     ///< of a number
   std::int64_t elements_;  ///< of the box
-  bool is_flat_ = true;    ///< no lane needs the dimensions of the box
-  std::size_t count_ = 0;  ///< of lanes; the first `inputs_` are read
+  bool is_flat_ = true;    ///< no track needs the dimensions of the box
+  std::size_t count_ = 0;  ///< of tracks; the first `inputs_` are read
   std::size_t inputs_ = 0;
   std::size_t axes_ = 0;
   std::int64_t per_example_ = 1;  ///< extent of the last axis, for one example
   std::int64_t extent_[kMaxAxes];
-  Lane lanes_[kMaxLanes];
+  Track tracks_[kMaxTracks];
 };
 
 void Cutter::add(const Operand& o, unsigned parts, bool writes) {
-  if (count_ + parts > kMaxLanes) {
-    throw SizeError("a rule has more than 64 operands and pieces");
+  if (count_ + parts > kMaxTracks) {
+    throw SizeError("a rule has more than 64 operands and parts");
   }
   const bool is_absent = o.absent();
   const std::int64_t size = is_absent ? 0 : size_of(o.dim);
@@ -126,16 +127,16 @@ void Cutter::add(const Operand& o, unsigned parts, bool writes) {
     is_flat_ = false;
   }
   for (unsigned p = 0; p < parts; ++p) {
-    Lane& lane = lanes_[count_++];
-    lane.operand = is_absent ? nullptr : &o;
-    lane.size = size;
-    lane.part = part;
-    lane.offset = p * part;
-    lane.block = o.blocks;
-    lane.used = 0;
-    lane.writes = writes;
-    lane.adds = is_reduced;
-    lane.steps = !is_absent && o.examples != 1;
+    Track& track = tracks_[count_++];
+    track.operand = is_absent ? nullptr : &o;
+    track.size = size;
+    track.part = part;
+    track.offset = p * part;
+    track.block = o.blocks;
+    track.used = 0;
+    track.writes = writes;
+    track.adds = is_reduced;
+    track.steps = !is_absent && o.examples != 1;
   }
 }
 
@@ -148,37 +149,38 @@ void Cutter::clear(const Operand& o, std::int64_t size) const {
 }
 
 /// Strides over the axes of the box and, last, the examples.
-void Cutter::set_strides(Lane& lane) const {
-  if (lane.operand == nullptr) {
-    std::fill_n(lane.stride, axes_, 0);
+void Cutter::set_strides(Track& track) const {
+  if (track.operand == nullptr) {
+    std::fill_n(track.stride, axes_, 0);
     return;
   }
   const std::size_t last = axes_ - 1;
-  lane.stride[last] = lane.steps ? lane.size : 0;
+  track.stride[last] = track.steps ? track.size : 0;
   if (is_flat_) {
-    lane.stride[0] = lane.part == elements_ ? 1 : 0;
+    track.stride[0] = track.part == elements_ ? 1 : 0;
     return;
   }
-  if (lane.part != lane.size) {
-    throw ShapeError("the pieces of a cell's operands differ in length");
+  if (track.part != track.size) {
+    throw ShapeError("the parts of a cell's operands differ in length");
   }
   std::int64_t step = 1;
   for (std::size_t k = 0; k < last; ++k) {
-    const std::int64_t n = lane.operand->dim.d[k];
-    lane.stride[k] = n == 1 ? 0 : step;
+    const std::int64_t n = track.operand->dim.d[k];
+    track.stride[k] = n == 1 ? 0 : step;
     step *= n;
   }
 }
 
-/// Drops axes of one element and joins neighbours over which every lane goes on evenly. The last
+/// Drops axes of one element and joins neighbours over which every track goes on evenly. The last
 /// axis counts examples; what joins it is kept in `per_example_`, as their number is not yet known.
 void Cutter::join_axes() {
   const std::size_t examples = axes_ - 1;
   axes_ = util::join_axes(
       axes_, [&](std::size_t k) { return extent_[k] == 1 && k != examples; },
       [&](std::size_t last, std::size_t k) {
-        return every_lane(
-            [&](const Lane& lane) { return lane.stride[k] == lane.stride[last] * extent_[last]; });
+        return every_track([&](const Track& track) {
+          return track.stride[k] == track.stride[last] * extent_[last];
+        });
       },
       [&](std::size_t last, std::size_t k) {
         extent_[last] *= extent_[k];
@@ -189,21 +191,22 @@ void Cutter::join_axes() {
       [&](std::size_t to, std::size_t k) {
         extent_[to] = extent_[k];
         for (std::size_t l = 0; l < count_; ++l) {
-          lanes_[l].stride[to] = lanes_[l].stride[k];
+          tracks_[l].stride[to] = tracks_[l].stride[k];
         }
       });
 }
 
-/// Where the first axis has other strides than 0 and 1 (pieces of one element each), the runs have
+/// Where the first axis has other strides than 0 and 1 (parts of one element each), the runs have
 /// length 1.
 void Cutter::start_with_runs() {
-  if (every_lane([](const Lane& lane) { return lane.stride[0] == 0 || lane.stride[0] == 1; })) {
+  if (every_track(
+          [](const Track& track) { return track.stride[0] == 0 || track.stride[0] == 1; })) {
     return;
   }
   std::copy_backward(extent_, extent_ + axes_, extent_ + axes_ + 1);
   extent_[0] = 1;
   for (std::size_t l = 0; l < count_; ++l) {
-    std::int64_t* stride = lanes_[l].stride;
+    std::int64_t* stride = tracks_[l].stride;
     std::copy_backward(stride, stride + axes_, stride + axes_ + 1);
     stride[0] = 1;
   }
@@ -214,39 +217,39 @@ void Cutter::start_with_runs() {
 std::int64_t Cutter::start_segment(std::int64_t left, Stream* streams) {
   std::int64_t n = left;
   for (std::size_t l = 0; l < count_; ++l) {
-    Lane& lane = lanes_[l];
-    if (lane.steps) {
-      while (lane.block->examples == lane.used) {
-        ++lane.block;
-        lane.used = 0;
+    Track& track = tracks_[l];
+    if (track.steps) {
+      while (track.block->examples == track.used) {
+        ++track.block;
+        track.used = 0;
       }
-      n = std::min(n, lane.block->examples - lane.used);
+      n = std::min(n, track.block->examples - track.used);
     }
-    streams[l] = stream(lane);
+    streams[l] = stream(track);
   }
   return n;
 }
 
 void Cutter::end_segment(std::int64_t examples) {
   for (std::size_t l = 0; l < count_; ++l) {
-    lanes_[l].used += lanes_[l].steps ? examples : 0;
+    tracks_[l].used += tracks_[l].steps ? examples : 0;
   }
 }
 
-Stream Cutter::stream(const Lane& lane) const {
-  if (lane.operand == nullptr) {
-    return lane.writes ? Stream{nullptr, Stream::kSkip}
-                       : Stream{const_cast<void*>(call_.kernels.zero()), Stream::kRepeat};
+Stream Cutter::stream(const Track& track) const {
+  if (track.operand == nullptr) {
+    return track.writes ? Stream{nullptr, Stream::kSkip}
+                        : Stream{const_cast<void*>(call_.kernels.zero()), Stream::kRepeat};
   }
-  void* at =
-      static_cast<std::byte*>(lane.block->data) + (lane.used * lane.size + lane.offset) * bytes_;
-  if (!lane.writes) {
-    return {at, lane.stride[0] == 0 ? Stream::kRepeat : Stream::kRun};
+  void* at = static_cast<std::byte*>(track.block->data) +
+             (track.used * track.size + track.offset) * bytes_;
+  if (!track.writes) {
+    return {at, track.stride[0] == 0 ? Stream::kRepeat : Stream::kRun};
   }
-  if (lane.adds) {
-    return {at, lane.stride[0] == 0 ? Stream::kSum : Stream::kAdd};
+  if (track.adds) {
+    return {at, track.stride[0] == 0 ? Stream::kSum : Stream::kAdd};
   }
-  return {at, lane.block->fresh ? Stream::kStore : Stream::kAdd};
+  return {at, track.block->fresh ? Stream::kStore : Stream::kAdd};
 }
 
 /// The runs of a segment, by counting through all axes but the first.
@@ -262,11 +265,11 @@ void Cutter::run_segment(const void* op, Stream* streams) const {
       }
       const std::int64_t steps = wraps ? 1 - extent_[k] : 1;
       for (std::size_t l = 0; l < count_; ++l) {
-        if (lanes_[l].operand == nullptr) {
+        if (tracks_[l].operand == nullptr) {
           continue;
         }
         streams[l].data =
-            static_cast<std::byte*>(streams[l].data) + steps * lanes_[l].stride[k] * bytes_;
+            static_cast<std::byte*>(streams[l].data) + steps * tracks_[l].stride[k] * bytes_;
       }
       if (!wraps) {
         break;
@@ -275,18 +278,18 @@ void Cutter::run_segment(const void* op, Stream* streams) const {
   } while (k < axes_);
 }
 
-/// The common case, without axes: no lane needs the dimensions of the box, so the examples of a
+/// The common case, without axes: no track needs the dimensions of the box, so the examples of a
 /// block are one run, or one each.
 void Cutter::run_flat(const void* op) {
-  Stream streams[kMaxLanes];
-  std::int64_t step[kMaxLanes];  // bytes from one example to the next
+  Stream streams[kMaxTracks];
+  std::int64_t step[kMaxTracks];  // bytes from one example to the next
   bool is_dense = true;
   for (std::size_t l = 0; l < count_; ++l) {
-    Lane& lane = lanes_[l];
-    lane.stride[0] = lane.part == elements_ ? 1 : 0;
-    step[l] = lane.steps ? lane.size * bytes_ : 0;
-    const bool goes_on = lane.size == elements_ && (lane.steps || call_.examples == 1);
-    is_dense = is_dense && (lane.operand == nullptr || goes_on);
+    Track& track = tracks_[l];
+    track.stride[0] = track.part == elements_ ? 1 : 0;
+    step[l] = track.steps ? track.size * bytes_ : 0;
+    const bool goes_on = track.size == elements_ && (track.steps || call_.examples == 1);
+    is_dense = is_dense && (track.operand == nullptr || goes_on);
   }
   for (std::int64_t left = call_.examples; left > 0;) {
     const std::int64_t n = start_segment(left, streams);
@@ -323,11 +326,11 @@ void Cutter::run(const void* op) {
   }
   extent_[axes_ - 1] = 1;
   for (std::size_t l = 0; l < count_; ++l) {
-    set_strides(lanes_[l]);
+    set_strides(tracks_[l]);
   }
   join_axes();
   start_with_runs();
-  Stream streams[kMaxLanes];
+  Stream streams[kMaxTracks];
   for (std::int64_t left = call_.examples; left > 0;) {
     const std::int64_t n = start_segment(left, streams);
     extent_[axes_ - 1] = n * per_example_;
@@ -337,12 +340,12 @@ void Cutter::run(const void* op) {
   }
 }
 
-/// The elements that the rule is evaluated on: the arguments' common shape, or one piece of a cell.
+/// The elements that the rule is evaluated on: the arguments' common shape, or one part of a cell.
 Dim box_of(const RuleInfo& rule, const Call& call) {
   const Dim& first = call.in[0].dim;
   const std::size_t n = call.in.size();
-  const bool has_pieces = std::any_of(rule.parts, rule.parts + n, [](auto p) { return p > 1; });
-  if (has_pieces) {
+  const bool has_parts = std::any_of(rule.parts, rule.parts + n, [](auto p) { return p > 1; });
+  if (has_parts) {
     return {static_cast<unsigned>(size_of(first) / rule.parts[0])};
   }
   Dim box = first;
