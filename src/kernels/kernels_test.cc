@@ -301,5 +301,18 @@ TEST(FloatMode, FlushesAndIsRestored) {
   EXPECT_GT(tiny * factor, 0.0F);
 }
 
+TEST(TargetDeathTest, TheVariableNamesTheBestOneInUse) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a program that has not chosen yet
+  for (const std::string& name : supported_targets()) {
+    EXPECT_EXIT(
+        {
+          setenv("DYNET_SIMD", name.c_str(), 1);
+          std::exit(current_target() == name ? 0 : 1);
+        },
+        ::testing::ExitedWithCode(0), "")
+        << name;
+  }
+}
+
 }  // namespace
 }  // namespace dynet::kernels
