@@ -341,7 +341,7 @@ TEST_F(ScheduleTest, ALatticeStaysValid) {
 /// of the program takes 16 times as long per node where the program is 16 times as large; four
 /// times is allowed, for caches and for others who use the machine.
 struct Growth : ScheduleTest {
-  /// Of processor time, which other programs take little of; the best of some runs.
+  /// Processor time, which other programs take little of; the best of some runs.
   double ticks_per_node() {
     const std::vector<NodeId> wanted = all();
     double best = 1e9;
