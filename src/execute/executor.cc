@@ -102,9 +102,16 @@ void Executor::give_back_unused() {
 }
 
 /// Runs the groups from `first_group` on. `has_backward`: backward may want their calls. The
-/// payload of all groups goes to their devices in one copy. Where nothing is kept for backward it
-/// goes in parts, each of which takes the memory of the one before: the queues keep their order.
+/// payload of all groups goes to devices that the host does not see in one copy. Where nothing is
+/// kept for backward it goes in parts, each of which takes the memory of the one before: the queues
+/// keep their order.
 void Executor::run(std::uint32_t first_group, bool has_backward) {
+  if (values_.pools().are_host_visible()) {
+    for (std::uint32_t g = first_group; g < history_.size(); ++g) {
+      run_group(g, false, has_backward);
+    }
+    return;
+  }
   constexpr std::size_t kPart = std::size_t{1} << 16;
   std::uint32_t end = first_group;
   while (end < history_.size()) {

@@ -19,6 +19,13 @@ Pool& Pools::other(ext::Memory& memory) {
   return other.pool;
 }
 
+bool Pools::are_host_visible() const {
+  return own_memory_->is_host_visible() &&
+         std::all_of(others_.begin(), others_.end(), [](const std::unique_ptr<Other>& other) {
+           return other->memory->is_host_visible();
+         });
+}
+
 bool Pools::contains(const ext::Memory& memory, const void* data) const {
   if (&memory == own_memory_) {
     return own_.contains(data);

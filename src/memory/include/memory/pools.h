@@ -28,6 +28,8 @@ class Pools {
   [[nodiscard]] Pool& of(ext::Memory& memory) {
     return &memory == own_memory_ ? own_ : other(memory);
   }
+  /// Whether the host can read and write all this memory by itself.
+  [[nodiscard]] bool are_host_visible() const;
   /// For what lies in the memory of `device`, whose pool has been asked for.
   [[nodiscard]] bool contains(const ext::Memory& memory, const void* data) const;
   /// Deals out another memory as its own from now on and gives all other memory back. Nothing may
