@@ -150,19 +150,21 @@ class Executor {
   // executor.cc
   void compute(NodeId last, bool all);
   void run_wanted(NodeId asked, bool all_nodes);
+  void run_dropping(NodeId asked, std::uint32_t first_group);
+  void roll_back(const Mark& mark);
+  void give_back_unused();
+  void forget();
+  void forget_gradients();
+
+  // forward.cc
   void run(std::uint32_t first_group, bool has_backward);
   [[nodiscard]] bool can_be_made_again(const SegmentView& segment) const;
   [[nodiscard]] bool is_uploaded(std::uint32_t g) const;
   bool assemble_uploaded(std::uint32_t g);
   void run_group(std::uint32_t g, bool is_made, bool has_backward);
-  void run_dropping(NodeId asked, std::uint32_t first_group);
   Assembled* assemble(const SegmentView& segment);
   void run_segment(const SegmentView& segment, Assembled* assembled);
   void call_segment(const SegmentView& segment, Assembled* assembled);
-  void roll_back(const Mark& mark);
-  void give_back_unused();
-  void forget();
-  void forget_gradients();
 
   // backward.cc
   void run_backward(NodeId root, bool full, Pass pass);
