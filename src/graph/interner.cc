@@ -236,29 +236,16 @@ ShapeId Interner::intern(const Dim& dim, const Device* device) {
   return id;
 }
 
-std::uint32_t Interner::number_of(const Device& device) {
-  if (!devices_.empty() && devices_.front() == &device) {  // most programs have one
-    return 1;
-  }
-  const auto found = std::find(devices_.begin(), devices_.end(), &device);
-  const auto index = static_cast<std::uint32_t>(found - devices_.begin());
-  if (found == devices_.end()) {
-    devices_.push_back(&device);
-  }
-  return index + 1;
-}
-
 const Signature& Interner::signature(const ext::Record& record, const void* op,
                                      std::span<const ShapeId> arg_shapes,
                                      std::uint32_t payload_count, const Device* device) {
-  const std::uint32_t device_number = device == nullptr ? 0 : number_of(*device);
   std::byte packed[kMaxPackedBytes];
   if (record.attr_bytes != 0) {
     record.pack(op, packed);
   }
   Hash h;
-  h.word(reinterpret_cast<std::uintptr_t>(&record) ^
-         (std::uint64_t{payload_count + (device_number << 20)} << 40));
+  h.word(reinterpret_cast<std::uintptr_t>(&record) ^ (std::uint64_t{payload_count} << 40) ^
+         std::rotr(reinterpret_cast<std::uintptr_t>(device), 20));
   for (const ShapeId id : arg_shapes) {
     h.word(id);
   }
@@ -266,15 +253,15 @@ const Signature& Interner::signature(const ext::Record& record, const void* op,
   const std::uint64_t hash = h.value();
   const std::uint32_t found = signature_table_.find(hash, [&](std::uint32_t i) {
     const Signature& s = *signatures_[i];
-    return s.record == &record && s.payload_count == payload_count &&
-           s.given_device == device_number && s.given == arg_shapes.size() &&
+    return s.record == &record && s.payload_count == payload_count && s.given_device == device &&
+           s.given == arg_shapes.size() &&
            equal_words(arg_shapes.data(), s.arg_shapes, arg_shapes.size()) &&
            (record.attr_bytes == 0 || std::memcmp(s.attributes, packed, record.attr_bytes) == 0);
   });
   if (found != 0) {
     return *signatures_[found - 1];
   }
-  return add_signature({record, op, arg_shapes, payload_count, device, device_number}, hash);
+  return add_signature({record, op, arg_shapes, payload_count, device}, hash);
 }
 
 /// That of all arguments which are there, or else the one that was given.
@@ -420,7 +407,7 @@ const Signature& Interner::add_signature(const Wanted& wanted, std::uint64_t has
   s.device = wanted.device == nullptr ? &common : wanted.device;
   s.from = s.device == &common ? nullptr : &common;
   s.number = s.device->number();
-  s.given_device = wanted.device_number;
+  s.given_device = wanted.device;
   for (unsigned k = 0; k < record.outputs; ++k) {
     if (!own_batch) {
       results[k].bd = batch;

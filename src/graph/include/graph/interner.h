@@ -32,11 +32,11 @@ inline constexpr std::size_t kMaxPackedBytes = 8 * sizeof(Dim);
 /// where one was given, its device.
 struct Signature {
   const ext::Record* record;
-  const Device* device;  ///< that the results are on
+  const Device* device;        ///< that the results are on
+  const Device* given_device;  ///< it was found by; null: none was given
   KeyId key;
   std::uint32_t batch;  ///< examples of the result
   std::uint32_t payload_count;
-  std::uint32_t given_device;    ///< its number among those of the interner; 0: none was given
   std::uint32_t indices_each;    ///< per example; 0: there are none, or they belong to the node
   std::uint32_t arity;           ///< arguments of the operation, absent ones among them
   std::uint32_t given;           ///< how many it was found by: absent ones at the end are left out
@@ -128,9 +128,7 @@ class Interner {
     std::span<const ShapeId> arg_shapes;
     std::uint32_t payload_count;
     const Device* device;
-    std::uint32_t device_number;
   };
-  std::uint32_t number_of(const Device& device);
   [[nodiscard]] const Device& common_device(const Wanted& wanted) const;
   const Signature& add_signature(const Wanted& wanted, std::uint64_t hash);
   void set_arguments(Signature& s, std::span<const ShapeId> arg_shapes);
@@ -152,7 +150,6 @@ class Interner {
   Arena arena_;
   std::vector<std::byte> key_scratch_;
   std::vector<Dim> dims_scratch_;
-  std::vector<const Device*> devices_;  ///< that were given so far, by number - 1
 };
 
 }  // namespace dynet::graph
