@@ -11,7 +11,7 @@
 
 namespace dynet::tolerance {
 
-// ---- both sides in double -----------------------------------------------------------------------
+// ---- both sides in double --------------------------------------------------------------------
 
 /// The same formula or sum of some dozens of terms, written twice: a thousand roundings.
 inline constexpr double kSameInDouble = 1e-12;
@@ -32,8 +32,7 @@ inline constexpr double kTrainedInDouble = 1e-6;
 /// powers of the decays.
 inline constexpr double kMissedUpdates = 1e-6;
 
-// ---- float against float or double
-// ---------------------------------------------------------------
+// ---- float against float or double -----------------------------------------------------------
 
 /// Half the distance of neighbours near 1: bounds that count their roundings multiply it.
 inline constexpr double kRounding = 0x1p-24;
@@ -65,8 +64,7 @@ inline constexpr double kManyProductsInFloat = 1e-3;
 /// 10,000 products into one place each, added to a sum that grows.
 inline constexpr double kManyAddedInFloat = 1e-2;
 
-// ---- random numbers
-// ------------------------------------------------------------------------------
+// ---- random numbers --------------------------------------------------------------------------
 
 /// The mean of `count` draws whose standard deviation is `deviation`: five standard errors. Seeds
 /// are fixed, so a test passes always or never.
