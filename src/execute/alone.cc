@@ -100,7 +100,7 @@ void Alone::compute(const SegmentView& segment) {
   keep(before_);
   const graph::Node& first = context_.graph[segment.members[0]];
   for (const NodeId& m : segment.members) {
-    const graph::Arena::Mark mark = arena_.mark();
+    const util::Arena::Mark mark = arena_.mark();
     SegmentView one = segment;
     one.members = {&m, 1};
     first.record().forward(context_.graph[m].signature->op, assembly_.call(one)->call);

@@ -85,7 +85,7 @@ void Executor::backward_segment(const SegmentView& segment, Assembled* whole, Pa
   if (active.empty() || context_.graph[active[0]].arity == 0) {
     return;
   }
-  const graph::Arena::Mark before = arena_.mark();
+  const util::Arena::Mark before = arena_.mark();
   const bool is_copy = context_.graph[active[0]].signature->from != nullptr;
   if (whole == nullptr && !record.aliases && !is_copy) {  // not kept
     whole = assembly_.call(segment);
@@ -112,7 +112,7 @@ void Executor::backward_call(const SegmentView& segment, std::span<const NodeId>
   if (observer_ != nullptr) {
     observer_->on_call(context_.graph, {active, segment.shared, segment.args, true});
   }
-  const graph::Arena::Mark before = arena_.mark();
+  const util::Arena::Mark before = arena_.mark();
   Assembled& assembled =
       active.size() == segment.members.size() ? whole : *assembly_.part(segment, active, whole);
   upload_.send(gradients_.pools());

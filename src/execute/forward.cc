@@ -30,7 +30,7 @@ void Executor::run(std::uint32_t first_group, bool has_backward) {
   std::uint32_t end = first_group;
   while (end < history_.size()) {
     const std::uint32_t begin = end;
-    const graph::Arena::Mark calls = arena_.mark();
+    const util::Arena::Mark calls = arena_.mark();
     const memory::Pools::Mark payload = values_.pools().mark();
     bool are_some_made = false;
     do {
@@ -73,7 +73,7 @@ void Executor::run_group(std::uint32_t g, bool is_made, bool has_backward) {
       run_segment(segment, history_.call(s));
       continue;
     }
-    const graph::Arena::Mark before = arena_.mark();
+    const util::Arena::Mark before = arena_.mark();
     Assembled* const call = assemble(segment);
     run_segment(segment, call);
     if (has_backward && (s < limits_.kept_calls || !can_be_made_again(segment))) {

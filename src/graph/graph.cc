@@ -56,7 +56,7 @@ std::uint32_t payload_vector_size(const ext::Record& record, const void* vector)
 NodeId Graph::add(const ext::Record& record, const void* op, std::span<const NodeId> args,
                   const ext::NodePayload& payload, const Where& where, std::uint32_t epoch,
                   const Device* device) {
-  const Arena::Mark before = arena_.mark();
+  const util::Arena::Mark before = arena_.mark();
   const NodeId id = size();
   const Signature* signature = nullptr;
   NodeId* stored_args = nullptr;
@@ -168,59 +168,36 @@ std::uint32_t Graph::storage_slot(const std::shared_ptr<void>& storage, const Si
                                   NodeId node) {
   const bool trainable = is_trainable_op(signature);
   const bool is_whole = signature.record->reads_storage == ext::Storage::kWhole;
-  if ((storages_.size() + 1) * 2 > storage_table_.size()) {
-    storage_table_.assign(std::max<std::size_t>(64, storage_table_.size() * 2), 0);
-    for (std::uint32_t i = 0; i < storages_.size(); ++i) {
-      enter_storage(i);
-    }
+  const std::uint64_t hash = storage_hash(storage.get(), trainable, is_whole);
+  const std::uint32_t found = storage_table_.find(hash, [&](std::uint32_t i) {
+    const StorageUse& use = storages_[i];
+    return use.storage.get() == storage.get() && use.trainable == trainable &&
+           use.is_whole == is_whole;
+  });
+  if (found != util::IndexTable::kNone) {
+    ++storages_[found].nodes;
+    return found;
   }
-  const std::size_t mask = storage_table_.size() - 1;
-  for (std::size_t i = storage_hash(storage.get(), trainable, is_whole) & mask;;
-       i = (i + 1) & mask) {
-    const std::uint32_t entry = storage_table_[i];
-    if (entry == 0) {
-      util::reserve_more(storages_, 1);
-      use_model_of(storage.get());
-      storages_.push_back({storage, trainable, is_whole, node, 1});
-      storage_table_[i] = static_cast<std::uint32_t>(storages_.size());
-      return static_cast<std::uint32_t>(storages_.size() - 1);
-    }
-    StorageUse& use = storages_[entry - 1];
-    if (use.storage.get() == storage.get() && use.trainable == trainable &&
-        use.is_whole == is_whole) {
-      ++use.nodes;
-      return entry - 1;
-    }
-  }
+  const auto slot = static_cast<std::uint32_t>(storages_.size());
+  util::reserve_more(storages_, 1);
+  storage_table_.reserve();
+  use_model_of(storage.get());
+  storage_table_.insert(hash, slot);
+  storages_.push_back({storage, trainable, is_whole, node, 1});
+  return slot;
 }
 
-std::size_t Graph::storage_hash(const void* storage, bool trainable, bool is_whole) {
+std::uint64_t Graph::storage_hash(const void* storage, bool trainable, bool is_whole) {
   return ((reinterpret_cast<std::uintptr_t>(storage) >> 4) + (trainable ? 1 : 0) +
           (is_whole ? 2 : 0)) *
              0x9E3779B97F4A7C15ULL >>
          20;
 }
 
-void Graph::enter_storage(std::uint32_t index) {
-  const StorageUse& use = storages_[index];
-  const std::size_t mask = storage_table_.size() - 1;
-  std::size_t i = storage_hash(use.storage.get(), use.trainable, use.is_whole) & mask;
-  while (storage_table_[i] != 0) {
-    i = (i + 1) & mask;
-  }
-  storage_table_[i] = index + 1;
-}
-
-/// Its place in the table becomes empty. No other entry was put there after passing it by, as it
-/// was the last to be entered.
 void Graph::remove_last_storage() {
   const StorageUse& use = storages_.back();
-  const std::size_t mask = storage_table_.size() - 1;
-  std::size_t i = storage_hash(use.storage.get(), use.trainable, use.is_whole) & mask;
-  while (storage_table_[i] != storages_.size()) {
-    i = (i + 1) & mask;
-  }
-  storage_table_[i] = 0;
+  storage_table_.remove(storage_hash(use.storage.get(), use.trainable, use.is_whole),
+                        static_cast<std::uint32_t>(storages_.size() - 1));
   storages_.pop_back();
   if (models_.back().first_storage == storages_.size()) {
     models_.pop_back();
@@ -338,7 +315,7 @@ void Graph::clear() {
   arena_.reset();
   storages_.clear();
   models_.clear();
-  std::fill(storage_table_.begin(), storage_table_.end(), 0);
+  storage_table_.clear();
   random_nodes_ = 0;
 }
 

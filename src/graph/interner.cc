@@ -148,60 +148,20 @@ void check_countable(const ext::Shapes& shapes, const Dim& result) {
 
 }  // namespace
 
-template <class Equal>
-std::uint32_t Interner::Table::find(std::uint64_t hash, Equal equal) const {
-  const std::size_t mask = slots.size() - 1;
-  for (std::size_t i = hash & mask;; i = (i + 1) & mask) {
-    const Slot& s = slots[i];
-    if (s.index == 0) {
-      return 0;
-    }
-    if (s.hash == hash && equal(s.index - 1)) {
-      return s.index;
-    }
-  }
-}
-
-void Interner::Table::insert(std::uint64_t hash, std::uint32_t index) {
-  if ((used + 1) * 2 > slots.size()) {
-    std::vector<Slot> old(std::max<std::size_t>(256, slots.size() * 2));
-    old.swap(slots);
-    const std::size_t mask = slots.size() - 1;
-    for (const Slot& s : old) {
-      if (s.index == 0) {
-        continue;
-      }
-      std::size_t i = s.hash & mask;
-      while (slots[i].index != 0) {
-        i = (i + 1) & mask;
-      }
-      slots[i] = s;
-    }
-  }
-  const std::size_t mask = slots.size() - 1;
-  std::size_t i = hash & mask;
-  while (slots[i].index != 0) {
-    i = (i + 1) & mask;
-  }
-  slots[i] = {hash, index + 1};
-  ++used;
-}
-
 Interner::Interner() { trim(0); }
 Interner::~Interner() = default;
 
 void Interner::trim(std::size_t limit) {
-  if (!shape_table_.slots.empty() && bytes() <= limit) {
+  if (!shapes_.empty() && bytes() <= limit) {
     return;
   }
-  for (Table* t : {&shape_table_, &signature_table_, &key_table_}) {
-    *t = Table();
-    t->slots.resize(256);
-  }
+  shape_table_ = {};
+  signature_table_ = {};
+  key_table_ = {};
   shapes_ = {};
   signatures_ = {};
   keys_ = {};
-  arena_ = Arena();
+  arena_ = {};
   static_cast<void>(intern(ext::absent(), nullptr));  // id 0
 }
 
@@ -221,8 +181,8 @@ ShapeId Interner::intern(const Dim& dim, const Device* device) {
   const std::uint32_t found = shape_table_.find(hash, [&](std::uint32_t i) {
     return shapes_[i]->dim == clean && shapes_[i]->device == device;
   });
-  if (found != 0) {
-    return found - 1;
+  if (found != util::IndexTable::kNone) {
+    return found;
   }
   const auto id = static_cast<ShapeId>(shapes_.size());
   util::reserve_more(shapes_, 1);
@@ -258,8 +218,8 @@ const Signature& Interner::signature(const ext::Record& record, const void* op,
            equal_words(arg_shapes.data(), s.arg_shapes, arg_shapes.size()) &&
            (record.attr_bytes == 0 || std::memcmp(s.attributes, packed, record.attr_bytes) == 0);
   });
-  if (found != 0) {
-    return *signatures_[found - 1];
+  if (found != util::IndexTable::kNone) {
+    return *signatures_[found];
   }
   return add_signature({record, op, arg_shapes, payload_count, device}, hash);
 }
@@ -305,8 +265,8 @@ KeyId Interner::intern_key(const Signature& s, std::span<const unsigned char> is
     return keys_[i].bytes == key_scratch_.size() &&
            std::memcmp(keys_[i].data, key_scratch_.data(), key_scratch_.size()) == 0;
   });
-  if (found != 0) {
-    return found - 1;
+  if (found != util::IndexTable::kNone) {
+    return found;
   }
   auto* key = static_cast<std::byte*>(arena_.allocate(key_scratch_.size()));
   std::memcpy(key, key_scratch_.data(), key_scratch_.size());

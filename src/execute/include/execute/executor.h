@@ -107,7 +107,7 @@ class Executor {
     std::uint64_t generation = 0;  ///< of the history; the rest means something in it alone
     std::uint32_t groups = 0;
     Values::Mark values;
-    graph::Arena::Mark operands;
+    util::Arena::Mark operands;
   };
   [[nodiscard]] Mark mark() {
     return {history_.generation(), history_.size(), values_.mark(), arena_.mark()};

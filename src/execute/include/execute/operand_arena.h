@@ -8,8 +8,8 @@
 
 #include "dynet/ext/op.h"
 
-#include "graph/arena.h"
 #include "memory/pools.h"
+#include "util/arena.h"
 
 namespace dynet::execute {
 
@@ -41,8 +41,8 @@ class CallMemory final : public ext::ScratchMemory {
 /// an earlier mark. Not thread-safe.
 class OperandArena {
  public:
-  [[nodiscard]] graph::Arena::Mark mark() const { return arena_.mark(); }
-  void release(const graph::Arena::Mark& mark) { arena_.release(mark); }
+  [[nodiscard]] util::Arena::Mark mark() const { return arena_.mark(); }
+  void release(const util::Arena::Mark& mark) { arena_.release(mark); }
 
   /// An operand of `count` pieces whose examples take `stride` bytes each; `piece(i)` is a Block.
   /// Neighbours in memory become one block.
@@ -96,7 +96,7 @@ class OperandArena {
   }
 
  private:
-  graph::Arena arena_;
+  util::Arena arena_;
 };
 
 }  // namespace dynet::execute

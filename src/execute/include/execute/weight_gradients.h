@@ -7,7 +7,7 @@
 
 #include "dynet/ext/kernels.h"
 
-#include "graph/arena.h"
+#include "util/arena.h"
 
 namespace dynet::execute {
 
@@ -54,7 +54,7 @@ class WeightGradients {
 
   std::vector<std::unique_ptr<Sink>> sinks_;  ///< by slot; null: none was asked for
   std::vector<Product> products_;
-  graph::Arena blocks_;
+  util::Arena blocks_;
   std::size_t block_count_ = 0;     ///< of all products
   std::vector<ext::Block> joined_;  ///< while they are done
   std::uint64_t pass_ = 1;

@@ -38,9 +38,10 @@
 #include "dynet/ext/payload.h"
 #include "dynet/globals.h"
 
-#include "graph/arena.h"
 #include "graph/interner.h"
 #include "params/use_count.h"
+#include "util/arena.h"
+#include "util/index_table.h"
 
 namespace dynet::graph {
 
@@ -164,7 +165,7 @@ class Graph {
   /// A position to come back to.
   struct Mark {
     NodeId nodes;
-    Arena::Mark arena;
+    util::Arena::Mark arena;
     std::size_t storages;
   };
   [[nodiscard]] Mark mark() const { return {size(), arena_.mark(), storages_.size()}; }
@@ -184,8 +185,7 @@ class Graph {
                                const Signature& signature);
   std::uint32_t storage_slot(const std::shared_ptr<void>& storage, const Signature& signature,
                              NodeId node);
-  static std::size_t storage_hash(const void* storage, bool trainable, bool is_whole);
-  void enter_storage(std::uint32_t index);
+  static std::uint64_t storage_hash(const void* storage, bool trainable, bool is_whole);
   void remove_last_storage();
   void use_model_of(void* storage);
   void check_indices(const Signature& signature, const void* storage,
@@ -197,10 +197,10 @@ class Graph {
   Interner& interner_;
   const Device* device_;
   std::vector<Node> nodes_;
-  Arena arena_;
+  util::Arena arena_;
   std::vector<StorageUse> storages_;
   std::vector<ModelUse> models_;
-  std::vector<std::uint32_t> storage_table_;  ///< open addressing over storages_, 0 = empty
+  util::IndexTable storage_table_;  ///< over storages_
   std::uint32_t random_nodes_ = 0;
 };
 

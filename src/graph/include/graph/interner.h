@@ -18,7 +18,8 @@
 #include "dynet/dim.h"
 #include "dynet/ext/op.h"
 
-#include "graph/arena.h"
+#include "util/arena.h"
+#include "util/index_table.h"
 
 namespace dynet::graph {
 
@@ -101,19 +102,6 @@ class Interner {
   void trim(std::size_t limit);
 
  private:
-  /// Open addressing over contents in the arena; slot 0 is empty, else index + 1.
-  struct Table {
-    struct Slot {
-      std::uint64_t hash;
-      std::uint32_t index;
-    };
-    std::vector<Slot> slots;
-    std::size_t used = 0;
-    template <class Equal>
-    std::uint32_t find(std::uint64_t hash, Equal equal) const;  ///< index + 1, or 0
-    void insert(std::uint64_t hash, std::uint32_t index);
-    [[nodiscard]] std::size_t bytes() const { return slots.capacity() * sizeof(Slot); }
-  };
   /// In the arena: users are handed references to shapes.
   struct Shape {
     Dim dim;
@@ -138,16 +126,16 @@ class Interner {
                    std::uint32_t payload_each);
 
   std::vector<const Shape*> shapes_;
-  Table shape_table_;
+  util::IndexTable shape_table_;
   std::vector<const Signature*> signatures_;
-  Table signature_table_;
+  util::IndexTable signature_table_;
   struct KeyContent {
     const std::byte* data;
     std::size_t bytes;
   };
   std::vector<KeyContent> keys_;
-  Table key_table_;
-  Arena arena_;
+  util::IndexTable key_table_;
+  util::Arena arena_;
   std::vector<std::byte> key_scratch_;
   std::vector<Dim> dims_scratch_;
 };

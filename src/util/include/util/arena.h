@@ -5,11 +5,11 @@
 #include <memory>
 #include <vector>
 
-namespace dynet::graph {
+namespace dynet::util {
 
-/// Small allocations of a graph: freed all at once, or down to a mark. Chunks are kept and reused,
-/// so a graph like the last one allocates nothing. Invariant: what was handed out never moves. Not
-/// thread-safe: an Arena belongs to one graph.
+/// Small allocations that are freed all at once, or down to a mark. Chunks are kept and used again,
+/// so whoever needs as much as before allocates nothing. Invariant: what was handed out never
+/// moves. Not thread-safe.
 class Arena {
  public:
   struct Mark {
@@ -47,4 +47,4 @@ class Arena {
   std::size_t used_ = 0;   ///< bytes used of it
 };
 
-}  // namespace dynet::graph
+}  // namespace dynet::util

@@ -1,8 +1,8 @@
-#include "graph/arena.h"
+#include "util/arena.h"
 
 #include <algorithm>
 
-namespace dynet::graph {
+namespace dynet::util {
 
 void* Arena::allocate_slow(std::size_t bytes) {
   constexpr std::size_t kFirstChunk = std::size_t{1} << 16;
@@ -29,4 +29,4 @@ std::size_t Arena::capacity() const {
   return n;
 }
 
-}  // namespace dynet::graph
+}  // namespace dynet::util
