@@ -162,7 +162,9 @@ struct Record {
   std::string (*attrs_text)(const void* op);  ///< "alpha=2.5, d=1"
 
   /// Does a number enter the graph here? The library writes the value; there is no forward.
-  [[nodiscard]] bool is_leaf() const { return payload_is_value || reads_storage != Storage::kNone; }
+  [[nodiscard]] constexpr bool is_leaf() const {
+    return payload_is_value || reads_storage != Storage::kNone;
+  }
   /// May argument `arg` be absent?
   [[nodiscard]] bool is_optional(std::size_t arg) const {
     return has_optional && arg < arg_count && optional[arg] != 0;
