@@ -14,6 +14,7 @@
 #include "dynet/training.h"
 
 #include "support/far_device.h"
+#include "testing/device.h"
 #include "testing/tolerance.h"
 
 namespace dynet {
@@ -104,9 +105,8 @@ TEST_P(Caches, PolicyChangedInTheMiddleOfAGraph) {
 /// Workspaces go from graph to graph; the numbers of one device must not be read as the other's.
 TEST_P(Caches, DevicesTakeTurns) {
   Device* const devices[] = {testing::test_device("CPU"), testing::test_device("CPU:double")};
-  Device* const before = default_device;
   for (int round = 0; round < 6; ++round) {
-    default_device = devices[round % 2];
+    const testing::DefaultDevice scope(devices[round % 2]);
     ParameterCollection model;
     Parameter w = model.add_parameters({2, 3}, ParameterInitConst(2.0F));
     EXPECT_EQ(loss_of(w, GetParam()), 72.0F) << default_device->name;
@@ -115,7 +115,6 @@ TEST_P(Caches, DevicesTakeTurns) {
     trainer.update();  // dw = 2 * 6 * 1
     EXPECT_EQ(loss_of(w, GetParam()), 2.0F * (3 * 0.5F) * (3 * 0.5F));
   }
-  default_device = before;
 }
 
 /// The calls that forward assembled serve backward too: they must be those of the last forward.

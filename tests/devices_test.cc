@@ -22,6 +22,7 @@
 #include "execute/verify.h"
 #include "support/far_device.h"
 #include "support/observe.h"
+#include "testing/device.h"
 #include "testing/program.h"
 #include "testing/tolerance.h"
 
@@ -29,20 +30,6 @@ namespace dynet::testing {
 namespace {
 
 using Floats = std::vector<float>;
-
-Device* device(const std::string& name) { return get_device_manager()->get_global_device(name); }
-
-/// Makes a device the default while it lives.
-class Default {
- public:
-  explicit Default(Device* d) : before_(default_device) { default_device = d; }
-  Default(const Default&) = delete;
-  Default& operator=(const Default&) = delete;
-  ~Default() { default_device = before_; }
-
- private:
-  Device* before_;
-};
 
 template <class E>
 std::string message(const std::function<void()>& f) {
@@ -117,7 +104,7 @@ TEST(Devices, ArgumentsOnTwoDevicesAreRefused) {
   ParameterCollection model;
   const Parameter w =
       model.add_parameters({4, 3}, ParameterInitConst(0.5F), "w", device("CPU:double"));
-  const Default scope(device("CPU"));
+  const DefaultDevice scope(device("CPU"));
   ComputationGraph cg;
   const Expression x = ones(cg, {3});
   const Expression y = ones(cg, {3}, device("FAR:1"));
@@ -143,9 +130,9 @@ TEST(Devices, ArgumentsOnTwoDevicesAreRefused) {
 /// Builders make no copies: their parameters and their inputs are on one device.
 TEST(Devices, BuildersAreRefused) {
   ParameterCollection model;
-  default_device = device("CPU:double");
+  std::optional<DefaultDevice> in_double(device("CPU:double"));
   VanillaLSTMBuilder lstm(1, 3, 3, model);
-  default_device = device("CPU");
+  in_double.reset();
   ComputationGraph cg;
   EXPECT_THROW(
       {
@@ -169,7 +156,7 @@ TEST(Devices, KeysSayTheDevice) {
 }
 
 TEST(Devices, MessagesSayWhereANodeIsUnlessItIsWhereTheGraphIs) {
-  const Default scope(device("CPU"));
+  const DefaultDevice scope(device("CPU"));
   ComputationGraph cg;
   const Expression there = to_device(ones(cg, {2}), device("FAR:0"));
   EXPECT_EQ(message<ShapeError>([&] { cg.backward(there); }).find("backward"), 0U);
@@ -230,14 +217,14 @@ class Copies : public ::testing::TestWithParam<std::tuple<const char*, const cha
   static inline const Floats kWeights{0.5F, -0.25F, 0.125F, 1.0F, -0.75F, 0.6F};
   Device* from;
   Device* to;
-  Default scope;
+  DefaultDevice scope;
   ParameterCollection model;
   Parameter w, u;
 };
 
 /// The loss at these weights, all in double, without copies.
 double exact_loss(const Floats& w, const Floats& u) {
-  const Default scope(device("CPU:double"));
+  const DefaultDevice scope(device("CPU:double"));
   double sum = 0.0;
   ParameterCollection model;
   const Parameter pw = model.add_parameters({2, 3}, ParameterInitFromVector(w));
@@ -408,7 +395,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 /// The queues of two devices are independent: nothing waits that does not read from the other.
 TEST(ToDevice, OnlyCopiesWait) {
-  const Default scope(device("CPU"));
+  const DefaultDevice scope(device("CPU"));
   device("FAR:0")->memory->wait();
   device("FAR:1")->memory->wait();
   ComputationGraph cg;
@@ -509,7 +496,7 @@ TEST(SeveralDevices, TrainersFollowTheirParameters) {
     ComputationGraph cg;
     cg.backward(model.loss(cg, 1));
   }
-  const Default scope(device("FAR:1"));
+  const DefaultDevice scope(device("FAR:1"));
   trainer.update();
   // The first step of Adam moves by the rate, against the sign of the gradient.
   const std::vector<double> after = model.values();
@@ -539,7 +526,7 @@ TEST(SeveralDevices, ModelsAreSavedAndLoaded) {
 TEST(SeveralDevices, GraphsOfOtherDevicesFollowEachOther) {
   for (int round = 0; round < 3; ++round) {
     for (const char* home : {"CPU", "FAR:0", "CPU:double", "FAR:1"}) {
-      const Default scope(device(home));
+      const DefaultDevice scope(device(home));
       ComputationGraph cg;
       Expression x = input(cg, {2}, Floats{1, 2});
       for (const char* name : {"FAR:1", "CPU", "FAR:0", "CPU:double"}) {

@@ -13,6 +13,7 @@
 #include "dynet/training.h"
 
 #include "support/far_device.h"
+#include "testing/device.h"
 #include "testing/tolerance.h"
 
 namespace dynet {
@@ -59,15 +60,8 @@ struct Model {
 
 /// Everything in double.
 class ExactUpdates : public ::testing::Test {
- protected:
-  void SetUp() override {
-    before_ = default_device;
-    default_device = testing::test_device("CPU:double");
-  }
-  void TearDown() override { default_device = before_; }
-
  private:
-  Device* before_ = nullptr;
+  testing::DefaultDevice scope_{testing::test_device("CPU:double")};
 };
 
 void expect_near(const std::vector<double>& got, const std::vector<double>& want) {

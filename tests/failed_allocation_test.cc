@@ -7,10 +7,13 @@
 #include <optional>
 
 #include "dynet/expr.h"
+#include "dynet/ops/input.h"
 #include "dynet/training.h"
 
 #include "api/graph_state.h"
+#include "graph/graph.h"
 #include "support/failing_new.h"
+#include "testing/device.h"
 #include "testing/program.h"
 #include "testing/tolerance.h"
 
@@ -57,7 +60,7 @@ struct Setting {
 Numbers train(const Setting& setting) {
   Numbers found;
   api::drop_resting_states();  // so that memory has to be taken anew
-  default_device = double_device();
+  const testing::DefaultDevice scope(double_device());
   ParameterCollection model;
   Parameter w = model.add_parameters(
       {3, 3}, ParameterInitFromVector({.1F, .2F, .3F, .4F, .5F, .6F, .7F, .8F, .9F}));
@@ -65,16 +68,13 @@ Numbers train(const Setting& setting) {
   LookupParameter e = model.add_lookup_parameters(4, {3}, ParameterInitConst(0.3F));
   AdamTrainer trainer(model);
   trainer.set_lookup_updates(setting.updates);
-  default_device = float_device();
   unsigned pointed = 2;
   const std::vector<unsigned> rows{0, 3};
   const std::vector<float> data{1, -1, 2};
   std::vector<Expression> losses(3);
   {
     std::optional<ComputationGraph> cg;
-    default_device = double_device();
     call("graph", [&] { cg.emplace(setting.batching); });
-    default_device = float_device();
     for (int step = 0; step < 2; ++step) {
       Expression pw;
       Expression pb;
@@ -138,6 +138,31 @@ TEST_P(FailedAllocation, TheCallRepeatedIsRight) {
     EXPECT_EQ(compare(found.all, expected.all, tolerance::kSameInDouble), "");
   }
   std::printf("%ld allocations\n", all);
+}
+
+/// The tables of shapes and signatures are given up where they have grown: all of them or none.
+TEST(FailedAllocation, TablesAreForgottenTogether) {
+  const auto build = [](graph::Graph& graph) {
+    const ops::Constant constant{Dim({2, 3}), 1.0F};
+    return graph.add(ext::kRecord<ops::Constant>, &constant, {}, {}, {}, 1);
+  };
+  for (long n = 0, refused = 1; refused != 0; ++n) {
+    SCOPED_TRACE(n);
+    graph::Interner interner;
+    graph::Graph graph{interner};
+    build(graph);
+    const std::size_t keys = interner.key_count();
+    graph.clear();
+    FailingNew::arm(n);
+    FailingNew::armed = true;
+    EXPECT_NO_THROW(try { interner.trim(0); } catch (const std::bad_alloc&){});
+    FailingNew::armed = false;
+    refused = FailingNew::refused;
+    EXPECT_EQ(interner.key_count(), refused == 0 ? 0 : keys);
+    EXPECT_EQ(graph.dim(build(graph)), Dim({2, 3}));
+    EXPECT_EQ(interner.shape(interner.absent()), ext::absent());
+    EXPECT_EQ(interner.key_count(), keys);
+  }
 }
 
 }  // namespace

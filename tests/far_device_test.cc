@@ -20,6 +20,7 @@
 #include "dynet/training.h"
 
 #include "params/buffer.h"
+#include "testing/device.h"
 #include "testing/tolerance.h"
 
 namespace dynet::testing {
@@ -115,12 +116,8 @@ TEST(FarDevice, ParametersAreReadAndWrittenThroughTheirDevice) {
 
 /// Graphs and trainers on the far device, whatever the tests run on.
 class FarGraph : public ::testing::Test {
- protected:
-  FarGraph() : before_(default_device) { default_device = &far(); }
-  ~FarGraph() override { default_device = before_; }
-
  private:
-  Device* before_;
+  testing::DefaultDevice scope_{&far()};
 };
 
 /// However many parameters there are, and rows of tables.

@@ -15,6 +15,7 @@
 
 #include "params/state.h"
 #include "support/far_device.h"
+#include "testing/device.h"
 #include "testing/tolerance.h"
 
 namespace dynet {
@@ -25,11 +26,7 @@ constexpr unsigned kColumns = 50;
 
 class GradientNorm : public ::testing::TestWithParam<const char*> {
  protected:
-  void SetUp() override {
-    default_device = testing::test_device(GetParam());
-    add_parameters();
-  }
-  void TearDown() override { default_device = testing::test_device("CPU"); }
+  GradientNorm() { add_parameters(); }
   void add_parameters() {
     model_ = ParameterCollection();
     w_ = model_.add_parameters({kRows, kColumns});
@@ -80,6 +77,7 @@ class GradientNorm : public ::testing::TestWithParam<const char*> {
     return !default_device->is_double() && default_device->is_host_visible();
   }
 
+  testing::DefaultDevice scope_{testing::test_device(GetParam())};
   ParameterCollection model_;
   Parameter w_;
   Parameter b_;

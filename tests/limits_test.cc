@@ -9,13 +9,13 @@
 
 #include "dynet/expr.h"
 #include "dynet/ext/payload.h"
-#include "dynet/globals.h"
 #include "dynet/lstm.h"
 #include "dynet/training.h"
 #include "dynet/treelstm.h"
 
 #include "api/graph_state.h"
 #include "memory/pool.h"
+#include "testing/device.h"
 #include "testing/tolerance.h"
 
 namespace dynet {
@@ -90,8 +90,8 @@ TEST(Sizes, MoreElementsThan32Bits) {
 /// A weight times a matrix without columns, and without rows: the gradient is a sum over nothing.
 TEST(Sizes, ProductsWithNothing) {
   for (const char* name : {"CPU", "CPU:double"}) {
-    Device* const device = get_device_manager()->get_global_device(name);
-    Device* const usual = std::exchange(default_device, device);
+    Device* const device = testing::device(name);
+    const testing::DefaultDevice scope(device);
     for (const bool batching : {false, true}) {
       ParameterCollection model;
       Parameter w = model.add_parameters({3, 4}, ParameterInitConst(1.0F), "", device);
@@ -112,7 +112,6 @@ TEST(Sizes, ProductsWithNothing) {
       EXPECT_EQ(as_vector(w.get_storage().g), std::vector<float>(12, 0.0F));
       EXPECT_EQ(as_vector(b.get_storage().g), std::vector<float>(3, 0.0F));
     }
-    default_device = usual;
   }
 }
 

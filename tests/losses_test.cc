@@ -5,11 +5,11 @@
 #include <cmath>
 
 #include "dynet/expr.h"
-#include "dynet/globals.h"
 #include "dynet/init.h"
 #include "dynet/training.h"
 #include "dynet/treelstm.h"
 
+#include "testing/device.h"
 #include "testing/program.h"
 #include "testing/tolerance.h"
 
@@ -65,8 +65,7 @@ class TreeModel {
 
 template <class MakeTrainer>
 std::vector<double> losses(Device* device, bool batching, MakeTrainer make_trainer) {
-  Device* before = default_device;
-  default_device = device;
+  const testing::DefaultDevice scope(device);
   reset_rng(17);
   TreeModel model;
   auto trainer = make_trainer(model.model);
@@ -74,7 +73,6 @@ std::vector<double> losses(Device* device, bool batching, MakeTrainer make_train
   for (int i = 0; i < kSteps; ++i) {
     all.push_back(model.step(i, batching, trainer));
   }
-  default_device = before;
   return all;
 }
 

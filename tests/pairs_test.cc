@@ -7,9 +7,9 @@
 #include <functional>
 
 #include "dynet/expr.h"
-#include "dynet/globals.h"
 
 #include "support/observe.h"
+#include "testing/device.h"
 #include "testing/program.h"
 #include "testing/tolerance.h"
 
@@ -73,8 +73,7 @@ std::vector<Pair> pairs() {
 /// Values and gradients of everything in a graph that holds both operations `times` times.
 std::vector<std::vector<double>> numbers_of(const std::vector<Build>& builds, const Pair& pair,
                                             Device* device, bool batching) {
-  Device* before = default_device;
-  default_device = device;
+  const DefaultDevice scope(device);
   ComputationGraph cg(batching);
   Draw draw(5);
   std::vector<Expression> nodes;
@@ -97,7 +96,6 @@ std::vector<std::vector<double>> numbers_of(const std::vector<Build>& builds, co
     all.push_back(numbers(e.value()));
     all.push_back(numbers(e.gradient()));
   }
-  default_device = before;
   return all;
 }
 

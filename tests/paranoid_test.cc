@@ -21,6 +21,17 @@ namespace {
 /// Before the first graph is made, which asks for it.
 [[maybe_unused]] const int kParanoid = setenv("DYNET_PARANOID", "1", 1);
 
+/// The first example of what a call reads.
+struct FirstExample {
+  explicit FirstExample(const ext::Operand& x) : block(x.blocks[0]), operand(x) {
+    block.examples = operand.examples = 1;
+    operand.blocks = &block;
+    operand.block_count = 1;
+  }
+  ext::Block block;
+  ext::Operand operand;
+};
+
 /// Wrong on purpose: adds the first example of the call to all others, and says that it keeps
 /// examples apart.
 struct Mixing {
@@ -29,13 +40,7 @@ struct Mixing {
   void forward(ext::Call& c) const {
     const ext::Move all = ext::whole_move(c.out[0].size());
     c.kernels.move(all, c.in[0], c.out[0]);
-    ext::Block first = c.in[0].blocks[0];
-    first.examples = 1;
-    ext::Operand one = c.in[0];
-    one.examples = 1;
-    one.blocks = &first;
-    one.block_count = 1;
-    c.kernels.move(all, one, c.out[0], ext::Write::kAdd);
+    c.kernels.move(all, FirstExample(c.in[0]).operand, c.out[0], ext::Write::kAdd);
   }
   void backward(ext::Call& c) const {
     c.kernels.move(ext::whole_move(c.out[0].size(), 2.0), c.d_out[0], c.d_in[0]);
@@ -92,13 +97,7 @@ struct MixingGradients {
     c.kernels.move(ext::whole_move(c.out[0].size()), c.in[0], c.out[0]);
   }
   void backward(ext::Call& c) const {
-    ext::Block first = c.d_out[0].blocks[0];
-    first.examples = 1;
-    ext::Operand one = c.d_out[0];
-    one.examples = 1;
-    one.blocks = &first;
-    one.block_count = 1;
-    c.kernels.move(ext::whole_move(c.out[0].size()), one, c.d_in[0]);
+    c.kernels.move(ext::whole_move(c.out[0].size()), FirstExample(c.d_out[0]).operand, c.d_in[0]);
   }
   static std::vector<ext::Example<MixingGradients>> examples() { return {{{}, {{3}}}}; }
 };

@@ -26,6 +26,7 @@
 #include "memory/pool.h"
 #include "support/failing_new.h"
 #include "support/second_device.h"
+#include "testing/device.h"
 #include "testing/program.h"
 #include "testing/tolerance.h"
 
@@ -35,18 +36,6 @@ namespace {
 constexpr unsigned kSize = 3;
 constexpr unsigned kTableRows = 5;
 constexpr std::size_t kMostNodes = 40;
-
-/// Makes the double device the default while it lives.
-class OnDoubles {
- public:
-  OnDoubles() : before_(default_device) { default_device = double_device(); }
-  OnDoubles(const OnDoubles&) = delete;
-  OnDoubles& operator=(const OnDoubles&) = delete;
-  ~OnDoubles() { default_device = before_; }
-
- private:
-  Device* before_;
-};
 
 /// The parameters of a session, or their copy.
 struct Model {
@@ -173,7 +162,7 @@ class Session {
  public:
   Session(std::uint64_t seed, Model& model, Model& copy, bool is_loud)
       : random_(seed), model_(model), copy_(copy), is_loud_(is_loud) {
-    const OnDoubles device;
+    const DefaultDevice device(double_device());
     graph_.emplace(random_.chance(0.7));
     for (int i = 0; i < 3; ++i) {
       add_node();
@@ -182,7 +171,7 @@ class Session {
 
   /// One event. What the session has to say about it goes to the test.
   void step() {
-    const OnDoubles device;
+    const DefaultDevice device(double_device());
     const unsigned chance = random_.below(100);
     if (chance < 34) {
       add_node();
@@ -232,7 +221,7 @@ class Session {
     const unsigned chance = random_.below(40);
     if (chance == 0) {
       std::thread([&] {
-        const OnDoubles device;
+        const DefaultDevice device(double_device());
         f();
       }).join();
       return;
@@ -452,7 +441,7 @@ void run_sessions(std::uint64_t seed, bool is_loud) {
   std::optional<Model> model;
   std::optional<Model> copy;
   {
-    const OnDoubles device;
+    const DefaultDevice device(double_device());
     model.emplace();
     copy.emplace();
     copy->copy_values(*model);

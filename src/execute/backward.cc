@@ -3,6 +3,7 @@
 #include <iterator>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "execute/executor.h"
 #include "execute/reading.h"
@@ -27,11 +28,10 @@ void Executor::backward(NodeId root, bool full) {
   const Reading reading(graph);
   forget_gradients();
   try {
-    if (alone_ != nullptr) {  // calls of a pass that inspects have one member each
-      run_backward(root, full, Pass::kInspect);
-      alone_->remember(gradients_);
+    if (alone_ != nullptr) {
+      remember_alone(root, full);
     }
-    run_backward(root, full, Pass::kAccumulate);
+    run_watched_backward(root, full, Pass::kAccumulate);
     if (alone_ != nullptr) {
       alone_->compare(gradients_);
     }
@@ -46,9 +46,27 @@ void Executor::backward(NodeId root, bool full) {
   verify_if_paranoid(*this, "backward");
 }
 
+void Executor::run_watched_backward(NodeId root, bool full, Pass pass) {
+  const Watch watch(context_.graph, true, watch_);
+  run_backward(root, full, pass);
+}
+
+/// Calls of a pass that inspects have one member each. These are shown to nobody.
+void Executor::remember_alone(NodeId root, bool full) {
+  struct Hidden {
+    explicit Hidden(Observer*& of) : slot(of), observer(std::exchange(of, nullptr)) {}
+    Hidden(const Hidden&) = delete;
+    Hidden& operator=(const Hidden&) = delete;
+    ~Hidden() { slot = observer; }
+    Observer*& slot;
+    Observer* observer;
+  } const hidden(observer_);
+  run_backward(root, full, Pass::kInspect);
+  alone_->remember(gradients_);
+}
+
 void Executor::run_backward(NodeId root, bool full, Pass pass) {
   const kernels::FlushDenormals float_mode;
-  Watch watch(context_.graph, true, watch_);
   // A pass that only inspects leaves the memory of the views handed out so far alone.
   gradients_.begin(pass == Pass::kInspect);
   weights_.begin();
@@ -178,7 +196,7 @@ void Executor::inspect() {
   request_.done = Pass::kNone;
   const memory::Pools::Mark before = gradients_.pools().mark();
   try {
-    run_backward(request_.root, request_.full, Pass::kInspect);
+    run_watched_backward(request_.root, request_.full, Pass::kInspect);
   } catch (...) {  // another one may be tried
     gradients_.pools().release(before);
     give_back_unused();

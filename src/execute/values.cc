@@ -73,7 +73,7 @@ void Values::place_group(const History& history, std::uint32_t g) {
 
 void Values::place_by_lifetime(const History& history, const schedule::Plan& plan,
                                std::uint32_t first_group, util::Stamped<std::uint8_t>& stays) {
-  layout_maker_.lay_out_by_lifetime(context_.graph, plan, stays, layout_);
+  layout_maker_.lay_out(context_.graph, plan, stays, layout_);
   allocate(plan);
   for (std::uint32_t g = 0; g < plan.groups.size(); ++g) {
     first_saved_.push_back(static_cast<std::uint32_t>(saved_.size()));

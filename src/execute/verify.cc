@@ -1,6 +1,8 @@
 #include "execute/verify.h"
 
 #include <map>
+#include <new>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -210,7 +212,19 @@ class Verifier {
   std::string found_;
 };
 
-void complain(const char* event, const std::string& found) {
+/// Without memory for it a check is left out: what it follows is done, and a caller that was told
+/// of a failure would do it twice.
+template <class Check>
+void check_if_paranoid(const char* event, Check check) {
+  if (!is_paranoid()) {
+    return;
+  }
+  std::string found;
+  try {
+    found = check();
+  } catch (const std::bad_alloc&) {
+    return;
+  }
   if (!found.empty()) {
     throw GraphError(std::string("internal error after ") + event + ": " + found);
   }
@@ -247,16 +261,13 @@ std::string verify(const Executor& executor, const Executor::Mark& mark, NodeId 
 }
 
 void verify_if_paranoid(const Executor& executor, const char* event) {
-  if (is_paranoid()) {
-    complain(event, verify(executor));
-  }
+  check_if_paranoid(event, [&] { return verify(executor); });
 }
 
 void verify_if_paranoid(const Executor& executor, const Executor::Mark& mark,
                         NodeId first_removed) {
-  if (is_paranoid()) {
-    complain("what came before revert", verify(executor, mark, first_removed));
-  }
+  check_if_paranoid("what came before revert",
+                    [&] { return verify(executor, mark, first_removed); });
 }
 
 }  // namespace dynet::execute

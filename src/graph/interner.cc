@@ -148,21 +148,13 @@ void check_countable(const ext::Shapes& shapes, const Dim& result) {
 
 }  // namespace
 
-Interner::Interner() { trim(0); }
+Interner::Interner() { static_cast<void>(intern(ext::absent(), nullptr)); }  // id 0
 Interner::~Interner() = default;
 
 void Interner::trim(std::size_t limit) {
-  if (!shapes_.empty() && bytes() <= limit) {
-    return;
+  if (bytes() > limit) {
+    *this = Interner();
   }
-  shape_table_ = {};
-  signature_table_ = {};
-  key_table_ = {};
-  shapes_ = {};
-  signatures_ = {};
-  keys_ = {};
-  arena_ = {};
-  static_cast<void>(intern(ext::absent(), nullptr));  // id 0
 }
 
 std::size_t Interner::bytes() const {

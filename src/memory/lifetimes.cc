@@ -113,37 +113,6 @@ void LayoutMaker::number_places(const graph::Graph& graph, const schedule::Plan&
   layout.saved.assign(plan.groups.size() * kMaxOutputs, Layout::kNowhere);
 }
 
-void LayoutMaker::lay_out(const graph::Graph& graph, const schedule::Plan& plan, Layout& layout) {
-  number_places(graph, plan, layout);
-  for (std::size_t g = 0; g < plan.groups.size(); ++g) {
-    const schedule::Group& group = plan.groups[g];
-    if (!has_places(graph, plan, group)) {
-      continue;
-    }
-    const ext::Record& record = record_of(graph, plan, group);
-    const std::span<const NodeId> members = members_of(plan, group);
-    std::int64_t& end = layout.blocks[layout.block[g]].bytes;
-    std::int64_t* to = layout.outputs.data() + layout.first[g];
-    for (std::uint32_t k = 0; k < record.outputs; ++k) {
-      for (const NodeId m : members) {
-        *to++ = end;
-        add_output(end, graph, m + k);
-      }
-      end = round_up(end);
-    }
-    for (std::uint32_t k = 0; k < record.saved; ++k) {
-      layout.saved[g * kMaxOutputs + k] = end;
-      for (const NodeId m : members) {
-        add_saved(end, graph, m, k);
-      }
-      end = round_up(end);
-    }
-  }
-  for (Layout::Block& block : layout.blocks) {
-    block.kept_bytes = block.bytes;
-  }
-}
-
 /// Which group has places for which node.
 void LayoutMaker::find_groups(const graph::Graph& graph, const schedule::Plan& plan,
                               util::Stamped<std::uint8_t>& stays) {
@@ -234,8 +203,8 @@ void LayoutMaker::place_runs(const schedule::Plan& plan, const Layout& layout) {
   }
 }
 
-void LayoutMaker::lay_out_by_lifetime(const graph::Graph& graph, const schedule::Plan& plan,
-                                      util::Stamped<std::uint8_t>& stays, Layout& layout) {
+void LayoutMaker::lay_out(const graph::Graph& graph, const schedule::Plan& plan,
+                          util::Stamped<std::uint8_t>& stays, Layout& layout) {
   number_places(graph, plan, layout);
   find_groups(graph, plan, stays);
   find_runs(graph, plan, stays);

@@ -1,5 +1,7 @@
 #include "testing/program.h"
 
+#include <algorithm>
+#include <cmath>
 #include <sstream>
 #include <string_view>
 
@@ -16,46 +18,6 @@ namespace dynet::testing {
 namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
-/// Makes a device the default one for as long as it lives.
-class DefaultDevice {
- public:
-  explicit DefaultDevice(Device* device) : before_(default_device) { default_device = device; }
-  DefaultDevice(const DefaultDevice&) = delete;
-  DefaultDevice& operator=(const DefaultDevice&) = delete;
-  ~DefaultDevice() { default_device = before_; }
-
- private:
-  Device* before_;
-};
-
-const char* leaf_name(LeafKind kind) {
-  switch (kind) {
-    case LeafKind::kNone:
-      return "";
-    case LeafKind::kInput:
-      return "input";
-    case LeafKind::kInputPointer:
-      return "input(pointer)";
-    case LeafKind::kScalar:
-      return "scalar";
-    case LeafKind::kScalarPointer:
-      return "scalar(pointer)";
-    case LeafKind::kParameter:
-      return "parameter";
-    case LeafKind::kConstParameter:
-      return "const_parameter";
-    case LeafKind::kLookup:
-      return "lookup";
-    case LeafKind::kLookupPointer:
-      return "lookup(pointer)";
-    case LeafKind::kConstLookup:
-      return "const_lookup";
-    case LeafKind::kTable:
-      return "parameter(table)";
-  }
-  return "?";
-}
 
 }  // namespace
 
@@ -86,84 +48,18 @@ int Program::add_step(const Sample& sample, std::vector<Ref> args) {
   return static_cast<int>(steps.size()) - 1;
 }
 
-std::string Program::text() const {
-  std::ostringstream os;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    const Step& s = steps[i];
-    os << "  s" << i << " = ";
-    if (s.sample == nullptr) {
-      os << leaf_name(s.leaf) << " of source " << s.source << ' '
-         << to_string(sources[at(s.source)].dim);
-    } else {
-      os << s.sample->record->info->name << '[' << s.sample->record->attrs_text(s.op.get()) << "](";
-      for (const Ref& r : s.args) {
-        os << (&r == s.args.data() ? "s" : ", s");
-        if (r.step < 0) {
-          os << " absent";
-          continue;
-        }
-        os << r.step;
-        if (r.output != 0) {
-          os << '.' << r.output;
-        }
-      }
-      os << ')';
-    }
-    if (!s.indices.empty()) {
-      os << " indices";
-      for (const unsigned v : s.indices) {
-        os << ' ' << v;
-      }
-    }
-    if (!s.values.empty()) {
-      os << " values";
-      for (const float v : s.values) {
-        os << ' ' << v;
-      }
-    }
-    if (s.by_pointer) {
-      os << " by pointer";
-    }
-    os << '\n';
-    for (const Event& e : events) {
-      if (e.after != static_cast<int>(i)) {
-        continue;
-      }
-      if (e.kind == Event::kValue) {
-        os << "  value of s" << e.ref.step << '.' << e.ref.output << '\n';
-      }
-      if (e.kind == Event::kCheckpoint) {
-        os << "  checkpoint\n";
-      }
-      if (e.kind == Event::kRevert) {
-        os << "  revert\n";
-      }
-    }
-  }
-  os << "  loss of";
-  for (const Term& t : terms) {
-    os << " s" << t.ref.step << '.' << t.ref.output;
-  }
-  os << '\n';
-  return os.str();
-}
-
 // ---- LiveProgram -----------------------------------------------------------------------------
-
-namespace {
-/// Sets the default device before the members after it are made.
-Device* select(Device* device) {
-  default_device = device;
-  return device;
-}
-}  // namespace
 
 LiveProgram::LiveProgram(const Program& program, Device* device, bool batching,
                          std::vector<Device*> devices)
-    : program_(program), device_(select(device)), devices_(std::move(devices)), graph_(batching) {
+    : program_(program),
+      device_(device),
+      devices_(std::move(devices)),
+      scope_(device),
+      graph_(batching) {
   graph_.set_random_stream(7);
-  default_device = float_device();
   make_sources();
+  scope_.reset();
 }
 
 /// Mixed, so that neighbours are on different devices, and on the same, in no simple order.
@@ -355,6 +251,18 @@ Result run(const Program& program, const RunOptions& options) {
                                                        : std::vector<double>{});
   }
   return result;
+}
+
+double Result::largest_gradient() const {
+  double most = 0.0;
+  for (const auto& step : gradients) {
+    for (const auto& output : step) {
+      for (const double g : output) {
+        most = std::max(most, std::isfinite(g) ? std::fabs(g) : 1e300);
+      }
+    }
+  }
+  return most;
 }
 
 double loss_of(const Program& program, const RunOptions& options) {

@@ -167,6 +167,8 @@ class Executor {
   void call_segment(const SegmentView& segment, Assembled* assembled);
 
   // backward.cc
+  void run_watched_backward(NodeId root, bool full, Pass pass);
+  void remember_alone(NodeId root, bool full);
   void run_backward(NodeId root, bool full, Pass pass);
   void backward_segment(const SegmentView& segment, Assembled* whole, Pass pass);
   void copy_back(std::span<const NodeId> active);

@@ -98,10 +98,13 @@ class Interner {
   [[nodiscard]] std::size_t key_count() const { return keys_.size(); }
   /// Memory that the tables hold.
   [[nodiscard]] std::size_t bytes() const;
-  /// Forgets everything if it has grown past `limit` bytes. Only when no node is alive.
+  /// Forgets everything if it has grown past `limit` bytes. Only when no node is alive. Where this
+  /// throws, nothing has changed.
   void trim(std::size_t limit);
 
  private:
+  Interner& operator=(Interner&&) = default;
+
   /// In the arena: users are handed references to shapes.
   struct Shape {
     Dim dim;

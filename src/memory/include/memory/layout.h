@@ -60,14 +60,12 @@ struct Layout {
 /// Makes layouts. Owns its buffers. Thread rule: one thread at a time.
 class LayoutMaker {
  public:
-  /// Everything stays, in the order of the plan. out_of_memory naming the largest result where the
-  /// sum is more than can be addressed.
-  void lay_out(const graph::Graph& graph, const schedule::Plan& plan, Layout& layout);
   /// Only what `stays` says stays (node -> not 0; of a node with several results each its own);
   /// what is saved for the backward pass does not. Memory is used again as soon as it is free.
-  /// Adds to `stays` those whose aliases stay.
-  void lay_out_by_lifetime(const graph::Graph& graph, const schedule::Plan& plan,
-                           util::Stamped<std::uint8_t>& stays, Layout& layout);
+  /// Adds to `stays` those whose aliases stay. out_of_memory naming a node of the plan where the
+  /// sum is more than can be addressed.
+  void lay_out(const graph::Graph& graph, const schedule::Plan& plan,
+               util::Stamped<std::uint8_t>& stays, Layout& layout);
 
  private:
   /// One output, or one saved output, of one group.

@@ -9,6 +9,7 @@
 // its own. Start reading at run().
 
 #include <deque>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "dynet/dynet.h"
 #include "dynet/ext/testing.h"
 
+#include "testing/device.h"
 #include "testing/random.h"
 
 namespace dynet::execute {
@@ -96,6 +98,9 @@ struct Result {
   std::vector<std::vector<std::vector<double>>> gradients;  ///< [step][output]
   std::vector<std::vector<double>> source_gradients;        ///< of parameters and tables
   double loss = 0.0;
+
+  /// The largest gradient of a value, as absolute value. What is not finite counts as 1e300.
+  [[nodiscard]] double largest_gradient() const;
 };
 
 struct RunOptions {
@@ -134,6 +139,7 @@ class LiveProgram {
   const Program& program_;
   Device* device_;
   std::vector<Device*> devices_;
+  std::optional<DefaultDevice> scope_;  ///< while the members after it are made
   ParameterCollection model_;
   std::vector<Parameter> parameters_;    ///< by source
   std::vector<LookupParameter> tables_;  ///< by source
