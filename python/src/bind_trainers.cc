@@ -4,10 +4,13 @@
 #include <nanobind/stl/string.h>
 
 #include <cmath>
+#include <cstddef>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <sstream>
 #include <string>
+#include <utility>
 
 #include "dynet/training.h"
 
@@ -110,38 +113,25 @@ void bind_base(nb::module_& m) {
           arg("text"), "Takes back what save() gave; all or nothing.");
 }
 
-/// One trainer: its name, and its arguments after the collection with their defaults.
-template <class T, class... Arg>
-void bind(nb::module_& m, const char* name, const char* doc, const Arg&... args) {
-  nb::class_<T, Trainer>(m, name, doc)
-      .def(nb::init<ParameterCollection&, decltype(args, float())...>(), nb::arg("m"), args...)
-      .def("whoami", [name](const T&) { return name; });
+template <std::size_t>
+using Float = float;
+
+/// One trainer, as its kAbout says.
+template <class T, std::size_t... I>
+void bind(nb::module_& m, std::index_sequence<I...> /*arguments*/) {
+  nb::class_<T, Trainer>(m, T::kAbout.name, T::kAbout.summary)
+      .def(nb::init<ParameterCollection&, Float<I>...>(), nb::arg("m"),
+           (nb::arg(T::kAbout.arguments[I].name) = T::kAbout.arguments[I].value)...)
+      .def("whoami", [](const T&) { return T::kAbout.name; });
 }
 
 }  // namespace
 
 void bind_trainers(nb::module_& m) {
-  using nb::arg;
   bind_base(m);
-  bind<SimpleSGDTrainer>(m, "SimpleSGDTrainer", "w -= learning_rate * g.",
-                         arg("learning_rate") = 0.1F);
-  bind<CyclicalSGDTrainer>(m, "CyclicalSGDTrainer",
-                           "Gradient descent with a cyclical rate (Smith, 2015).",
-                           arg("learning_rate_min") = 0.01F, arg("learning_rate_max") = 0.1F,
-                           arg("step_size") = 2000.0F, arg("gamma") = 1.0F);
-  bind<MomentumSGDTrainer>(m, "MomentumSGDTrainer", "v = mom * v - learning_rate * g, w += v.",
-                           arg("learning_rate") = 0.01F, arg("mom") = 0.9F);
-  bind<AdagradTrainer>(m, "AdagradTrainer", "AdaGrad (Duchi, Hazan and Singer, 2011).",
-                       arg("learning_rate") = 0.1F, arg("eps") = 1e-20F);
-  bind<AdadeltaTrainer>(m, "AdadeltaTrainer", "Adadelta (Zeiler, 2012).", arg("eps") = 1e-6F,
-                        arg("rho") = 0.95F);
-  bind<RMSPropTrainer>(m, "RMSPropTrainer", "RMSProp (Tieleman and Hinton, 2012).",
-                       arg("learning_rate") = 0.001F, arg("eps") = 1e-8F, arg("rho") = 0.9F);
-  bind<AdamTrainer>(m, "AdamTrainer", "Adam (Kingma and Ba, 2015).", arg("alpha") = 0.001F,
-                    arg("beta_1") = 0.9F, arg("beta_2") = 0.999F, arg("eps") = 1e-8F);
-  bind<AmsgradTrainer>(m, "AmsgradTrainer", "AMSGrad (Reddi, Kale and Kumar, 2018).",
-                       arg("alpha") = 0.001F, arg("beta_1") = 0.9F, arg("beta_2") = 0.999F,
-                       arg("eps") = 1e-8F);
+  trainers::AllTrainers::for_each([&]<class T>(const T*) {
+    bind<T>(m, std::make_index_sequence<std::size(T::kAbout.arguments)>());
+  });
 }
 
 }  // namespace dynet::python

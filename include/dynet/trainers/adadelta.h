@@ -24,6 +24,9 @@ struct Adadelta {
 /// Adadelta: a = rho a + (1-rho) g^2, d = g * sqrt(b + eps) / sqrt(a + eps), w -= d,
 /// b = rho b + (1-rho) d^2. The learning rate is 1 and not used.
 struct AdadeltaTrainer : trainers::RuleTrainer<updates::Adadelta> {
+  static constexpr trainers::About<2> kAbout{
+      "AdadeltaTrainer", "Adadelta (Zeiler, 2012).", {{"eps", 1e-6F}, {"rho", 0.95F}}};
+
   explicit AdadeltaTrainer(ParameterCollection& collection, real eps = 1e-6F, real decay = 0.95F)
       : RuleTrainer(collection, 1.0F), epsilon(eps), rho(decay) {}
 
@@ -33,7 +36,7 @@ struct AdadeltaTrainer : trainers::RuleTrainer<updates::Adadelta> {
             f.keep};
   }
   trainers::StateLists states() override {
-    return {"AdadeltaTrainer", {{&hg, &hlg}, {&hd, &hld}}, {{"epsilon", &epsilon}, {"rho", &rho}}};
+    return {kAbout.name, {{&hg, &hlg}, {&hd, &hld}}, {{"epsilon", &epsilon}, {"rho", &rho}}};
   }
   [[nodiscard]] trainers::IdleMotion idle(const trainers::Facts& /*facts*/) const override {
     return trainers::IdleMotion::shrinks({static_cast<double>(rho), static_cast<double>(rho)});

@@ -22,6 +22,10 @@ struct Adagrad {
 
 /// AdaGrad: h = h + g^2, w -= learning_rate * g / sqrt(h + eps).
 struct AdagradTrainer : trainers::RuleTrainer<updates::Adagrad> {
+  static constexpr trainers::About<2> kAbout{"AdagradTrainer",
+                                             "AdaGrad (Duchi, Hazan and Singer, 2011).",
+                                             {{"learning_rate", 0.1F}, {"eps", 1e-20F}}};
+
   explicit AdagradTrainer(ParameterCollection& collection, real rate = 0.1F, real eps = 1e-20F)
       : RuleTrainer(collection, rate), epsilon(eps) {}
 
@@ -30,7 +34,7 @@ struct AdagradTrainer : trainers::RuleTrainer<updates::Adagrad> {
     return {f.rate / f.decay, static_cast<double>(epsilon), f.gradient_scale, f.keep};
   }
   trainers::StateLists states() override {
-    return {"AdagradTrainer", {{&vp, &vlp}}, {{"epsilon", &epsilon}}};
+    return {kAbout.name, {{&vp, &vlp}}, {{"epsilon", &epsilon}}};
   }
   [[nodiscard]] trainers::IdleMotion idle(const trainers::Facts& /*facts*/) const override {
     return trainers::IdleMotion::rests();

@@ -109,13 +109,18 @@ struct AdamFamily : RuleTrainer<R, C> {
 /// w -= learning_rate * sqrt(1-b2^t)/(1-b1^t) * m / (sqrt(v) + eps), with t the number of updates
 /// of the trainer; `eps` is added to the uncorrected root.
 struct AdamTrainer : trainers::AdamFamily<updates::Adam, updates::AdamCatchUp> {
+  static constexpr trainers::About<4> kAbout{
+      "AdamTrainer",
+      "Adam (Kingma and Ba, 2015).",
+      {{"alpha", 0.001F}, {"beta_1", 0.9F}, {"beta_2", 0.999F}, {"eps", 1e-8F}}};
+
   explicit AdamTrainer(ParameterCollection& collection, float rate = 0.001F, float b1 = 0.9F,
                        float b2 = 0.999F, float eps = 1e-8F)
       : AdamFamily(collection, rate, b1, b2, eps) {}
 
  protected:
   trainers::StateLists states() override {
-    return {"AdamTrainer",
+    return {kAbout.name,
             {{&m, &lm}, {&v, &lv}},
             {{"beta_1", &beta_1}, {"beta_2", &beta_2}, {"epsilon", &epsilon}}};
   }
@@ -129,13 +134,18 @@ struct AdamTrainer : trainers::AdamFamily<updates::Adam, updates::AdamCatchUp> {
 
 /// AMSGrad: Adam over the root of the largest v so far.
 struct AmsgradTrainer : trainers::AdamFamily<updates::Amsgrad, updates::AmsgradCatchUp> {
+  static constexpr trainers::About<4> kAbout{
+      "AmsgradTrainer",
+      "AMSGrad (Reddi, Kale and Kumar, 2018).",
+      {{"alpha", 0.001F}, {"beta_1", 0.9F}, {"beta_2", 0.999F}, {"eps", 1e-8F}}};
+
   explicit AmsgradTrainer(ParameterCollection& collection, float rate = 0.001F, float b1 = 0.9F,
                           float b2 = 0.999F, float eps = 1e-8F)
       : AdamFamily(collection, rate, b1, b2, eps) {}
 
  protected:
   trainers::StateLists states() override {
-    return {"AmsgradTrainer",
+    return {kAbout.name,
             {{&m, &lm}, {&v, &lv}, {&vhat, &lvhat}},
             {{"beta_1", &beta_1}, {"beta_2", &beta_2}, {"epsilon", &epsilon}}};
   }

@@ -1,7 +1,7 @@
 #pragma once
 
-// Every trainer of the library. SIMD and CUDA loops of their rules, and tests, are loops over this
-// list.
+// Every trainer of the library. SIMD and CUDA loops of their rules, Python, and tests loop over
+// this list.
 
 #include "dynet/trainers/adadelta.h"
 #include "dynet/trainers/adagrad.h"

@@ -12,6 +12,13 @@ namespace dynet {
 /// w -= learning_rate * g, where the rate goes up from min to max in `step_size` updates and down
 /// again in as many; the rise above min is multiplied by `gamma` per update.
 struct CyclicalSGDTrainer : SimpleSGDTrainer {
+  static constexpr trainers::About<4> kAbout{"CyclicalSGDTrainer",
+                                             "Gradient descent with a cyclical rate (Smith, 2015).",
+                                             {{"learning_rate_min", 0.01F},
+                                              {"learning_rate_max", 0.1F},
+                                              {"step_size", 2000.0F},
+                                              {"gamma", 1.0F}}};
+
   explicit CyclicalSGDTrainer(ParameterCollection& collection, float learning_rate_min = 0.01F,
                               float learning_rate_max = 0.1F, float steps = 2000.0F,
                               float decay = 1.0F, float /*edecay*/ = 0.0F)

@@ -28,6 +28,10 @@ struct MomentumCatchUp {
 
 /// v = mom * v - learning_rate * g, w += v.
 struct MomentumSGDTrainer : trainers::RuleTrainer<updates::Momentum, updates::MomentumCatchUp> {
+  static constexpr trainers::About<2> kAbout{"MomentumSGDTrainer",
+                                             "v = mom * v - learning_rate * g, w += v.",
+                                             {{"learning_rate", 0.01F}, {"mom", 0.9F}}};
+
   explicit MomentumSGDTrainer(ParameterCollection& collection, real rate = 0.01F, real mom = 0.9F)
       : RuleTrainer(collection, rate), momentum(mom) {}
 
@@ -39,7 +43,7 @@ struct MomentumSGDTrainer : trainers::RuleTrainer<updates::Momentum, updates::Mo
     return {f.rate, static_cast<double>(momentum), f.gradient_scale, 1.0 / f.decay, f.keep};
   }
   trainers::StateLists states() override {
-    return {"MomentumSGDTrainer", {{&vp, &vlp}}, {{"momentum", &momentum}}};
+    return {kAbout.name, {{&vp, &vlp}}, {{"momentum", &momentum}}};
   }
   [[nodiscard]] trainers::IdleMotion idle(const trainers::Facts& f) const override {
     const auto mu = static_cast<double>(momentum);

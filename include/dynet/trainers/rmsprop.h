@@ -21,8 +21,13 @@ struct RmsProp {
 }  // namespace updates
 
 /// RMSProp: h = rho h + (1-rho) g^2, w -= learning_rate * g / sqrt(h + eps). Python has the
-/// defaults 0.001, 1e-8 and 0.9.
+/// defaults of kAbout.
 struct RMSPropTrainer : trainers::RuleTrainer<updates::RmsProp> {
+  static constexpr trainers::About<3> kAbout{
+      "RMSPropTrainer",
+      "RMSProp (Tieleman and Hinton, 2012).",
+      {{"learning_rate", 0.001F}, {"eps", 1e-8F}, {"rho", 0.9F}}};
+
   explicit RMSPropTrainer(ParameterCollection& collection, real rate = 0.1F, real eps = 1e-20F,
                           real decay = 0.95F)
       : RuleTrainer(collection, rate), epsilon(eps), rho(decay) {}
@@ -33,7 +38,7 @@ struct RMSPropTrainer : trainers::RuleTrainer<updates::RmsProp> {
             f.gradient_scale, f.keep};
   }
   trainers::StateLists states() override {
-    return {"RMSPropTrainer", {{&hmsg, &hlmsg}}, {{"epsilon", &epsilon}, {"rho", &rho}}};
+    return {kAbout.name, {{&hmsg, &hlmsg}}, {{"epsilon", &epsilon}, {"rho", &rho}}};
   }
   [[nodiscard]] trainers::IdleMotion idle(const trainers::Facts& /*facts*/) const override {
     return trainers::IdleMotion::shrinks({static_cast<double>(rho)});

@@ -1,9 +1,10 @@
 #pragma once
 
 // Trainers that are rules. Such a trainer is one file beside this one: the rule (a struct of
-// doubles with `step`, ext/update.h), and a class that names its states, its defaults, and how its
-// rule follows from its settings. All that runs is here and in src/trainers: dense parameters, rows
-// of tables and whole tables go through one loop, on every device.
+// doubles with `step`, ext/update.h), and a class that says what it is called in Python (kAbout),
+// names its states, and how its rule follows from its settings. All that runs is here and in
+// src/trainers: dense parameters, rows of tables and whole tables go through one loop, on every
+// device.
 //
 // Start reading at adagrad.h, the shortest one with a state. all.h has the list. These files are
 // read as C++17 by programs, which see rules as templates that nobody calls, and as C++20 by the
@@ -38,6 +39,18 @@ const UpdateInfo& update_info();
 }  // namespace ext
 
 namespace trainers {
+
+/// What a trainer is called, in its text and in Python: `Trainer(m, *arguments)`.
+template <std::size_t N>
+struct About {
+  struct Argument {
+    const char* name = nullptr;
+    float value = 0.0F;  ///< if it is not given
+  };
+  const char* name = nullptr;
+  const char* summary = nullptr;
+  Argument arguments[N] = {};
+};
 
 /// What one step of a rule depends on beside the trainer's own settings.
 struct Facts {
@@ -147,7 +160,7 @@ struct RuleTrainerBase : Trainer {
 struct NoCatchUp {};
 
 /// A trainer whose updates are the rule R; C is its catch-up rule, where there is one. A class
-/// derived from it gives rule() and states(), and, where exact updates can be had, idle().
+/// derived from it gives kAbout, rule() and states(), and, where exact updates can be had, idle().
 template <class R, class C = NoCatchUp>
 struct RuleTrainer : RuleTrainerBase {
   using Rule = R;

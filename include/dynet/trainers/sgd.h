@@ -19,6 +19,9 @@ struct Sgd {
 
 /// w -= learning_rate * g.
 struct SimpleSGDTrainer : trainers::RuleTrainer<updates::Sgd> {
+  static constexpr trainers::About<1> kAbout{
+      "SimpleSGDTrainer", "w -= learning_rate * g.", {{"learning_rate", 0.1F}}};
+
   explicit SimpleSGDTrainer(ParameterCollection& collection, real rate = 0.1F)
       : RuleTrainer(collection, rate) {}
 
