@@ -156,11 +156,11 @@ void RowCutter::set_strides(Track& track, const Operand& o) const {
   track.stride[examples_axis_] = track.steps ? track.size : 0;
 }
 
-/// Whether several rows or elements are written to one number.
+/// Whether several rows or elements are written to one number, or none, which makes it 0.
 bool RowCutter::is_summed(const Track& track) const {
   for (std::size_t k = 0; k < box_.nd; ++k) {
     const bool is_once = track.along == Along::kOnce && is_in_row(k);
-    if (box_.d[k] > 1 && track.stride[k] == 0 && !is_once) {
+    if (box_.d[k] != 1 && track.stride[k] == 0 && !is_once) {
       return true;
     }
   }

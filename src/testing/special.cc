@@ -82,6 +82,9 @@ struct Fed {
 std::vector<Fed> singles(const Program& program) {
   std::vector<Fed> all;
   for (std::size_t s = 0; s < program.sources.size(); ++s) {
+    if (program.sources[s].data.empty()) {
+      continue;
+    }
     const std::size_t last = program.sources[s].data.size() - 1;
     for (const std::size_t element : std::set<std::size_t>{0, last}) {
       for (const Special& special : kSpecials) {

@@ -176,6 +176,10 @@ class Generator {
     for (unsigned o = 0; o < outputs; ++o) {
       const Expression& e = live_.expression({index, o});
       const std::vector<double> v = numbers(e.value());
+      if (v.empty()) {
+        known_.push_back({{index, o}, e.dim(), 0.0, 0.0});
+        continue;
+      }
       const auto [low, high] = std::minmax_element(v.begin(), v.end());
       known_.push_back({{index, o}, e.dim(), *low, *high});
     }
@@ -187,7 +191,7 @@ class Generator {
     const std::int64_t size = dim.elements();
     int step = -1;
     if (dim.bd != 1) {
-      if (random().chance(0.2)) {
+      if (has_table(dim) && random().chance(0.2)) {
         const int table = program_.add_source(Source::kTable, dim.single_batch(),
                                               draw_(4 * size / dim.bd, low, high), 4);
         std::vector<unsigned> rows;
@@ -208,9 +212,11 @@ class Generator {
     return {step, 0};
   }
 
+  /// Rows are one more dimension of a table.
+  static bool has_table(const Dim& row) { return row.nd < DYNET_MAX_TENSOR_DIM; }
   int unbatched_leaf(const Dim& dim, double low, double high) {
     const std::int64_t size = dim.elements();
-    switch (random().below(6)) {
+    switch (has_table(dim) ? random().below(6) : 0) {
       case 0: {
         const int p = program_.add_source(Source::kParameter, dim, draw_(size, low, high));
         return program_.add_leaf(LeafKind::kParameter, p);

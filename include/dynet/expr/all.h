@@ -6,6 +6,7 @@
 #include "dynet/expr/arithmetic.h"
 #include "dynet/expr/linear.h"
 #include "dynet/expr/loss.h"
+#include "dynet/expr/norm.h"
 #include "dynet/expr/pick.h"
 #include "dynet/expr/random.h"
 #include "dynet/expr/recurrent.h"

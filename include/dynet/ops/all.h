@@ -8,6 +8,7 @@
 #include "dynet/ops/input.h"
 #include "dynet/ops/linear.h"
 #include "dynet/ops/loss.h"
+#include "dynet/ops/norm.h"
 #include "dynet/ops/pick.h"
 #include "dynet/ops/random.h"
 #include "dynet/ops/recurrent.h"
@@ -23,6 +24,7 @@
   family(activation, ActivationOps) \
   family(linear, LinearOps)         \
   family(reduce, ReduceOps)         \
+  family(norm, NormOps)             \
   family(shape, ShapeOps)           \
   family(pick, PickOps)             \
   family(loss, LossOps)             \
