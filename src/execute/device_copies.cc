@@ -81,13 +81,13 @@ void DeviceCopies::backward(std::span<const NodeId> active) {
 
 void DeviceCopies::copy(const Device& from, const void* data, const Device& to, void* out,
                         std::int64_t elements) {
-  const auto count = static_cast<std::size_t>(elements);
+  const auto read_bytes = static_cast<std::size_t>(elements * from.number_bytes());
   if (from.number() == to.number()) {
-    from.memory->copy_to(data, *to.memory, out, count * from.number_bytes());
+    from.memory->copy_to(data, *to.memory, out, read_bytes);
     return;
   }
   if (!from.is_host_visible()) {
-    read_.resize(count * from.number_bytes());
+    read_.resize(read_bytes);
     from.memory->copy_out(data, read_.data(), read_.size());
     data = read_.data();
   }
@@ -95,7 +95,7 @@ void DeviceCopies::copy(const Device& from, const void* data, const Device& to, 
     convert(data, from.number(), out, elements);
     return;
   }
-  converted_.resize(count * to.number_bytes());
+  converted_.resize(static_cast<std::size_t>(elements * to.number_bytes()));
   convert(data, from.number(), converted_.data(), elements);
   to.memory->copy_in(converted_.data(), out, converted_.size());
 }

@@ -119,7 +119,7 @@ void TextFileLoader::populate(ParameterCollection& model, const std::string& key
                   std::to_string(storages[1].size()));
   }
   const params::UpdateScope scope(params::usage_of(model), "TextFileLoader::populate");
-  for (const std::size_t kind : {0, 1}) {
+  for (const std::size_t kind : {std::size_t{0}, std::size_t{1}}) {
     for (std::size_t i = 0; i < storages[kind].size(); ++i) {
       commit(found[kind][i], *storages[kind][i]);
     }

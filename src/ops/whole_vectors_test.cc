@@ -43,7 +43,6 @@ namespace simd = kernels::HWY_NAMESPACE;
 
 /// A softmax of this test alone: the loops of the library are not counted.
 struct CountedSoftmax {
-  static constexpr ext::Info kInfo{.name = "counted_softmax", .args = {"x"}};
   static constexpr std::array kAlong{rule::Along::kElements};
   std::uint32_t row_axes() const { return 1; }
   constexpr auto value(auto x) const {
