@@ -77,9 +77,20 @@ void Executor::run_wanted(NodeId asked, bool all_nodes) {
     trace_plan(context_.graph, nodes, plan_);
     history_.append(plan_);
     const std::size_t used = values_.used();
-    values_.place(history_, first_group);
+    place_and_run(first_group);
     trace_memory(nodes.size(), values_.used() - used, values_.used() - used, values_);
-    run(first_group, true);
+  }
+}
+
+/// A group is placed just before it runs, while its nodes are in the cache. Where the payload of
+/// all calls is sent before the first one, all groups are placed before.
+void Executor::place_and_run(std::uint32_t first_group) {
+  std::uint32_t begin = first_group;
+  while (begin < history_.size()) {
+    const std::uint32_t end = values_.pools().are_host_visible() ? begin + 1 : history_.size();
+    values_.place(history_, begin, end);
+    run(begin, end, true);
+    begin = end;
   }
 }
 
@@ -102,7 +113,7 @@ void Executor::run_dropping(NodeId asked, std::uint32_t first_group) {
     values_.place_by_lifetime(history_, short_plan_, first_group, stays);
     trace_memory(wanted_.nodes().size(), static_cast<std::size_t>(values_.layout().bytes()),
                  static_cast<std::size_t>(values_.layout().kept_bytes()), values_);
-    run(first_group, false);
+    run(first_group, history_.size(), false);
     values_.keep(short_plan_, first_group, stays);
   } catch (...) {
     lifetimes_.undo(graph, short_plan_);

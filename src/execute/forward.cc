@@ -15,27 +15,27 @@ bool Executor::can_be_made_again(const SegmentView& segment) const {
   });
 }
 
-/// Runs the groups from `first_group` on. `has_backward`: backward may want their calls. The
+/// Runs the groups from `first` up to `last`. `has_backward`: backward may want their calls. The
 /// payload of all groups goes to devices that the host does not see in one copy. Where nothing is
 /// kept for backward it goes in parts, each of which takes the memory of the one before: the queues
 /// keep their order.
-void Executor::run(std::uint32_t first_group, bool has_backward) {
+void Executor::run(std::uint32_t first, std::uint32_t last, bool has_backward) {
   if (values_.pools().are_host_visible()) {
-    for (std::uint32_t g = first_group; g < history_.size(); ++g) {
+    for (std::uint32_t g = first; g < last; ++g) {
       run_group(g, false, has_backward);
     }
     return;
   }
   constexpr std::size_t kPart = std::size_t{1} << 16;
-  std::uint32_t end = first_group;
-  while (end < history_.size()) {
+  std::uint32_t end = first;
+  while (end < last) {
     const std::uint32_t begin = end;
     const util::Arena::Mark calls = arena_.mark();
     const memory::Pools::Mark payload = values_.pools().mark();
     bool are_some_made = false;
     do {
       are_some_made = assemble_uploaded(end++) || are_some_made;
-    } while (end < history_.size() && (has_backward || upload_.bytes() < kPart));
+    } while (end < last && (has_backward || upload_.bytes() < kPart));
     upload_.send(values_.pools());
     for (std::uint32_t g = begin; g < end; ++g) {
       run_group(g, are_some_made && is_uploaded(g), has_backward);

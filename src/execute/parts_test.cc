@@ -125,7 +125,7 @@ struct Parts : ::testing::Test {
     plan.groups = {{.begin = 0, .count = 1, .first = 0, .members = count}};
     history.append(plan);
     values.grow();
-    values.place(history, history.size() - 1);
+    values.place(history, history.size() - 1, history.size());
     return history.size() - 1;
   }
 };

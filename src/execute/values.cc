@@ -24,8 +24,8 @@ void Values::place_parameter(NodeId n) {
   places_[n].data = data;
 }
 
-void Values::place(const History& history, std::uint32_t first_group) {
-  for (std::uint32_t g = first_group; g < history.size(); ++g) {
+void Values::place(const History& history, std::uint32_t begin, std::uint32_t end) {
+  for (std::uint32_t g = begin; g < end; ++g) {
     first_saved_.push_back(static_cast<std::uint32_t>(saved_.size()));
     if (history.group(g).part == schedule::Part::kRest) {
       note_rest(history, g);

@@ -150,6 +150,7 @@ class Executor {
   // executor.cc
   void compute(NodeId last, bool all);
   void run_wanted(NodeId asked, bool all_nodes);
+  void place_and_run(std::uint32_t first_group);
   void run_dropping(NodeId asked, std::uint32_t first_group);
   void roll_back(const Mark& mark);
   void give_back_unused();
@@ -157,7 +158,7 @@ class Executor {
   void forget_gradients();
 
   // forward.cc
-  void run(std::uint32_t first_group, bool has_backward);
+  void run(std::uint32_t first, std::uint32_t last, bool has_backward);
   [[nodiscard]] bool can_be_made_again(const SegmentView& segment) const;
   [[nodiscard]] bool is_uploaded(std::uint32_t g) const;
   bool assemble_uploaded(std::uint32_t g);

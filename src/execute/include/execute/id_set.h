@@ -9,36 +9,46 @@
 
 namespace dynet::execute {
 
-/// A set of small numbers that gives its largest first. A bit stands for each number, and above
-/// these a bit for each word that is not empty, level upon level: whatever the gaps between the
-/// numbers, to insert or to take one costs a few instructions, or a few per level where it is alone
-/// in its word, and a level is 64 times as short as the one below. Invariant: outside of `take_all`
-/// a bit of a higher level is set exactly where its word below is not 0. Not thread-safe.
+/// A set of small numbers that gives its largest first. A byte stands for each number, and above
+/// these a bit for each block of 64 bytes that may have some set, and a bit for each word of bits,
+/// level upon level: whatever the gaps between the numbers, to insert or to take one costs a few
+/// instructions, or up to 64 and a few per level where it is alone in its block.
+///
+/// A number has a byte, not a bit, because most numbers lie close together and are inserted just
+/// before they are taken: a byte is stored without reading what lies beside it, and the next number
+/// is found by counting down, so that a processor can look at the numbers to come before the stores
+/// of this one are done.
+///
+/// Invariant: outside of `take_all` a bit is set exactly where the block or word below has
+/// something set. Not thread-safe.
 class IdSet {
  public:
-  /// Room for numbers below `size`. The set has to be empty.
+  /// Room for numbers below `size`. The set has to be empty. Where this throws, there is as much
+  /// room as before.
   void grow(std::size_t size) {
-    if (size <= levels_[0].size() * kBits) {
+    if (size <= marks_.size()) {
       return;
     }
-    std::size_t words = std::max<std::size_t>(size + size / 2, 1);
+    const std::size_t blocks = (size + size / 2 + kBits - 1) / kBits;
+    std::size_t words = blocks;
     std::size_t level = 0;
     do {
       words = (words + kBits - 1) / kBits;
       levels_[level].resize(words, 0);
       ++level;
     } while (words > 1);
+    marks_.resize(blocks * kBits,
+                  Mark::kNo);  // last: how much there is says how much room there is
     level_count_ = level;
   }
   [[nodiscard]] bool empty() const {
     return level_count_ == 0 || levels_[level_count_ - 1][0] == 0;
   }
   void insert(std::uint32_t number) {
-    std::uint64_t& word = levels_[0][number / kBits];
-    const std::uint64_t before = word;
-    word = before | bit(number);
-    if (before == 0) {
-      insert_above(number / kBits);
+    marks_[number] = Mark::kYes;
+    const std::uint32_t block = number / kBits;
+    if ((levels_[0][block / kBits] & bit(block)) == 0) {
+      insert_block(block);
     }
   }
   /// Removes all numbers, the largest first, and calls `visit` with each. It may insert others
@@ -46,32 +56,35 @@ class IdSet {
   template <class Visit>
   void take_all(Visit visit) {
     while (!empty()) {
-      const std::uint32_t index = highest_word();
-      std::uint64_t& word = levels_[0][index];
-      while (word != 0) {
-        const std::uint32_t place = top(word);
-        word ^= std::uint64_t{1} << place;
-        visit(index * kBits + place);
+      const std::uint32_t block = highest_block();
+      for (std::uint32_t number = (block + 1) * kBits; number-- > block * kBits;) {
+        if (marks_[number] == Mark::kYes) {
+          marks_[number] = Mark::kNo;
+          visit(number);
+        }
       }
-      remove_above(index);
+      remove_block(block);
     }
   }
   /// Removes all numbers; after a failure, as this takes as long as the set has room.
   void clear() {
+    std::fill(marks_.begin(), marks_.end(), Mark::kNo);
     for (auto& level : levels_) {
       std::fill(level.begin(), level.end(), 0);
     }
   }
 
  private:
+  /// A type of its own: unlike a character, a store of one is no store to whatever else is used.
+  enum class Mark : std::uint8_t { kNo, kYes };
   static constexpr std::uint32_t kBits = 64;
   static std::uint64_t bit(std::uint32_t n) { return std::uint64_t{1} << (n % kBits); }
   static std::uint32_t top(std::uint64_t word) {
     return static_cast<std::uint32_t>(std::bit_width(word)) - 1;
   }
-  /// Notes that word `index` of level 0 is no longer 0.
-  void insert_above(std::uint32_t index) {
-    for (std::size_t level = 1; level < level_count_; ++level, index /= kBits) {
+  /// Notes that a block has something set.
+  void insert_block(std::uint32_t index) {
+    for (std::size_t level = 0; level < level_count_; ++level, index /= kBits) {
       std::uint64_t& word = levels_[level][index / kBits];
       const std::uint64_t before = word;
       word = before | bit(index);
@@ -80,23 +93,24 @@ class IdSet {
       }
     }
   }
-  /// Notes that word `index` of level 0 is 0.
-  void remove_above(std::uint32_t index) {
-    for (std::size_t level = 1; level < level_count_; ++level, index /= kBits) {
+  /// Notes that a block has nothing set.
+  void remove_block(std::uint32_t index) {
+    for (std::size_t level = 0; level < level_count_; ++level, index /= kBits) {
       if ((levels_[level][index / kBits] &= ~bit(index)) != 0) {
         return;
       }
     }
   }
-  [[nodiscard]] std::uint32_t highest_word() const {
+  [[nodiscard]] std::uint32_t highest_block() const {
     std::uint32_t index = 0;
-    for (std::size_t level = level_count_; level-- > 1;) {
+    for (std::size_t level = level_count_; level-- > 0;) {
       index = index * kBits + top(levels_[level][index]);
     }
     return index;
   }
 
-  std::array<std::vector<std::uint64_t>, 6> levels_;  ///< 64^6 numbers
+  std::vector<Mark> marks_;                           ///< by number
+  std::array<std::vector<std::uint64_t>, 5> levels_;  ///< 64^6 numbers
   std::size_t level_count_ = 0;
 };
 

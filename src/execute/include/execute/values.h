@@ -70,9 +70,9 @@ class Values {
   /// The value of a parameter is its storage, or a copy while weight decay or exact updates are
   /// pending.
   void place_parameter(NodeId n);
-  /// Gives the nodes of the groups from `first_group` on their memory. What it did before it throws
-  /// is to be taken back with `roll_back`.
-  void place(const History& history, std::uint32_t first_group);
+  /// Gives the nodes of the groups from `begin` up to `end` their memory. What it did before it
+  /// throws is to be taken back with `roll_back`.
+  void place(const History& history, std::uint32_t begin, std::uint32_t end);
   /// Places `plan`, whose groups these are, where only what `stays` says outlives it; `stays`
   /// is completed by what aliases show. After the plan has run, `keep` drops the rest.
   void place_by_lifetime(const History& history, const schedule::Plan& plan,
