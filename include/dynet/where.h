@@ -28,20 +28,20 @@ class Where {
 
   /// Name of the file; null for a place in a code object and for an unknown one.
   [[nodiscard]] const char* file() const {
-    return is_code_ ? nullptr : static_cast<const char*>(at_);
+    return is_code_ != 0 ? nullptr : static_cast<const char*>(at_);
   }
   /// The code object, or null.
-  [[nodiscard]] const void* code() const { return is_code_ ? at_ : nullptr; }
+  [[nodiscard]] const void* code() const { return is_code_ != 0 ? at_ : nullptr; }
   /// Line of the file, or offset in the code object.
   [[nodiscard]] unsigned line() const { return line_; }
 
  private:
   constexpr Where(const void* at, unsigned line, bool is_code)
-      : at_(at), line_(line), is_code_(is_code) {}
+      : at_(at), line_(line), is_code_(is_code ? 1 : 0) {}
 
   const void* at_ = nullptr;
   unsigned line_ = 0;
-  bool is_code_ = false;
+  unsigned is_code_ = 0;  // no byte of padding, so that compilers copy it as two words
 };
 
 }  // namespace dynet

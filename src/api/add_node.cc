@@ -58,21 +58,24 @@ ComputationGraph& graph_of(const Record& record, ComputationGraph* graph,
 }
 
 /// Ids of the arguments, all alive and of one graph, which is known to live. Absent ones at the end
-/// are left out.
-void collect_args(const Record& record, const ComputationGraph& graph, api::GraphState& state,
-                  std::span<const Expression> args, const Where& where) {
-  if (record.has_optional) {
+/// are left out. Valid until the next node is added.
+std::span<const graph::NodeId> collect_args(const Record& record, const ComputationGraph& graph,
+                                            api::GraphState& state,
+                                            std::span<const Expression> args, const Where& where) {
+  if (record.has_optional && !args.empty() && args.back().pg == nullptr) {
     args = without_absent_end(record, args);
   }
-  state.args.resize(args.size());
-  graph::NodeId* next = state.args.data();
-  for (const Expression& e : args) {
-    *next++ = e.i;
-    if (e.pg != &graph || !state.graph.has(e.i, e.graph_id)) {
-      next[-1] =
-          absent_argument(record, graph, e, static_cast<std::size_t>(&e - args.data()), where);
-    }
+  if (state.args.size() < args.size()) {
+    state.args.resize(args.size());
   }
+  const graph::Graph::Epochs epochs = state.graph.epochs();
+  graph::NodeId* const ids = state.args.data();
+  for (std::size_t a = 0; a < args.size(); ++a) {
+    const Expression& e = args[a];
+    const bool is_node = e.pg == &graph && epochs.has(e.i, e.graph_id);
+    ids[a] = is_node ? e.i : absent_argument(record, graph, e, a, where);
+  }
+  return {ids, args.size()};
 }
 
 void compute_now(ComputationGraph& graph, graph::NodeId n) {
@@ -91,9 +94,8 @@ Expression add_node(const Record& record, const void* op, ComputationGraph* grap
   ComputationGraph& g = graph_of(record, graph, args, where);
   api::GraphState& state = g.state();
   return api::exclusively(state, [&]() -> Expression {
-    collect_args(record, g, state, args, where);
-    const graph::NodeId n =
-        state.graph.add(record, op, state.args, payload, where, state.epoch, device);
+    const graph::NodeId n = state.graph.add(record, op, collect_args(record, g, state, args, where),
+                                            payload, where, state.epoch, device);
     if (util::is_traced(util::TraceWord::kGraph)) {
       util::write_trace("graph: " + state.graph.describe(n) + "\n");
     }

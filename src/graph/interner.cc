@@ -27,6 +27,13 @@ class Hash {
       std::memcpy(&w, p, 8);
       word(w);
     }
+    if (count >= 4) {
+      std::uint32_t w = 0;
+      std::memcpy(&w, p, 4);
+      word(w);
+      count -= 4;
+      p += 4;
+    }
     for (; count > 0; --count, ++p) {
       word(static_cast<std::uint64_t>(*p));
     }
@@ -63,10 +70,24 @@ void append_attributes(std::vector<std::byte>& to, const ext::Record& record, co
   }
 }
 
-/// Word by word: the lists are so short that calling memcmp would cost more than comparing.
+// Word by word: what a signature is found by is so short that calling memcmp would cost more.
 bool equal_words(const std::uint32_t* x, const std::uint32_t* y, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     if (x[i] != y[i]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool equal_bytes(const std::byte* x, const std::byte* y, std::size_t count) {
+  for (; count >= 4; count -= 4, x += 4, y += 4) {
+    if (std::memcmp(x, y, 4) != 0) {
+      return false;
+    }
+  }
+  for (; count > 0; --count, ++x, ++y) {
+    if (*x != *y) {
       return false;
     }
   }
@@ -196,8 +217,9 @@ const Signature& Interner::signature(const ext::Record& record, const void* op,
     record.pack(op, packed);
   }
   Hash h;
-  h.word(reinterpret_cast<std::uintptr_t>(&record) ^ (std::uint64_t{payload_count} << 40) ^
+  h.word(reinterpret_cast<std::uintptr_t>(&record) ^
          std::rotr(reinterpret_cast<std::uintptr_t>(device), 20));
+  h.word(payload_count);
   for (const ShapeId id : arg_shapes) {
     h.word(id);
   }
@@ -208,7 +230,7 @@ const Signature& Interner::signature(const ext::Record& record, const void* op,
     return s.record == &record && s.payload_count == payload_count && s.given_device == device &&
            s.given == arg_shapes.size() &&
            equal_words(arg_shapes.data(), s.arg_shapes, arg_shapes.size()) &&
-           (record.attr_bytes == 0 || std::memcmp(s.attributes, packed, record.attr_bytes) == 0);
+           equal_bytes(s.attributes, packed, record.attr_bytes);
   });
   if (found != util::IndexTable::kNone) {
     return *signatures_[found];

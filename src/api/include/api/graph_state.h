@@ -44,7 +44,7 @@ struct GraphState {
     execute::Executor::Mark executor;
   };
   std::vector<Mark> marks;
-  std::vector<graph::NodeId> args;  ///< of the node being added
+  std::vector<graph::NodeId> args;  ///< room for those of the node being added
 
   /// Removes all nodes and settings; keeps warm memory.
   void reset();

@@ -120,9 +120,22 @@ class Graph {
   [[nodiscard]] NodeId size() const { return static_cast<NodeId>(nodes_.size()); }
   [[nodiscard]] const Node& operator[](NodeId n) const { return nodes_[n]; }
   /// Is there a node `n`, and was it made in this epoch?
-  [[nodiscard]] bool has(NodeId n, std::uint32_t epoch) const {
-    return n < size() && nodes_[n].epoch == epoch;
-  }
+  [[nodiscard]] bool has(NodeId n, std::uint32_t epoch) const { return epochs().has(n, epoch); }
+  /// For loops that ask `has` of several nodes: two numbers that stay in registers. Valid until a
+  /// node is added or removed.
+  class Epochs {
+   public:
+    [[nodiscard]] bool has(NodeId n, std::uint32_t epoch) const {
+      return n < size_ && nodes_[n].epoch == epoch;
+    }
+
+   private:
+    friend Graph;
+    Epochs(const Node* nodes, NodeId size) : nodes_(nodes), size_(size) {}
+    const Node* nodes_;
+    NodeId size_;
+  };
+  [[nodiscard]] Epochs epochs() const { return {nodes_.data(), size()}; }
   [[nodiscard]] const Dim& dim(NodeId n) const { return interner_.shape(nodes_[n].shape()); }
   [[nodiscard]] std::span<const NodeId> args(NodeId n) const { return nodes_[n].arguments(); }
   /// The node that computes `n`: itself, or the first output where `n` is a projection.

@@ -32,15 +32,19 @@ inline constexpr std::size_t kMaxPackedBytes = 8 * sizeof(Dim);
 /// What follows from an operation, its attributes, its arguments' shapes, its payload count and,
 /// where one was given, its device.
 struct Signature {
+  // What it is found by; `given` arguments, as absent ones at the end are left out.
   const ext::Record* record;
-  const Device* device;        ///< that the results are on
-  const Device* given_device;  ///< it was found by; null: none was given
-  KeyId key;
-  std::uint32_t batch;  ///< examples of the result
+  const Device* given_device;   ///< null: none was given
+  const ShapeId* arg_shapes;    ///< with batch; after those given, of absent arguments too
+  const std::byte* attributes;  ///< their bytes, packed
   std::uint32_t payload_count;
+  std::uint32_t given;
+
+  const Device* device;  ///< that the results are on
+  KeyId key;
+  std::uint32_t batch;           ///< examples of the result
   std::uint32_t indices_each;    ///< per example; 0: there are none, or they belong to the node
   std::uint32_t arity;           ///< arguments of the operation, absent ones among them
-  std::uint32_t given;           ///< how many it was found by: absent ones at the end are left out
   bool alone;                    ///< never merged with other nodes
   std::uint8_t absent = 0;       ///< groups of optional arguments (bit g - 1: group g)
   std::uint8_t absent_args = 0;  ///< optional arguments (bit i: argument i); nodes do not list them
@@ -51,8 +55,6 @@ struct Signature {
   const Device* from;  ///< of a copy between devices: the argument's; null: it is no copy
   /// Shapes of one example; where the operation mixes its batch, of a node, with the batch.
   Dim saved[ext::kMaxOutputs];
-  const ShapeId* arg_shapes;    ///< with batch; those of absent arguments too
-  const std::byte* attributes;  ///< their bytes, packed
 
   /// Which argument of the operation the node lists as number `i`.
   [[nodiscard]] std::uint32_t argument(std::uint32_t i) const {

@@ -7,6 +7,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "util/one_thread.h"
+
 namespace dynet::util {
 
 /// How many forks lie between this process and the one that first asked; 0 there.
@@ -20,6 +22,10 @@ class ForkMutex {
   void lock() {
     const std::uint32_t mine = fork_count() + 1;
     std::uint32_t held = 0;
+    if (has_one_thread()) {  // a locked instruction would wait for all stores before it
+      word_.store(mine, std::memory_order_relaxed);
+      return;
+    }
     while (!word_.compare_exchange_weak(held, mine, std::memory_order_acquire)) {
       if (held == mine) {
         word_.wait(held);
@@ -29,7 +35,9 @@ class ForkMutex {
   }
   void unlock() {
     word_.store(0, std::memory_order_release);
-    word_.notify_one();
+    if (!has_one_thread()) {
+      word_.notify_one();
+    }
   }
 
  private:
