@@ -13,6 +13,11 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   # std::stable_sort of libstdc++ 12 uses what C++17 deprecates, and clang blames the caller.
   target_compile_options(dynet_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-deprecated-declarations>)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # Nobody puts a function of another library in the place of one of this: they may be inlined, and
+  # call each other directly, as with clang and as if the library were linked statically.
+  target_compile_options(dynet_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fno-semantic-interposition>)
+endif()
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   # The floor of the library; faster instructions are chosen at run time (Highway).
   target_compile_options(dynet_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-march=x86-64-v2>)

@@ -141,7 +141,7 @@ void RuleTrainerBase::update_lookup_params(real gscale, std::size_t idx, std::si
   }
   const std::int64_t offset = static_cast<std::int64_t>(lidx) * rows_.row_bytes;
   const ext::UpdateInfo& what = info();
-  void* data[2 + kMaxStates];
+  void* data[2 + kMaxStates] = {};
   for (std::size_t k = 0; k < what.inputs; ++k) {
     data[k] = rows_.first[k] + offset;
   }
