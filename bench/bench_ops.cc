@@ -30,62 +30,65 @@ std::vector<float> numbers(const Dim& dim, double low, double high) {
   return x;
 }
 
-template <class Op>
+/// An operation and its first example.
+struct Sample {
+  const ext::Record& record;
+  const void* op;
+  const ext::ExampleCall& example;
+};
+
 class Nodes {
  public:
-  explicit Nodes(const ext::Example<Op>& example) : example_(example) {}
+  explicit Nodes(const Sample& sample) : sample_(sample) {}
 
   /// The sum of all results.
   Expression operator()(ComputationGraph& cg) {
-    const ext::Record& record = ext::kRecord<Op>;
-    std::vector<Expression> args(example_.inputs.size());
+    const auto& [record, op, example] = sample_;
+    std::vector<Expression> args(example.inputs.size());
     std::vector<Expression> sums;
     for (unsigned n = 0; n < kNodes; ++n) {
       for (std::size_t a = 0; a < args.size(); ++a) {
         const bool may_share = record.role(a) != ext::Role::kStacked && a + 1 < args.size();
         if (n == 0 || !may_share) {
-          const Dim& dim = example_.inputs[a];
-          args[a] = input(cg, dim, numbers(dim, example_.low, example_.high));
+          const Dim& dim = example.inputs[a];
+          args[a] = input(cg, dim, numbers(dim, example.low, example.high));
         }
       }
       ext::NodePayload payload;
-      if (!example_.indices.empty()) {
-        payload = ext::NodePayload::of(example_.indices);
-      } else if (!example_.values.empty()) {
-        payload = ext::NodePayload::of(example_.values);
+      if (!example.indices.empty()) {
+        payload = ext::NodePayload::of(example.indices);
+      } else if (!example.values.empty()) {
+        payload = ext::NodePayload::of(example.values);
       }
       sums.push_back(
-          sum_batches(sum_elems(ext::add_node(record, &example_.op, &cg, args, payload, Where()))));
+          sum_batches(sum_elems(ext::add_node(record, op, &cg, args, payload, Where()))));
     }
     return sum(sums);
   }
 
  private:
-  ext::Example<Op> example_;
+  Sample sample_;
 };
 
 struct Times {
   double forward, backward;  ///< nanoseconds a node, with its share of inputs and sums
 };
 
-template <class Op>
-Times times_of(const ext::Example<Op>& example, bool batching) {
+Times times_of(const Sample& sample, bool batching) {
   ComputationGraph cg(batching);
-  const Expression all = Nodes<Op>(example)(cg);
+  const Expression all = Nodes(sample)(cg);
   const double forward = seconds_a_call([&] { cg.forward(all); }, 0.002);
   const double backward = seconds_a_call([&] { cg.backward(all, true); }, 0.002);
   return {forward * 1e9 / kNodes, backward * 1e9 / kNodes};
 }
 
-template <class Op>
-void add_row(Report& report) {
-  const ext::Example<Op> example = Op::examples().front();
-  std::string name(Op::kInfo.name);
-  for (const Dim& dim : example.inputs) {
+void add_row(Report& report, const Sample& sample) {
+  std::string name(sample.record.info->name);
+  for (const Dim& dim : sample.example.inputs) {
     name += ' ' + to_string(dim);
   }
-  const Times off = times_of<Op>(example, false);
-  const Times on = times_of<Op>(example, true);
+  const Times off = times_of(sample, false);
+  const Times on = times_of(sample, true);
   char note[160];
   std::snprintf(note, sizeof note, "forward %.0f, backward %.0f; one by one %.0f and %.0f",
                 on.forward, on.backward, off.forward, off.backward);
@@ -97,8 +100,9 @@ void add_row(Report& report) {
 
 void measure_ops(Report& report) {
   ops::AllOps::for_each([&]<class Op>() {
-    if constexpr (!ext::kRecord<Op>.is_leaf()) {
-      add_row<Op>(report);
+    if (!ext::kRecord<Op>.is_leaf()) {
+      const ext::Example<Op> example = Op::examples().front();
+      add_row(report, {ext::kRecord<Op>, &example.op, example});
     }
   });
 }

@@ -4,7 +4,13 @@
 
 #include <gtest/gtest.h>
 
-#include "dynet/ops/all.h"
+#include "dynet/ops/arithmetic.h"
+#include "dynet/ops/linear.h"
+#include "dynet/ops/pick.h"
+#include "dynet/ops/random.h"
+#include "dynet/ops/recurrent.h"
+#include "dynet/ops/reduce.h"
+#include "dynet/ops/shape.h"
 
 #include "support/generator.h"
 #include "support/samples.h"

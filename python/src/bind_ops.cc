@@ -1,134 +1,16 @@
-// Functions of all operations: one loop over AllOps. There is no line for any one operation here.
-//
-// The parameters of a Python function are the arguments, the payload (an index, or one a example in
-// the form named python_batch, or a number), the attributes with their defaults, and batch_size
-// where an attribute is a shape. An operation whose Python name is "-" has a function written by
-// hand, elsewhere.
+// The functions of all operations, and `_operations()`, which is the list of them as Python data,
+// for tests and documentation. What is done for each operation stands in bind_family.h.
 
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
-
-#include <cctype>
 #include <deque>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
-#include <utility>
-#include <vector>
 
-#include "dynet/ext/add_node.h"
-#include "dynet/ops/all.h"
+#include "dynet/ops/families.h"
 
-#include "binding.h"
-#include "graph.h"
-#include "op_names.h"
-#include "operators.h"
-#include "where.h"
+#include "bind_family.h"
 
 namespace dynet::python {
-namespace {
 
-template <class... T>
-struct Types {};
-
-template <class Op, std::size_t kI>
-using Member = std::remove_reference_t<
-    std::tuple_element_t<kI, decltype(ext::attributes(std::declval<Op&>()))>>;
-template <class Op, std::size_t... kI>
-constexpr bool has_shape_attribute(std::index_sequence<kI...> /*members*/) {
-  return (std::is_same_v<Member<Op, kI>, Dim> || ...);
-}
-
-// ---- calling
-// -----------------------------------------------------------------------------------------
-
-void set_batch(Dim& d, unsigned batch_size) { d = DimArg{d}.with_batch(batch_size); }
-template <class T>
-void set_batch(T& /*attribute*/, unsigned /*batch_size*/) {}
-template <class Op>
-void set_batches(Op& op, unsigned batch_size) {
-  std::apply([batch_size](auto&... member) { (set_batch(member, batch_size), ...); },
-             ext::attributes(op));
-}
-
-ext::NodePayload payload_of() { return {}; }
-template <class T>
-ext::NodePayload payload_of(const T& v) {
-  return ext::NodePayload::of(v);
-}
-
-template <std::size_t kOutputs>
-auto outputs(const Expression& first, PyExpression::Settable settable) {
-  if constexpr (kOutputs == 1) {
-    return PyExpression(first, settable);
-  } else {
-    return [&]<std::size_t... kI>(std::index_sequence<kI...>) {
-      return std::make_tuple(PyExpression(
-          Expression(first.pg, first.i + static_cast<VariableIndex>(kI), first.graph_id))...);
-    }(std::make_index_sequence<kOutputs>{});
-  }
-}
-
-Expression node_of(const ExprArg& arg) { return arg.node(); }
-/// None is an argument that is absent.
-Expression node_of(const std::optional<ExprArg>& arg) {
-  return arg.has_value() ? arg->node() : Expression();
-}
-template <class Op>
-constexpr bool is_optional(std::size_t arg) {
-  if constexpr (requires { Op::kOptional; }) {
-    return Op::kOptional[arg] != 0;
-  } else {
-    return false;
-  }
-}
-
-/// One Python function. X: its arguments, V: its payload (none or one), A: attributes in members'
-/// order, B: batch_size (none or one).
-template <class Op, class Xs, class Vs, class As, class Bs>
-struct Function;
-template <class Op, class... X, class... V, class... A, class... B>
-struct Function<Op, Types<X...>, Types<V...>, Types<A...>, Types<B...>> {
-  static auto call(X... x, V... payload, A... attr, B... batch_size) {
-    Op op = [&]<std::size_t... kI>(std::index_sequence<kI...>) {
-      return Op{AttrParam<Member<Op, kI>>::read(attr)...};
-    }(std::index_sequence_for<A...>{});
-    if constexpr (sizeof...(B) > 0) {
-      set_batches(op, batch_size...);
-    }
-    constexpr auto kSettable = ext::detail::payload_of<Op>() == ext::Payload::kIndices
-                                   ? PyExpression::Settable::kIndices
-                                   : PyExpression::Settable::kNot;
-    return outputs<ext::detail::outputs_of<Op>()>(add(op, x..., payload_of(payload...)), kSettable);
-  }
-
- private:
-  static Expression add(const Op& op, const ExprListArg& list, const ext::NodePayload& payload) {
-    return add_to(op, list.nodes(), payload);
-  }
-  template <class... Args>
-  static Expression add(const Op& op, const Args&... args) {
-    return add_each(op, std::forward_as_tuple(args...),
-                    std::make_index_sequence<sizeof...(Args) - 1>{});
-  }
-  template <class Tuple, std::size_t... kI>
-  static Expression add_each(const Op& op, const Tuple& args, std::index_sequence<kI...> /*all*/) {
-    const Expression nodes[] = {node_of(std::get<kI>(args))...};
-    return add_to(op, nodes, std::get<sizeof...(kI)>(args));
-  }
-  static Expression add_to(const Op& op, std::span<const Expression> args,
-                           const ext::NodePayload& payload) {
-    return ext::add_node(ext::kRecord<Op>, &op, nullptr, args, payload, here());
-  }
-};
-
-// ---- signatures
-// ---------------------------------------------------------------------------------------
-
-/// Names as nanobind wants them: C strings that live for ever.
 const char* keep(std::string_view name) {
   static auto* names = new std::deque<std::string>;
   return names->emplace_back(name).c_str();
@@ -150,133 +32,27 @@ std::string doc_of(const ext::Info& info) {
   return doc;
 }
 
-template <class Op, std::size_t kI>
-auto attribute_arg(const char* name) {
-  if constexpr (ext::kHasDefault<Op, kI> && !std::is_same_v<Member<Op, kI>, Dim>) {
-    Op op{};
-    return nb::arg(name) = AttrParam<Member<Op, kI>>::write(std::get<kI>(ext::attributes(op)));
-  } else {
-    return nb::arg(name);
-  }
-}
-
-template <class Op, std::size_t kI>
-auto expression_arg(const char* name) {
-  if constexpr (is_optional<Op>(kI)) {
-    return nb::arg(name).none() = nb::none();
-  } else {
-    return nb::arg(name);
-  }
-}
-
-// ---- definitions
-// ---------------------------------------------------------------------------------------
-
-/// The types of one form of an operation's function. V: type of its payload, or nothing.
-template <class Op, class Vs>
-struct Form;
-template <class Op, class... V>
-struct Form<Op, Types<V...>> {
-  template <std::size_t... kI>
-  static auto args_of(std::index_sequence<kI...> /*args*/) {
-    if constexpr (ext::detail::is_variadic<Op>()) {
-      return Types<ExprListArg>{};
-    } else {
-      return Types<std::conditional_t<is_optional<Op>(kI), std::optional<ExprArg>, ExprArg>...>{};
-    }
-  }
-  template <std::size_t... kI>
-  static auto attrs_of(std::index_sequence<kI...> /*members*/)
-      -> Types<typename AttrParam<Member<Op, kI>>::Type...>;
-
-  using Args = std::make_index_sequence<ext::kArgCount<Op>>;
-  using Attrs = std::make_index_sequence<ext::kAttrCount<Op>>;
-  static constexpr bool kHasBatch = has_shape_attribute<Op>(Attrs{});
-  using Batch = std::conditional_t<kHasBatch, Types<unsigned>, Types<>>;
-  using Call =
-      Function<Op, decltype(args_of(Args{})), Types<V...>, decltype(attrs_of(Attrs{})), Batch>;
-  static constexpr std::size_t kArgs = ext::detail::is_variadic<Op>() ? 1 : Args::size();
-
-  /// Defines `name` in the module.
-  template <class... Extra>
-  static void define(nb::module_& m, std::string_view name, const Names& names,
-                     const Extra&... payload_arg) {
-    const std::string doc = doc_of(Op::kInfo);
-    [&]<std::size_t... kX, std::size_t... kA>(std::index_sequence<kX...>,
-                                              std::index_sequence<kA...>) {
-      const auto def = [&](const auto&... batch_arg) {
-        m.def(keep(name), &Call::call, expression_arg<Op, kX>(keep(names.all[kX]))...,
-              payload_arg..., attribute_arg<Op, kA>(keep(names.all[kArgs + sizeof...(V) + kA]))...,
-              batch_arg..., doc.c_str());
-      };
-      if constexpr (kHasBatch) {
-        def(nb::arg("batch_size") = 1U);
-      } else {
-        def();
-      }
-    }(std::make_index_sequence<kArgs>{}, Attrs{});
-  }
-  /// Defines an operator: a method of Expression.
-  static void define_operator(std::string_view dunder) {
-    const std::string doc = doc_of(Op::kInfo);
-    const nb::handle type(reinterpret_cast<PyObject*>(expression_type));
-    nb::borrow<nb::class_<PyExpression>>(type).def(keep(dunder), &Call::call, nb::is_operator(),
-                                                   doc.c_str());
-    enter_operator(dunder, ext::kRecord<Op>);
-  }
-};
-
-bool is_operator(std::string_view name) { return name.starts_with("__"); }
-
-template <class Op, class... V, class... Extra>
-void define_form(nb::module_& m, Types<V...> /*payload*/, std::string_view name, const Names& names,
-                 const Extra&... payload_arg) {
-  using F = Form<Op, Types<V...>>;
-  if (!is_operator(name)) {
-    F::define(m, name, names, payload_arg...);
-  } else if constexpr (ext::kAttrCount<Op> == 0 && !ext::detail::is_variadic<Op>()) {
-    F::define_operator(name);
-  }
-}
-
-template <class Op>
-void define_op(nb::module_& m) {
-  constexpr const ext::Info& kInfo = Op::kInfo;
-  const std::string_view name = kInfo.python.empty() ? kInfo.name : kInfo.python;
-  Names names(kInfo, ext::detail::is_variadic<Op>());
-  constexpr auto kPayload = ext::detail::payload_of<Op>();
-  const std::size_t at = Form<Op, Types<>>::kArgs;  // of the payload's name
-  if constexpr (ext::kArgCount<Op> > 0) {
-    if constexpr (kPayload == ext::Payload::kNone) {
-      if (name != "-") {
-        define_form<Op>(m, Types<>{}, name, names);
-      }
-    } else if constexpr (kPayload == ext::Payload::kValues) {
-      for (const std::string_view one : {name, kInfo.mirrored}) {
-        if (one != "-" && !one.empty()) {
-          define_form<Op>(m, Types<float>{}, one, names, nb::arg(keep(names.all[at])));
-        }
-      }
-    } else if (name != "-") {
-      if (names.payload_default >= 0) {
-        define_form<Op>(
-            m, Types<unsigned>{}, name, names,
-            nb::arg(keep(names.all[at])) = static_cast<unsigned>(names.payload_default));
-      } else {
-        define_form<Op>(m, Types<unsigned>{}, name, names, nb::arg(keep(names.all[at])));
-      }
-      if (!kInfo.python_batch.empty()) {
-        define_form<Op>(m, Types<std::vector<unsigned>>{}, kInfo.python_batch, names,
-                        nb::arg(keep(plural(names.all[at]))));
-      }
-    }
-  }
-}
-
-}  // namespace
+#define DYNET_BIND(family, Family)      \
+  void define_##family(nb::module_& m); \
+  void describe_##family(nb::list& all);
+DYNET_FAMILIES(DYNET_BIND)
+#undef DYNET_BIND
 
 void bind_ops(nb::module_& m) {
-  ops::AllOps::for_each([&m]<class Op>() { define_op<Op>(m); });
+#define DYNET_BIND(family, Family) define_##family(m);
+  DYNET_FAMILIES(DYNET_BIND)
+#undef DYNET_BIND
+  m.def(
+      "_operations",
+      [] {
+        nb::list all;
+#define DYNET_BIND(family, Family) describe_##family(all);
+        DYNET_FAMILIES(DYNET_BIND)
+#undef DYNET_BIND
+        return all;
+      },
+      nb::sig("def _operations() -> list[dict[str, typing.Any]]"),
+      "All operations, with their names and examples.");
 }
 
 }  // namespace dynet::python

@@ -2,9 +2,9 @@
 
 // The Python module: the same library, seen from Python.
 //
-// bind_ops.cc makes the functions of all operations by a loop over dynet/ops/all.h; it has no line
-// for any one of them. The other bind_*.cc bind what is not an operation, a file a topic. module.cc
-// puts them together, in the order in which types must exist.
+// bind_family.h makes the functions of all operations by a loop over each family's list; it has no
+// line for any one of them. The other bind_*.cc bind what is not an operation, a file a topic.
+// module.cc puts them together, in the order in which types must exist.
 //
 // A thread has one graph, the default graph (graph.h), and all expressions of a thread are nodes of
 // it. Parameters are expressions too: their node is made when they are first used in a graph and is
@@ -122,7 +122,6 @@ void bind_expression(nb::module_& m);
 void bind_graph(nb::module_& m);
 void bind_inputs(nb::module_& m);
 void bind_ops(nb::module_& m);
-void bind_op_table(nb::module_& m);
 void bind_compositions(nb::module_& m);
 void bind_params(nb::module_& m);
 void bind_initializers(nb::module_& m);

@@ -13,7 +13,6 @@ NB_MODULE(_dynet, m) {
   py::install_location_resolver();
   py::bind_expression(m);
   py::bind_ops(m);
-  py::bind_op_table(m);
   py::bind_compositions(m);
   py::install_operators();  // before types derived from Expression, which inherit them
   py::bind_graph(m);

@@ -8,7 +8,11 @@
 #include <vector>
 
 #include "dynet/expr.h"
-#include "dynet/ops/all.h"
+#include "dynet/ops/activation.h"
+#include "dynet/ops/input.h"
+#include "dynet/ops/linear.h"
+#include "dynet/ops/pick.h"
+#include "dynet/ops/random.h"
 
 #include "support/far_device.h"
 #include "testing/tolerance.h"

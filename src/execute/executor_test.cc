@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include "dynet/ops/all.h"
+#include "dynet/ops/activation.h"
+#include "dynet/ops/arithmetic.h"
+#include "dynet/ops/input.h"
+#include "dynet/ops/linear.h"
+#include "dynet/ops/pick.h"
 
 #include "support/far_device.h"
 

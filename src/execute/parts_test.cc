@@ -7,7 +7,11 @@
 #include <set>
 
 #include "dynet/ext/memory.h"
-#include "dynet/ops/all.h"
+#include "dynet/ops/activation.h"
+#include "dynet/ops/arithmetic.h"
+#include "dynet/ops/input.h"
+#include "dynet/ops/pick.h"
+#include "dynet/ops/shape.h"
 
 #include "execute/executor.h"
 #include "support/far_device.h"

@@ -10,7 +10,12 @@
 #include <string>
 
 #include "dynet/except.h"
-#include "dynet/ops/all.h"
+#include "dynet/ops/activation.h"
+#include "dynet/ops/arithmetic.h"
+#include "dynet/ops/input.h"
+#include "dynet/ops/linear.h"
+#include "dynet/ops/recurrent.h"
+#include "dynet/ops/shape.h"
 
 #include "schedule/policy.h"
 #include "schedule/shorten.h"

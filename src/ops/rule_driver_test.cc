@@ -7,7 +7,11 @@
 #include <random>
 #include <vector>
 
-#include "dynet/ops/all.h"
+#include "dynet/ops/activation.h"
+#include "dynet/ops/arithmetic.h"
+#include "dynet/ops/linear.h"
+#include "dynet/ops/recurrent.h"
+#include "dynet/ops/reduce.h"
 
 #include "ops/by_hand.h"
 #include "testing/tolerance.h"

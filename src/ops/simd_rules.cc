@@ -1,6 +1,6 @@
 #include "ops/simd_rules.h"
 
-#include "dynet/ops/all.h"
+#include "dynet/ops/families.h"
 
 namespace dynet::ops {
 

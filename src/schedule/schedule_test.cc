@@ -7,7 +7,13 @@
 #include <set>
 #include <unordered_map>
 
-#include "dynet/ops/all.h"
+#include "dynet/ops/activation.h"
+#include "dynet/ops/arithmetic.h"
+#include "dynet/ops/input.h"
+#include "dynet/ops/linear.h"
+#include "dynet/ops/loss.h"
+#include "dynet/ops/reduce.h"
+#include "dynet/ops/shape.h"
 
 #include "schedule/explain.h"
 #include "schedule/policy.h"

@@ -96,6 +96,7 @@
 
 #include "dynet/dim.h"
 #include "dynet/ext/attributes.h"
+#include "dynet/ext/compiled.h"
 #include "dynet/ext/contract.h"
 #include "dynet/ext/info.h"
 #include "dynet/ext/properties.h"
@@ -104,18 +105,21 @@
 
 namespace dynet::ext {
 
-/// One sample call. Tests, benches and the reference page run it.
-template <class Op>
-struct Example {
-  Op op;
+/// What an operation is called with in an example.
+struct ExampleCall {
   std::vector<Dim> inputs;  ///< shapes of one example each
   double low;               ///< inputs are drawn uniformly from [low, high]
   double high;
-  std::vector<unsigned> indices;  ///< payload
-  std::vector<float> values;
+  std::vector<unsigned> indices = {};  ///< payload
+  std::vector<float> values = {};
+};
+/// One sample call. Tests, benches and the reference page run it.
+template <class Op>
+struct Example : ExampleCall {
+  Op op;
 
   Example(Op o, std::vector<Dim> in, double from = -2.0, double to = 2.0)
-      : op(o), inputs(std::move(in)), low(from), high(to) {}
+      : ExampleCall{std::move(in), from, to}, op(o) {}
   [[nodiscard]] Example with_indices(std::vector<unsigned> v) && {
     indices = std::move(v);
     return std::move(*this);
@@ -344,9 +348,24 @@ constexpr Record make_record() {
 }
 }  // namespace detail
 
-/// The record of an operation. Programs' own operations get theirs the same way.
+namespace detail {
 template <class Op>
-inline constexpr Record kRecord = detail::make_record<Op>();
+inline constexpr Record kOwnRecord = make_record<Op>();
+DYNET_DEFINED_ELSEWHERE_BEGIN
+template <class Op>
+constexpr const Record& record_of() {
+  if constexpr (kIsCompiled<Op>) {
+    return Compiled<Op>::record;
+  } else {
+    return kOwnRecord<Op>;
+  }
+}
+DYNET_DEFINED_ELSEWHERE_END
+}  // namespace detail
+
+/// The record of an operation: the one that the library compiled, or that of a program's own one.
+template <class Op>
+inline constexpr const Record& kRecord = detail::record_of<Op>();
 
 /// A list of operations.
 template <class... Ops>

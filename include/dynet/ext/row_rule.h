@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "dynet/ext/compiled.h"
 #include "dynet/ext/numbered.h"
 #include "dynet/ext/plain_rows.h"
 #include "dynet/ext/properties.h"
@@ -14,11 +15,28 @@
 
 namespace dynet::ext {
 
+namespace detail {
+template <class Op>
+constexpr RowLoops plain_row_loops() {
+  return {plain::loop<float, rule::ForwardRule, Op>, plain::loop<float, rule::BackwardRule, Op>,
+          plain::loop<double, rule::ForwardRule, Op>, plain::loop<double, rule::BackwardRule, Op>};
+}
+template <class Op>
+inline constinit RowLoops own_row_loops = plain_row_loops<Op>();
+DYNET_DEFINED_ELSEWHERE_BEGIN
+template <class Op>
+constexpr RowLoops& row_loops_of() {
+  if constexpr (kIsCompiled<Op>) {
+    return Compiled<Op>::row_loops;
+  } else {
+    return own_row_loops<Op>;
+  }
+}
+DYNET_DEFINED_ELSEWHERE_END
+}  // namespace detail
 /// The loops of one rule, shared by all of the program. Written once, before the first graph.
 template <RowOperation Op>
-inline constinit RowLoops row_loops = {
-    plain::loop<float, rule::ForwardRule, Op>, plain::loop<float, rule::BackwardRule, Op>,
-    plain::loop<double, rule::ForwardRule, Op>, plain::loop<double, rule::BackwardRule, Op>};
+inline constexpr RowLoops& row_loops = detail::row_loops_of<Op>();
 
 namespace detail {
 template <class Op>

@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "dynet/ext/compiled.h"
 #include "dynet/ext/info.h"
 #include "dynet/ext/optional.h"
 #include "dynet/ext/properties.h"
@@ -189,9 +190,23 @@ constexpr RuleLoops plain_loops() {
 }
 }  // namespace detail
 
+namespace detail {
+template <class Op>
+inline constinit RuleLoops own_rule_loops = plain_loops<Op>();
+DYNET_DEFINED_ELSEWHERE_BEGIN
+template <class Op>
+constexpr RuleLoops& rule_loops_of() {
+  if constexpr (kIsCompiled<Op>) {
+    return Compiled<Op>::rule_loops;
+  } else {
+    return own_rule_loops<Op>;
+  }
+}
+DYNET_DEFINED_ELSEWHERE_END
+}  // namespace detail
 /// The loops of one rule, shared by all of the program. Written once, before the first graph.
 template <Rule Op>
-inline constinit RuleLoops rule_loops = detail::plain_loops<Op>();
+inline constexpr RuleLoops& rule_loops = detail::rule_loops_of<Op>();
 
 namespace detail {
 template <class Op>

@@ -22,6 +22,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <set>
 #include <span>
@@ -54,19 +55,14 @@ struct Expectations {
 };
 
 /// One example of one operation, its type erased.
-struct Sample {
+struct Sample : ext::ExampleCall {
   const ext::Record* record = nullptr;
-  OpBytes op;
-  std::vector<Dim> inputs;  ///< shapes of one example each
-  double low = -2.0;        ///< inputs are drawn from [low, high]
-  double high = 2.0;
-  std::vector<unsigned> indices;  ///< payload
-  std::vector<float> values;
-  std::vector<Nudge> nudges;
+  OpBytes op = {};
+  std::vector<Nudge> nudges = {};
   /// The operation with one attribute changed so much that results differ; not all fit the shapes.
-  std::vector<OpBytes> variants;
+  std::vector<OpBytes> variants = {};
   int example = 0;  ///< which of the operation's examples
-  Expectations expected;
+  Expectations expected = {};
 
   /// "elu(alpha=2.5) {7}".
   [[nodiscard]] std::string text() const {
@@ -198,18 +194,22 @@ void add_variants(const Op& op, std::vector<OpBytes>& to) {
   }
 }
 
+// What needs no type of an operation is compiled once.
+inline void append(std::vector<Sample>& to, Sample sample, const Expectations& expected) {
+  sample.example = static_cast<int>(to.size());
+  sample.expected = expected;
+  to.push_back(std::move(sample));
+}
+inline void append(std::vector<Sample>& to, std::vector<Sample> samples) {
+  to.insert(to.end(), std::make_move_iterator(samples.begin()),
+            std::make_move_iterator(samples.end()));
+}
+
 }  // namespace detail
 
 template <class Op>
 Sample sample_of(const ext::Example<Op>& e) {
-  Sample s;
-  s.record = &ext::kRecord<Op>;
-  s.op = detail::bytes_of(e.op);
-  s.inputs = e.inputs;
-  s.low = e.low;
-  s.high = e.high;
-  s.indices = e.indices;
-  s.values = e.values;
+  Sample s{e, &ext::kRecord<Op>, detail::bytes_of(e.op)};
   [&]<std::size_t... kI>(std::index_sequence<kI...>) {
     (s.nudges.push_back(detail::nudge<Op, kI>(e.op)), ...);
     (detail::add_variants<Op, kI>(e.op, s.variants), ...);
@@ -222,9 +222,7 @@ template <class Op>
 std::vector<Sample> samples_of(const Expectations& expected = {}) {
   std::vector<Sample> all;
   for (const ext::Example<Op>& e : Op::examples()) {
-    all.push_back(sample_of(e));
-    all.back().example = static_cast<int>(all.size()) - 1;
-    all.back().expected = expected;
+    detail::append(all, sample_of(e), expected);
   }
   return all;
 }
@@ -233,11 +231,7 @@ std::vector<Sample> samples_of(const Expectations& expected = {}) {
 template <class List>
 std::vector<Sample> samples_of_list() {
   std::vector<Sample> all;
-  List::for_each([&]<class Op>() {
-    for (Sample& s : samples_of<Op>()) {
-      all.push_back(std::move(s));
-    }
-  });
+  List::for_each([&]<class Op>() { detail::append(all, samples_of<Op>()); });
   return all;
 }
 

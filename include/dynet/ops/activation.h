@@ -195,3 +195,5 @@ struct Erf {
 using ActivationOps = ext::OpList<Tanh, Logistic, Rectify, Exp, Log, Square, Sqrt, Elu, Silu, Erf>;
 
 }  // namespace dynet::ops
+
+DYNET_COMPILED(dynet::ops::ActivationOps)

@@ -5,6 +5,7 @@
 
 #include "dynet/ops/activation.h"
 #include "dynet/ops/arithmetic.h"
+#include "dynet/ops/families.h"
 #include "dynet/ops/input.h"
 #include "dynet/ops/linear.h"
 #include "dynet/ops/loss.h"
@@ -14,23 +15,6 @@
 #include "dynet/ops/recurrent.h"
 #include "dynet/ops/reduce.h"
 #include "dynet/ops/shape.h"
-
-/// The families: the header above, and its list of operations. CMake reads these lines too, and
-/// makes a source of SIMD loops for each.
-// clang-format off
-#define DYNET_FAMILIES(family)      \
-  family(input, InputOps)           \
-  family(arithmetic, ArithmeticOps) \
-  family(activation, ActivationOps) \
-  family(linear, LinearOps)         \
-  family(reduce, ReduceOps)         \
-  family(norm, NormOps)             \
-  family(shape, ShapeOps)           \
-  family(pick, PickOps)             \
-  family(loss, LossOps)             \
-  family(random, RandomOps)         \
-  family(recurrent, RecurrentOps)
-// clang-format on
 
 namespace dynet::ops {
 

@@ -347,3 +347,5 @@ using ArithmeticOps = ext::OpList<Negate, Add, Subtract, AddScalar, SubtractScal
                                   MultiplyScalar, DivideScalar, CMult, CDiv, Max, Sum, Average>;
 
 }  // namespace dynet::ops
+
+DYNET_COMPILED(dynet::ops::ArithmeticOps)

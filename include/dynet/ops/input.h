@@ -112,3 +112,5 @@ struct Constant {
 using InputOps = ext::OpList<Input, Parameter, Lookup, Constant>;
 
 }  // namespace dynet::ops
+
+DYNET_COMPILED(dynet::ops::InputOps)

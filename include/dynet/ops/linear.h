@@ -281,3 +281,5 @@ using LinearOps =
     ext::OpList<MatMul, AffineTransform, Transpose, DotProduct, SquaredNorm, SquaredDistance>;
 
 }  // namespace dynet::ops
+
+DYNET_COMPILED(dynet::ops::LinearOps)

@@ -167,3 +167,5 @@ struct BinaryLogLoss {
 using LossOps = ext::OpList<Softmax, LogSoftmax, PickNegLogSoftmax, BinaryLogLoss>;
 
 }  // namespace dynet::ops
+
+DYNET_COMPILED(dynet::ops::LossOps)

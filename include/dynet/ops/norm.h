@@ -124,3 +124,5 @@ struct RmsNorm {
 using NormOps = ext::OpList<L2Norm, WeightNorm, RmsNorm>;
 
 }  // namespace dynet::ops
+
+DYNET_COMPILED(dynet::ops::NormOps)

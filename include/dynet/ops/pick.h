@@ -119,3 +119,5 @@ struct PickRange {
 using PickOps = ext::OpList<Pick, PickRange>;
 
 }  // namespace dynet::ops
+
+DYNET_COMPILED(dynet::ops::PickOps)

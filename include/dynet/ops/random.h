@@ -182,3 +182,5 @@ struct RandomUniform {
 using RandomOps = ext::OpList<Dropout, Noise, RandomBernoulli, RandomNormal, RandomUniform>;
 
 }  // namespace dynet::ops
+
+DYNET_COMPILED(dynet::ops::RandomOps)

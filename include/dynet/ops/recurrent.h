@@ -335,3 +335,5 @@ using RecurrentOps = ext::OpList<LstmCell, LstmGates, VanillaLstmC, VanillaLstmH
                                  CoupledLstmH, TreeLstmCell>;
 
 }  // namespace dynet::ops
+
+DYNET_COMPILED(dynet::ops::RecurrentOps)

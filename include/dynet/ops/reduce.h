@@ -366,3 +366,5 @@ using ReduceOps = ext::OpList<SumElems, SumBatches, SumDim, MomentDim, MeanDim, 
                               MinDim, LogSumExpDim, LayerNorm>;
 
 }  // namespace dynet::ops
+
+DYNET_COMPILED(dynet::ops::ReduceOps)

@@ -221,3 +221,5 @@ struct NoBackprop {
 using ShapeOps = ext::OpList<Reshape, Concatenate, PickBatchElem, ConcatenateToBatch, NoBackprop>;
 
 }  // namespace dynet::ops
+
+DYNET_COMPILED(dynet::ops::ShapeOps)

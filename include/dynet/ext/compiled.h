@@ -1,0 +1,60 @@
+#pragma once
+
+// Which operations the library has compiled. What an operation's struct says becomes a record and
+// loops (op.h, rule_loop.h, row_rule.h). Those of the operations of dynet/ops are compiled once, in
+// one source per family (compile.h), and all other sources see the declarations below; those of a
+// program's own operations are compiled where they are used.
+
+namespace dynet::ext {
+
+struct Record;
+struct RuleLoops;
+struct RowLoops;
+
+/// Are the record and the loops of an operation compiled into the library?
+template <class Op>
+inline constexpr bool kIsCompiled = false;
+
+/// The form of a rule without some arguments is compiled with the rule.
+template <class Form>
+  requires requires { typename Form::Whole; }
+inline constexpr bool kIsCompiled<Form> = kIsCompiled<typename Form::Whole>;
+
+/// What the library has compiled for an operation.
+template <class Op>
+struct Compiled {
+  static const Record record;
+  static RuleLoops rule_loops;
+  static RowLoops row_loops;
+};
+
+namespace detail {
+template <class Op, class List>
+inline constexpr bool kIsListed = false;
+template <class Op, template <class...> class List, class... Ops>
+inline constexpr bool kIsListed<Op, List<Ops...>> = (__is_same(Op, Ops) || ...);
+}  // namespace detail
+/// One of the operations of an OpList.
+template <class Op, class List>
+concept Listed = detail::kIsListed<Op, List>;
+
+}  // namespace dynet::ext
+
+/// Stands at the end of a family's header: the library compiles the operations of this list. Before
+/// this line nothing may use a record or a loop of one of them.
+#define DYNET_COMPILED(List)               \
+  template <::dynet::ext::Listed<List> Op> \
+  inline constexpr bool ::dynet::ext::kIsCompiled<Op> = true;
+
+// Clang warns where a variable that another source defines is used.
+#ifdef __clang__
+// clang-format off
+#define DYNET_DEFINED_ELSEWHERE_BEGIN \
+  _Pragma("clang diagnostic push") \
+  _Pragma("clang diagnostic ignored \"-Wundefined-var-template\"")
+// clang-format on
+#define DYNET_DEFINED_ELSEWHERE_END _Pragma("clang diagnostic pop")
+#else
+#define DYNET_DEFINED_ELSEWHERE_BEGIN
+#define DYNET_DEFINED_ELSEWHERE_END
+#endif

@@ -1,0 +1,18 @@
+#pragma once
+
+/// The families of operations: a header beside this one, and the list at its end. CMake reads these
+/// lines too, and makes sources for each.
+// clang-format off
+#define DYNET_FAMILIES(family)      \
+  family(input, InputOps)           \
+  family(arithmetic, ArithmeticOps) \
+  family(activation, ActivationOps) \
+  family(linear, LinearOps)         \
+  family(reduce, ReduceOps)         \
+  family(norm, NormOps)             \
+  family(shape, ShapeOps)           \
+  family(pick, PickOps)             \
+  family(loss, LossOps)             \
+  family(random, RandomOps)         \
+  family(recurrent, RecurrentOps)
+// clang-format on
