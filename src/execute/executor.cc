@@ -82,12 +82,19 @@ void Executor::run_wanted(NodeId asked, bool all_nodes) {
   }
 }
 
-/// A group is placed just before it runs, while its nodes are in the cache. Where the payload of
-/// all calls is sent before the first one, all groups are placed before.
+/// A group, or a few small ones, is placed just before it runs, while its nodes are in the cache.
+/// Where the payload of all calls is sent before the first one, all groups are placed before.
 void Executor::place_and_run(std::uint32_t first_group) {
+  constexpr std::uint32_t kNodesAtOnce = 64;
   std::uint32_t begin = first_group;
   while (begin < history_.size()) {
-    const std::uint32_t end = values_.pools().are_host_visible() ? begin + 1 : history_.size();
+    std::uint32_t end = history_.size();
+    if (values_.pools().are_host_visible()) {
+      end = begin;
+      for (std::uint32_t n = 0; n < kNodesAtOnce && end < history_.size(); ++end) {
+        n += history_.group(end).members;
+      }
+    }
     values_.place(history_, begin, end);
     run(begin, end, true);
     begin = end;
