@@ -61,6 +61,7 @@ struct Function {
   std::vector<bool> optional;  ///< of each argument
   bool variadic = false;
   Payload payload = Payload::kNone;
+  bool one_list = false;  ///< of indices, for all examples
   unsigned outputs = 1;
 
   [[nodiscard]] string name() const {
@@ -156,6 +157,8 @@ Function describe() {
   }
   f.variadic = dynet::ext::detail::is_variadic<Op>();
   f.payload = dynet::ext::detail::payload_of<Op>();
+  f.one_list = dynet::ext::detail::indices_per<Op>() == dynet::ext::IndicesPer::kNode ||
+               requires(const Op op) { op.index_count(); };
   f.outputs = dynet::ext::detail::outputs_of<Op>();
   [&]<std::size_t... kI>(std::index_sequence<kI...>) {
     (f.attributes.push_back(describe_attribute<Op, kI>()), ...);
@@ -383,9 +386,9 @@ void write_documentation(std::ostream& out, const Function& f) {
     write_comment(out, sentence("Shapes: ", f.info.shapes));
   }
   if (f.payload == Payload::kIndices && !f.variadic) {
-    write_comment(out, "`" + string(f.info.payload) +
-                           "`: one index for all examples, or one for each; by pointer it is read "
-                           "again at every run.");
+    write_comment(out, "`" + string(f.info.payload) + "`: " +
+                           (f.one_list ? "" : "one index for all examples, or one for each; ") +
+                           "by pointer it is read again at every run.");
   }
   for (std::size_t i = 0; i < f.arg_count; ++i) {
     if (f.optional[i]) {

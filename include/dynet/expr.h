@@ -9,5 +9,7 @@
 #include "dynet/dynet.h"
 #include "dynet/expr/all.h"
 #include "dynet/expr/compositions.h"
+#include "dynet/expr/einsum.h"
 #include "dynet/expr/leaves.h"
+#include "dynet/expr/selections.h"
 #include "dynet/expr/to_device.h"

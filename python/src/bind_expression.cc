@@ -2,8 +2,12 @@
 
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
+#include <limits>
 #include <string>
+#include <vector>
 
+#include "dynet/expr/selections.h"
 #include "dynet/ext/add_node.h"
 #include "dynet/ops/pick.h"
 
@@ -66,43 +70,60 @@ long bound(const nb::object& value, long otherwise) {
   return b;
 }
 
-Expression pick_slice(const Expression& e, nb::handle slice, unsigned axis) {
-  const long n = static_cast<long>(e.dim()[axis]);
-  const nb::object step = slice.attr("step");
-  if (!step.is_none() && nb::cast<long>(step) != 1) {
-    throw ValueError("slice: step " + std::to_string(nb::cast<long>(step)) + "; want 1");
+/// What slices take of an expression, as strided_select wants it.
+class Slices {
+ public:
+  explicit Slices(const Expression& e) : e_(e), shape_(e.dim()) {}
+  /// The slice for the next dimension, or after them for the batch.
+  void add(nb::handle slice) {
+    const auto axis = static_cast<unsigned>(strides_.size());
+    const long n = static_cast<long>(axis < shape_.nd ? shape_.d[axis] : shape_.bd);
+    const nb::object step = slice.attr("step");
+    const long stride = step.is_none() ? 1 : nb::cast<long>(step);
+    if (stride < 1) {
+      throw IndexError("slice: step " + std::to_string(stride) + "; want at least 1");
+    }
+    strides_.push_back(entry(stride));
+    from_.push_back(entry(bound(slice.attr("start"), 0)));
+    to_.push_back(entry(std::min(bound(slice.attr("stop"), n), n)));
   }
-  const long from = bound(slice.attr("start"), 0);
-  const long to = std::min(bound(slice.attr("stop"), n), n);
-  if (from == 0 && to == n) {
-    return e;
+  [[nodiscard]] bool is_full() const { return strides_.size() > shape_.nd; }
+  [[nodiscard]] Expression taken() const {
+    return strided_select(e_, strides_, from_, to_, here());
   }
-  const ops::PickRange op{static_cast<unsigned>(from), static_cast<unsigned>(to), axis};
-  return add_picked(e, op, {});
-}
+
+ private:
+  static int entry(long n) {
+    return static_cast<int>(std::min<long>(n, std::numeric_limits<int>::max()));
+  }
+
+  Expression e_;
+  Dim shape_;
+  std::vector<int> strides_, from_, to_;
+};
 
 nb::object get_item(const PyExpression& x, nb::handle index) {
-  Expression e = resolve(x);
+  const Expression e = resolve(x);
   if (PyIndex_Check(index.ptr()) != 0) {
     return make_expression(pick_index(e, nb::cast<long>(nb::object(index.attr("__index__")()))),
                            PyExpression::Settable::kIndices);
   }
+  Slices slices(e);
   if (PySlice_Check(index.ptr())) {
-    return make_expression(pick_slice(e, index, 0));
-  }
-  if (PyTuple_Check(index.ptr())) {
-    unsigned axis = 0;
+    slices.add(index);
+  } else if (PyTuple_Check(index.ptr())) {
     for (const nb::handle part : nb::borrow<nb::tuple>(index)) {
-      if (!PySlice_Check(part.ptr()) || axis >= e.dim().nd) {
+      if (!PySlice_Check(part.ptr()) || slices.is_full()) {
         throw nb::type_error(
-            "an expression's index is an int, a slice, or a tuple of one slice for "
-            "each dimension at most");
+            "an expression's index is an int, a slice, or a tuple of one slice for each dimension "
+            "at most, and one for the batch");
       }
-      e = pick_slice(e, part, axis++);
+      slices.add(part);
     }
-    return make_expression(e);
+  } else {
+    throw nb::type_error("an expression's index is an int, a slice, or a tuple of slices");
   }
-  throw nb::type_error("an expression's index is an int, a slice, or a tuple of slices");
+  return make_expression(slices.taken());
 }
 
 void set_indices(const PyExpression& x, nb::handle value) {
@@ -197,7 +218,9 @@ void bind_parts(nb::class_<PyExpression>& c) {
       .def(
           "__getitem__", &get_item, arg("index"),
           nb::sig("def __getitem__(self, index: int | slice | tuple[slice, ...], /) -> Expression"),
-          "A part: `pick` for an int, `pick_range` for a slice of step 1.")
+          "A part: `pick` for an int, `strided_select` for a slice or a tuple of slices, of which "
+          "the "
+          "one after those of the dimensions is for the batch.")
       .def(
           "__len__", [](const PyExpression& x) { return resolve(x).dim().d[0]; },
           "Extent of the first dimension.")

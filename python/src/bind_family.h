@@ -241,8 +241,10 @@ void define_op(nb::module_& m) {
           define_form<Op>(m, Types<float>{}, one, names, nb::arg(keep(names.all[at])));
         }
       }
-    } else if (name != "-") {
-      if (names.payload_default >= 0) {
+    } else {
+      if (name == "-") {
+        // There is only the form with a list.
+      } else if (names.payload_default >= 0) {
         define_form<Op>(
             m, Types<unsigned>{}, name, names,
             nb::arg(keep(names.all[at])) = static_cast<unsigned>(names.payload_default));

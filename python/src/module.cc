@@ -14,6 +14,7 @@ NB_MODULE(_dynet, m) {
   py::bind_expression(m);
   py::bind_ops(m);
   py::bind_compositions(m);
+  py::bind_selections(m);
   py::install_operators();  // before types derived from Expression, which inherit them
   py::bind_graph(m);
   py::bind_params(m);

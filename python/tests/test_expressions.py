@@ -106,7 +106,7 @@ def test_parts():
     for wrong in ["a", 1.5, None]:
         with pytest.raises(TypeError):
             e[wrong]
-    for wrong_slice in [slice(-2, None), slice(0, 4, 2), slice(2, 2)]:
+    for wrong_slice in [slice(-2, None), slice(2, 2), slice(4, None)]:
         with pytest.raises(ValueError):
             e[wrong_slice]
 

@@ -58,10 +58,10 @@ std::optional<double> Kernels::product_with_norm(const Operand& a, const Operand
 
 void weight_gradient(Call& call, std::size_t operand, const Operand& dy, const Operand& x) {
   const Operand& d_weight = call.d_in[operand];
-  // The sink takes products of whole examples, one column of the weight's gradient for each row of
-  // x.
+  // The sink takes products of whole examples: all of the weight's gradient, column by column,
+  // whatever the dimensions of the weight are.
   const bool fits = d_weight.examples == 1 && dy.examples == x.examples &&
-                    dy.dim.rows() == d_weight.dim.rows() && x.dim.rows() == d_weight.dim.cols() &&
+                    std::int64_t{dy.dim.rows()} * x.dim.rows() == d_weight.size() &&
                     dy.dim.cols() == x.dim.cols();
   if (d_weight.sink != nullptr && fits) {
     d_weight.sink->push(dy, x);

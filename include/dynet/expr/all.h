@@ -4,6 +4,8 @@
 
 #include "dynet/expr/activation.h"
 #include "dynet/expr/arithmetic.h"
+#include "dynet/expr/contract.h"
+#include "dynet/expr/convolve.h"
 #include "dynet/expr/linear.h"
 #include "dynet/expr/loss.h"
 #include "dynet/expr/norm.h"
@@ -11,4 +13,6 @@
 #include "dynet/expr/random.h"
 #include "dynet/expr/recurrent.h"
 #include "dynet/expr/reduce.h"
+#include "dynet/expr/select.h"
 #include "dynet/expr/shape.h"
+#include "dynet/expr/sliding.h"

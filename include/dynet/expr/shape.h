@@ -30,7 +30,7 @@ Expression concatenate(const std::vector<Expression>& xs, unsigned d = 0,
 /// One example of a batch.
 /// `y = x[v], v counting the examples`
 /// Shapes: {..}xb -> {..}.
-/// `v`: one index for all examples, or one for each; by pointer it is read again at every run.
+/// `v`: by pointer it is read again at every run.
 /// Errors: IndexError where v is not below the batch size.
 Expression pick_batch_elem(const Expression& x, unsigned v, Where where = Where::here());
 Expression pick_batch_elem(const Expression& x, detail::Pointer<unsigned> v,

@@ -132,9 +132,11 @@ std::vector<T> neighbours(const T& v) {
         all.push_back(d);
       }
     }
-    Dim longer = v;
-    longer.add_dim(1);
-    all.push_back(longer);
+    if (v.nd < DYNET_MAX_TENSOR_DIM) {
+      Dim longer = v;
+      longer.add_dim(1);
+      all.push_back(longer);
+    }
     return all;
   } else {  // a List
     std::vector<T> all;
@@ -145,7 +147,7 @@ std::vector<T> neighbours(const T& v) {
         all.push_back(list);
       }
     }
-    if (v.count >= 2) {  // another permutation
+    if (v.count >= 2 && v.items[0] != v.items[v.count - 1]) {  // another permutation
       T list = v;
       std::swap(list.items[0], list.items[v.count - 1]);
       all.push_back(list);

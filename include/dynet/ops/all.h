@@ -5,6 +5,8 @@
 
 #include "dynet/ops/activation.h"
 #include "dynet/ops/arithmetic.h"
+#include "dynet/ops/contract.h"
+#include "dynet/ops/convolve.h"
 #include "dynet/ops/families.h"
 #include "dynet/ops/input.h"
 #include "dynet/ops/linear.h"
@@ -14,7 +16,9 @@
 #include "dynet/ops/random.h"
 #include "dynet/ops/recurrent.h"
 #include "dynet/ops/reduce.h"
+#include "dynet/ops/select.h"
 #include "dynet/ops/shape.h"
+#include "dynet/ops/sliding.h"
 
 namespace dynet::ops {
 

@@ -12,6 +12,10 @@
   family(norm, NormOps)             \
   family(shape, ShapeOps)           \
   family(pick, PickOps)             \
+  family(select, SelectOps)         \
+  family(contract, ContractOps)     \
+  family(convolve, ConvolveOps)     \
+  family(sliding, SlidingOps)       \
   family(loss, LossOps)             \
   family(random, RandomOps)         \
   family(recurrent, RecurrentOps)

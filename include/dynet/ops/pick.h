@@ -44,7 +44,10 @@ struct Pick {
             ext::Example<Pick>{{0}, {{4, 3}}}.with_indices({0}),
             ext::Example<Pick>{{1}, {{4, 3}}}.with_indices({2}),
             ext::Example<Pick>{{1}, {{2, 3, 4}}}.with_indices({1}),
-            ext::Example<Pick>{{0}, {{1}}}.with_indices({0})};
+            ext::Example<Pick>{{0}, {{1}}}.with_indices({0}),
+            ext::Example<Pick>{{1}, {{0, 3}}}.with_indices({2}),
+            ext::Example<Pick>{{3}, {{2, 1, 3, 2}}}.with_indices({0}),
+            ext::Example<Pick>{{6}, {{1, 2, 1, 2, 1, 1, 3}}}.with_indices({1})};
   }
 
  private:
@@ -98,11 +101,10 @@ struct PickRange {
     call.kernels.move(m, call.d_out[0], call.d_in[0]);
   }
   static std::vector<ext::Example<PickRange>> examples() {
-    return {{{1, 4, 0}, {{5}}},
-            {{0, 2, 0}, {{4, 3}}},
-            {{1, 3, 1}, {{4, 3}}},
-            {{2, 3, 2}, {{2, 3, 4}}},
-            {{0, 1, 0}, {{1}}}};
+    return {{{1, 4, 0}, {{5}}},          {{0, 2, 0}, {{4, 3}}},
+            {{1, 3, 1}, {{4, 3}}},       {{2, 3, 2}, {{2, 3, 4}}},
+            {{0, 1, 0}, {{1}}},          {{0, 2, 1}, {{0, 3}}},
+            {{1, 2, 3}, {{2, 1, 3, 2}}}, {{1, 3, 6}, {{1, 2, 1, 2, 1, 1, 3}}}};
   }
 
  private:

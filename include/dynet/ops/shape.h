@@ -46,7 +46,10 @@ struct Reshape {
               call.d_in[0].size() * call.d_in[0].examples);
   }
   static std::vector<ext::Example<Reshape>> examples() {
-    return {{{{3, 4}}, {{4, 3}}}, {{{6}}, {{1, 2, 3}}}, {{{1}}, {{1, 1}}}};
+    return {{{{3, 4}}, {{4, 3}}},       {{{6}}, {{1, 2, 3}}},
+            {{{1}}, {{1, 1}}},          {{{2, 3}}, {{6}}},
+            {{{4, 3}}, {{4, 3}}},       {{{5, 0}}, {{0, 2}}},
+            {{{2, 1, 3, 2}}, {{3, 4}}}, {{{1, 2, 1, 2, 1, 1, 3}}, {{3, 2, 1, 2, 1, 1, 1}}}};
   }
 };
 
@@ -107,8 +110,11 @@ struct Concatenate {
     }
   }
   static std::vector<ext::Example<Concatenate>> examples() {
-    return {{{0}, {{4}, {3}, {1}}},  {{0}, {{4, 3}, {2, 3}}},       {{1}, {{4, 2}, {4}, {4, 1}}},
-            {{2}, {{2, 3}, {2, 3}}}, {{1}, {{2, 1, 3}, {2, 2, 3}}}, {{0}, {{5}}}};
+    return {{{0}, {{4}, {3}, {1}}},           {{0}, {{4, 3}, {2, 3}}},
+            {{1}, {{4, 2}, {4}, {4, 1}}},     {{2}, {{2, 3}, {2, 3}}},
+            {{1}, {{2, 1, 3}, {2, 2, 3}}},    {{0}, {{5}}},
+            {{0}, {{2, 3}, {0, 3}}},          {{1}, {{3}, {3, 2}}},
+            {{3}, {{2, 1, 2}, {2, 1, 2, 2}}}, {{6}, {{1, 2, 1, 2, 1, 1, 3}, {1, 2, 1, 2}}}};
   }
 
  private:
@@ -152,8 +158,12 @@ struct PickBatchElem {
     call.kernels.move(m, call.d_out[0], call.d_in[0]);
   }
   static std::vector<ext::Example<PickBatchElem>> examples() {
-    return {ext::Example<PickBatchElem>{{}, {{4, 3}}}.with_indices({0}),
-            ext::Example<PickBatchElem>{{}, {{1}}}.with_indices({0})};
+    std::vector<ext::Example<PickBatchElem>> all;
+    for (const Dim& d : std::initializer_list<Dim>{
+             {4, 3}, {1}, {5}, {1, 1}, {0, 2}, {2, 3, 2}, {2, 1, 3, 2}, {1, 2, 1, 2, 1, 1, 3}}) {
+      all.push_back(ext::Example<PickBatchElem>{{}, {d}}.with_indices({0}));
+    }
+    return all;
   }
 };
 
@@ -202,7 +212,14 @@ struct ConcatenateToBatch {
     }
   }
   static std::vector<ext::Example<ConcatenateToBatch>> examples() {
-    return {{{}, {{4, 3}, {4, 3}, {4, 3}}}, {{}, {{1}, {1}}}, {{}, {{5}}}};
+    return {{{}, {{4, 3}, {4, 3}, {4, 3}}},
+            {{}, {{1}, {1}}},
+            {{}, {{5}}},
+            {{}, {{3}, {3}}},
+            {{}, {{1, 1}, {1, 1}}},
+            {{}, {{0, 2}, {0, 2}}},
+            {{}, {{2, 3, 2}, {2, 3, 2}}},
+            {{}, {{1, 2, 1, 2, 1, 1, 3}, {1, 2, 1, 2, 1, 1, 3}}}};
   }
 };
 

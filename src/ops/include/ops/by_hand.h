@@ -187,8 +187,14 @@ class ByHand {
   [[nodiscard]] std::int64_t cut(std::size_t i, std::int64_t examples) const {
     return layout_.is_cut ? (i % 2 == 0 ? 1 : examples - 1) : 0;
   }
-  /// Operations of whole batches see one of them per node, with the batch as last dimension.
+  /// Operations of whole batches see one of them per node, with the batch as last dimension. Of
+  /// seven dimensions the first two are joined.
   static Dim with_batch(Dim d) {
+    if (d.nd == DYNET_MAX_TENSOR_DIM) {
+      d.d[1] *= d.d[0];
+      std::copy(d.d + 1, d.d + d.nd, d.d);
+      --d.nd;
+    }
     d.d[d.nd++] = d.bd;
     return d.single_batch();
   }

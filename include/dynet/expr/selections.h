@@ -1,0 +1,76 @@
+#pragma once
+
+// Parts of tensors, and sums and products over their dimensions, as other functions put together;
+// and conv2d, whose bias stands before its stride.
+
+#include <vector>
+
+#include "dynet/expr/arguments.h"
+
+namespace dynet {
+
+/// In each dimension k the elements from[k], from[k] + strides[k], ..., below to[k]; the entry
+/// after those of the dimensions is for the examples of the batch. Entries that are missing take
+/// everything: stride 1, from 0, to the extent. Where all is taken, x itself.
+/// `y[i, j, ..] = x[from[0] + i strides[0], from[1] + j strides[1], ..]`
+/// Shapes: {a,b}xn -> {ceil((to[0] - from[0]) / strides[0]), ...}.
+/// Errors: ShapeError where a list is longer than the dimensions and the batch, a stride is below
+///   1, or not 0 <= from < to <= extent.
+Expression strided_select(const Expression& x, const std::vector<int>& strides,
+                          const std::vector<int>& from = {}, const std::vector<int>& to = {},
+                          Where where = Where::here());
+
+/// Adds the entries of dimension d of x to `rows` entries that begin at 0, each to the one that its
+/// index says: the gradient of gather. With as many indices as entries all examples have the same,
+/// with n times as many each has its own, one example after the other; by pointer they are read
+/// again at every run.
+/// `y[.., r, ..] = sum of x[.., i, ..] over the i with index[i] = r, in dimension d`
+/// Shapes: {n,..} -> {rows,..} for d = 0, {a,n} -> {a,rows} for d = 1, ...
+/// Errors: ShapeError where x has no dimension d, nothing along it, or another number of indices;
+///   IndexError where one is not below rows.
+Expression scatter_add(const Expression& x, const std::vector<unsigned>& index, unsigned rows,
+                       unsigned d = 0, Where where = Where::here());
+Expression scatter_add(const Expression& x, detail::Pointer<std::vector<unsigned>> index,
+                       unsigned rows, unsigned d = 0, Where where = Where::here());
+
+/// Sum over the rows, sum_dim of dimension 0: {r,c} -> {c}.
+Expression sum_rows(const Expression& x, Where where = Where::here());
+/// Sum over the columns, sum_dim of dimension 1: {r,c} -> {r}.
+Expression sum_cols(const Expression& x, Where where = Where::here());
+/// Mean over the columns, mean_dim of dimension 1: {r,c} -> {r}.
+Expression average_cols(const Expression& x, Where where = Where::here());
+
+/// Adds a vector to every column of a matrix: x + b, where the shapes are no others.
+/// Shapes: {r,c}, {r} or {r,1} -> {r,c}.
+/// Errors: ShapeError for other shapes.
+Expression colwise_add(const Expression& x, const Expression& b, Where where = Where::here());
+
+/// The trace of x times the transposed y, which is dot_product(x, y). Two equal shapes -> {1}.
+/// Errors: ShapeError where the shapes differ.
+Expression trace_of_product(const Expression& x, const Expression& y, Where where = Where::here());
+
+/// contract3d_1d, and then the product with z: affine_transform({b, contract3d_1d(x, y), z}).
+/// `out_i = sum_jk x_ijk z_j y_k (+ b_i)`
+/// Shapes: {i,j,k}, {k}, {j}, {i} -> {i}.
+/// Errors: ShapeError for other shapes.
+Expression contract3d_1d_1d(const Expression& x, const Expression& y, const Expression& z,
+                            Where where = Where::here());
+Expression contract3d_1d_1d(const Expression& x, const Expression& y, const Expression& z,
+                            const Expression& b, Where where = Where::here());
+
+/// Correlation of an image of several channels with filters, plus a bias where there is one.
+/// `is_valid`: windows lie inside the image. Else the result has a place for each stride, and half
+/// of the room that windows need more, rounded down, is before the image: p0, p1.
+/// `y[i, j, o] = b[o] + sum_rcq x[i stride[0] + r - p0, j stride[1] + c - p1, q] f[r, c, q, o]`,
+/// zero outside.
+/// Shapes: {h,w,ci} or {h,w}, {fh,fw,ci,co}, {co} -> {(h - fh) / stride[0] + 1, .., co}, or not
+///   valid {h / stride[0], .., co} rounded up.
+/// Errors: ShapeError for other shapes, a filter larger than the image where windows must lie
+///   inside, or a stride that is not two numbers above 0; ValueError where it is more than two.
+Expression conv2d(const Expression& x, const Expression& f, const std::vector<unsigned>& stride,
+                  bool is_valid = true, Where where = Where::here());
+Expression conv2d(const Expression& x, const Expression& f, const Expression& b,
+                  const std::vector<unsigned>& stride, bool is_valid = true,
+                  Where where = Where::here());
+
+}  // namespace dynet

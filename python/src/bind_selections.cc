@@ -1,0 +1,104 @@
+// Parts of tensors, and sums and products over their dimensions: the C++ functions of
+// dynet/expr/selections.h.
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+#include <vector>
+
+#include "dynet/expr/einsum.h"
+#include "dynet/expr/selections.h"
+
+#include "binding.h"
+#include "graph.h"
+#include "where.h"
+
+namespace dynet::python {
+namespace {
+
+void bind_convolutions(nb::module_& m) {
+  using nb::arg;
+  using Stride = std::vector<unsigned>;
+  m.def(
+      "conv2d",
+      [](const ExprArg& x, const ExprArg& f, const Stride& stride, bool is_valid) {
+        return PyExpression(conv2d(x.node(), f.node(), stride, is_valid, here()));
+      },
+      arg("x"), arg("f"), arg("stride"), arg("is_valid") = true,
+      "Correlation of an image {h,w,ci} with filters {fh,fw,ci,co}. `is_valid`: windows lie inside "
+      "the image; else it is as if zeros stood around it, and the result has a place for each "
+      "stride.");
+  m.def(
+      "conv2d_bias",
+      [](const ExprArg& x, const ExprArg& f, const ExprArg& b, const Stride& stride,
+         bool is_valid) {
+        return PyExpression(conv2d(x.node(), f.node(), b.node(), stride, is_valid, here()));
+      },
+      arg("x"), arg("f"), arg("b"), arg("stride"), arg("is_valid") = true,
+      "`conv2d` plus a bias {co}.");
+  m.attr("contract3d_1d_bias") = m.attr("contract3d_1d");
+  m.def(
+      "contract3d_1d_1d",
+      [](const ExprArg& x, const ExprArg& y, const ExprArg& z) {
+        return PyExpression(contract3d_1d_1d(x.node(), y.node(), z.node(), here()));
+      },
+      arg("x"), arg("y"), arg("z"),
+      "Contracts the last dimension of x {i,j,k} with y {k} and the middle one with z {j}.");
+  m.def(
+      "contract3d_1d_1d_bias",
+      [](const ExprArg& x, const ExprArg& y, const ExprArg& z, const ExprArg& b) {
+        return PyExpression(contract3d_1d_1d(x.node(), y.node(), z.node(), b.node(), here()));
+      },
+      arg("x"), arg("y"), arg("z"), arg("b"), "`contract3d_1d_1d` plus a bias {i}.");
+}
+
+}  // namespace
+
+void bind_selections(nb::module_& m) {
+  using nb::arg;
+  using Entries = std::vector<int>;
+  m.def(
+      "strided_select",
+      [](const ExprArg& x, const Entries& strides, const Entries& from, const Entries& to) {
+        return PyExpression(strided_select(x.node(), strides, from, to, here()));
+      },
+      arg("x"), arg("strides"), arg("range_from"), arg("range_to"),
+      "In each dimension k the elements range_from[k], range_from[k] + strides[k], ..., below "
+      "range_to[k]; the entry after those of the dimensions is for the examples of the batch. "
+      "Entries that are missing take everything.");
+  m.def(
+      "scatter_add",
+      [](const ExprArg& x, const std::vector<unsigned>& indices, unsigned rows, unsigned d) {
+        return PyExpression(scatter_add(x.node(), indices, rows, d, here()),
+                            PyExpression::Settable::kIndices);
+      },
+      arg("x"), arg("indices"), arg("rows"), arg("d") = 0U,
+      "Adds the entries of dimension d of x to `rows` entries that begin at 0, each to the one "
+      "that its index says: the gradient of `gather`. One list for all examples, or one for each, "
+      "one after the other.");
+  m.def(
+      "colwise_add",
+      [](const ExprArg& x, const ExprArg& y) {
+        return PyExpression(colwise_add(x.node(), y.node(), here()));
+      },
+      arg("x"), arg("y"), "Adds a vector to every column of a matrix.");
+  m.def(
+      "trace_of_product",
+      [](const ExprArg& x, const ExprArg& y) {
+        return PyExpression(trace_of_product(x.node(), y.node(), here()));
+      },
+      arg("x"), arg("y"), "The trace of x times the transposed y: `dot_product`.");
+  m.def(
+      "einsum",
+      [](const std::string& spec, const ExprListArg& xs) {
+        return PyExpression(einsum(spec, xs.nodes(), here()));
+      },
+      arg("spec"), arg("xs"),
+      "A contraction of one to three arguments by the names of their dimensions: \"ij,jk->ik\" is "
+      "the product of two matrices. Dimensions that the result does not have are summed over. The "
+      "batch has no name.");
+  bind_convolutions(m);
+}
+
+}  // namespace dynet::python

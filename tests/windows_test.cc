@@ -1,0 +1,245 @@
+// Selections, windows and contractions: values known by hand, indices and attributes at their
+// bounds, and gradients that are each other's.
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "dynet/expr.h"
+
+namespace dynet {
+namespace {
+
+using Floats = std::vector<float>;
+using Indices = std::vector<unsigned>;
+
+constexpr unsigned kMinusOne = std::numeric_limits<unsigned>::max();
+
+Floats value_of(const Expression& e) { return as_vector(e.value()); }
+
+class Windows : public ::testing::Test {
+ protected:
+  Windows() : x(counted({3, 4})), batch(counted(Dim({2, 2}, 3))) {}
+  /// 0, 1, 2, ...
+  Expression counted(const Dim& d) {
+    Floats numbers;
+    for (std::int64_t i = 0; i < d.elements(); ++i) {
+      numbers.push_back(static_cast<float>(i));
+    }
+    return input(cg, d, numbers);
+  }
+  Floats gradient_of_sum(const Expression& of, const Expression& y) {
+    cg.backward(sum_batches(sum_elems(y)), true);
+    return as_vector(of.gradient());
+  }
+  /// Each of these is refused, and the graph is as it was.
+  template <class E>
+  void refuses(const std::vector<std::function<Expression()>>& calls) {
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      const std::size_t nodes = cg.nodes.size();
+      EXPECT_THROW(static_cast<void>(calls[i]()), E) << "call " << i;
+      EXPECT_EQ(cg.nodes.size(), nodes) << "call " << i;
+    }
+  }
+
+  ComputationGraph cg;
+  Expression x;      ///< columns 0 1 2, 3 4 5, 6 7 8, 9 10 11
+  Expression batch;  ///< 0 1, 2 3; 4 5, 6 7; 8 9, 10 11
+};
+
+TEST_F(Windows, SelectRowsAndColumns) {
+  EXPECT_EQ(value_of(select_rows(x, Indices{2, 0})), (Floats{2, 0, 5, 3, 8, 6, 11, 9}));
+  EXPECT_EQ(value_of(select_cols(x, Indices{3, 3})), (Floats{9, 10, 11, 9, 10, 11}));
+  EXPECT_EQ(gradient_of_sum(x, select_cols(x, Indices{3, 3, 0})),
+            (Floats{1, 1, 1, 0, 0, 0, 0, 0, 0, 2, 2, 2}));
+  EXPECT_EQ(select_rows(batch, Indices{1}).dim(), Dim({1, 2}, 3));
+}
+
+TEST_F(Windows, ListsBehindPointersAreReadAgain) {
+  Indices rows{0};
+  const Expression y = select_rows(x, &rows);
+  EXPECT_EQ(value_of(y), (Floats{0, 3, 6, 9}));
+  rows[0] = 2;
+  cg.invalidate();
+  EXPECT_EQ(value_of(y), (Floats{2, 5, 8, 11}));
+  rows[0] = 3;
+  cg.invalidate();
+  EXPECT_THROW(static_cast<void>(y.value()), IndexError);
+  rows = {0, 1};
+  cg.invalidate();
+  EXPECT_THROW(static_cast<void>(y.value()), ValueError) << "another length";
+}
+
+TEST_F(Windows, GatherAndScatterAddByExample) {
+  const Expression one = gather(batch, Indices{1, 1}, 2);
+  EXPECT_EQ(value_of(one), (Floats{1, 1, 3, 3, 5, 5, 7, 7, 9, 9, 11, 11}));
+  const Expression each = gather(batch, Indices{0, 1, 0}, 1);
+  EXPECT_EQ(value_of(each), (Floats{0, 2, 5, 7, 8, 10}));
+  const Expression parts = gather(x, Indices{0, 2}, 1, 1);
+  EXPECT_EQ(parts.dim(), Dim({3, 1}, 2)) << "of one example each takes its part";
+  EXPECT_EQ(value_of(parts), (Floats{0, 1, 2, 6, 7, 8}));
+  const Expression y = scatter_add(batch, Indices{2, 2, 0, 2, 1, 0}, 3);
+  EXPECT_EQ(y.dim(), Dim({3, 2}, 3));
+  EXPECT_EQ(value_of(y), (Floats{0, 0, 1, 0, 0, 5, 4, 0, 5, 6, 0, 7, 9, 8, 0, 11, 10, 0}));
+  EXPECT_EQ(gradient_of_sum(x, gather(x, Indices{1, 1, 2, 0}, 2)),
+            value_of(scatter_add(constant(cg, {4, 4}, 1.0F), Indices{1, 1, 2, 0}, 3)));
+}
+
+TEST_F(Windows, StridedSelectWithTheBatch) {
+  EXPECT_EQ(value_of(strided_select(x, {2, 3})), (Floats{0, 2, 9, 11}));
+  EXPECT_EQ(value_of(strided_select(x, {1, 2}, {1, 1}, {2, 4})), (Floats{4, 10}));
+  EXPECT_EQ(value_of(strided_select(batch, {1, 2, 2})), (Floats{0, 1, 8, 9}));
+  EXPECT_EQ(strided_select(batch, {1, 1, 1}, {0, 0, 1}).dim(), Dim({2, 2}, 2));
+  EXPECT_EQ(strided_select(x, {1, 1, 1}, {0}, {3}).i, x.i) << "all of it is x itself";
+  EXPECT_EQ(gradient_of_sum(batch, strided_select(batch, {2, 1, 2})),
+            (Floats{1, 0, 1, 0, 0, 0, 0, 0, 1, 0, 1, 0}));
+}
+
+TEST_F(Windows, ExamplesInAnyOrder) {
+  EXPECT_EQ(value_of(pick_batch_elems(batch, Indices{2, 0, 2})),
+            (Floats{8, 9, 10, 11, 0, 1, 2, 3, 8, 9, 10, 11}));
+  EXPECT_EQ(gradient_of_sum(batch, pick_batch_elems(batch, Indices{2, 0, 2})),
+            (Floats{1, 1, 1, 1, 0, 0, 0, 0, 2, 2, 2, 2}));
+}
+
+TEST_F(Windows, SumsOfRowsAndColumns) {
+  EXPECT_EQ(value_of(sum_rows(x)), (Floats{3, 12, 21, 30}));
+  EXPECT_EQ(value_of(sum_cols(x)), (Floats{18, 22, 26}));
+  EXPECT_EQ(value_of(average_cols(x)), (Floats{4.5F, 5.5F, 6.5F}));
+  EXPECT_EQ(value_of(fold_rows(x, 3)), (Floats{3, 12, 21, 30}));
+  EXPECT_EQ(value_of(kmh_ngram(x, 3)), (Floats{9, 12, 15, 18, 21, 24}));
+}
+
+TEST_F(Windows, Convolution) {
+  const Expression f = constant(cg, {2, 2, 1, 1}, 1.0F);
+  EXPECT_EQ(value_of(conv2d(x, f, {1, 1})), (Floats{8, 12, 20, 24, 32, 36}));
+  EXPECT_EQ(value_of(conv2d(x, f, constant(cg, {1}, 0.5F), {2, 2})), (Floats{8.5F, 32.5F}));
+  // Where one place is missing it is after the image: what is there is the sum of what is left.
+  EXPECT_EQ(value_of(conv2d(x, f, {1, 1}, false)),
+            (Floats{8, 12, 7, 20, 24, 13, 32, 36, 19, 19, 21, 11}));
+  EXPECT_EQ(value_of(maxpooling2d(x, {2, 2}, {1, 1})), (Floats{4, 5, 7, 8, 10, 11}));
+  EXPECT_EQ(value_of(maxpooling2d(x, {2, 3}, {2, 3}, false)), (Floats{4, 5, 10, 11}));
+}
+
+TEST_F(Windows, ThePoolsGradientGoesToTheFirstAlongARow) {
+  const Expression same = constant(cg, {2, 2}, 1.0F);
+  EXPECT_EQ(gradient_of_sum(same, maxpooling2d(same, {2, 2}, {1, 1})), (Floats{1, 0, 0, 0}));
+  const Expression ties = input(cg, {2, 2}, Floats{0, 1, 1, 1});
+  EXPECT_EQ(gradient_of_sum(ties, maxpooling2d(ties, {2, 2}, {1, 1})), (Floats{0, 0, 1, 0}));
+  const Expression below = constant(cg, {1, 1}, -7.0F);
+  EXPECT_EQ(value_of(maxpooling2d(below, {3, 3}, {1, 1}, false)), Floats{-7})
+      << "what is outside is never the largest";
+}
+
+TEST_F(Windows, CirclesAndFilters) {
+  const Expression u = input(cg, {3}, Floats{1, 2, 3});
+  const Expression v = input(cg, {3}, Floats{1, 10, 100});
+  EXPECT_EQ(value_of(circ_conv(u, v)), (Floats{231, 312, 123}));
+  EXPECT_EQ(value_of(circ_corr(u, v)), (Floats{321, 213, 132}));
+  EXPECT_EQ(value_of(filter1d_narrow(x, constant(cg, {3, 2}, 1.0F))), (Floats{15, 33, 51}));
+}
+
+TEST_F(Windows, Contractions) {
+  const Expression t = counted({2, 3, 2});
+  const Expression y = input(cg, {2}, Floats{1, 10});
+  const Expression z = input(cg, {3}, Floats{1, 2, 3});
+  EXPECT_EQ(value_of(contract3d_1d(t, y)), (Floats{60, 71, 82, 93, 104, 115}));
+  EXPECT_EQ(value_of(contract3d_1d(t, y, constant(cg, {2, 3}, 0.5F)))[0], 60.5F);
+  EXPECT_EQ(value_of(contract3d_1d_1d(t, y, z)), (Floats{536, 602}));
+  EXPECT_EQ(value_of(contract3d_1d_1d(t, y, z, input(cg, {2}, Floats{1, 2}))), (Floats{537, 604}));
+  EXPECT_EQ(contract3d_1d_1d(t, y, reshape(z, {3, 1})).dim(), Dim({2}));
+  EXPECT_EQ(value_of(trace_of_product(x, x)), value_of(squared_norm(x)));
+  EXPECT_EQ(value_of(colwise_add(x, z)), (Floats{1, 3, 5, 4, 6, 8, 7, 9, 11, 10, 12, 14}));
+  EXPECT_EQ(value_of(batch_matmul(t, constant(cg, {3, 1}, 1.0F))), (Floats{6, 9, 24, 27}));
+}
+
+TEST_F(Windows, IndicesAtTheirBounds) {
+  const Expression four = counted({4});
+  EXPECT_EQ(value_of(select_rows(x, 2U)), (Floats{2, 5, 8, 11}));
+  for (const unsigned i : {3U, kMinusOne}) {
+    refuses<IndexError>({[&] { return select_rows(x, i); },
+                         [&] { return select_cols(batch, Indices{0, i}); },
+                         [&] { return gather(x, Indices{i}, 1); },
+                         [&] { return scatter_add(x, Indices{0, 1, i}, 3); },
+                         [&] { return pick_batch_elems(batch, Indices{i}); }});
+  }
+  refuses<ShapeError>(
+      {[&] { return select_rows(x, Indices{}); }, [&] { return select_cols(four, 0U); },
+       [&] { return gather(x, Indices{}, 0); }, [&] { return gather(x, Indices{0, 1}, kMinusOne); },
+       [&] { return gather(x, Indices{0}, 1, 2); },
+       [&] { return gather(x, Indices{0}, 1, kMinusOne); },
+       [&] { return gather(batch, Indices{0, 1, 0, 1}, 2); },
+       [&] { return scatter_add(x, Indices{0, 1}, 3); },
+       [&] { return scatter_add(x, Indices{0, 1, 2}, 3, kMinusOne); },
+       [&] { return pick_batch_elems(batch, Indices{}); }});
+  refuses<IndexError>({[&] { return scatter_add(x, Indices{0, 0, 0}, 0); }});
+}
+
+TEST_F(Windows, RangesAtTheirBounds) {
+  constexpr int kLow = std::numeric_limits<int>::min();
+  constexpr int kHigh = std::numeric_limits<int>::max();
+  EXPECT_EQ(value_of(strided_select(x, {kHigh, kHigh})), Floats{0});
+  EXPECT_EQ(value_of(strided_select(x, {1, 1}, {2, 3}, {3, 4})), Floats{11});
+  std::vector<std::function<Expression()>> calls;
+  for (const int bad : {kLow, -1, 0}) {
+    calls.emplace_back([&, bad] { return strided_select(x, {1, bad}); });
+    calls.emplace_back([&, bad] { return strided_select(batch, {1, 1, bad}); });
+    calls.emplace_back([&, bad] { return strided_select(x, {1}, {0}, {bad}); });
+  }
+  for (const int bad : {kLow, -1, 3, kHigh}) {
+    calls.emplace_back([&, bad] { return strided_select(x, {1}, {bad}); });
+    calls.emplace_back([&, bad] { return strided_select(batch, {}, {0, 0, bad}); });
+  }
+  calls.emplace_back([&] { return strided_select(x, {1}, {0}, {4}); });
+  calls.emplace_back([&] { return strided_select(x, {1}, {2}, {2}); });
+  calls.emplace_back([&] { return strided_select(x, {1, 1, 1, 1}); });
+  refuses<ShapeError>(calls);
+}
+
+TEST_F(Windows, AttributesAtTheirBounds) {
+  const Expression f = constant(cg, {2, 2, 1, 1}, 1.0F);
+  const Expression large = constant(cg, {4, 1, 1, 1}, 1.0F);
+  const Expression two_channels = constant(cg, {2, 2, 2, 1}, 1.0F);
+  const Expression two = constant(cg, {2}, 1.0F);
+  const Indices none;
+  EXPECT_EQ(value_of(conv2d(x, f, {kMinusOne, kMinusOne})), Floats{8});
+  EXPECT_EQ(value_of(conv2d(x, f, {kMinusOne, kMinusOne}, false)), Floats{8});
+  EXPECT_EQ(value_of(conv2d(x, large, {1, 9}, false)), (Floats{3, 3, 3}));
+  EXPECT_EQ(value_of(maxpooling2d(x, {1U << 12, 1U << 12}, {1, 1}, false)), Floats(12, 11.0F));
+  EXPECT_EQ(value_of(maxpooling2d(x, {kMinusOne, kMinusOne}, {9, 9}, false)), Floats{11});
+  refuses<ShapeError>(
+      {[&] { return conv2d(x, f, {0, 1}); }, [&] { return conv2d(x, f, none); },
+       [&] { return conv2d(x, large, {1, 1}); }, [&] { return conv2d(x, two_channels, {1, 1}); },
+       [&] { return conv2d(x, f, two, {1, 1}); }, [&] { return maxpooling2d(x, {0, 1}, {1, 1}); },
+       [&] { return maxpooling2d(x, {1, 1}, {1, 0}); },
+       [&] { return maxpooling2d(x, {4, 1}, {1, 1}); },
+       [&] { return maxpooling2d(x, {kMinusOne, 1}, {1, 1}); },
+       [&] { return maxpooling2d(x, none, {1, 1}); }});
+  refuses<ValueError>({[&] { return conv2d(x, f, {1, 1, 1}); }});
+  for (const unsigned bad : {0U, 5U, kMinusOne}) {
+    refuses<ShapeError>({[&] { return kmh_ngram(x, bad); }, [&] { return fold_rows(x, bad); }});
+  }
+  EXPECT_EQ(value_of(kmh_ngram(x, 4)), (Floats{18, 22, 26}));
+}
+
+TEST_F(Windows, ShapesThatDoNotFit) {
+  const Expression three = counted({3});
+  const Expression four = counted({4});
+  const Expression low = counted({2, 2});
+  const Expression wide = counted({3, 5});
+  const Expression t = counted({2, 3, 2});
+  const Expression u = counted({3, 2, 3});
+  refuses<ShapeError>(
+      {[&] { return colwise_add(three, three); }, [&] { return colwise_add(x, four); },
+       [&] { return contract3d_1d(x, three); }, [&] { return contract3d_1d(t, three); },
+       [&] { return contract3d_1d_1d(t, three, three); }, [&] { return batch_matmul(x, wide); },
+       [&] { return batch_matmul(t, u); }, [&] { return filter1d_narrow(x, wide); },
+       [&] { return filter1d_narrow(x, low); }, [&] { return circ_conv(three, four); },
+       [&] { return trace_of_product(x, three); }});
+}
+
+}  // namespace
+}  // namespace dynet
