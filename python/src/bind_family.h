@@ -134,9 +134,20 @@ const char* keep(std::string_view name);
 /// What Python shows as documentation.
 std::string doc_of(const ext::Info& info);
 
+/// Shapes have no default, and an empty list is none.
+template <class Op, std::size_t kI>
+constexpr bool has_default() {
+  if constexpr (requires(Member<Op, kI> list) { list.items; }) {
+    Op op{};
+    return std::get<kI>(ext::attributes(op)).count != 0;
+  } else {
+    return ext::kHasDefault<Op, kI> && !std::is_same_v<Member<Op, kI>, Dim>;
+  }
+}
+
 template <class Op, std::size_t kI>
 auto attribute_arg(const char* name) {
-  if constexpr (ext::kHasDefault<Op, kI> && !std::is_same_v<Member<Op, kI>, Dim>) {
+  if constexpr (has_default<Op, kI>()) {
     Op op{};
     return nb::arg(name) = AttrParam<Member<Op, kI>>::write(std::get<kI>(ext::attributes(op)));
   } else {

@@ -68,7 +68,7 @@ def test_slices_with_steps_and_of_the_batch():
 
 
 def convolved(x: np.ndarray[Any, Any], f: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    h, w = (n - k + 1 for n, k in zip(x.shape, f.shape))
+    h, w = (n - k + 1 for n, k in zip(x.shape[:2], f.shape))
     y = np.zeros((h, w, f.shape[3]), np.float32)
     for i, j in np.ndindex(h, w):
         y[i, j] = np.tensordot(x[i : i + f.shape[0], j : j + f.shape[1]], f, 3)

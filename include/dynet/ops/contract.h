@@ -289,4 +289,4 @@ using ContractOps = ext::OpList<Contract3d1d, BatchMatmul>;
 
 }  // namespace dynet::ops
 
-DYNET_COMPILED(dynet::ops::ContractOps);
+DYNET_COMPILED(dynet::ops::ContractOps)

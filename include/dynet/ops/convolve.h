@@ -366,4 +366,4 @@ using ConvolveOps = ext::OpList<Conv2d, MaxPooling2d>;
 
 }  // namespace dynet::ops
 
-DYNET_COMPILED(dynet::ops::ConvolveOps);
+DYNET_COMPILED(dynet::ops::ConvolveOps)

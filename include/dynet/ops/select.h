@@ -343,4 +343,4 @@ using SelectOps =
 
 }  // namespace dynet::ops
 
-DYNET_COMPILED(dynet::ops::SelectOps);
+DYNET_COMPILED(dynet::ops::SelectOps)

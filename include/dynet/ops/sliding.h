@@ -347,4 +347,4 @@ using SlidingOps = ext::OpList<Filter1dNarrow, KmhNgram, FoldRows, CircConv, Cir
 
 }  // namespace dynet::ops
 
-DYNET_COMPILED(dynet::ops::SlidingOps);
+DYNET_COMPILED(dynet::ops::SlidingOps)
