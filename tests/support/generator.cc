@@ -410,7 +410,11 @@ class Generator {
       for (const unsigned v : step.indices) {
         most = std::max(most, v + 1);
       }
-      const unsigned limit = index_limit(s, step.op, dims, batch, most);
+      unsigned limit = index_limit(s, step.op, dims, batch, most);
+      if (limit == 0) {  // along another dimension there is nothing to choose from
+        step.op = s.op;
+        limit = index_limit(s, step.op, dims, batch, most);
+      }
       if (each && s.record->indices_per == ext::IndicesPer::kExample) {
         step.indices.resize(step.indices.size() * batch);
       }
