@@ -12,6 +12,7 @@
 #include "dynet/dynet.h"
 #include "dynet/ext/kernels.h"
 #include "dynet/ops/activation.h"
+#include "dynet/ops/elementary.h"
 
 #include "report.h"
 

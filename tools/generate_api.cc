@@ -138,6 +138,9 @@ Attribute describe_attribute() {
     a.default_value += "}";
   } else {
     a.type = std::is_same_v<T, unsigned> ? "unsigned" : type_name<T>();
+    if (a.type.starts_with("dynet::")) {
+      a.type.erase(0, string_view("dynet::").size());
+    }
     if constexpr (dynet::ext::kHasDefault<Op, kI>) {
       a.default_value = number_text(value);
     }

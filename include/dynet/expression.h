@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "dynet/dim.h"
+#include "dynet/gradient_mode.h"
 #include "dynet/tensor.h"
 #include "dynet/where.h"
 
@@ -39,9 +40,6 @@ struct Expression {
   [[nodiscard]] const Tensor& gradient() const;
   [[nodiscard]] const Dim& dim() const;
 };
-
-/// Subgradient of operations that are flat almost everywhere.
-enum GradientMode { zero_gradient, straight_through_gradient };
 
 namespace detail {
 /// An expression together with the place in the user's source where it was passed.

@@ -8,11 +8,14 @@
 #include <vector>
 
 #include "dynet/expr/compositions.h"
+#include "dynet/expr/elementary.h"
 #include "dynet/expr/to_device.h"
 #include "dynet/ops/arithmetic.h"
+#include "dynet/ops/elementary.h"
 
 #include "binding.h"
 #include "graph.h"
+#include "op_names.h"
 #include "operators.h"
 #include "where.h"
 
@@ -88,6 +91,29 @@ void bind_compositions(nb::module_& m) {
       "emax", [](const ExprListArg& xs) { return PyExpression(max(xs.nodes(), here())); },
       arg("xs"), "The largest of a list, element by element.");
   m.def(
+      "emin", [](const ExprListArg& xs) { return PyExpression(min(xs.nodes(), here())); },
+      arg("xs"), "The smallest of a list, element by element.");
+  m.def(
+      "logsumexp",
+      [](const ExprListArg& xs) { return PyExpression(logsumexp(xs.nodes(), here())); }, arg("xs"),
+      "ln(exp(x1) + exp(x2) + ...), element by element. Single: the expression itself.");
+  m.def(
+      "hinge_dim",
+      [](const ExprArg& x, const Dims& v, unsigned d, float m) {
+        return PyExpression(hinge_dim(x.node(), v, d, m, here()), PyExpression::Settable::kIndices);
+      },
+      arg("x"), arg("v"), arg("d") = 0U, arg("m") = 1.0F,
+      "A hinge loss of each column (d = 0) or row (d = 1) of a matrix, with one index of `v` each: "
+      "the sum over j != v of max(0, x_j - x_v + m).");
+  m.def(
+      "sample_categorical",
+      [](const ExprArg& x, const std::string& mode) {
+        return PyExpression(
+            sample_categorical(x.node(), AttrParam<GradientMode>::read(mode), here()));
+      },
+      arg("x"), arg("gradient_mode") = "zero_gradient",
+      "A class drawn with the probabilities softmax(x), as a vector with a 1 in its place.");
+  m.def(
       "concatenate_cols",
       [](const ExprListArg& xs) { return PyExpression(concatenate_cols(xs.nodes(), here())); },
       arg("xs"), "Lays matrices side by side: `concatenate` along dimension 1.");
@@ -128,6 +154,14 @@ void bind_compositions(nb::module_& m) {
           },
           nb::is_operator(), "Elementwise quotient: `cdiv`.");
   enter_operator("__truediv__", ext::kRecord<ops::CDiv>);
+  nb::borrow<nb::class_<PyExpression>>(m.attr("Expression"))
+      .def(
+          "__pow__",
+          [](const ExprArg& x, const ExprArg& y) {
+            return PyExpression(pow(x.node(), y.node(), here()));
+          },
+          nb::is_operator(), "Elements to the power of one element: `pow`.");
+  enter_operator("__pow__", ext::kRecord<ops::Pow>);
 }
 
 }  // namespace dynet::python

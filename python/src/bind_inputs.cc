@@ -261,6 +261,14 @@ void bind_constants(nb::module_& m) {
       arg("dim"), arg("p"), arg("scale") = 1.0F, arg("batch_size") = 1U, arg("device") = "",
       "`scale` with probability p, else 0. ValueError unless 0 <= p <= 1.");
   m.def(
+      "random_gumbel",
+      [](const DimArg& dim, float mu, float beta, unsigned batch_size, const std::string& device) {
+        return PyExpression(random_gumbel(graph_here(), dim.with_batch(batch_size), mu, beta,
+                                          device_named(device)));
+      },
+      arg("dim"), arg("mu") = 0.0F, arg("beta") = 1.0F, arg("batch_size") = 1U, arg("device") = "",
+      "Gumbel numbers, mu - beta * ln(-ln(u)). ValueError where beta is negative.");
+  m.def(
       "random_uniform",
       [](const DimArg& dim, float left, float right, unsigned batch_size,
          const std::string& device) {

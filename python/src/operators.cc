@@ -19,12 +19,13 @@ struct Operator {
   const ext::Record* on_number = nullptr;       // x op number
   const ext::Record* mirrored = nullptr;        // number op x
 };
-enum Slot : std::size_t { kAdd, kSubtract, kMultiply, kDivide, kNegative, kSlots };
+enum Slot : std::size_t { kAdd, kSubtract, kMultiply, kDivide, kPower, kNegative, kSlots };
 std::array<Operator, kSlots> operators{
     {{.dunder = "__add__", .mirrored_dunder = "__radd__"},
      {.dunder = "__sub__", .mirrored_dunder = "__rsub__"},
      {.dunder = "__mul__", .mirrored_dunder = "__rmul__"},
      {.dunder = "__truediv__", .mirrored_dunder = "__rtruediv__"},
+     {.dunder = "__pow__", .mirrored_dunder = "__rpow__"},
      {.dunder = "__neg__", .mirrored_dunder = ""}}};
 
 // Operations behind operators have no attributes, so one object serves as the struct of them all.
@@ -79,6 +80,11 @@ PyObject* binary(PyObject* a, PyObject* b) {
   });
 }
 
+/// x ** y; with a third argument, pow(x, y, modulus), it means nothing.
+PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
+  return modulus == Py_None ? binary<kPower>(a, b) : Py_NewRef(Py_NotImplemented);
+}
+
 template <Slot kSlot>
 PyObject* unary(PyObject* a) {
   return guarded([&] {
@@ -109,6 +115,7 @@ void install_operators() {
   slots.nb_subtract = &binary<kSubtract>;
   slots.nb_multiply = &binary<kMultiply>;
   slots.nb_true_divide = &binary<kDivide>;
+  slots.nb_power = &power;
   slots.nb_negative = &unary<kNegative>;
   PyType_Modified(expression_type);
 }

@@ -89,6 +89,7 @@ def test_operators(op: dict[str, Any]):
             by_slot = {
                 "__add__": lambda a, b: a + b, "__sub__": lambda a, b: a - b,
                 "__mul__": lambda a, b: a * b, "__truediv__": lambda a, b: a / b,
+                "__pow__": lambda a, b: a**b,
             }[op["python"]](x, operand)  # fmt: skip
             by_method = getattr(x, op["python"])(operand)
             np.testing.assert_array_equal(by_slot.npvalue(), by_method.npvalue())
@@ -104,7 +105,7 @@ def test_numbers_on_both_sides(number: Any):
         (x + number, values + number), (number + x, number + values),
         (x - number, values - number), (number - x, number - values),
         (x * number, values * number), (number * x, number * values),
-        (x / number, values / number),
+        (x / number, values / number), ((x * x) ** number, (values * values) ** number),
     ]:  # fmt: skip
         assert isinstance(got, dy.Expression)
         np.testing.assert_allclose(got.npvalue(), want, rtol=1e-6)
@@ -117,8 +118,9 @@ def test_operators_refuse_other_things():
             x + other
         with pytest.raises(TypeError):
             other * x
-    with pytest.raises(TypeError):
-        1.0 / x
+    for refused in [lambda: 1.0 / x, lambda: 2.0**x, lambda: pow(x, 2, 3)]:
+        with pytest.raises(TypeError):
+            refused()
 
 
 def test_a_parameter_is_an_operand():
@@ -133,6 +135,30 @@ def test_a_parameter_is_an_operand():
 def test_quotient_of_expressions():
     x, y = dy.inputVector([1.0, 6.0]), dy.inputVector([2.0, 3.0])
     np.testing.assert_array_equal((x / y).npvalue(), [0.5, 2.0])
+
+
+def test_powers_of_expressions():
+    x = dy.inputVector([1.0, 2.0, 3.0])
+    np.testing.assert_allclose((x ** dy.scalarInput(3)).npvalue(), [1, 8, 27], rtol=1e-6)
+    np.testing.assert_allclose(
+        dy.pow(x, dy.scalarInput(-1)).npvalue(), [1, 1 / 2, 1 / 3], rtol=1e-6
+    )
+    np.testing.assert_array_equal((x**2).npvalue(), [1, 4, 9])
+
+
+@pytest.mark.parametrize("name", ["round", "ceil", "floor", "argmax"])
+def test_gradient_modes(name: str):
+    function = getattr(dy, name)
+    for mode, slope in [("zero_gradient", 0.0), ("straight_through_gradient", 1.0)]:
+        dy.renew_cg()
+        x = dy.inputVector([0.25, 1.75])
+        y = dy.sum_elems(function(x, mode))
+        y.backward(full=True)
+        np.testing.assert_array_equal(x.gradient(), [slope, slope])
+    with pytest.raises(ValueError, match="gradient_mode"):
+        function(x, "some_gradient")
+    with pytest.raises(TypeError):
+        function(x)
 
 
 def test_sum_of_a_list():
@@ -172,6 +198,22 @@ def test_reductions():
 def test_composed_functions():
     a, b = dy.inputVector([1.0, 5.0, 3.0]), dy.inputVector([4.0, 2.0, 3.0])
     np.testing.assert_array_equal(dy.emax([a, b]).npvalue(), [4.0, 5.0, 3.0])
+    np.testing.assert_array_equal(dy.emin([a, b]).npvalue(), [1.0, 2.0, 3.0])
+    sums = np.log(np.exp(a.npvalue()) + 2 * np.exp(b.npvalue()))
+    np.testing.assert_allclose(dy.logsumexp([a, b, b]).npvalue(), sums, rtol=1e-6)
+    columns = dy.concatenate_cols([a, b])
+    np.testing.assert_array_equal(dy.hinge_dim(columns, [0, 1]).npvalue(), [8.0, 5.0])
+    np.testing.assert_array_equal(
+        dy.hinge_dim(columns, v=[0, 1, 0], d=1, m=0.5).npvalue(), [3.5, 3.5, 0.5]
+    )
+    with pytest.raises(ValueError, match="hinge_dim"):
+        dy.hinge_dim(columns, [0, 3])
+    np.testing.assert_array_equal(
+        dy.hinge_batch(dy.concatenate_to_batch([a, b]), [1, 0]).npvalue(), [[0.0, 0.0]]
+    )
+    assert dy.poisson_loss(log_lambda=dy.scalarInput(0.0), x=2).value() == pytest.approx(
+        1 + np.log(2)
+    )
     assert dy.concatenate_cols([a, b]).dim() == ((3, 2), 1)
     np.testing.assert_array_equal(dy.pickrange(a, 1, 3).npvalue(), [5.0, 3.0])
     np.testing.assert_array_equal(dy.cwise_multiply(a, b).npvalue(), [4.0, 10.0, 9.0])
@@ -189,7 +231,9 @@ def test_random_operations_repeat_with_the_seed():
         dy.renew_cg()
         x = dy.ones((3, 4))
         nodes = [dy.random_normal((2, 3), batch_size=2), dy.random_uniform(5, -1, 1), dy.dropout(x, 0.5),
-                 dy.random_bernoulli(6, 0.5, scale=2.0), dy.noise(x, 0.1)]  # fmt: skip
+                 dy.random_bernoulli(6, 0.5, scale=2.0), dy.noise(x, 0.1), dy.random_gumbel((2, 3)),
+                 dy.dropout_dim(x, 1, 0.5), dy.dropout_batch(x, 0.5), dy.block_dropout(x, 0.5),
+                 dy.sample_categorical(dy.inputVector([1.0, 2.0, 3.0]))]  # fmt: skip
         return [n.npvalue() for n in nodes]
 
     for a, b in zip(draw(), draw()):

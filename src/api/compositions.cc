@@ -1,31 +1,73 @@
 #include "dynet/expr/compositions.h"
 
+#include <span>
 #include <string>
+#include <vector>
 
+#include "dynet/devices.h"
 #include "dynet/except.h"
 #include "dynet/expr/arithmetic.h"
+#include "dynet/expr/elementary.h"
+#include "dynet/expr/leaves.h"
 #include "dynet/expr/linear.h"
 #include "dynet/expr/pick.h"
 #include "dynet/expr/random.h"
 #include "dynet/expr/recurrent.h"
+#include "dynet/expr/reduce.h"
 #include "dynet/expr/shape.h"
+#include "dynet/ext/add_node.h"
+#include "dynet/ops/margin.h"
 
+#include "api/functions.h"
 #include "graph/graph.h"
 
 namespace dynet {
 
 namespace {
 
-Expression max_of(const Expression* xs, std::size_t count, Where where) {
-  if (count == 0) {
-    throw ValueError("max: the list of arguments is empty; want at least one" +
+using List = std::span<const Expression>;
+
+void check_list(const char* name, List xs, Where where) {
+  if (xs.empty()) {
+    throw ValueError(std::string(name) + ": the list of arguments is empty; want at least one" +
                      graph::built_at(where));
   }
+}
+
+using OfTwo = Expression (*)(const Expression&, const Expression&, Where);
+
+/// max or min of a list.
+Expression extreme_of(const char* name, OfTwo of_two, List xs, Where where) {
+  check_list(name, xs, where);
   Expression best = xs[0];
-  for (std::size_t i = 1; i < count; ++i) {
-    best = max(best, xs[i], where);
+  for (const Expression& x : xs.subspan(1)) {
+    best = of_two(best, x, where);
   }
   return best;
+}
+
+Expression logsumexp_of(List xs, Where where) {
+  check_list("logsumexp", xs, where);
+  if (xs.size() == 1) {
+    return xs[0];
+  }
+  const Dim shape = xs[0].dim().single_batch();
+  const Dim flat({to_extent(shape.elements(), "logsumexp: the number of elements")});
+  std::vector<Expression> columns;
+  columns.reserve(xs.size());
+  for (const Expression& x : xs) {
+    if (x.dim().single_batch().truncate() != shape.truncate()) {
+      throw ShapeError("logsumexp(xs): the list has " + to_string(xs[0].dim()) + " and " +
+                       to_string(x.dim()) + "; want equal shapes" + graph::built_at(where));
+    }
+    columns.push_back(reshape(x, flat, where));
+  }
+  return reshape(logsumexp_dim(concatenate(columns, 1, where), 1, where), shape, where);
+}
+
+Expression add_hinge_dim(const Expression& x, const ext::NodePayload& indices, unsigned classes,
+                         unsigned d, float m, Where where) {
+  return ext::add_node(ops::HingeDim{d, m, classes}, {x, where}, indices);
 }
 
 }  // namespace
@@ -35,10 +77,54 @@ Expression operator/(const detail::Located& x, const Expression& y) {
 }
 
 Expression max(const std::initializer_list<Expression>& xs, Where where) {
-  return max_of(xs.begin(), xs.size(), where);
+  return extreme_of("max", &max, {xs.begin(), xs.size()}, where);
 }
 Expression max(const std::vector<Expression>& xs, Where where) {
-  return max_of(xs.data(), xs.size(), where);
+  return extreme_of("max", &max, xs, where);
+}
+Expression min(const std::initializer_list<Expression>& xs, Where where) {
+  return extreme_of("min", &min, {xs.begin(), xs.size()}, where);
+}
+Expression min(const std::vector<Expression>& xs, Where where) {
+  return extreme_of("min", &min, xs, where);
+}
+Expression logsumexp(const std::initializer_list<Expression>& xs, Where where) {
+  return logsumexp_of({xs.begin(), xs.size()}, where);
+}
+Expression logsumexp(const std::vector<Expression>& xs, Where where) {
+  return logsumexp_of(xs, where);
+}
+
+Expression hinge_dim(const Expression& x, const std::vector<unsigned>& indices, unsigned d, float m,
+                     Where where) {
+  const auto payload = ext::NodePayload::of(indices);
+  return add_hinge_dim(x, payload, payload.count, d, m, where);
+}
+Expression hinge_dim(const Expression& x, detail::Pointer<std::vector<unsigned>> indices,
+                     unsigned d, float m, Where where) {
+  const auto payload = ext::NodePayload::of(api::pointee(indices, "hinge_dim", "indices"));
+  return add_hinge_dim(x, payload, payload.count, d, m, where);
+}
+Expression hinge_dim(const Expression& x, const std::vector<std::vector<unsigned>>& indices,
+                     unsigned d, float m, Where where) {
+  std::vector<unsigned> all;
+  for (const std::vector<unsigned>& one : indices) {
+    if (one.size() != indices[0].size()) {
+      throw ValueError("hinge_dim: lists of " + std::to_string(indices[0].size()) + " and of " +
+                       std::to_string(one.size()) + " indices; want equally many for each example" +
+                       graph::built_at(where));
+    }
+    all.insert(all.end(), one.begin(), one.end());
+  }
+  const unsigned classes = indices.empty() ? 0 : ext::NodePayload::of(indices[0]).count;
+  return add_hinge_dim(x, ext::NodePayload::of(all), classes, d, m, where);
+}
+
+Expression sample_categorical(const Expression& x, GradientMode gradient_mode, Where where) {
+  const Dim shape = x.dim();
+  Device* const device = get_device_manager()->get_global_device(x.get_device_name());
+  const Expression noise = random_gumbel({*x.pg, where}, shape, 0.0F, 1.0F, device);
+  return argmax(detail::Located(x, where) + noise, gradient_mode, where);
 }
 
 Expression concatenate_cols(const std::initializer_list<Expression>& xs, Where where) {

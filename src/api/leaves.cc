@@ -192,6 +192,9 @@ Expression random_bernoulli(const LocatedGraph& g, const Dim& d, real p, real sc
                             Device* device) {
   return add_source(ops::RandomBernoulli{d, p, scale}, g, device);
 }
+Expression random_gumbel(const LocatedGraph& g, const Dim& d, real mu, real beta, Device* device) {
+  return add_source(ops::RandomGumbel{d, mu, beta}, g, device);
+}
 Expression random_uniform(const LocatedGraph& g, const Dim& d, real left, real right,
                           Device* device) {
   return add_source(ops::RandomUniform{d, left, right}, g, device);

@@ -5,8 +5,8 @@
 #include "dynet/except.h"
 #include "dynet/expr/compositions.h"
 #include "dynet/ext/add_node.h"
-#include "dynet/ops/activation.h"
 #include "dynet/ops/arithmetic.h"
+#include "dynet/ops/elementary.h"
 #include "dynet/ops/reduce.h"
 #include "dynet/ops/shape.h"
 

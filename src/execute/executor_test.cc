@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "dynet/ops/activation.h"
 #include "dynet/ops/arithmetic.h"
+#include "dynet/ops/elementary.h"
 #include "dynet/ops/input.h"
 #include "dynet/ops/linear.h"
 #include "dynet/ops/pick.h"

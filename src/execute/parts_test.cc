@@ -7,8 +7,8 @@
 #include <set>
 
 #include "dynet/ext/memory.h"
-#include "dynet/ops/activation.h"
 #include "dynet/ops/arithmetic.h"
+#include "dynet/ops/elementary.h"
 #include "dynet/ops/input.h"
 #include "dynet/ops/pick.h"
 #include "dynet/ops/shape.h"

@@ -148,6 +148,7 @@ class DoubleKernels final : public ext::Kernels {
               std::int64_t n) const override {
     auto* to = static_cast<double*>(out);
     const PhiloxKey philox_key(key);
+    constexpr double kTiniest = 1e-20;
     const auto unit = [](std::uint32_t word) { return (word >> 8) * 0x1p-24; };
     for (std::int64_t i = 0; i < n; ++i) {
       const auto words = philox(philox_key, static_cast<std::uint64_t>(i) / 4);
@@ -156,6 +157,9 @@ class DoubleKernels final : public ext::Kernels {
         to[i] = (words[place] >> 8) < bernoulli_threshold(a) ? b : 0.0;
       } else if (kind == Distribution::kUniform) {
         to[i] = a + (b - a) * unit(words[place]);
+      } else if (kind == Distribution::kGumbel) {
+        // u is 0 once in 2^24 draws; u below 1 keeps ln(u) from 0.
+        to[i] = a - b * std::log(-std::log(std::max(unit(words[place]), kTiniest)));
       } else {
         // Box and Muller: words 0 and 1 give elements 0 and 1, words 2 and 3 the others.
         const std::size_t pair = place / 2 * 2;

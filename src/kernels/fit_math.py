@@ -100,6 +100,36 @@ def main():
         "cos(pi/2 t) = 1 + t^2 P(t^2)",
         fit(powers(t, range(2, 10, 2)), np.cos(angle) - 1, np.cos(angle)),
     )
+    functions()
+
+
+def functions():
+    """simd_functions-inl.h. (The series of pow, lgamma and digamma need no fit.)"""
+    r = grid(0, 0.7855, 1200)
+    r = r[r > 1e-3]
+    show("sin(r) = r + r^3 P(r^2)", fit(powers(r, range(3, 9, 2)), np.sin(r) - r, np.sin(r)))
+    show(
+        "cos(r) = 1 - r^2/2 + r^4 P(r^2)",
+        fit(powers(r, range(4, 10, 2)), np.cos(r) - 1 + r * r / 2, np.cos(r)),
+    )
+    x = grid(0, 0.5, 1200)
+    x = x[x > 1e-3]
+    show(
+        "asin(x) = x + x^3 P(x^2)",
+        fit(powers(x, range(3, 13, 2)), np.arcsin(x) - x, np.arcsin(x)),
+    )
+    x = grid(0, 1, 1500)
+    x = x[x > 1e-3]
+    show(
+        "atan(x) = x + x^3 P(x^2)",
+        fit(powers(x, range(3, 19, 2)), np.arctan(x) - x, np.arctan(x)),
+    )
+    t = grid(1, 2.5, 500).astype(float)
+    y = np.array([math.lgamma(v) / (v - 2) for v in t])
+    show(
+        "lgamma(t) = (t - 2) P(t - 1.75)",
+        fit(powers(t - 1.75, range(12)), y, np.maximum(np.abs(y), 0.3), rounds=200),
+    )
 
 
 if __name__ == "__main__":

@@ -319,6 +319,9 @@ class FloatKernels final : public ext::Kernels {
       case Distribution::kNormal:
         float_loops().normal(first, static_cast<float>(b), philox_key, to, n);
         break;
+      case Distribution::kGumbel:
+        float_loops().gumbel(first, static_cast<float>(b), philox_key, to, n);
+        break;
       case Distribution::kUniform:
         float_loops().uniform(first, static_cast<float>(b - a), philox_key, to, n);
         if (a < b) {  // rounding may have reached the bound

@@ -49,6 +49,7 @@ struct FloatLoops {
   /// `value` where the draw is below `threshold`, else 0.
   void (*bernoulli)(std::uint32_t threshold, float value, const PhiloxKey& key, float* y,
                     std::int64_t n);
+  void (*gumbel)(float location, float scale, const PhiloxKey& key, float* y, std::int64_t n);
   void (*normal)(float mean, float deviation, const PhiloxKey& key, float* y, std::int64_t n);
 
   void (*gemm)(const Gemm& g);

@@ -19,6 +19,7 @@
 #include "kernels/simd_math-inl.h"
 #include "kernels/simd_memory-inl.h"
 #include "testing/tolerance.h"
+#include "ulps.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace dynet::kernels {
@@ -90,31 +91,6 @@ std::vector<float> run(char f, std::vector<float> x) {
   DYNET_FOR_TARGET(apply_math)(f, x.data(), y.data(), x.size());
   y.resize(n);
   return y;
-}
-
-/// Floats from `low` to `high`, every `step`-th in the order of their bits, and the ends.
-std::vector<float> sample(float low, float high, std::uint32_t step) {
-  std::vector<float> x{low, high};
-  for (std::uint64_t bits = 0; bits < (std::uint64_t{1} << 32); bits += step) {
-    const auto v = std::bit_cast<float>(static_cast<std::uint32_t>(bits));
-    const bool is_normal = std::fabs(v) >= std::numeric_limits<float>::min() || v == 0.0F;
-    if (v >= low && v <= high && is_normal) {
-      x.push_back(v);
-    }
-  }
-  return x;
-}
-
-/// Units in the last place of a float between a result and the true value.
-double ulps(float y, double truth) {
-  const auto near = static_cast<float>(std::fabs(truth));
-  if (static_cast<double>(y) == truth || y == static_cast<float>(truth)) {
-    return std::isinf(y) ? 0.0
-                         : std::fabs(static_cast<double>(y) - truth) /
-                               std::max<double>(std::nextafter(near, kInf) - near, 0x1p-149);
-  }
-  const double unit = std::max<double>(std::nextafter(near, kInf) - near, 0x1p-149);
-  return std::fabs(static_cast<double>(y) - truth) / unit;
 }
 
 class SimdMath : public ::testing::TestWithParam<std::string> {

@@ -95,6 +95,17 @@ struct Bernoulli {
     }
   }
 };
+struct Gumbel {
+  float location, scale;
+  HWY_INLINE void operator()(const FourWords& words, FloatVector* v) const {
+    const FloatTag d;
+    for (int k = 0; k < 4; ++k) {
+      const auto u = hn::Max(to_unit(words.w[k]), hn::Set(d, 1e-20F));
+      const auto standard = log(d, hn::Neg(log(d, u)));
+      v[k] = hn::Sub(hn::Set(d, location), hn::Mul(hn::Set(d, scale), standard));
+    }
+  }
+};
 struct Normal {
   float mean, deviation;
   HWY_INLINE void operator()(const FourWords& words, FloatVector* v) const {
@@ -140,6 +151,9 @@ void bernoulli(std::uint32_t threshold, float value, const PhiloxKey& key, float
                std::int64_t n) {
   draw(Bernoulli{threshold, value}, key, y, n);
 }
+void gumbel(float location, float scale, const PhiloxKey& key, float* y, std::int64_t n) {
+  draw(Gumbel{location, scale}, key, y, n);
+}
 void normal(float mean, float deviation, const PhiloxKey& key, float* y, std::int64_t n) {
   draw(Normal{mean, deviation}, key, y, n);
 }
@@ -149,6 +163,7 @@ void normal(float mean, float deviation, const PhiloxKey& key, float* y, std::in
 void fill_random_loops(FloatLoops& loops) {
   loops.uniform = uniform;
   loops.bernoulli = bernoulli;
+  loops.gumbel = gumbel;
   loops.normal = normal;
 }
 

@@ -97,6 +97,60 @@ std::vector<Combination> combinations_of(const std::vector<Sample>& samples) {
 
 namespace {
 
+/// A number among the attributes of a step, by its name.
+double attribute_of(const Step& step, const std::string& name) {
+  const std::string text = ", " + step.sample->record->attrs_text(step.op.get());
+  const std::string key = ", " + name + "=";
+  return std::stod(text.substr(text.find(key) + key.size()));
+}
+/// a_i - b_k + shift of all pairs, or of those with i = k.
+std::vector<double> differences(const std::vector<double>& a, const std::vector<double>& b,
+                                double shift, bool all_pairs) {
+  std::vector<double> all;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    for (std::size_t k = all_pairs ? 0 : i; k < (all_pairs ? b.size() : std::min(i + 1, b.size()));
+         ++k) {
+      if (!all_pairs || i != k) {
+        all.push_back(a[i] - b[k] + shift);
+      }
+    }
+  }
+  return all;
+}
+/// How far the arguments of a step are from where its value or slope jumps.
+template <class Values>
+std::vector<std::vector<double>> distances_to_kinks(const Step& step, const Values& values) {
+  static const std::set<std::string_view> at_zero{"rectify", "elu", "selu", "abs", "where"};
+  static const std::set<std::string_view> at_equal{"max", "min", "l1_distance"};
+  const std::string_view name = step.sample->record->info->name;
+  std::vector<std::vector<double>> all;
+  if (at_zero.contains(name)) {
+    all.push_back(values(0));
+  } else if (at_equal.contains(name)) {
+    all.push_back(differences(values(0), values(1), 0.0, false));
+  } else if (name == "round" || name == "ceil" || name == "floor") {
+    const double edge = name == "round" ? 0.5 : 0.0;
+    all.push_back(values(0));
+    for (double& v : all.back()) {
+      v = v - edge - std::round(v - edge);
+    }
+  } else if (name == "clip") {
+    for (const char* bound : {"lo", "hi"}) {
+      all.push_back(values(0));
+      for (double& v : all.back()) {
+        v -= attribute_of(step, bound);
+      }
+    }
+  } else if (name == "pairwise_rank_loss") {
+    all.push_back(differences(values(1), values(0), attribute_of(step, "m"), false));
+  } else if (name == "argmax") {
+    all.push_back(differences(values(0), values(0), 0.0, true));
+  } else if (name == "hinge" || name == "hinge_dim") {
+    all.push_back(differences(values(0), values(0), attribute_of(step, "m"), true));
+  }
+  return all;
+}
+
 /// What the generator knows of a result.
 struct Known {
   Ref ref;
@@ -390,14 +444,15 @@ class Generator {
   }
 
   void add_copy(const Sample& s, const std::vector<Ref>& args, bool each) {
-    if (too_close(s, args)) {
-      return;
-    }
     program_.add_step(s, args);
     Step& step = program_.steps.back();
     // Beside copies that differ in an attribute; where the shapes do not fit, built() refuses.
     if (!s.variants.empty() && random().chance(0.3)) {
       step.op = s.variants[random().below(static_cast<unsigned>(s.variants.size()))];
+    }
+    if (too_close(step)) {
+      program_.steps.pop_back();
+      return;
     }
     std::vector<Dim> dims;
     unsigned batch = 1;
@@ -429,29 +484,19 @@ class Generator {
     built();
   }
 
-  /// At a kink (max of nearly equal numbers, rectify near 0) rounding chooses the gradient, so such
-  /// arguments are not given.
-  bool too_close(const Sample& s, const std::vector<Ref>& args) {
-    static const std::set<std::string_view> at_zero{"rectify", "elu", "selu", "abs"};
-    static const std::set<std::string_view> at_equal{"max", "min"};
-    const std::string_view name = s.record->info->name;
-    const auto values = [this](Ref r) { return numbers(live_.expression(r).value()); };
-    if (at_zero.contains(name)) {
-      for (const double v : values(args[0])) {
-        if (std::fabs(v) < 1e-3) {
-          return true;
-        }
-      }
-    }
-    if (at_equal.contains(name)) {
-      for (std::size_t i = 1; i < args.size(); ++i) {
-        const std::vector<double> a = values(args[i - 1]);
-        const std::vector<double> b = values(args[i]);
-        for (std::size_t k = 0; k < a.size() && k < b.size(); ++k) {
-          if (std::fabs(a[k] - b[k]) < 1e-3) {
-            return true;
-          }
-        }
+  /// At a kink (max of nearly equal numbers, rectify near 0) rounding chooses the gradient, and at
+  /// the edge of a step the value, so such arguments are not given.
+  bool too_close(const Step& step) {
+    const auto values = [&](std::size_t i) {
+      return numbers(live_.expression(step.args[i]).value());
+    };
+    const auto any_near = [](const std::vector<double>& distances) {
+      return std::any_of(distances.begin(), distances.end(),
+                         [](double v) { return std::fabs(v) < 1e-3; });
+    };
+    for (const std::vector<double>& distances : distances_to_kinks(step, values)) {
+      if (any_near(distances)) {
+        return true;
       }
     }
     return false;

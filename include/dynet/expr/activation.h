@@ -21,26 +21,6 @@ Expression logistic(const Expression& x, Where where = Where::here());
 /// Shapes: any -> the same.
 Expression rectify(const Expression& x, Where where = Where::here());
 
-/// Exponential, elementwise.
-/// `y = exp(x)`
-/// Shapes: any -> the same.
-Expression exp(const Expression& x, Where where = Where::here());
-
-/// Natural logarithm, elementwise: -inf at 0, NaN below.
-/// `y = ln(x)`
-/// Shapes: any -> the same.
-Expression log(const Expression& x, Where where = Where::here());
-
-/// Square, elementwise.
-/// `y = x * x`
-/// Shapes: any -> the same.
-Expression square(const Expression& x, Where where = Where::here());
-
-/// Square root, elementwise: NaN below 0; the slope at 0 is inf.
-/// `y = sqrt(x)`
-/// Shapes: any -> the same.
-Expression sqrt(const Expression& x, Where where = Where::here());
-
 /// Exponential linear unit, elementwise.
 /// `y = x > 0 ? x : alpha * (exp(x) - 1)`
 /// Shapes: any -> the same.
@@ -53,9 +33,37 @@ Expression elu(const Expression& x, float alpha = 1.0F, Where where = Where::her
 /// Source: Elfwing et al., 2017; Ramachandran et al., 2017.
 Expression silu(const Expression& x, float beta = 1.0F, Where where = Where::here());
 
-/// Error function, elementwise.
-/// `y = 2 / sqrt(pi) * integral of exp(-t^2) from 0 to x`
+/// Scaled exponential linear unit, elementwise.
+/// `y = lambda * (x > 0 ? x : alpha * (exp(x) - 1)), lambda = 1.0507, alpha = 1.6733`
 /// Shapes: any -> the same.
-Expression erf(const Expression& x, Where where = Where::here());
+/// Source: Klambauer et al., 2017.
+Expression selu(const Expression& x, Where where = Where::here());
+
+/// Softsign, elementwise.
+/// `y = x / (1 + |x|)`
+/// Shapes: any -> the same.
+Expression softsign(const Expression& x, Where where = Where::here());
+
+/// Logarithm of the logistic function, elementwise.
+/// `y = -ln(1 + exp(-x))`
+/// Shapes: any -> the same.
+Expression log_sigmoid(const Expression& x, Where where = Where::here());
+
+/// Smooth rectifier, elementwise.
+/// `y = ln(1 + exp(beta * x)) / beta`
+/// Shapes: any -> the same.
+Expression softplus(const Expression& x, float beta = 1.0F, Where where = Where::here());
+
+/// Gaussian error linear unit, elementwise, by the error function itself.
+/// `y = x * (1 + erf(x / sqrt(2))) / 2`
+/// Shapes: any -> the same.
+/// Source: Hendrycks and Gimpel, 2016.
+Expression gelu(const Expression& x, Where where = Where::here());
+
+/// Gaussian error linear unit, elementwise, approximated by a hyperbolic tangent.
+/// `y = x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) / 2`
+/// Shapes: any -> the same.
+/// Source: Hendrycks and Gimpel, 2016.
+Expression gelu_tanh(const Expression& x, Where where = Where::here());
 
 }  // namespace dynet

@@ -72,6 +72,12 @@ Expression cdiv(const Expression& x, const Expression& y, Where where = Where::h
 /// Errors: ShapeError where the shapes differ.
 Expression max(const Expression& x, const Expression& y, Where where = Where::here());
 
+/// The smaller of each two elements; NaN where one of them is NaN. On ties the gradient goes to y.
+/// `z = min(x, y)`
+/// Shapes: two equal shapes -> the same.
+/// Errors: ShapeError where the shapes differ.
+Expression min(const Expression& x, const Expression& y, Where where = Where::here());
+
 /// Sum of a list, element by element.
 /// `y = x1 + x2 + ...`
 /// Shapes: equal shapes (up to dimensions of 1 at the end) -> that of the first.

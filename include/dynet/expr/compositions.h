@@ -16,6 +16,38 @@ Expression operator/(const detail::Located& x, const Expression& y);
 Expression max(const std::initializer_list<Expression>& xs, Where where = Where::here());
 Expression max(const std::vector<Expression>& xs, Where where = Where::here());
 
+/// The smallest of a list, element by element. ValueError where it is empty.
+Expression min(const std::initializer_list<Expression>& xs, Where where = Where::here());
+Expression min(const std::vector<Expression>& xs, Where where = Where::here());
+/// `ln(exp(x1) + exp(x2) + ...)`, element by element, shifted by the largest so that it does not
+/// overflow: logsumexp_dim over the list, side by side.
+/// Shapes: equal shapes (up to dimensions of 1 at the end) -> that of the first.
+/// Errors: ShapeError where the shapes differ, ValueError where the list is empty.
+Expression logsumexp(const std::initializer_list<Expression>& xs, Where where = Where::here());
+Expression logsumexp(const std::vector<Expression>& xs, Where where = Where::here());
+
+/// Hinge losses of the columns (d = 0) or rows (d = 1) of a matrix, or of the rows along dimension
+/// d of any tensor: `y_k = sum_{j != v} max(0, x_jk - x_vk + m)` with v = indices[k].
+/// Shapes: {a,b,c}xn -> {b,c}xn for d = 0, {a,c}xn for d = 1, ...
+/// `indices`: as many as the other dimensions have elements, the same for all examples, or a list
+/// for each example. By pointer they are read again at every run.
+/// Errors: ShapeError where x has no dimension d or there are more or fewer indices, ValueError
+/// where m is negative or the lists differ in length, IndexError where an index is too large.
+Expression hinge_dim(const Expression& x, const std::vector<unsigned>& indices, unsigned d = 0,
+                     float m = 1.0F, Where where = Where::here());
+Expression hinge_dim(const Expression& x, detail::Pointer<std::vector<unsigned>> indices,
+                     unsigned d = 0, float m = 1.0F, Where where = Where::here());
+Expression hinge_dim(const Expression& x, const std::vector<std::vector<unsigned>>& indices,
+                     unsigned d = 0, float m = 1.0F, Where where = Where::here());
+
+/// A class drawn with the probabilities softmax(x), as a vector with a 1 in its place: argmax of x
+/// plus Gumbel noise. The gradient of x is 0, or goes straight through.
+/// Shapes: {n}xb -> {n}xb, a draw for each example.
+/// Errors: ShapeError unless x has one dimension.
+/// Source: Gumbel, 1954; Maddison et al., 2014.
+Expression sample_categorical(const Expression& x, GradientMode gradient_mode = zero_gradient,
+                              Where where = Where::here());
+
 /// Lays matrices side by side: concatenate along dimension 1.
 Expression concatenate_cols(const std::initializer_list<Expression>& xs,
                             Where where = Where::here());

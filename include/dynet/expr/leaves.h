@@ -76,5 +76,9 @@ Expression random_bernoulli(const detail::LocatedGraph& g, const Dim& d, real p,
 /// Uniform in [left, right). ValueError unless left <= right.
 Expression random_uniform(const detail::LocatedGraph& g, const Dim& d, real left, real right,
                           Device* device = nullptr);
+/// Gumbel numbers, `mu - beta ln(-ln(u))` with u uniform in (0, 1). ValueError where beta is
+/// negative.
+Expression random_gumbel(const detail::LocatedGraph& g, const Dim& d, real mu = 0.0F,
+                         real beta = 1.0F, Device* device = nullptr);
 
 }  // namespace dynet

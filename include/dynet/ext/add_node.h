@@ -40,6 +40,13 @@ Expression add_node(const Op& op, const dynet::detail::Located& x, const Express
   const Expression args[] = {x.e, y, rest...};
   return add_node(kRecord<Op>, &op, nullptr, args, {}, x.where);
 }
+/// Two, and a payload.
+template <class Op>
+Expression add_node(const Op& op, const dynet::detail::Located& x, const Expression& y,
+                    const NodePayload& payload) {
+  const Expression args[] = {x.e, y};
+  return add_node(kRecord<Op>, &op, nullptr, args, payload, x.where);
+}
 /// A list.
 template <class Op>
 Expression add_node(const Op& op, std::span<const Expression> xs, Where where) {

@@ -58,7 +58,7 @@ struct RandomKey {
   std::uint64_t ordinal = 0;  ///< of the node among the random nodes of its graph
   std::uint64_t evaluation = 0;
 };
-enum class Distribution : std::uint8_t { kBernoulli, kNormal, kUniform };
+enum class Distribution : std::uint8_t { kBernoulli, kNormal, kUniform, kGumbel };
 
 struct RuleInfo;  // rule_loop.h
 struct Stream;
@@ -104,7 +104,7 @@ class Kernels {
   [[nodiscard]] virtual std::optional<double> product_with_norm(const Operand& a, const Operand& b,
                                                                 const Operand& c) const;
   /// Fills n elements. Bernoulli: b with probability a, else 0. Normal: mean a, deviation b.
-  /// Uniform: [a, b).
+  /// Uniform: [a, b). Gumbel: a - b * ln(-ln(u)), location a and scale b.
   virtual void random(Distribution kind, double a, double b, const RandomKey& key, void* out,
                       std::int64_t n) const = 0;
   /// Sets n elements to `value`.

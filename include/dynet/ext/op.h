@@ -62,6 +62,8 @@
 //                                   pieces of a cell's operands
 //   bool kAliases                   the value is the argument's memory (reshape)
 //   bool kStopsGradient             nothing flows back (nobackprop)
+//   bool kSurrogateGradient         what flows back is meant to be no derivative of the value (a step whose
+//                                   gradient goes straight through): tests compare it with nothing
 //   bool kPartialGradient           backward adds to parts of its gradients: they are given as zeros
 //   bool kRandom                    reads Call::random
 //   bool kOnHost                    forward and backward touch numbers themselves, beside the loops of
@@ -142,6 +144,7 @@ struct Record {
   std::uint8_t saved;
   std::uint8_t term_args;  ///< a sum: arguments of each term after argument 0; 0: not a sum
   bool variadic, has_whole, has_shared, aliases, stops_gradient, partial_gradient, random;
+  bool surrogate_gradient;
   bool adds_arguments;
   Payload payload;
   IndicesPer indices_per;
@@ -219,6 +222,7 @@ constexpr void fill_properties(Record& r) {
   r.variadic = is_variadic<Op>();
   r.aliases = is_alias<Op>();
   r.stops_gradient = stops_gradient<Op>();
+  r.surrogate_gradient = has_surrogate_gradient<Op>();
   r.partial_gradient = is_partial<Op>();
   r.random = is_random<Op>();
   r.term_args = static_cast<std::uint8_t>(term_args<Op>());

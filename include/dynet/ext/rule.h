@@ -20,11 +20,7 @@
 #include <tuple>
 #include <type_traits>
 
-#ifdef __CUDACC__
-#define DYNET_DEVICE_FN __host__ __device__
-#else
-#define DYNET_DEVICE_FN
-#endif
+#include "dynet/ext/gamma.h"
 
 namespace dynet::rule {
 
@@ -209,6 +205,29 @@ template <Symbol A, Operand B>
 constexpr auto power(A a, B n) {
   return apply<Power>(a, n);
 }
+/// x to the power of y, and the size of x with the sign of y.
+struct Pow {
+  template <std::floating_point T>
+  DYNET_DEVICE_FN static T of(T a, T b) {
+    return std::pow(a, b);
+  }
+};
+struct CopySign {
+  template <std::floating_point T>
+  DYNET_DEVICE_FN static T of(T a, T b) {
+    return std::copysign(a, b);
+  }
+};
+template <Operand A, Operand B>
+  requires(Symbol<A> || Symbol<B>)
+constexpr auto pow(A a, B b) {
+  return apply<Pow>(a, b);
+}
+template <Operand A, Operand B>
+  requires(Symbol<A> || Symbol<B>)
+constexpr auto copysign(A a, B b) {
+  return apply<CopySign>(a, b);
+}
 DYNET_RULE_FUNCTION(Exp, exp, std::exp(a))
 DYNET_RULE_FUNCTION(Log, log, std::log(a))
 DYNET_RULE_FUNCTION(Log1p, log1p, std::log1p(a))
@@ -217,7 +236,16 @@ DYNET_RULE_FUNCTION(Tanh, tanh, std::tanh(a))
 DYNET_RULE_FUNCTION(Logistic, logistic, T{1} / (T{1} + std::exp(-a)))
 DYNET_RULE_FUNCTION(Sqrt, sqrt, std::sqrt(a))
 DYNET_RULE_FUNCTION(Abs, abs, std::fabs(a))
+DYNET_RULE_FUNCTION(Floor, floor, std::floor(a))
 DYNET_RULE_FUNCTION(Erf, erf, std::erf(a))
+DYNET_RULE_FUNCTION(Sin, sin, std::sin(a))
+DYNET_RULE_FUNCTION(Cos, cos, std::cos(a))
+DYNET_RULE_FUNCTION(Tan, tan, std::tan(a))
+DYNET_RULE_FUNCTION(Asin, asin, std::asin(a))
+DYNET_RULE_FUNCTION(Acos, acos, std::acos(a))
+DYNET_RULE_FUNCTION(Atan, atan, std::atan(a))
+DYNET_RULE_FUNCTION(LogGamma, lgamma, log_gamma(a))
+DYNET_RULE_FUNCTION(DiGamma, digamma, derivative_of_log_gamma(a))
 #undef DYNET_RULE_FUNCTION
 
 // The functions of several arguments for numbers, of mixed types.
@@ -230,6 +258,16 @@ template <Number A, Number B>
 DYNET_DEVICE_FN auto min(A a, B b) {
   using T = std::common_type_t<A, B>;
   return T(b) < T(a) ? T(b) : T(a);
+}
+template <Number A, Number B>
+DYNET_DEVICE_FN auto pow(A a, B b) {
+  using T = std::common_type_t<A, B>;
+  return Pow::of(T(a), T(b));
+}
+template <Number A, Number B>
+DYNET_DEVICE_FN auto copysign(A a, B b) {
+  using T = std::common_type_t<A, B>;
+  return CopySign::of(T(a), T(b));
 }
 template <Number A, Number B>
 DYNET_DEVICE_FN auto select(bool c, A a, B b) {

@@ -1,9 +1,9 @@
 #pragma once
 
-// Activations and other functions of one number: a value and its slope each. `slope` gets both x
-// and y = value(x) and uses whichever is cheaper.
+// Activations: a value and its slope each. `slope` gets both x and y = value(x) and uses whichever
+// is cheaper.
 
-#include "dynet/ext/op.h"
+#include "dynet/ops/common.h"
 
 namespace dynet::ops {
 
@@ -19,7 +19,7 @@ struct Tanh {
     return tanh(x);
   }
   DYNET_DEVICE_FN auto slope(auto /*x*/, auto y) const { return 1.0 - y * y; }
-  static std::vector<ext::Example<Tanh>> examples() { return {{{}, {{4, 3}}}, {{}, {{1}}}}; }
+  static std::vector<ext::Example<Tanh>> examples() { return elementwise_examples<Tanh>(); }
 };
 
 struct Logistic {
@@ -35,7 +35,7 @@ struct Logistic {
   }
   DYNET_DEVICE_FN auto slope(auto /*x*/, auto y) const { return y * (1.0 - y); }
   static std::vector<ext::Example<Logistic>> examples() {
-    return {{{}, {{5}}}, {{}, {{2, 3, 2}}, -20.0, 20.0}};
+    return elementwise_examples<Logistic>(-20.0, 20.0);
   }
 };
 
@@ -54,72 +54,7 @@ struct Rectify {
     using rule::select;
     return select(y > 0.0, 1.0, 0.0);
   }
-  static std::vector<ext::Example<Rectify>> examples() {
-    return {{{}, {{3, 5}}}, {{}, {{7}}, 0.01, 2.0}, {{}, {{1, 2}}, -2.0, -0.01}};
-  }
-};
-
-struct Exp {
-  static constexpr ext::Info kInfo{.name = "exp",
-                                   .args = {"x"},
-                                   .formula = "y = exp(x)",
-                                   .summary = "Exponential, elementwise.",
-                                   .shapes = "any -> the same"};
-  Dim shape(const ext::Shapes& in) const { return in[0]; }
-  DYNET_DEVICE_FN auto value(auto x) const {
-    using rule::exp;
-    return exp(x);
-  }
-  DYNET_DEVICE_FN auto slope(auto /*x*/, auto y) const { return y; }
-  static std::vector<ext::Example<Exp>> examples() { return {{{}, {{3, 3}}}, {{}, {{1}}}}; }
-};
-
-struct Log {
-  static constexpr ext::Info kInfo{
-      .name = "log",
-      .args = {"x"},
-      .formula = "y = ln(x)",
-      .summary = "Natural logarithm, elementwise: -inf at 0, NaN below.",
-      .shapes = "any -> the same"};
-  Dim shape(const ext::Shapes& in) const { return in[0]; }
-  DYNET_DEVICE_FN auto value(auto x) const {
-    using rule::log;
-    return log(x);
-  }
-  DYNET_DEVICE_FN auto slope(auto x, auto /*y*/) const { return 1.0 / x; }
-  static std::vector<ext::Example<Log>> examples() {
-    return {{{}, {{4, 2}}, 0.1, 4.0}, {{}, {{9}}, 0.5, 100.0}};
-  }
-};
-
-struct Square {
-  static constexpr ext::Info kInfo{.name = "square",
-                                   .args = {"x"},
-                                   .formula = "y = x * x",
-                                   .summary = "Square, elementwise.",
-                                   .shapes = "any -> the same"};
-  Dim shape(const ext::Shapes& in) const { return in[0]; }
-  DYNET_DEVICE_FN auto value(auto x) const { return x * x; }
-  DYNET_DEVICE_FN auto slope(auto x, auto /*y*/) const { return 2.0 * x; }
-  static std::vector<ext::Example<Square>> examples() { return {{{}, {{6}}}, {{}, {{1, 1, 3}}}}; }
-};
-
-struct Sqrt {
-  static constexpr ext::Info kInfo{
-      .name = "sqrt",
-      .args = {"x"},
-      .formula = "y = sqrt(x)",
-      .summary = "Square root, elementwise: NaN below 0; the slope at 0 is inf.",
-      .shapes = "any -> the same"};
-  Dim shape(const ext::Shapes& in) const { return in[0]; }
-  DYNET_DEVICE_FN auto value(auto x) const {
-    using rule::sqrt;
-    return sqrt(x);
-  }
-  DYNET_DEVICE_FN auto slope(auto /*x*/, auto y) const { return 0.5 / y; }
-  static std::vector<ext::Example<Sqrt>> examples() {
-    return {{{}, {{4, 2}}, 0.1, 4.0}, {{}, {{1}}, 0.5, 100.0}};
-  }
+  static std::vector<ext::Example<Rectify>> examples() { return elementwise_examples<Rectify>(); }
 };
 
 struct Elu {
@@ -141,7 +76,11 @@ struct Elu {
     using rule::select;
     return select(x > 0.0, 1.0, y + alpha);
   }
-  static std::vector<ext::Example<Elu>> examples() { return {{{1.0F}, {{4, 3}}}, {{2.5F}, {{7}}}}; }
+  static std::vector<ext::Example<Elu>> examples() {
+    auto all = elementwise_examples<Elu>();
+    all.push_back({{2.5F}, {{7}}});
+    return all;
+  }
 };
 
 struct Silu {
@@ -165,34 +104,161 @@ struct Silu {
     return s + beta * y * (1.0 - s);
   }
   static std::vector<ext::Example<Silu>> examples() {
-    return {{{1.0F}, {{4, 3}}}, {{0.7F}, {{5}}}, {{-1.5F}, {{1}}}};
+    auto all = elementwise_examples<Silu>();
+    all.push_back({{0.7F}, {{5}}});
+    all.push_back({{-1.5F}, {{1}}});
+    return all;
   }
 };
 
-struct Erf {
-  static constexpr double kTwoOverRootPi = 1.1283791670955126;
+struct Selu {
+  static constexpr double kLambda = 1.0507009873554804934193349852946;
+  static constexpr double kAlpha = 1.6732632423543772848170429916717;
 
   static constexpr ext::Info kInfo{
-      .name = "erf",
+      .name = "selu",
       .args = {"x"},
-      .formula = "y = 2 / sqrt(pi) * integral of exp(-t^2) from 0 to x",
-      .summary = "Error function, elementwise.",
-      .shapes = "any -> the same"};
+      .formula = "y = lambda * (x > 0 ? x : alpha * (exp(x) - 1)), lambda = 1.0507, alpha = 1.6733",
+      .summary = "Scaled exponential linear unit, elementwise.",
+      .shapes = "any -> the same",
+      .source = "Klambauer et al., 2017"};
   Dim shape(const ext::Shapes& in) const { return in[0]; }
   DYNET_DEVICE_FN auto value(auto x) const {
-    using rule::erf;
-    return erf(x);
+    using rule::expm1, rule::select;
+    return select(x > 0.0, kLambda * x, kLambda * kAlpha * expm1(x));
+  }
+  DYNET_DEVICE_FN auto slope(auto x, auto y) const {
+    using rule::select;
+    return select(x > 0.0, kLambda, y + kLambda * kAlpha);
+  }
+  static std::vector<ext::Example<Selu>> examples() { return elementwise_examples<Selu>(); }
+};
+
+struct SoftSign {
+  static constexpr ext::Info kInfo{.name = "softsign",
+                                   .args = {"x"},
+                                   .formula = "y = x / (1 + |x|)",
+                                   .summary = "Softsign, elementwise.",
+                                   .shapes = "any -> the same"};
+  Dim shape(const ext::Shapes& in) const { return in[0]; }
+  DYNET_DEVICE_FN auto value(auto x) const {
+    using rule::abs;
+    return x / (1.0 + abs(x));
+  }
+  DYNET_DEVICE_FN auto slope(auto /*x*/, auto y) const {
+    using rule::abs;
+    const auto rest = 1.0 - abs(y);
+    return rest * rest;
+  }
+  static std::vector<ext::Example<SoftSign>> examples() { return elementwise_examples<SoftSign>(); }
+};
+
+struct LogSigmoid {
+  static constexpr ext::Info kInfo{.name = "log_sigmoid",
+                                   .args = {"x"},
+                                   .formula = "y = -ln(1 + exp(-x))",
+                                   .summary = "Logarithm of the logistic function, elementwise.",
+                                   .shapes = "any -> the same"};
+  Dim shape(const ext::Shapes& in) const { return in[0]; }
+  DYNET_DEVICE_FN auto value(auto x) const {
+    using rule::abs, rule::exp, rule::log1p, rule::min;
+    return min(x, 0.0) - log1p(exp(-abs(x)));  // exp(-x) alone overflows from -89 on
   }
   DYNET_DEVICE_FN auto slope(auto x, auto /*y*/) const {
-    using rule::exp;
-    return kTwoOverRootPi * exp(-(x * x));
+    using rule::logistic;
+    return logistic(-x);
   }
-  static std::vector<ext::Example<Erf>> examples() {
-    return {{{}, {{4, 3}}}, {{}, {{7}}, -6.0, 6.0}, {{}, {{1}}}};
+  static std::vector<ext::Example<LogSigmoid>> examples() {
+    return elementwise_examples<LogSigmoid>(-20.0, 20.0);
   }
 };
 
-using ActivationOps = ext::OpList<Tanh, Logistic, Rectify, Exp, Log, Square, Sqrt, Elu, Silu, Erf>;
+struct Softplus {
+  float beta = 1.0F;
+
+  static constexpr ext::Info kInfo{.name = "softplus",
+                                   .args = {"x"},
+                                   .attrs = {"beta"},
+                                   .formula = "y = ln(1 + exp(beta * x)) / beta",
+                                   .summary = "Smooth rectifier, elementwise.",
+                                   .shapes = "any -> the same"};
+  Dim shape(const ext::Shapes& in) const { return in[0]; }
+  DYNET_DEVICE_FN auto value(auto x) const {
+    using rule::abs, rule::exp, rule::log1p, rule::max;
+    const auto z = beta * x;
+    return (max(z, 0.0) + log1p(exp(-abs(z)))) / beta;  // exp(z) alone overflows from 89 on
+  }
+  DYNET_DEVICE_FN auto slope(auto x, auto /*y*/) const {
+    using rule::logistic;
+    return logistic(beta * x);
+  }
+  static std::vector<ext::Example<Softplus>> examples() {
+    auto all = elementwise_examples<Softplus>();
+    all.push_back({{2.5F}, {{5}}});
+    return all;
+  }
+};
+
+/// The exact form: no approximation by a hyperbolic tangent.
+struct Gelu {
+  static constexpr double kRootHalf = 0.7071067811865476;
+  static constexpr double kRootTwoPi = 0.3989422804014327;  ///< 1 / sqrt(2 pi)
+
+  static constexpr ext::Info kInfo{
+      .name = "gelu",
+      .args = {"x"},
+      .formula = "y = x * (1 + erf(x / sqrt(2))) / 2",
+      .summary = "Gaussian error linear unit, elementwise, by the error function itself.",
+      .shapes = "any -> the same",
+      .source = "Hendrycks and Gimpel, 2016"};
+  Dim shape(const ext::Shapes& in) const { return in[0]; }
+  DYNET_DEVICE_FN auto value(auto x) const { return x * share(x); }
+  DYNET_DEVICE_FN auto slope(auto x, auto /*y*/) const {
+    using rule::exp;
+    return share(x) + x * (kRootTwoPi * exp(-0.5 * (x * x)));
+  }
+  static std::vector<ext::Example<Gelu>> examples() {
+    return elementwise_examples<Gelu>(-4.0, 4.0);
+  }
+
+ private:
+  /// How probable it is that a normal number is below x.
+  DYNET_DEVICE_FN static auto share(auto x) {
+    using rule::erf;
+    return 0.5 + 0.5 * erf(kRootHalf * x);
+  }
+};
+
+struct GeluTanh {
+  static constexpr double kTwoRootTwoOverPi = 1.5957691216057308;
+  static constexpr double kCubic = 0.044715;
+
+  static constexpr ext::Info kInfo{
+      .name = "gelu_tanh",
+      .args = {"x"},
+      .formula = "y = x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) / 2",
+      .summary = "Gaussian error linear unit, elementwise, approximated by a hyperbolic tangent.",
+      .shapes = "any -> the same",
+      .source = "Hendrycks and Gimpel, 2016"};
+  Dim shape(const ext::Shapes& in) const { return in[0]; }
+  /// (1 + tanh(u)) / 2 = logistic(2 u), which keeps its digits on the left.
+  DYNET_DEVICE_FN auto value(auto x) const {
+    using rule::logistic;
+    return x * logistic(kTwoRootTwoOverPi * x * (1.0 + kCubic * (x * x)));
+  }
+  DYNET_DEVICE_FN auto slope(auto x, auto y) const {
+    using rule::logistic;
+    const auto square = x * x;
+    const auto s = logistic(kTwoRootTwoOverPi * x * (1.0 + kCubic * square));
+    return s + y * (1.0 - s) * (kTwoRootTwoOverPi * (1.0 + 3.0 * kCubic * square));
+  }
+  static std::vector<ext::Example<GeluTanh>> examples() {
+    return elementwise_examples<GeluTanh>(-4.0, 4.0);
+  }
+};
+
+using ActivationOps = ext::OpList<Tanh, Logistic, Rectify, Elu, Silu, Selu, SoftSign, LogSigmoid,
+                                  Softplus, Gelu, GeluTanh>;
 
 }  // namespace dynet::ops
 

@@ -7,10 +7,13 @@
 #include "dynet/ops/arithmetic.h"
 #include "dynet/ops/contract.h"
 #include "dynet/ops/convolve.h"
+#include "dynet/ops/distance.h"
+#include "dynet/ops/elementary.h"
 #include "dynet/ops/families.h"
 #include "dynet/ops/input.h"
 #include "dynet/ops/linear.h"
 #include "dynet/ops/loss.h"
+#include "dynet/ops/margin.h"
 #include "dynet/ops/norm.h"
 #include "dynet/ops/pick.h"
 #include "dynet/ops/random.h"
@@ -19,6 +22,7 @@
 #include "dynet/ops/select.h"
 #include "dynet/ops/shape.h"
 #include "dynet/ops/sliding.h"
+#include "dynet/ops/trigonometry.h"
 
 namespace dynet::ops {
 

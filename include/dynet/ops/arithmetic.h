@@ -18,7 +18,7 @@ struct Negate {
   Dim shape(const ext::Shapes& in) const { return in[0]; }
   DYNET_DEVICE_FN auto value(auto x) const { return -x; }
   DYNET_DEVICE_FN auto slope(auto /*x*/, auto /*y*/) const { return -1.0; }
-  static std::vector<ext::Example<Negate>> examples() { return {{{}, {{3, 2}}}, {{}, {{1}}}}; }
+  static std::vector<ext::Example<Negate>> examples() { return elementwise_examples<Negate>(); }
 };
 
 struct Add {
@@ -38,13 +38,7 @@ struct Add {
   DYNET_DEVICE_FN auto slopes(auto /*x*/, auto /*y*/, auto /*z*/) const {
     return rule::each(1.0, 1.0);
   }
-  static std::vector<ext::Example<Add>> examples() {
-    return {{{}, {{4, 3}, {4, 3}}},
-            {{}, {{4, 3}, {4}}},
-            {{}, {{1, 3}, {4, 1}}},
-            {{}, {{1}, {5}}},
-            {{}, {{2, 1, 3}, {2, 5}}}};
-  }
+  static std::vector<ext::Example<Add>> examples() { return broadcast_examples<Add>(); }
 };
 
 /// One node, where DyNet 2.1 builds `x + (-y)`.
@@ -65,9 +59,7 @@ struct Subtract {
   DYNET_DEVICE_FN auto slopes(auto /*x*/, auto /*y*/, auto /*z*/) const {
     return rule::each(1.0, -1.0);
   }
-  static std::vector<ext::Example<Subtract>> examples() {
-    return {{{}, {{4, 3}, {4, 3}}}, {{}, {{3}, {3, 2}}}, {{}, {{4, 1}, {1, 3}}}, {{}, {{7}, {1}}}};
-  }
+  static std::vector<ext::Example<Subtract>> examples() { return broadcast_examples<Subtract>(); }
 };
 
 struct AddScalar {
@@ -88,8 +80,7 @@ struct AddScalar {
   DYNET_DEVICE_FN auto value(auto x, auto a) const { return x + a; }
   DYNET_DEVICE_FN auto slope(auto /*x*/, auto /*a*/, auto /*y*/) const { return 1.0; }
   static std::vector<ext::Example<AddScalar>> examples() {
-    return {ext::Example<AddScalar>{{}, {{4, 3}}}.with_values({2.5F}),
-            ext::Example<AddScalar>{{}, {{1}}}.with_values({-1.0F})};
+    return scalar_examples<AddScalar>(2.5F);
   }
 };
 
@@ -110,8 +101,7 @@ struct SubtractScalar {
   DYNET_DEVICE_FN auto value(auto x, auto a) const { return x - a; }
   DYNET_DEVICE_FN auto slope(auto /*x*/, auto /*a*/, auto /*y*/) const { return 1.0; }
   static std::vector<ext::Example<SubtractScalar>> examples() {
-    return {ext::Example<SubtractScalar>{{}, {{3, 3}}}.with_values({0.75F}),
-            ext::Example<SubtractScalar>{{}, {{1}}}.with_values({-2.0F})};
+    return scalar_examples<SubtractScalar>(0.75F);
   }
 };
 
@@ -134,8 +124,7 @@ struct SubtractFrom {
   DYNET_DEVICE_FN auto value(auto x, auto a) const { return a - x; }
   DYNET_DEVICE_FN auto slope(auto /*x*/, auto /*a*/, auto /*y*/) const { return -1.0; }
   static std::vector<ext::Example<SubtractFrom>> examples() {
-    return {ext::Example<SubtractFrom>{{}, {{5}}}.with_values({1.0F}),
-            ext::Example<SubtractFrom>{{}, {{2, 1}}}.with_values({-0.5F})};
+    return scalar_examples<SubtractFrom>(1.0F);
   }
 };
 
@@ -157,8 +146,7 @@ struct MultiplyScalar {
   DYNET_DEVICE_FN auto value(auto x, auto a) const { return x * a; }
   DYNET_DEVICE_FN auto slope(auto /*x*/, auto a, auto /*y*/) const { return a; }
   static std::vector<ext::Example<MultiplyScalar>> examples() {
-    return {ext::Example<MultiplyScalar>{{}, {{4, 3}}}.with_values({2.5F}),
-            ext::Example<MultiplyScalar>{{}, {{1}}}.with_values({-0.3F})};
+    return scalar_examples<MultiplyScalar>(2.5F);
   }
 };
 
@@ -181,8 +169,7 @@ struct DivideScalar {
   DYNET_DEVICE_FN auto value(auto x, auto a) const { return x * (1.0 / a); }
   DYNET_DEVICE_FN auto slope(auto /*x*/, auto a, auto /*y*/) const { return 1.0 / a; }
   static std::vector<ext::Example<DivideScalar>> examples() {
-    return {ext::Example<DivideScalar>{{}, {{3, 2}}}.with_values({3.0F}),
-            ext::Example<DivideScalar>{{}, {{1}}}.with_values({-0.7F})};
+    return scalar_examples<DivideScalar>(3.0F);
   }
 };
 
@@ -199,13 +186,7 @@ struct CMult {
   Dim shape(const ext::Shapes& in) const { return broadcast_shape(in); }
   DYNET_DEVICE_FN auto value(auto x, auto y) const { return x * y; }
   DYNET_DEVICE_FN auto slopes(auto x, auto y, auto /*z*/) const { return rule::each(y, x); }
-  static std::vector<ext::Example<CMult>> examples() {
-    return {{{}, {{4, 3}, {4, 3}}},
-            {{}, {{5}, {5, 3}}},
-            {{}, {{1, 3}, {4, 1}}},
-            {{}, {{3, 2, 2}, {1}}},
-            {{}, {{1}, {1}}}};
-  }
+  static std::vector<ext::Example<CMult>> examples() { return broadcast_examples<CMult>(); }
 };
 
 struct CDiv {
@@ -238,34 +219,48 @@ struct CDiv {
             {{}, {{4, 3}, {4}}, 0.5, 2.0},
             {{}, {{4, 3}, {1, 3}}, -2.0, -0.5},
             {{}, {{7}, {1}}, 0.5, 2.0},
-            {{}, {{1}, {1}}, 0.5, 2.0}};
+            {{}, {{1}, {1}}, 0.5, 2.0},
+            {{}, {{17}, {17}}, 0.5, 2.0},
+            {{}, {{3, 0}, {3}}, 0.5, 2.0},
+            {{}, {{1, 2, 1, 2, 1, 2, 2}, {1, 2, 1, 1, 1, 2, 1}}, 0.5, 2.0}};
   }
 };
 
-struct Max {
+/// The larger or the smaller of each two elements.
+template <bool kLargest>
+struct Extreme {
   static constexpr ext::Info kInfo{
-      .name = "max",
+      .name = kLargest ? "max" : "min",
       .args = {"x", "y"},
-      .formula = "z = max(x, y)",
-      .summary =
-          "The larger of each two elements; NaN where one of them is NaN. On ties the gradient "
-          "goes to y.",
+      .formula = kLargest ? "z = max(x, y)" : "z = min(x, y)",
+      .summary = kLargest ? "The larger of each two elements; NaN where one of them is NaN. On "
+                            "ties the gradient goes to y."
+                          : "The smaller of each two elements; NaN where one of them is NaN. On "
+                            "ties the gradient goes to y.",
       .shapes = "two equal shapes -> the same",
       .errors = "ShapeError where the shapes differ",
-      .python = "bmax"};
+      .python = kLargest ? "bmax" : "bmin"};
   Dim shape(const ext::Shapes& in) const { return same_shape(in); }
   DYNET_DEVICE_FN auto value(auto x, auto y) const {
-    using rule::max, rule::select;
-    return select(y == y, max(x, y), y);  // max alone passes over NaN in y
+    using rule::max, rule::min, rule::select;
+    if constexpr (kLargest) {
+      return select(y == y, max(x, y), y);  // max alone passes over NaN in y
+    } else {
+      return select(y == y, min(x, y), y);
+    }
   }
   DYNET_DEVICE_FN auto slopes(auto x, auto y, auto /*z*/) const {
     using rule::select;
-    return rule::each(select(y < x, 1.0, 0.0), select(y < x, 0.0, 1.0));
+    if constexpr (kLargest) {
+      return rule::each(select(y < x, 1.0, 0.0), select(y < x, 0.0, 1.0));
+    } else {
+      return rule::each(select(x < y, 1.0, 0.0), select(x < y, 0.0, 1.0));
+    }
   }
-  static std::vector<ext::Example<Max>> examples() {
-    return {{{}, {{4, 3}, {4, 3}}}, {{}, {{5}, {5}}}, {{}, {{1}, {1}}}};
-  }
+  static std::vector<ext::Example<Extreme>> examples() { return same_shape_examples<Extreme>(); }
 };
+using Max = Extreme<true>;
+using Min = Extreme<false>;
 
 struct Sum {
   static constexpr ext::Info kInfo{
@@ -303,7 +298,9 @@ struct Sum {
     }
   }
   static std::vector<ext::Example<Sum>> examples() {
-    return {{{}, {{4, 3}, {4, 3}, {4, 3}}}, {{}, {{5}, {5, 1}}}, {{}, {{1}}}};
+    auto all = list_examples<Sum>();
+    all.push_back({{}, {{5}, {5, 1}}});
+    return all;
   }
 };
 
@@ -333,9 +330,7 @@ struct Average {
       }
     }
   }
-  static std::vector<ext::Example<Average>> examples() {
-    return {{{}, {{4, 3}, {4, 3}, {4, 3}}}, {{}, {{5}, {5}}}, {{}, {{1}}}};
-  }
+  static std::vector<ext::Example<Average>> examples() { return list_examples<Average>(); }
 
  private:
   static ext::Move share(const ext::Call& call) {
@@ -343,8 +338,9 @@ struct Average {
   }
 };
 
-using ArithmeticOps = ext::OpList<Negate, Add, Subtract, AddScalar, SubtractScalar, SubtractFrom,
-                                  MultiplyScalar, DivideScalar, CMult, CDiv, Max, Sum, Average>;
+using ArithmeticOps =
+    ext::OpList<Negate, Add, Subtract, AddScalar, SubtractScalar, SubtractFrom, MultiplyScalar,
+                DivideScalar, CMult, CDiv, Max, Min, Sum, Average>;
 
 }  // namespace dynet::ops
 

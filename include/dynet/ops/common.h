@@ -11,20 +11,80 @@
 
 namespace dynet::ops {
 
-/// Shape of an elementwise result where both sides may broadcast: each dimension equal, or 1 (or
-/// missing) on one side.
+/// Shape of an elementwise result where all arguments may broadcast: each dimension equal, or 1 (or
+/// missing) in some of them.
 inline Dim broadcast_shape(const ext::Shapes& in) {
   Dim r = in[0];
-  r.nd = std::max(in[0].nd, in[1].nd);
-  for (unsigned i = 0; i < r.nd; ++i) {
-    const unsigned a = in[0][i];
-    const unsigned b = in[1][i];
-    if (a != b && a != 1 && b != 1) {
-      in.fail("each dimension equal, or 1 in one of them");
+  for (std::size_t k = 1; k < in.size(); ++k) {
+    r.nd = std::max(r.nd, in[k].nd);
+    for (unsigned i = 0; i < r.nd; ++i) {
+      const unsigned a = r.d[i];
+      const unsigned b = in[k][i];
+      if (a != b && a != 1 && b != 1) {
+        in.fail("each dimension equal, or 1 in one of them");
+      }
+      r.d[i] = a == 1 ? b : a;
     }
-    r.d[i] = a == 1 ? b : a;
   }
   return r;
+}
+
+/// Examples of a function of each element: several ranks up to the highest, more elements than a
+/// vector has lanes, one element, and none.
+template <class Op>
+std::vector<ext::Example<Op>> elementwise_examples(double low = -2.0, double high = 2.0,
+                                                   const Op& op = {}) {
+  std::vector<ext::Example<Op>> all;
+  for (const Dim& d : {Dim({4, 3}), Dim({1}), Dim({7}), Dim({2, 3, 2}), Dim({1, 1, 3}), Dim({17}),
+                       Dim({3, 0}), Dim({1, 2, 1, 2, 1, 2, 2})}) {
+    all.push_back({op, {d}, low, high});
+  }
+  return all;
+}
+/// Examples of a function of each element and one number.
+template <class Op>
+std::vector<ext::Example<Op>> scalar_examples(float number, double low = -2.0, double high = 2.0) {
+  std::vector<ext::Example<Op>> all;
+  for (const ext::Example<Op>& e : elementwise_examples<Op>(low, high)) {
+    all.push_back(ext::Example<Op>(e).with_values({number}));
+  }
+  return all;
+}
+/// Examples of a function of a list of arguments of one shape.
+template <class Op>
+std::vector<ext::Example<Op>> list_examples() {
+  return {{{}, {{4, 3}, {4, 3}, {4, 3}}},
+          {{}, {{1}}},
+          {{}, {{7}, {7}}},
+          {{}, {{2, 3, 2}, {2, 3, 2}, {2, 3, 2}, {2, 3, 2}}},
+          {{}, {{17}, {17}, {17}, {17}, {17}}},
+          {{}, {{3, 0}, {3, 0}}},
+          {{}, {{1, 1}, {1, 1}}},
+          {{}, {{1, 2, 1, 2, 1, 2, 2}, {1, 2, 1, 2, 1, 2, 2}}}};
+}
+/// Examples of a function of two elements whose arguments broadcast.
+template <class Op>
+std::vector<ext::Example<Op>> broadcast_examples(double low = -2.0, double high = 2.0,
+                                                 const Op& op = {}) {
+  return {{op, {{4, 3}, {4, 3}}, low, high},
+          {op, {{4, 3}, {4}}, low, high},
+          {op, {{1, 3}, {4, 1}}, low, high},
+          {op, {{1}, {5}}, low, high},
+          {op, {{2, 1, 3}, {2, 5}}, low, high},
+          {op, {{1}, {1}}, low, high},
+          {op, {{3, 0}, {3, 1}}, low, high},
+          {op, {{17}, {17}}, low, high},
+          {op, {{1, 2, 1, 2, 1, 2, 2}, {2, 2, 1, 1, 1, 2, 1}}, low, high}};
+}
+/// Examples of a function of two arguments of one shape.
+template <class Op>
+std::vector<ext::Example<Op>> same_shape_examples(double low = -2.0, double high = 2.0,
+                                                  const Op& op = {}) {
+  std::vector<ext::Example<Op>> all = elementwise_examples<Op>(low, high, op);
+  for (ext::Example<Op>& e : all) {
+    e.inputs.push_back(e.inputs[0]);
+  }
+  return all;
 }
 
 /// Where the operation wants one shape for all its arguments.
@@ -79,6 +139,12 @@ DYNET_DEVICE_FN constexpr auto log_sum_exp(auto x) {
   const auto top = over::max(x);
   const auto shift = select(top - top == 0.0, top, 0.0);
   return shift + log(over::sum(exp(x - shift)));
+}
+
+/// -1, 0 or 1.
+DYNET_DEVICE_FN auto sign_of(auto x) {
+  using rule::select;
+  return select(x > 0.0, 1.0, select(x < 0.0, -1.0, 0.0));
 }
 
 /// Address of element `i` of a block.

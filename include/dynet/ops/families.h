@@ -7,6 +7,8 @@
   family(input, InputOps)           \
   family(arithmetic, ArithmeticOps) \
   family(activation, ActivationOps) \
+  family(elementary, ElementaryOps) \
+  family(trigonometry, TrigonometryOps) \
   family(linear, LinearOps)         \
   family(reduce, ReduceOps)         \
   family(norm, NormOps)             \
@@ -17,6 +19,8 @@
   family(convolve, ConvolveOps)     \
   family(sliding, SlidingOps)       \
   family(loss, LossOps)             \
+  family(distance, DistanceOps)     \
+  family(margin, MarginOps)         \
   family(random, RandomOps)         \
   family(recurrent, RecurrentOps)
 // clang-format on

@@ -35,7 +35,9 @@ struct Softmax {
     return rule::each(y * (dy - over::sum(y * dy)));
   }
   static std::vector<ext::Example<Softmax>> examples() {
-    return {{{0}, {{7}}}, {{0}, {{4, 3}}}, {{1}, {{4, 3}}}, {{2}, {{2, 1, 5}}}, {{0}, {{1}}}};
+    return {{{0}, {{7}}},       {{0}, {{4, 3}}},    {{1}, {{4, 3}}},
+            {{2}, {{2, 1, 5}}}, {{0}, {{1}}},       {{0}, {{40}}},
+            {{0}, {{3, 0}}},    {{1}, {{2, 3, 2}}}, {{3}, {{1, 2, 1, 2, 1, 2, 2}}}};
   }
 };
 
@@ -66,7 +68,9 @@ struct LogSoftmax {
     return rule::each(dy - exp(y) * over::sum(dy));
   }
   static std::vector<ext::Example<LogSoftmax>> examples() {
-    return {{{0}, {{7}}}, {{0}, {{4, 3}}}, {{1}, {{4, 3}}}, {{1}, {{2, 3, 2}}}, {{0}, {{1}}}};
+    return {{{0}, {{7}}},       {{0}, {{4, 3}}},    {{1}, {{4, 3}}},
+            {{2}, {{2, 1, 5}}}, {{0}, {{1}}},       {{0}, {{40}}},
+            {{0}, {{3, 0}}},    {{1}, {{2, 3, 2}}}, {{3}, {{1, 2, 1, 2, 1, 2, 2}}}};
   }
 };
 
@@ -111,7 +115,12 @@ struct PickNegLogSoftmax {
   static std::vector<ext::Example<PickNegLogSoftmax>> examples() {
     return {ext::Example<PickNegLogSoftmax>{{}, {{7}}}.with_indices({3}),
             ext::Example<PickNegLogSoftmax>{{}, {{5, 1}}}.with_indices({4}),
-            ext::Example<PickNegLogSoftmax>{{}, {{1}}}.with_indices({0})};
+            ext::Example<PickNegLogSoftmax>{{}, {{1}}}.with_indices({0}),
+            ext::Example<PickNegLogSoftmax>{{}, {{2}}}.with_indices({1}),
+            ext::Example<PickNegLogSoftmax>{{}, {{17}}}.with_indices({0}),
+            ext::Example<PickNegLogSoftmax>{{}, {{40}}}.with_indices({39}),
+            ext::Example<PickNegLogSoftmax>{{}, {{64}}}.with_indices({13}),
+            ext::Example<PickNegLogSoftmax>{{}, {{1, 1, 1}}}.with_indices({0})};
   }
 };
 
@@ -153,8 +162,7 @@ struct BinaryLogLoss {
     return rule::each(select(x == y, 0.0, dx), log_of(1.0 - x) - log_of(x));
   }
   static std::vector<ext::Example<BinaryLogLoss>> examples() {
-    return {
-        {{}, {{5}, {5}}, 0.1, 0.9}, {{}, {{3, 3}, {3, 3}}, 0.02, 0.98}, {{}, {{1}, {1}}, 0.1, 0.9}};
+    return same_shape_examples<BinaryLogLoss>(0.1, 0.9);
   }
 
  private:

@@ -22,6 +22,22 @@ inline void draw(const ext::Call& call, ext::Distribution kind, double a, double
   }
 }
 
+inline void check_probability(const ext::Shapes& in, float p) {
+  if (!(p >= 0.0F && p <= 1.0F)) {
+    in.fail_value("p from 0 to 1, not " + ext::detail::text_of(static_cast<double>(p)));
+  }
+}
+/// y = x times a mask that is drawn and saved: 0 with probability p, else 1 / (1 - p). A mask that
+/// is smaller than x is repeated.
+inline void drop(const ext::Call& call, float p) {
+  const double kept = 1.0 - static_cast<double>(p);
+  draw(call, ext::Distribution::kBernoulli, kept, kept > 0.0 ? 1.0 / kept : 0.0, call.saved[0]);
+  ext::apply_rule(CMult{}, call, call.out[0], call.in[0], call.saved[0]);
+}
+inline void drop_gradient(const ext::Call& call) {
+  ext::apply_rule(CMult{}, call, call.d_in[0], call.d_out[0], call.saved[0]);
+}
+
 struct Dropout {
   float p;
 
@@ -39,22 +55,119 @@ struct Dropout {
   static constexpr bool kRandom = true;
   static constexpr unsigned kSaved = 1;  // the mask, scaled
   Dim shape(const ext::Shapes& in) const {
-    if (!(p >= 0.0F && p <= 1.0F)) {
-      in.fail_value("p from 0 to 1, not " + ext::detail::text_of(static_cast<double>(p)));
-    }
+    check_probability(in, p);
     return in[0];
   }
   std::array<Dim, 1> saved(const ext::Shapes& in) const { return {in[0]}; }
-  void forward(ext::Call& call) const {
-    const double kept = 1.0 - static_cast<double>(p);
-    draw(call, ext::Distribution::kBernoulli, kept, kept > 0.0 ? 1.0 / kept : 0.0, call.saved[0]);
-    ext::apply_rule(CMult{}, call, call.out[0], call.in[0], call.saved[0]);
-  }
-  void backward(ext::Call& call) const {
-    ext::apply_rule(CMult{}, call, call.d_in[0], call.d_out[0], call.saved[0]);
-  }
+  void forward(ext::Call& call) const { drop(call, p); }
+  void backward(ext::Call& call) const { drop_gradient(call); }
   static std::vector<ext::Example<Dropout>> examples() {
-    return {{{0.5F}, {{4, 3}}}, {{0.2F}, {{7}}}, {{1.0F}, {{3}}}, {{0.0F}, {{1}}}};
+    auto all = elementwise_examples<Dropout>(-2.0, 2.0, {0.5F});
+    all.push_back({{0.2F}, {{7}}});
+    all.push_back({{1.0F}, {{3}}});
+    all.push_back({{0.0F}, {{1}}});
+    return all;
+  }
+};
+
+struct DropoutDim {
+  unsigned d;
+  float p;
+
+  static constexpr ext::Info kInfo{
+      .name = "dropout_dim",
+      .args = {"x"},
+      .attrs = {"d", "p"},
+      .formula =
+          "y = x * m / (1 - p), m = 0 with probability p, else 1, the same along dimension d",
+      .summary =
+          "Sets whole slices along dimension d to 0 with probability p and scales the others up: "
+          "one draw for each index of the other dimensions. Active wherever the node is.",
+      .shapes = "any -> the same",
+      .errors = "ShapeError where x has no dimension d, ValueError unless 0 <= p <= 1",
+      .source = "Srivastava et al., 2014"};
+  static constexpr bool kRandom = true;
+  static constexpr unsigned kSaved = 1;  // the mask, scaled
+  Dim shape(const ext::Shapes& in) const {
+    check_axis(in, d);
+    check_probability(in, p);
+    return in[0];
+  }
+  std::array<Dim, 1> saved(const ext::Shapes& in) const {
+    Dim mask = in[0];
+    mask.d[d] = 1;
+    return {mask};
+  }
+  void forward(ext::Call& call) const { drop(call, p); }
+  void backward(ext::Call& call) const { drop_gradient(call); }
+  static std::vector<ext::Example<DropoutDim>> examples() {
+    return {{{0, 0.5F}, {{4, 3}}},    {{1, 0.5F}, {{4, 3}}},
+            {{1, 0.3F}, {{2, 3, 4}}}, {{0, 0.5F}, {{7}}},
+            {{0, 0.5F}, {{1}}},       {{2, 0.2F}, {{2, 1, 5}}},
+            {{0, 0.5F}, {{0, 3}}},    {{1, 1.0F}, {{4, 3}}},
+            {{0, 0.0F}, {{4, 3}}},    {{6, 0.5F}, {{1, 2, 1, 2, 1, 2, 2}}}};
+  }
+};
+
+struct DropoutBatch {
+  float p;
+
+  static constexpr ext::Info kInfo{
+      .name = "dropout_batch",
+      .args = {"x"},
+      .attrs = {"p"},
+      .formula = "y[e] = x[e] * m_e / (1 - p), m_e = 0 with probability p, else 1",
+      .summary =
+          "Sets whole examples of a batch to 0 with probability p and scales the others up. Active "
+          "wherever the node is.",
+      .shapes = "any -> the same",
+      .errors = "ValueError unless 0 <= p <= 1"};
+  static constexpr bool kRandom = true;
+  static constexpr unsigned kSaved = 1;  // the mask, scaled
+  Dim shape(const ext::Shapes& in) const {
+    check_probability(in, p);
+    return in[0];
+  }
+  std::array<Dim, 1> saved(const ext::Shapes& /*in*/) const { return {Dim({1})}; }
+  void forward(ext::Call& call) const { drop(call, p); }
+  void backward(ext::Call& call) const { drop_gradient(call); }
+  static std::vector<ext::Example<DropoutBatch>> examples() {
+    auto all = elementwise_examples<DropoutBatch>(-2.0, 2.0, {0.5F});
+    all.push_back({{1.0F}, {{4, 3}}});
+    all.push_back({{0.0F}, {{1}}});
+    return all;
+  }
+};
+
+/// One draw for all examples: it sees the batch as one.
+struct BlockDropout {
+  float p;
+
+  static constexpr ext::Info kInfo{
+      .name = "block_dropout",
+      .args = {"x"},
+      .attrs = {"p"},
+      .formula = "y = x * m / (1 - p), m = 0 with probability p, else 1",
+      .summary =
+          "Sets the whole tensor, all examples of a batch, to 0 with probability p, or scales it "
+          "up. Active wherever the node is.",
+      .shapes = "any -> the same",
+      .errors = "ValueError unless 0 <= p <= 1"};
+  static constexpr bool kRandom = true;
+  static constexpr unsigned kSaved = 1;  // the mask, scaled
+  static constexpr std::array kRoles{ext::Role::kWhole};
+  Dim shape(const ext::Shapes& in) const {
+    check_probability(in, p);
+    return in[0];
+  }
+  std::array<Dim, 1> saved(const ext::Shapes& /*in*/) const { return {Dim({1})}; }
+  void forward(ext::Call& call) const { drop(call, p); }
+  void backward(ext::Call& call) const { drop_gradient(call); }
+  static std::vector<ext::Example<BlockDropout>> examples() {
+    auto all = elementwise_examples<BlockDropout>(-2.0, 2.0, {0.5F});
+    all.push_back({{1.0F}, {{4, 3}}});
+    all.push_back({{0.0F}, {{1}}});
+    return all;
   }
 };
 
@@ -85,7 +198,10 @@ struct Noise {
     call.kernels.move(ext::whole_move(call.out[0].size()), call.d_out[0], call.d_in[0]);
   }
   static std::vector<ext::Example<Noise>> examples() {
-    return {{{1.0F}, {{4, 3}}}, {{0.1F}, {{5}}}, {{0.0F}, {{1}}}};
+    auto all = elementwise_examples<Noise>(-2.0, 2.0, {1.0F});
+    all.push_back({{0.1F}, {{5}}});
+    all.push_back({{0.0F}, {{1}}});
+    return all;
   }
 };
 
@@ -115,7 +231,10 @@ struct RandomBernoulli {
   }
   void backward(ext::Call& /*call*/) const {}
   static std::vector<ext::Example<RandomBernoulli>> examples() {
-    return {{{{4, 3}, 0.3F, 1.0F}, {}}, {{{5}, 0.5F, 2.0F}, {}}};
+    return {{{{4, 3}, 0.3F, 1.0F}, {}}, {{{5}, 0.5F, 2.0F}, {}},
+            {{{1}, 0.0F}, {}},          {{{17}, 1.0F}, {}},
+            {{{2, 3, 2}, 0.5F}, {}},    {{{3, 0}, 0.5F}, {}},
+            {{{1, 1, 3}, 0.1F}, {}},    {{{1, 2, 1, 2, 1, 2, 2}, 0.5F}, {}}};
   }
 };
 
@@ -145,7 +264,14 @@ struct RandomNormal {
   }
   void backward(ext::Call& /*call*/) const {}
   static std::vector<ext::Example<RandomNormal>> examples() {
-    return {{{{4, 3}, 0.0F, 1.0F}, {}}, {{{5}, -1.0F, 0.1F}, {}}};
+    return {{{{4, 3}, 0.0F, 1.0F}, {}},
+            {{{5}, -1.0F, 0.1F}, {}},
+            {{{1}}, {}},
+            {{{17}, 2.0F, 0.0F}, {}},
+            {{{2, 3, 2}}, {}},
+            {{{3, 0}}, {}},
+            {{{1, 1, 3}}, {}},
+            {{{1, 2, 1, 2, 1, 2, 2}}, {}}};
   }
 };
 
@@ -175,11 +301,54 @@ struct RandomUniform {
   }
   void backward(ext::Call& /*call*/) const {}
   static std::vector<ext::Example<RandomUniform>> examples() {
-    return {{{{4, 3}, 0.0F, 1.0F}, {}}, {{{5}, -2.0F, 0.5F}, {}}};
+    return {{{{4, 3}, 0.0F, 1.0F}, {}},     {{{5}, -2.0F, 0.5F}, {}},
+            {{{1}, 1.0F, 1.0F}, {}},        {{{17}, 0.0F, 1.0F}, {}},
+            {{{2, 3, 2}, -1.0F, 1.0F}, {}}, {{{3, 0}, 0.0F, 1.0F}, {}},
+            {{{1, 1, 3}, 0.0F, 2.0F}, {}},  {{{1, 2, 1, 2, 1, 2, 2}, 0.0F, 1.0F}, {}}};
   }
 };
 
-using RandomOps = ext::OpList<Dropout, Noise, RandomBernoulli, RandomNormal, RandomUniform>;
+struct RandomGumbel {
+  Dim dim;
+  float mu = 0.0F;
+  float beta = 1.0F;
+
+  static constexpr ext::Info kInfo{
+      .name = "random_gumbel",
+      .attrs = {"dim", "mu", "beta"},
+      .formula = "y_i = mu - beta * ln(-ln(u_i)), u_i uniform in (0, 1)",
+      .summary = "Random numbers from a Gumbel distribution.",
+      .shapes = "-> dim",
+      .errors = "ValueError where beta is negative",
+      .source = "Gumbel, 1954",
+      .cpp = "-",
+      .python = "-"};
+  static constexpr bool kRandom = true;
+  Dim shape(const ext::Shapes& in) const {
+    if (!(beta >= 0.0F)) {
+      in.fail_value("beta >= 0, not " + ext::detail::text_of(static_cast<double>(beta)));
+    }
+    return dim;
+  }
+  void forward(ext::Call& call) const {
+    draw(call, ext::Distribution::kGumbel, static_cast<double>(mu), static_cast<double>(beta),
+         call.out[0]);
+  }
+  void backward(ext::Call& /*call*/) const {}
+  static std::vector<ext::Example<RandomGumbel>> examples() {
+    return {{{{4, 3}, 0.0F, 1.0F}, {}},
+            {{{5}, -1.0F, 0.5F}, {}},
+            {{{1}, 0.0F, 1.0F}, {}},
+            {{{2, 3, 2}}, {}},
+            {{{17}}, {}},
+            {{{3, 0}}, {}},
+            {{{1, 2, 1, 2, 1, 2, 2}}, {}},
+            {{{7}, 2.0F, 0.0F}, {}}};
+  }
+};
+
+using RandomOps = ext::OpList<Dropout, DropoutDim, DropoutBatch, BlockDropout, Noise,
+                              RandomBernoulli, RandomNormal, RandomUniform, RandomGumbel>;
 
 }  // namespace dynet::ops
 

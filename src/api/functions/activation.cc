@@ -19,16 +19,6 @@ Expression rectify(const Expression& x, Where where) {
   return ext::add_node(ops::Rectify{}, {x, where});
 }
 
-Expression exp(const Expression& x, Where where) { return ext::add_node(ops::Exp{}, {x, where}); }
-
-Expression log(const Expression& x, Where where) { return ext::add_node(ops::Log{}, {x, where}); }
-
-Expression square(const Expression& x, Where where) {
-  return ext::add_node(ops::Square{}, {x, where});
-}
-
-Expression sqrt(const Expression& x, Where where) { return ext::add_node(ops::Sqrt{}, {x, where}); }
-
 Expression elu(const Expression& x, float alpha, Where where) {
   return ext::add_node(ops::Elu{alpha}, {x, where});
 }
@@ -37,6 +27,24 @@ Expression silu(const Expression& x, float beta, Where where) {
   return ext::add_node(ops::Silu{beta}, {x, where});
 }
 
-Expression erf(const Expression& x, Where where) { return ext::add_node(ops::Erf{}, {x, where}); }
+Expression selu(const Expression& x, Where where) { return ext::add_node(ops::Selu{}, {x, where}); }
+
+Expression softsign(const Expression& x, Where where) {
+  return ext::add_node(ops::SoftSign{}, {x, where});
+}
+
+Expression log_sigmoid(const Expression& x, Where where) {
+  return ext::add_node(ops::LogSigmoid{}, {x, where});
+}
+
+Expression softplus(const Expression& x, float beta, Where where) {
+  return ext::add_node(ops::Softplus{beta}, {x, where});
+}
+
+Expression gelu(const Expression& x, Where where) { return ext::add_node(ops::Gelu{}, {x, where}); }
+
+Expression gelu_tanh(const Expression& x, Where where) {
+  return ext::add_node(ops::GeluTanh{}, {x, where});
+}
 
 }  // namespace dynet

@@ -54,7 +54,11 @@ Expression cdiv(const Expression& x, const Expression& y, Where where) {
 }
 
 Expression max(const Expression& x, const Expression& y, Where where) {
-  return ext::add_node(ops::Max{}, {x, where}, y);
+  return ext::add_node(ops::Extreme<true>{}, {x, where}, y);
+}
+
+Expression min(const Expression& x, const Expression& y, Where where) {
+  return ext::add_node(ops::Extreme<false>{}, {x, where}, y);
 }
 
 Expression sum(const std::initializer_list<Expression>& xs, Where where) {

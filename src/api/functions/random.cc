@@ -13,6 +13,18 @@ Expression dropout(const Expression& x, float p, Where where) {
   return ext::add_node(ops::Dropout{p}, {x, where});
 }
 
+Expression dropout_dim(const Expression& x, unsigned d, float p, Where where) {
+  return ext::add_node(ops::DropoutDim{d, p}, {x, where});
+}
+
+Expression dropout_batch(const Expression& x, float p, Where where) {
+  return ext::add_node(ops::DropoutBatch{p}, {x, where});
+}
+
+Expression block_dropout(const Expression& x, float p, Where where) {
+  return ext::add_node(ops::BlockDropout{p}, {x, where});
+}
+
 Expression noise(const Expression& x, float stddev, Where where) {
   return ext::add_node(ops::Noise{stddev}, {x, where});
 }

@@ -112,9 +112,9 @@ struct KeptBefore {
 };
 
 /// Functions of one instruction or a few; others count 16.
-using CheapFunctions =
-    rule::Types<rule::Add, rule::Sub, rule::Mul, rule::Neg, rule::Abs, rule::Max, rule::Min,
-                rule::Less, rule::LessEqual, rule::Equal, rule::Select>;
+using CheapFunctions = rule::Types<rule::Add, rule::Sub, rule::Mul, rule::Neg, rule::Abs, rule::Max,
+                                   rule::Min, rule::Less, rule::LessEqual, rule::Equal,
+                                   rule::Select, rule::Floor, rule::CopySign>;
 template <class F, class... Cheap>
 constexpr int cost_of(rule::Types<Cheap...> /*cheap*/) {
   return (std::is_same_v<F, Cheap> || ...) ? 1 : 16;

@@ -23,6 +23,7 @@
 #include "dynet/ext/op.h"
 
 #include "hwy/highway.h"
+#include "kernels/simd_functions-inl.h"
 #include "kernels/simd_math-inl.h"
 #include "kernels/simd_memory-inl.h"
 
@@ -57,6 +58,17 @@ HWY_INLINE V call(rule::Logistic, D d, V a) { return logistic(d, a); }
 HWY_INLINE V call(rule::Sqrt, D, V a) { return hn::Sqrt(a); }
 HWY_INLINE V call(rule::Abs, D, V a) { return hn::Abs(a); }
 HWY_INLINE V call(rule::Erf, D d, V a) { return erf(d, a); }
+HWY_INLINE V call(rule::Floor, D, V a) { return hn::Floor(a); }
+HWY_INLINE V call(rule::Sin, D d, V a) { return sin(d, a); }
+HWY_INLINE V call(rule::Cos, D d, V a) { return cos(d, a); }
+HWY_INLINE V call(rule::Tan, D d, V a) { return tan(d, a); }
+HWY_INLINE V call(rule::Asin, D d, V a) { return asin(d, a); }
+HWY_INLINE V call(rule::Acos, D d, V a) { return acos(d, a); }
+HWY_INLINE V call(rule::Atan, D d, V a) { return atan(d, a); }
+HWY_INLINE V call(rule::LogGamma, D d, V a) { return log_gamma(d, a); }
+HWY_INLINE V call(rule::DiGamma, D d, V a) { return digamma(d, a); }
+HWY_INLINE V call(rule::Pow, D d, V a, V b) { return pow(d, a, b); }
+HWY_INLINE V call(rule::CopySign, D, V a, V b) { return hn::CopySign(a, b); }
 HWY_INLINE V call(rule::Power, D d, V a, V n) { return power(d, a, n); }
 // In this order NaN in `a` stays, as in the scalar functions.
 HWY_INLINE V call(rule::Max, D, V a, V b) { return hn::Max(b, a); }

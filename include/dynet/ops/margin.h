@@ -1,0 +1,376 @@
+#pragma once
+
+// Losses with a margin or a target class: hinges, cross entropy with its options, ranks, counts.
+
+#include <array>
+#include <cstdint>
+#include <limits>
+
+#include "dynet/ops/common.h"
+
+namespace dynet::ops {
+
+inline void check_margin(const ext::Shapes& in, float m) {
+  if (!(m >= 0.0F)) {
+    in.fail_value("m >= 0, not " + ext::detail::text_of(static_cast<double>(m)));
+  }
+}
+/// A vector x and one class for each example.
+inline void check_classes(const ext::Shapes& in) {
+  if (!is_vector_like(in[0])) {
+    in.fail("a vector x");
+  }
+  check_positions(in, in[0].rows());
+  if (in.payload() != in.batch()) {
+    in.fail_value("one class for each of the " + std::to_string(in.batch()) + " examples, not " +
+                  std::to_string(in.payload()));
+  }
+}
+
+/// Sum of the margins that other elements of the row miss; element v is the right one.
+DYNET_DEVICE_FN constexpr auto hinge_of(auto x, auto v, float m) {
+  const auto missing = max(x - over::at(x, v) + m, 0.0);
+  return over::sum(select(over::position() == v, 0.0, missing));
+}
+DYNET_DEVICE_FN constexpr auto hinge_slope(auto x, auto v, float m, auto dy) {
+  const auto misses = select(x - over::at(x, v) + m > 0.0, dy, 0.0);
+  const auto other = over::keep(select(over::position() == v, 0.0, misses));
+  return other - over::only_at(v, over::sum(other));
+}
+
+struct Hinge {
+  float m = 1.0F;
+
+  static constexpr ext::Info kInfo{
+      .name = "hinge",
+      .args = {"x"},
+      .attrs = {"m"},
+      .payload = "v",
+      .formula = "y = sum_{j != v} max(0, x_j - x_v + m)",
+      .summary =
+          "Hinge loss of class v: how much the other scores miss a margin m below its own. A batch "
+          "takes one class an example.",
+      .shapes = "{n} -> {1}",
+      .errors =
+          "ShapeError unless x is a vector, ValueError where m is negative or a batch is given one "
+          "class, IndexError where v is not below n",
+      .python_batch = "hinge_batch"};
+  static constexpr ext::Payload kPayload = ext::Payload::kIndices;
+  static constexpr std::array kAlong{rule::Along::kElements};
+  Dim shape(const ext::Shapes& in) const {
+    check_margin(in, m);
+    check_classes(in);
+    return {1};
+  }
+  unsigned index_limit(const ext::Shapes& in) const { return in[0].rows(); }
+  std::uint32_t row_axes() const { return ext::kWholeExample; }
+  DYNET_DEVICE_FN constexpr auto value(auto x, auto v) const {
+    return rule::each(hinge_of(x, v, m));
+  }
+  DYNET_DEVICE_FN constexpr auto pull(auto x, auto v, auto /*y*/, auto dy) const {
+    return rule::each(hinge_slope(x, v, m, dy));
+  }
+  static std::vector<ext::Example<Hinge>> examples() {
+    std::vector<ext::Example<Hinge>> all;
+    const auto add = [&all](float m, const Dim& x, unsigned v) {
+      all.push_back(ext::Example<Hinge>{{m}, {x}}.with_indices({v}));
+    };
+    add(1.0F, {7}, 3);
+    add(1.0F, {5, 1}, 4);
+    add(0.1F, {17}, 16);
+    add(2.5F, {40}, 0);
+    add(0.0F, {3}, 1);
+    add(1.0F, {2}, 0);
+    add(1.0F, {1}, 0);
+    add(1.0F, {1, 1}, 0);
+    return all;
+  }
+};
+
+struct HingeDim {
+  unsigned d = 0;
+  float m = 1.0F;
+  unsigned classes = 1;  ///< as many as x has rows along d
+
+  static constexpr ext::Info kInfo{
+      .name = "hinge_dim",
+      .args = {"x"},
+      .attrs = {"d", "m", "classes"},
+      .payload = "indices",
+      .formula = "y_k = sum_{j != v} max(0, x_jk - x_vk + m), v = indices_k, j along dimension d",
+      .summary =
+          "A hinge loss of each column (d = 0) or row (d = 1), with one index each: the same list "
+          "for all examples, or a list each.",
+      .shapes = "{a,b,c} -> {b,c} for d = 0, {a,c} for d = 1, ...",
+      .errors =
+          "ShapeError where x has no dimension d or another number of columns than indices, "
+          "ValueError where m is negative, IndexError where an index is too large",
+      .cpp = "-",
+      .python = "-"};
+  static constexpr ext::Payload kPayload = ext::Payload::kIndices;
+  static constexpr std::array kAlong{rule::Along::kElements};
+  Dim shape(const ext::Shapes& in) const {
+    check_axis(in, d);
+    check_margin(in, m);
+    check_positions(in, in[0].d[d]);
+    const Dim rest = without_axis(in[0], d);
+    if (rest.example_elements() != classes) {
+      in.fail(std::to_string(rest.example_elements()) + " indices, not " + std::to_string(classes));
+    }
+    return rest;
+  }
+  unsigned index_limit(const ext::Shapes& in) const { return in[0][d]; }
+  unsigned index_count() const { return classes; }
+  std::uint32_t row_axes() const { return std::uint32_t{1} << d; }
+  DYNET_DEVICE_FN constexpr auto value(auto x, auto v) const {
+    return rule::each(hinge_of(x, v, m));
+  }
+  DYNET_DEVICE_FN constexpr auto pull(auto x, auto v, auto /*y*/, auto dy) const {
+    return rule::each(hinge_slope(x, v, m, dy));
+  }
+  static std::vector<ext::Example<HingeDim>> examples() {
+    std::vector<ext::Example<HingeDim>> all;
+    const auto add = [&all](unsigned d, float m, const Dim& x, std::vector<unsigned> v) {
+      const auto n = static_cast<unsigned>(v.size());
+      all.push_back(ext::Example<HingeDim>{{d, m, n}, {x}}.with_indices(std::move(v)));
+    };
+    add(0, 1.0F, {4, 3}, {3, 0, 2});
+    add(1, 1.0F, {4, 3}, {2, 0, 1, 1});
+    add(0, 0.3F, {7}, {5});
+    add(2, 1.0F, {2, 1, 5}, {4, 0});
+    add(1, 0.0F, {2, 3, 2}, {2, 1, 0, 1});
+    add(0, 1.0F, {20, 2}, {19, 7});
+    add(0, 1.0F, {1, 3}, {0, 0, 0});
+    add(0, 1.0F, {1}, {0});
+    return all;
+  }
+};
+
+struct PairwiseRankLoss {
+  float m = 1.0F;
+
+  static constexpr ext::Info kInfo{
+      .name = "pairwise_rank_loss",
+      .args = {"x", "y"},
+      .attrs = {"m"},
+      .formula = "z = max(0, m - x + y)",
+      .summary = "How much each score x misses a margin m above its rival y.",
+      .shapes = "two equal shapes of one row, {1,n} or {1} -> the same",
+      .errors = "ShapeError where the shapes differ or have several rows"};
+  Dim shape(const ext::Shapes& in) const {
+    if (in[0].rows() != 1) {
+      in.fail("one row");
+    }
+    return same_shape(in);
+  }
+  DYNET_DEVICE_FN auto value(auto x, auto y) const {
+    using rule::max;
+    return max(m - x + y, 0.0);
+  }
+  DYNET_DEVICE_FN auto slopes(auto /*x*/, auto /*y*/, auto z) const {
+    using rule::select;
+    return rule::each(select(z > 0.0, -1.0, 0.0), select(z > 0.0, 1.0, 0.0));
+  }
+  static std::vector<ext::Example<PairwiseRankLoss>> examples() {
+    return {{{1.0F}, {{1, 7}, {1, 7}}},   {{1.0F}, {{1}, {1}}},
+            {{0.3F}, {{1, 4}, {1, 4}}},   {{1.0F}, {{1, 2, 3}, {1, 2, 3}}},
+            {{-0.5F}, {{1, 5}, {1, 5}}},  {{1.0F}, {{1, 0}, {1, 0}}},
+            {{1.0F}, {{1, 17}, {1, 17}}}, {{1.0F}, {{1, 1}, {1, 1}}}};
+  }
+};
+
+struct PoissonLoss {
+  static constexpr ext::Info kInfo{
+      .name = "poisson_loss",
+      .args = {"x"},
+      .payload = "y",
+      .formula = "z = exp(x) + ln(y!) - y * x",
+      .summary =
+          "Negative log likelihood of the count y under a Poisson distribution whose mean has the "
+          "logarithm x.",
+      .shapes = "{1} -> {1}",
+      .errors = "ShapeError unless x has one element",
+      .python_params = "log_lambda, x"};
+  static constexpr ext::Payload kPayload = ext::Payload::kIndices;
+  static constexpr std::array kAlong{rule::Along::kElements};
+  Dim shape(const ext::Shapes& in) const {
+    if (in[0].example_elements() != 1) {
+      in.fail("one element x");
+    }
+    return in[0];
+  }
+  std::uint32_t row_axes() const { return ext::kWholeExample; }
+  /// Beyond 100, y * x is nothing beside exp(x), and must not be infinite beside it.
+  DYNET_DEVICE_FN constexpr auto value(auto x, auto y) const {
+    return rule::each(exp(x) + lgamma(y + 1.0) - y * min(x, 100.0));
+  }
+  DYNET_DEVICE_FN constexpr auto pull(auto x, auto y, auto /*z*/, auto dz) const {
+    return rule::each(dz * (exp(x) - y));
+  }
+  static std::vector<ext::Example<PoissonLoss>> examples() {
+    std::vector<ext::Example<PoissonLoss>> all;
+    for (const unsigned y : {3U, 0U, 1U, 2U, 7U, 20U, 11U}) {
+      all.push_back(ext::Example<PoissonLoss>{{}, {{1}}}.with_indices({y}));
+    }
+    all.push_back(ext::Example<PoissonLoss>{{}, {{1, 1}}}.with_indices({4}));
+    return all;
+  }
+};
+
+/// Stands for "no class is ignored".
+inline constexpr unsigned kNoClass = std::numeric_limits<unsigned>::max();
+
+/// What both forms of cross entropy have in common.
+inline void check_smoothing(const ext::Shapes& in, float smoothing) {
+  if (!(smoothing >= 0.0F && smoothing <= 1.0F)) {
+    in.fail_value("label_smoothing from 0 to 1, not " +
+                  ext::detail::text_of(static_cast<double>(smoothing)));
+  }
+}
+/// An ignored class may be the one just past the others, for padding.
+inline unsigned classes_of(const ext::Shapes& in, unsigned ignored) {
+  const unsigned n = in[0].rows();
+  return ignored == n ? n + 1 : n;
+}
+/// e at position v; v may be the class just past the last.
+DYNET_DEVICE_FN constexpr auto at_class(auto e, auto v) {
+  return over::at(e, min(v, over::count() - 1.0));
+}
+
+struct CrossEntropy {
+  float label_smoothing = 0.0F;
+  unsigned ignored = kNoClass;
+
+  static constexpr ext::Info kInfo{
+      .name = "cross_entropy",
+      .args = {"x"},
+      .attrs = {"label_smoothing", "ignored"},
+      .payload = "v",
+      .formula = "y = v == ignored ? 0 : -sum_j q_j ln softmax(x)_j, q_j = s/n, and q_v = 1-s+s/n",
+      .summary =
+          "Cross entropy of class v, of which the share s = label_smoothing is spread over all "
+          "classes, under the softmax of x. A batch takes one class an example. Where v is the "
+          "ignored class, which may be n, loss and gradient are 0.",
+      .shapes = "{n} -> {1}",
+      .errors =
+          "ShapeError unless x is a vector, ValueError unless 0 <= label_smoothing <= 1 and where "
+          "a "
+          "batch is given one class, IndexError where v is neither below n nor ignored",
+      .source = "Szegedy et al., 2015",
+      .python_batch = "cross_entropy_batch"};
+  static constexpr ext::Payload kPayload = ext::Payload::kIndices;
+  static constexpr std::array kAlong{rule::Along::kElements};
+  static constexpr unsigned kSaved = 1;  // ln(sum exp)
+  Dim shape(const ext::Shapes& in) const {
+    check_smoothing(in, label_smoothing);
+    check_classes(in);
+    return {1};
+  }
+  std::array<Dim, 1> saved(const ext::Shapes& /*in*/) const { return {Dim({1})}; }
+  unsigned index_limit(const ext::Shapes& in) const { return classes_of(in, ignored); }
+  std::uint32_t row_axes() const { return ext::kWholeExample; }
+  DYNET_DEVICE_FN constexpr auto value(auto x, auto v) const {
+    const auto s = rule::lift(label_smoothing);
+    const auto z = log_sum_exp(x);
+    // Without smoothing a score of -inf costs nothing.
+    const auto spread = select(s == 0.0, 0.0, s * (z - over::mean(x)));
+    const auto loss = (1.0 - s) * (z - at_class(x, v)) + spread;
+    return rule::each(select(v == rule::lift(ignored), 0.0, loss), z);
+  }
+  DYNET_DEVICE_FN constexpr auto pull(auto x, auto v, auto /*y*/, auto z, auto dy) const {
+    const auto s = rule::lift(label_smoothing);
+    const auto g = select(v == rule::lift(ignored), 0.0, dy);
+    return rule::each(g * (exp(x - z) - s / over::count()) - over::only_at(v, g * (1.0 - s)));
+  }
+  static std::vector<ext::Example<CrossEntropy>> examples() {
+    std::vector<ext::Example<CrossEntropy>> all;
+    const auto add = [&all](float s, unsigned ignored, const Dim& x, unsigned v) {
+      all.push_back(ext::Example<CrossEntropy>{{s, ignored}, {x}}.with_indices({v}));
+    };
+    add(0.0F, kNoClass, {7}, 3);
+    add(0.1F, kNoClass, {7}, 6);
+    add(0.2F, 2, {5, 1}, 0);
+    add(0.0F, 1, {3}, 1);
+    add(0.3F, 4, {4}, 3);
+    add(1.0F, kNoClass, {17}, 16);
+    add(0.1F, kNoClass, {1}, 0);
+    add(0.1F, kNoClass, {40}, 20);
+    return all;
+  }
+};
+
+struct WeightedCrossEntropy {
+  float label_smoothing = 0.0F;
+  unsigned ignored = kNoClass;
+
+  static constexpr ext::Info kInfo{
+      .name = "weighted_cross_entropy",
+      .args = {"x", "w"},
+      .attrs = {"label_smoothing", "ignored"},
+      .payload = "v",
+      .formula =
+          "y = v == ignored ? 0 : -sum_j q_j w_j ln softmax(x)_j, q_j = s/n, and q_v = 1-s+s/n",
+      .summary =
+          "cross_entropy with a weight of each class: w may be one for all examples, or one each.",
+      .shapes = "{n}xb, {n} -> {1}xb",
+      .errors =
+          "ShapeError unless x and w are vectors of equal length, ValueError unless 0 <= "
+          "label_smoothing <= 1 and where a batch is given one class, IndexError where v is "
+          "neither "
+          "below n nor ignored",
+      .python_batch = "weighted_cross_entropy_batch"};
+  static constexpr ext::Payload kPayload = ext::Payload::kIndices;
+  static constexpr std::array kAlong{rule::Along::kElements, rule::Along::kPositions};
+  static constexpr std::array kRoles{ext::Role::kStacked, ext::Role::kEither};
+  static constexpr unsigned kSaved = 1;  // ln(sum exp)
+  Dim shape(const ext::Shapes& in) const {
+    check_smoothing(in, label_smoothing);
+    if (!is_vector_like(in[1]) || in[1].rows() != in[0].rows()) {
+      in.fail("vectors x and w of equal length");
+    }
+    check_classes(in);
+    return {1};
+  }
+  std::array<Dim, 1> saved(const ext::Shapes& /*in*/) const { return {Dim({1})}; }
+  unsigned index_limit(const ext::Shapes& in) const { return classes_of(in, ignored); }
+  std::uint32_t row_axes() const { return ext::kWholeExample; }
+  DYNET_DEVICE_FN constexpr auto value(auto x, auto w, auto v) const {
+    const auto s = rule::lift(label_smoothing);
+    const auto z = log_sum_exp(x);
+    const auto spread = select(s == 0.0, 0.0, s * over::mean(w * (z - x)));
+    const auto loss = (1.0 - s) * at_class(w, v) * (z - at_class(x, v)) + spread;
+    return rule::each(select(v == rule::lift(ignored), 0.0, loss), z);
+  }
+  DYNET_DEVICE_FN constexpr auto pull(auto x, auto w, auto v, auto /*y*/, auto z, auto dy) const {
+    const auto s = rule::lift(label_smoothing);
+    const auto g = select(v == rule::lift(ignored), 0.0, dy);
+    const auto share = g * s / over::count();
+    const auto of_class = g * (1.0 - s);
+    const auto weight = of_class * at_class(w, v) + share * over::sum(w);
+    return rule::each(weight * exp(x - z) - share * w - over::only_at(v, of_class * at_class(w, v)),
+                      share * (z - x) + over::only_at(v, of_class * (z - at_class(x, v))));
+  }
+  static std::vector<ext::Example<WeightedCrossEntropy>> examples() {
+    std::vector<ext::Example<WeightedCrossEntropy>> all;
+    const auto add = [&all](float s, unsigned ignored, const Dim& x, const Dim& w, unsigned v) {
+      all.push_back(
+          ext::Example<WeightedCrossEntropy>{{s, ignored}, {x, w}, 0.1, 2.0}.with_indices({v}));
+    };
+    add(0.0F, kNoClass, {7}, {7}, 3);
+    add(0.1F, kNoClass, {7}, {7}, 6);
+    add(0.2F, 2, {5, 1}, {5}, 0);
+    add(0.0F, 1, {3}, {3}, 1);
+    add(0.3F, 4, {4}, {4, 1}, 3);
+    add(1.0F, kNoClass, {17}, {17}, 16);
+    add(0.1F, kNoClass, {1}, {1}, 0);
+    add(0.1F, kNoClass, {40}, {40}, 20);
+    return all;
+  }
+};
+
+using MarginOps =
+    ext::OpList<Hinge, HingeDim, PairwiseRankLoss, PoissonLoss, CrossEntropy, WeightedCrossEntropy>;
+
+}  // namespace dynet::ops
+
+DYNET_COMPILED(dynet::ops::MarginOps)
