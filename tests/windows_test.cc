@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <string>
@@ -10,11 +12,15 @@
 
 #include "dynet/expr.h"
 
+#include "testing/program.h"
+#include "testing/tolerance.h"
+
 namespace dynet {
 namespace {
 
 using Floats = std::vector<float>;
 using Indices = std::vector<unsigned>;
+using testing::Draw;
 
 constexpr unsigned kMinusOne = std::numeric_limits<unsigned>::max();
 
@@ -140,6 +146,78 @@ TEST_F(Windows, CirclesAndFilters) {
   EXPECT_EQ(value_of(circ_conv(u, v)), (Floats{231, 312, 123}));
   EXPECT_EQ(value_of(circ_corr(u, v)), (Floats{321, 213, 132}));
   EXPECT_EQ(value_of(filter1d_narrow(x, constant(cg, {3, 2}, 1.0F))), (Floats{15, 33, 51}));
+}
+
+/// What does not fit the scratch of a call at once is done in parts: columns of the matrix of a
+/// circle, and examples. Both must be as one by one.
+TEST_F(Windows, LargeCirclesAreDoneInParts) {
+  constexpr unsigned kLength = 700;
+  Draw draw(3);
+  const Floats a = draw(kLength, -1.0, 1.0);
+  const Floats b = draw(kLength, -1.0, 1.0);
+  const Expression u = input(cg, {kLength}, a);
+  const Expression v = input(cg, {kLength}, b);
+  const Floats convolved = value_of(circ_conv(u, v));
+  const Floats correlated = value_of(circ_corr(u, v));
+  for (unsigned k = 0; k < kLength; ++k) {
+    double y = 0.0;
+    double z = 0.0;
+    for (unsigned i = 0; i < kLength; ++i) {
+      y += static_cast<double>(a[i]) * static_cast<double>(b[(k + kLength - i) % kLength]);
+      z += static_cast<double>(a[i]) * static_cast<double>(b[(k + i) % kLength]);
+    }
+    EXPECT_NEAR(convolved[k], y, tolerance::kFloatAgainstDouble) << k;
+    EXPECT_NEAR(correlated[k], z, tolerance::kFloatAgainstDouble) << k;
+  }
+}
+
+TEST_F(Windows, LargeBatchesAreDoneInParts) {
+  constexpr unsigned kExamples = 20;
+  using Function = std::function<Expression(const Expression&, const Expression&)>;
+  struct One {
+    Dim weight;
+    Function f;
+  };
+  const std::vector<One> all{{{3, 3, 8, 4},
+                              [](const Expression& images, const Expression& w) {
+                                return conv2d(images, w, {1, 1}, false);
+                              }},
+                             {{1},
+                              [](const Expression& images, const Expression& w) {
+                                return cmult(maxpooling2d(images, {3, 4}, {1, 1}, false), w);
+                              }},
+                             {{40, 9, 5}, [](const Expression& images, const Expression& w) {
+                                return filter1d_narrow(reshape(images, {40, 80}), w);
+                              }}};
+  Draw draw(4);
+  for (const One& one : all) {
+    const Expression images =
+        input(cg, Dim({20, 20, 8}, kExamples), draw(3200 * kExamples, -1.0, 1.0));
+    const Expression w = input(cg, one.weight, draw(one.weight.elements(), -1.0, 1.0));
+    const Expression y = one.f(images, w);
+    cg.backward(sum_batches(squared_norm(y)), true);
+    const Floats values = value_of(y);
+    const Floats dx = as_vector(images.gradient());
+    const Floats dw = as_vector(w.gradient());
+    std::vector<Expression> losses;
+    std::vector<Expression> results;
+    for (unsigned e = 0; e < kExamples; ++e) {
+      results.push_back(one.f(pick_batch_elem(images, e), w));
+      losses.push_back(squared_norm(results.back()));
+    }
+    cg.backward(sum(losses), true);
+    const auto expect_equal = [](const Floats& is, const Floats& wanted) {
+      ASSERT_EQ(is.size(), wanted.size());
+      for (std::size_t i = 0; i < is.size(); ++i) {
+        const double bound = tolerance::kFloatAgainstDouble *
+                             std::max(1.0, std::fabs(static_cast<double>(wanted[i])));
+        EXPECT_NEAR(is[i], wanted[i], bound) << i;
+      }
+    };
+    expect_equal(values, value_of(concatenate_to_batch(results)));
+    expect_equal(dx, as_vector(images.gradient()));
+    expect_equal(dw, as_vector(w.gradient()));
+  }
 }
 
 TEST_F(Windows, Contractions) {

@@ -6,15 +6,16 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
+#include "dynet/dim.h"
 #include "dynet/except.h"
 #include "dynet/expr/arithmetic.h"
 #include "dynet/expr/compositions.h"
 #include "dynet/expr/contract.h"
 #include "dynet/expr/linear.h"
 #include "dynet/expr/shape.h"
+#include "dynet/ext/count.h"
 
 #include "graph/graph.h"
 

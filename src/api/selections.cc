@@ -1,10 +1,13 @@
 #include "dynet/expr/selections.h"
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "dynet/dim.h"
 #include "dynet/except.h"
 #include "dynet/expr/arithmetic.h"
 #include "dynet/expr/compositions.h"

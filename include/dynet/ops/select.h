@@ -135,7 +135,7 @@ struct Gather {
                       call.d_out[0], call.d_in[0]);
   }
   static std::vector<ext::Example<Gather>> examples() {
-    const auto of = [](unsigned d, Dim x, std::vector<unsigned> list) {
+    const auto of = [](unsigned d, const Dim& x, const std::vector<unsigned>& list) {
       return ext::Example<Gather>{{static_cast<unsigned>(list.size()), d}, {x}}.with_indices(list);
     };
     return {of(0, {5}, {4, 1}),          of(0, {4, 3}, {0, 3, 3}),
@@ -193,7 +193,7 @@ struct ScatterAdd {
                       call.d_in[0]);
   }
   static std::vector<ext::Example<ScatterAdd>> examples() {
-    const auto of = [](unsigned rows, unsigned d, Dim x, std::vector<unsigned> list) {
+    const auto of = [](unsigned rows, unsigned d, const Dim& x, const std::vector<unsigned>& list) {
       return ext::Example<ScatterAdd>{{rows, static_cast<unsigned>(list.size()), d}, {x}}
           .with_indices(list);
     };
