@@ -134,6 +134,14 @@ using Composition = std::function<Expression(const std::vector<Expression>&, con
 const std::map<std::string, Composition>& compositions() {
   using Xs = std::vector<Expression>;
   static const std::map<std::string, Composition> all{
+      {"contract3d_1d_1d",
+       [](const Xs& xs, const Case&) {
+         return xs.size() == 3 ? contract3d_1d_1d(xs[0], xs[1], xs[2])
+                               : contract3d_1d_1d(xs[0], xs[1], xs[2], xs[3]);
+       }},
+      {"trace_of_product",
+       [](const Xs& xs, const Case&) { return trace_of_product(xs[0], xs[1]); }},
+      {"colwise_add", [](const Xs& xs, const Case&) { return colwise_add(xs[0], xs[1]); }},
       {"max(list)", [](const Xs& xs, const Case&) { return max(xs); }},
       {"min(list)", [](const Xs& xs, const Case&) { return min(xs); }},
       {"logsumexp(list)", [](const Xs& xs, const Case&) { return logsumexp(xs); }},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from case import Case, mp, total
+from case import Case, mp, scalar, total
 
 
 def with_payload(f, count):
@@ -84,6 +84,11 @@ def contract(x, y, b):
     return z if b is None else z + b
 
 
+def contract_twice(x, y, z, b=None):
+    out = contract(contract(x, y, None), z, None)
+    return out if b is None else out + b
+
+
 def batch_matmul(x, y):
     vector = y.ndim == 1 and x.ndim <= 2
     nd = max(x.ndim, y.ndim, 2)
@@ -101,6 +106,15 @@ def batch_matmul(x, y):
 def contract_table():
     yield Case("contract3d_1d", contract, [(2, 3, 4), (4,), (2, 3)], batch=[1, 2, 1])
     yield Case("contract3d_1d", contract, [(3, 2, 2), (2,), None], batch=[2, 1, 1])
+    yield Case("contract3d_1d_1d", contract_twice, [(2, 3, 4), (4,), (3,)], batch=2)
+    yield Case(
+        "contract3d_1d_1d", contract_twice, [(3, 2, 2), (2,), (2,), (3,)], batch=[1, 2, 1, 2]
+    )
+    yield Case(
+        "trace_of_product", lambda x, y: scalar(total(x * y)), [(2, 3), (2, 3)], batch=[2, 1]
+    )
+    yield Case("colwise_add", lambda x, b: x + b.reshape(-1, 1), [(3, 4), (3,)], batch=[2, 1])
+    yield Case("colwise_add", lambda x, b: x + b, [(3, 4), (3, 1)], batch=[1, 2])
     yield Case("batch_matmul", batch_matmul, [(2, 3, 2), (3, 2, 2)], batch=[2, 2])
     yield Case("batch_matmul", batch_matmul, [(2, 3), (3, 2, 2)], batch=[1, 2])
     yield Case("batch_matmul", batch_matmul, [(2, 3, 1, 2), (3, 1, 3)], batch=[2, 1])
