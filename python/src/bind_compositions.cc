@@ -83,13 +83,8 @@ void bind_reductions_over_all(nb::module_& m) {
   bind_reduction(m, "std_batches", &std_batches, "Standard deviation over the batch.");
 }
 
-}  // namespace
-
-void bind_compositions(nb::module_& m) {
+void bind_lists_and_draws(nb::module_& m) {
   using nb::arg;
-  m.def(
-      "emax", [](const ExprListArg& xs) { return PyExpression(max(xs.nodes(), here())); },
-      arg("xs"), "The largest of a list, element by element.");
   m.def(
       "emin", [](const ExprListArg& xs) { return PyExpression(min(xs.nodes(), here())); },
       arg("xs"), "The smallest of a list, element by element.");
@@ -99,8 +94,9 @@ void bind_compositions(nb::module_& m) {
       "ln(exp(x1) + exp(x2) + ...), element by element. Single: the expression itself.");
   m.def(
       "hinge_dim",
-      [](const ExprArg& x, const Dims& v, unsigned d, float m) {
-        return PyExpression(hinge_dim(x.node(), v, d, m, here()), PyExpression::Settable::kIndices);
+      [](const ExprArg& x, const Dims& v, unsigned d, float margin) {
+        return PyExpression(hinge_dim(x.node(), v, d, margin, here()),
+                            PyExpression::Settable::kIndices);
       },
       arg("x"), arg("v"), arg("d") = 0U, arg("m") = 1.0F,
       "A hinge loss of each column (d = 0) or row (d = 1) of a matrix, with one index of `v` each: "
@@ -113,6 +109,15 @@ void bind_compositions(nb::module_& m) {
       },
       arg("x"), arg("gradient_mode") = "zero_gradient",
       "A class drawn with the probabilities softmax(x), as a vector with a 1 in its place.");
+}
+
+}  // namespace
+
+void bind_compositions(nb::module_& m) {
+  using nb::arg;
+  m.def(
+      "emax", [](const ExprListArg& xs) { return PyExpression(max(xs.nodes(), here())); },
+      arg("xs"), "The largest of a list, element by element.");
   m.def(
       "concatenate_cols",
       [](const ExprListArg& xs) { return PyExpression(concatenate_cols(xs.nodes(), here())); },
@@ -143,6 +148,7 @@ void bind_compositions(nb::module_& m) {
       arg("e"), arg("device_str"),
       "A copy on another device, in that device's numbers; the gradient is copied back. On the "
       "device of `e`: `e` itself. DeviceError where there is no such device.");
+  bind_lists_and_draws(m);
   bind_reductions_over_dimensions(m);
   bind_reductions_over_all(m);
   m.attr("cwise_multiply") = m.attr("cmult");
