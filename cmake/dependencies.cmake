@@ -34,7 +34,6 @@ dynet_require(Highway hwy::hwy libhwy-dev highway-devel highway highway libhwy)
 find_package(Threads REQUIRED)
 
 if(DYNET_TESTS)
-  find_program(DYNET_LLD ld.lld)  # a faster linker, where there is one
   find_package(GTest QUIET)
   dynet_require(GoogleTest GTest::gtest_main libgtest-dev gtest-devel googletest gtest gtest)
 endif()

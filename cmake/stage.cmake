@@ -30,9 +30,6 @@ if(DYNET_SANITIZE)
   endif()
 endif()
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-if(DYNET_TESTS AND DYNET_LLD)
-  add_link_options(-fuse-ld=lld)  # there are about a hundred programs to link, and it takes a third of the time
-endif()
 
 # dynet_test_program(target): what every test program has beside the options of the library. Compiling a
 # test takes longer than running it, so that less optimisation pays.
