@@ -105,7 +105,7 @@ def test_numbers_on_both_sides(number: Any):
         (x + number, values + number), (number + x, number + values),
         (x - number, values - number), (number - x, number - values),
         (x * number, values * number), (number * x, number * values),
-        (x / number, values / number), ((x * x) ** number, (values * values) ** number),
+        (x / number, values / number), (dy.square(x) ** number, (values * values) ** number),
     ]:  # fmt: skip
         assert isinstance(got, dy.Expression)
         np.testing.assert_allclose(got.npvalue(), want, rtol=1e-6)
