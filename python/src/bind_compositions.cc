@@ -1,14 +1,17 @@
 // Functions that are other operations put together, and reductions: the C++ functions of
 // dynet/expr/compositions.h.
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "dynet/expr/compositions.h"
 #include "dynet/expr/elementary.h"
+#include "dynet/expr/loss.h"
 #include "dynet/expr/to_device.h"
 #include "dynet/ops/arithmetic.h"
 #include "dynet/ops/elementary.h"
@@ -118,6 +121,15 @@ void bind_compositions(nb::module_& m) {
   m.def(
       "emax", [](const ExprListArg& xs) { return PyExpression(max(xs.nodes(), here())); },
       arg("xs"), "The largest of a list, element by element.");
+  m.def(
+      "log_softmax",
+      [](const ExprArg& x, const std::optional<std::vector<unsigned>>& restriction, unsigned d) {
+        return PyExpression(restriction ? log_softmax(x.node(), *restriction, d, here())
+                                        : log_softmax(x.node(), d, here()));
+      },
+      arg("x"), arg("restrict").none(), arg("d") = 0U,
+      "Logarithm of the softmax over the positions in `restrict` alone along dimension d: by "
+      "default of each column. The others are -inf and get no gradient. None: over all.");
   m.def(
       "concatenate_cols",
       [](const ExprListArg& xs) { return PyExpression(concatenate_cols(xs.nodes(), here())); },

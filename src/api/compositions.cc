@@ -17,6 +17,7 @@
 #include "dynet/expr/shape.h"
 #include "dynet/ext/add_node.h"
 #include "dynet/ops/margin.h"
+#include "dynet/ops/sparsemax.h"
 
 #include "api/functions.h"
 #include "graph/graph.h"
@@ -125,6 +126,16 @@ Expression sample_categorical(const Expression& x, GradientMode gradient_mode, W
   Device* const device = get_device_manager()->get_global_device(x.get_device_name());
   const Expression noise = random_gumbel({*x.pg, where}, shape, 0.0F, 1.0F, device);
   return argmax(detail::Located(x, where) + noise, gradient_mode, where);
+}
+
+Expression log_softmax(const Expression& x, const std::vector<unsigned>& restriction, unsigned d,
+                       Where where) {
+  return ext::add_node(ops::RestrictedLogSoftmax{d}, {x, where}, ext::NodePayload::of(restriction));
+}
+Expression log_softmax(const Expression& x, const std::initializer_list<unsigned>& restriction,
+                       unsigned d, Where where) {
+  return ext::add_node(ops::RestrictedLogSoftmax{d}, {x, where},
+                       ext::NodePayload::of(std::span(restriction.begin(), restriction.size())));
 }
 
 Expression concatenate_cols(const std::initializer_list<Expression>& xs, Where where) {

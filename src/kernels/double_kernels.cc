@@ -14,6 +14,8 @@
 #include "dynet/ext/rule_loop.h"
 
 #include "kernels/kernels.h"
+#include "lines.h"
+#include "lu.h"
 #include "operands.h"
 #include "philox.h"
 
@@ -66,6 +68,7 @@ void for_each_element(const Move& m, std::int64_t e, F f) {
       at = k == m.index_axis ? i_k : at;
       rest /= m.box.d[k];
     }
+    at = m.index_axis == Move::kPerElement ? i : at;
     if (index != nullptr) {
       from += index[at] * m.from_index_stride;
       to += index[at] * m.to_index_stride;
@@ -101,7 +104,8 @@ class DoubleKernels final : public ext::Kernels {
     const double nothing = m.box.example_elements() == 0 ? 0.0 : -0.0;
     Move places = m;
     for (unsigned k = 0; k < m.box.nd; ++k) {
-      places.box.d[k] = m.to_stride[k] == 0 && k != m.index_axis ? 1 : m.box.d[k];
+      const bool has_index = k == m.index_axis || m.index_axis == Move::kPerElement;
+      places.box.d[k] = m.to_stride[k] == 0 && !has_index ? 1 : m.box.d[k];
     }
     for (std::int64_t e = 0; e < n; ++e) {
       if (is_fresh(y, e, write)) {
@@ -142,6 +146,27 @@ class DoubleKernels final : public ext::Kernels {
         }
       }
     }
+  }
+
+  void scan(unsigned axis, ext::ScanFrom from, const Operand& x, const Operand& y) const override {
+    scan_lines<double>(axis, from, x, y);
+  }
+  void select(unsigned axis, ext::Order order, const Operand& x,
+              const Operand& places) const override {
+    select_lines<double>(axis, order, x, places);
+  }
+  void invert(const Operand& a, const Operand& inverse, const Operand& log_det) const override {
+    invert_matrices<double>(a, inverse, log_det,
+                            [](std::int64_t m, std::int64_t n, std::int64_t k, const double* left,
+                               std::int64_t lda, const double* right, double* c, std::int64_t ldc) {
+                              for (std::int64_t j = 0; j < n; ++j) {
+                                for (std::int64_t p = 0; p < k; ++p) {
+                                  for (std::int64_t i = 0; i < m; ++i) {
+                                    c[i + j * ldc] += left[i + p * lda] * right[p + j * k];
+                                  }
+                                }
+                              }
+                            });
   }
 
   void random(Distribution kind, double a, double b, const RandomKey& key, void* out,

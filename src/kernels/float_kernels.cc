@@ -10,6 +10,8 @@
 #include "float_product.h"
 #include "float_rows.h"
 #include "kernels/kernels.h"
+#include "lines.h"
+#include "lu.h"
 #include "operands.h"
 #include "util/join_axes.h"
 
@@ -161,6 +163,33 @@ void clear_box(const Axes& axes, float* to) {
   }
 }
 
+/// The offsets of the elements of a box, in order.
+class Elements {
+ public:
+  explicit Elements(const Move& m) : m_(m), from_(m.from_offset), to_(m.to_offset) {}
+  [[nodiscard]] std::int64_t number() const { return number_; }
+  [[nodiscard]] std::int64_t from() const { return from_; }
+  [[nodiscard]] std::int64_t to() const { return to_; }
+  void next() {
+    ++number_;
+    for (unsigned k = 0; k < m_.box.nd; ++k) {
+      from_ += m_.from_stride[k];
+      to_ += m_.to_stride[k];
+      if (++counter_[k] < m_.box.d[k]) {
+        return;
+      }
+      from_ -= m_.from_stride[k] * m_.box.d[k];
+      to_ -= m_.to_stride[k] * m_.box.d[k];
+      counter_[k] = 0;
+    }
+  }
+
+ private:
+  const Move& m_;
+  std::int64_t number_ = 0, from_, to_;
+  std::int64_t counter_[DYNET_MAX_TENSOR_DIM] = {};
+};
+
 /// One call of move.
 class Mover {
  public:
@@ -169,6 +198,8 @@ class Mover {
   void run() {
     if (m_.index.absent()) {
       run_together();
+    } else if (m_.index_axis == Move::kPerElement) {
+      run_by_element();
     } else {
       run_by_index();
     }
@@ -256,6 +287,39 @@ class Mover {
     }
   }
 
+  /// Each element has an offset of its own: one by one.
+  void run_by_element() {
+    std::int64_t count = 1;
+    for (unsigned k = 0; k < m_.box.nd; ++k) {
+      count *= m_.box.d[k];
+    }
+    // Before anything is added, what is stored to is set to -0, which any number replaces.
+    const auto add = [&](Cursor& x, Cursor& y, bool clears) {
+      Cursor index(m_.index, n_);
+      const auto scale = static_cast<float>(m_.scale);
+      for (std::int64_t e = 0; e < n_; ++e) {
+        const unsigned* const of_example = index.at<const unsigned>();
+        const float* const from = x.at();
+        float* const to = y.at();
+        const bool skips = clears && !y.stores(write_);
+        for (Elements i(m_); i.number() < count && !skips; i.next()) {
+          float& there = to[i.to() + of_example[i.number()] * m_.to_index_stride];
+          there =
+              clears
+                  ? -0.0F
+                  : there + scale * from[i.from() + of_example[i.number()] * m_.from_index_stride];
+        }
+        for (Cursor* const c : {&x, &y, &index}) {
+          c->advance(1, n_ - e - 1);
+        }
+      }
+    };
+    Cursor x = x_;
+    Cursor y = y_;
+    add(x, y, true);
+    add(x_, y_, false);
+  }
+
   const Move& m_;
   Write write_;
   std::int64_t n_;
@@ -305,6 +369,22 @@ class FloatKernels final : public ext::Kernels {
     } else {
       Kernels::product_plus(start, a, b, c);
     }
+  }
+
+  void scan(unsigned axis, ext::ScanFrom from, const Operand& x, const Operand& y) const override {
+    scan_lines<float>(axis, from, x, y);
+  }
+  void select(unsigned axis, ext::Order order, const Operand& x,
+              const Operand& places) const override {
+    select_lines<float>(axis, order, x, places);
+  }
+  void invert(const Operand& a, const Operand& inverse, const Operand& log_det) const override {
+    invert_matrices<float>(a, inverse, log_det,
+                           [](std::int64_t m, std::int64_t n, std::int64_t k, const float* left,
+                              std::int64_t lda, const float* right, float* c, std::int64_t ldc) {
+                             float_loops().gemm({m, n, k, left, lda, false, right, 1, k, c, ldc,
+                                                 false, nullptr, nullptr});
+                           });
   }
 
   void random(Distribution kind, double a, double b, const RandomKey& key, void* out,

@@ -1,5 +1,6 @@
-// Every rule over rows of the list, on every SIMD target, against the plain loop in double: along
-// and across, whole vectors and parts, streams that are absent, added to, or repeated.
+// Every rule over rows of the list, the steps of operations among them, on every SIMD target,
+// against the plain loop in double: along and across, whole vectors and parts, streams that are
+// absent, added to, or repeated.
 
 #include <gtest/gtest.h>
 
@@ -143,7 +144,7 @@ class Both {
     for (std::size_t k = 0; k < rule.args; ++k) {
       in_.add(rule.along[k], random, example.low, example.high, variant == 2 && k > 0);
     }
-    if (ext::kRecord<Op>.payload == ext::Payload::kIndices) {
+    if (ext::detail::payload_of<Op>() == ext::Payload::kIndices) {
       in_.add_indices(random);
     } else if (rule.has_payload) {
       in_.add(Along::kOnce, random, example.low, example.high);
@@ -278,7 +279,7 @@ class RowsOnSimd : public ::testing::TestWithParam<std::string> {
     install_simd_rules();
   }
   static void for_each_example(auto&& f) {
-    AllOps::for_each([&]<class Op>() {
+    ext::WithSteps<AllOps>::for_each([&]<class Op>() {
       if constexpr (ext::RowOperation<Op>) {
         for (const auto& example : Op::examples()) {
           f(example);
@@ -298,7 +299,7 @@ TEST_P(RowsOnSimd, ARowDoesNotDependOnTheBatch) {
 
 TEST_P(RowsOnSimd, EveryRuleHasLoops) {
   int rules = 0;
-  AllOps::for_each([&]<class Op>() {
+  ext::WithSteps<AllOps>::for_each([&]<class Op>() {
     if constexpr (ext::RowOperation<Op>) {
       ++rules;
       EXPECT_NE((ext::row_loops<Op>.forward_float),
@@ -323,7 +324,7 @@ INSTANTIATE_TEST_SUITE_P(EveryTarget, RowsOnSimd, ::testing::ValuesIn(kernels::s
                          [](const auto& test) { return test.param; });
 
 TEST(NumberedConstants, HoldForEveryExample) {
-  AllOps::for_each([]<class Op>() {
+  ext::WithSteps<AllOps>::for_each([]<class Op>() {
     if constexpr (ext::RowOperation<Op>) {
       for (const auto& example : Op::examples()) {
         EXPECT_TRUE((rule::Numbered<rule::ForwardRule, Op>::holds(example.op))) << Op::kInfo.name;

@@ -95,6 +95,22 @@ class FarKernels final : public ext::Kernels {
       kernels_.product_plus(s.get(), x.get(), y.get(), z.get());
     });
   }
+  void scan(unsigned axis, ext::ScanFrom from, const Operand& x, const Operand& y) const override {
+    queue([this, axis, from, a = keep(x, "scan"), b = keep(y, "scan")] {
+      kernels_.scan(axis, from, a.get(), b.get());
+    });
+  }
+  void select(unsigned axis, ext::Order order, const Operand& x,
+              const Operand& places) const override {
+    queue([this, axis, order, a = keep(x, "select"), b = keep(places, "select")] {
+      kernels_.select(axis, order, a.get(), b.get());
+    });
+  }
+  void invert(const Operand& a, const Operand& inverse, const Operand& log_det) const override {
+    queue([this, x = keep(a, "invert"), y = keep(inverse, "invert"), z = keep(log_det, "invert")] {
+      kernels_.invert(x.get(), y.get(), z.get());
+    });
+  }
   void random(ext::Distribution kind, double a, double b, const ext::RandomKey& key, void* out,
               std::int64_t n) const override {
     queue([this, kind, a, b, key, at = memory_.near(out, "random"), n] {

@@ -48,6 +48,16 @@ Expression hinge_dim(const Expression& x, const std::vector<std::vector<unsigned
 Expression sample_categorical(const Expression& x, GradientMode gradient_mode = zero_gradient,
                               Where where = Where::here());
 
+/// Logarithm of the softmax over the positions in `restriction` alone along dimension d: by default
+/// of each column. The others are -inf and get no gradient.
+/// Errors: ShapeError where x has no dimension d, ValueError where `restriction` is empty,
+/// IndexError where it has a position that x lacks.
+Expression log_softmax(const Expression& x, const std::vector<unsigned>& restriction,
+                       unsigned d = 0, Where where = Where::here());
+/// For lists in braces: without it, {1} would be the dimension 1.
+Expression log_softmax(const Expression& x, const std::initializer_list<unsigned>& restriction,
+                       unsigned d = 0, Where where = Where::here());
+
 /// Lays matrices side by side: concatenate along dimension 1.
 Expression concatenate_cols(const std::initializer_list<Expression>& xs,
                             Where where = Where::here());

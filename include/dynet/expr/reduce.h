@@ -38,7 +38,7 @@ Expression min_dim(const Expression& x, unsigned d = 0, Where where = Where::her
 Expression logsumexp_dim(const Expression& x, unsigned d = 0, Where where = Where::here());
 
 /// Layer normalisation along the first dimension: of each column of a matrix. Where all elements
-///   are equal the gradient of x is 0.
+///   are equal the deviation has no part in the gradient.
 /// `y = g * (x - m) / (s + 1e-8) + b, m and s mean and standard deviation of x`
 /// Shapes: {n,m}xb, {n}, {n} -> {n,m}xb.
 /// Errors: ShapeError unless g and b are vectors as long as the columns of x.

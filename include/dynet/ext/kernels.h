@@ -36,14 +36,16 @@ struct Move {
   double scale = 1.0;
   /// Indices shift the offsets, by index * from_index_stride when reading and by
   /// index * to_index_stride when writing. Absent: nothing is shifted. Each example has one index,
-  /// or (`index_axis` below the dimensions of the box) one for each i_k of that axis k. Several
-  /// places that are written may be one: they get the sum. One example stands for all.
-  Operand index;  ///< of type unsigned, {1} or {extent of the axis} per example
+  /// or (`index_axis` below the dimensions of the box) one for each i_k of that axis k, or one for
+  /// each element. Several places that are written may be one: they get the sum. One example stands
+  /// for all.
+  Operand index;  ///< of type unsigned, {1}, {extent of the axis} or the box's shape per example
   unsigned index_axis = kPerExample;
   std::int64_t from_index_stride = 0;
   std::int64_t to_index_stride = 0;
 
   static constexpr unsigned kPerExample = DYNET_MAX_TENSOR_DIM;
+  static constexpr unsigned kPerElement = DYNET_MAX_TENSOR_DIM + 1;
 };
 /// Column-major strides of `d`.
 void strides_of(const Dim& d, std::int64_t (&stride)[DYNET_MAX_TENSOR_DIM]);
@@ -59,6 +61,14 @@ struct RandomKey {
   std::uint64_t evaluation = 0;
 };
 enum class Distribution : std::uint8_t { kBernoulli, kNormal, kUniform, kGumbel };
+
+/// Where running sums begin.
+enum class ScanFrom : std::uint8_t { kStart, kEnd };
+/// In which order selected elements are named.
+enum class Order : std::uint8_t {
+  kDescending,   ///< the largest first
+  kAsTheyStand,  ///< by position
+};
 
 struct RuleInfo;  // rule_loop.h
 struct Stream;
@@ -103,6 +113,21 @@ class Kernels {
   /// clipping.
   [[nodiscard]] virtual std::optional<double> product_with_norm(const Operand& a, const Operand& b,
                                                                 const Operand& c) const;
+  /// y = or += running sums of x along dimension `axis`: each element with all before it, or
+  /// (kEnd) with all after it. For cumulative sums and their gradients, and for what is to be known
+  /// of every part of a sorted line. Bound: half a rounding of each result, and a rounding in
+  /// double of each sum.
+  virtual void scan(unsigned axis, ScanFrom from, const Operand& x, const Operand& y) const = 0;
+  /// The positions, of type unsigned, of the largest elements of each line of x along dimension
+  /// `axis`: as many as `places` has there. NaN counts as the largest; of equal elements the first
+  /// comes first. For sorting, the k best, and pooling; a move by kPerElement takes the elements.
+  virtual void select(unsigned axis, Order order, const Operand& x,
+                      const Operand& places) const = 0;
+  /// By LU factorisation with exchange of rows: inverse = or += the inverse of each example of `a`,
+  /// {n,n}, NaN where a pivot is 0; log_det = or += the logarithm of its determinant, {1}, NaN
+  /// where that is negative. Either may be absent. For small dense matrices. Bound: n roundings
+  /// times the condition of `a`.
+  virtual void invert(const Operand& a, const Operand& inverse, const Operand& log_det) const = 0;
   /// Fills n elements. Bernoulli: b with probability a, else 0. Normal: mean a, deviation b.
   /// Uniform: [a, b). Gumbel: a - b * ln(-ln(u)), location a and scale b.
   virtual void random(Distribution kind, double a, double b, const RandomKey& key, void* out,

@@ -69,6 +69,8 @@
 //   bool kOnHost                    forward and backward touch numbers themselves, beside the loops of
 //                                   kernels.h: on a device whose memory the host cannot touch they
 //                                   get copies, which is slow, and the kernels of the CPU
+//   Steps                           a list of rules over rows that forward and backward run as steps
+//                                   (dynet/ops/steps.h), so that devices have their loops
 //   bool kPayloadIsValue            the value is the payload (kValues): the library writes it
 //   Storage kReadsStorage           the value is that of a parameter's storage, or rows of it
 //   GradientTo kGradientGoesTo      where the gradient goes: to the arguments (default), nowhere, to
@@ -391,5 +393,25 @@ struct Join<OpList<A...>, OpList<B...>, Rest...> {
 }  // namespace detail
 template <class... Lists>
 using JoinLists = typename detail::Join<Lists...>::Type;
+
+namespace detail {
+template <class Op>
+auto steps_of() {
+  if constexpr (requires { typename Op::Steps; }) {
+    return typename Op::Steps();
+  } else {
+    return OpList<>();
+  }
+}
+template <class List>
+struct AddSteps;
+template <class... Ops>
+struct AddSteps<OpList<Ops...>> {
+  using Type = JoinLists<OpList<Ops...>, decltype(steps_of<Ops>())...>;
+};
+}  // namespace detail
+/// A list with the rules over rows that its operations run as steps. One may be there twice.
+template <class List>
+using WithSteps = typename detail::AddSteps<List>::Type;
 
 }  // namespace dynet::ext

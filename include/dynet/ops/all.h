@@ -14,7 +14,9 @@
 #include "dynet/ops/linear.h"
 #include "dynet/ops/loss.h"
 #include "dynet/ops/margin.h"
+#include "dynet/ops/matrix.h"
 #include "dynet/ops/norm.h"
+#include "dynet/ops/order.h"
 #include "dynet/ops/pick.h"
 #include "dynet/ops/random.h"
 #include "dynet/ops/recurrent.h"
@@ -22,6 +24,7 @@
 #include "dynet/ops/select.h"
 #include "dynet/ops/shape.h"
 #include "dynet/ops/sliding.h"
+#include "dynet/ops/sparsemax.h"
 #include "dynet/ops/trigonometry.h"
 
 namespace dynet::ops {

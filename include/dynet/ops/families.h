@@ -21,6 +21,9 @@
   family(loss, LossOps)             \
   family(distance, DistanceOps)     \
   family(margin, MarginOps)         \
+  family(order, OrderOps)           \
+  family(sparsemax, SparsemaxOps)   \
+  family(matrix, MatrixOps)         \
   family(random, RandomOps)         \
   family(recurrent, RecurrentOps)
 // clang-format on

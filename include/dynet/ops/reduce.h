@@ -317,7 +317,7 @@ struct LayerNorm {
       .formula = "y = g * (x - m) / (s + 1e-8) + b, m and s mean and standard deviation of x",
       .summary =
           "Layer normalisation along the first dimension: of each column of a matrix. Where all "
-          "elements are equal the gradient of x is 0.",
+          "elements are equal the deviation has no part in the gradient.",
       .shapes = "{n,m}xb, {n}, {n} -> {n,m}xb",
       .errors = "ShapeError unless g and b are vectors as long as the columns of x",
       .source = "Ba et al., 2016"};

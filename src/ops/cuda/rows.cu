@@ -1,5 +1,5 @@
-// One forward and one backward kernel for each rule over rows of AllOps: a warp takes a row. The
-// evaluator is dynet/ext/plain_rows.h.
+// One forward and one backward kernel for each rule over rows of AllOps and of their steps: a warp
+// takes a row. The evaluator is dynet/ext/plain_rows.h.
 
 #include <cuda_runtime.h>
 
@@ -105,8 +105,8 @@ std::pair<const DeviceRowLoops*, std::int64_t> search(const ext::RowRule* rule,
 }  // namespace
 
 const DeviceRowLoops* device_row_loops(const ext::RowRule* rule) {
-  return search(rule, AllOps{}).first;
+  return search(rule, ext::WithSteps<AllOps>{}).first;
 }
-std::int64_t device_row_loop_count() { return search(nullptr, AllOps{}).second; }
+std::int64_t device_row_loop_count() { return search(nullptr, ext::WithSteps<AllOps>{}).second; }
 
 }  // namespace dynet::ops

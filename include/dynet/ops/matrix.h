@@ -1,0 +1,94 @@
+#pragma once
+
+// Small dense matrices: what needs a factorisation.
+
+#include "dynet/ops/common.h"
+#include "dynet/ops/steps.h"
+
+namespace dynet::ops {
+
+inline void check_square(const ext::Shapes& in) {
+  if (in[0].nd > 2 || in[0].rows() != in[0].cols()) {
+    in.fail("a square matrix");
+  }
+}
+
+struct Inverse {
+  static constexpr ext::Info kInfo{
+      .name = "inverse",
+      .args = {"x"},
+      .formula = "y = x^-1; the gradient of x is -transpose(y) dy transpose(y)",
+      .summary = "Inverse of a square matrix; all elements are NaN where it is singular.",
+      .shapes = "{n,n} -> {n,n}",
+      .errors = "ShapeError unless x is a square matrix"};
+  Dim shape(const ext::Shapes& in) const {
+    check_square(in);
+    return in[0];
+  }
+  void forward(ext::Call& call) const {
+    call.kernels.invert(call.in[0], call.out[0], nothing({1}));
+  }
+  void backward(ext::Call& call) const {
+    const ext::Operand& y = call.out[0];
+    const Between left(call, y.dim, call.examples);
+    const Between both(call, y.dim, call.examples);
+    using enum ext::Transposed;
+    call.kernels.product(y, kYes, call.d_out[0], kNo, left, ext::Write::kStore);
+    call.kernels.product(left, kNo, y, kYes, both, ext::Write::kStore);
+    call.kernels.move(ext::whole_move(y.size(), -1.0), both, call.d_in[0]);
+  }
+  static std::vector<ext::Example<Inverse>> examples() {
+    return {{{}, {{1, 1}}, 0.5, 2.0},   {{}, {{1}}, -2.0, -0.5}, {{}, {{2, 2}}}, {{}, {{3, 3}}},
+            {{}, {{1, 1}}, -3.0, -1.0}, {{}, {{5, 5}}},          {{}, {{0, 0}}}, {{}, {{7, 7}}}};
+  }
+};
+
+struct LogDet {
+  static constexpr ext::Info kInfo{
+      .name = "logdet",
+      .args = {"x"},
+      .formula = "y = ln(det(x)); the gradient of x is dy transpose(x^-1)",
+      .summary =
+          "Logarithm of the determinant of a square matrix: NaN where the determinant is "
+          "negative, -inf where it is 0.",
+      .shapes = "{n,n} -> {1}",
+      .errors = "ShapeError unless x is a square matrix"};
+  Dim shape(const ext::Shapes& in) const {
+    check_square(in);
+    return {1};
+  }
+  void forward(ext::Call& call) const {
+    call.kernels.invert(call.in[0], nothing(call.in[0].dim), call.out[0]);
+  }
+  /// Each inverse as a column, times dy, and transposed into place.
+  void backward(ext::Call& call) const {
+    const Dim& x = call.in[0].dim;
+    const Between inverse(call, x, call.examples);
+    const Between scaled(call, x, call.examples);
+    call.kernels.invert(call.in[0], inverse, nothing({1}));
+    ext::Operand column = inverse;
+    ext::Operand result = scaled;
+    column.dim = result.dim = ext::whole_move(x.example_elements()).box.truncate();
+    using enum ext::Transposed;
+    call.kernels.product(column, kNo, call.d_out[0], kNo, result, ext::Write::kStore);
+    ext::Move m;
+    m.box = x;
+    ext::strides_of(x, m.from_stride);
+    ext::strides_of(x, m.to_stride);
+    std::swap(m.to_stride[0], m.to_stride[1]);
+    call.kernels.move(m, scaled, call.d_in[0]);
+  }
+  static std::vector<ext::Example<LogDet>> examples() {
+    // One number each: of larger random matrices half have no logarithm. Those are in
+    // tests/rows_test.cc and tests/oracle.
+    return {{{}, {{1, 1}}, 0.5, 2.0},   {{}, {{1}}, 0.5, 2.0},    {{}, {{0, 0}}},
+            {{}, {{1, 1}}, 10.0, 20.0}, {{}, {{1, 1}}, 0.1, 0.2}, {{}, {{1}}, 3.0, 4.0},
+            {{}, {{1}}, 0.9, 1.1},      {{}, {{1, 1}}, 1.0, 9.0}};
+  }
+};
+
+using MatrixOps = ext::OpList<Inverse, LogDet>;
+
+}  // namespace dynet::ops
+
+DYNET_COMPILED(dynet::ops::MatrixOps)

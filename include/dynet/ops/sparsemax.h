@@ -1,0 +1,464 @@
+#pragma once
+
+// Distributions with zeros or bounds: sparsemax and its loss, softmax over some of the classes, and
+// softmax with an upper bound for each.
+//
+// Sparsemax subtracts a threshold, bounded softmax multiplies by a factor; both depend on which
+// elements are cut off. In order of size these are the last, or the first, so the elements are
+// sorted, running sums say for each place what the threshold would be if the cut were there, and a
+// rule over rows counts the places that are kept.
+
+#include <array>
+#include <cstdint>
+#include <limits>
+
+#include "dynet/ops/common.h"
+#include "dynet/ops/order.h"
+#include "dynet/ops/reduce.h"
+#include "dynet/ops/steps.h"
+
+namespace dynet::ops {
+
+// ---- steps
+// ---------------------------------------------------------------------------------------
+
+/// z = x - max(x): never above 0, so that sums of it lose no digits to a large maximum.
+struct BelowTop {
+  unsigned d;
+  static constexpr ext::Info kInfo{.name = "below_top", .args = {"x"}, .attrs = {"d"}};
+  static constexpr std::array kAlong{rule::Along::kElements};
+  std::uint32_t row_axes() const { return std::uint32_t{1} << d; }
+  DYNET_DEVICE_FN constexpr auto value(auto x) const { return rule::each(x - over::max(x)); }
+  DYNET_DEVICE_FN constexpr auto pull(auto /*x*/, auto /*z*/, auto dz) const {
+    return rule::each(dz);
+  }
+  static std::vector<ext::Example<BelowTop>> examples() { return {{{0}, {{4, 3}}}}; }
+};
+
+/// The threshold that sparsemax subtracts from a row, from its elements in descending order, of
+/// which the first is 0, and their running sums. An element stays where 1 + k * sorted_k >
+/// sums_k, k counted from 1.
+struct SparsemaxThreshold {
+  unsigned d;
+  static constexpr ext::Info kInfo{
+      .name = "sparsemax_threshold", .args = {"sorted", "sums"}, .attrs = {"d"}};
+  static constexpr std::array kAlong{rule::Along::kElements, rule::Along::kElements};
+  std::uint32_t row_axes() const { return std::uint32_t{1} << d; }
+  DYNET_DEVICE_FN constexpr auto value(auto sorted, auto sums) const {
+    const auto stays = select((over::position() + 1.0) * sorted > sums - 1.0, 1.0, 0.0);
+    const auto count = max(over::sum(stays), 1.0);  // none: there is a NaN
+    return rule::each((over::at(sums, count - 1.0) - 1.0) / count);
+  }
+  DYNET_DEVICE_FN constexpr auto pull(auto /*sorted*/, auto /*sums*/, auto /*y*/, auto dy) const {
+    return rule::each(0.0 * dy, 0.0 * dy);
+  }
+  static std::vector<ext::Example<SparsemaxThreshold>> examples() {
+    return {{{0}, {{4, 3}, {4, 3}}}};
+  }
+};
+
+struct AboveThreshold {
+  unsigned d;
+  static constexpr ext::Info kInfo{
+      .name = "above_threshold", .args = {"z", "threshold"}, .attrs = {"d"}};
+  static constexpr std::array kAlong{rule::Along::kElements, rule::Along::kOnce};
+  std::uint32_t row_axes() const { return std::uint32_t{1} << d; }
+  DYNET_DEVICE_FN constexpr auto value(auto z, auto threshold) const {
+    return rule::each(select(z <= threshold, 0.0, z - threshold));
+  }
+  /// The gradient of z with the threshold that follows from it; that of x is the same, as its sum
+  /// over a row is 0.
+  DYNET_DEVICE_FN constexpr auto pull(auto /*z*/, auto /*threshold*/, auto y, auto dy) const {
+    const auto count = over::sum(select(y == 0.0, 0.0, 1.0));
+    const auto mean = over::sum(select(y == 0.0, 0.0, dy)) / count;
+    return rule::each(select(y == 0.0, 0.0, dy - mean), 0.0 * count);
+  }
+  static std::vector<ext::Example<AboveThreshold>> examples() { return {{{0}, {{4, 3}, {3}}}}; }
+};
+
+/// The loss of one row, and its slope.
+struct SparsemaxLossOfRow {
+  static constexpr ext::Info kInfo{.name = "sparsemax_loss_of_row",
+                                   .args = {"z", "threshold", "target"}};
+  static constexpr std::array kAlong{rule::Along::kElements, rule::Along::kOnce,
+                                     rule::Along::kElements};
+  static constexpr unsigned kSaved = 1;
+  std::uint32_t row_axes() const { return ext::kWholeExample; }
+  DYNET_DEVICE_FN constexpr auto value(auto z, auto threshold, auto target) const {
+    const auto p = over::keep(select(z <= threshold, 0.0, z - threshold));
+    const auto inside = over::sum(p * (p + 2.0 * threshold));  // z^2 - threshold^2
+    const auto aim = over::sum(select(target == 0.0, 0.0, target * (0.5 * target - z)));
+    const auto loss = 0.5 * inside + aim;
+    return rule::each(select(loss < 0.0, 0.0, loss), p - target);
+  }
+  DYNET_DEVICE_FN constexpr auto pull(auto /*z*/, auto /*threshold*/, auto /*target*/,
+                                      auto /*loss*/, auto slope, auto d_loss) const {
+    return rule::each(d_loss * slope, 0.0 * d_loss, 0.0 * d_loss);
+  }
+  static std::vector<ext::Example<SparsemaxLossOfRow>> examples() {
+    return {{{}, {{7}, {1}, {7}}}};
+  }
+};
+
+/// log_softmax over the positions whose mark is not 0; -inf elsewhere.
+struct LogSoftmaxOfMarked {
+  unsigned d;
+  static constexpr ext::Info kInfo{
+      .name = "log_softmax_of_marked", .args = {"x", "mark"}, .attrs = {"d"}};
+  static constexpr std::array kAlong{rule::Along::kElements, rule::Along::kPositions};
+  static constexpr double kMinusInf = -std::numeric_limits<double>::infinity();
+  std::uint32_t row_axes() const { return std::uint32_t{1} << d; }
+  DYNET_DEVICE_FN constexpr auto value(auto x, auto mark) const {
+    const auto shifted = x - over::max(select(mark == 0.0, kMinusInf, x));
+    const auto total = over::sum(select(mark == 0.0, 0.0, exp(shifted)));
+    return rule::each(select(mark == 0.0, kMinusInf, shifted - log(total)));
+  }
+  DYNET_DEVICE_FN constexpr auto pull(auto /*x*/, auto mark, auto y, auto dy) const {
+    const auto total = over::sum(select(mark == 0.0, 0.0, dy));
+    return rule::each(select(mark == 0.0, 0.0, dy - exp(y) * total), rule::lift(0.0));
+  }
+  static std::vector<ext::Example<LogSoftmaxOfMarked>> examples() {
+    return {{{0}, {{4, 3}, {4}}, 0.5, 2.0}};
+  }
+};
+
+/// exp(x) up to a factor of the row, and in which order the bounds u are reached as that grows.
+struct BoundedSoftmaxOrder {
+  unsigned d;
+  static constexpr ext::Info kInfo{
+      .name = "bounded_softmax_order", .args = {"x", "u"}, .attrs = {"d"}};
+  static constexpr std::array kAlong{rule::Along::kElements, rule::Along::kElements};
+  static constexpr unsigned kOutputs = 2;
+  std::uint32_t row_axes() const { return std::uint32_t{1} << d; }
+  DYNET_DEVICE_FN constexpr auto value(auto x, auto u) const {
+    const auto e = over::keep(exp(x - over::max(x)));
+    return rule::each(e, select(e == 0.0, -1.0, e / u));  // what stays 0 reaches nothing
+  }
+  DYNET_DEVICE_FN constexpr auto pull(auto /*x*/, auto /*u*/, auto /*e*/, auto /*key*/, auto de,
+                                      auto d_key) const {
+    return rule::each(de, d_key);
+  }
+  static std::vector<ext::Example<BoundedSoftmaxOrder>> examples() {
+    return {{{0}, {{4, 3}, {4, 3}}, 0.5, 2.0}};
+  }
+};
+/// The factor of exp(x). In that order `e` and `u`; `bounded`: running sums of u from the start;
+/// `free`: of e from the end. The k-th is at its bound where the factor that the others would have
+/// with only those before it at theirs is too large for it.
+struct BoundedSoftmaxFactor {
+  unsigned d;
+  static constexpr ext::Info kInfo{
+      .name = "bounded_softmax_factor", .args = {"e", "u", "bounded", "free"}, .attrs = {"d"}};
+  static constexpr std::array kAlong{rule::Along::kElements, rule::Along::kElements,
+                                     rule::Along::kElements, rule::Along::kElements};
+  static constexpr double kLargest = 1e30;
+  std::uint32_t row_axes() const { return std::uint32_t{1} << d; }
+  DYNET_DEVICE_FN constexpr auto value(auto e, auto u, auto bounded, auto free) const {
+    const auto factor = (1.0 - (bounded - u)) / free;
+    const auto count = over::sum(select(factor * e > u, 1.0, 0.0));
+    const auto last = over::at(factor, min(count, over::count() - 1.0));
+    // Infinite, or 0 / 0, where none is left but those that stay 0.
+    return rule::each(unless_nan(select(last < kLargest, last, kLargest), e + u));
+  }
+  DYNET_DEVICE_FN constexpr auto pull(auto /*e*/, auto /*u*/, auto /*bounded*/, auto /*free*/,
+                                      auto /*y*/, auto dy) const {
+    return rule::each(0.0 * dy, 0.0 * dy, 0.0 * dy, 0.0 * dy);
+  }
+  static std::vector<ext::Example<BoundedSoftmaxFactor>> examples() {
+    const Dim x{4, 3};
+    return {{{0}, {x, x, x, x}, 0.5, 2.0}};
+  }
+};
+struct BoundedSoftmaxOfFactor {
+  unsigned d;
+  static constexpr ext::Info kInfo{
+      .name = "bounded_softmax_of_factor", .args = {"e", "u", "factor"}, .attrs = {"d"}};
+  static constexpr std::array kAlong{rule::Along::kElements, rule::Along::kElements,
+                                     rule::Along::kOnce};
+  static constexpr unsigned kSaved = 1;  // 1 where an element is below its bound
+  std::uint32_t row_axes() const { return std::uint32_t{1} << d; }
+  DYNET_DEVICE_FN constexpr auto value(auto e, auto u, auto factor) const {
+    const auto y = e * factor;
+    return rule::each(select(y > u, u, y), select(y > u, 0.0, 1.0));
+  }
+  /// The gradients of x and u, in the places of e and u.
+  DYNET_DEVICE_FN constexpr auto pull(auto /*e*/, auto /*u*/, auto /*factor*/, auto y, auto is_free,
+                                      auto dy) const {
+    const auto mass = over::sum(is_free * y);
+    const auto mean = select(mass == 0.0, 0.0, over::sum(is_free * y * dy) / mass);
+    return rule::each(select(is_free == 0.0, 0.0, y * (dy - mean)),
+                      select(is_free == 0.0, dy - mean, 0.0), 0.0 * mass);
+  }
+  static std::vector<ext::Example<BoundedSoftmaxOfFactor>> examples() {
+    return {{{0}, {{4, 3}, {4, 3}, {3}}, 0.5, 2.0}};
+  }
+};
+
+using SparsemaxSteps = ext::OpList<BelowTop, SparsemaxThreshold, AboveThreshold, SparsemaxLossOfRow,
+                                   LogSoftmaxOfMarked, BoundedSoftmaxOrder, BoundedSoftmaxFactor,
+                                   BoundedSoftmaxOfFactor>;
+
+}  // namespace dynet::ops
+
+DYNET_COMPILED(dynet::ops::SparsemaxSteps)
+
+namespace dynet::ops {
+
+// ---- operations
+// ----------------------------------------------------------------------------------
+
+/// What sparsemax and its loss need of x: z, and the threshold of each row.
+class BelowTopWithThreshold {
+ public:
+  BelowTopWithThreshold(const ext::Call& call, const ext::Operand& x, unsigned d)
+      : z(call, x.dim, call.examples), threshold(call, without_axis(x.dim, d), call.examples) {
+    const Between places(call, x.dim, call.examples, ext::SavedAs::kIndices);
+    const Between sorted(call, x.dim, call.examples);
+    const Between sums(call, x.dim, call.examples);
+    forward_step(BelowTop{d}, call, {x}, {z});
+    call.kernels.select(d, ext::Order::kDescending, z, places);
+    call.kernels.move(by_places(x.dim, d, places, true), z, sorted);
+    call.kernels.scan(d, ext::ScanFrom::kStart, sorted, sums);
+    forward_step(SparsemaxThreshold{d}, call, {sorted, sums}, {threshold});
+  }
+  Between z, threshold;
+};
+
+struct Sparsemax {
+  unsigned d = 0;
+
+  static constexpr ext::Info kInfo{
+      .name = "sparsemax",
+      .args = {"x"},
+      .attrs = {"d"},
+      .formula = "y_i = max(x_i - t, 0) with t such that sum_i y_i = 1, i along dimension d",
+      .summary =
+          "The distribution nearest to x along dimension d: by default of each column. Most of "
+          "it is 0 where x has large differences. NaN where an element is NaN or inf.",
+      .shapes = "any -> the same",
+      .errors = "ShapeError where x has no dimension d, or more than 2^24 elements along it",
+      .source = "Martins and Astudillo, 2016"};
+  using Steps = ext::OpList<BelowTop, SparsemaxThreshold, AboveThreshold>;
+  Dim shape(const ext::Shapes& in) const {
+    check_axis(in, d);
+    check_positions(in, in[0].d[d]);
+    return in[0];
+  }
+  void forward(ext::Call& call) const {
+    const BelowTopWithThreshold x(call, call.in[0], d);
+    forward_step(AboveThreshold{d}, call, {x.z, x.threshold}, {call.out[0]});
+  }
+  void backward(ext::Call& call) const {
+    const ext::Operand none = nothing(call.in[0].dim);
+    const ext::Operand no_threshold = nothing(without_axis(call.in[0].dim, d));
+    backward_step(AboveThreshold{d}, call, {none, no_threshold}, {call.out[0]}, call.d_out[0],
+                  {call.d_in[0], no_threshold});
+  }
+  static std::vector<ext::Example<Sparsemax>> examples() {
+    return {{{0}, {{7}}},       {{0}, {{4, 3}}}, {{1}, {{4, 3}}},
+            {{2}, {{2, 1, 5}}}, {{0}, {{1}}},    {{0}, {{17}}},
+            {{1}, {{0, 3}}},    {{0}, {{40}}},   {{4}, {{1, 2, 1, 2, 3, 2, 2}}}};
+  }
+};
+
+struct SparsemaxLoss {
+  static constexpr ext::Info kInfo{
+      .name = "sparsemax_loss",
+      .args = {"x"},
+      .payload = "support",
+      .formula =
+          "y = max(0, (sum over p_i > 0 of (x_i^2 - t^2) + 1/m) / 2 - sum over i in support of "
+          "x_i / m), p = sparsemax(x) with threshold t, m the length of support",
+      .summary =
+          "Loss of sparsemax against the uniform distribution q over the classes in support, "
+          "one list for all examples of the batch. The gradient is p - q. A class that stands "
+          "twice counts twice.",
+      .shapes = "{n} -> {1}",
+      .errors =
+          "ShapeError unless x is a vector of at most 2^24 elements, ValueError where support "
+          "is empty, IndexError where a class is not below n",
+      .source = "Martins and Astudillo, 2016",
+      .python = "-",
+      .python_batch = "sparsemax_loss"};
+  using Steps = ext::OpList<BelowTop, SparsemaxThreshold, SparsemaxLossOfRow>;
+  static constexpr ext::Payload kPayload = ext::Payload::kIndices;
+  static constexpr ext::IndicesPer kIndicesPer = ext::IndicesPer::kNode;
+  static constexpr unsigned kSaved = 1;  // p - q
+  Dim shape(const ext::Shapes& in) const {
+    if (!is_vector_like(in[0])) {
+      in.fail("a vector x");
+    }
+    check_positions(in, in[0].rows());
+    if (in.payload() == 0) {
+      in.fail_value("at least one class in support");
+    }
+    return {1};
+  }
+  std::array<Dim, 1> saved(const ext::Shapes& in) const { return {in[0]}; }
+  unsigned index_limit(const ext::Shapes& in) const { return in[0].rows(); }
+  void forward(ext::Call& call) const {
+    const BelowTopWithThreshold x(call, call.in[0], 0);
+    const Between target(call, call.in[0].dim, call.indices.examples);
+    mark_indices(call, 1.0 / static_cast<double>(call.indices.size()), target);
+    forward_step(SparsemaxLossOfRow{}, call, {x.z, x.threshold, target},
+                 {call.out[0], call.saved[0]});
+  }
+  void backward(ext::Call& call) const {
+    const ext::Operand none = nothing(call.in[0].dim);
+    const ext::Operand no_threshold = nothing({1});
+    backward_step(SparsemaxLossOfRow{}, call, {none, no_threshold, none},
+                  {call.out[0], call.saved[0]}, call.d_out[0], {call.d_in[0], no_threshold, none});
+  }
+  static std::vector<ext::Example<SparsemaxLoss>> examples() {
+    const auto of = [](const Dim& x, std::vector<unsigned> support) {
+      return ext::Example<SparsemaxLoss>({}, {x}).with_indices(std::move(support));
+    };
+    return {of({7}, {3}),   of({7}, {0, 6, 2}), of({5, 1}, {4, 0}),     of({1}, {0}),
+            of({17}, {16}), of({4}, {3, 1}),    of({40}, {1, 2, 3, 5}), of({4, 1, 1}, {0, 1, 2, 3}),
+            of({3}, {1, 1})};
+  }
+};
+
+struct RestrictedLogSoftmax {
+  unsigned d = 0;
+
+  static constexpr ext::Info kInfo{
+      .name = "restricted_log_softmax",
+      .args = {"x"},
+      .attrs = {"d"},
+      .payload = "restriction",
+      .formula = "y_i = x_i - ln(sum_j exp(x_j)), i and j in restriction, along dimension d",
+      .summary =
+          "Logarithm of the softmax over some positions along dimension d: by default of each "
+          "column. The others have no part in it; they are -inf and get no gradient. One list "
+          "for all examples of the batch.",
+      .shapes = "any -> the same",
+      .errors =
+          "ShapeError where x has no dimension d, ValueError where restriction is empty, "
+          "IndexError where it has a position that x lacks",
+      .cpp = "-",
+      .python = "-"};
+  using Steps = ext::OpList<LogSoftmaxOfMarked>;
+  static constexpr ext::Payload kPayload = ext::Payload::kIndices;
+  static constexpr ext::IndicesPer kIndicesPer = ext::IndicesPer::kNode;
+  Dim shape(const ext::Shapes& in) const {
+    check_axis(in, d);
+    if (in.payload() == 0) {
+      in.fail_value("at least one position in restriction");
+    }
+    return in[0];
+  }
+  unsigned index_limit(const ext::Shapes& in) const { return in[0][d]; }
+  void forward(ext::Call& call) const {
+    const Between mark(call, {call.in[0].dim[d]}, call.indices.examples);
+    mark_indices(call, 1.0, mark);
+    forward_step(LogSoftmaxOfMarked{d}, call, {call.in[0], mark}, {call.out[0]});
+  }
+  void backward(ext::Call& call) const {
+    const Between mark(call, {call.in[0].dim[d]}, call.indices.examples);
+    mark_indices(call, 1.0, mark);
+    backward_step(LogSoftmaxOfMarked{d}, call, {nothing(call.in[0].dim), mark}, {call.out[0]},
+                  call.d_out[0], {call.d_in[0], nothing({call.in[0].dim[d]})});
+  }
+  /// With one position: the suite draws lists, and -inf has no difference quotient. Longer ones are
+  /// in tests/rows_test.cc.
+  static std::vector<ext::Example<RestrictedLogSoftmax>> examples() {
+    const auto of = [](unsigned d, const Dim& x, std::vector<unsigned> restriction) {
+      return ext::Example<RestrictedLogSoftmax>({d}, {x}).with_indices(std::move(restriction));
+    };
+    return {of(0, {1}, {0}),
+            of(0, {1}, {0, 0}),
+            of(0, {1, 3}, {0}),
+            of(1, {4, 1}, {0}),
+            of(1, {2, 1, 3}, {0, 0, 0}),
+            of(2, {3, 2, 1}, {0}),
+            of(0, {1, 0}, {0}),
+            of(3, {1, 2, 2, 1, 2, 1, 2}, {0})};
+  }
+};
+
+struct ConstrainedSoftmax {
+  unsigned d = 0;
+
+  static constexpr ext::Info kInfo{
+      .name = "constrained_softmax",
+      .args = {"x", "u"},
+      .attrs = {"d"},
+      .formula = "y_i = min(u_i, c * exp(x_i)) with c such that sum_i y_i = 1, along dimension d",
+      .summary =
+          "Softmax with an upper bound u_i of each probability, along dimension d: by default of "
+          "each column. Where the bounds of a column sum to less than 1, they are the result.",
+      .shapes = "two equal shapes -> the same",
+      .errors =
+          "ShapeError where the shapes differ, x has no dimension d, or more than 2^24 elements "
+          "along it",
+      .source = "Martins and Kreutzer, 2017",
+      .python_params = "x, y, d"};
+  using Steps = ext::OpList<BoundedSoftmaxOrder, BoundedSoftmaxFactor, BoundedSoftmaxOfFactor>;
+  static constexpr unsigned kSaved = 1;
+  Dim shape(const ext::Shapes& in) const {
+    if (in[0] != in[1] &&
+        !(is_vector_like(in[0]) && is_vector_like(in[1]) && in[0].rows() == in[1].rows())) {
+      in.fail("equal shapes");
+    }
+    check_axis(in, d);
+    check_positions(in, in[0].d[d]);
+    return in[0];
+  }
+  std::array<Dim, 1> saved(const ext::Shapes& in) const { return {in[0]}; }
+  void forward(ext::Call& call) const {
+    const ext::Operand& x = call.in[0];
+    const Between e(call, x.dim, call.examples);
+    const Between key(call, x.dim, call.examples);
+    forward_step(BoundedSoftmaxOrder{d}, call, {x, bounds(call)}, {e, key});
+    const Between places(call, x.dim, call.examples, ext::SavedAs::kIndices);
+    call.kernels.select(d, ext::Order::kDescending, key, places);
+    const Between e_of(call, x.dim, call.examples);
+    const Between u_of(call, x.dim, call.examples);
+    const ext::Move in_order = by_places(x.dim, d, places, true);
+    call.kernels.move(in_order, e, e_of);
+    call.kernels.move(in_order, bounds(call), u_of);
+    const Between bounded(call, x.dim, call.examples);
+    const Between free(call, x.dim, call.examples);
+    call.kernels.scan(d, ext::ScanFrom::kStart, u_of, bounded);
+    call.kernels.scan(d, ext::ScanFrom::kEnd, e_of, free);
+    const Between factor(call, without_axis(x.dim, d), call.examples);
+    forward_step(BoundedSoftmaxFactor{d}, call, {e_of, u_of, bounded, free}, {factor});
+    forward_step(BoundedSoftmaxOfFactor{d}, call, {e, bounds(call), factor},
+                 {call.out[0], call.saved[0]});
+  }
+  void backward(ext::Call& call) const {
+    const ext::Operand none = nothing(call.in[0].dim);
+    const ext::Operand no_factor = nothing(without_axis(none.dim, d));
+    ext::Operand du = call.d_in[1];
+    du.dim = none.dim;
+    backward_step(BoundedSoftmaxOfFactor{d}, call, {none, none, no_factor},
+                  {call.out[0], call.saved[0]}, call.d_out[0], {call.d_in[0], du, no_factor});
+  }
+  static std::vector<ext::Example<ConstrainedSoftmax>> examples() {
+    return {{{0}, {{7}, {7}}, 0.1, 0.6},
+            {{0}, {{4, 3}, {4, 3}}, 0.2, 0.8},
+            {{1}, {{4, 3}, {4, 3}}, 0.3, 0.9},
+            {{2}, {{2, 1, 5}, {2, 1, 5}}, 0.1, 0.9},
+            {{0}, {{1}, {1}}, 0.2, 0.9},
+            {{0}, {{17}, {17, 1}}, 0.05, 0.2},
+            {{1}, {{0, 3}, {0, 3}}},
+            {{0}, {{5, 1}, {5}}, 0.3, 0.5},
+            {{4}, {{1, 2, 1, 2, 3, 2, 2}, {1, 2, 1, 2, 3, 2, 2}}, 0.2, 0.7}};
+  }
+
+ private:
+  /// u in the shape of x, which may have other ones at its end.
+  static ext::Operand bounds(const ext::Call& call) {
+    ext::Operand u = call.in[1];
+    u.dim = call.in[0].dim;
+    return u;
+  }
+};
+
+using SparsemaxOps =
+    ext::OpList<Sparsemax, SparsemaxLoss, RestrictedLogSoftmax, ConstrainedSoftmax>;
+
+}  // namespace dynet::ops
+
+DYNET_COMPILED(dynet::ops::SparsemaxOps)

@@ -1,0 +1,149 @@
+#pragma once
+
+// Loops along the lines of a tensor: all elements of an example that differ in one index. Both
+// devices of the CPU use them, so they are written for any type of number.
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "dynet/ext/kernels.h"
+
+#include "operands.h"
+#include "scratch.h"
+
+namespace dynet::kernels {
+
+/// Element k of line (o, i) lies at i + inner * (k + length * o).
+struct Lines {
+  std::int64_t inner = 1, length = 1, outer = 1;
+
+  Lines(const Dim& d, unsigned axis) {
+    for (unsigned k = 0; k < d.nd; ++k) {
+      (k < axis ? inner : k == axis ? length : outer) *= d.d[k];
+    }
+  }
+};
+
+// ---- running sums ------------------------------------------------------------------------------
+
+/// Running sums of one example, kept in double. Lines that lie side by side go together.
+template <class T>
+void scan_example(const Lines& lines, ext::ScanFrom from, const T* x, T* y, bool store) {
+  constexpr std::int64_t kTogether = 64;
+  const bool is_forward = from == ext::ScanFrom::kStart;
+  const std::int64_t first = is_forward ? 0 : (lines.length - 1) * lines.inner;
+  const std::int64_t step = is_forward ? lines.inner : -lines.inner;
+  for (std::int64_t o = 0; o < lines.outer; ++o) {
+    for (std::int64_t i = 0; i < lines.inner; i += kTogether) {
+      const std::int64_t width = std::min(kTogether, lines.inner - i);
+      double sums[kTogether] = {};
+      std::int64_t at = o * lines.length * lines.inner + i + first;
+      for (std::int64_t k = 0; k < lines.length; ++k, at += step) {
+        for (std::int64_t j = 0; j < width; ++j) {
+          sums[j] += static_cast<double>(x[at + j]);
+          const T sum = static_cast<T>(sums[j]);
+          y[at + j] = store ? sum : y[at + j] + sum;
+        }
+      }
+    }
+  }
+}
+
+/// ext::Kernels::scan.
+template <class T>
+void scan_lines(unsigned axis, ext::ScanFrom from, const Operand& x, const Operand& y) {
+  const std::int64_t n = common_examples(x, y);
+  const Lines lines(x.dim, axis);
+  Cursor in(x, n);
+  Cursor out(y, n);
+  for (std::int64_t e = 0; e < n; ++e) {
+    scan_example(lines, from, in.at<const T>(), out.at<T>(), out.stores(Write::kAsBlocks));
+    in.advance(1, n - e - 1);
+    out.advance(1, n - e - 1);
+  }
+}
+
+// ---- the largest -------------------------------------------------------------------------------
+
+/// What is sorted: the smaller it is, the earlier an element comes. NaN comes first; zeros of both
+/// signs are equal; of equal ones the first comes first.
+template <class T>
+struct Rank;
+template <>
+struct Rank<float> {
+  using Type = std::uint64_t;
+  static Type of(float v, std::uint32_t index) {
+    const auto bits = std::bit_cast<std::uint32_t>(v + 0.0F);  // -0 + 0 is 0
+    const std::uint32_t ascending = bits >> 31 != 0 ? ~bits : bits | 0x80000000U;
+    return static_cast<std::uint64_t>(v == v ? ~ascending : 0) << 32 | index;
+  }
+  static std::uint32_t index(Type rank) { return static_cast<std::uint32_t>(rank); }
+};
+template <>
+struct Rank<double> {
+  using Type = std::pair<std::uint64_t, std::uint32_t>;
+  static Type of(double v, std::uint32_t index) {
+    const auto bits = std::bit_cast<std::uint64_t>(v + 0.0);
+    const std::uint64_t ascending = bits >> 63 != 0 ? ~bits : bits | (std::uint64_t{1} << 63);
+    return {v == v ? ~ascending : 0, index};
+  }
+  static std::uint32_t index(const Type& rank) { return rank.second; }
+};
+
+/// The places of the `count` first ranks of one line, in this order.
+template <class T>
+void select_line(const T* x, std::int64_t step, std::int64_t length, std::int64_t count,
+                 ext::Order order, std::uint32_t* places) {
+  using R = typename Rank<T>::Type;
+  thread_local Scratch memory;
+  const auto n = static_cast<std::size_t>(length);
+  auto* const ranks = reinterpret_cast<R*>(memory.get(n * sizeof(R) / sizeof(float)));
+  for (std::size_t k = 0; k < n; ++k) {
+    ranks[k] = Rank<T>::of(x[static_cast<std::int64_t>(k) * step], static_cast<std::uint32_t>(k));
+  }
+  R* const end = ranks + count;
+  if (count < length) {
+    std::nth_element(ranks, end, ranks + length);
+  }
+  if (order == ext::Order::kDescending) {
+    std::sort(ranks, end);
+  }
+  for (std::int64_t k = 0; k < count; ++k) {
+    places[k * step] = Rank<T>::index(ranks[k]);
+  }
+  if (order == ext::Order::kAsTheyStand && step == 1) {
+    std::sort(places, places + count);
+  } else if (order == ext::Order::kAsTheyStand) {
+    std::sort(ranks, end,
+              [](const R& a, const R& b) { return Rank<T>::index(a) < Rank<T>::index(b); });
+    for (std::int64_t k = 0; k < count; ++k) {
+      places[k * step] = Rank<T>::index(ranks[k]);
+    }
+  }
+}
+
+/// ext::Kernels::select.
+template <class T>
+void select_lines(unsigned axis, ext::Order order, const Operand& x, const Operand& places) {
+  const std::int64_t n = common_examples(x, places);
+  const Lines lines(x.dim, axis);
+  const std::int64_t count = places.dim[axis];
+  Cursor in(x, n);
+  Cursor out(places, n);
+  for (std::int64_t e = 0; e < n && count > 0; ++e) {
+    for (std::int64_t o = 0; o < lines.outer; ++o) {
+      for (std::int64_t i = 0; i < lines.inner; ++i) {
+        select_line(in.at<const T>() + i + o * lines.length * lines.inner, lines.inner,
+                    lines.length, count, order,
+                    out.at<std::uint32_t>() + i + o * count * lines.inner);
+      }
+    }
+    in.advance(1, n - e - 1);
+    out.advance(1, n - e - 1);
+  }
+}
+
+}  // namespace dynet::kernels
