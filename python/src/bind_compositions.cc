@@ -114,9 +114,7 @@ void bind_lists_and_draws(nb::module_& m) {
       "A class drawn with the probabilities softmax(x), as a vector with a 1 in its place.");
 }
 
-}  // namespace
-
-void bind_compositions(nb::module_& m) {
+void bind_functions(nb::module_& m) {
   using nb::arg;
   m.def(
       "emax", [](const ExprListArg& xs) { return PyExpression(max(xs.nodes(), here())); },
@@ -160,10 +158,9 @@ void bind_compositions(nb::module_& m) {
       arg("e"), arg("device_str"),
       "A copy on another device, in that device's numbers; the gradient is copied back. On the "
       "device of `e`: `e` itself. DeviceError where there is no such device.");
-  bind_lists_and_draws(m);
-  bind_reductions_over_dimensions(m);
-  bind_reductions_over_all(m);
-  m.attr("cwise_multiply") = m.attr("cmult");
+}
+
+void bind_operators(nb::module_& m) {
   nb::borrow<nb::class_<PyExpression>>(m.attr("Expression"))
       .def(
           "__truediv__",
@@ -180,6 +177,17 @@ void bind_compositions(nb::module_& m) {
           },
           nb::is_operator(), "Elements to the power of one element: `pow`.");
   enter_operator("__pow__", ext::kRecord<ops::Pow>);
+}
+
+}  // namespace
+
+void bind_compositions(nb::module_& m) {
+  bind_functions(m);
+  bind_lists_and_draws(m);
+  bind_reductions_over_dimensions(m);
+  bind_reductions_over_all(m);
+  m.attr("cwise_multiply") = m.attr("cmult");
+  bind_operators(m);
 }
 
 }  // namespace dynet::python

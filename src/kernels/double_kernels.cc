@@ -109,13 +109,13 @@ class DoubleKernels final : public ext::Kernels {
     }
     for (std::int64_t e = 0; e < n; ++e) {
       if (is_fresh(y, e, write)) {
-        double* to = y.example<double>(e);
+        auto* to = y.example<double>(e);
         for_each_element(places, e, [&](std::int64_t, std::int64_t i) { to[i] = nothing; });
       }
     }
     for (std::int64_t e = 0; e < n; ++e) {
       const double* from = x.example<double>(e);
-      double* to = y.example<double>(e);
+      auto* to = y.example<double>(e);
       for_each_element(m, e, [&](std::int64_t i, std::int64_t j) { to[j] += m.scale * from[i]; });
     }
   }

@@ -270,7 +270,7 @@ class Mover {
     }
     Cursor index(m_.index, n_);
     for (std::int64_t e = 0; e < n_; ++e) {
-      const unsigned* of_example = index.at<const unsigned>();
+      const auto* of_example = index.at<const unsigned>();
       bool store = !is_single && y_.stores(write_);
       if (store && (axes.sums || rows_meet)) {
         clear_rows(of_example);
@@ -298,7 +298,7 @@ class Mover {
       Cursor index(m_.index, n_);
       const auto scale = static_cast<float>(m_.scale);
       for (std::int64_t e = 0; e < n_; ++e) {
-        const unsigned* const of_example = index.at<const unsigned>();
+        const auto* const of_example = index.at<const unsigned>();
         const float* const from = x.at();
         float* const to = y.at();
         const bool skips = clears && !y.stores(write_);

@@ -51,6 +51,7 @@ struct Tensor {
         operand{.dim = d, .examples = 1, .blocks = &block, .block_count = 1} {}
   Tensor(const Tensor&) = delete;
   Tensor& operator=(const Tensor&) = delete;
+  ~Tensor() = default;
 };
 template <class T>
 const ext::Kernels& device() {
@@ -64,7 +65,7 @@ TEST_P(LinesTest, ScansByHand) {
     using T = decltype(number);
     const Tensor<T> x({2, 3}, {1, 10, 2, 20, 3, 30});
     const auto scan = [&](unsigned axis, ScanFrom from, bool fresh) {
-      Tensor<T> y({2, 3}, std::vector<T>(6, T{100}), fresh);
+      const Tensor<T> y({2, 3}, std::vector<T>(6, T{100}), fresh);
       device<T>().scan(axis, from, x.operand, y.operand);
       return y.data;
     };
@@ -106,13 +107,16 @@ TEST_P(LinesTest, ScansKeepTheirSumsInDouble) {
 
 // ---- the largest -------------------------------------------------------------------------------
 
-/// The places of the `count` largest of one line, by a stable sort.
+/// The places of the `count` largest of one line, by a sort; of equal ones the first.
 template <class T>
 std::vector<std::uint32_t> largest(const std::vector<T>& line, std::size_t count, Order order) {
   std::vector<std::uint32_t> all(line.size());
   std::iota(all.begin(), all.end(), 0U);
-  std::stable_sort(all.begin(), all.end(), [&](std::uint32_t a, std::uint32_t b) {
+  const auto is_larger = [&](std::uint32_t a, std::uint32_t b) {
     return std::isnan(line[a]) ? !std::isnan(line[b]) : line[a] > line[b];
+  };
+  std::sort(all.begin(), all.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return is_larger(a, b) || (a < b && !is_larger(b, a));
   });
   all.resize(count);
   if (order == Order::kAsTheyStand) {
@@ -133,13 +137,13 @@ void check_selection(const std::vector<T>& numbers, std::int64_t inner, std::siz
   device<T>().select(1, order, x.operand, places.operand);
   for (std::size_t o = 0; o < outer; ++o) {
     for (std::size_t i = 0; i < columns; ++i) {
-      std::vector<T> line;
+      std::vector<T> line(length);
       for (std::size_t k = 0; k < length; ++k) {
-        line.push_back(numbers[i + columns * (k + length * o)]);
+        line[k] = numbers[i + columns * (k + length * o)];
       }
-      std::vector<std::uint32_t> found;
+      std::vector<std::uint32_t> found(count);
       for (std::size_t k = 0; k < count; ++k) {
-        found.push_back(places.data[i + columns * (k + count * o)]);
+        found[k] = places.data[i + columns * (k + count * o)];
       }
       ASSERT_EQ(found, largest(line, count, order)) << "length " << length << " count " << count;
     }
@@ -177,7 +181,7 @@ TEST_P(LinesTest, MovesByAnIndexPerElement) {
   for (const std::int64_t n : {1, 2}) {
     const Dim all({2, 3});
     const Dim few({2, 3});
-    ext::Block block{const_cast<std::uint32_t*>(places.data()), n, true};
+    const ext::Block block{const_cast<std::uint32_t*>(places.data()), n, true};
     ext::Move take;
     take.box = few;
     ext::strides_of(all, take.from_stride);

@@ -172,9 +172,9 @@ void invert_matrices(const Operand& a, const Operand& inverse, const Operand& lo
   std::optional<Cursor> in = walk(a);
   std::optional<Cursor> out = walk(inverse);
   std::optional<Cursor> out_det = walk(log_det);
-  const auto put = [](std::optional<Cursor>& to, const T* from, std::int64_t count) {
-    const bool store = to->stores(Write::kAsBlocks);
-    T* const y = to->at<T>();
+  const auto put = [](Cursor& to, const T* from, std::int64_t count) {
+    const bool store = to.stores(Write::kAsBlocks);
+    T* const y = to.at<T>();
     for (std::int64_t i = 0; i < count; ++i) {
       y[i] = store ? from[i] : y[i] + from[i];
     }
@@ -184,10 +184,10 @@ void invert_matrices(const Operand& a, const Operand& inverse, const Operand& lo
     lu.factor(in->at<const T>());
     if (out_det) {
       const T det = lu.log_det();
-      put(out_det, &det, 1);
+      put(*out_det, &det, 1);
     }
     if (out) {
-      put(out, lu.inverse(), n * n);
+      put(*out, lu.inverse(), n * n);
     }
     for (std::optional<Cursor>* cursor : {&in, &out, &out_det}) {
       if (*cursor) {

@@ -19,6 +19,10 @@ namespace {
 float nudged(float v) { return std::nextafter(v, std::numeric_limits<float>::infinity()); }
 unsigned nudged(unsigned v) { return v + 1; }
 bool nudged(bool v) { return !v; }
+GradientMode nudged(GradientMode v) {
+  return v == GradientMode::zero_gradient ? GradientMode::straight_through_gradient
+                                          : GradientMode::zero_gradient;
+}
 Dim nudged(Dim v) {
   ++v.bd;
   return v;

@@ -23,7 +23,6 @@ namespace dynet::ops {
 namespace {
 
 using ext::Direction;
-using ext::RowCall;
 using ext::Rows;
 using ext::RowStream;
 using rule::Along;
@@ -302,10 +301,10 @@ TEST_P(RowsOnSimd, EveryRuleHasLoops) {
   ext::WithSteps<AllOps>::for_each([&]<class Op>() {
     if constexpr (ext::RowOperation<Op>) {
       ++rules;
-      EXPECT_NE((ext::row_loops<Op>.forward_float),
+      EXPECT_NE((ext::row_loops<Op>().forward_float),
                 (&ext::plain::loop<float, rule::ForwardRule, Op>))
           << Op::kInfo.name << " stands in a family without install_row_loops";
-      EXPECT_NE((ext::row_loops<Op>.backward_float),
+      EXPECT_NE((ext::row_loops<Op>().backward_float),
                 (&ext::plain::loop<float, rule::BackwardRule, Op>));
     }
   });

@@ -1,7 +1,6 @@
 #include "support/generator.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <set>
 
@@ -10,90 +9,6 @@
 #include "testing/cases.h"
 
 namespace dynet::testing {
-
-std::string Combination::pattern() const {
-  std::string s;
-  for (std::size_t i = 0; i < batched.size(); ++i) {
-    s += !has(i) ? '-' : batched[i] != 0 ? 'n' : '1';
-  }
-  if (!s.empty()) {
-    return s;
-  }
-  return sample->inputs.empty() ? "-1" : "";
-}
-
-std::string Combination::reason_alone() const {
-  const ext::Record& r = *sample->record;
-  if (r.aliases) {
-    return "is its argument's memory: nothing is computed";
-  }
-  if (r.has_whole) {
-    return "";
-  }
-  const bool any = std::any_of(batched.begin(), batched.end(), [](char b) { return b != 0; });
-  for (std::size_t i = 0; i < batched.size(); ++i) {
-    if (!has(i)) {
-      continue;
-    }
-    const bool may_share = r.role(i) == ext::Role::kShared || r.role(i) == ext::Role::kEither;
-    if (any && batched[i] == 0 && !(may_share && shared[i] != 0)) {
-      return "one example beside a batch, not one storage: needs an index per member";
-    }
-    if (r.role(i) == ext::Role::kShared && batched[i] != 0) {
-      return "a weight with a batch of its own";
-    }
-    if (shared[i] != 0 && batched[i] != 0 && may_share) {
-      return "a batch shared by all members";
-    }
-    if (r.role(i) == ext::Role::kShared && shared[i] == 0) {
-      return "different weights: calls of their own";
-    }
-  }
-  return "";
-}
-
-namespace {
-/// Operations with many arguments are not tried with all subsets: none, all, the first, one of the
-/// next two, the weights of an affine transform, its weights and bias, and what is left of it.
-bool is_common(unsigned mask, std::size_t n) {
-  const unsigned all = (1U << n) - 1;
-  const unsigned weights = 0b01010U & all;
-  return mask <= 2 || mask == 4 || mask == all || mask == weights || mask == (weights | 1U) ||
-         mask == (all & ~weights & ~1U);
-}
-}  // namespace
-
-std::vector<Combination> combinations_of(const std::vector<Sample>& samples) {
-  std::vector<Combination> all;
-  for (const Sample& s : samples) {
-    if (s.is_leaf()) {
-      continue;
-    }
-    const std::size_t n = std::min<std::size_t>(s.inputs.size(), 5);
-    for (unsigned batched = 0; batched < (1U << n); ++batched) {
-      for (unsigned shared = 0; shared < (1U << n); ++shared) {
-        Combination c{&s, std::vector<char>(s.inputs.size(), 0),
-                      std::vector<char>(s.inputs.size(), 0)};
-        bool sensible = true;
-        for (std::size_t i = 0; i < n; ++i) {
-          c.batched[i] = static_cast<char>((batched >> i) & 1);
-          c.shared[i] = static_cast<char>((shared >> i) & 1);
-          // Sharing is tried where it means something: weights always, `either` both ways.
-          const ext::Role role = s.record->role(i);
-          sensible = sensible && (c.has(i) || (c.batched[i] == 0 && c.shared[i] == 0));
-          sensible = sensible && (!c.has(i) || role == ext::Role::kEither ||
-                                  c.shared[i] == (role == ext::Role::kShared ? 1 : 0));
-        }
-        if (sensible &&
-            (n <= 2 || (is_common(batched, n) &&
-                        (is_common(shared, n) || shared == (~batched & ((1U << n) - 1)))))) {
-          all.push_back(std::move(c));
-        }
-      }
-    }
-  }
-  return all;
-}
 
 namespace {
 
@@ -248,9 +163,9 @@ class Generator {
       if (has_table(dim) && random().chance(0.2)) {
         const int table = program_.add_source(Source::kTable, dim.single_batch(),
                                               draw_(4 * size / dim.bd, low, high), 4);
-        std::vector<unsigned> rows;
-        for (unsigned b = 0; b < dim.bd; ++b) {
-          rows.push_back(random().below(4));
+        std::vector<unsigned> rows(dim.bd);
+        for (unsigned& row : rows) {
+          row = random().below(4);
         }
         step = program_.add_leaf(
             random().chance(0.5) ? LeafKind::kLookup : LeafKind::kLookupPointer, table, rows);

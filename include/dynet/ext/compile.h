@@ -11,7 +11,7 @@
 namespace dynet::ext {
 
 template <class Op>
-constinit const Record Compiled<Op>::record = detail::make_record<Op>();
+constinit const Record Compiled<Op>::kRecord = detail::make_record<Op>();
 template <class Op>
 constinit RuleLoops Compiled<Op>::rule_loops = detail::plain_loops<Op>();
 template <class Op>

@@ -23,7 +23,7 @@ inline constexpr bool kIsCompiled<Form> = kIsCompiled<typename Form::Whole>;
 /// What the library has compiled for an operation.
 template <class Op>
 struct Compiled {
-  static const Record record;
+  static const Record kRecord;
   static RuleLoops rule_loops;
   static RowLoops row_loops;
 };

@@ -361,7 +361,7 @@ DYNET_DEFINED_ELSEWHERE_BEGIN
 template <class Op>
 constexpr const Record& record_of() {
   if constexpr (kIsCompiled<Op>) {
-    return Compiled<Op>::record;
+    return Compiled<Op>::kRecord;
   } else {
     return kOwnRecord<Op>;
   }

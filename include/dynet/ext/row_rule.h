@@ -23,20 +23,19 @@ constexpr RowLoops plain_row_loops() {
 }
 template <class Op>
 inline constinit RowLoops own_row_loops = plain_row_loops<Op>();
+}  // namespace detail
+
 DYNET_DEFINED_ELSEWHERE_BEGIN
-template <class Op>
-constexpr RowLoops& row_loops_of() {
+/// The loops of one rule, shared by all of the program. Written once, before the first graph.
+template <RowOperation Op>
+constexpr RowLoops& row_loops() {
   if constexpr (kIsCompiled<Op>) {
     return Compiled<Op>::row_loops;
   } else {
-    return own_row_loops<Op>;
+    return detail::own_row_loops<Op>;
   }
 }
 DYNET_DEFINED_ELSEWHERE_END
-}  // namespace detail
-/// The loops of one rule, shared by all of the program. Written once, before the first graph.
-template <RowOperation Op>
-inline constexpr RowLoops& row_loops = detail::row_loops_of<Op>();
 
 namespace detail {
 template <class Op>
@@ -56,7 +55,7 @@ constexpr RowRule make_row_rule() {
   static_assert(Forward::kCount <= kMaxRowConstants && Backward::kCount <= kMaxRowConstants,
                 "the rule has too many constants");
   RowRule r{};
-  r.loops = &row_loops<Op>;
+  r.loops = &row_loops<Op>();
   r.args = static_cast<std::uint8_t>(kArgCount<Op>);
   r.outputs = static_cast<std::uint8_t>(kOutputs);
   r.results = static_cast<std::uint8_t>(Forward::kResults);

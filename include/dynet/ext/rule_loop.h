@@ -193,26 +193,25 @@ constexpr RuleLoops plain_loops() {
 namespace detail {
 template <class Op>
 inline constinit RuleLoops own_rule_loops = plain_loops<Op>();
+}  // namespace detail
+
 DYNET_DEFINED_ELSEWHERE_BEGIN
-template <class Op>
-constexpr RuleLoops& rule_loops_of() {
+/// The loops of one rule, shared by all of the program. Written once, before the first graph.
+template <Rule Op>
+constexpr RuleLoops& rule_loops() {
   if constexpr (kIsCompiled<Op>) {
     return Compiled<Op>::rule_loops;
   } else {
-    return own_rule_loops<Op>;
+    return detail::own_rule_loops<Op>;
   }
 }
 DYNET_DEFINED_ELSEWHERE_END
-}  // namespace detail
-/// The loops of one rule, shared by all of the program. Written once, before the first graph.
-template <Rule Op>
-inline constexpr RuleLoops& rule_loops = detail::rule_loops_of<Op>();
 
 namespace detail {
 template <class Op>
 constexpr RuleInfo make_rule_info() {
   RuleInfo r{};
-  r.loops = &rule_loops<Op>;
+  r.loops = &rule_loops<Op>();
   r.op_bytes = sizeof(Op);
   using Arity = RuleArity<Op>;
   r.streams[0] = {Arity::inputs(), Arity::results()};
@@ -248,7 +247,7 @@ template <class Form>
 constexpr RuleInfo make_form_info() {
   using Op = typename Form::Whole;
   RuleInfo r = make_rule_info<Op>();
-  r.loops = &rule_loops<Form>;
+  r.loops = &rule_loops<Form>();
   using Arity = RuleArity<Form>;
   r.streams[0] = {Arity::inputs(), Arity::results()};
   r.streams[1] = {Arity::backward_inputs(), Arity::gradients()};

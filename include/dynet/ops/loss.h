@@ -3,10 +3,23 @@
 // Softmax and losses.
 
 #include <array>
+#include <string>
 
 #include "dynet/ops/common.h"
 
 namespace dynet::ops {
+
+/// A vector x and one class for each example.
+inline void check_classes(const ext::Shapes& in) {
+  if (!is_vector_like(in[0])) {
+    in.fail("a vector x");
+  }
+  check_positions(in, in[0].rows());
+  if (in.payload() != in.batch()) {
+    in.fail_value("one class for each of the " + std::to_string(in.batch()) + " examples, not " +
+                  std::to_string(in.payload()));
+  }
+}
 
 struct Softmax {
   unsigned d = 0;
@@ -82,7 +95,7 @@ struct PickNegLogSoftmax {
       .formula = "y = ln(sum_j exp(x_j)) - x_v",
       .summary =
           "Negative log likelihood of class v under the softmax of x. A batch takes one class "
-          "an example.",
+          "per example.",
       .shapes = "{n} -> {1}",
       .errors =
           "ShapeError unless x is a vector, ValueError where a batch is given one class, "
@@ -91,14 +104,7 @@ struct PickNegLogSoftmax {
   static constexpr ext::Payload kPayload = ext::Payload::kIndices;
   static constexpr unsigned kSaved = 1;  // ln(sum exp)
   Dim shape(const ext::Shapes& in) const {
-    if (!is_vector_like(in[0])) {
-      in.fail("a vector x");
-    }
-    check_positions(in, in[0].rows());
-    if (in.payload() != in.batch()) {
-      in.fail_value("one class for each of the " + std::to_string(in.batch()) + " examples, not " +
-                    std::to_string(in.payload()));
-    }
+    check_classes(in);
     return {1};
   }
   std::array<Dim, 1> saved(const ext::Shapes& /*in*/) const { return {Dim({1})}; }

@@ -7,23 +7,13 @@
 #include <limits>
 
 #include "dynet/ops/common.h"
+#include "dynet/ops/loss.h"
 
 namespace dynet::ops {
 
 inline void check_margin(const ext::Shapes& in, float m) {
   if (!(m >= 0.0F)) {
     in.fail_value("m >= 0, not " + ext::detail::text_of(static_cast<double>(m)));
-  }
-}
-/// A vector x and one class for each example.
-inline void check_classes(const ext::Shapes& in) {
-  if (!is_vector_like(in[0])) {
-    in.fail("a vector x");
-  }
-  check_positions(in, in[0].rows());
-  if (in.payload() != in.batch()) {
-    in.fail_value("one class for each of the " + std::to_string(in.batch()) + " examples, not " +
-                  std::to_string(in.payload()));
   }
 }
 
@@ -49,7 +39,7 @@ struct Hinge {
       .formula = "y = sum_{j != v} max(0, x_j - x_v + m)",
       .summary =
           "Hinge loss of class v: how much the other scores miss a margin m below its own. A batch "
-          "takes one class an example.",
+          "takes one class per example.",
       .shapes = "{n} -> {1}",
       .errors =
           "ShapeError unless x is a vector, ValueError where m is negative or a batch is given one "
@@ -249,7 +239,7 @@ struct CrossEntropy {
       .formula = "y = v == ignored ? 0 : -sum_j q_j ln softmax(x)_j, q_j = s/n, and q_v = 1-s+s/n",
       .summary =
           "Cross entropy of class v, of which the share s = label_smoothing is spread over all "
-          "classes, under the softmax of x. A batch takes one class an example. Where v is the "
+          "classes, under the softmax of x. A batch takes one class per example. Where v is the "
           "ignored class, which may be n, loss and gradient are 0.",
       .shapes = "{n} -> {1}",
       .errors =

@@ -30,8 +30,8 @@ struct Inverse {
   }
   void backward(ext::Call& call) const {
     const ext::Operand& y = call.out[0];
-    const Between left(call, y.dim, call.examples);
-    const Between both(call, y.dim, call.examples);
+    const ScratchOperand left(call, y.dim, call.examples);
+    const ScratchOperand both(call, y.dim, call.examples);
     using enum ext::Transposed;
     call.kernels.product(y, kYes, call.d_out[0], kNo, left, ext::Write::kStore);
     call.kernels.product(left, kNo, y, kYes, both, ext::Write::kStore);
@@ -63,8 +63,8 @@ struct LogDet {
   /// Each inverse as a column, times dy, and transposed into place.
   void backward(ext::Call& call) const {
     const Dim& x = call.in[0].dim;
-    const Between inverse(call, x, call.examples);
-    const Between scaled(call, x, call.examples);
+    const ScratchOperand inverse(call, x, call.examples);
+    const ScratchOperand scaled(call, x, call.examples);
     call.kernels.invert(call.in[0], inverse, nothing({1}));
     ext::Operand column = inverse;
     ext::Operand result = scaled;

@@ -79,7 +79,7 @@ inline Dim with_largest(const ext::Shapes& in, unsigned k, unsigned d) {
   r.d[d] = k;
   return r;
 }
-/// Between lines of x along dimension d and chosen elements of them, by their places.
+/// ScratchOperand lines of x along dimension d and chosen elements of them, by their places.
 inline ext::Move by_places(const Dim& x, unsigned d, const ext::Operand& places, bool reads) {
   ext::Move m;
   m.box = places.dim;
@@ -162,7 +162,7 @@ struct TopK {
     const ext::Move m = by_places(x.dim, d, call.saved[0], true);
     call.kernels.select(d, ext::Order::kDescending, x, call.saved[0]);
     call.kernels.move(m, x, call.out[0]);
-    const Between positions(call, x.dim, call.examples);
+    const ScratchOperand positions(call, x.dim, call.examples);
     forward_step(Positions{d}, call, {nothing(x.dim)}, {positions});
     call.kernels.move(m, positions, call.out[1]);
   }

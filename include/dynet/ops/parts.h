@@ -28,19 +28,22 @@ inline ext::Operand seen_as(ext::Operand o, const Dim& dim) {
   return o;
 }
 
-/// Scratch memory of a call as an operand in one block, not initialised. What is written there is
-/// stored.
+/// Scratch memory of a call as an operand in one block: `examples` tensors of shape `dim`, not
+/// initialised. What is written there is stored.
 class ScratchOperand {
  public:
-  ScratchOperand(const ext::Call& call, const Dim& dim, std::int64_t examples)
+  ScratchOperand(const ext::Call& call, const Dim& dim, std::int64_t examples,
+                 ext::SavedAs as = ext::SavedAs::kNumbers)
       : block_{call.scratch(dim.example_elements() * examples *
-                            ext::bytes_of(call.kernels.number())),
+                            ext::saved_bytes(as, call.kernels.number())),
                examples, true},
         all_{.dim = dim, .examples = examples, .blocks = &block_, .block_count = 1} {}
   ScratchOperand(const ScratchOperand&) = delete;
   ScratchOperand& operator=(const ScratchOperand&) = delete;
   ~ScratchOperand() = default;
 
+  // NOLINTNEXTLINE(google-explicit-constructor): it is an operand
+  operator const ext::Operand&() const { return all_; }
   /// As an operand of its first n examples. Valid until the next call of this function.
   const ext::Operand& first(std::int64_t n) {
     block_.examples = all_.examples = n;

@@ -4,6 +4,8 @@
 // schedule changes it.
 
 #include <array>
+#include <cstdint>
+#include <string>
 
 #include "dynet/ops/arithmetic.h"
 #include "dynet/ops/common.h"
@@ -25,6 +27,12 @@ inline void draw(const ext::Call& call, ext::Distribution kind, double a, double
 inline void check_probability(const ext::Shapes& in, float p) {
   if (!(p >= 0.0F && p <= 1.0F)) {
     in.fail_value("p from 0 to 1, not " + ext::detail::text_of(static_cast<double>(p)));
+  }
+}
+inline void check_not_negative(const ext::Shapes& in, const char* name, float value) {
+  if (!(value >= 0.0F)) {
+    in.fail_value(std::string(name) + " >= 0, not " +
+                  ext::detail::text_of(static_cast<double>(value)));
   }
 }
 /// y = x times a mask that is drawn and saved: 0 with probability p, else 1 / (1 - p). A mask that
@@ -184,9 +192,7 @@ struct Noise {
       .errors = "ValueError where stddev is negative"};
   static constexpr bool kRandom = true;
   Dim shape(const ext::Shapes& in) const {
-    if (!(stddev >= 0.0F)) {
-      in.fail_value("stddev >= 0, not " + ext::detail::text_of(static_cast<double>(stddev)));
-    }
+    check_not_negative(in, "stddev", stddev);
     return in[0];
   }
   void forward(ext::Call& call) const {
@@ -220,9 +226,7 @@ struct RandomBernoulli {
                                    .python = "-"};
   static constexpr bool kRandom = true;
   Dim shape(const ext::Shapes& in) const {
-    if (!(p >= 0.0F && p <= 1.0F)) {
-      in.fail_value("p from 0 to 1, not " + ext::detail::text_of(static_cast<double>(p)));
-    }
+    check_probability(in, p);
     return dim;
   }
   void forward(ext::Call& call) const {
@@ -253,9 +257,7 @@ struct RandomNormal {
                                    .python = "-"};
   static constexpr bool kRandom = true;
   Dim shape(const ext::Shapes& in) const {
-    if (!(stddev >= 0.0F)) {
-      in.fail_value("stddev >= 0, not " + ext::detail::text_of(static_cast<double>(stddev)));
-    }
+    check_not_negative(in, "stddev", stddev);
     return dim;
   }
   void forward(ext::Call& call) const {
@@ -325,9 +327,7 @@ struct RandomGumbel {
       .python = "-"};
   static constexpr bool kRandom = true;
   Dim shape(const ext::Shapes& in) const {
-    if (!(beta >= 0.0F)) {
-      in.fail_value("beta >= 0, not " + ext::detail::text_of(static_cast<double>(beta)));
-    }
+    check_not_negative(in, "beta", beta);
     return dim;
   }
   void forward(ext::Call& call) const {

@@ -212,16 +212,16 @@ class BelowTopWithThreshold {
  public:
   BelowTopWithThreshold(const ext::Call& call, const ext::Operand& x, unsigned d)
       : z(call, x.dim, call.examples), threshold(call, without_axis(x.dim, d), call.examples) {
-    const Between places(call, x.dim, call.examples, ext::SavedAs::kIndices);
-    const Between sorted(call, x.dim, call.examples);
-    const Between sums(call, x.dim, call.examples);
+    const ScratchOperand places(call, x.dim, call.examples, ext::SavedAs::kIndices);
+    const ScratchOperand sorted(call, x.dim, call.examples);
+    const ScratchOperand sums(call, x.dim, call.examples);
     forward_step(BelowTop{d}, call, {x}, {z});
     call.kernels.select(d, ext::Order::kDescending, z, places);
     call.kernels.move(by_places(x.dim, d, places, true), z, sorted);
     call.kernels.scan(d, ext::ScanFrom::kStart, sorted, sums);
     forward_step(SparsemaxThreshold{d}, call, {sorted, sums}, {threshold});
   }
-  Between z, threshold;
+  ScratchOperand z, threshold;
 };
 
 struct Sparsemax {
@@ -298,7 +298,7 @@ struct SparsemaxLoss {
   unsigned index_limit(const ext::Shapes& in) const { return in[0].rows(); }
   void forward(ext::Call& call) const {
     const BelowTopWithThreshold x(call, call.in[0], 0);
-    const Between target(call, call.in[0].dim, call.indices.examples);
+    const ScratchOperand target(call, call.in[0].dim, call.indices.examples);
     mark_indices(call, 1.0 / static_cast<double>(call.indices.size()), target);
     forward_step(SparsemaxLossOfRow{}, call, {x.z, x.threshold, target},
                  {call.out[0], call.saved[0]});
@@ -350,12 +350,12 @@ struct RestrictedLogSoftmax {
   }
   unsigned index_limit(const ext::Shapes& in) const { return in[0][d]; }
   void forward(ext::Call& call) const {
-    const Between mark(call, {call.in[0].dim[d]}, call.indices.examples);
+    const ScratchOperand mark(call, {call.in[0].dim[d]}, call.indices.examples);
     mark_indices(call, 1.0, mark);
     forward_step(LogSoftmaxOfMarked{d}, call, {call.in[0], mark}, {call.out[0]});
   }
   void backward(ext::Call& call) const {
-    const Between mark(call, {call.in[0].dim[d]}, call.indices.examples);
+    const ScratchOperand mark(call, {call.in[0].dim[d]}, call.indices.examples);
     mark_indices(call, 1.0, mark);
     backward_step(LogSoftmaxOfMarked{d}, call, {nothing(call.in[0].dim), mark}, {call.out[0]},
                   call.d_out[0], {call.d_in[0], nothing({call.in[0].dim[d]})});
@@ -408,21 +408,21 @@ struct ConstrainedSoftmax {
   std::array<Dim, 1> saved(const ext::Shapes& in) const { return {in[0]}; }
   void forward(ext::Call& call) const {
     const ext::Operand& x = call.in[0];
-    const Between e(call, x.dim, call.examples);
-    const Between key(call, x.dim, call.examples);
+    const ScratchOperand e(call, x.dim, call.examples);
+    const ScratchOperand key(call, x.dim, call.examples);
     forward_step(BoundedSoftmaxOrder{d}, call, {x, bounds(call)}, {e, key});
-    const Between places(call, x.dim, call.examples, ext::SavedAs::kIndices);
+    const ScratchOperand places(call, x.dim, call.examples, ext::SavedAs::kIndices);
     call.kernels.select(d, ext::Order::kDescending, key, places);
-    const Between e_of(call, x.dim, call.examples);
-    const Between u_of(call, x.dim, call.examples);
+    const ScratchOperand e_of(call, x.dim, call.examples);
+    const ScratchOperand u_of(call, x.dim, call.examples);
     const ext::Move in_order = by_places(x.dim, d, places, true);
     call.kernels.move(in_order, e, e_of);
     call.kernels.move(in_order, bounds(call), u_of);
-    const Between bounded(call, x.dim, call.examples);
-    const Between free(call, x.dim, call.examples);
+    const ScratchOperand bounded(call, x.dim, call.examples);
+    const ScratchOperand free(call, x.dim, call.examples);
     call.kernels.scan(d, ext::ScanFrom::kStart, u_of, bounded);
     call.kernels.scan(d, ext::ScanFrom::kEnd, e_of, free);
-    const Between factor(call, without_axis(x.dim, d), call.examples);
+    const ScratchOperand factor(call, without_axis(x.dim, d), call.examples);
     forward_step(BoundedSoftmaxFactor{d}, call, {e_of, u_of, bounded, free}, {factor});
     forward_step(BoundedSoftmaxOfFactor{d}, call, {e, bounds(call), factor},
                  {call.out[0], call.saved[0]});

@@ -48,7 +48,7 @@ class Gradients {
   [[nodiscard]] void* at(NodeId n) const { return is_noted(n) ? entries_[n].data : nullptr; }
   /// The gradient, made where there is none, for the whole group at once.
   void* ensure(NodeId n) {
-    Entry& e = entry(n);
+    const Entry& e = entry(n);
     return e.data != nullptr ? e.data : make(n);
   }
   void set_written(NodeId n) { entry(n).mark |= kWritten; }

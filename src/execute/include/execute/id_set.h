@@ -96,7 +96,9 @@ class IdSet {
   /// Notes that a block has nothing set.
   void remove_block(std::uint32_t index) {
     for (std::size_t level = 0; level < level_count_; ++level, index /= kBits) {
-      if ((levels_[level][index / kBits] &= ~bit(index)) != 0) {
+      auto& word = levels_[level][index / kBits];
+      word &= ~bit(index);
+      if (word != 0) {
         return;
       }
     }

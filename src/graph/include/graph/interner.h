@@ -79,6 +79,7 @@ class Interner {
   Interner();
   Interner(const Interner&) = delete;
   Interner& operator=(const Interner&) = delete;
+  Interner(Interner&&) = delete;
   ~Interner();
 
   [[nodiscard]] const Dim& shape(ShapeId id) const { return shapes_[id]->dim; }

@@ -575,8 +575,8 @@ void run_rows(const ext::RowCall& call) {
 template <class Op>
 void install_row_loop() {
   if constexpr (ext::RowOperation<Op>) {
-    ext::row_loops<Op>.forward_float = run_rows<rule::ForwardRule, Op>;
-    ext::row_loops<Op>.backward_float = run_rows<rule::BackwardRule, Op>;
+    ext::row_loops<Op>().forward_float = run_rows<rule::ForwardRule, Op>;
+    ext::row_loops<Op>().backward_float = run_rows<rule::BackwardRule, Op>;
   }
 }
 /// Makes this target's loops those of all rules over rows in a list of operations.

@@ -397,8 +397,8 @@ template <class Op>
 void install_loop() {
   if constexpr (ext::Rule<Op>) {
     ext::for_each_form<Op>([]<class Form>() {
-      ext::rule_loops<Form>.forward_float = rule_forward<Form>;
-      ext::rule_loops<Form>.backward_float = rule_backward<Form>;
+      ext::rule_loops<Form>().forward_float = rule_forward<Form>;
+      ext::rule_loops<Form>().backward_float = rule_backward<Form>;
     });
   }
 }
