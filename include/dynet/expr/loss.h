@@ -21,7 +21,7 @@ Expression softmax(const Expression& x, unsigned d = 0, Where where = Where::her
 /// Errors: ShapeError where x has no dimension d.
 Expression log_softmax(const Expression& x, unsigned d = 0, Where where = Where::here());
 
-/// Negative log likelihood of class v under the softmax of x. A batch takes one class an example.
+/// Negative log likelihood of class v under the softmax of x. A batch takes one class per example.
 /// `y = ln(sum_j exp(x_j)) - x_v`
 /// Shapes: {n} -> {1}.
 /// `v`: one index for all examples, or one for each; by pointer it is read again at every run.

@@ -9,7 +9,7 @@
 namespace dynet {
 
 /// Hinge loss of class v: how much the other scores miss a margin m below its own. A batch takes
-///   one class an example.
+///   one class per example.
 /// `y = sum_{j != v} max(0, x_j - x_v + m)`
 /// Shapes: {n} -> {1}.
 /// `v`: one index for all examples, or one for each; by pointer it is read again at every run.
@@ -45,7 +45,7 @@ Expression poisson_loss(const Expression& x, detail::Pointer<std::vector<unsigne
                         Where where = Where::here());
 
 /// Cross entropy of class v, of which the share s = label_smoothing is spread over all classes,
-///   under the softmax of x. A batch takes one class an example. Where v is the ignored class,
+///   under the softmax of x. A batch takes one class per example. Where v is the ignored class,
 ///   which may be n, loss and gradient are 0.
 /// `y = v == ignored ? 0 : -sum_j q_j ln softmax(x)_j, q_j = s/n, and q_v = 1-s+s/n`
 /// Shapes: {n} -> {1}.
