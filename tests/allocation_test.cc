@@ -21,6 +21,7 @@
 #include "dynet/training.h"
 #include "dynet/treelstm.h"
 
+#include "support/sanitized.h"
 #include "testing/random.h"
 #include "user_ops/indices.h"
 
@@ -56,7 +57,7 @@ void print_stacks() {
 
 }  // namespace
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
+#if defined(DYNET_SANITIZED) || !defined(__GLIBC__)
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"  // gcc sees free, not that new is ours too
 void* operator new(std::size_t bytes) {
   count();

@@ -13,6 +13,7 @@
 #include "dynet/lstm.h"
 
 #include "api/graph_state.h"
+#include "support/sanitized.h"
 #include "testing/tolerance.h"
 
 namespace dynet {
@@ -125,7 +126,7 @@ TEST_P(BytesPerNode, LimitsChangeNoNumbers) {
 
 /// What a node adds; buffers that do not grow with the graph take some 70 MB beside it.
 TEST_P(BytesPerNode, ChainOfScalars) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef DYNET_SANITIZED
   GTEST_SKIP() << "sanitizers have memory of their own for each byte";
 #endif
   constexpr unsigned kFew = 1'000'000;

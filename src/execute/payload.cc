@@ -183,7 +183,7 @@ ext::Operand Payload::inputs(std::span<const NodeId> members) {
 void Payload::write_numbers(const float* from, std::int64_t count, ext::Number number,
                             std::byte* to) {
   if (number == ext::Number::kFloat) {
-    std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(float));
+    std::copy_n(from, count, reinterpret_cast<float*>(to));
   } else {
     std::copy_n(from, count, reinterpret_cast<double*>(to));
   }

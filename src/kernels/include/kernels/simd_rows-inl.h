@@ -479,13 +479,14 @@ struct Across {
       f.once[k] = hn::Load(D(), numbers);
       return;
     }
-    f.from[k] = static_cast<const float*>(s.data) + at;
-    f.step[k] = static_cast<std::size_t>(s.step[0]);
     if (s.data == nullptr) {
       std::fill_n(tiles + k * tile, f.length * lanes, 0.0F);
-    } else if (is_positions<Plan>(k) || part == 1 || s.row_step == 1) {
-      return;
     } else {
+      f.from[k] = static_cast<const float*>(s.data) + at;
+      f.step[k] = static_cast<std::size_t>(s.step[0]);
+      if (is_positions<Plan>(k) || part == 1 || s.row_step == 1) {
+        return;
+      }
       turn_in(s, f.from[k], part, lanes, f.length, tiles + k * tile);
     }
     f.from[k] = tiles + k * tile;
