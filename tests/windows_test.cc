@@ -297,6 +297,12 @@ TEST_F(Windows, AttributesAtTheirBounds) {
        [&] { return maxpooling2d(x, {kMinusOne, 1}, {1, 1}); },
        [&] { return maxpooling2d(x, none, {1, 1}); }});
   refuses<ValueError>({[&] { return conv2d(x, f, {1, 1, 1}); }});
+  // Windows that have more elements together than can be addressed.
+  const Expression tall = constant(cg, {1U << 31, 1}, 1.0F);
+  const Expression tall_filter = constant(cg, {1U << 31, 1, 1, 1}, 1.0F);
+  const Expression field = constant(cg, {1U << 30, 1U << 12}, 1.0F);
+  refuses<ShapeError>({[&] { return conv2d(tall, tall_filter, {1, 1}, false); },
+                       [&] { return maxpooling2d(field, {1U << 12, 1U << 12}, {1, 1}, false); }});
   for (const unsigned bad : {0U, 5U, kMinusOne}) {
     refuses<ShapeError>({[&] { return kmh_ngram(x, bad); }, [&] { return fold_rows(x, bad); }});
   }

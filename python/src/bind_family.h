@@ -4,8 +4,8 @@
 // operation here. CMake makes a source for each family (bind_family.cc.in), so that a change of one
 // operation compiles the functions of its family only.
 //
-// The parameters of a Python function are the arguments, the payload (an index, or one a example in
-// the form named python_batch, or a number), the attributes with their defaults, and batch_size
+// The parameters of a Python function are the arguments, the payload (an index, or one per example
+// in the form named python_batch, or a number), the attributes with their defaults, and batch_size
 // where an attribute is a shape. An operation whose Python name is "-" has a function written by
 // hand, elsewhere.
 

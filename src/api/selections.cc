@@ -56,7 +56,7 @@ class Strided {
       if (list->size() > shape_.nd + 1U) {
         fail(ops::StridedSelect::kInfo, std::array{shape_},
              "lists of at most " + std::to_string(shape_.nd + 1) +
-                 " entries, one a dimension and one for the batch, not " +
+                 " entries, one per dimension and one for the batch, not " +
                  std::to_string(list->size()),
              where);
       }

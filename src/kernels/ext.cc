@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <utility>
 
 #include "dynet/ext/info.h"
 #include "dynet/ext/kernels.h"
@@ -37,6 +38,13 @@ Move whole_move(std::int64_t elements, double scale) {
   strides_of(m.box, m.from_stride);
   strides_of(m.box, m.to_stride);
   m.scale = scale;
+  return m;
+}
+
+Move reversed(Move m) {
+  std::swap(m.from_stride, m.to_stride);
+  std::swap(m.from_offset, m.to_offset);
+  std::swap(m.from_index_stride, m.to_index_stride);
   return m;
 }
 

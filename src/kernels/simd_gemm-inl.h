@@ -1,4 +1,4 @@
-// The tiles of matrix products, compiled once a target: a few columns of the result are kept in
+// The tiles of matrix products, compiled once per target: a few columns of the result are kept in
 // registers while the inner dimension is run through.
 
 #if defined(DYNET_KERNELS_SIMD_GEMM_INL_H) == defined(HWY_TARGET_TOGGLE)

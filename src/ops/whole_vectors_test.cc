@@ -30,8 +30,10 @@ HWY_INLINE void counted_put(FloatVector v, FloatTag d, float* to, std::size_t n,
 }  // namespace
 }  // namespace dynet::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
+// NOLINTBEGIN(readability-identifier-naming): they stand for functions
 #define load_part counted_load
 #define put_part counted_put
+// NOLINTEND(readability-identifier-naming)
 #include "kernels/simd_rows-inl.h"
 #undef load_part
 #undef put_part

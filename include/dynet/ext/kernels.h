@@ -51,6 +51,8 @@ struct Move {
 void strides_of(const Dim& d, std::int64_t (&stride)[DYNET_MAX_TENSOR_DIM]);
 /// The move that copies whole examples of `elements` elements in memory order.
 [[nodiscard]] Move whole_move(std::int64_t elements, double scale = 1.0);
+/// The same places, from where `m` writes to where it reads: the gradient's way back.
+[[nodiscard]] Move reversed(Move m);
 
 /// Where the numbers of one random node come from: element i of the node's value is a function of
 /// the key and i alone, so no schedule can change it.

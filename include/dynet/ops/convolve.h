@@ -89,6 +89,14 @@ inline void check_window(const ext::Shapes& in, const ext::List<unsigned, 2>& li
   }
 }
 
+/// All windows of an example lie in scratch memory.
+inline void check_spread(const ext::Shapes& in, const Windows& w) {
+  const ext::Count elements = ext::Count(w.rows.out) * w.cols.out * w.rows.size * w.cols.size;
+  if (!(elements * w.channels * sizeof(double)).fits()) {
+    in.fail("windows that have less than 2^59 elements together");
+  }
+}
+
 // ---- convolution
 // ----------------------------------------------------------------------------------------
 
@@ -133,6 +141,7 @@ struct Conv2d {
     const Windows w = windows(x, f);
     static_cast<void>(in.extent(ext::Count(w.rows.out) * w.cols.out));
     static_cast<void>(in.extent(ext::Count(f[0]) * f[1] * f[2]));
+    check_spread(in, w);
     return {static_cast<unsigned>(w.rows.out), static_cast<unsigned>(w.cols.out), f[3]};
   }
   void forward(ext::Call& call) const {
@@ -277,6 +286,7 @@ struct MaxPooling2d {
       in.fail("windows not larger than x");
     }
     const Windows w = windows(x);
+    check_spread(in, w);
     const ext::Count elements = ext::Count(w.rows.size) * w.cols.size;
     check_positions(in, elements.fits() ? static_cast<std::uint64_t>(elements.value()) : ~0ULL);
     Dim r = x;

@@ -186,11 +186,8 @@ struct Transpose {
     call.kernels.move(permute(call.in[0].dim, call.out[0].dim), call.in[0], call.out[0]);
   }
   void backward(ext::Call& call) const {
-    ext::Move m = permute(call.in[0].dim, call.out[0].dim);
-    for (std::size_t i = 0; i < DYNET_MAX_TENSOR_DIM; ++i) {
-      std::swap(m.from_stride[i], m.to_stride[i]);
-    }
-    call.kernels.move(m, call.d_out[0], call.d_in[0]);
+    call.kernels.move(reversed(permute(call.in[0].dim, call.out[0].dim)), call.d_out[0],
+                      call.d_in[0]);
   }
   static std::vector<ext::Example<Transpose>> examples() {
     return {{{}, {{4, 3}}},

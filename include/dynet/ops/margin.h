@@ -80,7 +80,7 @@ struct Hinge {
 struct HingeDim {
   unsigned d = 0;
   float m = 1.0F;
-  unsigned classes = 1;  ///< as many as x has rows along d
+  unsigned classes = 1;  ///< how many: one for each line of x along d
 
   static constexpr ext::Info kInfo{
       .name = "hinge_dim",

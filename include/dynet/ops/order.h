@@ -79,19 +79,16 @@ inline Dim with_largest(const ext::Shapes& in, unsigned k, unsigned d) {
   r.d[d] = k;
   return r;
 }
-/// ScratchOperand lines of x along dimension d and chosen elements of them, by their places.
-inline ext::Move by_places(const Dim& x, unsigned d, const ext::Operand& places, bool reads) {
+/// From lines of x along dimension d to chosen elements of them, by their places.
+inline ext::Move by_places(const Dim& x, unsigned d, const ext::Operand& places) {
   ext::Move m;
   m.box = places.dim;
   ext::strides_of(x, m.from_stride);
   ext::strides_of(places.dim, m.to_stride);
   m.index = places;
   m.index_axis = ext::Move::kPerElement;
-  (reads ? m.from_index_stride : m.to_index_stride) = m.from_stride[d];
+  m.from_index_stride = m.from_stride[d];
   m.from_stride[d] = 0;  // the place says where
-  if (!reads) {
-    std::swap(m.from_stride, m.to_stride);
-  }
   return m;
 }
 
@@ -117,10 +114,10 @@ struct KMaxPooling {
   std::array<Dim, 1> saved(const ext::Shapes& in) const { return {with_largest(in, k, d)}; }
   void forward(ext::Call& call) const {
     call.kernels.select(d, ext::Order::kAsTheyStand, call.in[0], call.saved[0]);
-    call.kernels.move(by_places(call.in[0].dim, d, call.saved[0], true), call.in[0], call.out[0]);
+    call.kernels.move(by_places(call.in[0].dim, d, call.saved[0]), call.in[0], call.out[0]);
   }
   void backward(ext::Call& call) const {
-    call.kernels.move(by_places(call.in[0].dim, d, call.saved[0], false), call.d_out[0],
+    call.kernels.move(reversed(by_places(call.in[0].dim, d, call.saved[0])), call.d_out[0],
                       call.d_in[0]);
   }
   static std::vector<ext::Example<KMaxPooling>> examples() {
@@ -159,7 +156,7 @@ struct TopK {
   std::array<Dim, 1> saved(const ext::Shapes& in) const { return {with_largest(in, k, d)}; }
   void forward(ext::Call& call) const {
     const ext::Operand& x = call.in[0];
-    const ext::Move m = by_places(x.dim, d, call.saved[0], true);
+    const ext::Move m = by_places(x.dim, d, call.saved[0]);
     call.kernels.select(d, ext::Order::kDescending, x, call.saved[0]);
     call.kernels.move(m, x, call.out[0]);
     const ScratchOperand positions(call, x.dim, call.examples);
@@ -168,7 +165,7 @@ struct TopK {
   }
   void backward(ext::Call& call) const {
     if (!call.d_out[0].absent()) {
-      call.kernels.move(by_places(call.in[0].dim, d, call.saved[0], false), call.d_out[0],
+      call.kernels.move(reversed(by_places(call.in[0].dim, d, call.saved[0])), call.d_out[0],
                         call.d_in[0]);
     }
   }

@@ -34,10 +34,10 @@ struct Pick {
   }
   unsigned index_limit(const ext::Shapes& in) const { return in[0][d]; }
   void forward(ext::Call& call) const {
-    call.kernels.move(part(call.in[0].dim, call.indices, true), call.in[0], call.out[0]);
+    call.kernels.move(part(call.in[0].dim, call.indices), call.in[0], call.out[0]);
   }
   void backward(ext::Call& call) const {
-    call.kernels.move(part(call.in[0].dim, call.indices, false), call.d_out[0], call.d_in[0]);
+    call.kernels.move(reversed(part(call.in[0].dim, call.indices)), call.d_out[0], call.d_in[0]);
   }
   static std::vector<ext::Example<Pick>> examples() {
     return {ext::Example<Pick>{{0}, {{5}}}.with_indices({3}),
@@ -51,18 +51,14 @@ struct Pick {
   }
 
  private:
-  /// `reads`: from x to y; else from dy to dx.
-  [[nodiscard]] ext::Move part(const Dim& x, const ext::Operand& indices, bool reads) const {
+  [[nodiscard]] ext::Move part(const Dim& x, const ext::Operand& indices) const {
     ext::Move m;
     m.box = x;
     m.box.d[d] = 1;
     ext::strides_of(x, m.from_stride);
     ext::strides_of(m.box, m.to_stride);
     m.index = indices;
-    (reads ? m.from_index_stride : m.to_index_stride) = m.from_stride[d];
-    if (!reads) {
-      std::swap(m.from_stride, m.to_stride);
-    }
+    m.from_index_stride = m.from_stride[d];
     return m;
   }
 };
@@ -95,10 +91,8 @@ struct PickRange {
     call.kernels.move(range(call.in[0].dim, call.out[0].dim), call.in[0], call.out[0]);
   }
   void backward(ext::Call& call) const {
-    ext::Move m = range(call.in[0].dim, call.out[0].dim);
-    std::swap(m.from_stride, m.to_stride);
-    std::swap(m.from_offset, m.to_offset);
-    call.kernels.move(m, call.d_out[0], call.d_in[0]);
+    call.kernels.move(reversed(range(call.in[0].dim, call.out[0].dim)), call.d_out[0],
+                      call.d_in[0]);
   }
   static std::vector<ext::Example<PickRange>> examples() {
     return {{{1, 4, 0}, {{5}}},          {{0, 2, 0}, {{4, 3}}},

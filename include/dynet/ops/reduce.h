@@ -37,9 +37,7 @@ struct SumBatches {
     call.kernels.move(over_batch(call.in[0].dim), call.in[0], call.out[0]);
   }
   void backward(ext::Call& call) const {
-    ext::Move m = over_batch(call.in[0].dim);
-    std::swap(m.from_stride, m.to_stride);
-    call.kernels.move(m, call.d_out[0], call.d_in[0]);
+    call.kernels.move(reversed(over_batch(call.in[0].dim)), call.d_out[0], call.d_in[0]);
   }
   static std::vector<ext::Example<SumBatches>> examples() { return {{{}, {{4, 3}}}, {{}, {{1}}}}; }
 

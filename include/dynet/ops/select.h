@@ -15,7 +15,7 @@
 namespace dynet::ops {
 
 /// The move from x to y, where entry i of y's dimension d is entry index[i] of x's. `x`, `y`:
-/// shapes of one example. The way back is this with both sides swapped.
+/// shapes of one example.
 inline ext::Move indexed_move(const Dim& x, const Dim& y, unsigned d, const ext::Operand& index) {
   ext::Move m;
   m.box = y;
@@ -25,13 +25,6 @@ inline ext::Move indexed_move(const Dim& x, const Dim& y, unsigned d, const ext:
   m.index_axis = d;
   m.from_index_stride = m.from_stride[d];
   m.from_stride[d] = 0;
-  return m;
-}
-/// The same places, from what was written to what was read.
-inline ext::Move reversed(ext::Move m) {
-  std::swap(m.from_stride, m.to_stride);
-  std::swap(m.from_offset, m.to_offset);
-  std::swap(m.from_index_stride, m.to_index_stride);
   return m;
 }
 
@@ -220,7 +213,8 @@ struct StridedSelect {
           "In each dimension k the elements from[k], from[k] + strides[k], ..., below to[k].",
       .shapes = "{a,b} -> {ceil((to[0] - from[0]) / strides[0]), ...}",
       .errors =
-          "ShapeError unless each list has an entry a dimension, strides are not 0, and from < to "
+          "ShapeError unless each list has an entry per dimension, strides are not 0, and from < "
+          "to "
           "<= extent (or all three are 0)",
       .cpp = "-",
       .python = "-"};
@@ -229,7 +223,7 @@ struct StridedSelect {
     Dim r = in[0];
     for (const Entries* list : {&strides, &from, &to}) {
       if (list->count != r.nd) {
-        in.fail("lists of one entry a dimension");
+        in.fail("lists of one entry per dimension");
       }
     }
     for (unsigned k = 0; k < r.nd; ++k) {

@@ -100,8 +100,7 @@ struct Concatenate {
   void backward(ext::Call& call) const {
     std::int64_t offset = 0;
     for (std::size_t i = 0; i < call.d_in.size(); ++i) {
-      ext::Move m = part(call.in[i].dim, call.out[0].dim);
-      std::swap(m.from_stride, m.to_stride);
+      ext::Move m = reversed(part(call.in[i].dim, call.out[0].dim));
       m.from_offset = offset;
       offset += m.box.d[d] * m.from_stride[d];
       if (!call.d_in[i].absent()) {

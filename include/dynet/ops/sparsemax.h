@@ -217,7 +217,7 @@ class BelowTopWithThreshold {
     const ScratchOperand sums(call, x.dim, call.examples);
     forward_step(BelowTop{d}, call, {x}, {z});
     call.kernels.select(d, ext::Order::kDescending, z, places);
-    call.kernels.move(by_places(x.dim, d, places, true), z, sorted);
+    call.kernels.move(by_places(x.dim, d, places), z, sorted);
     call.kernels.scan(d, ext::ScanFrom::kStart, sorted, sums);
     forward_step(SparsemaxThreshold{d}, call, {sorted, sums}, {threshold});
   }
@@ -415,7 +415,7 @@ struct ConstrainedSoftmax {
     call.kernels.select(d, ext::Order::kDescending, key, places);
     const ScratchOperand e_of(call, x.dim, call.examples);
     const ScratchOperand u_of(call, x.dim, call.examples);
-    const ext::Move in_order = by_places(x.dim, d, places, true);
+    const ext::Move in_order = by_places(x.dim, d, places);
     call.kernels.move(in_order, e, e_of);
     call.kernels.move(in_order, bounds(call), u_of);
     const ScratchOperand bounded(call, x.dim, call.examples);

@@ -15,10 +15,12 @@
 //   simd_*.cc          the loops themselves, compiled once for each SIMD target (Highway),
 //   collected
 //                      in a table of function pointers (float_loops.h); targets.h says which target
-//   simd_math-inl.h    exp, log, tanh, ... of our own on vectors, each with its error bound
+//   simd_math-inl.h    exp, log, tanh, ... of our own on vectors, each with its error bound; sines,
+//                      powers and the gamma function are in simd_functions-inl.h
 //   simd_rule-inl.h    evaluates the scalar rules of operations (ext/rule.h) on vectors; src/ops
 //                      instantiates it for every operation of the list
-//   simd_rows-inl.h    the same for rules over rows (ext/over.h)
+//   simd_rows-inl.h    the same for rules over rows (ext/over.h), whose passes over one row are in
+//                      simd_passes-inl.h
 //
 // Start reading at double_kernels.cc, then float_kernels.cc, then the loops.
 //

@@ -1,8 +1,7 @@
-// Expressions of rules over rows (ext/over.h) on vectors, compiled once a target.
+// Expressions of rules over rows (ext/over.h) on vectors, compiled once per target.
 //
 // In:  the type of an expression, and a Frame: where one row lies, or as many rows side by side as
-// a
-//      vector has lanes, and what is known about them so far.
+//      a vector has lanes, and what is known about them so far.
 // Out: a *bound* expression. Each part that is one number per row has been computed and is a vector
 //      (Once); what varies along the row is left, so that a loop computes nothing twice.
 //

@@ -1,4 +1,4 @@
-// Sines, powers, the gamma function and their relatives on vectors of floats, compiled once a
+// Sines, powers, the gamma function and their relatives on vectors of floats, compiled once per
 // target.
 //
 // The coefficients come from src/kernels/fit_math.py; simd_functions_test.cc checks every bound
@@ -64,18 +64,17 @@ struct Angle {
                         hn::NegMulAdd(hn::Set(d, 0.5F), z, hn::Set(d, 1.0F)));
     quarters = hn::BitCast(hn::RebindToSigned<D>(), shifted);
   }
-  /// Where the number of quarters is odd, counted from quarter `first` on.
-  [[nodiscard]] HWY_INLINE auto is_odd(D d) const {
-    const hn::RebindToSigned<D> di;
-    return hn::RebindMask(d, hn::Eq(hn::And(quarters, hn::Set(di, 1)), hn::Set(di, 1)));
+  /// Where a number of quarters is odd.
+  [[nodiscard]] static HWY_INLINE auto is_odd(D d, Quarters n) {
+    const auto one = hn::Set(hn::RebindToSigned<D>(), 1);
+    return hn::RebindMask(d, hn::Eq(hn::And(n, one), one));
   }
   /// The sine of the whole angle and `more` quarters.
   [[nodiscard]] HWY_INLINE V sine_with(D d, std::int32_t more) const {
     const hn::RebindToSigned<D> di;
-    const auto all = hn::Add(quarters, hn::Set(di, more));
-    const auto odd = hn::RebindMask(d, hn::Eq(hn::And(all, hn::Set(di, 1)), hn::Set(di, 1)));
+    const Quarters all = hn::Add(quarters, hn::Set(di, more));
     const V sign = hn::BitCast(d, hn::ShiftLeft<30>(hn::And(all, hn::Set(di, 2))));
-    return hn::Xor(hn::IfThenElse(odd, cosine, sine), sign);
+    return hn::Xor(hn::IfThenElse(is_odd(d, all), cosine, sine), sign);
   }
 };
 
@@ -116,7 +115,7 @@ HWY_INLINE V cos(D d, V x) {
 template <class D, class V>
 HWY_INLINE V tan(D d, V x) {
   const detail::Angle<D> angle(d, x);
-  const auto is_odd = angle.is_odd(d);
+  const auto is_odd = detail::Angle<D>::is_odd(d, angle.quarters);
   const V y = hn::Div(hn::IfThenElse(is_odd, angle.cosine, angle.sine),
                       hn::IfThenElse(is_odd, hn::Neg(angle.sine), angle.cosine));
   return detail::or_large(d, x, y, [](double a) { return std::tan(a); });

@@ -1,4 +1,4 @@
-// exp, log and their relatives on vectors of floats, compiled once a target.
+// exp, log and their relatives on vectors of floats, compiled once per target.
 //
 // The coefficients come from src/kernels/fit_math.py; simd_math_test.cc checks every bound stated
 // here on every target. Denormal arguments count as 0 and denormal results are 0, whatever the

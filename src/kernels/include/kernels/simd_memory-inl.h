@@ -1,4 +1,5 @@
-// Loads and stores of less than a vector, compiled once a target. Nothing past the end is touched.
+// Loads and stores of less than a vector, compiled once per target. Nothing past the end is
+// touched.
 
 #if defined(DYNET_KERNELS_SIMD_MEMORY_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef DYNET_KERNELS_SIMD_MEMORY_INL_H

@@ -1,4 +1,4 @@
-// Scalar rules on vectors, compiled once a target.
+// Scalar rules on vectors, compiled once per target.
 //
 // In:  the expression types that a rule of ext/rule.h yields for the symbols In<0>, In<1>, ...
 // Out: loops with the signature ext::RuleLoop, for install_loops() to put in ext::rule_loops.

@@ -1,7 +1,7 @@
 #pragma once
 
 // Which SIMD targets are compiled. Must be included before any header of Highway, in every file
-// that is compiled once a target.
+// that is compiled once per target.
 //
 // x86: SSE4 (the floor of the library, x86-64-v2), AVX2, AVX3; of Arm NEON, as the vectors of SVE
 // cannot stand in arrays, which the tiles of a product need. Highway asks for AES with SSE4 unless
