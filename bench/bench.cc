@@ -2,7 +2,7 @@
 // three rounds for each row, the machine's own limits from the same run.
 //
 //   dynet_bench                      everything, two minutes at most
-//   dynet_bench --only graph         one part: graph, kernels, models, processes
+//   dynet_bench --only graph         one part: graph, kernels, ops, models, processes
 //   dynet_bench --probes 76000       what bench/paper asks: the machine, a pass of Adam
 //   dynet_bench --csv rows.csv --json rows.json
 
@@ -90,7 +90,7 @@ void measure_parts(Report& report, const Settings& settings, const std::vector<s
     measure_kernels(report, settings);
   }
   if (wanted("ops")) {
-    measure_ops(report);
+    measure_ops(report, settings);
   }
   if (wanted("models")) {
     measure_models(report, settings);

@@ -1,9 +1,13 @@
-// Every operation of the list, on its first example: 64 nodes of it in one graph, run one by one
-// and merged. What may be shared between the nodes is, but for the last argument: a weight is one
-// storage, its input another one each.
+// Every operation of the list, twice.
+//
+// On its first example: 64 nodes of it in one graph, run one by one and merged. What may be shared
+// between the nodes is, but for the last argument: a weight is one storage, its input another one
+// each. And on the sizes of bench/ops/cases.txt, one node after the other: bench/ops/run puts these
+// figures beside those of PyTorch.
 
 #include <cstdint>
 #include <cstdio>
+#include <iostream>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,6 +17,7 @@
 #include "dynet/ext/add_node.h"
 #include "dynet/ops/all.h"
 
+#include "op_cases.h"
 #include "report.h"
 
 namespace dynet::bench {
@@ -96,9 +101,51 @@ void add_row(Report& report, const Sample& sample) {
               Want::kNothing, 0, note});
 }
 
+constexpr const char* kCases = DYNET_BENCH_DIR "/ops/cases.txt";
+
+/// A smoke test takes the small ones alone.
+void add_case(Report& report, const OpCase& c, const Settings& settings) {
+  std::int64_t numbers = 0;
+  for (const Dim& dim : c.in) {
+    numbers += ext::is_absent(dim) ? 0 : dim.elements();
+  }
+  if (settings.is_quick && numbers > 5000) {
+    return;
+  }
+  const OpSeconds seconds = op_seconds(c, settings.is_quick ? 0 : 0.002, 3);
+  char note[80];
+  std::snprintf(note, sizeof note, "with backward %.2f; floor %.2f", seconds.backward * 1e6,
+                seconds.floor * 1e6);
+  report.add(
+      {"operations, one node", c.text, seconds.forward * 1e6, "us", Want::kNothing, 0, note});
+}
+
 }  // namespace
 
-void measure_ops(Report& report) {
+void print_op_cases() {
+  for (const OpCase& c : op_cases(kCases)) {
+    std::printf("%s\n", c.text.c_str());
+  }
+}
+
+void serve_op_cases() {
+  std::printf("%s\n", __DATE__);
+  std::fflush(stdout);
+  double round_seconds = 0;
+  int rounds = 0;
+  for (std::string text;
+       std::cin >> round_seconds >> rounds && std::getline(std::cin >> std::ws, text);) {
+    const OpSeconds seconds = op_seconds(op_case(text), round_seconds, rounds);
+    std::printf("%lld %.9g %.9g %.9g\n", static_cast<long long>(seconds.numbers), seconds.forward,
+                seconds.backward, seconds.floor);
+    std::fflush(stdout);
+  }
+}
+
+void measure_ops(Report& report, const Settings& settings) {
+  for (const OpCase& c : op_cases(kCases)) {
+    add_case(report, c, settings);
+  }
   ops::AllOps::for_each([&]<class Op>() {
     if (!ext::kRecord<Op>.is_leaf()) {
       const ext::Example<Op> example = Op::examples().front();

@@ -111,6 +111,10 @@ void add_python_rows(Report& report, const std::string& python) {
 }  // namespace
 
 int run_as_child(const std::string& what) {
+  if (what == "op-cases" || what == "ops") {
+    what == "ops" ? serve_op_cases() : print_op_cases();
+    return 0;
+  }
   train_a_little(what == "trees" ? 300 : 1);
   std::printf("%.0f\n", peak_kib());
   return 0;

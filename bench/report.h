@@ -51,7 +51,11 @@ struct Settings {
 void measure_machine(Report& report);
 void measure_graph(Report& report, const Settings& settings);
 void measure_kernels(Report& report, const Settings& settings);
-void measure_ops(Report& report);
+void measure_ops(Report& report, const Settings& settings);
+/// The texts of all cases, a line each.
+void print_op_cases();
+/// Answers lines of the seconds of a round, a number of rounds and a case by the OpSeconds.
+void serve_op_cases();
 void measure_models(Report& report, const Settings& settings);
 /// `self`: this program, which is started again; `python`: an interpreter, or "" for none.
 void measure_processes(Report& report, const std::string& self, const std::string& python);
@@ -59,7 +63,7 @@ void measure_processes(Report& report, const std::string& self, const std::strin
 double adam_seconds(std::size_t n);
 /// Updates of the tree LSTM, for the processes.
 void train_a_little(int updates);
-/// What the started-again program does: "start" or "trees".
+/// What the started-again program does: "start", "trees", "ops" or "op-cases".
 int run_as_child(const std::string& what);
 
 }  // namespace dynet::bench
