@@ -19,18 +19,22 @@ namespace dynet {
 /// In the place of a label: this one has no loss.
 constexpr unsigned kNoLabel = ~0U;
 
-/// `lookup(g, p, indices[t])` for every step t.
+/// Looks up a row for every step of a sequence; or a batch of rows for every step of a batch of
+/// sequences, where `indices[t]` has one index per example.
+/// `y[t] = lookup(g, p, indices[t])`
+/// Shapes: -> a list with an entry for each step: that of a row, xb for b examples.
+/// Errors: IndexError where an index is not below the number of rows.
 std::vector<Expression> lookup_sequence(const detail::LocatedGraph& g, const LookupParameter& p,
                                         const std::vector<unsigned>& indices);
-/// Looks up a batch of sequences: `indices[t]` has one index per example.
 std::vector<Expression> lookup_sequence(const detail::LocatedGraph& g, const LookupParameter& p,
                                         const std::vector<std::vector<unsigned>>& indices);
 
-/// The sum of the losses of all steps: of every example of the batch `scores`, {n}xb, the negative
-/// log likelihood of its label, nothing where that is kNoLabel. {1}
-///
-/// Labels lie as concatenate_to_batch puts the steps: all examples of the first, then those of the
-/// second. ValueError unless there is one per example; IndexError where one is not below n.
+/// The sum of the losses of all steps: for every example of the batch `scores` the negative log
+/// likelihood of its label, nothing where that is kNoLabel (in Python None). Labels lie as
+/// concatenate_to_batch puts the steps: all examples of the first, then those of the second.
+/// `y = sum_e -ln softmax(scores[e])_labels[e]`
+/// Shapes: {n}xb -> {1}.
+/// Errors: ValueError unless there is one label per example, IndexError where one is not below n.
 Expression sequence_loss(const Expression& scores, const std::vector<unsigned>& labels,
                          Where where = Where::here());
 

@@ -317,6 +317,38 @@ nb::dict example_dict(const ext::Example<Op>& example, const Names& names, std::
   return d;
 }
 
+/// What computes the operation: "elementwise" and "rows" are rules (ext/rule.h, ext/over.h).
+template <class Op>
+constexpr const char* kind_of() {
+  if (ext::kRecord<Op>.is_leaf()) {
+    return "leaf";
+  }
+  if (ext::kRecord<Op>.aliases) {
+    return "view";
+  }
+  if constexpr (ext::Rule<Op>) {
+    return "elementwise";
+  } else if constexpr (ext::RowOperation<Op>) {
+    return "rows";
+  } else {
+    return "loops";
+  }
+}
+/// What the batcher may do with each argument (docs/batching.md); of a list, the pattern of its
+/// entries, which is repeated.
+template <class Op>
+std::vector<std::string> roles_of() {
+  constexpr const char* kNames[] = {"stacked", "shared", "either", "whole"};
+  const ext::Record& record = ext::kRecord<Op>;
+  const std::size_t count = record.variadic ? record.role_count : record.arg_count;
+  std::vector<std::string> roles;
+  roles.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    roles.emplace_back(kNames[static_cast<std::size_t>(record.role(i))]);
+  }
+  return roles;
+}
+
 template <class Op>
 nb::dict op_dict() {
   constexpr const ext::Info& kInfo = Op::kInfo;
@@ -330,6 +362,10 @@ nb::dict op_dict() {
   d["python_batch"] = std::string(kInfo.python_batch);
   d["mirrored"] = std::string(kInfo.mirrored);
   d["summary"] = std::string(kInfo.summary);
+  d["formula"] = std::string(kInfo.formula);
+  d["kind"] = kind_of<Op>();
+  d["roles"] = roles_of<Op>();
+  d["true_gradient"] = !ext::kRecord<Op>.stops_gradient && !ext::kRecord<Op>.surrogate_gradient;
   d["variadic"] = kVariadic;
   d["random"] = ext::detail::is_random<Op>();
   d["outputs"] = ext::detail::outputs_of<Op>();

@@ -1,6 +1,8 @@
 #pragma once
 
-// Functions that are other functions put together.
+// Functions that are other functions put together. Their comments have the form of the generated
+// headers, with a line for each of formula, shapes, errors and source: the reference page
+// (docs/operations) is printed from them.
 
 #include <initializer_list>
 #include <vector>
@@ -9,25 +11,38 @@
 
 namespace dynet {
 
-/// Elementwise quotient: cdiv.
+/// Elementwise quotient, as cdiv. The right side broadcasts: a dimension of 1, or a missing one, is
+/// repeated.
+/// `z = x / y`
+/// Shapes: x, y with each dimension equal to that of x or 1 -> the shape of x.
+/// Errors: ShapeError where a dimension of y is neither 1 nor that of x.
 Expression operator/(const detail::Located& x, const Expression& y);
 
-/// The largest of a list, element by element. ValueError where it is empty.
+/// The largest of a list, element by element; NaN where one of them is NaN.
+/// `y = max(x1, x2, ...)`
+/// Shapes: equal shapes -> the same.
+/// Errors: ShapeError where the shapes differ, ValueError where the list is empty.
 Expression max(const std::initializer_list<Expression>& xs, Where where = Where::here());
 Expression max(const std::vector<Expression>& xs, Where where = Where::here());
 
-/// The smallest of a list, element by element. ValueError where it is empty.
+/// The smallest of a list, element by element; NaN where one of them is NaN.
+/// `y = min(x1, x2, ...)`
+/// Shapes: equal shapes -> the same.
+/// Errors: ShapeError where the shapes differ, ValueError where the list is empty.
 Expression min(const std::initializer_list<Expression>& xs, Where where = Where::here());
 Expression min(const std::vector<Expression>& xs, Where where = Where::here());
-/// `ln(exp(x1) + exp(x2) + ...)`, element by element, shifted by the largest so that it does not
-/// overflow: logsumexp_dim over the list, side by side.
+
+/// Logarithm of the sum of the exponentials of a list, element by element, shifted by the largest
+/// so that it does not overflow: logsumexp_dim over the list, side by side.
+/// `y = ln(exp(x1) + exp(x2) + ...)`
 /// Shapes: equal shapes (up to dimensions of 1 at the end) -> that of the first.
 /// Errors: ShapeError where the shapes differ, ValueError where the list is empty.
 Expression logsumexp(const std::initializer_list<Expression>& xs, Where where = Where::here());
 Expression logsumexp(const std::vector<Expression>& xs, Where where = Where::here());
 
 /// Hinge losses of the columns (d = 0) or rows (d = 1) of a matrix, or of the rows along dimension
-/// d of any tensor: `y_k = sum_{j != v} max(0, x_jk - x_vk + m)` with v = indices[k].
+/// d of any tensor: how much the other scores miss a margin m below the right one.
+/// `y_k = sum_{j != v} max(0, x_jk - x_vk + m), v = indices[k]`
 /// Shapes: {a,b,c}xn -> {b,c}xn for d = 0, {a,c}xn for d = 1, ...
 /// `indices`: as many as the other dimensions have elements, the same for all examples, or a list
 /// for each example. By pointer they are read again at every run.
@@ -41,7 +56,9 @@ Expression hinge_dim(const Expression& x, const std::vector<std::vector<unsigned
                      unsigned d = 0, float m = 1.0F, Where where = Where::here());
 
 /// A class drawn with the probabilities softmax(x), as a vector with a 1 in its place: argmax of x
-/// plus Gumbel noise. The gradient of x is 0, or goes straight through.
+/// plus Gumbel noise. The gradient of x is 0 (zero_gradient) or goes straight through
+/// (straight_through_gradient).
+/// `y = argmax(x + u), u_i Gumbel numbers`
 /// Shapes: {n}xb -> {n}xb, a draw for each example.
 /// Errors: ShapeError unless x has one dimension.
 /// Source: Gumbel, 1954; Maddison et al., 2014.
@@ -49,52 +66,91 @@ Expression sample_categorical(const Expression& x, GradientMode gradient_mode = 
                               Where where = Where::here());
 
 /// Logarithm of the softmax over the positions in `restriction` alone along dimension d: by default
-/// of each column. The others are -inf and get no gradient.
+/// of each column. The others are -inf and get no gradient. (The second form is for lists in
+/// braces: without it, {1} would be the dimension 1.)
+/// `y_i = x_i - ln(sum_j exp(x_j)) for i in restriction, j in restriction; else -inf`
+/// Shapes: any -> the same.
 /// Errors: ShapeError where x has no dimension d, ValueError where `restriction` is empty,
 /// IndexError where it has a position that x lacks.
 Expression log_softmax(const Expression& x, const std::vector<unsigned>& restriction,
                        unsigned d = 0, Where where = Where::here());
-/// For lists in braces: without it, {1} would be the dimension 1.
 Expression log_softmax(const Expression& x, const std::initializer_list<unsigned>& restriction,
                        unsigned d = 0, Where where = Where::here());
 
 /// Lays matrices side by side: concatenate along dimension 1.
+/// `y = [x1, x2, ...]`
+/// Shapes: {r,c1}, {r,c2}, ... -> {r,c1+c2+..}.
+/// Errors: ShapeError where another dimension differs, ValueError where the list is empty.
 Expression concatenate_cols(const std::initializer_list<Expression>& xs,
                             Where where = Where::here());
 Expression concatenate_cols(const std::vector<Expression>& xs, Where where = Where::here());
 
-/// pick_range of dimension 0, by its old name.
+/// The elements with indices from s up to, not including, e: pick_range of dimension 0, by its old
+/// name.
+/// `y = x[s:e, ..]`
+/// Shapes: {a,..} -> {e-s,..}.
+/// Errors: ShapeError where not s < e <= the extent of x.
 Expression pickrange(const Expression& x, unsigned s, unsigned e, Where where = Where::here());
 
-/// Sum over the dimensions `dims`, which are removed (all of them: {1}), and, with `b`, over the
-/// batch. Shapes: {a,b,c}xn -> {b}xn for dims = {0,2}.
+/// Sum over the dimensions `dims`, which are removed, and, with `b`, over the batch.
+/// `y = sum of x over dims`
+/// Shapes: {a,b,c}xn -> {b}xn for dims = {0,2}, {1}xn for all of them, {b} with the batch.
 /// Errors: ValueError where nothing is to be summed, ShapeError where x lacks one of `dims`.
 Expression sum_dim(const Expression& x, const std::vector<unsigned>& dims, bool b = false,
                    Where where = Where::here());
-/// Raw moment `(1/n) sum x^r` over `dims` and, with `b`, over the batch. With n = 0 the mean is
-/// over as many numbers as there are. Shapes and errors as for sum_dim; ValueError where r is 0.
+/// Raw moment, the mean of the powers x^r, over the dimensions `dims`, which are removed, and, with
+/// `b`, over the batch. With n = 0 the mean is over as many numbers as there are.
+/// `y = (1/n) sum of x^r over dims`
+/// Shapes: {a,b,c}xm -> {b}xm for dims = {0,2}, {1}xm for all of them, {b} with the batch.
+/// Errors: ValueError where nothing is to be summed or r is 0, ShapeError where x lacks one of
+///   `dims`.
 Expression moment_dim(const Expression& x, const std::vector<unsigned>& dims, unsigned r,
                       bool b = false, unsigned n = 0, Where where = Where::here());
-/// Mean over `dims` and, with `b`, over the batch; n, shapes and errors as for moment_dim.
+/// Mean over the dimensions `dims`, which are removed, and, with `b`, over the batch. With n = 0 it
+/// is over as many numbers as there are.
+/// `y = (1/n) sum of x over dims`
+/// Shapes: {a,b,c}xm -> {b}xm for dims = {0,2}, {1}xm for all of them, {b} with the batch.
+/// Errors: ValueError where nothing is to be summed, ShapeError where x lacks one of `dims`.
 Expression mean_dim(const Expression& x, const std::vector<unsigned>& dims, bool b = false,
                     unsigned n = 0, Where where = Where::here());
-/// Standard deviation of a population, `sqrt((1/n) sum (x - m)^2)` with the mean m, over `dims`
-/// and, with `b`, over the batch; n, shapes and errors as for moment_dim. The gradient is NaN where
+/// Standard deviation of a population over the dimensions `dims`, which are removed, and, with `b`,
+/// over the batch. With n = 0 it is over as many numbers as there are. The gradient is NaN where
 /// the deviation is 0.
+/// `y = sqrt((1/n) sum of (x - m)^2 over dims), m the mean`
+/// Shapes: {a,b,c}xm -> {b}xm for dims = {0,2}, {1}xm for all of them, {b} with the batch.
+/// Errors: ValueError where nothing is to be summed, ShapeError where x lacks one of `dims`.
 Expression std_dim(const Expression& x, const std::vector<unsigned>& dims, bool b = false,
                    unsigned n = 0, Where where = Where::here());
-/// moment_dim, mean_dim and std_dim over all dimensions: any -> {1}.
+/// Mean of the powers x^r of all elements of each example: moment_dim over all dimensions.
+/// `y = (1/n) sum_i x_i^r, n the number of elements`
+/// Shapes: any -> {1}.
+/// Errors: ValueError where r is 0.
 Expression moment_elems(const Expression& x, unsigned r, Where where = Where::here());
+/// Mean of all elements of each example: mean_dim over all dimensions.
+/// `y = (1/n) sum_i x_i, n the number of elements`
+/// Shapes: any -> {1}.
 Expression mean_elems(const Expression& x, Where where = Where::here());
+/// Standard deviation of all elements of each example: std_dim over all dimensions.
+/// `y = sqrt((1/n) sum_i (x_i - m)^2), n the number of elements, m their mean`
+/// Shapes: any -> {1}.
 Expression std_elems(const Expression& x, Where where = Where::here());
-/// moment_dim, mean_dim and std_dim over the batch alone: {..}xn -> {..}.
+/// Mean of the powers x^r over the batch, element by element.
+/// `y = (1/n) sum_e x[e]^r over the n examples e`
+/// Shapes: {..}xn -> {..}.
+/// Errors: ValueError where r is 0.
 Expression moment_batches(const Expression& x, unsigned r, Where where = Where::here());
+/// Mean over the batch, element by element.
+/// `y = (1/n) sum_e x[e] over the n examples e`
+/// Shapes: {..}xn -> {..}.
 Expression mean_batches(const Expression& x, Where where = Where::here());
+/// Standard deviation over the batch, element by element.
+/// `y = sqrt((1/n) sum_e (x[e] - m)^2) over the n examples e, m their mean`
+/// Shapes: {..}xn -> {..}.
 Expression std_batches(const Expression& x, Where where = Where::here());
 
-/// The gates of an LSTM step: `a = b + wx x_t + wh h_tm1` in the order i, f, o, g;
-/// `[logistic(a_i); logistic(a_f + 1); logistic(a_o); tanh(a_g)]`. With `weightnoise_std` above 0
-/// each matrix gets normal noise of that deviation.
+/// The gates of an LSTM step, in the order i, f, o, g, from the input x_t and the previous hidden
+/// state h_tm1. With `weightnoise_std` above 0 each matrix gets normal noise of that deviation.
+/// `[i; f; o; g] = b + wx x_t + wh h_tm1; y = [logistic(i); logistic(f + 1); logistic(o); tanh(g)]`
 /// Shapes: {n}, {h}, {4h,n}, {4h,h}, {4h} -> {4h}.
 /// Errors: ShapeError where the shapes do not fit, ValueError where weightnoise_std is negative.
 Expression vanilla_lstm_gates(const Expression& x_t, const Expression& h_tm1, const Expression& wx,

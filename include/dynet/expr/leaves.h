@@ -4,7 +4,8 @@
 // numbers.
 //
 // Where there is a `device`, null means the graph's own. Parameters are on the device of their
-// storage. What is given by pointer is read again at every run, so it must outlive the graph.
+// storage. What is given by pointer is read again at every run, so it must outlive the graph. The
+// reference page (docs/operations) is printed from the comments.
 
 #include <vector>
 
@@ -14,36 +15,56 @@
 
 namespace dynet {
 
-/// One number, {1}.
+/// One number; by pointer it is read again at every run.
+/// `y = s`
+/// Shapes: -> {1}.
 Expression input(const detail::LocatedGraph& g, real s, Device* device = nullptr);
 Expression input(const detail::LocatedGraph& g, detail::Pointer<real> ps, Device* device = nullptr);
 /// The first d.size() numbers of `data`, column by column, the examples of a batch one after the
-/// other. ValueError where there are fewer.
+/// other; by pointer they are read again at every run.
+/// `y = data, in memory order`
+/// Shapes: -> d.
+/// Errors: ValueError where there are fewer numbers.
 Expression input(const detail::LocatedGraph& g, const Dim& d, const std::vector<float>& data,
                  Device* device = nullptr);
 Expression input(const detail::LocatedGraph& g, const Dim& d,
                  detail::Pointer<std::vector<float>> pdata, Device* device = nullptr);
-/// All elements `defdata` but those at the flat positions `ids` (over dimensions and batch), which
-/// are `data`; of equal positions the last counts. ValueError where the lengths differ, IndexError
-/// for a position outside d.
+/// A sparse input: all elements are `defdata` but those at the flat positions `ids` (over
+/// dimensions and batch), which are `data`. Where a position stands twice the last one counts.
+/// `y[ids[k]] = data[k], else defdata`
+/// Shapes: -> d.
+/// Errors: ValueError where the lengths differ, IndexError for a position outside d.
 Expression input(const detail::LocatedGraph& g, const Dim& d, const std::vector<unsigned>& ids,
                  const std::vector<float>& data, float defdata = 0.0F, Device* device = nullptr);
-/// {d}, or {d}xb for b positions: 1 at `idx`, else 0. IndexError unless idx < d.
+/// A vector with a 1 at one position; for a list of positions, a batch of such vectors.
+/// `y_i = 1 where i = idx, else 0`
+/// Shapes: -> {d}, or {d}xb for b positions.
+/// Errors: IndexError where a position is not below d.
 Expression one_hot(const detail::LocatedGraph& g, unsigned d, unsigned idx,
                    Device* device = nullptr);
 Expression one_hot(const detail::LocatedGraph& g, unsigned d, const std::vector<unsigned>& ids,
                    Device* device = nullptr);
 
-/// The values of a parameter; gradients are added to it. Of a lookup parameter: the whole table,
-/// rows last. StateError for a Parameter that no collection made.
+/// The values of a parameter; gradients are added to it. A lookup parameter gives its whole table,
+/// rows last.
+/// `y = the values of p`
+/// Shapes: -> that of p; {..,rows} for a lookup parameter.
+/// Errors: StateError for a Parameter that no collection made.
 Expression parameter(const detail::LocatedGraph& g, const Parameter& p);
 Expression parameter(const detail::LocatedGraph& g, const LookupParameter& lp);
 /// The values of a parameter as a constant: it gets no gradient.
+/// `y = the values of p; dp = 0`
+/// Shapes: -> that of p; {..,rows} for a lookup parameter.
+/// Errors: StateError for a Parameter that no collection made.
 Expression const_parameter(const detail::LocatedGraph& g, const Parameter& p);
 Expression const_parameter(const detail::LocatedGraph& g, const LookupParameter& lp);
 
-/// One row of a lookup parameter, or for several indices a batch of rows. IndexError where an index
-/// is not below the number of rows: at once for indices by value, when run for those by pointer.
+/// One row of a lookup parameter, or for several indices a batch of rows. Gradients are added to
+/// these rows. By pointer the indices are read again at every run.
+/// `y = row index of p`
+/// Shapes: -> that of a row, xb for b indices.
+/// Errors: IndexError where an index is not below the number of rows: at once for indices by value,
+///   when run for those by pointer.
 Expression lookup(const detail::LocatedGraph& g, const LookupParameter& p, unsigned index);
 Expression lookup(const detail::LocatedGraph& g, const LookupParameter& p,
                   detail::Pointer<unsigned> pindex);
@@ -51,7 +72,11 @@ Expression lookup(const detail::LocatedGraph& g, const LookupParameter& p,
                   const std::vector<unsigned>& indices);
 Expression lookup(const detail::LocatedGraph& g, const LookupParameter& p,
                   detail::Pointer<std::vector<unsigned>> pindices);
-/// Rows of a lookup table as constants: they get no gradient.
+/// Rows of a lookup parameter as constants: they get no gradient.
+/// `y = row index of p; dp = 0`
+/// Shapes: -> that of a row, xb for b indices.
+/// Errors: IndexError where an index is not below the number of rows: at once for indices by value,
+///   when run for those by pointer.
 Expression const_lookup(const detail::LocatedGraph& g, const LookupParameter& p, unsigned index);
 Expression const_lookup(const detail::LocatedGraph& g, const LookupParameter& p,
                         detail::Pointer<unsigned> pindex);
@@ -60,24 +85,44 @@ Expression const_lookup(const detail::LocatedGraph& g, const LookupParameter& p,
 Expression const_lookup(const detail::LocatedGraph& g, const LookupParameter& p,
                         detail::Pointer<std::vector<unsigned>> pindices);
 
-/// Every element 0, 1, or `val`.
+/// Every element 0.
+/// `y_i = 0`
+/// Shapes: -> d.
 Expression zeros(const detail::LocatedGraph& g, const Dim& d, Device* device = nullptr);
 Expression zeroes(const detail::LocatedGraph& g, const Dim& d, Device* device = nullptr);
+/// Every element 1.
+/// `y_i = 1`
+/// Shapes: -> d.
 Expression ones(const detail::LocatedGraph& g, const Dim& d, Device* device = nullptr);
+/// Every element the number `val`.
+/// `y_i = val`
+/// Shapes: -> d.
 Expression constant(const detail::LocatedGraph& g, const Dim& d, float val,
                     Device* device = nullptr);
 
-/// Normal numbers of this mean and deviation. ValueError where stddev is negative.
+/// Random numbers from a normal distribution.
+/// `y_i normal with this mean and standard deviation`
+/// Shapes: -> d.
+/// Errors: ValueError where stddev is negative.
 Expression random_normal(const detail::LocatedGraph& g, const Dim& d, float mean = 0.0F,
                          float stddev = 1.0F, Device* device = nullptr);
-/// `scale` with probability p, else 0. ValueError unless 0 <= p <= 1.
+/// Random numbers, each `scale` or 0.
+/// `y_i = scale with probability p, else 0`
+/// Shapes: -> d.
+/// Errors: ValueError unless 0 <= p <= 1.
 Expression random_bernoulli(const detail::LocatedGraph& g, const Dim& d, real p, real scale = 1.0F,
                             Device* device = nullptr);
-/// Uniform in [left, right). ValueError unless left <= right.
+/// Random numbers from a uniform distribution.
+/// `y_i uniform in [left, right)`
+/// Shapes: -> d.
+/// Errors: ValueError unless left <= right.
 Expression random_uniform(const detail::LocatedGraph& g, const Dim& d, real left, real right,
                           Device* device = nullptr);
-/// Gumbel numbers, `mu - beta ln(-ln(u))` with u uniform in (0, 1). ValueError where beta is
-/// negative.
+/// Random numbers from a Gumbel distribution.
+/// `y_i = mu - beta ln(-ln(u_i)), u_i uniform in (0, 1)`
+/// Shapes: -> d.
+/// Errors: ValueError where beta is negative.
+/// Source: Gumbel, 1954.
 Expression random_gumbel(const detail::LocatedGraph& g, const Dim& d, real mu = 0.0F,
                          real beta = 1.0F, Device* device = nullptr);
 

@@ -17,7 +17,7 @@ namespace dynet {
 Expression operator*(const detail::Located& x, const Expression& y);
 
 /// Sum of products plus a bias, given as the list b, w1, x1, w2, x2, ... A bias of one column is
-///   repeated over the columns and the batch. Of one argument: its value.
+///   repeated over the columns and the batch. With one argument the result is its value.
 /// `y = b + w1 x1 + w2 x2 + ...`
 /// Shapes: {m} or {m,n}, {m,k}, {k,n}, ... -> {m,n}, or {m} where n is 1.
 /// Errors: ShapeError for an even number of arguments, or shapes that do not fit.
@@ -28,7 +28,7 @@ Expression affine_transform(const std::vector<Expression>& exprs, Where where = 
 /// Permutes the dimensions; by default the transposed matrix. A vector becomes {1,n}.
 /// `dimension i of y is dimension dims[i] of x`
 /// Shapes: {m,n} -> {n,m}, or by dims.
-/// Errors: ShapeError unless dims is a permutation with one entry a dimension of x (or x has one
+/// Errors: ShapeError unless dims is a permutation with one entry per dimension of x (or x has one
 ///   dimension other than 1).
 Expression transpose(const detail::Located& x);
 Expression transpose(const Expression& x, const std::vector<unsigned>& dims,

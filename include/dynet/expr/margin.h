@@ -46,7 +46,7 @@ Expression poisson_loss(const Expression& x, detail::Pointer<std::vector<unsigne
 
 /// Cross entropy of class v, of which the share s = label_smoothing is spread over all classes,
 ///   under the softmax of x. A batch takes one class per example. Where v is the ignored class,
-///   which may be n, loss and gradient are 0.
+///   which may be n, loss and gradient are 0; by default no class is ignored.
 /// `y = v == ignored ? 0 : -sum_j q_j ln softmax(x)_j, q_j = s/n, and q_v = 1-s+s/n`
 /// Shapes: {n} -> {1}.
 /// `v`: one index for all examples, or one for each; by pointer it is read again at every run.

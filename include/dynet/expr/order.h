@@ -14,8 +14,8 @@ namespace dynet {
 /// Errors: ShapeError where x has no dimension d.
 Expression cumsum(const Expression& x, unsigned d = 0, Where where = Where::here());
 
-/// The k largest elements along dimension d, in their order. Of equal ones those that stand first;
-///   NaN counts as the largest.
+/// The k largest elements along dimension d, in their order. Of equal elements those that stand
+///   first; NaN counts as the largest.
 /// `y = the k largest x along dimension d, in the order in which they stand`
 /// Shapes: {a,b} -> {a,k} for d = 1, {k,b} for d = 0, ...
 /// Errors: ShapeError where x has no dimension d, or not 1 <= k <= its extent <= 2^24.
@@ -24,8 +24,8 @@ Expression kmax_pooling(const Expression& x, unsigned k, unsigned d = 1,
                         Where where = Where::here());
 
 /// The k largest elements along dimension d in descending order, and their positions as numbers,
-///   through which no gradient flows. Of equal ones the one that stands first comes first; NaN
-///   counts as the largest. With k the extent x is sorted.
+///   through which no gradient flows. Of equal elements the one that stands first comes first; NaN
+///   counts as the largest. With the extent as k, x is sorted.
 /// `y = the k largest x along dimension d, the largest first; i = where they stand`
 /// Shapes: {a,b} -> {k,b}, {k,b} for d = 0, {a,k}, {a,k} for d = 1, ...
 /// Results: in the order of the formula.

@@ -33,23 +33,35 @@ Expression scatter_add(const Expression& x, const std::vector<unsigned>& index, 
 Expression scatter_add(const Expression& x, detail::Pointer<std::vector<unsigned>> index,
                        unsigned rows, unsigned d = 0, Where where = Where::here());
 
-/// Sum over the rows, sum_dim of dimension 0: {r,c} -> {c}.
+/// Sum over the rows: sum_dim of dimension 0, by its old name.
+/// `y_j = sum_i x_ij`
+/// Shapes: {r,c} -> {c}.
 Expression sum_rows(const Expression& x, Where where = Where::here());
-/// Sum over the columns, sum_dim of dimension 1: {r,c} -> {r}.
+/// Sum over the columns: sum_dim of dimension 1, by its old name.
+/// `y_i = sum_j x_ij`
+/// Shapes: {r,c} -> {r}.
+/// Errors: ShapeError where x has one dimension.
 Expression sum_cols(const Expression& x, Where where = Where::here());
-/// Mean over the columns, mean_dim of dimension 1: {r,c} -> {r}.
+/// Mean over the columns: mean_dim of dimension 1, by its old name.
+/// `y_i = (1/c) sum_j x_ij`
+/// Shapes: {r,c} -> {r}.
+/// Errors: ShapeError where x has one dimension.
 Expression average_cols(const Expression& x, Where where = Where::here());
 
 /// Adds a vector to every column of a matrix: x + b, where the shapes are no others.
+/// `y_ij = x_ij + b_i`
 /// Shapes: {r,c}, {r} or {r,1} -> {r,c}.
 /// Errors: ShapeError for other shapes.
 Expression colwise_add(const Expression& x, const Expression& b, Where where = Where::here());
 
-/// The trace of x times the transposed y, which is dot_product(x, y). Two equal shapes -> {1}.
+/// The trace of x times the transposed y, which is dot_product(x, y).
+/// `z = sum_i x_i * y_i`
+/// Shapes: two equal shapes -> {1}.
 /// Errors: ShapeError where the shapes differ.
 Expression trace_of_product(const Expression& x, const Expression& y, Where where = Where::here());
 
-/// contract3d_1d, and then the product with z: affine_transform({b, contract3d_1d(x, y), z}).
+/// Contracts the last dimension of x with y and the middle one with z, and adds a bias where there
+/// is one: affine_transform({b, contract3d_1d(x, y), z}).
 /// `out_i = sum_jk x_ijk z_j y_k (+ b_i)`
 /// Shapes: {i,j,k}, {k}, {j}, {i} -> {i}.
 /// Errors: ShapeError for other shapes.
@@ -59,10 +71,9 @@ Expression contract3d_1d_1d(const Expression& x, const Expression& y, const Expr
                             const Expression& b, Where where = Where::here());
 
 /// Correlation of an image of several channels with filters, plus a bias where there is one.
-/// `is_valid`: windows lie inside the image. Else the result has a place for each stride, and half
-/// of the room that windows need more, rounded down, is before the image: p0, p1.
-/// `y[i, j, o] = b[o] + sum_rcq x[i stride[0] + r - p0, j stride[1] + c - p1, q] f[r, c, q, o]`,
-/// zero outside.
+/// `y[i, j, o] = b[o] + sum_rcq x[i stride[0] + r - p0, j stride[1] + c - p1, q] f[r, c, q, o]`
+/// `is_valid`: windows lie inside the image. Else the result has a place for each stride, the image
+///   is 0 outside, and half of the room that windows need more, rounded down, is before it: p0, p1.
 /// Shapes: {h,w,ci} or {h,w}, {fh,fw,ci,co}, {co} -> {(h - fh) / stride[0] + 1, .., co}, or not
 ///   valid {h / stride[0], .., co} rounded up.
 /// Errors: ShapeError for other shapes, a filter larger than the image where windows must lie

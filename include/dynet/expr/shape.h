@@ -16,8 +16,8 @@ namespace dynet {
 /// Errors: ShapeError where the numbers of elements differ.
 Expression reshape(const Expression& x, const Dim& d, Where where = Where::here());
 
-/// Lays a list one after the other along dimension d. Shapes with fewer dimensions are filled up
-///   with 1.
+/// Puts the tensors of a list one after the other along dimension d. Shapes with fewer dimensions
+///   are filled up with 1.
 /// `y = [x1; x2; ...] along dimension d`
 /// Shapes: {n1,..}, {n2,..}, ... -> {n1+n2+..,..}.
 /// Errors: ShapeError where another dimension than d differs, ValueError where the list is empty,

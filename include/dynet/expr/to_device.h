@@ -6,8 +6,11 @@
 namespace dynet {
 
 /// A copy of x on another device, in that device's numbers; the gradient is copied back. On the
-/// device of x: x itself. Operations want all their arguments on one device, which is then the
-/// device of their result. ValueError where `device` is null.
+/// device of x the result is x itself. Operations want all their arguments on one device, which is
+/// then the device of their result.
+/// `y = x`
+/// Shapes: any -> the same.
+/// Errors: ValueError where `device` is null.
 Expression to_device(const Expression& x, const Device* device, Where where = Where::here());
 
 }  // namespace dynet

@@ -62,7 +62,8 @@ struct AffineTransform {
       .formula = "y = b + w1 x1 + w2 x2 + ...",
       .summary =
           "Sum of products plus a bias, given as the list b, w1, x1, w2, x2, ... A bias of "
-          "one column is repeated over the columns and the batch. Of one argument: its value.",
+          "one column is repeated over the columns and the batch. With one argument the result is "
+          "its value.",
       .shapes = "{m} or {m,n}, {m,k}, {k,n}, ... -> {m,n}, or {m} where n is 1",
       .errors = "ShapeError for an even number of arguments, or shapes that do not fit"};
   static constexpr bool kVariadic = true;
@@ -161,7 +162,7 @@ struct Transpose {
           "Permutes the dimensions; by default the transposed matrix. A vector becomes {1,n}.",
       .shapes = "{m,n} -> {n,m}, or by dims",
       .errors =
-          "ShapeError unless dims is a permutation with one entry a dimension of x (or x has "
+          "ShapeError unless dims is a permutation with one entry per dimension of x (or x has "
           "one dimension other than 1)"};
   Dim shape(const ext::Shapes& in) const {
     const Dim& x = in[0];

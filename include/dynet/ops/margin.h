@@ -240,7 +240,7 @@ struct CrossEntropy {
       .summary =
           "Cross entropy of class v, of which the share s = label_smoothing is spread over all "
           "classes, under the softmax of x. A batch takes one class per example. Where v is the "
-          "ignored class, which may be n, loss and gradient are 0.",
+          "ignored class, which may be n, loss and gradient are 0; by default no class is ignored.",
       .shapes = "{n} -> {1}",
       .errors =
           "ShapeError unless x is a vector, ValueError unless 0 <= label_smoothing <= 1 and where "

@@ -102,7 +102,7 @@ struct KMaxPooling {
       .attrs = {"k", "d"},
       .formula = "y = the k largest x along dimension d, in the order in which they stand",
       .summary =
-          "The k largest elements along dimension d, in their order. Of equal ones those that "
+          "The k largest elements along dimension d, in their order. Of equal elements those that "
           "stand first; NaN counts as the largest.",
       .shapes = "{a,b} -> {a,k} for d = 1, {k,b} for d = 0, ...",
       .errors = "ShapeError where x has no dimension d, or not 1 <= k <= its extent <= 2^24",
@@ -139,8 +139,8 @@ struct TopK {
       .formula = "y = the k largest x along dimension d, the largest first; i = where they stand",
       .summary =
           "The k largest elements along dimension d in descending order, and their positions as "
-          "numbers, through which no gradient flows. Of equal ones the one that stands first "
-          "comes first; NaN counts as the largest. With k the extent x is sorted.",
+          "numbers, through which no gradient flows. Of equal elements the one that stands first "
+          "comes first; NaN counts as the largest. With the extent as k, x is sorted.",
       .shapes = "{a,b} -> {k,b}, {k,b} for d = 0, {a,k}, {a,k} for d = 1, ...",
       .errors = "ShapeError where x has no dimension d, or not 1 <= k <= its extent <= 2^24"};
   using Steps = ext::OpList<Positions>;

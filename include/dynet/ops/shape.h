@@ -62,7 +62,8 @@ struct Concatenate {
       .attrs = {"d"},
       .formula = "y = [x1; x2; ...] along dimension d",
       .summary =
-          "Lays a list one after the other along dimension d. Shapes with fewer dimensions are "
+          "Puts the tensors of a list one after the other along dimension d. Shapes with fewer "
+          "dimensions are "
           "filled up with 1.",
       .shapes = "{n1,..}, {n2,..}, ... -> {n1+n2+..,..}",
       .errors =

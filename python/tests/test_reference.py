@@ -1,0 +1,163 @@
+"""The reference pages (docs/operations): they are what tools/reference prints, their examples run, and C++, Python,
+stub and pages list the same operations.
+
+The names are collected here once more, by other means than tools/reference has.
+"""
+
+from __future__ import annotations
+
+import ast
+import pathlib
+import re
+import sys
+
+import _dynet
+import dynet as dy
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools" / "reference"))
+
+import pages  # noqa: E402
+from output import agree  # noqa: E402
+from topics import ELSEWHERE, ONLY_CPP, OTHER_NAMES  # noqa: E402
+
+Names = set[str]
+CPP_FUNCTION = r"^(?:Expression|std::(?:array|vector)<Expression[^>]*>) (\w+|operator[^\s(])\("
+# parameter and const_parameter return one node or several: Any.
+NODES = ("Expression", "tuple[Expression", "list[Expression", "Any", "typing.Any")
+
+
+def cpp_names() -> Names:
+    headers = [*(ROOT / "include/dynet/expr").glob("*.h"), ROOT / "include/dynet/sequence.h"]
+    return {n for h in headers for n in re.findall(CPP_FUNCTION, h.read_text(), re.M)}
+
+
+def module_names() -> Names:
+    """By the first line of the documentation, which nanobind writes."""
+    names = set()
+    for name, value in vars(dy).items():
+        line = (getattr(value, "__doc__", None) or "").split("\n")[0].replace("_dynet.", "")
+        if (
+            callable(value)
+            and re.match(r"\w+\(.*\) -> ", line)
+            and line.split(" -> ")[-1].startswith(NODES)
+        ):
+            names.add(name)
+    return names
+
+
+def stub_names() -> Names:
+    stub = pathlib.Path(_dynet.__file__).parent / "_dynet-stubs" / "__init__.pyi"
+    tree = ast.parse(stub.read_text())
+    names = {
+        n.name
+        for n in tree.body
+        if isinstance(n, ast.FunctionDef)
+        and ast.unparse(n.returns or ast.Constant(None)).startswith(NODES)
+    }
+    aliases = re.findall(r"^(\w+) = (\w+)$", stub.read_text(), re.M)
+    return (names | {a for a, of in aliases if of in names}) - {"_operations"}
+
+
+def page_texts() -> dict[str, str]:
+    return {
+        p.stem: p.read_text(encoding="utf-8")
+        for p in sorted((ROOT / "docs/operations").glob("*.md"))
+    }
+
+
+def blocks(texts: dict[str, str], language: str) -> str:
+    fence = rf"^```{re.escape(language)}\n(.*?)^```$"
+    return "\n".join(b for t in texts.values() for b in re.findall(fence, t, re.M | re.S))
+
+
+def differences(cpp: Names, module: Names, stub: Names, texts: dict[str, str]) -> list[str]:
+    """What one of the four has and another lacks, but for the exceptions of tools/reference/topics.py."""
+    page_cpp = set(re.findall(CPP_FUNCTION, blocks(texts, "c++"), re.M))
+    python = blocks(texts, "py")
+    page_python = set(re.findall(r"^(\w+)\(.*\) -> ", python, re.M)) | set(
+        re.findall(r"^(\w+) = \w+$", python, re.M)
+    )
+    index = set(re.findall(r"^\[(\w+)\]\(", texts["README"], re.M))
+    functions = {n for n in cpp if not n.startswith("operator")}
+    other_cpp = {re.split(r"\W", reason)[0] for reason in OTHER_NAMES.values()}
+    pairs = [
+        ("C++", cpp, "the pages", page_cpp),
+        ("the module", module - set(ELSEWHERE), "the pages", page_python),
+        ("the module", module, "the stub", stub),
+        ("C++ and Python", functions | (module - set(ELSEWHERE)), "the index", index),
+        (
+            "C++",
+            functions - set(ONLY_CPP) - (other_cpp - module),
+            "Python",
+            module - set(OTHER_NAMES) - set(ELSEWHERE),
+        ),
+        (
+            "the exceptions",
+            set(ONLY_CPP) | other_cpp,
+            "C++",
+            functions & (set(ONLY_CPP) | other_cpp),
+        ),
+        (
+            "the exceptions",
+            set(OTHER_NAMES) | set(ELSEWHERE),
+            "Python",
+            module & (set(OTHER_NAMES) | set(ELSEWHERE)),
+        ),
+    ]
+    return [
+        f"{here} has {name}, {there} not" if name in a else f"{there} has {name}, {here} not"
+        for here, a, there, b in pairs
+        for name in sorted(a ^ b)
+    ]
+
+
+def test_the_same_names_everywhere():
+    assert differences(cpp_names(), module_names(), stub_names(), page_texts()) == []
+
+
+@pytest.mark.parametrize("name", ["elu", "pick", "max_dim", "sum_dim", "lookup_sequence"])
+def test_a_missing_name_is_seen(name: str):
+    names = [cpp_names(), module_names(), stub_names()]
+    for k in range(3):
+        planted = [n - {name} if i == k else n for i, n in enumerate(names)]
+        assert differences(*planted, page_texts())
+    for page, text in page_texts().items():
+        lines = [line for line in text.split("\n") if not re.match(rf"(\[|.* )?{name}[\](]", line)]
+        if len(lines) < len(text.split("\n")):
+            assert differences(*names, page_texts() | {page: "\n".join(lines)})
+
+
+def test_a_superfluous_name_is_seen():
+    names = [cpp_names(), module_names(), stub_names()]
+    for k in range(3):
+        planted = [n | {"fancy_norm"} if i == k else n for i, n in enumerate(names)]
+        assert differences(*planted, page_texts())
+
+
+def test_pages_are_what_the_operations_say():
+    """Where a page differs, `tools/generate-api` writes it anew. This also runs all examples."""
+    written = pages.all_pages(ROOT)
+    assert {p.name for p in (ROOT / pages.FOLDER).glob("*.md")} == {p.name for p in written}
+    for page, text in written.items():
+        assert (ROOT / page).read_text(encoding="utf-8") == text, f"{page}: run tools/generate-api"
+
+
+def test_each_entry_has_an_example_that_prints():
+    for page, text in page_texts().items():
+        for entry in text.split("\n### ")[1:]:
+            assert re.search(r"^```python\n[^`]+^```\n```text output\n[^`]+^```$", entry, re.M), (
+                page,
+                entry[:40],
+            )
+
+
+def test_agreement_is_up_to_the_last_printed_digit():
+    assert agree("[0.5    1.2347]\n", "[0.4999 1.2346]\n")
+    assert agree("[3 4]", "[3 4]")
+    assert not agree("[0.5    1.2348]", "[0.5    1.2346]")
+    assert not agree("[3 4]", "[3 5]")
+    assert not agree("[3 4]", "[3 4 5]")
+    assert not agree("[0.5 nan]", "[0.5 inf]")
+    assert not agree("-0.0001 at x", "0.0001 at x")
