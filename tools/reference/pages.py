@@ -90,6 +90,10 @@ def match_operations(entries: list[Entry], module: Module) -> list[Item]:
             )
         names = [operation["python"], operation["python_batch"]]
         forms = [f for n in names for f in module.forms(n) if entry.summary in f.documentation]
+        if not forms and operation["python"] == "-" and not operation["mirrored"]:
+            # Bound by hand.
+            forms = module.forms(entry.names[0])
+            operation = operation | {"python": entry.names[0]}
         items.append(Item(entry, forms, operation))
     return items
 
@@ -129,7 +133,7 @@ def items_of(topic: Topic, items: list[Item]) -> list[Item]:
     """Those of one page, with the anchors that GitHub gives their titles."""
     generated = [i for f in topic.families for i in items if not i.key and i.entry.header == f]
     by_key = {i.key: i for i in items if i.key}
-    of_page = generated + [by_key[k] for k in topic.functions]
+    of_page = generated + [by_key[k] for k in topic.functions if k in by_key]
     seen: dict[str, int] = {}
     for item in of_page:
         slug = re.sub(r"[^\w\- ]", "", item.title.lower()).replace(" ", "-")
@@ -147,7 +151,8 @@ def all_topics(items: list[Item]) -> list[tuple[Topic, list[Item]]]:
         ):
             what = item.key or f"the family {item.entry.header}"
             raise Missing(f"{what} is in no topic of tools/reference/topics.py")
-    return [(topic, items_of(topic, items)) for topic in TOPICS]
+    topics = [(topic, items_of(topic, items)) for topic in TOPICS]
+    return [(topic, of_topic) for topic, of_topic in topics if of_topic]
 
 
 # ---- one entry

@@ -127,13 +127,36 @@ TOPICS = [
         "use these cells, and a program needs them for a cell of its own. And functions of whole sequences, one "
         "expression per step.",
         families=["recurrent"],
-        functions=["vanilla_lstm_gates", "lookup_sequence", "sequence_loss"],
+        functions=["vanilla_lstm_gates", "vanilla_lstm_gates_concat", "vanilla_lstm_gates_dropout",
+                   "vanilla_lstm_gates_dropout_concat", "lookup_sequence", "sequence_loss"],
+    ),
+    Topic(
+        "chains",
+        "Labels of whole sequences",
+        "Losses that count all ways in which a sequence may be labelled: the linear-chain conditional random field, "
+        "whose labels depend on their neighbours, and connectionist temporal classification, for which nobody knows "
+        "at which step a label stands.",
+        families=["chain"],
+        functions=["crf_log_partition", "crf_score", "crf_viterbi", "ctc_loss"],
+    ),
+    Topic(
+        "segments",
+        "Segments and attention",
+        "Functions that bring a varying number of entries together. Segments are given by an index per entry, as the "
+        "edges of a graph by the node to which they lead; attention weighs all entries by how well they fit a query.",
+        families=["segment", "attention"],
+        functions=["segment_sum", "attention"],
     ),
 ]  # fmt: skip
 
 MATRIX = "x = dy.inputTensor([[1., 2., 3.], [4., 5., 9.]])\n"
 VECTORS = "x1 = dy.inputVector([1., 5., 3.])\nx2 = dy.inputVector([4., 2., 3.])\n"
 TABLE = "table = dy.ParameterCollection().lookup_parameters_from_numpy(np.array([[1., 2.], [3., 4.], [5., 6.]]))\n"
+LSTM = "x, h = dy.inputVector([0.5]), dy.inputVector([0.1])\nw = dy.inputTensor(np.ones((4, 1)))\n"
+CHAIN = """\
+emissions = dy.inputTensor([[1., 0., 1.], [0., 2., 0.]])  # a row per tag, a column per step
+transitions = dy.inputTensor([[0.5, 0.], [0., 0.5]])
+"""
 BATCH = "x = dy.inputTensor([[1., 3.], [2., 6.]], batched=True)\n"
 
 # Functions written by hand in C++, by name; of several comments for one name the second is `name#2`.
@@ -268,10 +291,55 @@ print(dy.conv2d_bias(x, f, dy.inputVector([100.]), [2, 2], is_valid=False).npval
         "x = dy.inputVector([1., 2., 3.])\nprint(dy.sample_categorical(x).npvalue())\n"
     ),
     "vanilla_lstm_gates": Written(
+        LSTM + "print(dy.vanilla_lstm_gates(x, h, w, w, dy.zeros(4)).npvalue())\n"
+    ),
+    "vanilla_lstm_gates_concat": Written(
+        LSTM
+        + "print(dy.vanilla_lstm_gates_concat([x, x], h, dy.concatenate_cols([w, w]), w, dy.zeros(4)).npvalue())\n"
+    ),
+    "vanilla_lstm_gates_dropout": Written(
+        LSTM
+        + "print(dy.vanilla_lstm_gates_dropout(x, h, w, w, dy.zeros(4), dy.ones(1), dy.zeros(1)).npvalue())\n"
+    ),
+    "vanilla_lstm_gates_dropout_concat": Written(
+        LSTM
+        + """\
+both = dy.concatenate_cols([w, w])
+mask_x, mask_h = dy.inputVector([1., 0.]), dy.ones(1)
+print(dy.vanilla_lstm_gates_dropout_concat([x, x], h, both, w, dy.zeros(4), mask_x, mask_h).npvalue())
+"""
+    ),
+    "crf_log_partition": Written(
+        CHAIN + "print(dy.crf_log_partition(emissions, transitions).npvalue())\n"
+    ),
+    "crf_score": Written(
+        CHAIN + "print(dy.crf_score(emissions, transitions, [0, 1, 1]).npvalue())\n"
+    ),
+    "crf_viterbi": Written(
+        CHAIN
+        + """\
+tags, score = dy.crf_viterbi(emissions, transitions)
+print(tags.npvalue(), score.npvalue())
+"""
+    ),
+    "ctc_loss": Written(
         """\
-x, h = dy.inputVector([0.5]), dy.inputVector([0.1])
-w = dy.inputTensor(np.ones((4, 1)))
-print(dy.vanilla_lstm_gates(x, h, w, w, dy.zeros(4)).npvalue())
+scores = dy.inputTensor([[1., 2., 0.], [2., 0., 1.], [0., 1., 3.]])  # a column per step; class 0 is the blank
+print(dy.ctc_loss(dy.log_softmax(scores), [1, 2]).npvalue())
+"""
+    ),
+    "segment_sum": Written(
+        """\
+x = dy.inputTensor([[1., 2., 4.], [5., 3., 1.]])
+for f in [dy.segment_sum, dy.segment_mean, dy.segment_max, dy.segment_softmax]:
+    print(f(x, [0, 1, 0], 2).npvalue())  # columns 0 and 2 are segment 0
+"""
+    ),
+    "attention": Written(
+        """\
+q, k = dy.inputVector([1., 0.]), dy.inputTensor([[2., 0., 9.], [0., 2., 9.]])
+v = dy.inputTensor([[1., 2., 3.]])
+print(dy.attention(q, k, v, lengths=[2]).npvalue())
 """
     ),
     "lookup_sequence": Written(
