@@ -107,14 +107,15 @@ def differences(cpp: Names, module: Names, stub: Names, texts: dict[str, str]) -
         ),
     ]
     return [
-        f"{here} has {name}, {there} not" if name in a else f"{there} has {name}, {here} not"
+        f"{name}: in {here}, not in {there}" if name in a else f"{name}: in {there}, not in {here}"
         for here, a, there, b in pairs
         for name in sorted(a ^ b)
     ]
 
 
 def test_the_same_names_everywhere():
-    assert differences(cpp_names(), module_names(), stub_names(), page_texts()) == []
+    found = differences(cpp_names(), module_names(), stub_names(), page_texts())
+    assert not found, "\n".join(found)
 
 
 @pytest.mark.parametrize("name", ["elu", "pick", "max_dim", "sum_dim", "lookup_sequence"])
