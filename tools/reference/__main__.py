@@ -1,8 +1,7 @@
-"""Writes the reference pages of operations, docs/operations.
+"""Writes the reference pages of operations, docs/operations; `tools/generate-api` calls it.
 
-    python tools/reference [--check]      the Python must have the module of this tree
-
---check: writes nothing, ends with 1 and the names of pages that are not what the operations say.
+The Python that runs it must have the module of this tree. python/tests/test_reference.py looks
+whether the pages are as they would be written.
 """
 
 from __future__ import annotations
@@ -19,25 +18,16 @@ def main() -> int:
     try:
         pages = all_pages(ROOT)
     except Missing as missing:
-        print(f"tools/reference: {missing}", file=sys.stderr)
+        print(f"docs/operations is not written: {missing}", file=sys.stderr)
         return 1
     folder = ROOT / FOLDER
-    superfluous = {p.relative_to(ROOT) for p in folder.glob("*.md")} - set(pages)
-    stale = [
-        p
-        for p, text in pages.items()
-        if not (ROOT / p).exists() or (ROOT / p).read_text(encoding="utf-8") != text
-    ]
-    if sys.argv[1:] == ["--check"]:
-        for page in sorted([*stale, *superfluous]):
-            print(f"{page} is not what the operations say: run tools/generate-api", file=sys.stderr)
-        return 1 if stale or superfluous else 0
     folder.mkdir(parents=True, exist_ok=True)
-    for page in superfluous:
+    for page in {p.relative_to(ROOT) for p in folder.glob("*.md")} - set(pages):
         (ROOT / page).unlink()
-    for page in stale:
-        (ROOT / page).write_text(pages[page], encoding="utf-8")
-        print(page)
+    for page, text in pages.items():
+        if not (ROOT / page).exists() or (ROOT / page).read_text(encoding="utf-8") != text:
+            (ROOT / page).write_text(text, encoding="utf-8")
+            print(page)
     return 0
 
 
