@@ -69,7 +69,7 @@ PyInitializer read_init(const InitArguments& args, const Dim& d) {
   if (args.init.is_none()) {
     set(ParameterInitGlorot());
   } else if (PyUnicode_Check(args.init.ptr())) {
-    const std::string name = nb::cast<std::string>(args.init);
+    const auto name = nb::cast<std::string>(args.init);
     if (name == "glorot") {
       set(ParameterInitGlorot());
     } else if (name == "identity") {
@@ -260,7 +260,7 @@ void bind_collection(nb::module_& m) {
 }
 
 /// What the device has computed by now; other threads go on while it does.
-const Tensor& settled(const Tensor& t) {
+Tensor settled(Tensor t) {
   wait_for(*t.device);
   return t;
 }
@@ -507,10 +507,10 @@ void bind_lookup_parameters(nb::module_& m) {
 // ------------------------------------------------------------------------------------------
 
 /// The arguments themselves: parameters are expressions. A graph before them is passed over.
-nb::object parameter_function(nb::args args) {
+nb::object parameter_function(const nb::args& args) {
   nb::list rest;
   for (const nb::handle arg : args) {
-    if (rest.size() == 0 && nb::isinstance<PyGraph>(arg)) {
+    if (rest.empty() && nb::isinstance<PyGraph>(arg)) {
       continue;
     }
     if (!is_expression(arg.ptr())) {
@@ -518,7 +518,7 @@ nb::object parameter_function(nb::args args) {
     }
     rest.append(arg);
   }
-  if (rest.size() == 0) {
+  if (rest.empty()) {
     throw nb::type_error("parameter: want a parameter");
   }
   return rest.size() == 1 ? nb::object(rest[0]) : nb::object(nb::tuple(rest));
@@ -535,7 +535,7 @@ void bind_params(nb::module_& m) {
         "first is passed over.");
   m.def(
       "const_parameter",
-      [](nb::args args) {
+      [](const nb::args& args) {
         nb::list nodes;
         for (const nb::handle arg : args) {
           if (!is_expression(arg.ptr())) {
