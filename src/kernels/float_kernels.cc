@@ -1,8 +1,10 @@
 // The float device: walks blocks, examples and boxes, and hands rows of numbers to the loops.
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 
 #include "dynet/ext/rule_loop.h"
 
@@ -110,6 +112,10 @@ void move_row(const Axis& a, float scale, const float* from, float* to, bool sto
     loops.repeat(scale * *from, to, a.extent, store);
   } else if (a.to == 0 && a.from == 1) {
     *to += scale * loops.sum(from, a.extent);
+  } else if (store && a.to == 1) {
+    for (std::int64_t i = 0; i < a.extent; ++i) {
+      to[i] = scale * from[i * a.from];
+    }
   } else {
     for (std::int64_t i = 0; i < a.extent; ++i, from += a.from, to += a.to) {
       *to = store ? scale * *from : *to + scale * *from;
@@ -133,6 +139,11 @@ void move_box(const Axes& axes, float scale, const float* from, float* to, bool 
   if (inner.from == 1 && inner.to == 1 && second.to == 0) {
     for_each_row(axes, 2, from, to, [&](const float* x, float* y) {
       loops.sum_columns(scale, x, second.from, second.extent, y, inner.extent);
+    });
+  } else if (inner.from == 1 && inner.to == 1) {
+    for_each_row(axes, 2, from, to, [&](const float* x, float* y) {
+      loops.add_scaled_columns(scale, x, second.from, y, second.to, inner.extent, second.extent,
+                               store);
     });
   } else if (inner.to == 1 && second.from == 1 && second.to > 0) {
     for_each_row(axes, 2, from, to, [&](const float* x, float* y) {
@@ -249,6 +260,7 @@ class Mover {
     Axes axes;
     add_box(axes, axis);
     axes.arrange();
+    const bool is_scattered = by_row && lies_scattered(axes, rows);
     const auto to_of = [&](const unsigned* index, std::int64_t r) {
       return y_.at() + m_.to_offset + index[r] * m_.to_index_stride + r * row_to;
     };
@@ -276,7 +288,10 @@ class Mover {
         clear_rows(of_example);
         store = false;
       }
-      for (std::int64_t r = 0; r < rows && !axes.empty; ++r) {
+      if (is_scattered) {
+        move_scattered(axes, of_example, store);
+      }
+      for (std::int64_t r = 0; r < rows && !axes.empty && !is_scattered; ++r) {
         const float* from =
             x_.at() + m_.from_offset + of_example[r] * m_.from_index_stride + r * row_from;
         move_box(axes, static_cast<float>(m_.scale), from, to_of(of_example, r), store);
@@ -285,6 +300,28 @@ class Mover {
       y_.advance(1, n_ - e - 1);
       index.advance(1, n_ - e - 1);
     }
+  }
+
+  /// Whether the elements that share an index lie apart, while those of neighbouring indices may
+  /// lie together. Sums keep their order: each place gets its terms in the order of the rows.
+  [[nodiscard]] static bool lies_scattered(const Axes& axes, std::int64_t rows) {
+    const bool is_even = axes.count > 0 && axes.axis[0].from == 1 && axes.axis[0].to == 1;
+    return rows > 1 && axes.count > 0 && !axes.empty && !axes.sums && !is_even;
+  }
+  /// The current example, all indices of one line after the other.
+  void move_scattered(const Axes& axes, const unsigned* index, bool store) const {
+    const std::int64_t rows = m_.box.d[m_.index_axis];
+    const std::int64_t row_from = m_.from_stride[m_.index_axis];
+    const std::int64_t row_to = m_.to_stride[m_.index_axis];
+    const auto scale = static_cast<float>(m_.scale);
+    for_each_row(axes, 0, x_.at() + m_.from_offset, y_.at() + m_.to_offset,
+                 [&](const float* from, float* to) {
+                   for (std::int64_t r = 0; r < rows; ++r, from += row_from, to += row_to) {
+                     const float value = scale * from[index[r] * m_.from_index_stride];
+                     float& there = to[index[r] * m_.to_index_stride];
+                     there = store ? value : there + value;
+                   }
+                 });
   }
 
   /// Each element has an offset of its own: one by one.
@@ -413,7 +450,13 @@ class FloatKernels final : public ext::Kernels {
   }
 
   void fill(void* out, double value, std::int64_t n) const override {
-    std::fill_n(static_cast<float*>(out), n, static_cast<float>(value));
+    const auto number = static_cast<float>(value);
+    if (n > 0 &&
+        std::bit_cast<std::uint32_t>(number) == 0) {  // the C library knows how to clear much
+      std::memset(out, 0, static_cast<std::size_t>(n) * sizeof(float));
+    } else {
+      float_loops().repeat(number, static_cast<float*>(out), n, true);
+    }
   }
 
   void add_scaled(double scale, const void* x, void* y, std::int64_t n, bool store) const override {

@@ -33,6 +33,10 @@ struct Gemm {
 struct FloatLoops {
   /// y = scale * x
   void (*add_scaled)(float scale, const float* x, float* y, std::int64_t n, bool store);
+  /// y[i + j * y_stride] = scale * x[i + j * x_stride], for `rows` elements i and `columns` j
+  void (*add_scaled_columns)(float scale, const float* x, std::int64_t x_stride, float* y,
+                             std::int64_t y_stride, std::int64_t rows, std::int64_t columns,
+                             bool store);
   /// y_i = value
   void (*repeat)(float value, float* y, std::int64_t n, bool store);
   float (*sum)(const float* x, std::int64_t n);

@@ -24,13 +24,37 @@ using rule::Along;
 /// Numbers gathered at a time, about: what fits into the first cache.
 constexpr std::int64_t kGathered = 2048;
 
-std::int64_t offset_of(const RowStream& s, const Rows& rows, std::int64_t k) {
-  std::int64_t at = 0;
-  for (int a = 0; a < rows.axes; ++a) {
-    at += k % rows.extent[a] * s.step[a];
-    k /= rows.extent[a];
+/// Calls f(number, number in the tile) for each number of a row, a run along its first axis at a
+/// time.
+template <class F>
+void for_each_in_row(const RowStream& s, const Rows& rows, float* at, float* tile, F f) {
+  const std::int64_t run = rows.extent[0];
+  const std::int64_t step = s.step[0];
+  std::int64_t counter[ext::kMaxRowAxes] = {};
+  for (;;) {
+    if (step == 1) {
+      for (std::int64_t k = 0; k < run; ++k) {
+        f(at[k], tile[k]);
+      }
+    } else {
+      for (std::int64_t k = 0; k < run; ++k) {
+        f(at[k * step], tile[k]);
+      }
+    }
+    tile += run;
+    int a = 1;
+    for (; a < rows.axes; ++a) {
+      at += s.step[a];
+      if (++counter[a] < rows.extent[a]) {
+        break;
+      }
+      at -= s.step[a] * rows.extent[a];
+      counter[a] = 0;
+    }
+    if (a >= rows.axes) {
+      return;
+    }
   }
-  return at;
 }
 
 /// How the operands of one direction of a rule lie.
@@ -142,9 +166,8 @@ class Gathered {
                        std::int64_t count, F f) const {
     auto* tile = static_cast<float*>(t.data);
     for (std::int64_t r = 0; r < (t.outer_step == 0 ? 1 : count); ++r) {
-      for (std::int64_t k = 0; k < call_.rows.length; ++k) {
-        f(start(s, o, i + r)[offset_of(s, call_.rows, k)], *tile++);
-      }
+      for_each_in_row(s, call_.rows, start(s, o, i + r), tile, f);
+      tile += call_.rows.length;
     }
   }
 

@@ -83,8 +83,8 @@ TEST_P(KernelsTest, MovePartsOfABox) {
 }
 
 TEST_P(KernelsTest, MoveTransposes) {
-  for (const unsigned rows : {1U, 3U, 4U, 9U, 20U}) {
-    for (const unsigned columns : {1U, 2U, 4U, 11U, 16U}) {
+  for (const unsigned rows : {1U, 3U, 4U, 9U, 20U, 33U}) {
+    for (const unsigned columns : {1U, 2U, 4U, 11U, 16U, 37U}) {
       for (const bool reads_in_order : {false, true}) {
         Move m;
         m.box = reads_in_order ? Dim({rows, columns}) : Dim({columns, rows});

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #include "dynet/ext/kernels.h"
@@ -52,6 +53,37 @@ void scan_example(const Lines& lines, ext::ScanFrom from, const T* x, T* y, bool
   }
 }
 
+/// Running sums of lines whose elements lie side by side, some lines at a time: each sum waits for
+/// the one before, those of other lines do not.
+template <class T>
+void scan_even_lines(std::int64_t count, std::int64_t length, ext::ScanFrom from, const T* x, T* y,
+                     bool store) {
+  constexpr std::int64_t kTogether = 8;
+  const bool is_forward = from == ext::ScanFrom::kStart;
+  const std::int64_t first = is_forward ? 0 : length - 1;
+  const std::int64_t step = is_forward ? 1 : -1;
+  const auto scan = [&]<std::int64_t kLines>(std::integral_constant<std::int64_t, kLines>,
+                                             std::int64_t line) {
+    double sums[kLines] = {};
+    std::int64_t at = line * length + first;
+    for (std::int64_t k = 0; k < length; ++k, at += step) {
+      for (std::int64_t j = 0; j < kLines; ++j) {
+        sums[j] += static_cast<double>(x[at + j * length]);
+        const T sum = static_cast<T>(sums[j]);
+        T& to = y[at + j * length];
+        to = store ? sum : to + sum;
+      }
+    }
+  };
+  std::int64_t line = 0;
+  for (; line + kTogether <= count; line += kTogether) {
+    scan(std::integral_constant<std::int64_t, kTogether>(), line);
+  }
+  for (; line < count; ++line) {
+    scan(std::integral_constant<std::int64_t, 1>(), line);
+  }
+}
+
 /// ext::Kernels::scan.
 template <class T>
 void scan_lines(unsigned axis, ext::ScanFrom from, const Operand& x, const Operand& y) {
@@ -59,10 +91,18 @@ void scan_lines(unsigned axis, ext::ScanFrom from, const Operand& x, const Opera
   const Lines lines(x.dim, axis);
   Cursor in(x, n);
   Cursor out(y, n);
-  for (std::int64_t e = 0; e < n; ++e) {
-    scan_example(lines, from, in.at<const T>(), out.at<T>(), out.stores(Write::kAsBlocks));
-    in.advance(1, n - e - 1);
-    out.advance(1, n - e - 1);
+  for (std::int64_t left = n; left > 0;) {
+    const bool store = out.stores(Write::kAsBlocks);
+    std::int64_t run = 1;
+    if (lines.inner == 1) {
+      run = in.steps() && out.steps() ? std::min({left, in.run(), out.run()}) : 1;
+      scan_even_lines(run * lines.outer, lines.length, from, in.at<const T>(), out.at<T>(), store);
+    } else {
+      scan_example(lines, from, in.at<const T>(), out.at<T>(), store);
+    }
+    left -= run;
+    in.advance(run, left);
+    out.advance(run, left);
   }
 }
 
@@ -93,6 +133,38 @@ struct Rank<double> {
   static std::uint32_t index(const Type& rank) { return rank.second; }
 };
 
+/// The ranks of the elements from 0 to `count`.
+template <class T>
+void rank_all(const T* x, std::int64_t step, std::int64_t count, typename Rank<T>::Type* ranks) {
+  for (std::int64_t k = 0; k < count; ++k) {
+    ranks[k] = Rank<T>::of(x[k * step], static_cast<std::uint32_t>(k));
+  }
+}
+
+/// The first ranks of a line, as many as there are from `ranks` to `end`, in some order. A heap has
+/// the last of them at its top: nearly all elements are seen by one comparison not to come before.
+template <class T>
+void select_few(const T* x, std::int64_t step, std::int64_t length, typename Rank<T>::Type* ranks,
+                typename Rank<T>::Type* end) {
+  const std::int64_t count = end - ranks;
+  rank_all(x, step, count, ranks);
+  std::make_heap(ranks, end);
+  T last = x[Rank<T>::index(*ranks) * step];
+  for (std::int64_t k = count; k < length; ++k) {
+    const T v = x[k * step];
+    if (v <= last) {  // of equal ones the first stays; NaN comes before
+      continue;
+    }
+    const auto rank = Rank<T>::of(v, static_cast<std::uint32_t>(k));
+    if (rank < *ranks) {
+      std::pop_heap(ranks, end);
+      end[-1] = rank;
+      std::push_heap(ranks, end);
+      last = x[Rank<T>::index(*ranks) * step];
+    }
+  }
+}
+
 /// The places of the `count` first ranks of one line, in this order.
 template <class T>
 void select_line(const T* x, std::int64_t step, std::int64_t length, std::int64_t count,
@@ -101,12 +173,14 @@ void select_line(const T* x, std::int64_t step, std::int64_t length, std::int64_
   thread_local Scratch memory;
   const auto n = static_cast<std::size_t>(length);
   auto* const ranks = reinterpret_cast<R*>(memory.get(n * sizeof(R) / sizeof(float)));
-  for (std::size_t k = 0; k < n; ++k) {
-    ranks[k] = Rank<T>::of(x[static_cast<std::int64_t>(k) * step], static_cast<std::uint32_t>(k));
-  }
   R* const end = ranks + count;
-  if (count < length) {
-    std::nth_element(ranks, end, ranks + length);
+  if (count <= length / 16) {
+    select_few(x, step, length, ranks, end);
+  } else {
+    rank_all(x, step, length, ranks);
+    if (count < length) {
+      std::nth_element(ranks, end, ranks + length);
+    }
   }
   if (order == ext::Order::kDescending) {
     std::sort(ranks, end);

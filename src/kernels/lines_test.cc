@@ -79,8 +79,8 @@ TEST_P(LinesTest, ScansByHand) {
 }
 
 TEST_P(LinesTest, ScansOfFloatsAreThoseOfDoubles) {
-  for (const Dim& d :
-       {Dim({1}), Dim({7}), Dim({3, 5}), Dim({70, 3}), Dim({2, 65, 2}), Dim({4, 0})}) {
+  for (const Dim& d : {Dim({1}), Dim({7}), Dim({3, 5}), Dim({3, 19}), Dim({70, 3}), Dim({2, 65, 2}),
+                       Dim({4, 0}), Dim({0, 4})}) {
     for (unsigned axis = 0; axis < d.nd; ++axis) {
       for (const ScanFrom from : {ScanFrom::kStart, ScanFrom::kEnd}) {
         for (const Layout& in : layouts(5)) {
@@ -92,6 +92,38 @@ TEST_P(LinesTest, ScansOfFloatsAreThoseOfDoubles) {
             EXPECT_LE(y.difference(), tolerance::kFewInFloat) << to_string(d) << " axis " << axis;
           }
         }
+      }
+    }
+  }
+}
+
+/// Both devices share their loops: whole numbers against sums by hand, of more lines than go
+/// together, in several examples, one after the other.
+TEST_P(LinesTest, ScansOfManyLinesByHand) {
+  constexpr std::size_t kLength = 5;
+  for (const unsigned count : {7U, 8U, 19U}) {
+    std::vector<float> numbers(2 * count * kLength);
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      numbers[i] = static_cast<float>(i * i % 31);
+    }
+    for (const bool fresh : {true, false}) {
+      std::vector<float> from_start(numbers.size(), 100);
+      std::vector<float> from_end(numbers.size(), 100);
+      const auto scan = [&](ScanFrom from, std::vector<float>& to) {
+        const ext::Block in{numbers.data(), 2, false};
+        const ext::Block out{to.data(), 2, fresh};
+        const Dim d({kLength, count});
+        cpu_kernels().scan(0, from, {.dim = d, .examples = 2, .blocks = &in, .block_count = 1},
+                           {.dim = d, .examples = 2, .blocks = &out, .block_count = 1});
+      };
+      scan(ScanFrom::kStart, from_start);
+      scan(ScanFrom::kEnd, from_end);
+      for (std::size_t i = 0; i < numbers.size(); ++i) {
+        const auto at = numbers.begin() + static_cast<std::ptrdiff_t>(i);
+        const auto line = at - static_cast<std::ptrdiff_t>(i % kLength);
+        const float start = fresh ? 0.0F : 100.0F;
+        EXPECT_EQ(from_start[i], std::accumulate(line, at + 1, start));
+        EXPECT_EQ(from_end[i], std::accumulate(at, line + kLength, start));
       }
     }
   }
@@ -159,12 +191,19 @@ TEST_P(LinesTest, SelectsTheLargest) {
       for (std::size_t count = 1; count <= specials.size(); ++count) {
         check_selection(specials, 1, specials.size(), count, order);
       }
+      std::vector<T> long_line;  // of which a few are selected
+      for (int k = 0; k < 20; ++k) {
+        long_line.insert(long_line.end(), specials.rbegin(), specials.rend());
+      }
+      for (const std::size_t count : {1U, 5U, 15U}) {
+        check_selection(long_line, 1, long_line.size(), count, order);
+      }
       for (const auto& [inner, length] : {std::pair{1, 40}, {3, 5}, {7, 1}, {2, 300}}) {
         std::vector<T> numbers(static_cast<std::size_t>(inner * length) * 2);
         for (T& v : numbers) {  // with many ties
           v = static_cast<T>(static_cast<int>(random_() % 50U) - 25);
         }
-        for (const int count : {1, (length + 1) / 2, length}) {
+        for (const int count : {1, (length + 19) / 20, (length + 1) / 2, length}) {
           check_selection(numbers, inner, static_cast<std::size_t>(length),
                           static_cast<std::size_t>(count), order);
         }

@@ -18,13 +18,14 @@ namespace dynet::kernels {
 namespace HWY_NAMESPACE {
 namespace {
 
-void add_scaled(float scale, const float* x, float* y, std::int64_t count, bool store) {
+/// One column. As MulAdd also at the end, because an element's result must not depend on where it
+/// lies.
+template <bool kStores>
+HWY_INLINE void add_scaled_column(FloatVector factor, const float* x, float* y, std::size_t n) {
   const FloatTag d;
   const std::size_t lanes = hn::Lanes(d);
-  const auto n = static_cast<std::size_t>(count);
-  const auto factor = hn::Set(d, scale);
   std::size_t i = 0;
-  if (store) {
+  if constexpr (kStores) {
     for (; i + 2 * lanes <= n; i += 2 * lanes) {
       hn::StoreU(hn::Mul(factor, hn::LoadU(d, x + i)), d, y + i);
       hn::StoreU(hn::Mul(factor, hn::LoadU(d, x + i + lanes)), d, y + i + lanes);
@@ -40,11 +41,30 @@ void add_scaled(float scale, const float* x, float* y, std::int64_t count, bool 
   for (; i < n; i += lanes) {
     const std::size_t part = HWY_MIN(lanes, n - i);
     const auto from = load_part(d, x + i, part);
-    // As MulAdd, because an element's result must not depend on where it lies.
     const auto result =
-        store ? hn::Mul(factor, from) : hn::MulAdd(factor, from, load_part(d, y + i, part));
+        kStores ? hn::Mul(factor, from) : hn::MulAdd(factor, from, load_part(d, y + i, part));
     store_part(result, d, y + i, part);
   }
+}
+
+void add_scaled_columns(float scale, const float* x, std::int64_t x_stride, float* y,
+                        std::int64_t y_stride, std::int64_t rows, std::int64_t columns,
+                        bool store) {
+  const auto factor = hn::Set(FloatTag(), scale);
+  const auto n = static_cast<std::size_t>(rows);
+  if (store) {
+    for (std::int64_t j = 0; j < columns; ++j, x += x_stride, y += y_stride) {
+      add_scaled_column<true>(factor, x, y, n);
+    }
+  } else {
+    for (std::int64_t j = 0; j < columns; ++j, x += x_stride, y += y_stride) {
+      add_scaled_column<false>(factor, x, y, n);
+    }
+  }
+}
+
+void add_scaled(float scale, const float* x, float* y, std::int64_t count, bool store) {
+  add_scaled_columns(scale, x, 0, y, 0, count, 1, store);
 }
 
 void repeat(float value, float* y, std::int64_t count, bool store) {
@@ -155,10 +175,20 @@ double squared_norm(const float* x, std::int64_t count) {
   return sums[0];
 }
 
+using FourTag = hn::FixedTag<float, 4>;
+using Quad = hn::Vec<FourTag>;
+
+/// The columns of a square of 4 by 4.
+HWY_INLINE void turn_square(const float* x, std::int64_t x_stride, Quad (&column)[4]) {
+  const FourTag d;
+  transpose_four(hn::LoadU(d, x), hn::LoadU(d, x + x_stride), hn::LoadU(d, x + 2 * x_stride),
+                 hn::LoadU(d, x + 3 * x_stride), column);
+}
+
 /// Squares of 4 by 4: rows of x in, columns of y out.
-void transpose(float scale, const float* x, std::int64_t x_stride, float* y, std::int64_t y_stride,
-               std::int64_t rows, std::int64_t columns, bool store) {
-  const hn::FixedTag<float, 4> d;
+void transpose_squares(float scale, const float* x, std::int64_t x_stride, float* y,
+                       std::int64_t y_stride, std::int64_t rows, std::int64_t columns, bool store) {
+  const FourTag d;
   const auto factor = hn::Set(d, scale);
   const auto one = [&](std::int64_t i, std::int64_t j) HWY_ATTR {
     const float value = scale * x[i * x_stride + j];
@@ -169,13 +199,8 @@ void transpose(float scale, const float* x, std::int64_t x_stride, float* y, std
   for (; i + 4 <= rows; i += 4) {
     std::int64_t j = 0;
     for (; j + 4 <= columns; j += 4) {
-      const float* from = x + i * x_stride + j;
-      const auto r0 = hn::LoadU(d, from);
-      const auto r1 = hn::LoadU(d, from + x_stride);
-      const auto r2 = hn::LoadU(d, from + 2 * x_stride);
-      const auto r3 = hn::LoadU(d, from + 3 * x_stride);
-      hn::Vec<decltype(d)> column[4];
-      transpose_four(r0, r1, r2, r3, column);
+      Quad column[4];
+      turn_square(x + i * x_stride + j, x_stride, column);
       for (std::int64_t k = 0; k < 4; ++k) {
         float* to = y + i + (j + k) * y_stride;
         const auto value = hn::Mul(factor, column[k]);
@@ -195,10 +220,54 @@ void transpose(float scale, const float* x, std::int64_t x_stride, float* y, std
   }
 }
 
+/// Rows and columns of a tile: as many numbers as a cache line has. Rows of x that lie a page apart
+/// share one place in the cache, so a tile is turned in memory of its own: each line of x is read
+/// once, and each line of y is written once.
+constexpr std::int64_t kTile = 16;
+
+void transpose_tile(float scale, const float* x, std::int64_t x_stride, float* y,
+                    std::int64_t y_stride, bool store) {
+  const FloatTag d;
+  const FourTag d4;
+  const auto factor = hn::Set(d, scale);
+  constexpr auto kSide = static_cast<std::size_t>(kTile);
+  alignas(64) float tile[kSide * kSide];
+  for (std::size_t i = 0; i < kSide; i += 4, x += 4 * x_stride) {
+    for (std::size_t j = 0; j < kSide; j += 4) {
+      Quad column[4];
+      turn_square(x + j, x_stride, column);
+      for (std::size_t k = 0; k < 4; ++k) {
+        hn::Store(column[k], d4, tile + (j + k) * kSide + i);
+      }
+    }
+  }
+  for (std::size_t j = 0; j < kSide; ++j, y += y_stride) {
+    for (std::size_t i = 0; i < kSide; i += hn::Lanes(d)) {
+      put(hn::Mul(factor, hn::Load(d, tile + j * kSide + i)), d, y + i, store);
+    }
+  }
+}
+
+void transpose(float scale, const float* x, std::int64_t x_stride, float* y, std::int64_t y_stride,
+               std::int64_t rows, std::int64_t columns, bool store) {
+  const std::int64_t tiled_columns = columns / kTile * kTile;
+  std::int64_t i = 0;
+  for (; i + kTile <= rows && tiled_columns > 0; i += kTile) {
+    for (std::int64_t j = 0; j < tiled_columns; j += kTile) {
+      transpose_tile(scale, x + i * x_stride + j, x_stride, y + i + j * y_stride, y_stride, store);
+    }
+    transpose_squares(scale, x + i * x_stride + tiled_columns, x_stride,
+                      y + i + tiled_columns * y_stride, y_stride, kTile, columns - tiled_columns,
+                      store);
+  }
+  transpose_squares(scale, x + i * x_stride, x_stride, y + i, y_stride, rows - i, columns, store);
+}
+
 }  // namespace
 
 void fill_vector_loops(FloatLoops& loops) {
   loops.add_scaled = add_scaled;
+  loops.add_scaled_columns = add_scaled_columns;
   loops.repeat = repeat;
   loops.sum = sum;
   loops.sum_columns = sum_columns;

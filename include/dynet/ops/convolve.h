@@ -148,9 +148,10 @@ struct Conv2d {
     const Lay lay(*this, call);
     ScratchOperand scratch(call, lay.matrix, lay.most);
     Parts<4> parts(call, {call.in[0], call.in[1], call.in[2], call.out[0]}, lay.most);
+    lay.clear(call.kernels, scratch);  // what no window covers stays so
     while (parts.next()) {
       const ext::Operand& x = scratch.first(parts[0].examples);
-      lay.spread(call.kernels, parts[0], scratch, x);
+      lay.spread(call.kernels, parts[0], x);
       auto write = ext::Write::kAsBlocks;
       if (!parts[2].absent()) {
         call.kernels.move(lay.bias(true), parts[2], parts[3]);
@@ -170,7 +171,8 @@ struct Conv2d {
       const ext::Operand dy = seen_as(parts[2], lay.result);
       if (!parts[4].absent()) {
         const ext::Operand& x = scratch.first(parts[0].examples);
-        lay.spread(call.kernels, parts[0], scratch, x);
+        lay.clear(call.kernels, scratch);
+        lay.spread(call.kernels, parts[0], x);
         call.kernels.product(x, ext::Transposed::kYes, dy, ext::Transposed::kNo,
                              seen_as(parts[4], lay.filters));
       }
@@ -229,11 +231,13 @@ struct Conv2d {
         }
       }
     }
-    void spread(const ext::Kernels& k, const ext::Operand& x, const ScratchOperand& scratch,
-                const ext::Operand& to) const {
+    /// Places of windows that lie outside are 0.
+    void clear(const ext::Kernels& k, const ScratchOperand& scratch) const {
       if (w.is_padded()) {
         scratch.fill(k, 0.0);
       }
+    }
+    void spread(const ext::Kernels& k, const ext::Operand& x, const ext::Operand& to) const {
       each_place([&](const ext::Move& m) { k.move(m, x, to, ext::Write::kStore); });
     }
     void collect(const ext::Kernels& k, const ext::Operand& from, const ext::Operand& dx) const {
