@@ -8,6 +8,7 @@
 
 #include "dynet/dynet.h"
 #include "dynet/expr/all.h"
+#include "dynet/expr/chains.h"
 #include "dynet/expr/compositions.h"
 #include "dynet/expr/einsum.h"
 #include "dynet/expr/leaves.h"

@@ -15,6 +15,7 @@ NB_MODULE(_dynet, m) {
   py::bind_ops(m);
   py::bind_compositions(m);
   py::bind_selections(m);
+  py::bind_chains(m);
   py::install_operators();  // before types derived from Expression, which inherit them
   py::bind_graph(m);
   py::bind_params(m);

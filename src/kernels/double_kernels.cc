@@ -10,9 +10,11 @@
 #include <numbers>
 #include <vector>
 
+#include "dynet/ext/chain.h"
 #include "dynet/ext/rows.h"
 #include "dynet/ext/rule_loop.h"
 
+#include "chain.h"
 #include "kernels/kernels.h"
 #include "lines.h"
 #include "lu.h"
@@ -167,6 +169,10 @@ class DoubleKernels final : public ext::Kernels {
                                 }
                               }
                             });
+  }
+
+  void chain(const ext::Chain& c, ext::Direction direction) const override {
+    walk_chains<double, PlainSteps>(c, direction);
   }
 
   void random(Distribution kind, double a, double b, const RandomKey& key, void* out,

@@ -8,6 +8,7 @@
 
 #include "dynet/ext/rule_loop.h"
 
+#include "chain.h"
 #include "float_loops.h"
 #include "float_product.h"
 #include "float_rows.h"
@@ -364,6 +365,16 @@ class Mover {
   Cursor y_;
 };
 
+/// The steps of chains on vectors.
+struct VectorSteps {
+  static void sum(const ChainStep<float>& step, float* y) { float_loops().chain_sum(step, y); }
+  static void best(const ChainStep<float>& step, float* y) { float_loops().chain_best(step, y); }
+  static void pull(const ChainStep<float>& step, const float* y, const float* dy, float* da,
+                   float* dw) {
+    float_loops().chain_pull(step, y, dy, da, dw);
+  }
+};
+
 // ---- the device
 // ------------------------------------------------------------------------------------
 
@@ -424,6 +435,10 @@ class FloatKernels final : public ext::Kernels {
                            });
   }
 
+  void chain(const ext::Chain& c, ext::Direction direction) const override {
+    walk_chains<float, VectorSteps>(c, direction);
+  }
+
   void random(Distribution kind, double a, double b, const RandomKey& key, void* out,
               std::int64_t n) const override {
     auto* to = static_cast<float*>(out);
@@ -477,6 +492,7 @@ void choose_float_loops() {
   choose_vector_loops(table);
   choose_random_loops(table);
   choose_gemm_loops(table);
+  choose_chain_loops(table);
 }
 
 const ext::Kernels& cpu_kernels() {

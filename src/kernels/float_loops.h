@@ -9,6 +9,7 @@
 
 #include "dynet/ext/kernels.h"
 
+#include "chain_step.h"
 #include "philox.h"
 
 namespace dynet::kernels {
@@ -57,6 +58,12 @@ struct FloatLoops {
   void (*normal)(float mean, float deviation, const PhiloxKey& key, float* y, std::int64_t n);
 
   void (*gemm)(const Gemm& g);
+
+  // The steps of chains: chain_step.h.
+  void (*chain_sum)(const ChainStep<float>& step, float* y);
+  void (*chain_best)(const ChainStep<float>& step, float* y);
+  void (*chain_pull)(const ChainStep<float>& step, const float* y, const float* dy, float* da,
+                     float* dw);
 };
 
 /// The loops of the target in use. choose_float_loops() fills the table; cpu_kernels() does so
@@ -68,5 +75,6 @@ void choose_float_loops();
 void choose_vector_loops(FloatLoops& loops);
 void choose_random_loops(FloatLoops& loops);
 void choose_gemm_loops(FloatLoops& loops);
+void choose_chain_loops(FloatLoops& loops);
 
 }  // namespace dynet::kernels

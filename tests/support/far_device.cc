@@ -1,11 +1,14 @@
 #include "support/far_device.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <deque>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "dynet/ext/chain.h"
 #include "dynet/ext/kernels.h"
 #include "dynet/ext/rows.h"
 #include "dynet/ext/rule_loop.h"
@@ -109,6 +112,25 @@ class FarKernels final : public ext::Kernels {
   void invert(const Operand& a, const Operand& inverse, const Operand& log_det) const override {
     queue([this, x = keep(a, "invert"), y = keep(inverse, "invert"), z = keep(log_det, "invert")] {
       kernels_.invert(x.get(), y.get(), z.get());
+    });
+  }
+  void chain(const ext::Chain& c, ext::Direction direction) const override {
+    static constexpr std::array kOperands{
+        &ext::Chain::emissions,   &ext::Chain::transitions,   &ext::Chain::start,
+        &ext::Chain::end,         &ext::Chain::lengths,       &ext::Chain::path,
+        &ext::Chain::before,      &ext::Chain::value,         &ext::Chain::d_value,
+        &ext::Chain::d_emissions, &ext::Chain::d_transitions, &ext::Chain::d_start,
+        &ext::Chain::d_end};
+    std::vector<KeptOperand> kept;
+    for (const auto operand : kOperands) {
+      kept.push_back(keep(c.*operand, "chain"));
+    }
+    queue([this, c, direction, all = std::move(kept)] {
+      ext::Chain there = c;
+      for (std::size_t i = 0; i < kOperands.size(); ++i) {
+        there.*kOperands[i] = all[i].get();
+      }
+      kernels_.chain(there, direction);
     });
   }
   void random(ext::Distribution kind, double a, double b, const ext::RandomKey& key, void* out,

@@ -72,6 +72,7 @@ enum class Order : std::uint8_t {
   kAsTheyStand,  ///< by position
 };
 
+struct Chain;     // chain.h
 struct RuleInfo;  // rule_loop.h
 struct Stream;
 struct RowRule;  // rows.h
@@ -130,6 +131,11 @@ class Kernels {
   /// where that is negative. Either may be absent. For small dense matrices. Bound: n roundings
   /// times the condition of `a`.
   virtual void invert(const Operand& a, const Operand& inverse, const Operand& log_det) const = 0;
+  /// The sum over all paths through a chain of steps, the best of them, or the score of one, and
+  /// the gradients of that: chain.h. For conditional random fields and alignments. Bound: for each
+  /// step a few roundings, and those of a logarithm and of as many exponentials as a state has
+  /// predecessors.
+  virtual void chain(const Chain& c, Direction direction) const = 0;
   /// Fills n elements. Bernoulli: b with probability a, else 0. Normal: mean a, deviation b.
   /// Uniform: [a, b). Gumbel: a - b * ln(-ln(u)), location a and scale b.
   virtual void random(Distribution kind, double a, double b, const RandomKey& key, void* out,

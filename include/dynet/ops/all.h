@@ -5,6 +5,7 @@
 
 #include "dynet/ops/activation.h"
 #include "dynet/ops/arithmetic.h"
+#include "dynet/ops/chain.h"
 #include "dynet/ops/contract.h"
 #include "dynet/ops/convolve.h"
 #include "dynet/ops/distance.h"

@@ -24,6 +24,7 @@
   family(order, OrderOps)               \
   family(sparsemax, SparsemaxOps)       \
   family(matrix, MatrixOps)             \
+  family(chain, ChainOps)               \
   family(random, RandomOps)             \
   family(recurrent, RecurrentOps)
 // clang-format on

@@ -1,0 +1,52 @@
+#pragma once
+
+// Paths through a chain of steps: what Kernels::chain sums up or compares, as one recursion from
+// step to step. Conditional random fields, hidden Markov models and alignments are such chains.
+//
+// At each of several steps a path is in one of n states. Its score is the sum of an emission for
+// each step, of a transition for each pair of steps that follow each other, of the start of its
+// first state and of the end of its last one. A score of -inf is a path that does not exist.
+
+#include <cstdint>
+
+#include "dynet/ext/kernels.h"
+#include "dynet/ext/operand.h"
+
+namespace dynet::ext {
+
+/// What is asked of all paths.
+enum class Paths : std::uint8_t {
+  kSum,   ///< ln of the sum of exp(score) over all of them; -inf where none exists
+  kBest,  ///< the largest score. NaN counts as the largest. Of equal paths the one whose last
+          ///< state is the first, then the last but one, ...
+  kGiven  ///< the score of one path
+};
+
+/// The operands of one call. Those that only one direction names may be absent in the other.
+struct Chain {
+  Paths paths = Paths::kSum;
+  /// False: transitions are {n,n}, element (i, j) is that from state j to state i. True: they are
+  /// {n,b}, element (i, k) is that from state i - k to state i, and there are no others.
+  bool is_band = false;
+  Operand emissions;    ///< {n,steps}, steps >= 1, n >= 1
+  Operand transitions;  ///< {n,n} or {n,b}, b >= 1
+  Operand start, end;   ///< {n}; absent: zeros
+  /// How many steps the example has, a number: rounded down, at least 1, at most all. What is said
+  /// of later steps is not read. Absent: all steps.
+  Operand lengths;  ///< {1}
+  /// kBest: forward writes the path, 0 at later steps, and backward reads it. kGiven: read; with
+  /// fewer places than steps, only so many steps count.
+  Operand path;  ///< {steps} of type unsigned
+  /// kSum, kBest: forward writes for each step and state the sum, or the best, of the paths up to
+  /// there without the emission there, up to a number that all states of a step have in common;
+  /// kSum: backward reads it.
+  Operand before;  ///< {n,steps}, of as many examples as the call
+  Operand value;   ///< {1}: the result, written by forward; kSum, kBest: read by backward
+
+  // Backward reads the first. To the others it adds the gradients, whatever their blocks say; kBest
+  // follows the best path. Where none exists (value is -inf), no gradient flows.
+  Operand d_value;  ///< {1}
+  Operand d_emissions, d_transitions, d_start, d_end;
+};
+
+}  // namespace dynet::ext

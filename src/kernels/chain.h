@@ -1,0 +1,323 @@
+#pragma once
+
+// The recursion over the steps of a chain, and its adjoint, for both devices of the CPU: they
+// differ in how they do one step (chain_step.h).
+//
+// `before` keeps what arrives at each state without the emission there. So the adjoint needs no
+// second recursion: of what arrives at state i, the share that came from state j is
+// exp(before_j + emission_j + transition_ij - before_i), which is never above 1, and a gradient
+// goes back along the same shares.
+//
+// Sums grow with the steps, and with them their rounding. So before each step of kSum the largest
+// of what arrives is subtracted, and summed up in double: `before` is what arrives in a step beside
+// that, which backward finds again from the row before.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "dynet/ext/chain.h"
+
+#include "chain_step.h"
+#include "operands.h"
+#include "scratch.h"
+
+namespace dynet::kernels {
+
+/// An operand of a chain, example by example; null where it is absent. Lives on the stack.
+class ChainCursor {
+ public:
+  ChainCursor(const Operand& o, std::int64_t n) {
+    if (!o.absent()) {
+      cursor_.emplace(o, n);
+    }
+  }
+  template <class T>
+  [[nodiscard]] T* at() const {
+    return cursor_ ? cursor_->at<T>() : nullptr;
+  }
+  [[nodiscard]] bool stores() const { return cursor_->stores(Write::kAsBlocks); }
+  void advance(std::int64_t left) {
+    if (cursor_) {
+      cursor_->advance(1, left);
+    }
+  }
+
+ private:
+  std::optional<Cursor> cursor_;
+};
+
+/// One example of a chain. Null: absent.
+template <class T>
+struct ChainExample {
+  const T *emissions, *transitions, *start, *end;
+  T* before;
+  std::uint32_t* path;
+  T value, d_value;
+  T *d_emissions, *d_transitions, *d_start, *d_end;
+  std::int64_t length;  ///< steps that count
+};
+
+/// The chains of one call. Steps: PlainSteps, or what has the same functions. Lives on the stack of
+/// one thread, whose memory it uses.
+template <class T, class Steps>
+class ChainWalk {
+ public:
+  explicit ChainWalk(const ext::Chain& c)
+      : c_(c),
+        n_(c.emissions.dim.rows()),
+        steps_(c.emissions.dim.cols()),
+        sources_(c.transitions.dim[1]),
+        room_(c.is_band ? sources_ - 1 : 0) {
+    thread_local Scratch memory;
+    const auto numbers = static_cast<std::size_t>(3 * (room_ + n_));
+    T* const at = reinterpret_cast<T*>(memory.get(numbers * sizeof(T) / sizeof(float)));
+    a_ = at + room_;
+    g_ = a_ + room_ + n_;
+    next_g_ = g_ + room_ + n_;
+    std::fill(at, a_, kNone);
+  }
+
+  void forward(ChainExample<T>& x) const {
+    if (c_.paths == ext::Paths::kGiven) {
+      x.value = score(x);
+      return;
+    }
+    T* before = x.before;
+    if (x.start != nullptr) {
+      std::copy_n(x.start, n_, before);
+    } else {
+      std::fill_n(before, n_, T{0});
+    }
+    double subtracted = 0.0;
+    for (std::int64_t t = 1; t < x.length; ++t, before += n_) {
+      arrive(x, t - 1);
+      if (c_.paths == ext::Paths::kSum) {
+        subtracted += subtract_top();
+        Steps::sum(step(x), before + n_);
+      } else {
+        Steps::best(step(x), before + n_);
+      }
+    }
+    std::fill_n(x.before + x.length * n_, (steps_ - x.length) * n_, T{0});
+    leave(x);
+    if (c_.paths == ext::Paths::kSum) {
+      subtracted += subtract_top();
+      x.value = static_cast<T>(subtracted + std::log(sum_of_last()));
+    } else {
+      trace_back(x);
+    }
+  }
+
+  void backward(const ChainExample<T>& x) {
+    if (c_.paths == ext::Paths::kGiven) {
+      pull_path(x);
+    } else if (x.value == kNone) {
+      return;  // no path exists
+    } else if (c_.paths == ext::Paths::kSum) {
+      pull(x);
+    } else {
+      pull_path(x);
+    }
+  }
+
+ private:
+  static constexpr T kNone = -std::numeric_limits<T>::infinity();
+
+  [[nodiscard]] ChainStep<T> step(const ChainExample<T>& x) const {
+    return {n_, sources_, c_.is_band, a_, x.transitions};
+  }
+  /// What arrives at step t, with its emissions.
+  void arrive(const ChainExample<T>& x, std::int64_t t) const {
+    const T* const before = x.before + t * n_;
+    const T* const e = x.emissions + t * n_;
+    for (std::int64_t i = 0; i < n_; ++i) {
+      a_[i] = before[i] + e[i];
+    }
+  }
+  /// What arrives at the last step, with the end.
+  void leave(const ChainExample<T>& x) const {
+    arrive(x, x.length - 1);
+    for (std::int64_t i = 0; i < n_ && x.end != nullptr; ++i) {
+      a_[i] += x.end[i];
+    }
+  }
+  /// Makes 0 the largest of what arrives; returns what was subtracted.
+  double subtract_top() const {
+    const T top = finite_or_zero(*std::max_element(a_, a_ + n_));
+    for (std::int64_t i = 0; i < n_; ++i) {
+      a_[i] -= top;
+    }
+    return static_cast<double>(top);
+  }
+  [[nodiscard]] double sum_of_last() const {
+    double total = 0.0;
+    for (std::int64_t i = 0; i < n_; ++i) {
+      total += static_cast<double>(std::exp(a_[i]));
+    }
+    return total;
+  }
+  /// The best path, from its end.
+  void trace_back(ChainExample<T>& x) const {
+    std::int64_t state = 0;
+    for (std::int64_t i = 1; i < n_; ++i) {
+      state = is_better(a_[i], a_[state]) ? i : state;
+    }
+    x.value = a_[state];
+    std::fill_n(x.path + x.length, steps_ - x.length, 0U);
+    for (std::int64_t t = x.length - 1;; --t) {
+      x.path[t] = static_cast<std::uint32_t>(state);
+      if (t == 0) {
+        return;
+      }
+      arrive(x, t - 1);
+      state = best_source(x, state);
+    }
+  }
+  /// The state through which the best path arrives at `state`: the first of equal ones.
+  [[nodiscard]] std::int64_t best_source(const ChainExample<T>& x, std::int64_t state) const {
+    const std::int64_t first = c_.is_band ? std::max<std::int64_t>(0, state - room_) : 0;
+    const std::int64_t last = c_.is_band ? state : n_ - 1;
+    const auto through = [&](std::int64_t from) {
+      return a_[from] + x.transitions[place(state, from)];
+    };
+    std::int64_t best = first;
+    for (std::int64_t from = first + 1; from <= last; ++from) {
+      best = is_better(through(from), through(best)) ? from : best;
+    }
+    return best;
+  }
+  /// Where the transition to state i stands; below 0 where there is none.
+  [[nodiscard]] std::int64_t place(std::int64_t i, std::int64_t from) const {
+    const std::int64_t k = c_.is_band ? i - from : from;
+    return k >= 0 && k < sources_ ? i + k * n_ : -1;
+  }
+
+  [[nodiscard]] T score(const ChainExample<T>& x) const {
+    T sum = x.start == nullptr ? T{0} : x.start[x.path[0]];
+    for (std::int64_t t = 0; t < x.length; ++t) {
+      if (t > 0) {
+        const std::int64_t at = place(x.path[t], x.path[t - 1]);
+        sum += at < 0 ? kNone : x.transitions[at];
+      }
+      sum += x.emissions[t * n_ + x.path[t]];
+    }
+    return x.end == nullptr ? sum : sum + x.end[x.path[x.length - 1]];
+  }
+
+  static void add(T* to, T value) {
+    if (to != nullptr) {
+      *to += value;
+    }
+  }
+  void add_row(T* to, const T* row) const {
+    for (std::int64_t i = 0; i < n_ && to != nullptr; ++i) {
+      to[i] += row[i];
+    }
+  }
+  /// From the end to the start, with the gradient of what arrives at each state.
+  void pull(const ChainExample<T>& x) {
+    leave(x);
+    subtract_top();
+    const T scale = x.d_value / static_cast<T>(sum_of_last());
+    for (std::int64_t i = 0; i < n_; ++i) {
+      g_[i] = scale * std::exp(a_[i]);
+    }
+    add_row(x.d_end, g_);
+    for (std::int64_t t = x.length - 1;; --t) {
+      add_row(x.d_emissions == nullptr ? nullptr : x.d_emissions + t * n_, g_);
+      if (t == 0) {
+        break;
+      }
+      arrive(x, t - 1);
+      subtract_top();
+      std::fill(next_g_ - room_, next_g_ + n_, T{0});
+      Steps::pull(step(x), x.before + t * n_, g_, next_g_, x.d_transitions);
+      std::swap(g_, next_g_);
+    }
+    add_row(x.d_start, g_);
+  }
+  void pull_path(const ChainExample<T>& x) const {
+    const auto at = [](T* of, std::int64_t i) { return of == nullptr ? nullptr : of + i; };
+    add(at(x.d_start, x.path[0]), x.d_value);
+    for (std::int64_t t = 0; t < x.length; ++t) {
+      const std::int64_t from = t == 0 ? -1 : place(x.path[t], x.path[t - 1]);
+      if (from >= 0) {
+        add(at(x.d_transitions, from), x.d_value);
+      }
+      add(at(x.d_emissions, t * n_ + x.path[t]), x.d_value);
+    }
+    add(at(x.d_end, x.path[x.length - 1]), x.d_value);
+  }
+
+  const ext::Chain& c_;
+  std::int64_t n_, steps_, sources_;
+  std::int64_t room_;    ///< before each of the rows below, for ChainStep::is_band
+  T *a_, *g_, *next_g_;  ///< rows of n_ numbers in the thread's memory
+};
+
+/// How many steps an example has, as ext::Chain::lengths says.
+template <class T>
+[[nodiscard]] std::int64_t steps_of(const T* length, std::int64_t all) {
+  if (length == nullptr || *length >= static_cast<T>(all)) {
+    return all;
+  }
+  return *length >= T{1} ? static_cast<std::int64_t>(*length) : 1;
+}
+
+/// ext::Kernels::chain.
+template <class T, class Steps>
+void walk_chains(const ext::Chain& c, ext::Direction direction) {
+  const bool is_forward = direction == ext::Direction::kForward;
+  const Operand* const operands[] = {&c.emissions, &c.transitions, &c.start,         &c.end,
+                                     &c.lengths,   &c.path,        &c.before,        &c.value,
+                                     &c.d_value,   &c.d_emissions, &c.d_transitions, &c.d_start,
+                                     &c.d_end};
+  std::int64_t n = 1;
+  for (const Operand* o : operands) {
+    n = o->absent() || o->examples == 1 ? n : o->examples;
+  }
+  ChainCursor emissions(c.emissions, n), transitions(c.transitions, n), start(c.start, n);
+  ChainCursor end(c.end, n), lengths(c.lengths, n), path(c.path, n), before(c.before, n);
+  ChainCursor value(c.value, n), d_value(c.d_value, n), d_emissions(c.d_emissions, n);
+  ChainCursor d_transitions(c.d_transitions, n), d_start(c.d_start, n), d_end(c.d_end, n);
+  std::int64_t steps = c.emissions.dim.cols();
+  if (c.paths == ext::Paths::kGiven) {
+    steps = std::min<std::int64_t>(steps, c.path.dim.rows());
+  }
+  ChainWalk<T, Steps> walk(c);
+  for (std::int64_t e = 0; e < n; ++e) {
+    ChainExample<T> x{emissions.at<const T>(),
+                      transitions.at<const T>(),
+                      start.at<const T>(),
+                      end.at<const T>(),
+                      before.at<T>(),
+                      path.at<std::uint32_t>(),
+                      T{0},
+                      T{0},
+                      d_emissions.at<T>(),
+                      d_transitions.at<T>(),
+                      d_start.at<T>(),
+                      d_end.at<T>(),
+                      steps_of(lengths.at<const T>(), steps)};
+    T* const result = value.at<T>();
+    if (is_forward) {
+      walk.forward(x);
+      *result = value.stores() ? x.value : *result + x.value;
+    } else {
+      x.value = result == nullptr ? T{0} : *result;
+      x.d_value = *d_value.at<const T>();
+      walk.backward(x);
+    }
+    for (ChainCursor* cursor : {&emissions, &transitions, &start, &end, &lengths, &path, &before,
+                                &value, &d_value, &d_emissions, &d_transitions, &d_start, &d_end}) {
+      cursor->advance(n - e - 1);
+    }
+  }
+}
+
+}  // namespace dynet::kernels
