@@ -26,9 +26,7 @@ using Optional = std::optional<ExprArg>;
 
 Expression node_of(const Optional& arg) { return arg.has_value() ? arg->node() : Expression(); }
 
-}  // namespace
-
-void bind_chains(nb::module_& m) {
+void bind_crf(nb::module_& m) {
   using nb::arg;
   m.def(
       "crf_log_partition",
@@ -73,6 +71,13 @@ void bind_chains(nb::module_& m) {
       "The best sequence of tags of a linear-chain CRF, as numbers, and its score. Arguments are "
       "those of `crf_log_partition`. Of equally good sequences the one with the first tag at the "
       "last step, then at the last but one, ...; tags after the end of a sequence are 0.");
+}
+
+}  // namespace
+
+void bind_chains(nb::module_& m) {
+  using nb::arg;
+  bind_crf(m);
   m.def(
       "ctc_loss",
       [](const ExprArg& log_probs, const Lists& labels, const List& lengths, unsigned blank) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "support/observe.h"
@@ -32,6 +33,70 @@ std::vector<double> differences(const std::vector<double>& a, const std::vector<
   }
   return all;
 }
+/// How far numbers are from the nearest whole ones.
+std::vector<double> from_whole(std::vector<double> numbers) {
+  for (double& v : numbers) {
+    v -= std::round(v);
+  }
+  return numbers;
+}
+/// By how much the best sequence of crf_viterbi is better than the next one, for each example, from
+/// all of them.
+template <class Values>
+std::vector<double> leads_of_best(const Step& step, const Values& values) {
+  const auto of = [&](std::size_t i) {
+    return i < step.args.size() && step.args[i].step >= 0 ? values(i) : std::vector<double>();
+  };
+  const std::vector<double> given[] = {of(0), of(1), of(2), of(3), of(4)};
+  const std::size_t tags = step.sample->inputs[0].rows();
+  const std::size_t steps = step.sample->inputs[0].cols();
+  const std::size_t sizes[] = {tags * steps, tags * tags, tags, tags, 1};
+  std::size_t examples = 1;
+  for (std::size_t i = 0; i < 5; ++i) {
+    examples = std::max(examples, given[i].size() / sizes[i]);
+  }
+  std::vector<double> leads;
+  for (std::size_t e = 0; e < examples; ++e) {
+    const auto at = [&](std::size_t i, std::size_t k) {
+      const std::size_t n = given[i].size();
+      return n == 0 ? 0.0 : given[i][(n == sizes[i] ? 0 : e * sizes[i]) + k];
+    };
+    const auto most = static_cast<double>(steps);
+    const auto length =
+        static_cast<std::size_t>(given[4].empty() ? most : std::clamp(at(4, 0), 1.0, most));
+    double best = -std::numeric_limits<double>::infinity();
+    double next = best;
+    std::vector<std::size_t> path(length);
+    for (bool is_last = false; !is_last;) {
+      double score = at(2, path.front()) + at(3, path.back()) + at(0, path[0]);
+      for (std::size_t k = 1; k < length; ++k) {
+        score += at(1, path[k] + tags * path[k - 1]) + at(0, k * tags + path[k]);
+      }
+      next = std::max(next, std::min(best, score));
+      best = std::max(best, score);
+      is_last = true;
+      for (std::size_t k = 0; k < length && is_last; ++k) {
+        path[k] = (path[k] + 1) % tags;
+        is_last = path[k] == 0;
+      }
+    }
+    leads.push_back(best - next);
+  }
+  return leads;
+}
+/// Lengths of chains are rounded down.
+template <class Values>
+void add_lengths(const Step& step, const Values& values, std::vector<std::vector<double>>& to) {
+  const ext::Info& info = *step.sample->record->info;
+  if (!info.name.starts_with("crf_") && info.name != "ctc_loss") {
+    return;
+  }
+  for (std::size_t i = 0; i < step.args.size(); ++i) {
+    if (info.args[i].ends_with("lengths") && step.args[i].step >= 0) {
+      to.push_back(from_whole(values(i)));
+    }
+  }
+}
 /// How far the arguments of a step are from where its value or slope jumps.
 template <class Values>
 std::vector<std::vector<double>> distances_to_kinks(const Step& step, const Values& values) {
@@ -47,8 +112,9 @@ std::vector<std::vector<double>> distances_to_kinks(const Step& step, const Valu
     const double edge = name == "round" ? 0.5 : 0.0;
     all.push_back(values(0));
     for (double& v : all.back()) {
-      v = v - edge - std::round(v - edge);
+      v -= edge;
     }
+    all.back() = from_whole(all.back());
   } else if (name == "clip") {
     for (const char* bound : {"lo", "hi"}) {
       all.push_back(values(0));
@@ -62,7 +128,10 @@ std::vector<std::vector<double>> distances_to_kinks(const Step& step, const Valu
     all.push_back(differences(values(0), values(0), 0.0, true));
   } else if (name == "hinge" || name == "hinge_dim") {
     all.push_back(differences(values(0), values(0), attribute_of(step, "m"), true));
+  } else if (name == "crf_viterbi") {
+    all.push_back(leads_of_best(step, values));
   }
+  add_lengths(step, values, all);
   return all;
 }
 

@@ -8,9 +8,7 @@
 //
 // The arguments of a CRF: emissions {tags,steps}; transitions {tags,tags}, element (i, j) for the
 // step from tag j to tag i; start and end {tags}, the scores of the first and of the last tag, both
-// or none. Errors of all: ShapeError for other shapes, or where there is no tag or no step;
-// ValueError for another number of lengths than examples, IndexError for a length that is 0 or more
-// than the steps.
+// or none.
 
 #include <array>
 #include <vector>
@@ -19,12 +17,18 @@
 
 namespace dynet {
 
-/// Logarithm of the partition function of a linear-chain CRF (Lafferty et al., 2001). The gradients
-/// are the marginals: how probable each tag is at each step, and each pair of tags. -inf, without a
-/// gradient, where all sequences have a score of -inf.
+/// Logarithm of the partition function of a linear-chain CRF. The gradients are the marginals: how
+/// probable each tag is at each step, and each pair of tags. -inf, without a gradient, where all
+/// sequences have a score of -inf. Element (i, j) of transitions is for the step from tag j to tag
+/// i; start and end are both there or both absent; `lengths` says how many steps of each example of
+/// a padded batch count.
 /// `y = ln(sum over all sequences t of exp(start[t_0] + sum_k emissions[t_k,k] + sum_k
 ///   transitions[t_k,t_(k-1)] + end[t_last]))`
 /// Shapes: {tags,steps}, {tags,tags}, {tags}, {tags} -> {1}.
+/// Errors: ShapeError for other shapes, and where there is no tag or no step; ValueError for
+///   another number of lengths than examples, IndexError for a length that is 0 or more than the
+///   steps.
+/// Source: Lafferty et al., 2001.
 Expression crf_log_partition(const Expression& emissions, const Expression& transitions,
                              const Expression& start = {}, const Expression& end = {},
                              const std::vector<unsigned>& lengths = {},
@@ -36,8 +40,10 @@ Expression crf_log_partition(const Expression& emissions, const Expression& tran
 /// `y = start[t_0] + sum_k emissions[t_k,k] + sum_k transitions[t_k,t_(k-1)] + end[t_last]`
 /// Shapes: {tags,steps}, {tags,tags}, {tags}, {tags} -> {1}. Several lists beside emissions of one
 ///   example make a batch.
-/// Errors: also ShapeError for more tags than steps, ValueError for an empty list or another number
-///   of lists than examples, IndexError for a tag that there is not.
+/// Errors: ShapeError for other shapes, where there is no tag or no step, and for more tags than
+///   steps; ValueError for an empty list or another number of lists than examples, IndexError for a
+///   tag that there is not.
+/// Source: Lafferty et al., 2001.
 Expression crf_score(const Expression& emissions, const Expression& transitions,
                      const std::vector<unsigned>& tags, const Expression& start = {},
                      const Expression& end = {}, Where where = Where::here());
@@ -49,24 +55,32 @@ Expression crf_score(const Expression& emissions, const Expression& transitions,
 /// its score, whose gradient is that of crf_score. Of equally good sequences the one with the first
 /// tag at the last step, then at the last but one, ...; NaN counts as the largest. At steps after
 /// the end of a sequence the tag is 0.
+/// `t = the tags with the largest y = start[t_0] + sum_k emissions[t_k,k] + sum_k
+///   transitions[t_k,t_(k-1)] + end[t_last]`
 /// Shapes: {tags,steps}, {tags,tags}, {tags}, {tags} -> {steps}, {1}.
-/// Errors: also ShapeError for more than 2^24 tags.
+/// Results: t and y.
+/// Errors: ShapeError for other shapes, where there is no tag or no step, and for more than 2^24
+///   tags; ValueError for another number of lengths than examples, IndexError for a length that is
+///   0 or more than the steps.
+/// Source: Viterbi, 1967.
 std::array<Expression, 2> crf_viterbi(const Expression& emissions, const Expression& transitions,
                                       const Expression& start = {}, const Expression& end = {},
                                       const std::vector<unsigned>& lengths = {},
                                       Where where = Where::here());
 
-/// Loss of connectionist temporal classification (Graves et al., 2006): -ln of the probability that
-/// a sequence of classes says these labels, once neighbours that are equal became one and blanks
-/// were left out. Takes log-probabilities: `ctc_loss(log_softmax(x), labels)` for plain scores x
-/// {classes,steps}. `labels`: one list for all examples, or one for each; empty ones mean blanks at
-/// all steps. Infinite, without a gradient, where there are too few steps for the labels: each
-/// needs one, and equal neighbours a blank between them.
+/// Loss of connectionist temporal classification: -ln of the probability that a sequence of classes
+/// says these labels, once neighbours that are equal became one and blanks were left out. Takes
+/// log-probabilities: `ctc_loss(log_softmax(x), labels)` for plain scores x {classes,steps}. There
+/// is one list of labels for all examples, or one for each; an empty one means blanks at all steps.
+/// Infinite, without a gradient, where there are too few steps for the labels: each needs one, and
+/// equal neighbours a blank between them.
+/// `y = -ln(sum of exp(sum_k log_probs[c_k,k]) over all classes c_k that say the labels)`
 /// Shapes: {classes,steps} -> {1}. Several lists beside log_probs of one example make a batch.
 /// Errors: ShapeError for other shapes, where there is no class or no step, and where blank is no
 ///   class; ValueError where a label is the blank, or for another number of lists or lengths than
 ///   examples; IndexError for a label that is no class, or a length that is 0 or more than the
 ///   steps.
+/// Source: Graves et al., 2006.
 Expression ctc_loss(const Expression& log_probs, const std::vector<unsigned>& labels,
                     const std::vector<unsigned>& lengths = {}, unsigned blank = 0,
                     Where where = Where::here());
