@@ -40,7 +40,7 @@ class ChainCursor {
   [[nodiscard]] T* at() const {
     return cursor_ ? cursor_->at<T>() : nullptr;
   }
-  [[nodiscard]] bool stores() const { return cursor_->stores(Write::kAsBlocks); }
+  [[nodiscard]] bool stores() const { return cursor_ && cursor_->stores(Write::kAsBlocks); }
   void advance(std::int64_t left) {
     if (cursor_) {
       cursor_->advance(1, left);
@@ -114,11 +114,10 @@ class ChainWalk {
   }
 
   void backward(const ChainExample<T>& x) {
-    if (c_.paths == ext::Paths::kGiven) {
-      pull_path(x);
-    } else if (x.value == kNone) {
+    if (c_.paths != ext::Paths::kGiven && x.value == kNone) {
       return;  // no path exists
-    } else if (c_.paths == ext::Paths::kSum) {
+    }
+    if (c_.paths == ext::Paths::kSum) {
       pull(x);
     } else {
       pull_path(x);

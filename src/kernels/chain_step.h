@@ -1,11 +1,12 @@
 #pragma once
 
-// One step of the recursion over a chain (dynet/ext/chain.h).
+// One step of the recursion over a chain (dynet/ext/chain.h), for the CPU and for CUDA.
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+
+#include "dynet/ext/rule.h"
 
 namespace dynet::kernels {
 
@@ -19,63 +20,85 @@ struct ChainStep {
   const T* a;  ///< {states}: what arrives at the predecessors, with their emissions
   const T* w;  ///< {states,sources}: transitions
 
-  [[nodiscard]] std::int64_t source(std::int64_t i, std::int64_t k) const {
+  [[nodiscard]] DYNET_DEVICE_FN std::int64_t source(std::int64_t i, std::int64_t k) const {
     return is_band ? i - k : k;
+  }
+  /// What arrives at state i from predecessor k.
+  [[nodiscard]] DYNET_DEVICE_FN T through(std::int64_t i, std::int64_t k) const {
+    return a[source(i, k)] + w[i + k * states];
   }
 };
 
 /// What is subtracted before exponentials are taken: nothing where that would give NaN.
 template <class T>
-[[nodiscard]] T finite_or_zero(T v) {
+[[nodiscard]] DYNET_DEVICE_FN T finite_or_zero(T v) {
   return std::isfinite(v) ? v : T{0};
 }
 /// In the order where NaN is the largest.
 template <class T>
-[[nodiscard]] bool is_better(T v, T than) {
+[[nodiscard]] DYNET_DEVICE_FN bool is_better(T v, T than) {
   return v > than || (v != v && than == than);
+}
+
+// One state of a step: ChainStep, or what has the same functions.
+
+/// ln sum_k exp(what arrives from predecessor k).
+template <class T, class Step>
+[[nodiscard]] DYNET_DEVICE_FN T sum_at(const Step& step, std::int64_t i) {
+  T top = -std::numeric_limits<T>::infinity();
+  for (std::int64_t k = 0; k < step.sources; ++k) {
+    const T v = step.through(i, k);
+    top = v > top ? v : top;
+  }
+  top = finite_or_zero(top);
+  T total{0};
+  for (std::int64_t k = 0; k < step.sources; ++k) {
+    total += std::exp(step.through(i, k) - top);
+  }
+  return top + std::log(total);
+}
+/// The largest of what arrives.
+template <class T, class Step>
+[[nodiscard]] DYNET_DEVICE_FN T best_at(const Step& step, std::int64_t i) {
+  T best = -std::numeric_limits<T>::infinity();
+  for (std::int64_t k = 0; k < step.sources; ++k) {
+    const T v = step.through(i, k);
+    best = is_better(v, best) ? v : best;
+  }
+  return best;
+}
+/// Which share of the sum y_i came from predecessor k.
+template <class T, class Step>
+[[nodiscard]] DYNET_DEVICE_FN T share_at(const Step& step, T y_i, std::int64_t i, std::int64_t k) {
+  return std::exp(step.through(i, k) - finite_or_zero(y_i));
 }
 
 /// The plainest way to say a step.
 struct PlainSteps {
   /// y_i = ln sum_k exp(a_source + w_ik).
   template <class T>
-  static void sum(const ChainStep<T>& s, T* y) {
-    for (std::int64_t i = 0; i < s.states; ++i) {
-      T top = -std::numeric_limits<T>::infinity();
-      for (std::int64_t k = 0; k < s.sources; ++k) {
-        top = std::max(top, s.a[s.source(i, k)] + s.w[i + k * s.states]);
-      }
-      top = finite_or_zero(top);
-      T total{0};
-      for (std::int64_t k = 0; k < s.sources; ++k) {
-        total += std::exp(s.a[s.source(i, k)] + s.w[i + k * s.states] - top);
-      }
-      y[i] = top + std::log(total);
+  static void sum(const ChainStep<T>& step, T* y) {
+    for (std::int64_t i = 0; i < step.states; ++i) {
+      y[i] = sum_at<T>(step, i);
     }
   }
   /// y_i = max_k (a_source + w_ik).
   template <class T>
-  static void best(const ChainStep<T>& s, T* y) {
-    for (std::int64_t i = 0; i < s.states; ++i) {
-      y[i] = -std::numeric_limits<T>::infinity();
-      for (std::int64_t k = 0; k < s.sources; ++k) {
-        const T v = s.a[s.source(i, k)] + s.w[i + k * s.states];
-        y[i] = is_better(v, y[i]) ? v : y[i];
-      }
+  static void best(const ChainStep<T>& step, T* y) {
+    for (std::int64_t i = 0; i < step.states; ++i) {
+      y[i] = best_at<T>(step, i);
     }
   }
   /// The gradients of sum(): to `da` and, unless it is null, to `dw` exp(a_source + w_ik - y_i)
   /// dy_i is added. Where `is_band`, the places before `da` are written as well.
   template <class T>
-  static void pull(const ChainStep<T>& s, const T* y, const T* dy, T* da, T* dw) {
-    for (std::int64_t k = 0; k < s.sources; ++k) {
-      for (std::int64_t i = 0; i < s.states; ++i) {
-        const std::int64_t from = s.source(i, k);
-        const T v = s.a[from] + s.w[i + k * s.states] - finite_or_zero(y[i]);
-        const T d = std::exp(v) * dy[i];
-        da[from] += d;
+  static void pull(const ChainStep<T>& step, const T* y, const T* dy, T* da, T* dw) {
+    for (std::int64_t k = 0; k < step.sources; ++k) {
+      for (std::int64_t i = 0; i < step.states; ++i) {
+        const T d = share_at(step, y[i], i, k) * dy[i];
+        da[step.source(i, k)] += d;
         if (dw != nullptr) {
-          dw[i + k * s.states] += d;
+          dw[i + k * step.states] += d;
         }
       }
     }

@@ -103,9 +103,8 @@ void pull(const ChainStep<float>& step, const float* y, const float* dy, float* 
       if constexpr (kBand) {
         float* const to = da + static_cast<std::int64_t>(i) - k;
         store_lanes(hn::Add(load_lanes(d, to, part), g), d, to, part);
-      } else {
-        total = hn::Add(total, g);
       }
+      total = hn::Add(total, g);  // compiled away for a band
       if (dw != nullptr) {
         float* const to = dw + k * step.states + static_cast<std::int64_t>(i);
         store_lanes(hn::Add(load_lanes(d, to, part), g), d, to, part);

@@ -122,6 +122,7 @@ class FarKernels final : public ext::Kernels {
         &ext::Chain::d_emissions, &ext::Chain::d_transitions, &ext::Chain::d_start,
         &ext::Chain::d_end};
     std::vector<KeptOperand> kept;
+    kept.reserve(kOperands.size());
     for (const auto operand : kOperands) {
       kept.push_back(keep(c.*operand, "chain"));
     }

@@ -478,8 +478,8 @@ struct CtcLoss {
       ext::Call part(call.kernels, call.memory);
       part.examples = ends_examples(call);
       count_.fill(call.kernels, op.count);
-      const ext::Operand& count = call.in[2].absent() ? count_ : call.in[2];
-      forward_step(CtcEnds{static_cast<float>(op.count)}, part, {nothing({op.states()}), count},
+      const ext::Operand& length = call.in[2].absent() ? count_ : call.in[2];
+      forward_step(CtcEnds{static_cast<float>(op.count)}, part, {nothing({op.states()}), length},
                    {start_, end_});
     }
     /// Staying and going on by one are free. Going on by two is for labels: the odd states from the

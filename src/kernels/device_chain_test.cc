@@ -1,0 +1,114 @@
+// Chains on CUDA against those of the CPU. Built with -DDYNET_CUDA=ON; skipped, and says so, where
+// there is no device.
+
+#include "kernels/device_chain.h"
+
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "kernels/kernels.h"
+#include "testing/tolerance.h"
+
+namespace dynet::kernels {
+namespace {
+
+/// An operand in memory that both the host and the device see.
+class Shared {
+ public:
+  Shared(const Dim& dim, std::int64_t examples, double low, double high, std::mt19937& random)
+      : size_(static_cast<std::size_t>(dim.example_elements() * examples)) {
+    EXPECT_EQ(cudaMallocManaged(&block_.data, size_ * sizeof(float)), cudaSuccess);
+    block_.examples = examples;
+    operand_ = {.dim = dim, .examples = examples, .blocks = &block_, .block_count = 1};
+    std::uniform_real_distribution<float> draw(static_cast<float>(low), static_cast<float>(high));
+    for (std::size_t i = 0; i < size_; ++i) {
+      floats()[i] = draw(random);
+    }
+  }
+  Shared(const Shared&) = delete;
+  Shared& operator=(const Shared&) = delete;
+  ~Shared() { cudaFree(block_.data); }
+  [[nodiscard]] float* floats() const { return static_cast<float*>(block_.data); }
+  [[nodiscard]] std::vector<float> numbers() const { return {floats(), floats() + size_}; }
+  [[nodiscard]] const ext::Operand& operand() const { return operand_; }
+
+ private:
+  std::size_t size_;
+  ext::Block block_;
+  ext::Operand operand_;
+};
+
+/// Runs a chain forward and backward, and gives back all that was written.
+std::vector<float> computed(ext::Paths paths, unsigned band, bool on_device) {
+  constexpr unsigned kStates = 150;
+  constexpr unsigned kSteps = 7;
+  constexpr std::int64_t kExamples = 3;
+  std::mt19937 random(1);
+  const Dim table{kStates, kSteps};
+  const Dim weights{kStates, band == 0 ? kStates : band};
+  std::vector<std::unique_ptr<Shared>> all;
+  const auto make = [&](const Dim& d, std::int64_t n, double low = -1.0, double high = 1.0) {
+    return all.emplace_back(std::make_unique<Shared>(d, n, low, high, random))->operand();
+  };
+  ext::Chain c;
+  c.paths = paths;
+  c.is_band = band != 0;
+  c.emissions = make(table, kExamples);
+  c.transitions = make(weights, 1);
+  c.start = make({kStates}, 1);
+  c.end = make({kStates}, 1);
+  c.lengths = make({1}, kExamples, 1.0, kSteps + 0.9);
+  c.before = make(table, kExamples);
+  c.value = make({1}, kExamples);
+  c.d_value = make({1}, kExamples);
+  c.d_emissions = make(table, kExamples);
+  c.d_transitions = make(weights, 1);
+  c.d_start = make({kStates}, 1);
+  c.d_end = make({kStates}, 1);
+  c.path = make({kSteps}, kExamples);
+  for (std::int64_t i = 0; i < kExamples * kSteps; ++i) {
+    c.path.data<std::uint32_t>()[i] = static_cast<std::uint32_t>(i % kSteps);
+  }
+  const Shared scratch({2 * kStates}, kExamples, 0.0, 1.0, random);
+  for (const ext::Direction direction : {ext::Direction::kForward, ext::Direction::kBackward}) {
+    if (on_device) {
+      start_chain(c, direction, scratch.floats(), nullptr);
+      EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    } else {
+      cpu_kernels().chain(c, direction);
+    }
+  }
+  std::vector<float> result;
+  for (const std::unique_ptr<Shared>& x : all) {
+    const std::vector<float> numbers = x->numbers();
+    result.insert(result.end(), numbers.begin(), numbers.end());
+  }
+  return result;
+}
+
+TEST(DeviceChain, ComputesWhatTheCpuComputes) {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+    GTEST_SKIP() << "no CUDA device";
+  }
+  for (const ext::Paths paths : {ext::Paths::kSum, ext::Paths::kBest, ext::Paths::kGiven}) {
+    for (const unsigned band : {0U, 1U, 3U}) {
+      const std::vector<float> wanted = computed(paths, band, false);
+      const std::vector<float> found = computed(paths, band, true);
+      for (std::size_t i = 0; i < wanted.size(); ++i) {
+        ASSERT_NEAR(found[i], wanted[i],
+                    tolerance::kSumsInFloat * std::fmax(1.0F, std::fabs(wanted[i])))
+            << "paths " << static_cast<int>(paths) << ", band " << band << ", number " << i;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dynet::kernels
