@@ -95,18 +95,16 @@ class ChainWalk {
     }
     double subtracted = 0.0;
     for (std::int64_t t = 1; t < x.length; ++t, before += n_) {
-      arrive(x, t - 1);
+      subtracted += arrive(x, t - 1);
       if (c_.paths == ext::Paths::kSum) {
-        subtracted += subtract_top();
         Steps::sum(step(x), before + n_);
       } else {
         Steps::best(step(x), before + n_);
       }
     }
     std::fill_n(x.before + x.length * n_, (steps_ - x.length) * n_, T{0});
-    leave(x);
+    subtracted += leave(x);
     if (c_.paths == ext::Paths::kSum) {
-      subtracted += subtract_top();
       x.value = static_cast<T>(subtracted + std::log(sum_of_last()));
     } else {
       trace_back(x);
@@ -130,29 +128,15 @@ class ChainWalk {
   [[nodiscard]] ChainStep<T> step(const ChainExample<T>& x) const {
     return {n_, sources_, c_.is_band, a_, x.transitions};
   }
-  /// What arrives at step t, with its emissions.
-  void arrive(const ChainExample<T>& x, std::int64_t t) const {
-    const T* const before = x.before + t * n_;
-    const T* const e = x.emissions + t * n_;
-    for (std::int64_t i = 0; i < n_; ++i) {
-      a_[i] = before[i] + e[i];
-    }
+  /// What arrives at step t, with its emissions. kSum: the largest is made 0; returned is what was
+  /// subtracted.
+  double arrive(const ChainExample<T>& x, std::int64_t t, const T* end = nullptr) const {
+    const bool subtracts = c_.paths == ext::Paths::kSum;
+    return static_cast<double>(
+        Steps::arrive(x.before + t * n_, x.emissions + t * n_, end, n_, subtracts, a_));
   }
   /// What arrives at the last step, with the end.
-  void leave(const ChainExample<T>& x) const {
-    arrive(x, x.length - 1);
-    for (std::int64_t i = 0; i < n_ && x.end != nullptr; ++i) {
-      a_[i] += x.end[i];
-    }
-  }
-  /// Makes 0 the largest of what arrives; returns what was subtracted.
-  double subtract_top() const {
-    const T top = finite_or_zero(*std::max_element(a_, a_ + n_));
-    for (std::int64_t i = 0; i < n_; ++i) {
-      a_[i] -= top;
-    }
-    return static_cast<double>(top);
-  }
+  double leave(const ChainExample<T>& x) const { return arrive(x, x.length - 1, x.end); }
   [[nodiscard]] double sum_of_last() const {
     double total = 0.0;
     for (std::int64_t i = 0; i < n_; ++i) {
@@ -214,14 +198,13 @@ class ChainWalk {
     }
   }
   void add_row(T* to, const T* row) const {
-    for (std::int64_t i = 0; i < n_ && to != nullptr; ++i) {
-      to[i] += row[i];
+    if (to != nullptr) {
+      Steps::add(row, n_, to);
     }
   }
   /// From the end to the start, with the gradient of what arrives at each state.
   void pull(const ChainExample<T>& x) {
     leave(x);
-    subtract_top();
     const T scale = x.d_value / static_cast<T>(sum_of_last());
     for (std::int64_t i = 0; i < n_; ++i) {
       g_[i] = scale * std::exp(a_[i]);
@@ -233,7 +216,6 @@ class ChainWalk {
         break;
       }
       arrive(x, t - 1);
-      subtract_top();
       std::fill(next_g_ - room_, next_g_ + n_, T{0});
       Steps::pull(step(x), x.before + t * n_, g_, next_g_, x.d_transitions);
       std::swap(g_, next_g_);

@@ -367,6 +367,13 @@ class Mover {
 
 /// The steps of chains on vectors.
 struct VectorSteps {
+  static float arrive(const float* before, const float* emissions, const float* end, std::int64_t n,
+                      bool subtracts, float* a) {
+    return float_loops().chain_arrive(before, emissions, end, n, subtracts, a);
+  }
+  static void add(const float* row, std::int64_t n, float* to) {
+    float_loops().add_scaled(1.0F, row, to, n, false);
+  }
   static void sum(const ChainStep<float>& step, float* y) { float_loops().chain_sum(step, y); }
   static void best(const ChainStep<float>& step, float* y) { float_loops().chain_best(step, y); }
   static void pull(const ChainStep<float>& step, const float* y, const float* dy, float* da,

@@ -60,6 +60,8 @@ struct FloatLoops {
   void (*gemm)(const Gemm& g);
 
   // The steps of chains: chain_step.h.
+  float (*chain_arrive)(const float* before, const float* emissions, const float* end,
+                        std::int64_t n, bool subtracts, float* a);
   void (*chain_sum)(const ChainStep<float>& step, float* y);
   void (*chain_best)(const ChainStep<float>& step, float* y);
   void (*chain_pull)(const ChainStep<float>& step, const float* y, const float* dy, float* da,

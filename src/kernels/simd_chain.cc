@@ -48,6 +48,35 @@ HWY_INLINE FloatVector finite_or_zero(FloatVector v) {
   return hn::IfThenElseZero(hn::IsFinite(v), v);
 }
 
+float chain_arrive(const float* before, const float* emissions, const float* end,
+                   std::int64_t count, bool subtracts, float* a) {
+  const FloatTag d;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto n = static_cast<std::size_t>(count);
+  const auto none = hn::Set(d, -std::numeric_limits<float>::infinity());
+  FloatVector top = none;
+  for (std::size_t i = 0; i < n; i += lanes) {
+    const std::size_t part = HWY_MIN(lanes, n - i);
+    FloatVector v = hn::Add(load_lanes(d, before + i, part), load_lanes(d, emissions + i, part));
+    if (end != nullptr) {
+      v = hn::Add(v, load_lanes(d, end + i, part));
+    }
+    store_lanes(v, d, a + i, part);
+    v = part < lanes ? hn::IfThenElse(hn::FirstN(d, part), v, none) : v;
+    top = hn::IfThenElse(hn::Gt(v, top), v, top);  // NaN is never above
+  }
+  if (!subtracts) {
+    return 0.0F;
+  }
+  const float largest = hn::GetLane(finite_or_zero(hn::MaxOfLanes(d, top)));
+  const auto shift = hn::Set(d, largest);
+  for (std::size_t i = 0; i < n; i += lanes) {
+    const std::size_t part = HWY_MIN(lanes, n - i);
+    store_lanes(hn::Sub(load_lanes(d, a + i, part), shift), d, a + i, part);
+  }
+  return largest;
+}
+
 template <bool kBand>
 void sum(const ChainStep<float>& step, float* y) {
   const FloatTag d;
@@ -130,6 +159,7 @@ void chain_pull(const ChainStep<float>& step, const float* y, const float* dy, f
 }  // namespace
 
 void fill_chain_loops(FloatLoops& loops) {
+  loops.chain_arrive = chain_arrive;
   loops.chain_sum = chain_sum;
   loops.chain_best = chain_best;
   loops.chain_pull = chain_pull;
