@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Callable
 
 import torch
@@ -291,3 +292,96 @@ def _input(case: Case) -> Function:
 
     numbers = np.full(int(case.attributes["dim"].strip("{}")), 0.5, dtype=np.float32)
     return lambda: torch.tensor(numbers)
+
+
+# ---- attention, segments, chains ----
+
+
+@peer("attention")
+def _attention(case: Case) -> Function:
+    heads, is_causal = case.int("heads"), bool(case.int("causal"))
+
+    def part(x: Tensor) -> Tensor:
+        x = x if x.dim() == 3 else x[None]
+        return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+
+    def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        y = F.scaled_dot_product_attention(part(q), part(k), part(v), is_causal=is_causal)
+        return y.transpose(1, 2).flatten(2)
+
+    return attend
+
+
+def _largest_of_segments(case: Case) -> tuple[Tensor, Function]:
+    """The index, as wide as the rows, and the function."""
+    index = torch.tensor(case.indices)[:, None].expand(-1, case.shapes[0].dims[0])
+    extents = (case.int("segments"), case.shapes[0].dims[0])
+
+    def largest(x: Tensor) -> Tensor:
+        return torch.full(extents, -math.inf).scatter_reduce(0, index, x, "amax")
+
+    return index, largest
+
+
+@peer("segment_max")
+def _segment_max(case: Case) -> Function:
+    return _largest_of_segments(case)[1]
+
+
+@peer("segment_softmax")
+def _segment_softmax(case: Case) -> Function:
+    index, largest = _largest_of_segments(case)
+
+    def softmax(x: Tensor) -> Tensor:
+        top = largest(x.detach())
+        e = (x - top.gather(0, index)).exp()
+        return e / torch.zeros_like(top).scatter_add(0, index, e).gather(0, index)
+
+    return softmax
+
+
+@peer("crf_log_partition")
+def _crf_log_partition(_case: Case) -> Function:
+    def partition(emissions: Tensor, transitions: Tensor, start: Tensor, end: Tensor) -> Tensor:
+        alpha = start + emissions[0]
+        for step in emissions[1:]:
+            alpha = torch.logsumexp(alpha[None] + transitions, 1) + step
+        return torch.logsumexp(alpha + end, 0)
+
+    return partition
+
+
+@peer("crf_score")
+def _crf_score(case: Case) -> Function:
+    tags = torch.tensor(case.indices)
+    steps = torch.arange(len(case.indices))
+
+    def score(emissions: Tensor, transitions: Tensor, start: Tensor, end: Tensor) -> Tensor:
+        inside = emissions[steps, tags].sum() + transitions[tags[1:], tags[:-1]].sum()
+        return inside + start[tags[0]] + end[tags[-1]]
+
+    return score
+
+
+@peer("crf_viterbi")
+def _crf_viterbi(_case: Case) -> Function:
+    def best(emissions: Tensor, transitions: Tensor, start: Tensor, end: Tensor) -> Tensor:
+        score, back = start + emissions[0], []
+        for step in emissions[1:]:
+            top, before = (score[None] + transitions).max(1)
+            score = top + step
+            back.append(before)
+        path = [(score + end).argmax()]
+        for before in reversed(back):
+            path.append(before[path[-1]])
+        return torch.stack(path[::-1]).float()
+
+    return best
+
+
+@peer("ctc_loss")
+def _ctc_loss(case: Case) -> Function:
+    labels = torch.tensor(case.indices)
+    steps, count = torch.tensor(case.shapes[0].dims[1]), torch.tensor(len(case.indices))
+    blank = case.int("blank")
+    return lambda x: F.ctc_loss(x, labels, steps, count, blank, reduction="none")
