@@ -8,6 +8,7 @@
 #include <functional>
 #include <limits>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "dynet/expr.h"
@@ -128,6 +129,59 @@ TEST_F(Windows, Convolution) {
             (Floats{8, 12, 7, 20, 24, 13, 32, 36, 19, 19, 21, 11}));
   EXPECT_EQ(value_of(maxpooling2d(x, {2, 2}, {1, 1})), (Floats{4, 5, 7, 8, 10, 11}));
   EXPECT_EQ(value_of(maxpooling2d(x, {2, 3}, {2, 3}, false)), (Floats{4, 5, 10, 11}));
+}
+
+/// The windows of one image are more than a cache holds, so that some columns of them are done at a
+/// time. Whole numbers: sums are exact in any order.
+TEST_F(Windows, ConvolutionOfALargeImageByHand) {
+  constexpr int kSide = 48;
+  constexpr int kChannels = 40;
+  constexpr int kFilters = 2;
+  const auto whole_numbers = [](const Dim& d, unsigned step) {
+    Floats numbers(static_cast<std::size_t>(d.elements()));
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      numbers[i] = static_cast<float>(static_cast<int>(i * step % 7) - 3);
+    }
+    return numbers;
+  };
+  const Dim image({kSide, kSide, kChannels}, 2);
+  const Floats from = whole_numbers(image, 5);
+  const Floats biases{1, 2};
+  const auto number = [&](int i, int j, int c, int e) {
+    const bool is_inside = i >= 0 && i < kSide && j >= 0 && j < kSide;
+    const int at = i + kSide * (j + kSide * (c + kChannels * e));
+    return is_inside ? from[static_cast<std::size_t>(at)] : 0.0F;
+  };
+  // With a height of 1 only the columns reach outside.
+  for (const auto& [height, stride, is_valid] :
+       {std::tuple{3, 1, false}, {1, 1, false}, {3, 1, true}, {3, 3, true}}) {
+    const Dim filter({static_cast<unsigned>(height), 3, kChannels, kFilters});
+    const Floats weights = whole_numbers(filter, 3);
+    const Expression y =
+        conv2d(input(cg, image, from), input(cg, filter, weights), input(cg, {kFilters}, biases),
+               {1U, static_cast<unsigned>(stride)}, is_valid);
+    const Floats found = value_of(y);
+    const int up = is_valid ? 0 : height / 2;
+    const int left = is_valid ? 0 : 1;
+    const int each = height * 3 * kChannels;
+    std::size_t at = 0;
+    for (int e = 0; e < 2; ++e) {
+      for (int q = 0; q < kFilters; ++q) {
+        for (int j = 0; j < static_cast<int>(y.dim()[1]); ++j) {
+          for (int i = 0; i < static_cast<int>(y.dim()[0]); ++i) {
+            float sum = biases[static_cast<std::size_t>(q)];
+            for (int w = 0; w < each; ++w) {
+              sum += weights[static_cast<std::size_t>(w + each * q)] *
+                     number(i + w % height - up, j * stride + w / height % 3 - left,
+                            w / (3 * height), e);
+            }
+            ASSERT_EQ(found[at++], sum) << i << ' ' << j << ' ' << q << ' ' << e;
+          }
+        }
+      }
+    }
+    EXPECT_EQ(at, found.size());
+  }
 }
 
 TEST_F(Windows, ThePoolsGradientGoesToTheFirstAlongARow) {

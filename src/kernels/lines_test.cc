@@ -102,7 +102,7 @@ TEST_P(LinesTest, ScansOfFloatsAreThoseOfDoubles) {
 TEST_P(LinesTest, ScansOfManyLinesByHand) {
   constexpr std::size_t kLength = 5;
   for (const unsigned count : {7U, 8U, 19U}) {
-    std::vector<float> numbers(2 * count * kLength);
+    std::vector<float> numbers(std::size_t{2} * count * kLength);
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       numbers[i] = static_cast<float>(i * i % 31);
     }

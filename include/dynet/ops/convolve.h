@@ -42,7 +42,7 @@ struct WindowAxis {
     const std::int64_t last = std::min(size, in + pad);
     return {in, std::max<std::int64_t>(0, last - first), stride, pad - first, out};
   }
-  [[nodiscard]] bool is_padded() const { return pad > 0 || (out - 1) * stride + size > in; }
+  [[nodiscard]] bool is_padded() const { return pad > 0 || (out - 1) * stride + size - pad > in; }
   /// The first window whose place `at` is inside, and how many there are from it on.
   [[nodiscard]] std::int64_t first(std::int64_t at) const {
     return at >= pad ? 0 : (pad - at + stride - 1) / stride;
@@ -60,6 +60,13 @@ struct Windows {
 
   [[nodiscard]] std::int64_t count() const { return rows.out * cols.out; }
   [[nodiscard]] bool is_padded() const { return rows.is_padded() || cols.is_padded(); }
+  /// The windows of `n` columns, from column j on.
+  [[nodiscard]] Windows columns(std::int64_t j, std::int64_t n) const {
+    Windows some = *this;
+    some.cols.pad -= j * cols.stride;
+    some.cols.out = n;
+    return some;
+  }
   /// Place (r, c) of every window: from the example, element (i, j) of channel q goes to
   /// `at + i + rows.out * j + channel_step * q`, where (i, j) is the window.
   [[nodiscard]] ext::Move place(std::int64_t r, std::int64_t c, std::int64_t channel_step,
@@ -146,17 +153,17 @@ struct Conv2d {
   }
   void forward(ext::Call& call) const {
     const Lay lay(*this, call);
+    if (lay.is_large(call.kernels)) {
+      forward_by_columns(call, lay);
+      return;
+    }
     ScratchOperand scratch(call, lay.matrix, lay.most);
     Parts<4> parts(call, {call.in[0], call.in[1], call.in[2], call.out[0]}, lay.most);
-    lay.clear(call.kernels, scratch);  // what no window covers stays so
+    clear(call.kernels, lay.w, scratch);  // what no window covers stays so
     while (parts.next()) {
       const ext::Operand& x = scratch.first(parts[0].examples);
-      lay.spread(call.kernels, parts[0], x);
-      auto write = ext::Write::kAsBlocks;
-      if (!parts[2].absent()) {
-        call.kernels.move(lay.bias(true), parts[2], parts[3]);
-        write = ext::Write::kAdd;
-      }
+      spread(call.kernels, lay.w, parts[0], x);
+      const ext::Write write = start(call.kernels, lay, parts[2], parts[3]);
       call.kernels.product(x, ext::Transposed::kNo, seen_as(parts[1], lay.filters),
                            ext::Transposed::kNo, seen_as(parts[3], lay.result), write);
     }
@@ -171,8 +178,8 @@ struct Conv2d {
       const ext::Operand dy = seen_as(parts[2], lay.result);
       if (!parts[4].absent()) {
         const ext::Operand& x = scratch.first(parts[0].examples);
-        lay.clear(call.kernels, scratch);
-        lay.spread(call.kernels, parts[0], x);
+        clear(call.kernels, lay.w, scratch);
+        spread(call.kernels, lay.w, parts[0], x);
         call.kernels.product(x, ext::Transposed::kYes, dy, ext::Transposed::kNo,
                              seen_as(parts[4], lay.filters));
       }
@@ -208,6 +215,26 @@ struct Conv2d {
     return {WindowAxis::of(x[0], f[0], stride[0], is_valid),
             WindowAxis::of(x[1], f[1], stride[1], is_valid), x[2]};
   }
+  /// The moves that bring each place of all windows to the matrix {windows, elements of a filter}.
+  static void each_place(const Windows& w, auto f) {
+    const std::int64_t step = w.count() * w.rows.size * w.cols.size;
+    for (std::int64_t c = 0; c < w.cols.size; ++c) {
+      for (std::int64_t r = 0; r < w.rows.size; ++r) {
+        f(w.place(r, c, step, w.count() * (r + w.rows.size * c)));
+      }
+    }
+  }
+  /// Places of windows that lie outside are 0.
+  static void clear(const ext::Kernels& k, const Windows& w, const ScratchOperand& scratch) {
+    if (w.is_padded()) {
+      scratch.fill(k, 0.0);
+    }
+  }
+  static void spread(const ext::Kernels& k, const Windows& w, const ext::Operand& x,
+                     const ext::Operand& to) {
+    each_place(w, [&](const ext::Move& m) { k.move(m, x, to, ext::Write::kStore); });
+  }
+
   /// How the windows of an example lie in the matrix {windows, elements of a filter}.
   struct Lay {
     Windows w;
@@ -223,25 +250,17 @@ struct Conv2d {
       result = {count, f[3]};
       most = std::min(call.examples, examples_at_once(call.kernels, matrix.example_elements()));
     }
-    void each_place(auto f) const {
-      const std::int64_t step = w.count() * w.rows.size * w.cols.size;
-      for (std::int64_t c = 0; c < w.cols.size; ++c) {
-        for (std::int64_t r = 0; r < w.rows.size; ++r) {
-          f(w.place(r, c, step, w.count() * (r + w.rows.size * c)));
-        }
-      }
+    /// Whether the windows of one example do not stay in a cache, but those of some columns do.
+    [[nodiscard]] bool is_large(const ext::Kernels& k) const {
+      return matrix.example_elements() * ext::bytes_of(k.number()) > kScratchBytes &&
+             columns(k) < w.cols.out;
     }
-    /// Places of windows that lie outside are 0.
-    void clear(const ext::Kernels& k, const ScratchOperand& scratch) const {
-      if (w.is_padded()) {
-        scratch.fill(k, 0.0);
-      }
-    }
-    void spread(const ext::Kernels& k, const ext::Operand& x, const ext::Operand& to) const {
-      each_place([&](const ext::Move& m) { k.move(m, x, to, ext::Write::kStore); });
+    /// Columns at once: half of the cache is for the product.
+    [[nodiscard]] std::int64_t columns(const ext::Kernels& k) const {
+      return examples_at_once(k, 2 * w.rows.out * matrix[1]);
     }
     void collect(const ext::Kernels& k, const ext::Operand& from, const ext::Operand& dx) const {
-      each_place([&](const ext::Move& m) { k.move(reversed(m), from, dx); });
+      each_place(w, [&](const ext::Move& m) { k.move(reversed(m), from, dx); });
     }
     /// The bias to all windows, or the sum over them.
     [[nodiscard]] ext::Move bias(bool repeats) const {
@@ -252,6 +271,45 @@ struct Conv2d {
       return repeats ? m : reversed(m);
     }
   };
+  /// Writes the bias, where there is one. Returns how the products then are written.
+  static ext::Write start(const ext::Kernels& k, const Lay& lay, const ext::Operand& bias,
+                          const ext::Operand& out) {
+    if (bias.absent()) {
+      return ext::Write::kAsBlocks;
+    }
+    k.move(lay.bias(true), bias, out);
+    return ext::Write::kAdd;
+  }
+  /// One example at a time, and of it some columns of windows.
+  static void forward_by_columns(const ext::Call& call, const Lay& lay) {
+    const ext::Kernels& k = call.kernels;
+    const std::int64_t most = lay.columns(k);
+    const auto rows = static_cast<unsigned>(lay.w.rows.out);
+    const auto wide = static_cast<unsigned>(most) * rows;
+    ScratchOperand windows_memory(call, {wide, lay.matrix[1]}, 1);
+    ScratchOperand result_memory(call, {wide, lay.result[1]}, 1);
+    Parts<4> parts(call, {call.in[0], call.in[1], call.in[2], call.out[0]}, 1, true);
+    while (parts.next()) {
+      const ext::Write write = start(k, lay, parts[2], parts[3]);
+      for (std::int64_t j = 0; j < lay.w.cols.out; j += most) {
+        const Windows w = lay.w.columns(j, std::min(most, lay.w.cols.out - j));
+        const auto count = static_cast<unsigned>(w.count());
+        const ext::Operand x = seen_as(windows_memory, {count, lay.matrix[1]});
+        const ext::Operand y = seen_as(result_memory, {count, lay.result[1]});
+        clear(k, w, windows_memory);
+        spread(k, w, parts[0], x);
+        k.product(x, ext::Transposed::kNo, seen_as(parts[1], lay.filters), ext::Transposed::kNo, y,
+                  ext::Write::kStore);
+        ext::Move m;
+        m.box = y.dim;
+        ext::strides_of(y.dim, m.from_stride);
+        m.to_stride[0] = 1;
+        m.to_stride[1] = lay.w.count();
+        m.to_offset = j * rows;
+        k.move(m, y, parts[3], write);
+      }
+    }
+  }
 };
 
 // ---- pooling
