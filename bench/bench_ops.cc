@@ -56,7 +56,8 @@ class Nodes {
         const bool may_share = record.role(a) != ext::Role::kStacked && a + 1 < args.size();
         if (n == 0 || !may_share) {
           const Dim& dim = example.inputs[a];
-          args[a] = input(cg, dim, numbers(dim, example.low, example.high));
+          args[a] = ext::is_absent(dim) ? Expression()
+                                        : input(cg, dim, numbers(dim, example.low, example.high));
         }
       }
       ext::NodePayload payload;
@@ -90,7 +91,7 @@ Times times_of(const Sample& sample, bool batching) {
 void add_row(Report& report, const Sample& sample) {
   std::string name(sample.record.info->name);
   for (const Dim& dim : sample.example.inputs) {
-    name += ' ' + to_string(dim);
+    name += ext::is_absent(dim) ? " absent" : ' ' + to_string(dim);
   }
   const Times off = times_of(sample, false);
   const Times on = times_of(sample, true);
