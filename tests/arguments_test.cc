@@ -77,6 +77,51 @@ TEST_F(Arguments, HingeLossesOfRowsAndColumns) {
   EXPECT_EQ(of(hinge_dim(batch, &indices)), (std::vector<float>{2, 0, 2, 0}));
 }
 
+TEST_F(Arguments, ListsBehindAPointerAreReadAgain) {
+  using Lists = std::vector<std::vector<unsigned>>;
+  const Expression batch = input(graph, Dim({2, 2}, 2), std::vector<float>{1, 2, 3, 4, 1, 2, 3, 4});
+  Lists lists{{0, 1}, {1, 0}};
+  const Expression y = hinge_dim(batch, &lists);
+  EXPECT_EQ(of(y), (std::vector<float>{2, 0, 0, 2}));
+  lists = {{1, 1}, {0, 0}};
+  graph.invalidate();
+  EXPECT_EQ(of(y), (std::vector<float>{0, 0, 2, 2}));
+  lists[1][1] = 2;
+  graph.invalidate();
+  EXPECT_THROW(static_cast<void>(y.value()), IndexError);
+  for (const Lists& other :
+       {Lists{{0, 1}}, Lists{{0, 1}, {1}}, Lists{}, Lists{{0}, {1}, {0}, {1}}}) {
+    lists = other;
+    graph.invalidate();
+    EXPECT_THROW(static_cast<void>(y.value()), ValueError);
+  }
+  lists = {{0, 1}, {1, 0}};
+  graph.invalidate();
+  EXPECT_EQ(of(y), (std::vector<float>{2, 0, 0, 2}));
+  const Lists ragged{{0, 1}, {1}};
+  EXPECT_THROW(hinge_dim(batch, &ragged), ValueError);
+  const Lists none;
+  EXPECT_THROW(hinge_dim(batch, &none), ShapeError);
+  EXPECT_THROW(hinge_dim(batch, static_cast<const Lists*>(nullptr)), ValueError);
+}
+
+/// Where examples have indices of their own, none at all is no list.
+TEST_F(Arguments, NoIndicesAtAll) {
+  const std::vector<unsigned> none;
+  ParameterCollection model;
+  const LookupParameter table = model.add_lookup_parameters(3, {2});
+  const std::size_t nodes = graph.nodes.size();
+  EXPECT_THROW(lookup(graph, table, none), ShapeError);
+  EXPECT_EQ(graph.nodes.size(), nodes);
+  const Expression x = matrix();
+  EXPECT_THROW(pick(x, none), ShapeError);
+  EXPECT_THROW(pick(x, &none), ShapeError);
+  EXPECT_THROW(gather(x, none, 2), ShapeError);
+  EXPECT_THROW(scatter_add(x, none, 4), ShapeError);
+  EXPECT_THROW(hinge(vector({1, 2}), none), ShapeError);
+  EXPECT_THROW(cross_entropy(vector({1, 2}), none), ShapeError);
+}
+
 TEST_F(Arguments, CrossEntropies) {
   const Expression x = vector({1, 2, 3});
   const Expression w = vector({1, 1, 1});

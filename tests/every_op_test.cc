@@ -40,6 +40,19 @@ TEST(EveryOpList, PrintsRefusedCases) {
   }
 }
 
+/// Eight calls of every operation, of as many ranks, sizes and attributes as it takes; its tests,
+/// the far device's and the tables of special values are as good as they are. Leaves are left out:
+/// they take no arguments, and their numbers come from outside.
+TEST(EveryOpList, HasEightExamplesOfEveryOperation) {
+  std::map<std::string_view, int> examples;
+  for (const Sample* s : operation_samples()) {
+    ++examples[s->record->info->name];
+  }
+  for (const auto& [name, count] : examples) {
+    EXPECT_GE(count, 8) << name;
+  }
+}
+
 TEST(EveryOpList, HasAnExampleOfEveryOperation) {
   std::set<std::string_view> names;
   for (const Sample& s : all_samples()) {

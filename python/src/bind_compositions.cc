@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "dynet/expr/attention.h"
 #include "dynet/expr/compositions.h"
 #include "dynet/expr/elementary.h"
 #include "dynet/expr/loss.h"
@@ -139,6 +140,35 @@ void bind_functions(nb::module_& m) {
       },
       arg("x"), arg("s"), arg("e"), "`pick_range` of dimension 0, by its old name.");
   m.def(
+      "attention",
+      [](const ExprArg& q, const ExprArg& k, const ExprArg& v,
+         const std::optional<std::vector<unsigned>>& lengths, unsigned heads, bool causal) {
+        return lengths
+                   ? PyExpression(
+                         attention(q.node(), k.node(), v.node(), *lengths, heads, causal, here()),
+                         PyExpression::Settable::kIndices)
+                   : PyExpression(attention(q.node(), k.node(), v.node(), heads, causal, here()));
+      },
+      arg("q"), arg("k"), arg("v"), arg("lengths").none() = nb::none(), arg("heads") = 1U,
+      arg("causal") = false,
+      "Scaled dot-product attention of queries q {d,m} to keys k {d,n} with values v {e,n}: {e,m}. "
+      "`lengths`: how many keys count, one number for all examples or one for each. With several "
+      "heads the rows of q, k and v are cut into as many equal pieces, each of which attends by "
+      "itself. Causal: query j attends to the keys up to j.");
+  m.def(
+      "to_device",
+      [](const ExprArg& e, const std::string& device_str) {
+        const Device* device = get_device_manager()->get_global_device(device_str);
+        return PyExpression(to_device(e.node(), device, here()));
+      },
+      arg("e"), arg("device_str"),
+      "A copy on another device, in that device's numbers; the gradient is copied back. On the "
+      "device of `e`: `e` itself. DeviceError where there is no such device.");
+}
+
+void bind_lstm_gates(nb::module_& m) {
+  using nb::arg;
+  m.def(
       "vanilla_lstm_gates",
       [](const ExprArg& x, const ExprArg& h, const ExprArg& w_x, const ExprArg& w_h,
          const ExprArg& b, float stddev) {
@@ -150,14 +180,37 @@ void bind_functions(nb::module_& m) {
       "[logistic(a_i); logistic(a_f + 1); logistic(a_o); tanh(a_g)]. With `weightnoise_std` above "
       "0 each matrix gets normal noise.");
   m.def(
-      "to_device",
-      [](const ExprArg& e, const std::string& device_str) {
-        const Device* device = get_device_manager()->get_global_device(device_str);
-        return PyExpression(to_device(e.node(), device, here()));
+      "vanilla_lstm_gates_concat",
+      [](const ExprListArg& x, const ExprArg& h, const ExprArg& w_x, const ExprArg& w_h,
+         const ExprArg& b, float stddev) {
+        return PyExpression(vanilla_lstm_gates_concat(x.nodes(), h.node(), w_x.node(), w_h.node(),
+                                                      b.node(), stddev, here()));
       },
-      arg("e"), arg("device_str"),
-      "A copy on another device, in that device's numbers; the gradient is copied back. On the "
-      "device of `e`: `e` itself. DeviceError where there is no such device.");
+      arg("x_t"), arg("h_tm1"), arg("Wx"), arg("Wh"), arg("b"), arg("weightnoise_std") = 0.0F,
+      "`vanilla_lstm_gates` of a list of inputs, one below the other.");
+  m.def(
+      "vanilla_lstm_gates_dropout",
+      [](const ExprArg& x, const ExprArg& h, const ExprArg& w_x, const ExprArg& w_h,
+         const ExprArg& b, const ExprArg& mask_x, const ExprArg& mask_h, float stddev) {
+        return PyExpression(vanilla_lstm_gates_dropout(x.node(), h.node(), w_x.node(), w_h.node(),
+                                                       b.node(), mask_x.node(), mask_h.node(),
+                                                       stddev, here()));
+      },
+      arg("x_t"), arg("h_tm1"), arg("Wx"), arg("Wh"), arg("b"), arg("dropout_mask_x"),
+      arg("dropout_mask_h"), arg("weightnoise_std") = 0.0F,
+      "`vanilla_lstm_gates` whose input and previous state are multiplied with masks first. The "
+      "masks get no gradient.");
+  m.def(
+      "vanilla_lstm_gates_dropout_concat",
+      [](const ExprListArg& x, const ExprArg& h, const ExprArg& w_x, const ExprArg& w_h,
+         const ExprArg& b, const ExprArg& mask_x, const ExprArg& mask_h, float stddev) {
+        return PyExpression(vanilla_lstm_gates_dropout_concat(x.nodes(), h.node(), w_x.node(),
+                                                              w_h.node(), b.node(), mask_x.node(),
+                                                              mask_h.node(), stddev, here()));
+      },
+      arg("x_t"), arg("h_tm1"), arg("Wx"), arg("Wh"), arg("b"), arg("dropout_mask_x"),
+      arg("dropout_mask_h"), arg("weightnoise_std") = 0.0F,
+      "`vanilla_lstm_gates_dropout` of a list of inputs, one below the other.");
 }
 
 void bind_operators(nb::module_& m) {
@@ -183,6 +236,7 @@ void bind_operators(nb::module_& m) {
 
 void bind_compositions(nb::module_& m) {
   bind_functions(m);
+  bind_lstm_gates(m);
   bind_lists_and_draws(m);
   bind_reductions_over_dimensions(m);
   bind_reductions_over_all(m);

@@ -53,6 +53,33 @@ void bind_convolutions(nb::module_& m) {
       arg("x"), arg("y"), arg("z"), arg("b"), "`contract3d_1d_1d` plus a bias {i}.");
 }
 
+using Indices = std::vector<unsigned>;
+using OverSegments = Expression (*)(const Expression&, const Indices&, unsigned, unsigned, Where);
+
+void bind_segments(nb::module_& m) {
+  // What is one node may get other indices.
+  const auto bind = [&m](const char* name, OverSegments f, PyExpression::Settable settable,
+                         const char* doc) {
+    m.def(
+        name,
+        [f, settable](const ExprArg& x, const Indices& indices, unsigned segments, unsigned d) {
+          return PyExpression(f(x.node(), indices, segments, d, here()), settable);
+        },
+        nb::arg("x"), nb::arg("indices"), nb::arg("segments"), nb::arg("d") = 1U, doc);
+  };
+  bind("segment_sum", &segment_sum, PyExpression::Settable::kIndices,
+       "Sums of segments: indices[i] says to which of the `segments` segments entry i of dimension "
+       "d goes, by default column i. One list for all examples, or one for each, one after the "
+       "other.");
+  bind("segment_mean", &segment_mean, PyExpression::Settable::kNot,
+       "Means of segments, indices as for `segment_sum`; 0 where there are no entries.");
+  bind("segment_max", &segment_max, PyExpression::Settable::kIndices,
+       "The largest entries of segments, indices as for `segment_sum`; 0 where there are none. "
+       "The gradient goes to the first of equal ones.");
+  bind("segment_softmax", &segment_softmax, PyExpression::Settable::kIndices,
+       "Softmax among the entries of each segment, indices as for `segment_sum`.");
+}
+
 }  // namespace
 
 void bind_selections(nb::module_& m) {
@@ -98,6 +125,7 @@ void bind_selections(nb::module_& m) {
       "A contraction of one to three arguments by the names of their dimensions: \"ij,jk->ik\" is "
       "the product of two matrices. Dimensions that the result does not have are summed over. The "
       "batch has no name.");
+  bind_segments(m);
   bind_convolutions(m);
 }
 

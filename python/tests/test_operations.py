@@ -223,6 +223,15 @@ def test_composed_functions():
     pre = 0.6 + np.array([0.0, 1.1, 0.2, 0.3])
     np.testing.assert_allclose(gates[:3], 1 / (1 + np.exp(-pre[:3])), rtol=1e-6)
     np.testing.assert_allclose(gates[3], np.tanh(pre[3]), rtol=1e-6)
+    args = (h, dy.inputTensor(np.ones((4, 2))), w_h, bias)
+    both = dy.vanilla_lstm_gates(dy.concatenate([x, x]), *args).npvalue()
+    np.testing.assert_array_equal(dy.vanilla_lstm_gates_concat([x, x], *args).npvalue(), both)
+    masks = (dy.inputVector([0.0, 1.0]), dy.inputVector([1.0]))
+    dropped = dy.vanilla_lstm_gates_dropout_concat([x, x], *args, *masks).npvalue()
+    np.testing.assert_allclose(dropped, gates, rtol=1e-6)
+    masks = (dy.inputVector([1.0]), dy.inputVector([1.0]))
+    plain = dy.vanilla_lstm_gates_dropout(x, h, w_x, w_h, bias, *masks).npvalue()
+    np.testing.assert_array_equal(plain, gates)
 
 
 def test_random_operations_repeat_with_the_seed():

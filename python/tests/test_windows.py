@@ -171,3 +171,56 @@ def test_einsum(spec: str, shapes: list[tuple[int, ...]]):
 def test_einsum_refuses(spec: str, shapes: list[tuple[int, ...]]):
     with pytest.raises(ValueError, match="einsum"):
         dy.einsum(spec, [dy.inputTensor(array(*s)) for s in shapes])
+
+
+def test_segments():
+    a = array(3, 5)
+    x = dy.inputTensor(a)
+    to = [2, 0, 0, 2, 0]
+    parts = [[1, 2, 4], [], [0, 3]]
+    sums = np.stack([a[:, p].sum(1) for p in parts], 1)
+    same(dy.segment_sum(x, to, 4), np.pad(sums, ((0, 0), (0, 1))))
+    same(dy.segment_mean(x, to, 3), sums / np.array([3, 1, 2]))
+    most = dy.segment_max(x, indices=to, segments=3)
+    same(dy.pick(most, 2, 1), a[:, parts[2]].max(1))
+    assert not most.npvalue()[:, 1].any()
+    soft = dy.segment_softmax(x, to, 3).npvalue()
+    for p in parts:
+        powers = np.exp(a[:, p])
+        np.testing.assert_allclose(soft[:, p], powers / powers.sum(1, keepdims=True), rtol=1e-5)
+    y = dy.segment_max(dy.inputVector([1.0, 2.0, 3.0]), [0, 1, 1], 2, d=0)
+    same(y, np.array([1.0, 3.0]))
+    y.set_index([0, 0, 1])
+    same(y, np.array([2.0, 3.0]))
+    assert dy.segment_sum(x, [0] * 10, 2).dim() == ((3, 2), 2)
+    with pytest.raises(IndexError):
+        dy.segment_max(x, to, 2)
+    with pytest.raises(ValueError):
+        dy.segment_softmax(x, to[:2], 3)
+
+
+def attend(
+    q: np.ndarray[Any, Any], k: np.ndarray[Any, Any], v: np.ndarray[Any, Any], causal: bool = False
+) -> np.ndarray[Any, Any]:
+    s = k.T @ q / np.sqrt(len(k))
+    if causal:
+        s[np.arange(s.shape[0])[:, None] > np.arange(s.shape[1])] = -np.inf
+    p = np.exp(s - s.max(0))
+    return v @ (p / p.sum(0))
+
+
+def test_attention():
+    a, b, c = array(4, 3), array(4, 5), array(6, 5)
+    q, k, v = dy.inputTensor(a), dy.inputTensor(b), dy.inputTensor(c)
+    same(dy.attention(q, k, v), attend(a, b, c))
+    same(dy.attention(q, k, v, causal=True), attend(a, b, c, True))
+    heads = [attend(a[h : h + 2], b[h : h + 2], c[r : r + 3]) for h, r in ((0, 0), (2, 3))]
+    same(dy.attention(q, k, v, heads=2), np.concatenate(heads))
+    y = dy.attention(q, k, v, [2, 5])
+    same(y, np.stack([attend(a, b[:, :2], c[:, :2]), attend(a, b, c)], -1))
+    y.set_index([0, 1])
+    same(y, np.stack([np.zeros((6, 3)), c[:, [0, 0, 0]]], -1))
+    with pytest.raises(IndexError):
+        dy.attention(q, k, v, lengths=[6])
+    with pytest.raises(ValueError):
+        dy.attention(q, k, v, heads=4)

@@ -1,5 +1,6 @@
 #include "dynet/expr/compositions.h"
 
+#include <array>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "dynet/expr/reduce.h"
 #include "dynet/expr/shape.h"
 #include "dynet/ext/add_node.h"
+#include "dynet/ops/attention.h"
 #include "dynet/ops/margin.h"
 #include "dynet/ops/sparsemax.h"
 
@@ -71,6 +73,23 @@ Expression add_hinge_dim(const Expression& x, const ext::NodePayload& indices, u
   return ext::add_node(ops::HingeDim{d, m, classes}, {x, where}, indices);
 }
 
+/// How many indices each list has.
+unsigned length_of(const std::vector<std::vector<unsigned>>& lists, Where where) {
+  for (const std::vector<unsigned>& one : lists) {
+    if (one.size() != lists[0].size()) {
+      throw ValueError("hinge_dim: lists of " + std::to_string(lists[0].size()) + " and of " +
+                       std::to_string(one.size()) + " indices; want equally many for each example" +
+                       graph::built_at(where));
+    }
+  }
+  return lists.empty() ? 0 : ext::NodePayload::of(lists[0]).count;
+}
+
+Expression attend(const std::array<Expression, 3>& args, const ops::AttentionToLengths& op,
+                  Where where, const ext::NodePayload& lengths) {
+  return ext::add_node(ext::kRecord<ops::AttentionToLengths>, &op, nullptr, args, lengths, where);
+}
+
 }  // namespace
 
 Expression operator/(const detail::Located& x, const Expression& y) {
@@ -108,17 +127,37 @@ Expression hinge_dim(const Expression& x, detail::Pointer<std::vector<unsigned>>
 }
 Expression hinge_dim(const Expression& x, const std::vector<std::vector<unsigned>>& indices,
                      unsigned d, float m, Where where) {
+  const unsigned classes = length_of(indices, where);
   std::vector<unsigned> all;
   for (const std::vector<unsigned>& one : indices) {
-    if (one.size() != indices[0].size()) {
-      throw ValueError("hinge_dim: lists of " + std::to_string(indices[0].size()) + " and of " +
-                       std::to_string(one.size()) + " indices; want equally many for each example" +
-                       graph::built_at(where));
-    }
     all.insert(all.end(), one.begin(), one.end());
   }
-  const unsigned classes = indices.empty() ? 0 : ext::NodePayload::of(indices[0]).count;
   return add_hinge_dim(x, ext::NodePayload::of(all), classes, d, m, where);
+}
+Expression hinge_dim(const Expression& x,
+                     detail::Pointer<std::vector<std::vector<unsigned>>> indices, unsigned d,
+                     float m, Where where) {
+  const auto* lists = api::pointee(indices, "hinge_dim", "indices");
+  const unsigned classes = length_of(*lists, where);
+  return add_hinge_dim(x, ext::NodePayload::of(lists), classes, d, m, where);
+}
+
+Expression attention(const Expression& q, const Expression& k, const Expression& v,
+                     const std::vector<unsigned>& lengths, unsigned heads, bool causal,
+                     Where where) {
+  return attend({q, k, v}, {heads, causal}, where, ext::NodePayload::of(lengths));
+}
+Expression attention(const Expression& q, const Expression& k, const Expression& v,
+                     detail::Pointer<std::vector<unsigned>> lengths, unsigned heads, bool causal,
+                     Where where) {
+  return attend({q, k, v}, {heads, causal}, where,
+                ext::NodePayload::of(api::pointee(lengths, "attention", "lengths")));
+}
+Expression attention(const Expression& q, const Expression& k, const Expression& v,
+                     const std::initializer_list<unsigned>& lengths, unsigned heads, bool causal,
+                     Where where) {
+  return attend({q, k, v}, {heads, causal}, where,
+                ext::NodePayload::of(std::span(lengths.begin(), lengths.size())));
 }
 
 Expression sample_categorical(const Expression& x, GradientMode gradient_mode, Where where) {
@@ -158,6 +197,30 @@ Expression vanilla_lstm_gates(const Expression& x_t, const Expression& h_tm1, co
   const Expression noisy_wx = noise(wx, weightnoise_std, where);
   const Expression noisy_wh = noise(wh, weightnoise_std, where);
   return lstm_gates(affine_transform({b, noisy_wx, x_t, noisy_wh, h_tm1}, where), 1.0F, where);
+}
+
+Expression vanilla_lstm_gates_concat(const std::vector<Expression>& x_t, const Expression& h_tm1,
+                                     const Expression& wx, const Expression& wh,
+                                     const Expression& b, real weightnoise_std, Where where) {
+  return vanilla_lstm_gates(concatenate(x_t, 0, where), h_tm1, wx, wh, b, weightnoise_std, where);
+}
+Expression vanilla_lstm_gates_dropout(const Expression& x_t, const Expression& h_tm1,
+                                      const Expression& wx, const Expression& wh,
+                                      const Expression& b, const Expression& dropout_mask_x,
+                                      const Expression& dropout_mask_h, real weightnoise_std,
+                                      Where where) {
+  const Expression x = cmult(x_t, nobackprop(dropout_mask_x, where), where);
+  const Expression h = cmult(h_tm1, nobackprop(dropout_mask_h, where), where);
+  return vanilla_lstm_gates(x, h, wx, wh, b, weightnoise_std, where);
+}
+Expression vanilla_lstm_gates_dropout_concat(const std::vector<Expression>& x_t,
+                                             const Expression& h_tm1, const Expression& wx,
+                                             const Expression& wh, const Expression& b,
+                                             const Expression& dropout_mask_x,
+                                             const Expression& dropout_mask_h, real weightnoise_std,
+                                             Where where) {
+  return vanilla_lstm_gates_dropout(concatenate(x_t, 0, where), h_tm1, wx, wh, b, dropout_mask_x,
+                                    dropout_mask_h, weightnoise_std, where);
 }
 
 }  // namespace dynet

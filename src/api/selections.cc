@@ -1,21 +1,27 @@
 #include "dynet/expr/selections.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "dynet/devices.h"
 #include "dynet/dim.h"
 #include "dynet/except.h"
 #include "dynet/expr/arithmetic.h"
 #include "dynet/expr/compositions.h"
 #include "dynet/expr/contract.h"
+#include "dynet/expr/elementary.h"
+#include "dynet/expr/leaves.h"
 #include "dynet/expr/linear.h"
 #include "dynet/expr/shape.h"
 #include "dynet/ext/add_node.h"
 #include "dynet/ops/convolve.h"
+#include "dynet/ops/segment.h"
 #include "dynet/ops/select.h"
 
 #include "api/functions.h"
@@ -115,6 +121,27 @@ Expression scatter(const Expression& x, const ext::NodePayload& index, unsigned 
   return ext::add_node(ops::ScatterAdd{rows, x.dim()[d], d}, {x, where}, index);
 }
 
+/// The number of entries of each segment is the sum of as many ones.
+Expression segment_mean_of(const Expression& x, const ext::NodePayload& index, unsigned segments,
+                           unsigned d, Where where) {
+  const Expression total = scatter(x, index, segments, d, where);
+  Dim entries;
+  entries.nd = d + 1;
+  std::fill_n(entries.d, d, 1U);
+  entries.d[d] = x.dim()[d];
+  Device* const device = get_device_manager()->get_global_device(x.get_device_name());
+  const Expression ones = constant({*x.pg, where}, entries, 1.0F, device);
+  const Expression counts = scatter(ones, index, segments, d, where);
+  return cdiv(total, clip(counts, 1.0F, std::numeric_limits<float>::infinity(), where), where);
+}
+
+/// A node of one of the operations on segments.
+template <class Op>
+Expression by_segments(const Expression& x, const ext::NodePayload& index, unsigned segments,
+                       unsigned d, Where where) {
+  return ext::add_node(Op{segments, x.dim()[d], d}, {x, where}, index);
+}
+
 /// `b`: null where there is none.
 Expression contract_twice(const Expression& x, const Expression& y, const Expression& z,
                           const Expression* b, Where where) {
@@ -164,6 +191,43 @@ Expression scatter_add(const Expression& x, detail::Pointer<std::vector<unsigned
                        unsigned rows, unsigned d, Where where) {
   return scatter(x, ext::NodePayload::of(api::pointee(index, "scatter_add", "index")), rows, d,
                  where);
+}
+
+Expression segment_sum(const Expression& x, const std::vector<unsigned>& index, unsigned segments,
+                       unsigned d, Where where) {
+  return scatter(x, ext::NodePayload::of(index), segments, d, where);
+}
+Expression segment_sum(const Expression& x, detail::Pointer<std::vector<unsigned>> index,
+                       unsigned segments, unsigned d, Where where) {
+  return scatter(x, ext::NodePayload::of(api::pointee(index, "segment_sum", "index")), segments, d,
+                 where);
+}
+Expression segment_mean(const Expression& x, const std::vector<unsigned>& index, unsigned segments,
+                        unsigned d, Where where) {
+  return segment_mean_of(x, ext::NodePayload::of(index), segments, d, where);
+}
+Expression segment_mean(const Expression& x, detail::Pointer<std::vector<unsigned>> index,
+                        unsigned segments, unsigned d, Where where) {
+  return segment_mean_of(x, ext::NodePayload::of(api::pointee(index, "segment_mean", "index")),
+                         segments, d, where);
+}
+Expression segment_max(const Expression& x, const std::vector<unsigned>& index, unsigned segments,
+                       unsigned d, Where where) {
+  return by_segments<ops::SegmentMax>(x, ext::NodePayload::of(index), segments, d, where);
+}
+Expression segment_max(const Expression& x, detail::Pointer<std::vector<unsigned>> index,
+                       unsigned segments, unsigned d, Where where) {
+  return by_segments<ops::SegmentMax>(
+      x, ext::NodePayload::of(api::pointee(index, "segment_max", "index")), segments, d, where);
+}
+Expression segment_softmax(const Expression& x, const std::vector<unsigned>& index,
+                           unsigned segments, unsigned d, Where where) {
+  return by_segments<ops::SegmentSoftmax>(x, ext::NodePayload::of(index), segments, d, where);
+}
+Expression segment_softmax(const Expression& x, detail::Pointer<std::vector<unsigned>> index,
+                           unsigned segments, unsigned d, Where where) {
+  return by_segments<ops::SegmentSoftmax>(
+      x, ext::NodePayload::of(api::pointee(index, "segment_softmax", "index")), segments, d, where);
 }
 
 Expression sum_rows(const Expression& x, Where where) { return sum_dim(x, {0}, false, where); }

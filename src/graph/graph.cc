@@ -51,6 +51,19 @@ std::uint32_t payload_vector_size(const ext::Record& record, const void* vector)
                                         : static_cast<const std::vector<float>*>(vector)->size());
 }
 
+/// The payload of a node with a pointer to lists, in the graph's memory: `numbers` follow it, one
+/// list after the other, as they were read last.
+struct Lists {
+  const std::vector<std::vector<unsigned>>* lists;
+  std::size_t count, length;  ///< of the lists when the node was built
+
+  unsigned* numbers() { return reinterpret_cast<unsigned*>(this + 1); }
+  [[nodiscard]] bool is_as_built() const {
+    return lists->size() == count && std::all_of(lists->begin(), lists->end(),
+                                                 [&](const auto& l) { return l.size() == length; });
+  }
+};
+
 }  // namespace
 
 NodeId Graph::add(const ext::Record& record, const void* op, std::span<const NodeId> args,
@@ -157,6 +170,12 @@ const Payload* Graph::store_payload(const ext::NodePayload& payload, NodeId node
     }
     stored->data = copy;
   }
+  if (payload.form == ext::NodePayload::kLists) {
+    const auto* lists = static_cast<const std::vector<std::vector<unsigned>>*>(payload.data);
+    void* room = arena_.allocate(sizeof(Lists) + std::size_t{payload.count} * sizeof(unsigned));
+    stored->data =
+        new (room) Lists{lists, lists->size(), lists->empty() ? 0 : lists->front().size()};
+  }
   if (payload.storage != nullptr) {
     stored->storage = payload.storage->get();
     stored->storage_slot = storage_slot(*payload.storage, signature, node);
@@ -256,10 +275,23 @@ void Graph::check_indices(const Signature& signature, const void* storage,
 
 const void* Graph::payload_data(NodeId n) const {
   const Payload& p = *nodes_[n].payload;
+  const ext::Record& record = nodes_[n].record();
+  if (p.form == ext::NodePayload::kLists) {
+    auto& read = *static_cast<Lists*>(const_cast<void*>(p.data));  // the graph's own memory
+    if (!read.is_as_built()) {
+      throw ValueError(std::string(record.info->name) + ": the lists behind the pointer are no " +
+                       std::to_string(read.count) + " of " + std::to_string(read.length) +
+                       " elements; want what they were when the node was built\n  " + describe(n));
+    }
+    unsigned* to = read.numbers();
+    for (const std::vector<unsigned>& list : *read.lists) {
+      to = std::copy(list.begin(), list.end(), to);
+    }
+    return read.numbers();
+  }
   if (p.form != ext::NodePayload::kVector) {
     return p.data;
   }
-  const ext::Record& record = nodes_[n].record();
   const std::uint32_t now = payload_vector_size(record, p.data);
   if (now != p.count) {
     throw ValueError(std::string(record.info->name) + ": the vector behind the pointer has " +

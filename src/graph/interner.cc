@@ -117,7 +117,8 @@ unsigned batch_of(const ext::Record& record, const void* op, std::span<const Dim
   const auto fits = [batch](unsigned n) { return n <= 1 || n == batch; };  // 0: it is absent
   const bool all_fit =
       std::all_of(dims.begin(), dims.end(), [&](const Dim& d) { return fits(d.bd); });
-  if (!all_fit || !fits(lists) || lists * each != (each == 0 ? 0 : payload_count)) {
+  if (!all_fit || !fits(lists) || (each != 0 && lists == 0) ||
+      lists * each != (each == 0 ? 0 : payload_count)) {
     std::string wanted = "equal numbers of examples, or 1";
     if (each == 1) {
       wanted = "equal numbers of examples (or 1), and one index or one per example";

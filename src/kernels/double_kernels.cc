@@ -118,7 +118,9 @@ class DoubleKernels final : public ext::Kernels {
     for (std::int64_t e = 0; e < n; ++e) {
       const double* from = x.example<double>(e);
       auto* to = y.example<double>(e);
-      for_each_element(m, e, [&](std::int64_t i, std::int64_t j) { to[j] += m.scale * from[i]; });
+      for_each_element(m, e, [&](std::int64_t i, std::int64_t j) {
+        to[j] = write == Write::kMax ? larger(to[j], m.scale * from[i]) : to[j] + m.scale * from[i];
+      });
     }
   }
 

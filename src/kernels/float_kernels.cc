@@ -160,6 +160,26 @@ void move_box(const Axes& axes, float scale, const float* from, float* to, bool 
   }
 }
 
+/// As move_box, but of what is there and what comes the larger one stays.
+void move_largest(const Axes& axes, float scale, const float* from, float* to) {
+  if (axes.count == 0) {
+    *to = larger(*to, scale * *from);
+    return;
+  }
+  const Axis& inner = axes.axis[0];
+  for_each_row(axes, 1, from, to, [&](const float* x, float* y) {
+    if (inner.from == 1 && inner.to == 1) {
+      for (std::int64_t i = 0; i < inner.extent; ++i) {
+        y[i] = larger(y[i], scale * x[i]);
+      }
+      return;
+    }
+    for (std::int64_t i = 0; i < inner.extent; ++i, x += inner.from, y += inner.to) {
+      *y = larger(*y, scale * *x);
+    }
+  });
+}
+
 /// Sets the places that a summing move writes to zero.
 void clear_box(const Axes& axes, float* to) {
   Axes places;
@@ -226,6 +246,14 @@ class Mover {
       }
     }
   }
+  void move_one(const Axes& axes, const float* from, float* to, bool store) const {
+    const auto scale = static_cast<float>(m_.scale);
+    if (write_ == Write::kMax) {
+      move_largest(axes, scale, from, to);
+    } else {
+      move_box(axes, scale, from, to, store);
+    }
+  }
   /// Runs of examples are one more axis.
   void run_together() {
     if (n_ == 0) {
@@ -243,8 +271,7 @@ class Mover {
         store = false;
       }
       if (!axes.empty) {
-        move_box(axes, static_cast<float>(m_.scale), x_.at() + m_.from_offset,
-                 y_.at() + m_.to_offset, store);
+        move_one(axes, x_.at() + m_.from_offset, y_.at() + m_.to_offset, store);
       }
       left -= run;
       x_.advance(run, left);
@@ -295,7 +322,7 @@ class Mover {
       for (std::int64_t r = 0; r < rows && !axes.empty && !is_scattered; ++r) {
         const float* from =
             x_.at() + m_.from_offset + of_example[r] * m_.from_index_stride + r * row_from;
-        move_box(axes, static_cast<float>(m_.scale), from, to_of(of_example, r), store);
+        move_one(axes, from, to_of(of_example, r), store);
       }
       x_.advance(1, n_ - e - 1);
       y_.advance(1, n_ - e - 1);
@@ -342,10 +369,13 @@ class Mover {
         const bool skips = clears && !y.stores(write_);
         for (Elements i(m_); i.number() < count && !skips; i.next()) {
           float& there = to[i.to() + of_example[i.number()] * m_.to_index_stride];
-          there =
-              clears
-                  ? -0.0F
-                  : there + scale * from[i.from() + of_example[i.number()] * m_.from_index_stride];
+          const std::int64_t at = i.from() + of_example[i.number()] * m_.from_index_stride;
+          if (clears) {
+            there = -0.0F;
+          } else {
+            there =
+                write_ == Write::kMax ? larger(there, scale * from[at]) : there + scale * from[at];
+          }
         }
         for (Cursor* const c : {&x, &y, &index}) {
           c->advance(1, n_ - e - 1);

@@ -51,6 +51,9 @@ class KernelsTest : public ::testing::TestWithParam<std::string> {
     }
     compare_move(m, from, Layout({x}), to, Layout({y}, {false}), Write::kStore);
     compare_move(m, from, Layout({x}), to, Layout({y}), Write::kAdd);
+    for (const Layout& result : layouts(y)) {
+      compare_move(m, from, Layout({x}), to, result, Write::kMax);
+    }
   }
 
   std::mt19937 random_{1};
@@ -209,6 +212,42 @@ TEST_P(KernelsTest, MoveByIndexAlongAnAxis) {
       }
     }
   }
+}
+
+/// The largest of what meets, and of what was there: in order, by rows, by lists.
+TEST_P(KernelsTest, MoveTakesTheLargest) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float infinity = std::numeric_limits<float>::infinity();
+  const std::vector<float> x{3, -1, nan, -infinity, 2, -2, 5, infinity, 5, 1, 0, 7};  // {2,6}
+  const auto moved = [](const Move& m, const Dim& from, const std::vector<float>& numbers,
+                        const Dim& to, std::vector<float> y) {
+    std::vector<float> copy = numbers;
+    const ext::Block read{copy.data(), 1, false};
+    const ext::Block written{y.data(), 1, true};
+    cpu_kernels().move(m, {.dim = from, .examples = 1, .blocks = &read, .block_count = 1},
+                       {.dim = to, .examples = 1, .blocks = &written, .block_count = 1},
+                       Write::kMax);
+    return y;
+  };
+  Move columns;
+  columns.box = Dim({2, 6});
+  ext::strides_of(columns.box, columns.from_stride);
+  columns.to_stride[0] = 1;
+  std::vector<float> y = moved(columns, columns.box, x, Dim({2}), {4, 4});
+  EXPECT_TRUE(std::isnan(y[0]));
+  EXPECT_EQ(y[1], infinity);
+  EXPECT_TRUE(std::isnan(
+      moved(columns, columns.box, std::vector<float>(12, 1.0F), Dim({2}), {nan, 0.0F})[0]))
+      << "what is NaN stays";
+  const Indices index({2, 0, 0, 1, 2, 0}, 6);
+  Move put = columns;
+  put.index = index.operand();
+  put.index_axis = 1;
+  put.to_index_stride = 2;
+  y = moved(put, put.box, x, Dim({2, 4}), std::vector<float>(8, -4.0F));
+  EXPECT_TRUE(std::isnan(y[0]));
+  y[0] = 0.0F;
+  EXPECT_EQ(y, (std::vector<float>{0, 7, 5, infinity, 5, 1, -4, -4}));
 }
 
 TEST_P(KernelsTest, MoveOfNothing) {

@@ -236,11 +236,13 @@ TEST_P(LinesTest, MovesByAnIndexPerElement) {
     for (const ext::Move& m : {take, put}) {
       for (const Layout& in : layouts(n)) {
         for (const Layout& out : layouts(n)) {
-          const OperandPair x(all, in, random_);
-          const OperandPair y(few, out, random_);
-          cpu_kernels().move(m, x.in_float(), y.in_float(), ext::Write::kAsBlocks);
-          double_kernels().move(m, x.in_double(), y.in_double(), ext::Write::kAsBlocks);
-          EXPECT_LE(y.difference(), tolerance::kFewInFloat);
+          for (const auto write : {ext::Write::kAsBlocks, ext::Write::kMax}) {
+            const OperandPair x(all, in, random_);
+            const OperandPair y(few, out, random_);
+            cpu_kernels().move(m, x.in_float(), y.in_float(), write);
+            double_kernels().move(m, x.in_double(), y.in_double(), write);
+            EXPECT_LE(y.difference(), tolerance::kFewInFloat);
+          }
         }
       }
     }

@@ -3,6 +3,7 @@
 // Walking over the examples of operands, block by block.
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 
@@ -29,6 +30,12 @@ inline constexpr double kZero = 0.0;
 /// Examples of a call over two operands, where one of them may have one example beside many.
 [[nodiscard]] inline std::int64_t common_examples(const Operand& x, const Operand& y) {
   return x.examples == 1 ? y.examples : x.examples;
+}
+
+/// What Write::kMax leaves where `there` stood: NaN stays, and replaces what is none.
+template <class T>
+[[nodiscard]] T larger(T there, T x) {
+  return x > there || std::isnan(x) ? x : there;
 }
 
 /// Where a walk over n examples stands in one operand. An operand with one example beside n > 1

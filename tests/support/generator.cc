@@ -124,7 +124,8 @@ std::vector<std::vector<double>> distances_to_kinks(const Step& step, const Valu
     }
   } else if (name == "pairwise_rank_loss") {
     all.push_back(differences(values(1), values(0), attribute_of(step, "m"), false));
-  } else if (name == "argmax" || name == "topk" || name == "kmax_pooling") {
+  } else if (name == "argmax" || name == "topk" || name == "kmax_pooling" ||
+             name == "segment_max") {
     all.push_back(differences(values(0), values(0), 0.0, true));
   } else if (name == "hinge" || name == "hinge_dim") {
     all.push_back(differences(values(0), values(0), attribute_of(step, "m"), true));

@@ -4,6 +4,7 @@
 
 #include "dynet/expr/activation.h"
 #include "dynet/expr/arithmetic.h"
+#include "dynet/expr/attention.h"
 #include "dynet/expr/contract.h"
 #include "dynet/expr/convolve.h"
 #include "dynet/expr/distance.h"

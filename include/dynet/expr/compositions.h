@@ -45,7 +45,8 @@ Expression logsumexp(const std::vector<Expression>& xs, Where where = Where::her
 /// `y_k = sum_{j != v} max(0, x_jk - x_vk + m), v = indices[k]`
 /// Shapes: {a,b,c}xn -> {b,c}xn for d = 0, {a,c}xn for d = 1, ...
 /// `indices`: as many as the other dimensions have elements, the same for all examples, or a list
-/// for each example. By pointer they are read again at every run.
+/// for each example. By pointer they are read again at every run, and must have the lengths that
+/// they had when the node was built.
 /// Errors: ShapeError where x has no dimension d or there are more or fewer indices, ValueError
 /// where m is negative or the lists differ in length, IndexError where an index is too large.
 Expression hinge_dim(const Expression& x, const std::vector<unsigned>& indices, unsigned d = 0,
@@ -54,6 +55,26 @@ Expression hinge_dim(const Expression& x, detail::Pointer<std::vector<unsigned>>
                      unsigned d = 0, float m = 1.0F, Where where = Where::here());
 Expression hinge_dim(const Expression& x, const std::vector<std::vector<unsigned>>& indices,
                      unsigned d = 0, float m = 1.0F, Where where = Where::here());
+Expression hinge_dim(const Expression& x,
+                     detail::Pointer<std::vector<std::vector<unsigned>>> indices, unsigned d = 0,
+                     float m = 1.0F, Where where = Where::here());
+
+/// Scaled dot-product attention over the first `lengths[e]` keys of example e: see attention(q, k,
+/// v, heads, causal), which takes all keys. One length stands for all examples; without a batch
+/// several lengths make one. A query that no key is left for gets 0. By pointer lengths are read
+/// again at every run.
+/// Errors: beside those of attention, ShapeError where there are neither one length nor one per
+/// example, IndexError where one is larger than the number of keys.
+Expression attention(const Expression& q, const Expression& k, const Expression& v,
+                     const std::vector<unsigned>& lengths, unsigned heads = 1, bool causal = false,
+                     Where where = Where::here());
+Expression attention(const Expression& q, const Expression& k, const Expression& v,
+                     detail::Pointer<std::vector<unsigned>> lengths, unsigned heads = 1,
+                     bool causal = false, Where where = Where::here());
+/// For lists in braces: without it, {2} would be two heads.
+Expression attention(const Expression& q, const Expression& k, const Expression& v,
+                     const std::initializer_list<unsigned>& lengths, unsigned heads = 1,
+                     bool causal = false, Where where = Where::here());
 
 /// A class drawn with the probabilities softmax(x), as a vector with a 1 in its place: argmax of x
 /// plus Gumbel noise. The gradient of x is 0 (zero_gradient) or goes straight through
@@ -156,5 +177,24 @@ Expression std_batches(const Expression& x, Where where = Where::here());
 Expression vanilla_lstm_gates(const Expression& x_t, const Expression& h_tm1, const Expression& wx,
                               const Expression& wh, const Expression& b,
                               real weightnoise_std = 0.0F, Where where = Where::here());
+
+/// vanilla_lstm_gates of several inputs, one below the other: concatenate(x_t) in the place of x_t.
+Expression vanilla_lstm_gates_concat(const std::vector<Expression>& x_t, const Expression& h_tm1,
+                                     const Expression& wx, const Expression& wh,
+                                     const Expression& b, real weightnoise_std = 0.0F,
+                                     Where where = Where::here());
+/// vanilla_lstm_gates whose input and previous state are multiplied with masks first, element by
+/// element. The masks get no gradient.
+/// Shapes: those of vanilla_lstm_gates, and masks {n}, {h}, for each example or for all of them.
+Expression vanilla_lstm_gates_dropout(const Expression& x_t, const Expression& h_tm1,
+                                      const Expression& wx, const Expression& wh,
+                                      const Expression& b, const Expression& dropout_mask_x,
+                                      const Expression& dropout_mask_h, real weightnoise_std = 0.0F,
+                                      Where where = Where::here());
+/// Both: the mask of the input is that of the inputs one below the other.
+Expression vanilla_lstm_gates_dropout_concat(
+    const std::vector<Expression>& x_t, const Expression& h_tm1, const Expression& wx,
+    const Expression& wh, const Expression& b, const Expression& dropout_mask_x,
+    const Expression& dropout_mask_h, real weightnoise_std = 0.0F, Where where = Where::here());
 
 }  // namespace dynet

@@ -33,6 +33,35 @@ Expression scatter_add(const Expression& x, const std::vector<unsigned>& index, 
 Expression scatter_add(const Expression& x, detail::Pointer<std::vector<unsigned>> index,
                        unsigned rows, unsigned d = 0, Where where = Where::here());
 
+/// What falls into segments, such as the edges of a graph by the node to which they lead: index[i]
+/// is the segment, below `segments`, of entry i of dimension d, by default of column i. With as
+/// many indices as entries all examples have the same, with n times as many each has its own, one
+/// example after the other; by pointer they are read again at every run.
+/// segment_sum is scatter_add. segment_mean divides it by the numbers of entries, and is 0 where
+/// there are none; segment_max is 0 there, too, and NaN where an entry is; its gradient goes to the
+/// first of equal entries. segment_softmax is the softmax among the entries of each segment.
+/// `y[.., s, ..] = sum, mean or maximum of x[.., i, ..] over the i with index[i] = s`
+/// Shapes: {a,n} -> {a,segments} for d = 1, {n,..} -> {segments,..} for d = 0; softmax -> {a,n}.
+/// Errors: ShapeError where x has no dimension d, nothing along it, or another number of indices,
+///   for segment_max also where it has more than 2^24 entries; IndexError where an index is not
+///   below `segments`.
+Expression segment_sum(const Expression& x, const std::vector<unsigned>& index, unsigned segments,
+                       unsigned d = 1, Where where = Where::here());
+Expression segment_sum(const Expression& x, detail::Pointer<std::vector<unsigned>> index,
+                       unsigned segments, unsigned d = 1, Where where = Where::here());
+Expression segment_mean(const Expression& x, const std::vector<unsigned>& index, unsigned segments,
+                        unsigned d = 1, Where where = Where::here());
+Expression segment_mean(const Expression& x, detail::Pointer<std::vector<unsigned>> index,
+                        unsigned segments, unsigned d = 1, Where where = Where::here());
+Expression segment_max(const Expression& x, const std::vector<unsigned>& index, unsigned segments,
+                       unsigned d = 1, Where where = Where::here());
+Expression segment_max(const Expression& x, detail::Pointer<std::vector<unsigned>> index,
+                       unsigned segments, unsigned d = 1, Where where = Where::here());
+Expression segment_softmax(const Expression& x, const std::vector<unsigned>& index,
+                           unsigned segments, unsigned d = 1, Where where = Where::here());
+Expression segment_softmax(const Expression& x, detail::Pointer<std::vector<unsigned>> index,
+                           unsigned segments, unsigned d = 1, Where where = Where::here());
+
 /// Sum over the rows: sum_dim of dimension 0, by its old name.
 /// `y_j = sum_i x_ij`
 /// Shapes: {r,c} -> {c}.

@@ -21,7 +21,12 @@
 
 namespace dynet::ext {
 
-enum class Write : std::uint8_t { kAsBlocks, kStore, kAdd };
+enum class Write : std::uint8_t {
+  kAsBlocks,
+  kStore,
+  kAdd,
+  kMax  ///< of move() alone: the larger of what is there and what comes; NaN where one of them is
+};
 enum class Transposed : std::uint8_t { kNo, kYes };
 
 /// A box of elements, the same in each example: element (i0, i1, ...) of the box is read at
@@ -101,7 +106,7 @@ class Kernels {
   virtual void run_rows(const RowRule& rule, Direction direction, const RowCall& call) const = 0;
 
   /// y = or += scale * x over a box: copies, slices, concatenation, transposition, repetition,
-  /// sums.
+  /// sums, and (kMax) maxima.
   virtual void move(const Move& m, const Operand& x, const Operand& y,
                     Write write = Write::kAsBlocks) const = 0;
   /// c = or += op(a) * op(b), example by example; {m,k} * {k,n}. A dimension missing counts as 1.

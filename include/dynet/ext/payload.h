@@ -23,9 +23,11 @@ void set_location_resolver(LocationResolver resolver);
 /// What varies per node: indices or values, copied into the graph or re-read through a pointer at
 /// each run. For parameters and lookups also the storage (kept alive by the graph).
 struct NodePayload {
-  enum Form : std::uint8_t { kNone, kCopied, kPointer, kVector };
+  enum Form : std::uint8_t { kNone, kCopied, kPointer, kVector, kLists };
   Form form = kNone;
-  const void* data = nullptr;  ///< unsigned or float; kVector: std::vector of them
+  /// unsigned or float; kVector: std::vector of them; kLists: a vector of vectors of unsigned, of
+  /// equal lengths
+  const void* data = nullptr;
   std::uint32_t count = 0;
   const std::shared_ptr<void>* storage = nullptr;  ///< parameter or lookup storage
 
@@ -46,6 +48,9 @@ struct NodePayload {
     return {kVector, v, count_of(v->size())};
   }
   static NodePayload of(const std::vector<float>* v) { return {kVector, v, count_of(v->size())}; }
+  static NodePayload of(const std::vector<std::vector<unsigned>>* v) {
+    return {kLists, v, count_of(v->empty() ? 0 : v->size() * v->front().size())};
+  }
   static NodePayload of(std::span<const unsigned> v) {
     return {kCopied, v.data(), count_of(v.size())};
   }

@@ -5,6 +5,7 @@
 
 #include "dynet/ops/activation.h"
 #include "dynet/ops/arithmetic.h"
+#include "dynet/ops/attention.h"
 #include "dynet/ops/chain.h"
 #include "dynet/ops/contract.h"
 #include "dynet/ops/convolve.h"
@@ -22,6 +23,7 @@
 #include "dynet/ops/random.h"
 #include "dynet/ops/recurrent.h"
 #include "dynet/ops/reduce.h"
+#include "dynet/ops/segment.h"
 #include "dynet/ops/select.h"
 #include "dynet/ops/shape.h"
 #include "dynet/ops/sliding.h"

@@ -15,7 +15,9 @@
   family(shape, ShapeOps)               \
   family(pick, PickOps)                 \
   family(select, SelectOps)             \
+  family(segment, SegmentOps)           \
   family(contract, ContractOps)         \
+  family(attention, AttentionOps)       \
   family(convolve, ConvolveOps)         \
   family(sliding, SlidingOps)           \
   family(loss, LossOps)                 \

@@ -105,7 +105,10 @@ struct Constant {
   }
   void backward(ext::Call& /*call*/) const {}
   static std::vector<ext::Example<Constant>> examples() {
-    return {{{{4, 3}, 1.5F}, {}}, {{{1}, 0.0F}, {}}};
+    return {{{{4, 3}, 1.5F}, {}},    {{{1}, 0.0F}, {}},
+            {{{7}, -2.0F}, {}},      {{{17}, 0.25F}, {}},
+            {{{1, 1, 3}, 1.0F}, {}}, {{{2, 3, 2}, 3.0F}, {}},
+            {{{3, 0}, 1.0F}, {}},    {{{1, 2, 1, 2, 1, 2, 2}, -0.5F}, {}}};
   }
 };
 

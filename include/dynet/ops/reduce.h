@@ -20,9 +20,7 @@ struct SumElems {
   Dim shape(const ext::Shapes& /*in*/) const { return {1}; }
   DYNET_DEVICE_FN auto value(auto x) const { return x; }
   DYNET_DEVICE_FN auto slope(auto /*x*/, auto /*y*/) const { return 1.0; }
-  static std::vector<ext::Example<SumElems>> examples() {
-    return {{{}, {{4, 3}}}, {{}, {{7}}}, {{}, {{1}}}};
-  }
+  static std::vector<ext::Example<SumElems>> examples() { return elementwise_examples<SumElems>(); }
 };
 
 struct SumBatches {
@@ -39,7 +37,9 @@ struct SumBatches {
   void backward(ext::Call& call) const {
     call.kernels.move(reversed(over_batch(call.in[0].dim)), call.d_out[0], call.d_in[0]);
   }
-  static std::vector<ext::Example<SumBatches>> examples() { return {{{}, {{4, 3}}}, {{}, {{1}}}}; }
+  static std::vector<ext::Example<SumBatches>> examples() {
+    return elementwise_examples<SumBatches>();
+  }
 
  private:
   /// From the elements of a batch to their sum over its last dimension, the examples.
@@ -111,7 +111,9 @@ struct SumDim {
   static std::vector<ext::Example<SumDim>> examples() {
     return {{{{{0}, 1}}, {{4, 3}}},       {{{{1}, 1}}, {{4, 3}}},
             {{{{0, 2}, 2}}, {{2, 3, 4}}}, {{{{1}, 1}}, {{2, 3, 4}}},
-            {{{{0, 1}, 2}}, {{5, 2}}},    {{{{0, 2, 4}, 3}}, {{2, 3, 2, 2, 3}}}};
+            {{{{0, 1}, 2}}, {{5, 2}}},    {{{{0, 2, 4}, 3}}, {{2, 3, 2, 2, 3}}},
+            {{{{0}, 1}}, {{1}}},          {{{{0}, 1}}, {{17}}},
+            {{{{1}, 1}}, {{3, 0}}},       {{{{0, 3, 5, 6}, 4}}, {{1, 2, 1, 2, 1, 2, 2}}}};
   }
 };
 
@@ -152,7 +154,11 @@ struct MomentDim {
             {{{{1}, 1}, 2}, {{4, 3}}},
             {{{{0, 2}, 2}, 3}, {{2, 3, 4}}},
             {{{{0}, 1}, 2, 5}, {{4, 3}}},
-            {{{{0, 1}, 2}, 5}, {{5, 2}}}};
+            {{{{0, 1}, 2}, 5}, {{5, 2}}},
+            {{{{0}, 1}, 2}, {{1}}},
+            {{{{0}, 1}, 3}, {{17}}},
+            {{{{0}, 1}, 2}, {{3, 0}}},
+            {{{{0, 3, 5, 6}, 4}, 2}, {{1, 2, 1, 2, 1, 2, 2}}}};
   }
 };
 
@@ -182,10 +188,10 @@ struct MeanDim {
     return rule::each(dy / count_or(n));
   }
   static std::vector<ext::Example<MeanDim>> examples() {
-    return {{{{{0}, 1}}, {{4, 3}}},
-            {{{{1}, 1}}, {{4, 3}}},
-            {{{{0, 2}, 2}}, {{2, 3, 4}}},
-            {{{{0}, 1}, 5}, {{4, 3}}}};
+    return {{{{{0}, 1}}, {{4, 3}}},       {{{{1}, 1}}, {{4, 3}}},
+            {{{{0, 2}, 2}}, {{2, 3, 4}}}, {{{{0}, 1}, 5}, {{4, 3}}},
+            {{{{0}, 1}}, {{1}}},          {{{{0}, 1}}, {{17}}},
+            {{{{0}, 1}}, {{3, 0}}},       {{{{0, 3, 5, 6}, 4}}, {{1, 2, 1, 2, 1, 2, 2}}}};
   }
 };
 
@@ -222,12 +228,19 @@ struct StdDim {
     return rule::each(dy / (count_or(n) * y) * (d - over::sum(d) / count_or(n)));
   }
   static std::vector<ext::Example<StdDim>> examples() {
-    return {{{{{0}, 1}}, {{4, 3}}},
-            {{{{1}, 1}}, {{4, 3}}},
-            {{{{0, 2}, 2}}, {{2, 3, 4}}},
-            {{{{0}, 1}, 6}, {{4, 3}}}};
+    return {{{{{0}, 1}}, {{4, 3}}},       {{{{1}, 1}}, {{4, 3}}},
+            {{{{0, 2}, 2}}, {{2, 3, 4}}}, {{{{0}, 1}, 6}, {{4, 3}}},
+            {{{{0}, 1}, 3}, {{1}}},       {{{{0}, 1}}, {{17}}},
+            {{{{0}, 1}}, {{3, 0}}},       {{{{0, 3, 5, 6}, 4}}, {{1, 2, 1, 2, 1, 2, 2}}}};
   }
 };
+
+/// Examples of what takes dimension d away, and nothing else.
+template <class Op>
+std::vector<ext::Example<Op>> along_examples() {
+  return {{{0}, {{7}}}, {{0}, {{4, 3}}}, {{1}, {{4, 3}}}, {{1}, {{2, 3, 4}}},
+          {{0}, {{1}}}, {{0}, {{17}}},   {{0}, {{3, 0}}}, {{3}, {{1, 2, 1, 2, 1, 2, 2}}}};
+}
 
 /// `e`, or NaN where one of the elements x of the row is NaN, which over::max passes over.
 DYNET_DEVICE_FN constexpr auto unless_nan(auto e, auto x) {
@@ -271,9 +284,7 @@ struct ExtremeDim {
   DYNET_DEVICE_FN constexpr auto pull(auto /*x*/, auto /*y*/, auto index, auto dy) const {
     return rule::each(over::only_at(index, dy));
   }
-  static std::vector<ext::Example<ExtremeDim>> examples() {
-    return {{{0}, {{7}}}, {{0}, {{4, 3}}}, {{1}, {{4, 3}}}, {{1}, {{2, 3, 4}}}, {{0}, {{1}}}};
-  }
+  static std::vector<ext::Example<ExtremeDim>> examples() { return along_examples<ExtremeDim>(); }
 };
 using MaxDim = ExtremeDim<true>;
 using MinDim = ExtremeDim<false>;
@@ -302,7 +313,7 @@ struct LogSumExpDim {
     return rule::each(dy * exp(x - y));
   }
   static std::vector<ext::Example<LogSumExpDim>> examples() {
-    return {{{0}, {{7}}}, {{0}, {{4, 3}}}, {{1}, {{4, 3}}}, {{1}, {{2, 3, 4}}}, {{0}, {{1}}}};
+    return along_examples<LogSumExpDim>();
   }
 };
 
@@ -353,10 +364,10 @@ struct LayerNorm {
     return rule::each(inverse * (slope - over::mean(slope) - along * d), dy * d * inverse, dy);
   }
   static std::vector<ext::Example<LayerNorm>> examples() {
-    return {{{}, {{7}, {7}, {7}}},
-            {{}, {{4, 3}, {4}, {4}}},
-            {{}, {{5, 1}, {5}, {5, 1}}},
-            {{}, {{1}, {1}, {1}}}};
+    return {{{}, {{7}, {7}, {7}}},       {{}, {{4, 3}, {4}, {4}}},
+            {{}, {{5, 1}, {5}, {5, 1}}}, {{}, {{1}, {1}, {1}}},
+            {{}, {{17, 2}, {17}, {17}}}, {{}, {{3, 2, 2}, {3}, {3}}},
+            {{}, {{3, 0}, {3}, {3}}},    {{}, {{2, 1, 2, 1, 2, 1, 2}, {2, 1}, {2}}}};
   }
 };
 

@@ -73,6 +73,78 @@ def select():
     )
 
 
+def by_segment(of_one, empty=None):
+    """of_one(entries), a column of several entries or of one, for each segment; its results lie
+    where its entries did, or one for each segment."""
+
+    def g(x, index, segments, d=1, n=0):
+        x = np.moveaxis(x, d, -1)
+        y = np.empty((*x.shape[:-1], n if empty is None else segments), dtype=object)
+        for row in np.ndindex(x.shape[:-1]):
+            for s in range(segments):
+                at = [i for i in range(n) if index[i] == s]
+                found = of_one([x[(*row, i)] for i in at]) if at else empty
+                if empty is None:
+                    for i, v in zip(at, found or []):
+                        y[(*row, i)] = v
+                else:
+                    y[(*row, s)] = found
+        return np.moveaxis(y, -1, d)
+
+    return g
+
+
+def softmax(row):
+    z = [mp.exp(v - max(row)) for v in row]
+    return [v / sum(z) for v in z]
+
+
+def segment():
+    most, soft = by_segment(max, mp.mpf(0)), by_segment(softmax)
+    for name, f in (("segment_max", most), ("segment_softmax", soft)):
+        yield Case(name, with_payload(f, 5), [(3, 5)], batch=2, indices=[2, 0, 0, 2, 1],
+                   segments=3, n=5, d=1)  # fmt: skip
+        yield Case(name, with_payload(f, 3), [(2, 3)], batch=2, indices=[1, 0, 1, 0, 0, 1],
+                   segments=2, n=3, d=1)  # fmt: skip
+        yield Case(name, with_payload(f, 4), [(4,)], indices=[0, 0, 1, 0], segments=2, n=4, d=0)
+        yield Case(name, with_payload(f, 2), [(2, 2, 2)], indices=[2, 2], segments=4, n=2, d=2)
+    big = [1e30, 1e30, 300.0, -300.0, -2.5, 1e-30]
+    yield Case("segment_softmax", with_payload(soft, 6), [(6,)], data=[big],
+               indices=[0, 0, 1, 1, 2, 2], segments=3, n=6, d=0)  # fmt: skip
+
+
+def attention():
+    def attend(q, k, v, lengths=None, heads=1, causal=False):
+        q, k, v = (np.array(x).reshape(x.shape[0], -1, order="F") for x in (q, k, v))
+        d, e = k.shape[0] // heads, v.shape[0] // heads
+        n = k.shape[1] if lengths is None else lengths[0]
+        y = zeros(v.shape[0], q.shape[1])
+        for h in range(heads):
+            for j in range(q.shape[1]):
+                keys = [i for i in range(n) if not causal or i <= j]
+                if not keys:
+                    continue
+                rows = range(h * d, (h + 1) * d)
+                s = [sum(q[r, j] * k[r, i] for r in rows) / mp.sqrt(d) for i in keys]
+                for r in range(h * e, (h + 1) * e):
+                    y[r, j] = sum(p * v[r, i] for p, i in zip(softmax(s), keys))
+        return y
+
+    def of_a_vector(*args, **attributes):
+        return attend(*args, **attributes)[:, 0]
+
+    yield Case("attention", attend, [(4, 3), (4, 5), (2, 5)], batch=2, heads=1, causal=False)
+    yield Case("attention", attend, [(4, 3), (4, 3), (6, 3)], batch=[2, 1, 1], heads=2, causal=True)
+    yield Case("attention", attend, [(2, 2), (2, 4), (1, 4)], batch=[1, 2, 2], heads=1, causal=True)
+    yield Case("attention", of_a_vector, [(6,), (6, 4), (3, 4)], heads=3, causal=False)
+    yield Case("attention_to_lengths", attend, [(4, 2), (4, 5), (4, 5)], batch=3,
+               indices=[3, 0, 5], heads=2, causal=False)  # fmt: skip
+    yield Case("attention_to_lengths", attend, [(2, 3), (2, 4), (3, 4)], batch=2,
+               indices=[2], heads=1, causal=True)  # fmt: skip
+    yield Case("attention_to_lengths", attend, [(2, 2), (2, 3), (2, 3)],
+               indices=[1, 3], heads=1, causal=False)  # fmt: skip
+
+
 # ---- products ----
 
 
@@ -235,4 +307,4 @@ def sliding():
     yield Case("circ_corr", circle(1), [(4,), (4,)], batch=[1, 2])
 
 
-TABLES = [select, contract_table, convolve, sliding]
+TABLES = [select, segment, contract_table, attention, convolve, sliding]
