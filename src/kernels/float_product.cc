@@ -147,7 +147,8 @@ void product_shared_left(Gemm& g, const Operand& b, const Operand& c, Write writ
 /// `squared_norm` as in Gemm.
 void product_summed(Gemm& g, const Operand& a, const Operand& b, double* squared_norm) {
   const std::int64_t each = g.k;
-  if (a.one_block() && b.one_block()) {
+  // A sum over nothing is zero, in however many blocks the nothing lies.
+  if ((a.one_block() && b.one_block()) || a.examples == 0) {
     g.k *= a.examples;
     g.a = a.data<float>();
     g.b = b.data<float>();

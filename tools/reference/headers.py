@@ -20,7 +20,7 @@ READABLE = [
     ("const detail::Located&", "const Expression&"),
     ("Where where = Where::here()", ""),
 ]
-POINTER = re.compile(r"detail::Pointer<((?:[^<>]|<[^<>]*>)*)>")
+POINTER = re.compile(r"detail::Pointer<((?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*)>")
 
 
 @dataclass

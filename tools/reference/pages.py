@@ -181,7 +181,8 @@ def renamed(item: Item) -> str:
     cpp = item.entry.declarations[0].given
     python = item.forms[0].parameters
     pairs = [(c, p) for c, p in zip(cpp, python) if c != p]
-    if len(cpp) > len(python) or not pairs or item.key:
+    in_another_order = set(cpp) <= set(python)
+    if len(cpp) > len(python) or not pairs or in_another_order or item.key:
         return ""
     return ", ".join(f"`{c}` is `{p}`" for c, p in pairs)
 

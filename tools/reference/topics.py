@@ -145,7 +145,7 @@ TOPICS = [
         "Functions that bring a varying number of entries together. Segments are given by an index per entry, as the "
         "edges of a graph by the node to which they lead; attention weighs all entries by how well they fit a query.",
         families=["segment", "attention"],
-        functions=["segment_sum", "attention"],
+        functions=["segment_sum", "segment_max", "segment_softmax", "attention"],
     ),
 ]  # fmt: skip
 
@@ -331,8 +331,20 @@ print(dy.ctc_loss(dy.log_softmax(scores), [1, 2]).npvalue())
     "segment_sum": Written(
         """\
 x = dy.inputTensor([[1., 2., 4.], [5., 3., 1.]])
-for f in [dy.segment_sum, dy.segment_mean, dy.segment_max, dy.segment_softmax]:
-    print(f(x, [0, 1, 0], 2).npvalue())  # columns 0 and 2 are segment 0
+print(dy.segment_sum(x, [0, 1, 0], 2).npvalue())  # columns 0 and 2 are segment 0
+print(dy.segment_mean(x, [0, 1, 0], 2).npvalue())
+"""
+    ),
+    "segment_max": Written(
+        """\
+x = dy.inputTensor([[1., 2., 4.], [5., 3., 1.]])
+print(dy.segment_max(x, [0, 1, 0], 2).npvalue())
+"""
+    ),
+    "segment_softmax": Written(
+        """\
+x = dy.inputVector([1., 2., 4.])
+print(dy.segment_softmax(x, [0, 1, 0], 2, d=0).npvalue())
 """
     ),
     "attention": Written(

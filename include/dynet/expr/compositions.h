@@ -62,7 +62,10 @@ Expression hinge_dim(const Expression& x,
 /// Scaled dot-product attention over the first `lengths[e]` keys of example e: see attention(q, k,
 /// v, heads, causal), which takes all keys. One length stands for all examples; without a batch
 /// several lengths make one. A query that no key is left for gets 0. By pointer lengths are read
-/// again at every run.
+/// again at every run. {2} in braces is a length, and not two heads.
+/// `y_j = sum_i p_ij v_i, p_j = softmax of q_j . k_i / sqrt(d / heads) over the keys i below the
+/// length (causal: and i <= j)`
+/// Shapes: {d,m}, {d,n}, {e,n} -> {e,m}; {d}, {d,n}, {e,n} -> {e}.
 /// Errors: beside those of attention, ShapeError where there are neither one length nor one per
 /// example, IndexError where one is larger than the number of keys.
 Expression attention(const Expression& q, const Expression& k, const Expression& v,
@@ -71,7 +74,6 @@ Expression attention(const Expression& q, const Expression& k, const Expression&
 Expression attention(const Expression& q, const Expression& k, const Expression& v,
                      detail::Pointer<std::vector<unsigned>> lengths, unsigned heads = 1,
                      bool causal = false, Where where = Where::here());
-/// For lists in braces: without it, {2} would be two heads.
 Expression attention(const Expression& q, const Expression& k, const Expression& v,
                      const std::initializer_list<unsigned>& lengths, unsigned heads = 1,
                      bool causal = false, Where where = Where::here());
