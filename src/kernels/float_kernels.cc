@@ -347,7 +347,11 @@ class Mover {
                    for (std::int64_t r = 0; r < rows; ++r, from += row_from, to += row_to) {
                      const float value = scale * from[index[r] * m_.from_index_stride];
                      float& there = to[index[r] * m_.to_index_stride];
-                     there = store ? value : there + value;
+                     if (store) {
+                       there = value;
+                     } else {
+                       there = write_ == Write::kMax ? larger(there, value) : there + value;
+                     }
                    }
                  });
   }
