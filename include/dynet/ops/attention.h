@@ -284,8 +284,8 @@ struct Attend {
           most(std::min(call.examples, examples_at_once(call.kernels, scores.example_elements()))) {
     }
     /// How many keys a query may see, without the lengths.
-    void set_limits(const ext::Call& call, bool causal, const ScratchOperand& to) const {
-      if (!causal) {
+    void set_limits(const ext::Call& call, bool is_causal, const ScratchOperand& to) const {
+      if (!is_causal) {
         to.fill(call.kernels, keys);
         return;
       }
