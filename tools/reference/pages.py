@@ -133,7 +133,7 @@ def items_of(topic: Topic, items: list[Item]) -> list[Item]:
     """Those of one page, with the anchors that GitHub gives their titles."""
     generated = [i for f in topic.families for i in items if not i.key and i.entry.header == f]
     by_key = {i.key: i for i in items if i.key}
-    of_page = generated + [by_key[k] for k in topic.functions if k in by_key]
+    of_page = generated + [by_key[k] for k in topic.functions]
     seen: dict[str, int] = {}
     for item in of_page:
         slug = re.sub(r"[^\w\- ]", "", item.title.lower()).replace(" ", "-")
@@ -151,8 +151,16 @@ def all_topics(items: list[Item]) -> list[tuple[Topic, list[Item]]]:
         ):
             what = item.key or f"the family {item.entry.header}"
             raise Missing(f"{what} is in no topic of tools/reference/topics.py")
-    topics = [(topic, items_of(topic, items)) for topic in TOPICS]
-    return [(topic, of_topic) for topic, of_topic in topics if of_topic]
+    for item in items:
+        if "Shapes" not in item.entry.titled:
+            raise Missing(
+                f"the comment of {item.entry.names[0]} in dynet/expr/{item.entry.header}.h has no line that begins "
+                "with Shapes (clang-format joins lines where one has over 100 columns)"
+            )
+    here = {item.key or item.entry.header for item in items}
+    if lost := sorted((families | functions | set(WRITTEN)) - here):
+        raise Missing(f"{', '.join(lost)} of tools/reference/topics.py: no header has that")
+    return [(topic, items_of(topic, items)) for topic in TOPICS]
 
 
 # ---- one entry

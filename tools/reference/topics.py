@@ -136,7 +136,6 @@ TOPICS = [
         "Losses that count all ways in which a sequence may be labelled: the linear-chain conditional random field, "
         "whose labels depend on their neighbours, and connectionist temporal classification, for which nobody knows "
         "at which step a label stands.",
-        families=["chain"],
         functions=["crf_log_partition", "crf_score", "crf_viterbi", "ctc_loss"],
     ),
     Topic(
@@ -144,7 +143,7 @@ TOPICS = [
         "Segments and attention",
         "Functions that bring a varying number of entries together. Segments are given by an index per entry, as the "
         "edges of a graph by the node to which they lead; attention weighs all entries by how well they fit a query.",
-        families=["segment", "attention"],
+        families=["attention"],
         functions=["segment_sum", "segment_max", "segment_softmax", "attention"],
     ),
 ]  # fmt: skip

@@ -181,6 +181,8 @@ Expression vanilla_lstm_gates(const Expression& x_t, const Expression& h_tm1, co
                               real weightnoise_std = 0.0F, Where where = Where::here());
 
 /// vanilla_lstm_gates of several inputs, one below the other: concatenate(x_t) in the place of x_t.
+/// Shapes: a list of {n1}, {n2}, ..., then {h}, {4h,n1+n2+..}, {4h,h}, {4h} -> {4h}.
+/// Errors: those of concatenate and vanilla_lstm_gates.
 Expression vanilla_lstm_gates_concat(const std::vector<Expression>& x_t, const Expression& h_tm1,
                                      const Expression& wx, const Expression& wh,
                                      const Expression& b, real weightnoise_std = 0.0F,
@@ -188,12 +190,16 @@ Expression vanilla_lstm_gates_concat(const std::vector<Expression>& x_t, const E
 /// vanilla_lstm_gates whose input and previous state are multiplied with masks first, element by
 /// element. The masks get no gradient.
 /// Shapes: those of vanilla_lstm_gates, and masks {n}, {h}, for each example or for all of them.
+/// Errors: those of vanilla_lstm_gates and cmult.
 Expression vanilla_lstm_gates_dropout(const Expression& x_t, const Expression& h_tm1,
                                       const Expression& wx, const Expression& wh,
                                       const Expression& b, const Expression& dropout_mask_x,
                                       const Expression& dropout_mask_h, real weightnoise_std = 0.0F,
                                       Where where = Where::here());
-/// Both: the mask of the input is that of the inputs one below the other.
+/// vanilla_lstm_gates_concat whose inputs and previous state are multiplied with masks first, as in
+/// vanilla_lstm_gates_dropout. One mask is for all inputs, one below the other.
+/// Shapes: those of vanilla_lstm_gates_concat, and masks {n1+n2+..}, {h}.
+/// Errors: those of concatenate, vanilla_lstm_gates and cmult.
 Expression vanilla_lstm_gates_dropout_concat(
     const std::vector<Expression>& x_t, const Expression& h_tm1, const Expression& wx,
     const Expression& wh, const Expression& b, const Expression& dropout_mask_x,

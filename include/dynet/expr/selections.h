@@ -37,10 +37,10 @@ Expression scatter_add(const Expression& x, detail::Pointer<std::vector<unsigned
 /// index[i] is the segment, below `segments`, of entry i of dimension d, by default of column i.
 /// With as many indices as entries all examples have the same, with n times as many each has its
 /// own, one example after the other; by pointer they are read again at every run. The sum is
-/// scatter_add; the mean divides it by the number of entries, and is 0 where there are none. `y[..,
-/// s, ..] = sum or mean of x[.., i, ..] over the i with index[i] = s, in dimension d` Shapes: {a,n}
-/// -> {a,segments} for d = 1, {n,..} -> {segments,..} for d = 0, ... Errors: ShapeError where x has
-/// no dimension d, nothing along it, or another number of indices;
+/// scatter_add; the mean divides it by the number of entries, and is 0 where there are none.
+/// `y[.., s, ..] = sum or mean of x[.., i, ..] over the i with index[i] = s, in dimension d`
+/// Shapes: {a,n} -> {a,segments} for d = 1, {n,..} -> {segments,..} for d = 0, ...
+/// Errors: ShapeError where x has no dimension d, nothing along it, or another number of indices;
 ///   IndexError where one is not below `segments`.
 Expression segment_sum(const Expression& x, const std::vector<unsigned>& index, unsigned segments,
                        unsigned d = 1, Where where = Where::here());
@@ -51,18 +51,20 @@ Expression segment_mean(const Expression& x, const std::vector<unsigned>& index,
 Expression segment_mean(const Expression& x, detail::Pointer<std::vector<unsigned>> index,
                         unsigned segments, unsigned d = 1, Where where = Where::here());
 /// The largest entries of segments, with indices as for segment_sum: NaN where one of them is NaN,
-/// 0 where there are none. The gradient goes to the first of equal ones. `y[.., s, ..] = max of
-/// x[.., i, ..] over the i with index[i] = s, in dimension d` Shapes: {a,n} -> {a,segments} for d =
-/// 1, {n,..} -> {segments,..} for d = 0, ... Errors: as for segment_sum, and ShapeError for more
-/// than 2^24 entries.
+/// 0 where there are none. The gradient goes to the first of equal ones.
+/// `y[.., s, ..] = max of x[.., i, ..] over the i with index[i] = s, in dimension d`
+/// Shapes: {a,n} -> {a,segments} for d = 1, {n,..} -> {segments,..} for d = 0, ...
+/// Errors: as for segment_sum, and ShapeError for more than 2^24 entries.
 Expression segment_max(const Expression& x, const std::vector<unsigned>& index, unsigned segments,
                        unsigned d = 1, Where where = Where::here());
 Expression segment_max(const Expression& x, detail::Pointer<std::vector<unsigned>> index,
                        unsigned segments, unsigned d = 1, Where where = Where::here());
 /// Softmax among the entries of each segment, with indices as for segment_sum, shifted by the
 /// largest of the segment, so that it does not overflow.
-/// `y[.., i, ..] = exp(x[.., i, ..]) / sum of exp(x[.., j, ..]) over the j with index[j] =
-/// index[i]` Shapes: any with n entries in dimension d -> the same. Errors: as for segment_sum.
+/// `y[.., i, ..] = exp(x[.., i, ..]) / sum of exp(x[.., j, ..]) over the j with
+///   index[j] = index[i]`
+/// Shapes: any with n entries in dimension d -> the same.
+/// Errors: as for segment_sum.
 /// Source: Velickovic et al., 2018 (the coefficients of graph attention).
 Expression segment_softmax(const Expression& x, const std::vector<unsigned>& index,
                            unsigned segments, unsigned d = 1, Where where = Where::here());
