@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "dynet/expr.h"
+#include "dynet/ext/add_node.h"
+#include "dynet/ops/chain.h"
 
 #include "testing/program.h"
 #include "testing/tolerance.h"
@@ -274,6 +276,27 @@ TEST_P(Chains, RefusesWhatIsNoCrf) {
                        [&] { return crf_score(e, a, Lists()); }});
   EXPECT_EQ(value_of(crf_log_partition(e, a, {}, {}, {4, 4})), value_of(crf_log_partition(e, a)));
   EXPECT_EQ(value_of(crf_score(e, a, {2, 0})).size(), 2U);
+}
+
+/// Attributes that only programs which build the nodes themselves can get wrong.
+TEST_P(Chains, AttributesAtTheirBounds) {
+  const Expression e = drawn({3, 4}, 13);
+  const Expression a = drawn({3, 3}, 14);
+  const Tags tags(4, 1);
+  const auto score = [&](unsigned steps, std::size_t count) {
+    const Tags given(tags.begin(), tags.begin() + static_cast<std::ptrdiff_t>(count));
+    return ext::add_node(ops::CrfScore{steps}, e, a, ext::NodePayload::of(given));
+  };
+  const auto ctc = [&](unsigned labels, unsigned blank, std::size_t count) {
+    const Tags given(tags.begin(), tags.begin() + static_cast<std::ptrdiff_t>(count));
+    return ext::add_node(ops::CtcLoss{labels, blank}, e, ext::NodePayload::of(given));
+  };
+  refuses<ShapeError>({[&] { return score(0, 0); }, [&] { return score(0, 1); },
+                       [&] { return score(5, 4); }, [&] { return score(kMinusOne, 1); },
+                       [&] { return ctc(0, 0, 0); }, [&] { return ctc(kMinusOne, 0, 1); },
+                       [&] { return ctc(1, 3, 1); }, [&] { return ctc(1, kMinusOne, 1); }});
+  EXPECT_EQ(score(4, 4).dim(), Dim({1}));
+  EXPECT_EQ(ctc(1, 2, 1).dim(), Dim({1}));
 }
 
 TEST_P(Chains, SentencesOfOneLengthMerge) {
