@@ -184,7 +184,7 @@ double least_seconds(F&& f, double round_seconds, int rounds) {
 
 /// Least seconds to copy as many numbers as are read and written, half of them each.
 double copy_seconds(const OpCase& c, const Dim& out) {
-  std::size_t numbers = static_cast<std::size_t>(out.elements());
+  auto numbers = static_cast<std::size_t>(out.elements());
   for (const Dim& dim : c.in) {
     numbers += ext::is_absent(dim) ? 0 : static_cast<std::size_t>(dim.elements());
   }
@@ -218,7 +218,8 @@ void read_line(const std::string& line, std::vector<OpCase>& to) {
   const bool is_sized = rest.find('%') != std::string::npos;
   for (const std::string& name : names) {
     for (const char* size : {"{64}", "{4096}", "{1048576}"}) {
-      std::string text = name + attributes + rest;
+      std::string text = name;
+      text.append(attributes).append(rest);
       for (std::size_t at = 0; (at = text.find('%', at)) != std::string::npos;) {
         text.replace(at, 1, size);
       }

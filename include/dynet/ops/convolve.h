@@ -286,8 +286,8 @@ struct Conv2d {
     const std::int64_t most = lay.columns(k);
     const auto rows = static_cast<unsigned>(lay.w.rows.out);
     const auto wide = static_cast<unsigned>(most) * rows;
-    ScratchOperand windows_memory(call, {wide, lay.matrix[1]}, 1);
-    ScratchOperand result_memory(call, {wide, lay.result[1]}, 1);
+    const ScratchOperand windows_memory(call, {wide, lay.matrix[1]}, 1);
+    const ScratchOperand result_memory(call, {wide, lay.result[1]}, 1);
     Parts<4> parts(call, {call.in[0], call.in[1], call.in[2], call.out[0]}, 1, true);
     while (parts.next()) {
       const ext::Write write = start(k, lay, parts[2], parts[3]);
