@@ -8,7 +8,6 @@
 #include <functional>
 #include <limits>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "dynet/expr.h"
@@ -131,56 +130,69 @@ TEST_F(Windows, Convolution) {
   EXPECT_EQ(value_of(maxpooling2d(x, {2, 3}, {2, 3}, false)), (Floats{4, 5, 10, 11}));
 }
 
-/// The windows of one image are more than a cache holds, so that some columns of them are done at a
-/// time. Whole numbers: sums are exact in any order.
-TEST_F(Windows, ConvolutionOfALargeImageByHand) {
-  constexpr int kSide = 48;
-  constexpr int kChannels = 40;
-  constexpr int kFilters = 2;
-  const auto whole_numbers = [](const Dim& d, unsigned step) {
+/// A batch of two images and filters of whole numbers, of which sums are exact in any order.
+struct LargeImages {
+  static constexpr int kSide = 48;
+  static constexpr int kChannels = 40;
+  static constexpr int kFilters = 2;
+
+  int height, stride;
+  bool is_valid;
+  Dim filter{static_cast<unsigned>(height), 3, kChannels, kFilters};
+  Floats weights = whole_numbers(filter, 3);
+  Floats images = whole_numbers(image(), 5);
+  Floats biases{1, 2};
+
+  static Dim image() { return Dim({kSide, kSide, kChannels}, 2); }
+  static Floats whole_numbers(const Dim& d, unsigned step) {
     Floats numbers(static_cast<std::size_t>(d.elements()));
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       numbers[i] = static_cast<float>(static_cast<int>(i * step % 7) - 3);
     }
     return numbers;
-  };
-  const Dim image({kSide, kSide, kChannels}, 2);
-  const Floats from = whole_numbers(image, 5);
-  const Floats biases{1, 2};
-  const auto number = [&](int i, int j, int c, int e) {
+  }
+  [[nodiscard]] float pixel(int i, int j, int c, int e) const {
     const bool is_inside = i >= 0 && i < kSide && j >= 0 && j < kSide;
     const int at = i + kSide * (j + kSide * (c + kChannels * e));
-    return is_inside ? from[static_cast<std::size_t>(at)] : 0.0F;
-  };
-  // With a height of 1 only the columns reach outside.
-  for (const auto& [height, stride, is_valid] :
-       {std::tuple{3, 1, false}, {1, 1, false}, {3, 1, true}, {3, 3, true}}) {
-    const Dim filter({static_cast<unsigned>(height), 3, kChannels, kFilters});
-    const Floats weights = whole_numbers(filter, 3);
-    const Expression y =
-        conv2d(input(cg, image, from), input(cg, filter, weights), input(cg, {kFilters}, biases),
-               {1U, static_cast<unsigned>(stride)}, is_valid);
-    const Floats found = value_of(y);
+    return is_inside ? images[static_cast<std::size_t>(at)] : 0.0F;
+  }
+  /// The definition of conv2d: one result, of filter `q` for image `e`.
+  [[nodiscard]] float result(int i, int j, int q, int e) const {
     const int up = is_valid ? 0 : height / 2;
     const int left = is_valid ? 0 : 1;
     const int each = height * 3 * kChannels;
-    std::size_t at = 0;
-    for (int e = 0; e < 2; ++e) {
-      for (int q = 0; q < kFilters; ++q) {
-        for (int j = 0; j < static_cast<int>(y.dim()[1]); ++j) {
-          for (int i = 0; i < static_cast<int>(y.dim()[0]); ++i) {
-            float sum = biases[static_cast<std::size_t>(q)];
-            for (int w = 0; w < each; ++w) {
-              sum += weights[static_cast<std::size_t>(w + each * q)] *
-                     number(i + w % height - up, j * stride + w / height % 3 - left,
-                            w / (3 * height), e);
-            }
-            ASSERT_EQ(found[at++], sum) << i << ' ' << j << ' ' << q << ' ' << e;
-          }
-        }
-      }
+    float sum = biases[static_cast<std::size_t>(q)];
+    for (int w = 0; w < each; ++w) {
+      sum += weights[static_cast<std::size_t>(w + each * q)] *
+             pixel(i + w % height - up, j * stride + w / height % 3 - left, w / (3 * height), e);
     }
-    EXPECT_EQ(at, found.size());
+    return sum;
+  }
+};
+
+/// The windows of one image are more than a cache holds, so that some columns of them are done at a
+/// time.
+TEST_F(Windows, ConvolutionOfALargeImageByHand) {
+  // With a height of 1 only the columns reach outside.
+  for (const LargeImages& large : {LargeImages{3, 1, false}, LargeImages{1, 1, false},
+                                   LargeImages{3, 1, true}, LargeImages{3, 3, true}}) {
+    const Expression y = conv2d(input(cg, LargeImages::image(), large.images),
+                                input(cg, large.filter, large.weights),
+                                input(cg, {LargeImages::kFilters}, large.biases),
+                                {1U, static_cast<unsigned>(large.stride)}, large.is_valid);
+    const Floats found = value_of(y);
+    const Dim d = y.dim();
+    ASSERT_EQ(found.size(), static_cast<std::size_t>(d.elements()));
+    for (std::size_t at = 0; at < found.size(); ++at) {
+      const int n = static_cast<int>(at);
+      const int rows = static_cast<int>(d[0]);
+      const int cols = static_cast<int>(d[1]);
+      const int i = n % rows;
+      const int j = n / rows % cols;
+      const int q = n / (rows * cols) % LargeImages::kFilters;
+      const int e = n / (rows * cols * LargeImages::kFilters);
+      ASSERT_EQ(found[at], large.result(i, j, q, e)) << i << ' ' << j << ' ' << q << ' ' << e;
+    }
   }
 }
 

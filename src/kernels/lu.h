@@ -190,8 +190,8 @@ void invert_matrices(const Operand& a, const Operand& inverse, const Operand& lo
       put(*out, lu.inverse(), n * n);
     }
     for (std::optional<Cursor>* cursor : {&in, &out, &out_det}) {
-      if (*cursor) {
-        (*cursor)->advance(1, a.examples - e - 1);
+      if (cursor->has_value()) {
+        cursor->value().advance(1, a.examples - e - 1);
       }
     }
   }
