@@ -163,7 +163,8 @@ struct LargeImages {
     const int each = height * 3 * kChannels;
     float sum = biases[static_cast<std::size_t>(q)];
     for (int w = 0; w < each; ++w) {
-      sum += weights[static_cast<std::size_t>(w + each * q)] *
+      const int at = w + each * q;
+      sum += weights[static_cast<std::size_t>(at)] *
              pixel(i + w % height - up, j * stride + w / height % 3 - left, w / (3 * height), e);
     }
     return sum;
@@ -258,7 +259,7 @@ TEST_F(Windows, LargeBatchesAreDoneInParts) {
   Draw draw(4);
   for (const One& one : all) {
     const Expression images =
-        input(cg, Dim({20, 20, 8}, kExamples), draw(3200 * kExamples, -1.0, 1.0));
+        input(cg, Dim({20, 20, 8}, kExamples), draw(std::int64_t{3200} * kExamples, -1.0, 1.0));
     const Expression w = input(cg, one.weight, draw(one.weight.elements(), -1.0, 1.0));
     const Expression y = one.f(images, w);
     cg.backward(sum_batches(squared_norm(y)), true);
