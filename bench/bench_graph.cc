@@ -35,6 +35,7 @@ Expression chain(ComputationGraph& cg, unsigned size) {
 Expression fan(ComputationGraph& cg, unsigned size) {
   const Expression x = input(cg, {size}, std::vector<float>(size, 0.5F));
   std::vector<Expression> all;
+  all.reserve(kNodes);
   for (unsigned i = 0; i < kNodes; ++i) {
     all.push_back(rectify(x));
   }

@@ -3,6 +3,7 @@
 // The cases of bench/ops/cases.txt: an operation, its attributes, the shapes of its arguments. The
 // file tells how a line is written; bench/ops/case.py reads them too.
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -13,7 +14,7 @@
 namespace dynet::bench {
 
 struct OpCase {
-  std::string text;  ///< "softmax d=0 : {64,64}", as bench/ops/beside_torch writes it
+  std::string text;  ///< "softmax d=0 : {64,64}", as bench/ops/cases.txt has it
   std::string name;
   std::map<std::string, std::string> attributes;
   std::vector<Dim> in;  ///< ext::absent() where an argument is

@@ -71,10 +71,12 @@ void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 #else
 // glibc's own names behind the public ones. operator new comes here too.
 extern "C" {
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
 void* __libc_malloc(std::size_t);
 void* __libc_calloc(std::size_t, std::size_t);
 void* __libc_realloc(void*, std::size_t);
 void* __libc_memalign(std::size_t, std::size_t);
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 void* malloc(std::size_t bytes) noexcept {
   count();

@@ -5,13 +5,13 @@
 
 #include <cmath>
 #include <cstddef>
-#include <functional>
 #include <limits>
 #include <vector>
 
 #include "dynet/dynet.h"
 #include "dynet/expr.h"
 
+#include "support/one_graph.h"
 #include "testing/program.h"
 #include "testing/tolerance.h"
 
@@ -23,23 +23,9 @@ using Indices = std::vector<unsigned>;
 constexpr unsigned kHuge = std::numeric_limits<unsigned>::max();
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-Floats value_of(const Expression& e) { return as_vector(e.value()); }
-
-class Attention : public ::testing::Test {
+class Attention : public ::testing::Test, protected testing::OneGraph {
  protected:
   Expression drawn(const Dim& d) { return input(cg, d, draw(d.elements(), -1.0, 1.0)); }
-  Floats gradient_of_sum(const Expression& of, const Expression& y) {
-    cg.backward(sum_batches(sum_elems(y)), true);
-    return as_vector(of.gradient());
-  }
-  template <class E>
-  void refuses(const std::vector<std::function<Expression()>>& calls) {
-    for (std::size_t i = 0; i < calls.size(); ++i) {
-      const std::size_t nodes = cg.nodes.size();
-      EXPECT_THROW(static_cast<void>(calls[i]()), E) << "call " << i;
-      EXPECT_EQ(cg.nodes.size(), nodes) << "call " << i;
-    }
-  }
   static void expect_same(const Expression& a, const Expression& b) {
     EXPECT_EQ(a.dim(), b.dim());
     const Floats x = value_of(a);
@@ -49,7 +35,6 @@ class Attention : public ::testing::Test {
     }
   }
 
-  ComputationGraph cg;
   testing::Draw draw{5};
 };
 

@@ -41,7 +41,7 @@ Cost cost_of(unsigned n, bool batching) {
   const pid_t child = ::fork();
   if (child == 0) {
     ParameterCollection model;
-    Parameter w = model.add_parameters({1}, ParameterInitConst(0.5F));
+    const Parameter w = model.add_parameters({1}, ParameterInitConst(0.5F));
     ComputationGraph cg(batching);
     Expression h = parameter(cg, w);
     const double before = resident_bytes();
@@ -71,9 +71,9 @@ Cost cost_of(unsigned n, bool batching) {
 std::vector<float> numbers_of(bool batching, const execute::Executor::Limits& limits) {
   reset_rng(7);
   ParameterCollection model;
-  LookupParameter table = model.add_lookup_parameters(5, {4});
-  Parameter w = model.add_parameters({4, 4});
-  Parameter b = model.add_parameters({4});
+  const LookupParameter table = model.add_lookup_parameters(5, {4});
+  const Parameter w = model.add_parameters({4, 4});
+  const Parameter b = model.add_parameters({4});
   VanillaLSTMBuilder lstm(1, 4, 4, model);
   lstm.set_dropout(0.3F);
   const std::vector<unsigned> rows{3, 1, 4};

@@ -41,7 +41,7 @@ TEST_P(Caches, AParameterOfAnotherSizeInTheSamePlace) {
     const unsigned rows = 1 + round % 5;
     const unsigned columns = 1 + round % 7;
     auto model = std::make_unique<ParameterCollection>();
-    Parameter w = model->add_parameters({rows, columns}, ParameterInitConst(0.5F));
+    const Parameter w = model->add_parameters({rows, columns}, ParameterInitConst(0.5F));
     const float each = 0.5F * static_cast<float>(columns);
     EXPECT_FLOAT_EQ(loss_of(w, GetParam()), static_cast<float>(rows) * each * each);
     const Floats g = as_vector(w.get_storage().g);
@@ -108,7 +108,7 @@ TEST_P(Caches, DevicesTakeTurns) {
   for (int round = 0; round < 6; ++round) {
     const testing::DefaultDevice scope(devices[round % 2]);
     ParameterCollection model;
-    Parameter w = model.add_parameters({2, 3}, ParameterInitConst(2.0F));
+    const Parameter w = model.add_parameters({2, 3}, ParameterInitConst(2.0F));
     EXPECT_EQ(loss_of(w, GetParam()), 72.0F) << default_device->name;
     SimpleSGDTrainer trainer(model, 0.125F);
     trainer.clipping_enabled = false;

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -17,6 +16,7 @@
 #include "dynet/ext/add_node.h"
 #include "dynet/ops/chain.h"
 
+#include "support/one_graph.h"
 #include "testing/program.h"
 #include "testing/tolerance.h"
 
@@ -33,7 +33,7 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr unsigned kMinusOne = std::numeric_limits<unsigned>::max();
 
 /// On the float device, and on the one in double.
-class Chains : public ::testing::TestWithParam<bool> {
+class Chains : public ::testing::TestWithParam<bool>, protected OneGraph {
  protected:
   [[nodiscard]] Device* device() const { return GetParam() ? double_device() : float_device(); }
   [[nodiscard]] double bound() const {
@@ -59,16 +59,6 @@ class Chains : public ::testing::TestWithParam<bool> {
     cg.backward(sum_batches(y), true);
     return numbers(x.gradient());
   }
-  template <class E>
-  void refuses(const std::vector<std::function<Expression()>>& calls) {
-    for (std::size_t i = 0; i < calls.size(); ++i) {
-      const std::size_t nodes = cg.nodes.size();
-      EXPECT_THROW(static_cast<void>(calls[i]()), E) << "call " << i;
-      EXPECT_EQ(cg.nodes.size(), nodes) << "call " << i;
-    }
-  }
-
-  ComputationGraph cg;
 };
 INSTANTIATE_TEST_SUITE_P(Both, Chains, ::testing::Bool(),
                          [](const auto& p) { return p.param ? "Double" : "Float"; });

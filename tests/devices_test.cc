@@ -24,6 +24,7 @@
 #include "support/observe.h"
 #include "testing/device.h"
 #include "testing/program.h"
+#include "testing/temporary_folder.h"
 #include "testing/tolerance.h"
 
 namespace dynet::testing {
@@ -457,6 +458,7 @@ std::vector<double> trained(Model& model, MakeTrainer make) {
   for (unsigned step = 0; step < 12; ++step) {
     ComputationGraph cg;
     std::vector<Expression> losses;
+    losses.reserve(4);
     for (unsigned i = 0; i < 4; ++i) {
       losses.push_back(model.loss(cg, step + i * 5));
     }
@@ -506,7 +508,8 @@ TEST(SeveralDevices, TrainersFollowTheirParameters) {
 }
 
 TEST(SeveralDevices, ModelsAreSavedAndLoaded) {
-  const std::string file = ::testing::TempDir() + "several_devices.model";
+  const TemporaryFolder folder;
+  const std::string file = folder.file("several_devices.model");
   Model many(device("FAR:0"), device("CPU:double"), device("FAR:1"));
   trained(many, [](ParameterCollection& all) { return SimpleSGDTrainer(all, 0.2F); });
   {
@@ -515,7 +518,6 @@ TEST(SeveralDevices, ModelsAreSavedAndLoaded) {
   }
   Model other(device("CPU:double"), device("FAR:0:double"), device("CPU"));
   TextFileLoader(file).populate(other.all);
-  std::remove(file.c_str());
   EXPECT_EQ(compare(other.values(), many.values(), tolerance::kFewInFloat), "");
   ComputationGraph cg;
   EXPECT_NEAR(numbers(many.loss(cg, 3).value())[0], numbers(other.loss(cg, 3).value())[0],

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <optional>
+#include <string>
 
 #include "dynet/expr.h"
 #include "dynet/ops/input.h"
@@ -57,72 +58,84 @@ struct Setting {
 };
 
 /// Two steps of training with everything a graph offers.
-Numbers train(const Setting& setting) {
-  Numbers found;
-  api::drop_resting_states();  // so that memory has to be taken anew
-  const testing::DefaultDevice scope(double_device());
-  ParameterCollection model;
-  Parameter w = model.add_parameters(
-      {3, 3}, ParameterInitFromVector({.1F, .2F, .3F, .4F, .5F, .6F, .7F, .8F, .9F}));
-  Parameter b = model.add_parameters({3}, ParameterInitConst(0.1F));
-  LookupParameter e = model.add_lookup_parameters(4, {3}, ParameterInitConst(0.3F));
-  AdamTrainer trainer(model);
-  trainer.set_lookup_updates(setting.updates);
-  unsigned pointed = 2;
-  const std::vector<unsigned> rows{0, 3};
-  const std::vector<float> data{1, -1, 2};
-  std::vector<Expression> losses(3);
-  {
+class Training {
+ public:
+  explicit Training(const Setting& setting) {
+    trainer_.set_lookup_updates(setting.updates);
     std::optional<ComputationGraph> cg;
     call("graph", [&] { cg.emplace(setting.batching); });
     for (int step = 0; step < 2; ++step) {
-      Expression pw;
-      Expression pb;
-      Expression pe;
-      Expression h;
-      Expression x;
-      Expression y;
-      call("parameter", [&] { pw = parameter(*cg, w); });
-      call("parameter", [&] { pb = parameter(*cg, b); });
-      call("input", [&] { h = input(*cg, {3}, data); });
-      for (std::size_t t = 0; t < losses.size(); ++t) {
-        call("lookup", [&] { x = lookup(*cg, e, &pointed); });
-        call("+", [&] { x = x + h; });
-        call("*", [&] { y = pw * x; });
-        call("+", [&] { y = y + pb; });
-        call("tanh", [&] { h = tanh(y); });
-        if (t == 1) {
-          call("value", [&] { static_cast<void>(h.value()); });
-          found.add(h.value());
-          call("checkpoint", [&] { cg->checkpoint(); });
-          call("tanh", [&] { y = tanh(h); });
-          call("value", [&] { static_cast<void>(y.value()); });
-          call("invalidate", [&] { cg->invalidate(); });
-          call("value", [&] { static_cast<void>(y.value()); });
-          call("revert", [&] { cg->revert(); });
-        }
-        call("table", [&] { pe = parameter(*cg, e); });
-        call("transpose", [&] { y = transpose(pe); });
-        call("product", [&] { y = y * h; });
-        call("pickneglogsoftmax", [&] { losses[t] = pickneglogsoftmax(y, 1U); });
-      }
-      call("lookup", [&] { x = lookup(*cg, e, rows); });
-      call("sum_batches", [&] { x = sum_batches(x); });
-      call("squared_norm", [&] { losses[0] = squared_norm(x) + losses[0]; });
-      Expression loss;
-      call("sum", [&] { loss = sum(losses); });
-      call("forward", [&] { cg->forward(loss); });
-      found.add(loss.value());
-      call("backward", [&] { cg->backward(loss); });
-      call("gradient", [&] { static_cast<void>(pe.gradient()); });
-      found.add(pe.gradient());
-      call("update", [&] { trainer.update(); });
-      found.add(numbers(*w.values()));
-      found.add(parameter(*cg, e).value());  // rows that lag included
-      call("clear", [&] { cg->clear(); });
+      train(cg.value());
     }
   }
-  return found;
+  Numbers found;  ///< values, losses, gradients and parameters, in the order of their making
+
+ private:
+  void train(ComputationGraph& cg) {
+    Expression x;
+    Expression y;
+    Expression loss;
+    call("parameter", [&] { pw_ = parameter(cg, w_); });
+    call("parameter", [&] { pb_ = parameter(cg, b_); });
+    call("input", [&] { h_ = input(cg, {3}, data_); });
+    for (std::size_t t = 0; t < losses_.size(); ++t) {
+      call("lookup", [&] { x = lookup(cg, e_, &pointed_); });
+      call("+", [&] { x = x + h_; });
+      call("*", [&] { y = pw_ * x; });
+      call("+", [&] { y = y + pb_; });
+      call("tanh", [&] { h_ = tanh(y); });
+      if (t == 1) {
+        try_and_revert(cg);
+      }
+      call("table", [&] { pe_ = parameter(cg, e_); });
+      call("transpose", [&] { y = transpose(pe_); });
+      call("product", [&] { y = y * h_; });
+      call("pickneglogsoftmax", [&] { losses_[t] = pickneglogsoftmax(y, 1U); });
+    }
+    call("lookup", [&] { x = lookup(cg, e_, rows_); });
+    call("sum_batches", [&] { x = sum_batches(x); });
+    call("squared_norm", [&] { losses_[0] = squared_norm(x) + losses_[0]; });
+    call("sum", [&] { loss = sum(losses_); });
+    call("forward", [&] { cg.forward(loss); });
+    found.add(loss.value());
+    call("backward", [&] { cg.backward(loss); });
+    call("gradient", [&] { static_cast<void>(pe_.gradient()); });
+    found.add(pe_.gradient());
+    call("update", [&] { trainer_.update(); });
+    found.add(numbers(*w_.values()));
+    found.add(parameter(cg, e_).value());  // rows that lag included
+    call("clear", [&] { cg.clear(); });
+  }
+
+  void try_and_revert(ComputationGraph& cg) {
+    Expression y;
+    call("value", [&] { static_cast<void>(h_.value()); });
+    found.add(h_.value());
+    call("checkpoint", [&] { cg.checkpoint(); });
+    call("tanh", [&] { y = tanh(h_); });
+    call("value", [&] { static_cast<void>(y.value()); });
+    call("invalidate", [&] { cg.invalidate(); });
+    call("value", [&] { static_cast<void>(y.value()); });
+    call("revert", [&] { cg.revert(); });
+  }
+
+  ParameterCollection model_;
+  Parameter w_ = model_.add_parameters(
+      {3, 3}, ParameterInitFromVector({.1F, .2F, .3F, .4F, .5F, .6F, .7F, .8F, .9F}));
+  Parameter b_ = model_.add_parameters({3}, ParameterInitConst(0.1F));
+  LookupParameter e_ = model_.add_lookup_parameters(4, {3}, ParameterInitConst(0.3F));
+  AdamTrainer trainer_{model_};
+  unsigned pointed_ = 2;
+  const std::vector<unsigned> rows_{0, 3};
+  const std::vector<float> data_{1, -1, 2};
+  std::vector<Expression> losses_ = std::vector<Expression>(3);
+  Expression pw_, pb_, pe_, h_;
+};
+
+Numbers train(const Setting& setting) {
+  api::drop_resting_states();  // so that memory has to be taken anew
+  const testing::DefaultDevice scope(double_device());
+  return Training(setting).found;
 }
 
 TEST_P(FailedAllocation, TheCallRepeatedIsRight) {

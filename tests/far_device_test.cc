@@ -89,7 +89,7 @@ TEST(FarDevice, CopiesBetweenDevices) {
 TEST(FarDevice, ParametersAreReadAndWrittenThroughTheirDevice) {
   ParameterCollection model;
   Parameter p = model.add_parameters({2, 2}, ParameterInitFromVector({1, 2, 3, 4}), "", &far());
-  LookupParameter table =
+  const LookupParameter table =
       model.add_lookup_parameters(3, {2}, ParameterInitConst(0.5F), "", &far("FAR:0:double"));
   EXPECT_EQ(as_vector(*p.values()), (Floats{1, 2, 3, 4}));
   p.scale(2.0F);
@@ -124,6 +124,7 @@ class FarGraph : public ::testing::Test {
 TEST_F(FarGraph, ClippingWaitsOncePerUpdate) {
   ParameterCollection model;
   std::vector<Parameter> ps;
+  ps.reserve(6);
   for (unsigned i = 0; i < 6; ++i) {
     ps.push_back(model.add_parameters({i + 1}, ParameterInitConst(1.0F)));
   }
@@ -132,7 +133,7 @@ TEST_F(FarGraph, ClippingWaitsOncePerUpdate) {
   trainer.clip_threshold = 0.5F;
   const auto add_gradients = [&] {
     Floats g(6, 2.0F);
-    for (Parameter& p : ps) {
+    for (const Parameter& p : ps) {
       p.p->accumulate_grad(Tensor(p.dim(), g.data(), nullptr, DeviceMempool::NONE));
     }
     for (const unsigned row : {1U, 4U}) {
@@ -211,8 +212,8 @@ Expression times_on_host(const Expression& x, const Expression& y) {
 TEST_F(FarGraph, CopiesForTheHostOverlapAsTheirOperandsDo) {
   for (const bool batching : {false, true}) {
     ParameterCollection model;
-    Parameter p = model.add_parameters({3}, ParameterInitFromVector({1, 2, 3}));
-    Parameter q = model.add_parameters({3}, ParameterInitFromVector({3, -1, 0}));
+    const Parameter p = model.add_parameters({3}, ParameterInitFromVector({1, 2, 3}));
+    const Parameter q = model.add_parameters({3}, ParameterInitFromVector({3, -1, 0}));
     ComputationGraph cg(batching);
     const Expression x = tanh(parameter(cg, p));
     const Expression y = tanh(parameter(cg, q));
@@ -232,7 +233,7 @@ TEST_F(FarGraph, CopiesForTheHostOverlapAsTheirOperandsDo) {
 TEST_F(FarGraph, AnOperationOnTheHostGetsCopies) {
   for (const bool batching : {false, true}) {
     ParameterCollection model;
-    Parameter p = model.add_parameters({3}, ParameterInitFromVector({1, 2, 3}));
+    const Parameter p = model.add_parameters({3}, ParameterInitFromVector({1, 2, 3}));
     ComputationGraph cg(batching);
     const Expression x = tanh(parameter(cg, p));
     const Expression y = input(cg, {3}, Floats{2, 0, -1});

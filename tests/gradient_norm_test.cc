@@ -16,6 +16,7 @@
 #include "params/state.h"
 #include "support/far_device.h"
 #include "testing/device.h"
+#include "testing/temporary_folder.h"
 #include "testing/tolerance.h"
 
 namespace dynet {
@@ -178,7 +179,8 @@ TEST_P(GradientNorm, FollowsAPointerThatWasTakenBefore) {
 }
 
 TEST_P(GradientNorm, OfALoadedGradient) {
-  const std::string file = ::testing::TempDir() + "gradient_norm";
+  const TemporaryFolder folder;
+  const std::string file = folder.file("w.model");
   b_.set_updated(false);
   table_.set_updated(false);
   backward();
@@ -186,7 +188,6 @@ TEST_P(GradientNorm, OfALoadedGradient) {
   const float saved = model_.gradient_l2_norm();
   backward(Uses::kBoth);
   TextFileLoader(file).populate(w_, "/w");
-  std::remove(file.c_str());
   EXPECT_NEAR(model_.gradient_l2_norm(), saved, tolerance::kSumsInFloat * saved);
   expect_true_norm();
 }

@@ -28,7 +28,7 @@ INSTANTIATE_TEST_SUITE_P(Batching, Limits, ::testing::Bool());
 TEST_P(Limits, DeepGraph) {
   constexpr int kDepth = 200000;
   ParameterCollection model;
-  Parameter w = model.add_parameters({2}, ParameterInitConst(1.0F));
+  const Parameter w = model.add_parameters({2}, ParameterInitConst(1.0F));
   ComputationGraph cg(GetParam());
   Expression h = parameter(cg, w);
   for (int i = 0; i < kDepth; ++i) {
@@ -46,7 +46,7 @@ TEST_P(Limits, DeepGraph) {
 TEST_P(Limits, WideGraph) {
   constexpr unsigned kWidth = 100000;
   ParameterCollection model;
-  LookupParameter table = model.add_lookup_parameters(10, {3}, ParameterInitConst(0.5F));
+  const LookupParameter table = model.add_lookup_parameters(10, {3}, ParameterInitConst(0.5F));
   ComputationGraph cg(GetParam());
   std::vector<Expression> terms;
   terms.reserve(kWidth);
@@ -94,9 +94,9 @@ TEST(Sizes, ProductsWithNothing) {
     const testing::DefaultDevice scope(device);
     for (const bool batching : {false, true}) {
       ParameterCollection model;
-      Parameter w = model.add_parameters({3, 4}, ParameterInitConst(1.0F), "", device);
-      Parameter b = model.add_parameters({3}, ParameterInitConst(1.0F), "", device);
-      Parameter empty = model.add_parameters({3, 0}, ParameterInitConst(1.0F), "", device);
+      const Parameter w = model.add_parameters({3, 4}, ParameterInitConst(1.0F), "", device);
+      const Parameter b = model.add_parameters({3}, ParameterInitConst(1.0F), "", device);
+      const Parameter empty = model.add_parameters({3, 0}, ParameterInitConst(1.0F), "", device);
       ComputationGraph cg(batching);
       std::vector<Expression> terms;
       for (int i = 0; i < 3; ++i) {
@@ -209,7 +209,7 @@ class Memory : public ::testing::TestWithParam<bool> {
       others_.push_back(std::make_unique<ComputationGraph>());
     }
   }
-  ~Memory() override { memory::set_cap(0); }
+  void TearDown() override { memory::set_cap(0); }
 
  private:
   std::vector<std::unique_ptr<ComputationGraph>> others_;
@@ -272,9 +272,10 @@ TEST_P(Memory, GraphGoesOnWhenThereIsMemoryAgain) {
   ComputationGraph cg(GetParam());
   const Expression x = input(cg, {1024, 1}, std::vector<float>(1024, 0.5F));
   const Expression y = input(cg, {1, 1024}, std::vector<float>(1024, 2.0F));
-  Expression sum_of = sum_elems(x);
+  const Expression sum_of = sum_elems(x);
   static_cast<void>(sum_of.value());
   std::vector<Expression> products;
+  products.reserve(8);
   for (int i = 0; i < 8; ++i) {
     products.push_back(square(x * y));
   }
@@ -290,9 +291,10 @@ TEST_P(Memory, GraphGoesOnWhenThereIsMemoryAgain) {
 /// Running out in backward adds nothing to the parameters.
 TEST_P(Memory, BackwardRunsOut) {
   ParameterCollection model;
-  Parameter w = model.add_parameters({512}, ParameterInitConst(0.01F));
+  const Parameter w = model.add_parameters({512}, ParameterInitConst(0.01F));
   ComputationGraph cg(GetParam());
   std::vector<Expression> terms;
+  terms.reserve(16);
   for (int i = 0; i < 16; ++i) {
     terms.push_back(squared_norm(tanh(parameter(cg, w) * reshape(parameter(cg, w), {1, 512}))));
   }
@@ -311,7 +313,7 @@ TEST_P(Memory, BackwardRunsOut) {
 
 TEST(ManyGraphs, ThousandAtOnce) {
   ParameterCollection model;
-  Parameter w = model.add_parameters({3}, ParameterInitConst(2.0F));
+  const Parameter w = model.add_parameters({3}, ParameterInitConst(2.0F));
   const int before = get_number_of_active_graphs();
   std::vector<std::unique_ptr<ComputationGraph>> graphs;
   std::vector<Expression> losses;

@@ -70,6 +70,7 @@ std::vector<double> losses(Device* device, bool batching, MakeTrainer make_train
   TreeModel model;
   auto trainer = make_trainer(model.model);
   std::vector<double> all;
+  all.reserve(kSteps);
   for (int i = 0; i < kSteps; ++i) {
     all.push_back(model.step(i, batching, trainer));
   }

@@ -80,6 +80,7 @@ std::vector<std::vector<double>> numbers_of(const std::vector<Build>& builds, co
   std::vector<Expression> terms;
   for (const Build& build : builds) {
     std::vector<Expression> args;
+    args.reserve(pair.inputs.size());
     for (const Dim& d : pair.inputs) {
       args.push_back(input(cg, d, draw(d.elements(), -2.0, 2.0)));
     }
@@ -128,12 +129,14 @@ TEST_P(Pairs, MergeOnlyWithThemselves) {
   std::vector<Expression> nodes;
   for (const Build& build : {p.first, p.second, p.first, p.second}) {
     std::vector<Expression> args;
+    args.reserve(p.inputs.size());
     for (const Dim& d : p.inputs) {
       args.push_back(input(cg, d, draw(d.elements(), -2.0, 2.0)));
     }
     nodes.push_back(build(cg, args));
   }
   std::vector<Expression> sums;
+  sums.reserve(nodes.size());
   for (const Expression& e : nodes) {
     sums.push_back(sum_elems(e));
   }

@@ -167,6 +167,7 @@ TEST_P(Distributions, DroppedTensors) {
   ComputationGraph graph(true);
   graph.set_random_stream(31);
   std::vector<Expression> all;
+  all.reserve(kGraphs);
   for (int i = 0; i < kGraphs; ++i) {
     all.push_back(block_dropout(constant(graph, Dim({2}, 3), 1.0F, device()), 0.25F));
   }

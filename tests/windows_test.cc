@@ -12,6 +12,7 @@
 
 #include "dynet/expr.h"
 
+#include "support/one_graph.h"
 #include "testing/program.h"
 #include "testing/tolerance.h"
 
@@ -24,9 +25,7 @@ using testing::Draw;
 
 constexpr unsigned kMinusOne = std::numeric_limits<unsigned>::max();
 
-Floats value_of(const Expression& e) { return as_vector(e.value()); }
-
-class Windows : public ::testing::Test {
+class Windows : public ::testing::Test, protected testing::OneGraph {
  protected:
   Windows() : x(counted({3, 4})), batch(counted(Dim({2, 2}, 3))) {}
   /// 0, 1, 2, ...
@@ -37,21 +36,7 @@ class Windows : public ::testing::Test {
     }
     return input(cg, d, numbers);
   }
-  Floats gradient_of_sum(const Expression& of, const Expression& y) {
-    cg.backward(sum_batches(sum_elems(y)), true);
-    return as_vector(of.gradient());
-  }
-  /// Each of these is refused, and the graph is as it was.
-  template <class E>
-  void refuses(const std::vector<std::function<Expression()>>& calls) {
-    for (std::size_t i = 0; i < calls.size(); ++i) {
-      const std::size_t nodes = cg.nodes.size();
-      EXPECT_THROW(static_cast<void>(calls[i]()), E) << "call " << i;
-      EXPECT_EQ(cg.nodes.size(), nodes) << "call " << i;
-    }
-  }
 
-  ComputationGraph cg;
   Expression x;      ///< columns 0 1 2, 3 4 5, 6 7 8, 9 10 11
   Expression batch;  ///< 0 1, 2 3; 4 5, 6 7; 8 9, 10 11
 };

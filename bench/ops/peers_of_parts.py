@@ -297,16 +297,20 @@ def _input(case: Case) -> Function:
 # ---- attention, segments, chains ----
 
 
-@peer("attention")
+@peer("attention", "attention_to_lengths")
 def _attention(case: Case) -> Function:
     heads, is_causal = case.int("heads"), bool(case.int("causal"))
+    mask = None
+    if case.indices:
+        keys = torch.arange(case.shapes[1].dims[1])
+        mask = (keys < torch.tensor(case.indices)[:, None])[:, None, None]
 
     def part(x: Tensor) -> Tensor:
         x = x if x.dim() == 3 else x[None]
         return x.unflatten(-1, (heads, -1)).transpose(1, 2)
 
     def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        y = F.scaled_dot_product_attention(part(q), part(k), part(v), is_causal=is_causal)
+        y = F.scaled_dot_product_attention(part(q), part(k), part(v), mask, is_causal=is_causal)
         return y.transpose(1, 2).flatten(2)
 
     return attend

@@ -146,7 +146,7 @@ void set_value(const PyExpression& x, nb::handle value) {
   if (x.settable == PyExpression::Settable::kIndices) {
     set_indices(x, value);
   } else if (PyNumber_Check(value.ptr()) != 0 && !nb::hasattr(value, "__len__")) {
-    const float number = nb::cast<float>(value);
+    const auto number = nb::cast<float>(value);
     ext::set_payload(x.e, std::span<const float>(&number, 1));
   } else {
     ext::set_payload(x.e, std::span<const float>(read_numbers(value)));

@@ -117,11 +117,11 @@ template <std::size_t>
 using Float = float;
 
 /// One trainer, as its kAbout says.
-template <class T, std::size_t... I>
-void bind(nb::module_& m, std::index_sequence<I...> /*arguments*/) {
+template <class T, std::size_t... kI>
+void bind(nb::module_& m, std::index_sequence<kI...> /*arguments*/) {
   nb::class_<T, Trainer>(m, T::kAbout.name, T::kAbout.summary)
-      .def(nb::init<ParameterCollection&, Float<I>...>(), nb::arg("m"),
-           (nb::arg(T::kAbout.arguments[I].name) = T::kAbout.arguments[I].value)...)
+      .def(nb::init<ParameterCollection&, Float<kI>...>(), nb::arg("m"),
+           (nb::arg(T::kAbout.arguments[kI].name) = T::kAbout.arguments[kI].value)...)
       .def("whoami", [](const T&) { return T::kAbout.name; });
 }
 

@@ -13,7 +13,6 @@
 #include "dynet/ops/input.h"
 
 #include "api/functions.h"
-#include "api/graph_state.h"
 #include "graph/graph.h"
 
 namespace dynet {
@@ -26,11 +25,10 @@ using Lists = std::span<const std::vector<unsigned>>;
 Expression numbers_beside(const Expression& x, List numbers, Where where) {
   const std::vector<float> values(numbers.begin(), numbers.end());
   const ops::Input op{Dim({1}, static_cast<unsigned>(values.size()))};
-  return ext::add_node(op, {*x.pg, where}, ext::NodePayload::of(values),
-                       &x.pg->state().graph[x.i].device());
+  return ext::add_node(op, {*x.pg, where}, ext::NodePayload::of(values), api::device_of(x));
 }
 
-/// ShapeError before a node is made: what throws leaves the graph as it was.
+/// ShapeError while there is no node of the lengths yet.
 void check_shapes(const ext::Info& info, std::initializer_list<Expression> args,
                   const std::function<void(const ext::Shapes&)>& check, Where where) {
   std::vector<Dim> dims;

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "dynet/devices.h"
 #include "dynet/except.h"
 #include "dynet/expr/arithmetic.h"
 #include "dynet/expr/elementary.h"
@@ -162,8 +161,7 @@ Expression attention(const Expression& q, const Expression& k, const Expression&
 
 Expression sample_categorical(const Expression& x, GradientMode gradient_mode, Where where) {
   const Dim shape = x.dim();
-  Device* const device = get_device_manager()->get_global_device(x.get_device_name());
-  const Expression noise = random_gumbel({*x.pg, where}, shape, 0.0F, 1.0F, device);
+  const Expression noise = random_gumbel({*x.pg, where}, shape, 0.0F, 1.0F, api::device_of(x));
   return argmax(detail::Located(x, where) + noise, gradient_mode, where);
 }
 

@@ -168,7 +168,7 @@ TEST_F(Leaves, LookupsByValueAndByPointer) {
 }
 
 TEST_F(Leaves, ConstLookupsGetNoGradient) {
-  unsigned index = 1;
+  const unsigned index = 1;
   const std::vector<unsigned> indices{0, 2};
   const Expression all = squared_norm(const_lookup(cg, table, 0)) +
                          squared_norm(const_lookup(cg, table, &index)) +
@@ -183,7 +183,7 @@ TEST_F(Leaves, ConstLookupsGetNoGradient) {
 TEST(Functions, PickByValueAndByPointer) {
   ComputationGraph cg;
   const Expression x = input(cg, Dim({2}, 2), Floats{1, 2, 3, 4});
-  unsigned v = 0;
+  const unsigned v = 0;
   const std::vector<unsigned> vs{1, 0};
   EXPECT_EQ(value_of(pick(x, 0)), (Floats{1, 3}));
   EXPECT_EQ(value_of(pick(x, &v)), (Floats{1, 3}));

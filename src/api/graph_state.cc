@@ -1,6 +1,7 @@
 #include "api/graph_state.h"
 
 #include <mutex>
+#include <new>
 
 #include "ops/simd_rules.h"
 #include "util/fork.h"
@@ -90,6 +91,7 @@ void return_state(std::unique_ptr<GraphState> state) noexcept {
       pool().states.push_back(std::move(state));
     }
   } catch (const std::bad_alloc&) {  // there is no memory to keep some
+    state.reset();
   }
 }
 

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "dynet/devices.h"
 #include "dynet/dim.h"
 #include "dynet/except.h"
 #include "dynet/expr/arithmetic.h"
@@ -129,8 +128,7 @@ Expression segment_mean_of(const Expression& x, const ext::NodePayload& index, u
   entries.nd = d + 1;
   std::fill_n(entries.d, d, 1U);
   entries.d[d] = x.dim()[d];
-  Device* const device = get_device_manager()->get_global_device(x.get_device_name());
-  const Expression ones = constant({*x.pg, where}, entries, 1.0F, device);
+  const Expression ones = constant({*x.pg, where}, entries, 1.0F, api::device_of(x));
   const Expression counts = scatter(ones, index, segments, d, where);
   return cdiv(total, clip(counts, 1.0F, std::numeric_limits<float>::infinity(), where), where);
 }

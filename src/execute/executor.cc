@@ -37,7 +37,7 @@ void Executor::compute(NodeId last, bool all) {
   }
   const Reading reading(context_.graph);
   const kernels::FlushDenormals float_mode;
-  Watch watch(context_.graph, false, watch_);
+  const Watch watch(context_.graph, false, watch_);
   const Mark before = mark();
   try {
     if (all) {

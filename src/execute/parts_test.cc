@@ -280,7 +280,8 @@ TEST_F(PayloadTest, IndicesAreReadOnceAndCutToTheActiveMembers) {
   const NodeId x = constant();
   std::vector<unsigned> indices{2, 0, 1};
   std::vector<NodeId> picks;
-  for (unsigned& index : indices) {
+  picks.reserve(indices.size());
+  for (const unsigned& index : indices) {
     picks.push_back(add(ops::Pick{}, {x}, ext::NodePayload::of(&index)));
   }
   payload.fill(call, picks);

@@ -60,7 +60,7 @@ void Values::place_group(const History& history, std::uint32_t g) {
   Place* const places = places_.data();
   const graph::Node* const nodes = &context_.graph[0];
   for (std::uint32_t k = 0; k < record.outputs; ++k) {
-    std::byte* at = static_cast<std::byte*>(place.outputs[k]);
+    auto* at = static_cast<std::byte*>(place.outputs[k]);
     const std::int64_t stride = context_.graph.example_bytes(members[0] + k);
     std::uint32_t offset = 0;
     for (const NodeId m : members) {

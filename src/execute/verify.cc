@@ -101,8 +101,6 @@ class Verifier {
   void check_members(std::uint32_t g, schedule::Part part) {
     const std::span<const NodeId> members = history_.members(g);
     const graph::Signature& first = *graph_[members[0]].signature;
-    const std::byte* next = nullptr;
-    std::uint32_t offset = 0;
     for (const NodeId m : members) {
       if (m >= computed_.size() || graph_.owner(m) != m) {
         fail("group " + std::to_string(g) + " computes node " + std::to_string(m), m);
@@ -124,11 +122,20 @@ class Verifier {
       if (noted != g) {
         fail("computed by group " + std::to_string(g) + ", noted as " + std::to_string(noted), m);
       }
-      if (part == schedule::Part::kRest || first.record->aliases) {
-        continue;
-      }
+    }
+    if (part != schedule::Part::kRest && !first.record->aliases) {
+      check_places(members);
+    }
+  }
+
+  /// The values of a group lie one behind the other.
+  void check_places(std::span<const NodeId> members) {
+    const Device& device = *graph_[members[0]].signature->device;
+    const std::byte* next = nullptr;
+    std::uint32_t offset = 0;
+    for (const NodeId m : members) {
       const auto* at = static_cast<const std::byte*>(values_.at(m));
-      if (!values_.pools().contains(*first.device->memory, at)) {
+      if (!values_.pools().contains(*device.memory, at)) {
         fail("its value is not in the memory of its device", m);
       }
       if (values_.offset(m) != offset || (next != nullptr && at != next)) {

@@ -131,6 +131,17 @@ unsigned batch_of(const ext::Record& record, const void* op, std::span<const Dim
   return batch;
 }
 
+/// Whether a stacked argument has one example beside n.
+bool broadcasts(const ext::Record& record, std::span<const Dim> dims,
+                std::span<const unsigned char> is_full) {
+  for (std::size_t a = 0; a < dims.size(); ++a) {
+    if (is_full[a] == 0 && !ext::is_absent(dims[a]) && record.role(a) == ext::Role::kStacked) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// The groups of optional arguments that are absent, all of a group together.
 std::uint8_t absent_groups(const ext::Record& record, const ext::Shapes& in) {
   if (!record.has_optional) {
@@ -180,9 +191,11 @@ void Interner::trim(std::size_t limit) {
 }
 
 std::size_t Interner::bytes() const {
+  const auto bytes_of = []<class T>(const std::vector<T>& list) {
+    return list.capacity() * sizeof(T);
+  };
   return arena_.capacity() + shape_table_.bytes() + signature_table_.bytes() + key_table_.bytes() +
-         shapes_.capacity() * sizeof(shapes_[0]) + signatures_.capacity() * sizeof(signatures_[0]) +
-         keys_.capacity() * sizeof(keys_[0]);
+         bytes_of(shapes_) + bytes_of(signatures_) + bytes_of(keys_);
 }
 
 ShapeId Interner::intern(const Dim& dim, const Device* device) {
@@ -336,10 +349,43 @@ void Interner::count_saved(const ext::Shapes& shapes, Signature& s) {
   }
 }
 
+/// `dims_scratch_` holds the arguments' shapes, of which it takes the batches, except from
+/// operations that mix their examples. Says which arguments had the whole batch.
+std::vector<unsigned char> Interner::take_batches(const ext::Record& record, unsigned batch) {
+  std::vector<unsigned char> is_full;
+  is_full.reserve(dims_scratch_.size());
+  for (Dim& d : dims_scratch_) {
+    is_full.push_back(d.bd == batch ? 1 : 0);
+    if (!record.has_whole && !ext::is_absent(d)) {
+      d.bd = 1;
+    }
+  }
+  return is_full;
+}
+
+/// Results with their batch, by the operation's rule of shapes.
+void Interner::infer_results(const Wanted& wanted, const ext::Shapes& shapes, unsigned batch,
+                             std::span<Dim> results) const {
+  const ext::Record& record = wanted.record;
+  record.shapes(wanted.op, shapes, results.data());
+  if (record.has_whole && !record.aliases) {
+    check_room_for_batch(dims_scratch_);
+    check_room_for_batch(results);
+  }
+  if (record.payload == ext::Payload::kValues && record.rule != nullptr &&
+      wanted.payload_count != 1) {
+    shapes.fail_value("one number as payload, not " + std::to_string(wanted.payload_count));
+  }
+  const bool own_batch =
+      record.has_whole || (record.arg_count == 0 && indices_each(record, wanted.op) == 0);
+  for (Dim& d : results) {
+    d.bd = own_batch ? d.bd : batch;
+    check_countable(shapes, d);
+  }
+}
+
 const Signature& Interner::add_signature(const Wanted& wanted, std::uint64_t hash) {
   const ext::Record& record = wanted.record;
-  const void* const op = wanted.op;
-  const std::uint32_t payload_count = wanted.payload_count;
   const Device& common = common_device(wanted);
   dims_scratch_.clear();
   for (const ShapeId id : wanted.arg_shapes) {
@@ -348,47 +394,20 @@ const Signature& Interner::add_signature(const Wanted& wanted, std::uint64_t has
   if (record.has_optional) {
     dims_scratch_.resize(record.arg_count, ext::absent());
   }
-  const unsigned batch = batch_of(record, op, dims_scratch_, payload_count);
+  const unsigned batch = batch_of(record, wanted.op, dims_scratch_, wanted.payload_count);
   const std::vector<Dim> with_batches = dims_scratch_;  // for messages; a new signature is rare
-  std::vector<unsigned char> is_full;
-  bool broadcasts = false;  // a stacked argument with one example beside n
-  for (std::size_t a = 0; a < dims_scratch_.size(); ++a) {
-    const bool full = dims_scratch_[a].bd == batch;
-    is_full.push_back(full ? 1 : 0);
-    if (ext::is_absent(dims_scratch_[a])) {
-      continue;
-    }
-    broadcasts = broadcasts || (!full && record.role(a) == ext::Role::kStacked);
-    if (!record.has_whole) {
-      dims_scratch_[a].bd = 1;
-    }
-  }
-  const ext::Shapes shapes(*record.info, dims_scratch_, batch, payload_count, with_batches);
-  const std::uint8_t absent = absent_groups(record, shapes);
-  Dim results[ext::kMaxOutputs];
-  record.shapes(op, shapes, results);
-  if (record.has_whole && !record.aliases) {
-    check_room_for_batch(dims_scratch_);
-    check_room_for_batch({results, record.outputs});
-  }
-  if (record.payload == ext::Payload::kValues && record.rule != nullptr && payload_count != 1) {
-    shapes.fail_value("one number as payload, not " + std::to_string(payload_count));
-  }
-  const std::uint32_t each = indices_each(record, op);
-  const bool own_batch = record.has_whole || (record.arg_count == 0 && each == 0);
+  const std::vector<unsigned char> is_full = take_batches(record, batch);
+  const ext::Shapes shapes(*record.info, dims_scratch_, batch, wanted.payload_count, with_batches);
   Signature s{};
   s.record = &record;
-  s.op = op;
+  s.op = wanted.op;
   s.device = wanted.device == nullptr ? &common : wanted.device;
   s.from = s.device == &common ? nullptr : &common;
   s.number = s.device->number();
   s.given_device = wanted.device;
-  for (unsigned k = 0; k < record.outputs; ++k) {
-    if (!own_batch) {
-      results[k].bd = batch;
-    }
-    check_countable(shapes, results[k]);
-  }
+  s.absent = absent_groups(record, shapes);
+  Dim results[ext::kMaxOutputs];
+  infer_results(wanted, shapes, batch, {results, record.outputs});
   s.batch = results[0].bd;
   count_saved(shapes, s);
 
@@ -396,14 +415,13 @@ const Signature& Interner::add_signature(const Wanted& wanted, std::uint64_t has
   for (unsigned k = 0; k < record.outputs; ++k) {
     s.outputs[k] = intern(results[k], s.device);
   }
-  s.payload_count = payload_count;
-  s.indices_each = each;
-  s.absent = absent;
-  s.alone = (broadcasts && !record.has_whole) || record.aliases;
+  s.payload_count = wanted.payload_count;
+  s.indices_each = indices_each(record, wanted.op);
+  s.alone = record.aliases || (!record.has_whole && broadcasts(record, dims_scratch_, is_full));
   set_arguments(s, wanted.arg_shapes);
-  store_content(s, op);
+  store_content(s, wanted.op);
 
-  s.key = intern_key(s, is_full, each != 0 ? each : payload_count);
+  s.key = intern_key(s, is_full, s.indices_each != 0 ? s.indices_each : s.payload_count);
   auto* kept = new (arena_.allocate(sizeof(Signature))) Signature(s);
   util::reserve_more(signatures_, 1);
   signature_table_.insert(hash, static_cast<std::uint32_t>(signatures_.size()));

@@ -1,6 +1,5 @@
 // Damaged files: every truncation and every flipped bit of a small model file.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <cstdio>
@@ -9,6 +8,7 @@
 #include "dynet/io.h"
 
 #include "params/access.h"
+#include "testing/temporary_folder.h"
 
 namespace dynet {
 namespace {
@@ -48,20 +48,20 @@ struct SmallModel {
 
 class DamageTest : public ::testing::Test {
  protected:
-  DamageTest() : file_(::testing::TempDir() + "dynet_damage_" + std::to_string(::getpid())) {
+  DamageTest() {
     TextFileSaver saver(file_);
     saver.save(SmallModel().model, "/m");
     saver.close();
     std::ifstream in(file_, std::ios::binary);
     text_.assign(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
   }
-  ~DamageTest() override { std::remove(file_.c_str()); }
   void write(const std::string& text) const {
     std::FILE* f = std::fopen(file_.c_str(), "wb");
     ASSERT_EQ(std::fwrite(text.data(), 1, text.size(), f), text.size());
     std::fclose(f);
   }
-  std::string file_;
+  testing::TemporaryFolder folder_;
+  std::string file_ = folder_.file("damaged.model");
   std::string text_;
 };
 

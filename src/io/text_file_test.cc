@@ -17,6 +17,7 @@
 #include "io/replace_file.h"
 #include "params/gradient.h"
 #include "support/far_device.h"
+#include "testing/temporary_folder.h"
 
 namespace dynet {
 namespace {
@@ -25,12 +26,6 @@ namespace fs = std::filesystem;
 
 class TextFileTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = fs::path(::testing::TempDir()) / ("dynet_io_" + std::to_string(::getpid()));
-    fs::create_directories(folder_);
-    file = (folder_ / "model.txt").string();
-  }
-  void TearDown() override { fs::remove_all(folder_); }
   [[nodiscard]] std::string content() const {
     std::ifstream in(file, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
@@ -38,15 +33,15 @@ class TextFileTest : public ::testing::Test {
   void write(const std::string& text) const { std::ofstream(file, std::ios::binary) << text; }
   [[nodiscard]] std::size_t files_in_folder() const {
     return static_cast<std::size_t>(
-        std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+        std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator()));
   }
   void save(const ParameterCollection& model, const std::string& key = "") const {
     TextFileSaver saver(file);
     saver.save(model, key);
     saver.close();
   }
-  fs::path folder_;
-  std::string file;
+  testing::TemporaryFolder folder_;
+  std::string file = folder_.file("model.txt");
 };
 
 const char* const kExample =
@@ -271,7 +266,7 @@ TEST_F(TextFileTest, ErrorsSayWhereAndWhatWasWanted) {
         << text;
   }
   EXPECT_THROW(TextFileLoader(file + ".none").populate(model), IoError);
-  EXPECT_THROW(TextFileLoader(folder_.string()).populate(model), IoError);
+  EXPECT_THROW(TextFileLoader(folder_.path().string()).populate(model), IoError);
 }
 
 // Shapes that the file cannot hold are refused before memory is asked for.
@@ -345,7 +340,7 @@ TEST_F(TextFileTest, AnExceptionOnItsWayOutKeepsTheOldFile) {
 TEST_F(TextFileTest, LinksAndRightsAreKept) {
   write("old");
   ::chmod(file.c_str(), 0640);
-  const std::string link = (folder_ / "link").string();
+  const std::string link = folder_.file("link");
   fs::create_symlink(file, link);
   ParameterCollection model;
   model.add_parameters({1});
@@ -438,7 +433,7 @@ TEST_F(TextFileTest, FilesThatAKilledProcessLeftForbidNothing) {
 TEST_F(TextFileTest, AbandonedFilesAreRemoved) {
   const std::string abandoned = file + ".tmp.0123456789abcdef";
   std::ofstream(abandoned) << "stale";
-  const std::string others = (folder_ / "model.txt2.tmp.0123456789abcdef").string();
+  const std::string others = folder_.file("model.txt2.tmp.0123456789abcdef");
   std::ofstream(others) << "not of this target";
   ParameterCollection model;
   model.add_parameters({1});
@@ -573,8 +568,8 @@ TEST_F(TextFileTest, DoublesComeBackExactly) {
 }
 
 TEST_F(TextFileTest, CannotBeOpened) {
-  EXPECT_THROW(TextFileSaver((folder_ / "none" / "x").string()), std::runtime_error);
-  EXPECT_THROW(TextFileSaver(folder_.string()), std::runtime_error);
+  EXPECT_THROW(TextFileSaver(folder_.file("none/x")), std::runtime_error);
+  EXPECT_THROW(TextFileSaver(folder_.path().string()), std::runtime_error);
   EXPECT_EQ(files_in_folder(), 0U);
 }
 

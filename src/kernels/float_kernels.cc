@@ -507,8 +507,8 @@ class FloatKernels final : public ext::Kernels {
 
   void fill(void* out, double value, std::int64_t n) const override {
     const auto number = static_cast<float>(value);
-    if (n > 0 &&
-        std::bit_cast<std::uint32_t>(number) == 0) {  // the C library knows how to clear much
+    if (n > 0 && std::bit_cast<std::uint32_t>(number) == 0) {
+      // The C library knows how to clear much.
       std::memset(out, 0, static_cast<std::size_t>(n) * sizeof(float));
     } else {
       float_loops().repeat(number, static_cast<float*>(out), n, true);

@@ -169,7 +169,7 @@ void invert_matrices(const Operand& a, const Operand& inverse, const Operand& lo
   const auto walk = [&](const Operand& o) {
     return o.absent() ? std::nullopt : std::optional<Cursor>(std::in_place, o, a.examples);
   };
-  std::optional<Cursor> in = walk(a);
+  Cursor in(a, a.examples);
   std::optional<Cursor> out = walk(inverse);
   std::optional<Cursor> out_det = walk(log_det);
   const auto put = [](Cursor& to, const T* from, std::int64_t count) {
@@ -181,7 +181,7 @@ void invert_matrices(const Operand& a, const Operand& inverse, const Operand& lo
   };
   Lu<T, AddProduct> lu(n, add_product);
   for (std::int64_t e = 0; e < a.examples; ++e) {
-    lu.factor(in->at<const T>());
+    lu.factor(in.at<const T>());
     if (out_det) {
       const T det = lu.log_det();
       put(*out_det, &det, 1);
@@ -189,7 +189,8 @@ void invert_matrices(const Operand& a, const Operand& inverse, const Operand& lo
     if (out) {
       put(*out, lu.inverse(), n * n);
     }
-    for (std::optional<Cursor>* cursor : {&in, &out, &out_det}) {
+    in.advance(1, a.examples - e - 1);
+    for (std::optional<Cursor>* cursor : {&out, &out_det}) {
       if (cursor->has_value()) {
         cursor->value().advance(1, a.examples - e - 1);
       }

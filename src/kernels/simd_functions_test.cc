@@ -202,6 +202,7 @@ TEST_P(SimdFunctions, GammaFunction) {
   expect_within('d', tolerance::kFewInFloat, 1e-30F, kMax, digamma_of, true);
   // Near the poles the slope of the cotangent makes a rounding of x large.
   std::vector<float> x;
+  x.reserve(4000);
   for (int i = 0; i < 4000; ++i) {
     x.push_back(-0.05F - static_cast<float>(i) * 0.01F);
   }

@@ -143,6 +143,7 @@ TEST_P(SimdMath, ErrorFunctionAndPowers) {
 
 TEST_P(SimdMath, CosineAndSineOfATurn) {
   std::vector<float> u;
+  u.reserve(1U << 20U);
   for (int i = 0; i < 1 << 20; ++i) {
     u.push_back(static_cast<float>(i) * 0x1p-20F);
   }

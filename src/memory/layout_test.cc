@@ -61,7 +61,7 @@ struct LayoutTest : ::testing::Test {
   }
   /// Cuts and reorders the plan as an inference scope does.
   void shorten() {
-    schedule::Plan longer = plan;
+    const schedule::Plan longer = plan;
     schedule::Shortener().shorten(graph, longer, plan);
   }
   void lay_out_keeping(const std::vector<NodeId>& kept) {
@@ -93,90 +93,114 @@ struct LayoutTest : ::testing::Test {
     return sum;
   }
 
+  struct Place {
+    std::uint32_t block;
+    std::int64_t offset;
+    std::int64_t bytes;
+  };
+  std::map<NodeId, Place> places;                  // of all results
+  std::vector<std::vector<std::int64_t>> writers;  // block -> byte -> who wrote it last
+
+  void write(std::int64_t who, const Place& place) {
+    ASSERT_GE(place.offset, 0);
+    ASSERT_LE(place.offset + place.bytes, layout.blocks[place.block].bytes);
+    std::fill_n(writers[place.block].begin() + place.offset, place.bytes, who);
+  }
+  [[nodiscard]] bool is_intact(std::int64_t who, const Place& place) const {
+    const auto first = writers[place.block].begin() + place.offset;
+    return std::all_of(first, first + place.bytes, [&](std::int64_t w) { return w == who; });
+  }
+  void expect_shown(NodeId n, const Place& place, NodeId reader) const {
+    while (graph[n].output == 0 && graph[n].record().aliases) {
+      n = graph.args(n)[0];
+    }
+    EXPECT_TRUE(is_intact(n, place)) << "node " << n << ", read by node " << reader;
+  }
+  [[nodiscard]] std::span<const NodeId> members_of(std::size_t g) const {
+    const schedule::Group& group = plan.groups[g];
+    return std::span(plan.members).subspan(group.first, group.members);
+  }
+  [[nodiscard]] const graph::Signature& first_of(std::size_t g) const {
+    return *graph[members_of(g)[0]].signature;
+  }
+
+  void write_outputs(std::size_t g) {
+    const schedule::Group& group = plan.groups[g];
+    std::uint32_t i = 0;
+    for (const NodeId m : members_of(g)) {
+      const ext::Record& record = graph[m].record();
+      if (record.aliases) {
+        places[m] = places.at(graph.args(m)[0]);
+        continue;
+      }
+      for (std::uint32_t k = 0; k < record.outputs && group.part != schedule::Part::kRest; ++k) {
+        places[m + k] = {layout.block[g], layout.output(group, g, k, i), graph.bytes(m + k)};
+        write(m + k, places[m + k]);
+      }
+      ++i;
+    }
+  }
+  void write_saved(std::size_t g) {
+    if (plan.groups[g].part == schedule::Part::kRest) {
+      return;
+    }
+    const graph::Signature& signature = first_of(g);
+    const ext::Record& record = *signature.record;
+    std::int64_t examples = 0;
+    for (const NodeId m : members_of(g)) {
+      examples += record.has_whole ? 1 : graph.examples(m);
+    }
+    for (std::uint32_t k = 0; k < record.saved; ++k) {
+      const Dim& dim = signature.saved[k];  // of one example, or of a node with its batch
+      const std::int64_t at = layout.saved[g * ext::kMaxOutputs + k];
+      EXPECT_EQ(at % Layout::kAlignment, 0);
+      write(-2 - static_cast<std::int64_t>(g * ext::kMaxOutputs + k),
+            {layout.block[g], at,
+             dim.elements() * examples * ext::saved_bytes(record.saved_as[k], signature.number)});
+    }
+  }
+  /// The arguments and the results of a group that was just computed.
+  void expect_intact(std::size_t g) {
+    const schedule::Group& group = plan.groups[g];
+    for (const NodeId m : members_of(g)) {
+      for (std::uint32_t a = 0; a < graph[m].arity; ++a) {
+        if ((a >= schedule::kMaxMaskedArgs || ((group.args >> a) & 1) != 0) &&
+            !is_weight(graph.args(m)[a])) {
+          expect_shown(graph.args(m)[a], places.at(graph.args(m)[a]), m);
+        }
+      }
+      for (std::uint32_t k = 0; k < graph[m].record().outputs; ++k) {
+        EXPECT_TRUE(is_intact(m + k, places.at(m + k))) << "result of node " << m;
+      }
+    }
+  }
+
   /// Follows the plan as an executor would and looks who wrote each byte last: every argument must
   /// still be what its node wrote, what stays must be there at the end, and below kept_bytes.
   void expect_sound() {
-    struct Place {
-      std::uint32_t block;
-      std::int64_t offset;
-      std::int64_t bytes;
-    };
-    std::map<NodeId, Place> places;
-    std::vector<std::vector<std::int64_t>> writers;  // by block
+    places.clear();
+    writers.clear();
+    writers.reserve(layout.blocks.size());
     for (const Layout::Block& block : layout.blocks) {
       writers.emplace_back(static_cast<std::size_t>(block.bytes), -1);
+      EXPECT_EQ(block.kept_bytes % Layout::kAlignment, 0);
     }
-    const auto write = [&](std::int64_t who, const Place& place) {
-      ASSERT_GE(place.offset, 0);
-      ASSERT_LE(place.offset + place.bytes, layout.blocks[place.block].bytes);
-      std::fill_n(writers[place.block].begin() + place.offset, place.bytes, who);
-    };
-    const auto is_intact = [&](std::int64_t who, const Place& place) {
-      const auto first = writers[place.block].begin() + place.offset;
-      return std::all_of(first, first + place.bytes, [&](std::int64_t w) { return w == who; });
-    };
     for (std::size_t g = 0; g < plan.groups.size(); ++g) {
-      const schedule::Group& group = plan.groups[g];
-      const graph::Signature& signature = *graph[plan.members[group.first]].signature;
-      const ext::Record& record = *signature.record;
-      const std::uint32_t block = layout.block[g];
-      EXPECT_EQ(layout.blocks[block].memory, signature.device->memory);
-      std::int64_t saved_examples = 0;
-      for (std::uint32_t i = 0; i < group.members; ++i) {
-        const NodeId m = plan.members[group.first + i];
-        saved_examples += record.has_whole ? 1 : graph.examples(m);
-        if (record.aliases) {
-          places[m] = places.at(graph.args(m)[0]);
-          continue;
-        }
-        for (std::uint32_t k = 0; k < record.outputs && group.part != schedule::Part::kRest; ++k) {
-          places[m + k] = {block, layout.output(group, g, k, i), graph.bytes(m + k)};
-          write(m + k, places[m + k]);
-        }
-      }
-      if (record.aliases) {
-        continue;
-      }
-      for (std::uint32_t k = 0; k < record.saved && group.part != schedule::Part::kRest; ++k) {
-        const Dim& dim = signature.saved[k];  // of one example, or of a node with its batch
-        const std::int64_t at = layout.saved[g * ext::kMaxOutputs + k];
-        EXPECT_EQ(at % Layout::kAlignment, 0);
-        write(-2 - static_cast<std::int64_t>(g * ext::kMaxOutputs + k),
-              {block, at,
-               dim.elements() * saved_examples *
-                   ext::saved_bytes(record.saved_as[k], signature.number)});
-      }
-      for (std::uint32_t i = 0; i < group.members; ++i) {
-        const NodeId m = plan.members[group.first + i];
-        for (std::uint32_t a = 0; a < graph[m].arity; ++a) {
-          if ((a >= schedule::kMaxMaskedArgs || ((group.args >> a) & 1) != 0) &&
-              !is_weight(graph.args(m)[a])) {
-            expect_shown(graph.args(m)[a], places.at(graph.args(m)[a]), is_intact, m);
-          }
-        }
-        for (std::uint32_t k = 0; k < record.outputs; ++k) {
-          EXPECT_TRUE(is_intact(m + k, places.at(m + k))) << "result of node " << m;
-        }
+      EXPECT_EQ(layout.blocks[layout.block[g]].memory, first_of(g).device->memory);
+      write_outputs(g);
+      if (!first_of(g).record->aliases) {
+        write_saved(g);
+        expect_intact(g);
       }
     }
     for (const auto& [n, place] : places) {
       if (stays[n] != 0) {
-        expect_shown(n, place, is_intact, n);
+        expect_shown(n, place, n);
         EXPECT_LE(place.offset + place.bytes, layout.blocks[place.block].kept_bytes);
       } else if (graph[n].output != 0 || !graph[n].record().aliases) {
         EXPECT_GE(place.offset, layout.blocks[place.block].kept_bytes);
       }
     }
-    for (const Layout::Block& block : layout.blocks) {
-      EXPECT_EQ(block.kept_bytes % Layout::kAlignment, 0);
-    }
-  }
-  template <class Place, class Intact>
-  void expect_shown(NodeId n, const Place& place, const Intact& is_intact, NodeId reader) {
-    while (graph[n].output == 0 && graph[n].record().aliases) {
-      n = graph.args(n)[0];
-    }
-    EXPECT_TRUE(is_intact(n, place)) << "node " << n << ", read by node " << reader;
   }
 
   /// An LSTM over `steps` vectors {rows} x `batch`; its last output.
@@ -251,6 +275,7 @@ TEST_F(LayoutTest, WhatAnAliasShowsStays) {
 
 TEST_F(LayoutTest, MembersOfAGroupStayOneByOne) {
   std::vector<NodeId> tips;
+  tips.reserve(8);
   for (int i = 0; i < 8; ++i) {
     tips.push_back(add(ops::Tanh{}, {leaf({5})}));
   }
@@ -275,6 +300,7 @@ struct Mix {
 /// What a node saves may have more examples than its result.
 TEST_F(LayoutTest, SavedBatchesHaveTheirRoom) {
   std::vector<NodeId> ends;
+  ends.reserve(3);
   for (int i = 0; i < 3; ++i) {
     ends.push_back(add(Mix{}, {leaf(Dim({40}, 5))}));
   }
@@ -343,6 +369,7 @@ TEST_F(LayoutTest, RandomPlansAreSound) {
       }
     }
     std::vector<NodeId> kept;
+    kept.reserve(5);
     for (int i = 0; i < 5; ++i) {
       kept.push_back(vectors[below(vectors.size())]);
     }

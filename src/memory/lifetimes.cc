@@ -132,12 +132,12 @@ void LayoutMaker::find_groups(const graph::Graph& graph, const schedule::Plan& p
 
 void LayoutMaker::find_runs(const graph::Graph& graph, const schedule::Plan& plan,
                             const util::Stamped<std::uint8_t>& stays) {
-  runs_.assign(plan.groups.size() * 2 * kMaxOutputs, {});
+  runs_.assign(plan.groups.size() * kRunsPerGroup, {});
   const auto use = [&](NodeId n, std::uint32_t by) {
     const NodeId shown = memory_of(graph, n);
     const std::uint32_t placed = group_[graph.owner(shown)];
     if (placed != 0) {
-      Run& run = runs_[(placed - 1) * 2 * kMaxOutputs + graph[shown].output];
+      Run& run = runs_of(placed - 1)[graph[shown].output];
       run.last_use = std::max(run.last_use, by);
     }
   };
@@ -149,24 +149,28 @@ void LayoutMaker::find_runs(const graph::Graph& graph, const schedule::Plan& pla
           use(graph.args(m)[a], g);
         }
       }
-      if (group_[m] == 0) {
-        continue;
+      if (group_[m] != 0) {
+        add_results(graph, m, g, group.part, stays);
       }
-      const ext::Record& record = graph[m].record();
-      Run* runs = runs_.data() + (group_[m] - 1) * 2 * kMaxOutputs;
-      for (std::uint32_t k = 0; k < record.outputs; ++k) {  // second terms are added to it
-        runs[k].last_use = std::max(runs[k].last_use, g);
-        if (group.part != schedule::Part::kRest && stays[m + k] == 0) {
-          add_output(runs[k].bytes, graph, m + k);
-        }
-      }
-      for (std::uint32_t k = 0; k < record.saved; ++k) {
-        Run& run = runs[kMaxOutputs + k];
-        run.last_use = std::max(run.last_use, g);
-        if (group.part != schedule::Part::kRest) {
-          add_saved(run.bytes, graph, m, k);
-        }
-      }
+    }
+  }
+}
+
+void LayoutMaker::add_results(const graph::Graph& graph, NodeId m, std::uint32_t g,
+                              schedule::Part part, const util::Stamped<std::uint8_t>& stays) {
+  const ext::Record& record = graph[m].record();
+  Run* const runs = runs_of(group_[m] - 1);
+  for (std::uint32_t k = 0; k < record.outputs; ++k) {  // second terms are added to it
+    runs[k].last_use = std::max(runs[k].last_use, g);
+    if (part != schedule::Part::kRest && stays[m + k] == 0) {
+      add_output(runs[k].bytes, graph, m + k);
+    }
+  }
+  for (std::uint32_t k = 0; k < record.saved; ++k) {
+    Run& run = runs[kMaxOutputs + k];
+    run.last_use = std::max(run.last_use, g);
+    if (part != schedule::Part::kRest) {
+      add_saved(run.bytes, graph, m, k);
     }
   }
 }
@@ -174,7 +178,7 @@ void LayoutMaker::find_runs(const graph::Graph& graph, const schedule::Plan& pla
 void LayoutMaker::check_sum(const graph::Graph& graph, const schedule::Plan& plan) const {
   std::int64_t all = 0;
   for (std::size_t r = 0; r < runs_.size(); ++r) {
-    const schedule::Group& group = plan.groups[r / (2 * kMaxOutputs)];
+    const schedule::Group& group = plan.groups[r / kRunsPerGroup];
     add_result(all, runs_[r].bytes, 1, graph, plan.members[group.first]);
     all = round_up(all);
   }
@@ -191,14 +195,14 @@ void LayoutMaker::place_runs(const schedule::Plan& plan, const Layout& layout) {
   }
   ends_.resize(std::max(ends_.size(), plan.groups.size()));
   for (std::uint32_t g = 0; g < plan.groups.size(); ++g) {
-    for (std::uint32_t r = g * 2 * kMaxOutputs; r < (g + 1) * 2 * kMaxOutputs; ++r) {
+    for (std::size_t r = g * kRunsPerGroup; r < (g + 1) * kRunsPerGroup; ++r) {
       if (runs_[r].bytes != 0) {
         runs_[r].offset = rooms_[layout.block[g]].take(round_up(runs_[r].bytes));
         ends_[runs_[r].last_use].push_back(r);
       }
     }
-    for (const std::uint32_t r : ends_[g]) {
-      rooms_[layout.block[r / (2 * kMaxOutputs)]].give(runs_[r].offset, round_up(runs_[r].bytes));
+    for (const std::size_t r : ends_[g]) {
+      rooms_[layout.block[r / kRunsPerGroup]].give(runs_[r].offset, round_up(runs_[r].bytes));
     }
   }
 }
@@ -213,32 +217,37 @@ void LayoutMaker::lay_out(const graph::Graph& graph, const schedule::Plan& plan,
   // First what stays, then the rest behind it.
   for (const bool kept : {true, false}) {
     for (std::size_t g = 0; g < plan.groups.size(); ++g) {
-      const schedule::Group& group = plan.groups[g];
-      if (!has_places(graph, plan, group)) {
-        continue;
-      }
-      const ext::Record& record = record_of(graph, plan, group);
-      std::int64_t& kept_bytes = layout.blocks[layout.block[g]].kept_bytes;
-      std::int64_t* to = layout.outputs.data() + layout.first[g];
-      const Run* runs = runs_.data() + g * 2 * kMaxOutputs;
-      for (std::uint32_t k = 0; k < record.outputs; ++k) {
-        std::int64_t at = kept ? kept_bytes : kept_bytes + runs[k].offset;
-        for (const NodeId m : members_of(plan, group)) {
-          if ((stays[m + k] != 0) == kept) {
-            *to = at;
-            add_output(at, graph, m + k);
-          }
-          ++to;
-        }
-        kept_bytes = kept ? round_up(at) : kept_bytes;
-      }
-      for (std::uint32_t k = 0; !kept && k < record.saved; ++k) {
-        layout.saved[g * kMaxOutputs + k] = kept_bytes + runs[kMaxOutputs + k].offset;
+      if (has_places(graph, plan, plan.groups[g])) {
+        place_results(graph, plan, g, kept, stays, layout);
       }
     }
   }
   for (std::size_t b = 0; b < layout.blocks.size(); ++b) {
     layout.blocks[b].bytes = layout.blocks[b].kept_bytes + rooms_[b].end();
+  }
+}
+
+void LayoutMaker::place_results(const graph::Graph& graph, const schedule::Plan& plan,
+                                std::size_t g, bool kept, const util::Stamped<std::uint8_t>& stays,
+                                Layout& layout) {
+  const schedule::Group& group = plan.groups[g];
+  const ext::Record& record = record_of(graph, plan, group);
+  std::int64_t& kept_bytes = layout.blocks[layout.block[g]].kept_bytes;
+  std::int64_t* to = layout.outputs.data() + layout.first[g];
+  const Run* const runs = runs_of(g);
+  for (std::uint32_t k = 0; k < record.outputs; ++k) {
+    std::int64_t at = kept ? kept_bytes : kept_bytes + runs[k].offset;
+    for (const NodeId m : members_of(plan, group)) {
+      if ((stays[m + k] != 0) == kept) {
+        *to = at;
+        add_output(at, graph, m + k);
+      }
+      ++to;
+    }
+    kept_bytes = kept ? round_up(at) : kept_bytes;
+  }
+  for (std::uint32_t k = 0; !kept && k < record.saved; ++k) {
+    layout.saved[g * kMaxOutputs + k] = kept_bytes + runs[kMaxOutputs + k].offset;
   }
 }
 

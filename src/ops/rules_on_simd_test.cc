@@ -142,6 +142,7 @@ void check_places(const ext::Example<Op>& example) {
                                       std::vector<float>(kLongest, 0.25F));
   const std::vector<Stream> from(Arity::backward_inputs(), {in.data(), Stream::kRun});
   std::vector<Stream> to;
+  to.reserve(out.size());
   for (std::size_t k = 0; k < out.size(); ++k) {
     to.push_back({out[k].data(), k % 2 == 0 ? Stream::kStore : Stream::kAdd});
   }

@@ -10,6 +10,7 @@
 #include "dynet/param-init.h"
 
 #include "support/far_device.h"
+#include "testing/temporary_folder.h"
 #include "testing/tolerance.h"
 
 namespace dynet {
@@ -110,7 +111,8 @@ TEST(ParameterInit, AFailedOneLeavesTheCollectionAsItWas) {
 }
 
 TEST(ParameterInit, FromFile) {
-  const std::string name = ::testing::TempDir() + "dynet_init.txt";
+  const testing::TemporaryFolder folder;
+  const std::string name = folder.file("init.txt");
   const auto write = [&](const char* text) { std::ofstream(name) << text; };
   write("1 2.5\n-3e-1\t4\n");
   EXPECT_EQ(values_of({2, 2}, ParameterInitFromFile(name)),

@@ -410,6 +410,7 @@ TEST_F(Growth, ManyNodesThatRunAlone) {
 TEST_F(Growth, ManyKeysOfWhichNoneIsComplete) {
   expect_linear([&](int n) {
     std::vector<NodeId> tips;
+    tips.reserve(static_cast<std::size_t>(n));
     for (int i = 0; i < n; ++i) {
       tips.push_back(own_key(i, add(ops::Constant{{3}, 1.0F}, {})));
     }
@@ -458,8 +459,8 @@ TEST_F(ScheduleTest, ComputedWeightsMakeSegments) {
 /// Known by its result only: the suites above run on the policies by name.
 TEST_F(ScheduleTest, EveryPolicyOfTheTableGivesValidPlans) {
   for (int chain = 0; chain < 3; ++chain) {
-    NodeId n = add(ops::Constant{{3}, 1.0F}, {});
-    n = add(ops::Tanh{}, {add(ops::Sum{}, {n, n, add(ops::Tanh{}, {n})})});
+    const NodeId n = add(ops::Constant{{3}, 1.0F}, {});
+    add(ops::Tanh{}, {add(ops::Sum{}, {n, n, add(ops::Tanh{}, {n})})});
   }
   EXPECT_EQ(policies()[0].name, kOneByOne);
   for (const PolicyEntry& entry : policies()) {

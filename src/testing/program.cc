@@ -88,8 +88,8 @@ void LiveProgram::make_sources() {
 
 Expression LiveProgram::leaf(const Step& step, Device* device) {
   const Source& s = program_.sources[at(step.source)];
-  Parameter& p = parameters_[at(step.source)];
-  LookupParameter& t = tables_[at(step.source)];
+  const Parameter& p = parameters_[at(step.source)];
+  const LookupParameter& t = tables_[at(step.source)];
   const bool one = step.indices.size() == 1;
   switch (step.leaf) {
     case LeafKind::kNone:
@@ -120,6 +120,7 @@ Expression LiveProgram::leaf(const Step& step, Device* device) {
 
 Expression LiveProgram::operation(const Step& step, Device* device) {
   std::vector<Expression> args;
+  args.reserve(step.args.size());
   for (const Ref& r : step.args) {
     args.push_back(r.step < 0 ? Expression() : to_device(expression(r), device));
   }
@@ -147,7 +148,7 @@ void LiveProgram::build(int index) {
   live_[at(index)] = 1;
   const unsigned outputs = step.sample == nullptr ? 1 : step.sample->record->outputs;
   for (unsigned o = 1; o < outputs; ++o) {
-    expressions_[at(index)].push_back({first.pg, first.i + o, first.graph_id});
+    expressions_[at(index)].emplace_back(first.pg, first.i + o, first.graph_id);
   }
 }
 
@@ -357,7 +358,7 @@ std::string compare(const Program& program, const Result& a, const Result& b, do
   for (std::size_t s = 0; difference.empty() && s < program.sources.size(); ++s) {
     difference = compare(a.source_gradients[s], b.source_gradients[s], bound);
     if (!difference.empty()) {
-      difference = "gradient of source " + std::to_string(s) + ": " + difference;
+      difference.insert(0, "gradient of source " + std::to_string(s) + ": ");
     }
   }
   if (difference.empty()) {

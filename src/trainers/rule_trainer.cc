@@ -46,12 +46,12 @@ struct Definitions<TrainerList<T...>> {
   template <class U>
   using CatchUpOf = std::conditional_t<std::is_same_v<typename U::CatchUp, NoCatchUp>,
                                        typename U::Rule, typename U::CatchUp>;
-  static const std::array<Info, 2 * sizeof...(T)> all;
+  static const std::array<Info, 2 * sizeof...(T)> kAll;
 };
 template <class... T>
 const std::array<typename Definitions<TrainerList<T...>>::Info, 2 * sizeof...(T)>
-    Definitions<TrainerList<T...>>::all = {&ext::update_info<typename T::Rule>...,
-                                           &ext::update_info<CatchUpOf<T>>...};
+    Definitions<TrainerList<T...>>::kAll = {&ext::update_info<typename T::Rule>...,
+                                            &ext::update_info<CatchUpOf<T>>...};
 template struct Definitions<AllTrainers>;
 
 RuleTrainerBase::RuleTrainerBase(ParameterCollection& m, real rate) : Trainer(m, rate) {

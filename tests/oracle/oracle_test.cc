@@ -174,6 +174,7 @@ Expression build(const Case& c, const std::vector<Expression>& in, ComputationGr
 Found compute(const Case& c, Device* device) {
   ComputationGraph graph(true);
   std::vector<Expression> in;
+  in.reserve(c.in.size());
   for (const Argument& x : c.in) {
     in.push_back(ext::is_absent(x.dim) ? Expression() : input(graph, x.dim, x.numbers, device));
   }

@@ -38,6 +38,8 @@ struct FailingNew {
 }  // namespace dynet::testing
 
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"  // gcc sees free, not that new is ours too
+// Each program that includes this file is one source file.
+// NOLINTBEGIN(misc-definitions-in-headers)
 void* operator new(std::size_t bytes) {
   if (!dynet::testing::FailingNew::refuses()) {
     if (void* p = std::malloc(bytes == 0 ? 1 : bytes)) {
@@ -67,3 +69,4 @@ void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
 void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
 void operator delete(void* p, std::align_val_t, const std::nothrow_t&) noexcept { std::free(p); }
+// NOLINTEND(misc-definitions-in-headers)

@@ -2,7 +2,7 @@
 
 In: include/dynet/expr/*.h and include/dynet/sequence.h. Those that tools/generate-api wrote and those written by hand have
 comments of one form, which is read here: a summary, a formula in backticks on a line of its own,
-notes about parameters (```name`: ...``), and Shapes, Results, Errors, Source, each beginning a line.
+notes about parameters ("`name`: ..."), and Shapes, Results, Errors, Source, each beginning a line.
 Out: entries, one for each comment with the declarations that follow it.
 """
 

@@ -36,8 +36,9 @@ DYNET_DEVICE_FN T derivative_of_log_gamma(T x) {
   const double a = std::fabs(static_cast<double>(x));
   double steps = 0.0;
   double t = a;
-  for (; t < kFarEnough; t += 1.0) {
+  while (t < kFarEnough) {
     steps += 1.0 / t;
+    t += 1.0;
   }
   const double w = 1.0 / t;
   const double z = w * w;

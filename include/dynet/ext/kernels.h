@@ -42,8 +42,8 @@ struct Move {
   /// Indices shift the offsets, by index * from_index_stride when reading and by
   /// index * to_index_stride when writing. Absent: nothing is shifted. Each example has one index,
   /// or (`index_axis` below the dimensions of the box) one for each i_k of that axis k, or one for
-  /// each element. Several places that are written may be one: they get the sum. One example stands
-  /// for all.
+  /// each element. Several places that are written may be one: they get the sum, or with
+  /// Write::kMax the largest. One example stands for all.
   Operand index;  ///< of type unsigned, {1}, {extent of the axis} or the box's shape per example
   unsigned index_axis = kPerExample;
   std::int64_t from_index_stride = 0;

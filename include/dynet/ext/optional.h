@@ -21,13 +21,14 @@ namespace detail {
 /// Groups of optional arguments that an operation has.
 template <class Op>
 constexpr unsigned optional_groups() {
-  unsigned most = 0;
   if constexpr (requires { Op::kOptional; }) {
+    unsigned most = 0;
     for (const auto group : Op::kOptional) {
       most = static_cast<unsigned>(group) > most ? static_cast<unsigned>(group) : most;
     }
+    return most;
   }
-  return most;
+  return 0;
 }
 /// Whether argument `arg` is there when the groups in `absent` are not (bit g - 1: group g).
 template <class Op>

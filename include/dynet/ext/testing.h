@@ -211,7 +211,7 @@ inline void append(std::vector<Sample>& to, std::vector<Sample> samples) {
 
 template <class Op>
 Sample sample_of(const ext::Example<Op>& e) {
-  Sample s{e, &ext::kRecord<Op>, detail::bytes_of(e.op)};
+  Sample s{static_cast<const ext::ExampleCall&>(e), &ext::kRecord<Op>, detail::bytes_of(e.op)};
   [&]<std::size_t... kI>(std::index_sequence<kI...>) {
     (s.nudges.push_back(detail::nudge<Op, kI>(e.op)), ...);
     (detail::add_variants<Op, kI>(e.op, s.variants), ...);

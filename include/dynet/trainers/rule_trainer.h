@@ -35,13 +35,13 @@ class Kernels;
 struct UpdateInfo;
 /// Defined in ext/update.h; the library has it for all trainers of the list.
 template <class Rule>
-const UpdateInfo& update_info();
+const UpdateInfo& update_info();  // NOLINT(readability-redundant-declaration)
 }  // namespace ext
 
 namespace trainers {
 
 /// What a trainer is called, in its text and in Python: `Trainer(m, *arguments)`.
-template <std::size_t N>
+template <std::size_t kArguments>
 struct About {
   struct Argument {
     const char* name = nullptr;
@@ -49,7 +49,7 @@ struct About {
   };
   const char* name = nullptr;
   const char* summary = nullptr;
-  Argument arguments[N] = {};
+  Argument arguments[kArguments] = {};
 };
 
 /// What one step of a rule depends on beside the trainer's own settings.

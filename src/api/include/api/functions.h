@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "dynet/devices.h"
 #include "dynet/except.h"
 #include "dynet/expr/arguments.h"
 
@@ -36,6 +37,11 @@ const T* pointee(const detail::Pointer<T>& pointer, const char* op, const char* 
     throw ValueError(std::string(op) + ": " + name + " is a null pointer");
   }
   return pointer.to;
+}
+
+/// That of the node.
+inline Device* device_of(const Expression& x) {
+  return get_device_manager()->get_global_device(x.get_device_name());
 }
 
 /// All outputs of a node, from its first.

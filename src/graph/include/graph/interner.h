@@ -124,6 +124,9 @@ class Interner {
     const Device* device;
   };
   [[nodiscard]] const Device& common_device(const Wanted& wanted) const;
+  std::vector<unsigned char> take_batches(const ext::Record& record, unsigned batch);
+  void infer_results(const Wanted& wanted, const ext::Shapes& shapes, unsigned batch,
+                     std::span<Dim> results) const;
   const Signature& add_signature(const Wanted& wanted, std::uint64_t hash);
   void set_arguments(Signature& s, std::span<const ShapeId> arg_shapes);
   void store_content(Signature& s, const void* op);

@@ -95,13 +95,20 @@ class LayoutMaker {
                    util::Stamped<std::uint8_t>& stays);
   void find_runs(const graph::Graph& graph, const schedule::Plan& plan,
                  const util::Stamped<std::uint8_t>& stays);
+  void add_results(const graph::Graph& graph, graph::NodeId m, std::uint32_t g, schedule::Part part,
+                   const util::Stamped<std::uint8_t>& stays);
   void check_sum(const graph::Graph& graph, const schedule::Plan& plan) const;
   void place_runs(const schedule::Plan& plan, const Layout& layout);
+  void place_results(const graph::Graph& graph, const schedule::Plan& plan, std::size_t g,
+                     bool kept, const util::Stamped<std::uint8_t>& stays, Layout& layout);
+  Run* runs_of(std::size_t g) { return runs_.data() + g * kRunsPerGroup; }
 
-  util::Stamped<std::uint32_t> group_;  ///< node -> the group that places it, + 1
-  std::vector<Run> runs_;               ///< group * 2 * kMaxOutputs + k; saved ones follow
-  std::vector<std::vector<std::uint32_t>> ends_;  ///< group -> runs to give back after it
-  std::vector<Room> rooms_;                       ///< by block
+  static constexpr std::size_t kRunsPerGroup = std::size_t{2} * ext::kMaxOutputs;
+
+  util::Stamped<std::uint32_t> group_;          ///< node -> the group that places it, + 1
+  std::vector<Run> runs_;                       ///< of each group its outputs, then what it saves
+  std::vector<std::vector<std::size_t>> ends_;  ///< group -> runs to give back after it
+  std::vector<Room> rooms_;                     ///< by block
 };
 
 /// Where the results of one group lie: the first member's. Members follow each other.
