@@ -179,7 +179,7 @@ TEST_P(GradientNorm, FollowsAPointerThatWasTakenBefore) {
 }
 
 TEST_P(GradientNorm, OfALoadedGradient) {
-  const TemporaryFolder folder;
+  const testing::TemporaryFolder folder;
   const std::string file = folder.file("w.model");
   b_.set_updated(false);
   table_.set_updated(false);

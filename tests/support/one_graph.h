@@ -20,7 +20,7 @@ class OneGraph {
   using Floats = std::vector<float>;
 
   static Floats value_of(const Expression& e) { return as_vector(e.value()); }
-  /// Of the sum of all numbers of y.
+  /// The gradient of the sum of all numbers of y.
   Floats gradient_of_sum(const Expression& of, const Expression& y) {
     cg.backward(sum_batches(sum_elems(y)), true);
     return as_vector(of.gradient());
