@@ -1,6 +1,7 @@
 #pragma once
 
-// Recurrent builders: the interface, and the simple recurrent network.
+// Recurrent builders: the interface, what the builders of layers share, and the simple recurrent
+// network. lstm.h, gru.h, fast-lstm.h and deep-lstm.h have the others.
 //
 //   builder.new_graph(cg);            once for each graph
 //   builder.start_new_sequence();     once for each sequence
@@ -73,7 +74,7 @@ struct RNNBuilder {
   Expression add_input(const Expression& x, Where where = Where::here());
   /// Adds a step after step `prev`, which need not be the last one.
   Expression add_input(const RNNPointer& prev, const Expression& x, Where where = Where::here());
-  /// add_input for each of them in order, after the current step or after step `prev`. The top
+  /// add_input for each of `xs` in order, after the current step or after step `prev`. The top
   /// layer's outputs.
   std::vector<Expression> transduce(const std::vector<Expression>& xs, Where where = Where::here());
   std::vector<Expression> transduce(const RNNPointer& prev, const std::vector<Expression>& xs,
@@ -83,11 +84,14 @@ struct RNNBuilder {
   void rewind_one_step();
   /// The step before `p`.
   [[nodiscard]] RNNPointer get_head(const RNNPointer& p) const;
+  /// What the call that made step `p` returned.
+  [[nodiscard]] Expression get_output(const RNNPointer& p) const;
 
   /// Share of the numbers that are set to 0, from 0 to 1.
   virtual void set_dropout(float d);
   virtual void disable_dropout();
-  /// The top layer's output at the current step, which may be the initial state.
+  /// The top layer's output at the current step, which may be the initial state. StateError where
+  /// there is none.
   [[nodiscard]] virtual Expression back() const = 0;
   /// Hidden states of all layers after the step added last (not the current one, after a rewind).
   [[nodiscard]] virtual std::vector<Expression> final_h() const = 0;
@@ -109,7 +113,7 @@ struct RNNBuilder {
   virtual Expression set_h_impl(int prev, const std::vector<Expression>& h_new) = 0;
   virtual Expression set_s_impl(int prev, const std::vector<Expression>& c_new) = 0;
   /// For a step that a derived class appended by itself: gives it an index, `cur` stays.
-  void note_step(RNNPointer prev);
+  void note_step(RNNPointer prev, const Expression& output);
 
   RNNPointer cur = -1;
   float dropout_rate = 0.0F;
@@ -121,15 +125,103 @@ struct RNNBuilder {
   template <class Impl>
   Expression append(RNNPointer prev, Where where, Impl impl);
 
+  struct Step {
+    RNNPointer before;
+    Expression output;
+  };
+  [[nodiscard]] const Step& step(const char* call, RNNPointer p) const;
+
   RNNStateMachine sm_;
-  std::vector<RNNPointer> head_;  ///< of each step the one before
+  std::vector<Step> steps_;
+};
+
+/// What the builders of this library share: layer on layer, each with parameters and, at each step,
+/// a hidden state and perhaps a cell. A class adds its parameters and `add_layer`.
+///
+/// Invariant: `h`, and `c` where there are cells, have one entry per step.
+struct LayeredRNNBuilder : public RNNBuilder {
+  /// Sets the rates of what the layers read and of their hidden states, or each. One mask per
+  /// sequence, layer and rate is drawn at its first step.
+  void set_dropout(float d) override;
+  void set_dropout(float d, float d_h);
+  void disable_dropout() override;
+  /// Draws the masks of this sequence now; add_input does it otherwise. StateError before
+  /// new_graph.
+  void set_dropout_masks(unsigned batch_size = 1);
+
+  [[nodiscard]] Expression back() const override;
+  [[nodiscard]] std::vector<Expression> final_h() const override;
+  [[nodiscard]] std::vector<Expression> get_h(RNNPointer i) const override;
+  [[nodiscard]] std::vector<Expression> final_s() const override;
+  [[nodiscard]] std::vector<Expression> get_s(RNNPointer i) const override;
+  [[nodiscard]] unsigned num_h0_components() const override;
+  void copy(const RNNBuilder& params) override;
+  ParameterCollection& get_parameter_collection() override { return local_model; }
+
+  ParameterCollection local_model;
+  std::vector<std::vector<Parameter>> params;       ///< [layer][parameter]
+  std::vector<std::vector<Expression>> param_vars;  ///< the same in the current graph
+  std::vector<std::vector<Expression>> masks;       ///< [layer][input, recurrent, cell]
+  std::vector<std::vector<Expression>> h;           ///< [step][layer]
+  std::vector<std::vector<Expression>> c;           ///< empty in builders without cells
+  bool has_initial_state = false;
+  std::vector<Expression> h0;  ///< [layer], or empty
+  std::vector<Expression> c0;
+  unsigned layers = 0;
+  unsigned input_dim = 0;
+  unsigned hid = 0;
+  bool dropout_masks_valid = false;
+  float dropout_rate_h = 0.0F;
+
+ protected:
+  LayeredRNNBuilder() = default;
+  LayeredRNNBuilder(unsigned layer_count, unsigned input_size, unsigned hidden_dim)
+      : layers(layer_count), input_dim(input_size), hid(hidden_dim) {}
+
+  void new_graph_impl(ComputationGraph& cg, bool update) override;
+  void start_new_sequence_impl(const std::vector<Expression>& h_0) override;
+  Expression add_input_impl(int prev, const Expression& x) override;
+  Expression set_h_impl(int prev, const std::vector<Expression>& h_new) override;
+  Expression set_s_impl(int prev, const std::vector<Expression>& s_new) override;
+
+  [[nodiscard]] virtual const char* name() const = 0;
+  [[nodiscard]] virtual bool has_cells() const { return false; }
+  /// Rate of the masks on cells; negative: there are none.
+  [[nodiscard]] virtual float cell_rate() const { return -1.0F; }
+  /// Whether dropout is by masks that all steps share.
+  [[nodiscard]] virtual bool has_masks() const { return true; }
+  /// One layer's state after a step.
+  struct LayerState {
+    Expression c;  ///< unset in builders without cells
+    Expression h;
+  };
+  /// One layer of one step. `before` is null at the start of a sequence without an initial state;
+  /// its hidden state has gone through the recurrent mask.
+  virtual LayerState add_layer(unsigned layer, const Expression& x, const LayerState* before) = 0;
+  /// What a layer reads: the output of the one below (`x` for the lowest), through the input mask.
+  virtual Expression layer_input(unsigned layer, const Expression& below, const Expression& x);
+  /// The output of a step with these hidden states.
+  [[nodiscard]] virtual Expression output_of(const std::vector<Expression>& hidden_states) const {
+    return hidden_states.back();
+  }
+
+ private:
+  [[nodiscard]] const std::vector<Expression>& hidden(RNNPointer i) const;
+  [[nodiscard]] const std::vector<Expression>& cells(RNNPointer i) const;
+  [[nodiscard]] Expression old_or_zeros(const std::vector<Expression>& of, unsigned layer) const;
+  void push(std::vector<Expression>&& new_h, std::vector<Expression>&& new_c);
+  [[nodiscard]] ComputationGraph& graph() const;
+
+  detail::StepMemory memory_h_;
+  detail::StepMemory memory_c_;
 };
 
 /// h_t = tanh(hb + x2h x_t + h2h h_{t-1}), layer on layer.
 ///
 /// Parameters of a layer, in the collection `simple-rnn-builder`: x2h {h,in}, h2h {h,h}, hb {h}
-/// (0), and with `support_lags` l2h {h,h}. Dropout: one mask a sequence, on inputs and on h_{t-1}.
-struct SimpleRNNBuilder : public RNNBuilder {
+/// (0), and with `support_lags` l2h {h,h}. Dropout: one mask per sequence, on inputs and on
+/// h_{t-1}.
+struct SimpleRNNBuilder : public LayeredRNNBuilder {
   SimpleRNNBuilder() = default;
   explicit SimpleRNNBuilder(unsigned layers, unsigned input_dim, unsigned hidden_dim,
                             ParameterCollection& model, bool support_lags = false);
@@ -138,46 +230,14 @@ struct SimpleRNNBuilder : public RNNBuilder {
   Expression add_auxiliary_input(const Expression& x, const Expression& aux,
                                  Where where = Where::here());
 
-  void set_dropout(float d) override;
-  void set_dropout(float d, float d_h);
-  void disable_dropout() override;
-  /// Draws the masks of this sequence now; add_input does it otherwise.
-  void set_dropout_masks(unsigned batch_size = 1);
-
-  [[nodiscard]] Expression back() const override;
-  [[nodiscard]] std::vector<Expression> final_h() const override;
-  [[nodiscard]] std::vector<Expression> get_h(RNNPointer i) const override;
-  [[nodiscard]] std::vector<Expression> final_s() const override { return final_h(); }
-  [[nodiscard]] std::vector<Expression> get_s(RNNPointer i) const override { return get_h(i); }
-  [[nodiscard]] unsigned num_h0_components() const override { return layers; }
-  void copy(const RNNBuilder& params) override;
-  ParameterCollection& get_parameter_collection() override { return local_model; }
-
-  ParameterCollection local_model;
-  std::vector<std::vector<Parameter>> params;       ///< [layer][x2h, h2h, hb, l2h]
-  std::vector<std::vector<Expression>> param_vars;  ///< the same in the current graph
-  std::vector<std::vector<Expression>> masks;       ///< [layer][input, recurrent]
-  std::vector<std::vector<Expression>> h;           ///< [step][layer]
-  std::vector<Expression> h0;                       ///< [layer], or empty
-  float dropout_rate_h = 0.0F;
-  unsigned layers = 0;
-  unsigned input_dim = 0;
-  unsigned hid = 0;
   bool lagging = false;
-  bool dropout_masks_valid = false;
 
  protected:
-  void new_graph_impl(ComputationGraph& cg, bool update) override;
-  void start_new_sequence_impl(const std::vector<Expression>& h_0) override;
-  Expression add_input_impl(int prev, const Expression& x) override;
-  Expression set_h_impl(int prev, const std::vector<Expression>& h_new) override;
-  Expression set_s_impl(int prev, const std::vector<Expression>& s_new) override;
+  [[nodiscard]] const char* name() const override { return "SimpleRNNBuilder"; }
+  LayerState add_layer(unsigned layer, const Expression& x, const LayerState* before) override;
 
  private:
-  [[nodiscard]] const std::vector<Expression>& hidden(RNNPointer i) const;
-  Expression add_step(int prev, const Expression& x, const Expression* aux);
-
-  detail::StepMemory memory_;
+  const Expression* aux_ = nullptr;  ///< while add_auxiliary_input runs
 };
 
 }  // namespace dynet

@@ -23,6 +23,9 @@ import numpy as np  # noqa: F401
 from _dynet import *
 from _dynet import DynetParams, Error
 
+from ._bidirectional import BiRNNBuilder as BiRNNBuilder
+from ._bidirectional import StackedRNNState as StackedRNNState
+
 HAVE_CUDA = False
 __version__ = "3.0.0"
 __gitversion__ = ""

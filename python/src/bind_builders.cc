@@ -10,9 +10,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "dynet/fast-lstm.h"
+#include "dynet/gru.h"
 #include "dynet/lstm.h"
 #include "dynet/rnn.h"
 
@@ -88,8 +91,7 @@ nb::tuple tuple_of(const std::vector<Expression>& es) { return nb::tuple(list_of
 PyRNNState state_at(const PyRNNState& from, RNNPointer index) {
   PyRNNState state = from;
   state.index = index;
-  const std::vector<Expression> h = from.live().get_h(index);
-  state.out = index < 0 || h.empty() ? Expression() : h.back();
+  state.out = index < 0 ? Expression() : from.live().get_output(index);
   return state;
 }
 
@@ -177,7 +179,7 @@ void bind_state(nb::module_& m) {
           "Of the top layer; None for the initial state.")
       .def(
           "h", [](const PyRNNState& s) { return tuple_of(s.live().get_h(s.index)); },
-          nb::sig("def h(self) -> tuple[Expression, ...]"), "Hidden states, one a layer.")
+          nb::sig("def h(self) -> tuple[Expression, ...]"), "Hidden states, one per layer.")
       .def(
           "s", [](const PyRNNState& s) { return tuple_of(s.live().get_s(s.index)); },
           nb::sig("def s(self) -> tuple[Expression, ...]"),
@@ -198,15 +200,15 @@ void bind_state(nb::module_& m) {
           [](const PyRNNState& s, const std::optional<ExprListArg>& es) {
             return set_state(s, nodes_of(es), false);
           },
-          arg("es") = nb::none(), "A state whose hidden states are these, one a layer.")
+          arg("es") = nb::none(), "A state whose hidden states are these, one per layer.")
       .def(
           "set_s",
           [](const PyRNNState& s, const std::optional<ExprListArg>& es) {
             return set_state(s, nodes_of(es), true);
           },
           arg("es") = nb::none(),
-          "A state that is this: for LSTMs one expression a layer for the cells, or also one a "
-          "layer for the hidden states.");
+          "A state that is this: for LSTMs one expression per layer for the cells, or also one "
+          "per layer for the hidden states.");
 }
 
 void bind_base(nb::module_& m) {
@@ -223,67 +225,24 @@ void bind_base(nb::module_& m) {
       .def("initial_state_from_raw_vectors", &initial_state_from_arrays, arg("vecs"),
            arg("update") = true, "The same from arrays.")
       .def(
-          "set_dropout", [](PyRNNBuilder& b, float f) { b.builder->set_dropout(f); }, arg("f"))
-      .def("disable_dropout", [](PyRNNBuilder& b) { b.builder->disable_dropout(); })
-      .def("param_collection",
-           [](PyRNNBuilder& b) { return b.builder->get_parameter_collection(); });
-}
-
-/// What each class of builder has beside the base.
-template <class Builder>
-auto define_builder(nb::module_& m, const char* name, const char* doc) {
-  using nb::arg;
-  using Py = PyRNNBuilderOf<Builder>;
-  nb::class_<Py, PyRNNBuilder> c(m, name, doc);
-  c.def(
-       "get_parameters",
-       [](const Py& b) {
-         nb::list layers;
-         for (const auto& layer : b.get().params) {
-           nb::list list;
-           for (const Parameter& p : layer) {
-             list.append(PyParameters(p, b.get().local_model));
-           }
-           layers.append(list);
-         }
-         return layers;
-       },
-       nb::sig("def get_parameters(self) -> list[list[Parameters]]"), "One list a layer.")
+          "set_dropout", [](PyRNNBuilder& b, float f) { b.builder->set_dropout(f); }, arg("f"),
+          "Share of the numbers that are set to 0, from 0 to 1.")
       .def(
-          "get_parameter_expressions",
-          [](const Py& b) {
-            if (!b.ready.is_ready()) {
-              throw StateError(
-                  "get_parameter_expressions: call initial_state() in this graph first");
-            }
-            nb::list layers;
-            for (const auto& layer : b.get().param_vars) {
-              layers.append(list_of(layer));
-            }
-            return layers;
-          },
-          nb::sig("def get_parameter_expressions(self) -> list[list[Expression]]"))
+          "disable_dropout", [](PyRNNBuilder& b) { b.builder->disable_dropout(); },
+          "No dropout any more.")
       .def(
-          "set_dropout_masks",
-          [](const Py& b, unsigned batch_size) { b.get().set_dropout_masks(batch_size); },
-          arg("batch_size") = 1U, "Draws the masks of this sequence now.")
-      .def("whoami", [name](const Py&) { return name; });
-  return c;
+          "param_collection", [](PyRNNBuilder& b) { return b.builder->get_parameter_collection(); },
+          "The collection of the builder's parameters.");
 }
 
 /// Constructors in Python are (layers, input_dim, hidden_dim, model, ...); none: an empty builder.
 template <class Builder, class... Options>
-std::unique_ptr<RNNBuilder> make(unsigned layers, unsigned input_dim, unsigned hidden_dim,
-                                 ParameterCollection& model, Options... options) {
-  if (layers == 0) {
-    return std::make_unique<Builder>();
-  }
-  return std::make_unique<Builder>(layers, input_dim, hidden_dim, model, options...);
-}
-
-template <class Builder>
-nb::tuple sizes(const PyRNNBuilderOf<Builder>& b) {
-  return nb::make_tuple(b.get().layers, b.get().input_dim, b.get().hid);
+void construct(PyRNNBuilderOf<Builder>* self, unsigned layers, unsigned input_dim,
+               unsigned hidden_dim, ParameterCollection& model, Options... options) {
+  auto builder = layers == 0
+                     ? std::make_unique<Builder>()
+                     : std::make_unique<Builder>(layers, input_dim, hidden_dim, model, options...);
+  (new (self) PyRNNBuilderOf<Builder>)->builder = std::move(builder);
 }
 
 /// `from_spec(spec, model)`: the constructor with the members of `spec` around the model.
@@ -311,86 +270,166 @@ void add_from_spec(nb::handle c) {
   nb::setattr(c, "from_spec", nb::steal(PyClassMethod_New(function.ptr())));
 }
 
-[[noreturn]] void fail_vanilla_only() {
-  throw ValueError(
-      "ln_lstm and forget_bias are options of VanillaLSTMBuilder; LSTMBuilder is the LSTM with "
-      "coupled gates: name VanillaLSTMBuilder, or start with --dynet-lstm vanilla");
+template <class Builder>
+constexpr bool kHasOptions =
+    std::is_same_v<Builder, VanillaLSTMBuilder> || std::is_same_v<Builder, SparseLSTMBuilder>;
+
+/// The arguments of the constructor.
+template <class Builder>
+nb::tuple spec_of(const PyRNNBuilderOf<Builder>& b) {
+  const Builder& builder = b.get();
+  if constexpr (kHasOptions<Builder>) {
+    return nb::make_tuple(builder.layers, builder.input_dim, builder.hid, builder.ln_lstm,
+                          builder.forget_bias);
+  } else {
+    return nb::make_tuple(builder.layers, builder.input_dim, builder.hid);
+  }
 }
 
-void bind_simple(nb::module_& m) {
-  using nb::arg;
-  using Py = PyRNNBuilderOf<SimpleRNNBuilder>;
-  auto c = define_builder<SimpleRNNBuilder>(m, "SimpleRNNBuilder",
-                                            "h = tanh(W x + U h' + b), layer on layer.");
+/// What each class of builder has beside the base, but for constructors and dropout.
+template <class Builder>
+auto define_builder(nb::module_& m, const char* name, const char* doc) {
+  using Py = PyRNNBuilderOf<Builder>;
+  nb::class_<Py, PyRNNBuilder> c(m, name, doc);
   c.def(
-       "__init__",
-       [](Py* self, unsigned layers, unsigned input_dim, unsigned hidden_dim,
-          ParameterCollection& model) {
-         auto builder = make<SimpleRNNBuilder>(layers, input_dim, hidden_dim, model);
-         (new (self) Py)->builder = std::move(builder);
+       "get_parameters",
+       [](const Py& b) {
+         nb::list layers;
+         for (const auto& layer : b.get().params) {
+           nb::list list;
+           for (const Parameter& p : layer) {
+             list.append(PyParameters(p, b.get().local_model));
+           }
+           layers.append(list);
+         }
+         return layers;
        },
-       arg("layers"), arg("input_dim"), arg("hidden_dim"), arg("model"))
+       nb::sig("def get_parameters(self) -> list[list[Parameters]]"), "One list per layer.")
       .def(
-          "set_dropouts", [](Py& b, float d, float d_h) { b.get().set_dropout(d, d_h); }, arg("d"),
-          arg("d_h"))
-      .def_prop_ro("spec", &sizes<SimpleRNNBuilder>,
-                   nb::sig("def spec(self) -> tuple[typing.Any, ...]"));
+          "get_parameter_expressions",
+          [](const Py& b) {
+            if (!b.ready.is_ready()) {
+              throw StateError(
+                  "get_parameter_expressions: call initial_state() in this graph first");
+            }
+            nb::list layers;
+            for (const auto& layer : b.get().param_vars) {
+              layers.append(list_of(layer));
+            }
+            return layers;
+          },
+          nb::sig("def get_parameter_expressions(self) -> list[list[Expression]]"),
+          "One list per layer: the parameters in this thread's graph.")
+      .def(
+          "whoami", [name](const Py&) { return name; }, "The name of the class.")
+      .def_prop_ro("spec", &spec_of<Builder>, nb::sig("def spec(self) -> tuple[typing.Any, ...]"),
+                   "What `from_spec` makes such a builder of.");
   add_from_spec(c);
+  return c;
+}
+
+/// (layers, input_dim, hidden_dim, model), and the options of the standard LSTM where it has them.
+template <class Builder>
+void add_constructor(nb::class_<PyRNNBuilderOf<Builder>, PyRNNBuilder>& c) {
+  using nb::arg;
+  if constexpr (kHasOptions<Builder>) {
+    c.def("__init__", &construct<Builder, bool, float>, arg("layers"), arg("input_dim"),
+          arg("hidden_dim"), arg("model"), arg("ln_lstm") = false, arg("forget_bias") = 1.0F);
+  } else {
+    c.def("__init__", &construct<Builder>, arg("layers"), arg("input_dim"), arg("hidden_dim"),
+          arg("model"));
+  }
+}
+
+/// Dropout by masks that all steps of a sequence share.
+template <class Builder>
+void add_masks(nb::class_<PyRNNBuilderOf<Builder>, PyRNNBuilder>& c) {
+  using nb::arg;
+  using Py = PyRNNBuilderOf<Builder>;
+  if constexpr (std::is_same_v<Builder, CoupledLSTMBuilder>) {
+    c.def(
+        "set_dropouts",
+        [](Py& b, float d, float d_h, float d_c) { b.get().set_dropout(d, d_h, d_c); }, arg("d"),
+        arg("d_h"), arg("d_c"),
+        "Rates of dropout of what the layers read, of their hidden states, and of cells where a "
+        "peephole reads them.");
+  } else {
+    c.def(
+        "set_dropouts", [](Py& b, float d, float d_h) { b.get().set_dropout(d, d_h); }, arg("d"),
+        arg("d_h"), "Rates of dropout of what the layers read, and of their hidden states.");
+  }
+  c.def(
+      "set_dropout_masks",
+      [](const Py& b, unsigned batch_size) { b.get().set_dropout_masks(batch_size); },
+      arg("batch_size") = 1U, "Draws the masks of this graph now; the first input does it else.");
+}
+
+template <class Builder>
+auto bind_with_masks(nb::module_& m, const char* name, const char* doc) {
+  auto c = define_builder<Builder>(m, name, doc);
+  add_constructor<Builder>(c);
+  add_masks<Builder>(c);
+  return c;
 }
 
 void bind_coupled(nb::module_& m) {
   using nb::arg;
-  using Py = PyRNNBuilderOf<CoupledLSTMBuilder>;
   auto c = define_builder<CoupledLSTMBuilder>(
       m, "CoupledLSTMBuilder",
       "LSTM whose forget gate is 1 - input gate, with peepholes. LSTMBuilder is this class, unless "
       "the program starts with --dynet-lstm vanilla.");
   c.def(
-       "__init__",
-       [](Py* self, unsigned layers, unsigned input_dim, unsigned hidden_dim,
-          ParameterCollection& model, const nb::object& ln_lstm, const nb::object& forget_bias) {
-         if (!ln_lstm.is_none() || !forget_bias.is_none()) {
-           fail_vanilla_only();
-         }
-         auto builder = make<CoupledLSTMBuilder>(layers, input_dim, hidden_dim, model);
-         (new (self) Py)->builder = std::move(builder);
-       },
-       arg("layers"), arg("input_dim"), arg("hidden_dim"), arg("model"),
-       arg("ln_lstm") = nb::none(), arg("forget_bias") = nb::none())
-      .def(
-          "set_dropouts",
-          [](Py& b, float d, float d_h, float d_c) { b.get().set_dropout(d, d_h, d_c); }, arg("d"),
-          arg("d_h"), arg("d_c"))
-      .def_prop_ro("spec", &sizes<CoupledLSTMBuilder>,
-                   nb::sig("def spec(self) -> tuple[typing.Any, ...]"));
-  add_from_spec(c);
+      "__init__",
+      [](PyRNNBuilderOf<CoupledLSTMBuilder>* self, unsigned layers, unsigned input_dim,
+         unsigned hidden_dim, ParameterCollection& model, const nb::object& ln_lstm,
+         const nb::object& forget_bias) {
+        if (!ln_lstm.is_none() || !forget_bias.is_none()) {
+          throw ValueError(
+              "ln_lstm and forget_bias are options of VanillaLSTMBuilder; LSTMBuilder is the LSTM "
+              "with coupled gates: name VanillaLSTMBuilder, or start with --dynet-lstm vanilla");
+        }
+        construct<CoupledLSTMBuilder>(self, layers, input_dim, hidden_dim, model);
+      },
+      arg("layers"), arg("input_dim"), arg("hidden_dim"), arg("model"), arg("ln_lstm") = nb::none(),
+      arg("forget_bias") = nb::none());
+  add_masks<CoupledLSTMBuilder>(c);
 }
 
-void bind_vanilla(nb::module_& m) {
+void bind_all(nb::module_& m) {
   using nb::arg;
-  using Py = PyRNNBuilderOf<VanillaLSTMBuilder>;
-  auto c = define_builder<VanillaLSTMBuilder>(m, "VanillaLSTMBuilder", "The standard LSTM.");
-  c.def(
-       "__init__",
-       [](Py* self, unsigned layers, unsigned input_dim, unsigned hidden_dim,
-          ParameterCollection& model, bool ln_lstm, float forget_bias) {
-         auto builder =
-             make<VanillaLSTMBuilder>(layers, input_dim, hidden_dim, model, ln_lstm, forget_bias);
-         (new (self) Py)->builder = std::move(builder);
-       },
-       arg("layers"), arg("input_dim"), arg("hidden_dim"), arg("model"), arg("ln_lstm") = false,
-       arg("forget_bias") = 1.0F)
+  bind_with_masks<SimpleRNNBuilder>(m, "SimpleRNNBuilder",
+                                    "h = tanh(W x + U h' + b), layer on layer.");
+  auto gru = define_builder<GRUBuilder>(
+      m, "GRUBuilder",
+      "Gated recurrent unit (Cho et al., 2014). Dropout is drawn anew at each step, on what the "
+      "layers read and on the output.");
+  add_constructor<GRUBuilder>(gru);
+  bind_coupled(m);
+  bind_with_masks<VanillaLSTMBuilder>(m, "VanillaLSTMBuilder", "The standard LSTM.");
+  bind_with_masks<SparseLSTMBuilder>(
+      m, "SparseLSTMBuilder",
+      "The standard LSTM with matrices of which most elements can be held at 0.")
       .def(
-          "set_dropouts", [](Py& b, float d, float d_h) { b.get().set_dropout(d, d_h); }, arg("d"),
-          arg("d_h"))
-      .def_prop_ro(
-          "spec",
-          [](const Py& b) {
-            return nb::make_tuple(b.get().layers, b.get().input_dim, b.get().hid, b.get().ln_lstm,
-                                  b.get().forget_bias);
+          "set_sparsity",
+          [](PyRNNBuilderOf<SparseLSTMBuilder>& b, float sparsity) {
+            b.get().set_sparsity(sparsity);
           },
-          nb::sig("def spec(self) -> tuple[typing.Any, ...]"));
-  add_from_spec(c);
+          arg("sparsity"),
+          "Holds this share (0 to 1) of all elements of the matrices at 0: those whose absolute "
+          "values are the smallest now.");
+  bind_with_masks<CompactVanillaLSTMBuilder>(
+      m, "CompactVanillaLSTMBuilder",
+      "The standard LSTM with a forget bias of 1, and with noise on its matrices.")
+      .def(
+          "set_weightnoise",
+          [](PyRNNBuilderOf<CompactVanillaLSTMBuilder>& b, float std) {
+            b.get().set_weightnoise(std);
+          },
+          arg("std"),
+          "Adds normal noise of this deviation to the matrices, drawn once per graph from the next "
+          "graph on; 0 for none.");
+  bind_with_masks<FastLSTMBuilder>(m, "FastLSTMBuilder",
+                                   "LSTM whose forget gate is 1 - input gate, without peepholes.");
 }
 
 }  // namespace
@@ -398,9 +437,7 @@ void bind_vanilla(nb::module_& m) {
 void bind_builders(nb::module_& m) {
   bind_state(m);
   bind_base(m);
-  bind_simple(m);
-  bind_coupled(m);
-  bind_vanilla(m);
+  bind_all(m);
   m.attr("LSTMBuilder") = m.attr("CoupledLSTMBuilder");
 }
 

@@ -6,7 +6,15 @@ import dynet as dy
 import numpy as np
 import pytest
 
-RECURRENT = [dy.SimpleRNNBuilder, dy.CoupledLSTMBuilder, dy.VanillaLSTMBuilder]
+HIDDEN_ONLY = [dy.SimpleRNNBuilder, dy.GRUBuilder]
+RECURRENT = [
+    *HIDDEN_ONLY,
+    dy.CoupledLSTMBuilder,
+    dy.VanillaLSTMBuilder,
+    dy.SparseLSTMBuilder,
+    dy.CompactVanillaLSTMBuilder,
+    dy.FastLSTMBuilder,
+]
 
 
 def inputs(count: int, size: int = 3) -> list[dy.Expression]:
@@ -30,7 +38,7 @@ def test_the_ways_to_run_a_sequence_agree(builder_class):
         np.testing.assert_array_equal(state.output().npvalue(), outputs[k])
         np.testing.assert_array_equal(state.h()[-1].npvalue(), outputs[k])
         assert len(state.h()) == 2
-        assert len(state.s()) == (2 if builder_class is dy.SimpleRNNBuilder else 4)
+        assert len(state.s()) == (2 if builder_class in HIDDEN_ONLY else 4)
     np.testing.assert_array_equal(state.prev().output().npvalue(), outputs[3])
     assert state.b() is builder
 
@@ -49,7 +57,7 @@ def test_states_branch(builder_class):
 @pytest.mark.parametrize("builder_class", RECURRENT)
 def test_given_states(builder_class):
     builder = builder_class(1, 3, 2, dy.ParameterCollection())
-    number = 1 if builder_class is dy.SimpleRNNBuilder else 2
+    number = 1 if builder_class in HIDDEN_ONLY else 2
     vectors = [np.array([0.1 * k, 0.2]) for k in range(number)]
     state = builder.initial_state([dy.inputVector(v) for v in vectors])
     raw = builder.initial_state_from_raw_vectors(vectors)
@@ -74,10 +82,6 @@ def test_vanilla_lstm_computes_its_equations():
     bi.set_value(np.linspace(-1, 1, 8))
     xs = inputs(3)
     c = h = np.zeros(2)
-
-    def sigma(v: np.ndarray) -> np.ndarray:
-        return 1 / (1 + np.exp(-v))
-
     state = builder.initial_state()
     for x in xs:
         state = state.add_input(x)
@@ -130,19 +134,209 @@ def test_update_false_freezes_the_parameters():
     assert not any(p.grad_as_array().any() for p in m.parameters_list())
 
 
-def test_dropout_masks():
-    builder = dy.VanillaLSTMBuilder(1, 3, 50, dy.ParameterCollection())
-    plain = builder.initial_state().add_input(inputs(1)[0]).output().npvalue()
-    builder.set_dropouts(0.5, 0.5)
-    dy.renew_cg()
-    dropped = builder.initial_state().add_input(inputs(1)[0]).output().npvalue()
+@pytest.mark.parametrize("builder_class", RECURRENT)
+def test_dropout(builder_class):
+    builder = builder_class(1, 3, 50, dy.ParameterCollection())
+
+    def output() -> np.ndarray:
+        dy.renew_cg()
+        return builder.initial_state().add_input(inputs(1)[0]).output().npvalue()
+
+    plain = output()
+    builder.set_dropout(0.5)
+    assert (output() != plain).any()
     builder.disable_dropout()
-    dy.renew_cg()
-    again = builder.initial_state().add_input(inputs(1)[0]).output().npvalue()
-    assert (plain != dropped).any()
-    np.testing.assert_array_equal(plain, again)
+    np.testing.assert_array_equal(output(), plain)
     with pytest.raises(ValueError):
         builder.set_dropout(1.5)
+    if builder_class is dy.GRUBuilder:
+        assert not hasattr(builder, "set_dropouts")
+        return
+    rates = (0.0, 0.5, 0.5) if builder_class is dy.CoupledLSTMBuilder else (0.0, 0.5)
+    builder.set_dropouts(*rates)
+    if builder_class is not dy.CoupledLSTMBuilder:  # a mask on cells is in its first step
+        np.testing.assert_array_equal(output(), plain)
+    builder.set_dropouts(*(0.5 for _ in rates))
+    dy.renew_cg()
+    state = builder.initial_state()
+    builder.set_dropout_masks(batch_size=2)
+    both = state.add_input(inputs(1)[0]).output()
+    assert both.dim() == ((50,), 2)
+    values = both.npvalue()
+    assert (values[:, 0] != values[:, 1]).any()
+
+
+def test_states_of_a_gru_with_dropout_keep_their_outputs():
+    builder = dy.GRUBuilder(1, 3, 20, dy.ParameterCollection())
+    builder.set_dropout(0.5)
+    x = inputs(1)[0]
+    first = builder.initial_state().add_input(x)
+    second = first.add_input(x)
+    np.testing.assert_array_equal(second.prev().output().npvalue(), first.output().npvalue())
+    output, whole = first.output().npvalue(), first.h()[0].npvalue()
+    assert ((output == 0) | (output == 2 * whole)).all() and (output == 0).any()
+
+
+def sigma(v: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-v))
+
+
+def test_gru_computes_its_equations():
+    m = dy.ParameterCollection()
+    builder = dy.GRUBuilder(1, 3, 2, m)
+    (params,) = builder.get_parameters()
+    assert [p.name() for p in params] == [f"/gru-builder/_{i}" for i in range(9)]
+    for i in (2, 5, 8):
+        params[i].set_value(np.array([0.25, -0.5]) * i)
+    x2z, h2z, bz, x2r, h2r, br, x2h, h2h, bh = (p.as_array() for p in params)
+    h = np.zeros(2)
+    state = builder.initial_state()
+    for x in inputs(3):
+        state = state.add_input(x)
+        x = x.npvalue()
+        z = sigma(bz + x2z @ x + h2z @ h)
+        r = sigma(br + x2r @ x + h2r @ h)
+        h = (1 - z) * h + z * np.tanh(bh + x2h @ x + h2h @ (r * h))
+        np.testing.assert_allclose(state.output().npvalue(), h, rtol=1e-5)
+
+
+def test_sparse_lstm_holds_the_smallest_weights_at_zero():
+    m = dy.ParameterCollection()
+    builder = dy.SparseLSTMBuilder(1, 3, 4, m, ln_lstm=False, forget_bias=0.5)
+    assert builder.spec == (1, 3, 4, False, 0.5)
+    x2i, h2i, bi, x2i_mask, h2i_mask = builder.get_parameters()[0]
+    assert [p.shape() for p in (x2i, h2i, bi, x2i_mask, h2i_mask)] == [
+        (16, 3), (16, 4), (16,), (16, 3), (16, 4),
+    ]  # fmt: skip
+    builder.set_sparsity(sparsity=0.5)
+    weights = np.abs(np.concatenate([x2i.as_array().ravel(), h2i.as_array().ravel()]))
+    masks = np.concatenate([x2i_mask.as_array().ravel(), h2i_mask.as_array().ravel()])
+    assert (masks == 0).sum() == 56
+    assert weights[masks == 0].max() <= weights[masks == 1].min()
+    with pytest.raises(ValueError):
+        builder.set_sparsity(2.0)
+
+
+def test_compact_lstm_takes_noise_on_its_weights():
+    builder = dy.CompactVanillaLSTMBuilder(1, 3, 4, dy.ParameterCollection())
+    x = inputs(1)[0].npvalue()
+
+    def output() -> np.ndarray:
+        dy.renew_cg()
+        return builder.initial_state().add_input(dy.inputVector(x)).output().npvalue()
+
+    plain = output()
+    builder.set_weightnoise(0.1)
+    assert (output() != plain).any()
+    with pytest.raises(ValueError):
+        builder.set_weightnoise(-1.0)
+    builder.set_weightnoise(std=0.0)
+    np.testing.assert_array_equal(output(), plain)
+
+
+@pytest.mark.parametrize("builder_class", RECURRENT)
+def test_files_of_builders(builder_class, tmp_path):
+    path = str(tmp_path / "model")
+    m, other = dy.ParameterCollection(), dy.ParameterCollection()
+    builder, read = builder_class(2, 3, 4, m), builder_class(2, 3, 4, other)
+    m.save(path)
+    other.populate(path)
+    xs = inputs(3)
+    for ours, theirs in zip(
+        builder.initial_state().transduce(xs), read.initial_state().transduce(xs)
+    ):
+        np.testing.assert_array_equal(ours.npvalue(), theirs.npvalue())
+
+
+def test_a_file_of_the_other_lstm_builder(tmp_path):
+    path = str(tmp_path / "model")
+    m, other = dy.ParameterCollection(), dy.ParameterCollection()
+    dy.VanillaLSTMBuilder(1, 3, 4, m)
+    dy.LSTMBuilder(1, 3, 4, other)
+    m.save(path)
+    with pytest.raises(dy.IoError, match="--dynet-lstm=vanilla"):
+        other.populate(path)
+
+
+@pytest.mark.parametrize("builder_class", RECURRENT)
+def test_a_bidirectional_network_reads_from_both_ends(builder_class):
+    m = dy.ParameterCollection()
+    builder = dy.BiRNNBuilder(2, 3, 8, m, builder_class)
+    names = [p.name() for p in m.parameters_list()]
+    assert all(name.startswith("/birnn/") for name in names)
+    per_builder = len(names) // 4
+    shapes = [p.shape() for p in m.parameters_list()]
+    rows = shapes[0][0]
+    assert shapes[::per_builder] == [(rows, 3), (rows, 3), (rows, 8), (rows, 8)]
+    assert "_1/" in names[per_builder] and "_3/" in names[-1]
+    xs = inputs(4)
+    got = [y.npvalue() for y in builder.transduce(iter(xs))]
+    es = xs
+    for forward, backward in builder.builder_layers:
+        state, right = forward.initial_state(), []
+        for e in es:
+            state = state.add_input(e)
+            right.append(state.output())
+        state, left = backward.initial_state(), []
+        for e in reversed(es):
+            state = state.add_input(e)
+            left.insert(0, state.output())
+        es = [dy.concatenate([f, b]) for f, b in zip(right, left)]
+    for y, e in zip(got, es):
+        assert y.shape == (8,)
+        np.testing.assert_array_equal(y, e.npvalue())
+    states = builder.add_inputs(xs)
+    assert len(states) == 4 and builder.transduce([]) == builder.add_inputs([]) == []
+    for (forward, backward), y in zip(states, got):
+        both = np.concatenate([forward.output().npvalue(), backward.output().npvalue()])
+        np.testing.assert_array_equal(both, y)
+    np.testing.assert_array_equal(states[0][1].prev().output().npvalue(), got[1][4:])
+
+
+def test_members_of_the_bidirectional_network():
+    m = dy.ParameterCollection()
+    builder = dy.BiRNNBuilder(1, 3, 6, m, dy.GRUBuilder)
+    assert builder.whoami() == "BiRNNBuilder"
+    assert builder.spec == (1, 3, 6, dy.GRUBuilder, None)
+    assert builder.param_collection().name() == "/birnn/"
+    other = dy.BiRNNBuilder.from_spec(builder.spec, m)
+    assert other.param_collection().name() == "/birnn_1/"
+    given = dy.BiRNNBuilder(1, 3, 6, m, None, [(dy.GRUBuilder(1, 3, 3, m),) * 2])
+    assert len(given.builder_layers) == 1
+    for wrong in [(0, 3, 6), (1, 3, 5)]:
+        with pytest.raises(AssertionError):
+            dy.BiRNNBuilder(*wrong, m, dy.GRUBuilder)
+    x = inputs(1)[0].npvalue()
+
+    def output() -> np.ndarray:
+        dy.renew_cg()
+        return builder.transduce([dy.inputVector(x)])[0].npvalue()
+
+    plain = output()
+    builder.set_dropout(0.5)
+    assert any((output() != plain).any() for _ in range(20))
+    builder.disable_dropout()
+    np.testing.assert_array_equal(output(), plain)
+    # An old program's layers: a nested list.
+    old = dy.BiRNNBuilder(num_layers=2, input_dim=3, hidden_dim=4, model=m,
+                          rnn_builder_factory=dy.LSTMBuilder)  # fmt: skip
+    assert [len(layer) for layer in old.builder_layers] == [2, 2]
+
+
+def test_stacked_states():
+    m = dy.ParameterCollection()
+    lower, upper = dy.GRUBuilder(1, 3, 4, m), dy.VanillaLSTMBuilder(1, 4, 5, m)
+    start = dy.StackedRNNState([lower.initial_state(), upper.initial_state()])
+    assert start.output() is None and start.prev() is None
+    a, b = inputs(2)
+    after = start.add_input(a).add_input(b)
+    want = upper.initial_state().transduce(lower.initial_state().transduce([a, b]))[-1]
+    np.testing.assert_array_equal(after.output().npvalue(), want.npvalue())
+    assert [h.dim()[0] for h in after.h()] == [(4,), (5,)]
+    assert [s.dim()[0] for s in after.s()] == [(4,), (5,), (5,)]
+    states = start.add_inputs([a, b])
+    np.testing.assert_array_equal(states[1].output().npvalue(), want.npvalue())
+    assert states[1].prev() is states[0] and states[0].prev() is start
 
 
 def test_lstm_builder_is_the_coupled_one():

@@ -97,8 +97,7 @@ def test_a_decoder():
     def run() -> list[float]:
         dy.renew_cg()
         dy.reset_random_seed(3)
-        builder = dy.GRUBuilder(1, 4, 4, dy.Model()) if hasattr(dy, "GRUBuilder") else None
-        builder = builder or dy.SimpleRNNBuilder(1, 4, 4, dy.Model())
+        builder = dy.GRUBuilder(1, 4, 4, dy.Model())
         state, x, found = builder.initial_state(), 1.0, []
         for _ in range(8):
             state = state.add_input(dy.inputVector([x, 0.5, -0.5, 1.0]))

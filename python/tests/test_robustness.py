@@ -107,8 +107,10 @@ def test_objects_that_were_not_initialised():
     "base",
     [
         dy.SimpleRNNBuilder,
+        dy.GRUBuilder,
         dy.LSTMBuilder,
         dy.VanillaLSTMBuilder,
+        dy.SparseLSTMBuilder,
         dy.BinaryTreeLSTMBuilder,
         dy.TreeRNNBuilder,
     ],

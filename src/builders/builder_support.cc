@@ -6,11 +6,15 @@
 
 namespace dynet::builders {
 
-void check_rate(const char* builder, const char* name, float rate) {
-  if (!(rate >= 0.0F && rate <= 1.0F)) {
-    throw ValueError(std::string(builder) + ": dropout rate " + name + " is " +
-                     std::to_string(rate) + "; want 0 to 1");
+void check_share(const char* builder, const std::string& what, float share) {
+  if (!(share >= 0.0F && share <= 1.0F)) {
+    throw ValueError(std::string(builder) + ": " + what + " is " + std::to_string(share) +
+                     "; want 0 to 1");
   }
+}
+
+void check_rate(const char* builder, const char* name, float rate) {
+  check_share(builder, std::string("dropout rate ") + name, rate);
 }
 
 void check_count(const char* builder, const char* what, std::size_t given, std::size_t wanted) {
@@ -26,12 +30,22 @@ unsigned gate_rows(const char* builder, unsigned count, unsigned hidden) {
                                                    std::to_string(hidden));
 }
 
-void check_step(const char* builder, RNNPointer i, std::size_t steps) {
-  if (i < -1 || i >= static_cast<RNNPointer>(steps)) {
-    throw IndexError(std::string(builder) + ": step " + std::to_string(i) + " of " +
-                     std::to_string(steps) + "; want -1 to " +
-                     std::to_string(static_cast<RNNPointer>(steps) - 1));
-  }
+unsigned sum_of_sizes(const char* builder, unsigned input, unsigned hidden) {
+  return to_extent(ext::Count(input) + hidden,
+                   std::string(builder) + ": a parameter has {in+h} columns, in is " +
+                       std::to_string(input) + " and h is " + std::to_string(hidden));
+}
+
+std::vector<Parameter> make_standard_layer(ParameterCollection& model, unsigned rows, unsigned in,
+                                           unsigned hidden) {
+  return {model.add_parameters({rows, in}), model.add_parameters({rows, hidden}),
+          model.add_parameters({rows}, ParameterInitConst(0.0F))};
+}
+
+void fail_step(const char* builder, RNNPointer i, std::size_t steps) {
+  throw IndexError(std::string(builder) + ": step " + std::to_string(i) + " of " +
+                   std::to_string(steps) + "; want -1 to " +
+                   std::to_string(static_cast<RNNPointer>(steps) - 1));
 }
 
 void add_parameters(ComputationGraph& cg, bool update,

@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "dynet/lstm.h"
-
 #include "test_support.h"
 
 namespace dynet {
@@ -42,26 +40,6 @@ TEST(RnnStateMachine, SaysWhatCameTooEarly) {
   sm.transition(RNNOp::start_new_sequence);
   sm.transition(RNNOp::new_graph);
   EXPECT_EQ(sm.state(), GRAPH_READY);
-}
-
-TEST(SimpleRnn, NamesShapesAndOrderOfParameters) {
-  ParameterCollection model;
-  SimpleRNNBuilder rnn(2, 3, 4, model, true);
-  const SimpleRNNBuilder second(1, 3, 4, model);
-  EXPECT_EQ(names_of(model),
-            (std::vector<std::string>{
-                "/simple-rnn-builder/_0", "/simple-rnn-builder/_1", "/simple-rnn-builder/_2",
-                "/simple-rnn-builder/_3", "/simple-rnn-builder/_4", "/simple-rnn-builder/_5",
-                "/simple-rnn-builder/_6", "/simple-rnn-builder/_7", "/simple-rnn-builder_1/_0",
-                "/simple-rnn-builder_1/_1", "/simple-rnn-builder_1/_2"}));
-  EXPECT_EQ(rnn.params[0][0].dim(), Dim({4, 3}));
-  EXPECT_EQ(rnn.params[0][1].dim(), Dim({4, 4}));
-  EXPECT_EQ(rnn.params[0][2].dim(), Dim({4}));
-  EXPECT_EQ(rnn.params[0][3].dim(), Dim({4, 4}));
-  EXPECT_EQ(rnn.params[1][0].dim(), Dim({4, 4}));
-  EXPECT_EQ(rnn.get_parameter_collection().size(), 8U);
-  EXPECT_EQ(numbers_of(rnn.params[0][2]), Numbers(4, 0.0));
-  EXPECT_EQ(rnn.num_h0_components(), 2U);
 }
 
 /// Two layers by hand: hidden states after x from `before` (empty: none).
@@ -99,23 +77,6 @@ class SimpleRnnValues : public testing::Test {
   ComputationGraph cg;
 };
 
-TEST_F(SimpleRnnValues, FollowsTheFormulaWithAndWithoutInitialState) {
-  rnn.new_graph(cg);
-  rnn.start_new_sequence();
-  const auto h1 = simple_step(rnn, sample(0), {});
-  const auto h2 = simple_step(rnn, sample(1), h1);
-  expect_near(numbers_of(rnn.add_input(in(sample(0)))), h1[1]);
-  expect_near(numbers_of(rnn.add_input(in(sample(1)))), h2[1]);
-  expect_near(numbers_of(rnn.final_h()[0]), h2[0]);
-  expect_near(numbers_of(rnn.get_h(0)[1]), h1[1]);
-
-  const std::vector<Numbers> h0{sample(5, 4), sample(6, 4)};
-  rnn.start_new_sequence({in(h0[0]), in(h0[1])});
-  expect_near(numbers_of(rnn.back()), h0[1]);
-  EXPECT_EQ(rnn.get_h(-1).size(), 2U);
-  expect_near(numbers_of(rnn.add_input(in(sample(2)))), simple_step(rnn, sample(2), h0)[1]);
-}
-
 TEST_F(SimpleRnnValues, AuxiliaryInputGoesToEveryLayer) {
   rnn.new_graph(cg);
   rnn.start_new_sequence();
@@ -132,152 +93,30 @@ TEST_F(SimpleRnnValues, AuxiliaryInputGoesToEveryLayer) {
   plain.new_graph(cg);
   plain.start_new_sequence();
   EXPECT_THROW(plain.add_auxiliary_input(in(sample(0)), in(aux)), StateError);
+  // What fails leaves no step, and nothing of itself in the next one.
+  EXPECT_THROW(rnn.add_auxiliary_input(in(sample(0)), in(sample(0))), ShapeError);
+  expect_near(numbers_of(rnn.add_input(1, in(sample(2)))), simple_step(rnn, sample(2), h2)[1]);
+  EXPECT_EQ(rnn.state(), 3);
 }
 
-TEST_F(SimpleRnnValues, StepsFormATree) {
-  rnn.new_graph(cg);
-  rnn.start_new_sequence();
-  EXPECT_THROW(rnn.rewind_one_step(), StateError);
-  rnn.add_input(in(sample(0)));
-  const RNNPointer root = rnn.state();
-  rnn.add_input(in(sample(1)));
-  rnn.add_input(root, in(sample(2)));
-  EXPECT_EQ(rnn.state(), 2);
-  EXPECT_EQ(rnn.get_head(2), root);
-  const auto h0 = simple_step(rnn, sample(0), {});
-  const auto h2 = simple_step(rnn, sample(2), h0);
-  expect_near(numbers_of(rnn.back()), h2[1]);
-  rnn.rewind_one_step();
-  EXPECT_EQ(rnn.state(), root);
-  expect_near(numbers_of(rnn.back()), h0[1]);
-  expect_near(numbers_of(rnn.final_h()[1]), h2[1]);  // of the step added last
-  rnn.rewind_one_step();
-  EXPECT_EQ(rnn.state(), -1);
-  EXPECT_THROW(static_cast<void>(rnn.back()), StateError);
-  EXPECT_THROW(static_cast<void>(rnn.get_h(3)), IndexError);
-  EXPECT_THROW(static_cast<void>(rnn.get_h(-2)), IndexError);
-  EXPECT_THROW(static_cast<void>(rnn.get_head(-1)), IndexError);
-  EXPECT_THROW(rnn.add_input(3, in(sample(0))), IndexError);
-  EXPECT_TRUE(rnn.get_h(-1).empty());
+TEST_F(SimpleRnnValues, LagsHaveAMatrixPerLayer) {
+  EXPECT_EQ(names_of(model)[7], "/simple-rnn-builder/_7");
+  EXPECT_EQ(model.size(), 8U);
+  EXPECT_EQ(rnn.params[0][3].dim(), Dim({4, 4}));
+  EXPECT_EQ(rnn.params[1][3].dim(), Dim({4, 4}));
 }
 
-TEST(RnnBuilder, TransduceIsAddInputStepByStep) {
-  ParameterCollection model;
-  VanillaLSTMBuilder builder(2, 3, 4, model);
-  set_values(model);
-  ComputationGraph cg;
-  builder.new_graph(cg);
-  std::vector<Expression> xs;
-  for (int t = 0; t < 3; ++t) {
-    xs.push_back(input(cg, {3}, sample_input(3, t)));
-  }
-  builder.start_new_sequence();
-  std::vector<Expression> by_steps;
-  for (const Expression& x : xs) {
-    by_steps.push_back(builder.add_input(x));
-  }
-  builder.start_new_sequence();
-  const std::vector<Expression> first = builder.transduce({xs[0]});
-  const std::vector<Expression> rest = builder.transduce({xs[1], xs[2]});  // goes on
-  ASSERT_EQ(rest.size(), 2U);
-  EXPECT_EQ(numbers_of(first[0]), numbers_of(by_steps[0]));
-  EXPECT_EQ(numbers_of(rest[0]), numbers_of(by_steps[1]));
-  EXPECT_EQ(numbers_of(rest[1]), numbers_of(by_steps[2]));
-  EXPECT_EQ(builder.state(), 2);
-  EXPECT_TRUE(builder.transduce({}).empty());
-  try {
-    builder.transduce({xs[0], by_steps[0]});
-    ADD_FAILURE() << "nothing was thrown";
-  } catch (const ShapeError& e) {
-    EXPECT_NE(std::string(e.what()).find("rnn_test.cc"), std::string::npos) << e.what();
-  }
-}
-
-TEST_F(SimpleRnnValues, SetHAppendsAStep) {
-  rnn.new_graph(cg);
-  rnn.start_new_sequence();
-  const std::vector<Numbers> given{sample(4, 4), sample(5, 4)};
-  expect_near(numbers_of(rnn.set_h(-1, {in(given[0]), in(given[1])})), given[1]);
-  expect_near(numbers_of(rnn.add_input(in(sample(0)))), simple_step(rnn, sample(0), given)[1]);
-  EXPECT_THROW(rnn.set_h(0, {}), ValueError);
-  EXPECT_THROW(rnn.set_s(0, {in(given[0])}), ValueError);
-  EXPECT_EQ(rnn.state(), 1);  // a call that failed changed nothing
-  EXPECT_THROW(rnn.start_new_sequence({in(given[0])}), ValueError);
-  EXPECT_EQ(rnn.state(), 1);
-}
-
-TEST_F(SimpleRnnValues, WrongInputNamesTheCallersLineAndLeavesTheBuilderUsable) {
-  rnn.new_graph(cg);
-  rnn.start_new_sequence();
-  rnn.add_input(in(sample(0)));
-  try {
-    rnn.add_input(in(sample(0, 5)));
-    FAIL();
-  } catch (const ShapeError& e) {
-    EXPECT_NE(std::string(e.what()).find("rnn_test.cc"), std::string::npos) << e.what();
-  }
-  EXPECT_EQ(rnn.state(), 0);
-  const auto h1 = simple_step(rnn, sample(0), {});
-  expect_near(numbers_of(rnn.add_input(in(sample(1)))), simple_step(rnn, sample(1), h1)[1]);
-}
-
-TEST_F(SimpleRnnValues, CopyShares) {
-  SimpleRNNBuilder other(2, 3, 4, model, true);
-  other.copy(rnn);
-  for (std::size_t i = 0; i < 4; ++i) {
-    EXPECT_EQ(other.params[1][i].p, rnn.params[1][i].p);
-  }
-  SimpleRNNBuilder smaller(1, 3, 4, model, true);
-  EXPECT_THROW(smaller.copy(rnn), ValueError);
-  SimpleRNNBuilder narrower(2, 3, 5, model, true);
-  EXPECT_THROW(narrower.copy(rnn), ValueError);
-  const VanillaLSTMBuilder lstm(2, 3, 4, model);
-  EXPECT_THROW(other.copy(lstm), ValueError);
-}
-
-TEST_F(SimpleRnnValues, OneDropoutMaskASequence) {
-  rnn.set_dropout(0.5F);
-  EXPECT_THROW(rnn.set_dropout(1.5F), ValueError);
+TEST_F(SimpleRnnValues, OneNodeForAMaskAtEachPlace) {
+  rnn.set_dropout(0.5F, 0.25F);
   EXPECT_THROW(rnn.set_dropout(0.1F, -0.1F), std::invalid_argument);
+  EXPECT_EQ(rnn.dropout_rate_h, 0.25F);
   rnn.new_graph(cg);
   rnn.start_new_sequence();
   rnn.add_input(in(sample(0)));
-  const Expression mask = rnn.masks[0][0];
   const std::size_t before = cg.nodes.size();
   rnn.add_input(in(sample(1)));
-  EXPECT_EQ(rnn.masks[0][0].i, mask.i);
   // input, and in each layer: mask, recurrent mask, affine, tanh
   EXPECT_EQ(cg.nodes.size() - before, 1U + 2U * 4U);
-  for (const double m : numbers_of(mask)) {
-    EXPECT_TRUE(m == 0.0 || m == 2.0) << m;
-  }
-  rnn.start_new_sequence();
-  rnn.add_input(in(sample(0)));
-  EXPECT_NE(rnn.masks[0][0].i, mask.i);
-  rnn.disable_dropout();
-  rnn.start_new_sequence();
-  expect_near(numbers_of(rnn.add_input(in(sample(0)))), simple_step(rnn, sample(0), {})[1]);
-}
-
-TEST(RnnBuilder, GraphsThatAreGoneAndConstantParameters) {
-  ParameterCollection model;
-  SimpleRNNBuilder rnn(1, 2, 2, model);
-  EXPECT_THROW(rnn.set_dropout_masks(), StateError);
-  {
-    ComputationGraph cg;
-    rnn.new_graph(cg, false);
-    rnn.start_new_sequence();
-    const Expression loss = squared_norm(rnn.add_input(ones(cg, {2})));
-    cg.backward(loss);
-    EXPECT_FALSE(rnn.params[0][0].p->has_grad());
-  }
-  EXPECT_THROW(rnn.set_dropout_masks(), StaleExpression);
-  ComputationGraph cg;
-  EXPECT_THROW(rnn.add_input(ones(cg, {2})), StaleExpression);
-  rnn.new_graph(cg);
-  rnn.start_new_sequence();
-  cg.backward(squared_norm(rnn.add_input(ones(cg, {2}))));
-  EXPECT_TRUE(rnn.params[0][0].p->has_grad());
 }
 
 /// Programs derive from RNNBuilder; `cur` is the new step when add_input_impl runs.

@@ -1,4 +1,5 @@
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "dynet/globals.h"
@@ -29,12 +30,44 @@ void commit(const TextObject& object, ParameterStorageBase& storage) {
   params::load(storage, data_of(object.values), data_of(object.gradient));
 }
 
+/// Whether a parameter is in a collection of this name, or of this name and "_1", "_2", ...
+bool is_in(std::string_view parameter, std::string_view collection) {
+  const std::size_t end = parameter.rfind('/');
+  const std::size_t begin = end == std::string_view::npos || end == 0
+                                ? std::string_view::npos
+                                : parameter.rfind('/', end - 1);
+  if (begin == std::string_view::npos) {
+    return false;
+  }
+  const std::string_view name = parameter.substr(begin + 1, end - begin - 1);
+  return name == collection || startswith(std::string(name), std::string(collection) + '_');
+}
+
+/// Advice where a file and a model mean different LSTMs by `LSTMBuilder`: the four gates of the
+/// standard one are stacked, those of the coupled one are not.
+std::string other_lstm(const TextObject& object, const Dim& wanted, std::string_view storage) {
+  const auto has_rows_of = [](const Dim& a, const Dim& b) {
+    return a.nd == b.nd && ext::Count(a.rows()) == ext::Count(4) * b.rows() && a.cols() == b.cols();
+  };
+  if (is_in(storage, "lstm-builder") && has_rows_of(object.dim, wanted)) {
+    return "; the file's LSTMBuilder is the standard one, as in DyNet 2.1: start with "
+           "--dynet-lstm=vanilla (C++: compile with -DDYNET_LSTM_VANILLA), or name "
+           "VanillaLSTMBuilder";
+  }
+  if (is_in(storage, "vanilla-lstm-builder") && has_rows_of(wanted, object.dim)) {
+    return "; the file's LSTMBuilder is the one with coupled gates: start with "
+           "--dynet-lstm=coupled, or name CoupledLSTMBuilder";
+  }
+  return "";
+}
+
 void require_shape(const TextParser& parser, const TextObject& object,
                    const ParameterStorageBase& storage) {
   const Dim& dim = params::shape_of(storage);
   if (object.dim != dim) {
     parser.fail(object.at, std::string(object.name) + " is " + to_string(object.dim) + "; want " +
-                               to_string(dim) + " for " + storage.name);
+                               to_string(dim) + " for " + storage.name +
+                               other_lstm(object, dim, storage.name));
   }
 }
 

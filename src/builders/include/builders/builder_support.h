@@ -3,12 +3,13 @@
 // Builders: recurrent and tree networks out of parameters and the operations of expr.h.
 //
 // In: a collection to make parameters in; then, for each graph, input expressions. Out: expressions
-// of the new states. A builder computes nothing: it adds one affine transformation and one cell
-// node (dynet/ops/recurrent.h) a layer and step, and remembers which expressions are the state of
-// which step. Nothing here is more than a program could write itself with expr.h.
+// of the new states. A builder computes nothing: for each layer and step it adds affine
+// transformations and cells (dynet/ops/recurrent.h), and remembers which expressions are the state
+// of which step. Nothing here is more than a program could write itself with expr.h.
 //
-// Start reading at dynet/rnn.h (the interface and its state machine), then rnn.cc, lstm.cc. This
-// header holds what the builders share. Surprising: the order in which parameters are made is part
+// Start reading at dynet/rnn.h (the interface, its state machine, and LayeredRNNBuilder, which all
+// recurrent builders of the library are), then layered_rnn.cc and a builder such as gru.cc. This
+// header holds what their sources share. Surprising: the order in which parameters are made is part
 // of saved models, and steps live in vectors that are never freed (detail::StepMemory), so that a
 // sequence like an earlier one allocates nothing.
 
@@ -19,12 +20,19 @@
 
 namespace dynet::builders {
 
-/// ValueError unless 0 <= rate <= 1.
+/// ValueError unless 0 <= share <= 1; `what` says which share it is.
+void check_share(const char* builder, const std::string& what, float share);
+/// ValueError unless the dropout rate `name` is between 0 and 1.
 void check_rate(const char* builder, const char* name, float rate);
 /// ValueError unless `given` is `wanted`.
 void check_count(const char* builder, const char* what, std::size_t given, std::size_t wanted);
+[[noreturn]] void fail_step(const char* builder, RNNPointer i, std::size_t steps);
 /// IndexError unless -1 <= i < steps.
-void check_step(const char* builder, RNNPointer i, std::size_t steps);
+inline void check_step(const char* builder, RNNPointer i, std::size_t steps) {
+  if (i < -1 || i >= static_cast<RNNPointer>(steps)) {
+    fail_step(builder, i, steps);
+  }
+}
 
 /// The parameters' nodes, `vars` shaped like `params`. StateError for a parameter that is unset.
 void add_parameters(ComputationGraph& cg, bool update,
@@ -36,6 +44,11 @@ void share_parameters(const char* builder, const std::vector<std::vector<Paramet
 
 /// Extent of a matrix for `count` gates of `hidden` numbers each. SizeError where it does not fit.
 [[nodiscard]] unsigned gate_rows(const char* builder, unsigned count, unsigned hidden);
+/// Extent of what a layer reads of two sizes, one below the other. SizeError where it does not fit.
+[[nodiscard]] unsigned sum_of_sizes(const char* builder, unsigned input, unsigned hidden);
+/// One layer of a standard LSTM: a matrix for what it reads, one for its state, and a bias of 0.
+[[nodiscard]] std::vector<Parameter> make_standard_layer(ParameterCollection& model, unsigned rows,
+                                                         unsigned in, unsigned hidden);
 
 /// An affine transformation put together term by term, without memory of its own.
 class Affine {

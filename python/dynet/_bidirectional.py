@@ -1,0 +1,148 @@
+"""Recurrent networks that read a sequence from both ends, and states of several builders as one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from _dynet import Expression, ParameterCollection, RNNState, concatenate
+
+#: (layers, input_dim, hidden_dim, model) -> a recurrent builder, such as the classes themselves.
+Factory = Callable[[int, int, int, ParameterCollection], Any]
+
+
+class BiRNNBuilder:
+    """Layers of two builders each, one reading forward and one backward.
+
+    A layer reads the outputs of the one below, which have `hidden_dim` numbers, half of them from
+    each direction. Parameters are in the collection ``birnn`` of `model`, layer by layer, the
+    forward builder first. `rnn_builder_factory` is called with 1, the size of what the layer reads,
+    ``hidden_dim // 2`` and the collection. `builder_layers`, a list of pairs (forward, backward),
+    is used instead where it is given.
+
+    AssertionError where `num_layers` is 0 or `hidden_dim` is odd.
+    """
+
+    def __init__(
+        self,
+        num_layers: int,
+        input_dim: int,
+        hidden_dim: int,
+        model: ParameterCollection,
+        rnn_builder_factory: Factory,
+        builder_layers: Sequence[tuple[Any, Any]] | None = None,
+    ) -> None:
+        if num_layers < 1:
+            raise AssertionError(f"BiRNNBuilder: num_layers is {num_layers}; want 1 or more")
+        if hidden_dim % 2:
+            raise AssertionError(f"BiRNNBuilder: hidden_dim is {hidden_dim}; want an even number")
+        self.model = model.add_subcollection("birnn")
+        self._arguments = (num_layers, input_dim, hidden_dim, rnn_builder_factory, builder_layers)
+        if builder_layers is None:
+            sizes = [input_dim, *[hidden_dim] * (num_layers - 1)]
+            builder_layers = [
+                (
+                    rnn_builder_factory(1, size, hidden_dim // 2, self.model),
+                    rnn_builder_factory(1, size, hidden_dim // 2, self.model),
+                )
+                for size in sizes
+            ]
+        self.builder_layers = list(builder_layers)
+
+    def whoami(self) -> str:
+        """The name of the class."""
+        return "BiRNNBuilder"
+
+    def set_dropout(self, p: float) -> None:
+        """`set_dropout` of all builders."""
+        for forward, backward in self.builder_layers:
+            forward.set_dropout(p)
+            backward.set_dropout(p)
+
+    def disable_dropout(self) -> None:
+        """`disable_dropout` of all builders."""
+        for forward, backward in self.builder_layers:
+            forward.disable_dropout()
+            backward.disable_dropout()
+
+    def _read_lower_layers(self, es: Iterable[Expression]) -> list[Expression]:
+        """What the last layer reads."""
+        read = list(es)
+        for layer in self.builder_layers[:-1]:
+            read = self._transduce_layer(layer, read)
+        return read
+
+    @staticmethod
+    def _transduce_layer(layer: tuple[Any, Any], es: list[Expression]) -> list[Expression]:
+        forward, backward = layer
+        to_right = forward.initial_state().transduce(es)
+        to_left = backward.initial_state().transduce(es[::-1])
+        return [concatenate([f, b]) for f, b in zip(to_right, reversed(to_left))]
+
+    def add_inputs(self, es: Iterable[Expression]) -> list[tuple[RNNState, RNNState]]:
+        """The last layer's states at each position: (after reading it forward, backward)."""
+        read = self._read_lower_layers(es)
+        forward, backward = self.builder_layers[-1]
+        to_right = forward.initial_state().add_inputs(read)
+        to_left = backward.initial_state().add_inputs(read[::-1])
+        return list(zip(to_right, reversed(to_left)))
+
+    def transduce(self, es: Iterable[Expression]) -> list[Expression]:
+        """The output at each position: [forward; backward]."""
+        return self._transduce_layer(self.builder_layers[-1], self._read_lower_layers(es))
+
+    def param_collection(self) -> ParameterCollection:
+        """The collection of the builders' parameters."""
+        return self.model
+
+    @property
+    def spec(self) -> tuple[Any, ...]:
+        """(num_layers, input_dim, hidden_dim, rnn_builder_factory, builder_layers)."""
+        return self._arguments
+
+    @classmethod
+    def from_spec(cls, spec: tuple[Any, ...], model: ParameterCollection) -> BiRNNBuilder:
+        """A builder with what `spec` gave."""
+        num_layers, input_dim, hidden_dim, rnn_builder_factory, builder_layers = spec
+        return cls(num_layers, input_dim, hidden_dim, model, rnn_builder_factory, builder_layers)
+
+
+class StackedRNNState:
+    """States of several builders, each of which reads the output of the one before."""
+
+    def __init__(self, states: Iterable[RNNState], prev: StackedRNNState | None = None) -> None:
+        self.states = list(states)
+        self._prev = prev
+
+    def add_input(self, x: Expression) -> StackedRNNState:
+        """The states after one more input."""
+        states = []
+        for state in self.states:
+            states.append(state.add_input(x))
+            x = states[-1].output()
+        return StackedRNNState(states, self)
+
+    def add_inputs(self, xs: Iterable[Expression]) -> list[StackedRNNState]:
+        """The states after each of a list of inputs."""
+        after: list[StackedRNNState] = []
+        state = self
+        for x in xs:
+            state = state.add_input(x)
+            after.append(state)
+        return after
+
+    def output(self) -> Expression | None:
+        """Output of the last builder; None for initial states."""
+        return self.states[-1].output()
+
+    def prev(self) -> StackedRNNState | None:
+        """The states before the last input; None for those that it began with."""
+        return self._prev
+
+    def h(self) -> tuple[Expression, ...]:
+        """Hidden states of all builders."""
+        return tuple(h for state in self.states for h in state.h())
+
+    def s(self) -> tuple[Expression, ...]:
+        """Whole states of all builders."""
+        return tuple(s for state in self.states for s in state.s())

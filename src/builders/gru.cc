@@ -1,0 +1,62 @@
+#include "dynet/gru.h"
+
+#include <utility>
+
+#include "builders/builder_support.h"
+
+namespace dynet {
+
+namespace {
+enum { kX2z, kH2z, kBz, kX2r, kH2r, kBr, kX2h, kH2h, kBh };
+}  // namespace
+
+GRUBuilder::GRUBuilder(unsigned layer_count, unsigned input_size, unsigned hidden_dim,
+                       ParameterCollection& model)
+    : LayeredRNNBuilder(layer_count, input_size, hidden_dim) {
+  local_model = model.add_subcollection("gru-builder");
+  for (unsigned layer = 0; layer < layers; ++layer) {
+    std::vector<Parameter> ps;
+    for (int gate = 0; gate < 3; ++gate) {  // z, r, candidate
+      ps.push_back(local_model.add_parameters({hid, layer == 0 ? input_dim : hid}));
+      ps.push_back(local_model.add_parameters({hid, hid}));
+      ps.push_back(local_model.add_parameters({hid}, ParameterInitConst(0.0F)));
+    }
+    params.push_back(std::move(ps));
+  }
+}
+
+void GRUBuilder::set_dropout(float d) { RNNBuilder::set_dropout(d); }
+
+Expression GRUBuilder::layer_input(unsigned /*layer*/, const Expression& below,
+                                   const Expression& /*x*/) {
+  return dropout_rate > 0.0F ? dropout(below, dropout_rate, user_where) : below;
+}
+
+Expression GRUBuilder::add_input_impl(int prev, const Expression& x) {
+  const Expression top = LayeredRNNBuilder::add_input_impl(prev, x);
+  return dropout_rate > 0.0F ? dropout(top, dropout_rate, user_where) : top;
+}
+
+LayeredRNNBuilder::LayerState GRUBuilder::add_layer(unsigned layer, const Expression& x,
+                                                    const LayerState* before) {
+  const std::vector<Expression>& vars = param_vars[layer];
+  builders::Affine update(vars[kBz]);
+  builders::Affine candidate(vars[kBh]);
+  update.add(vars[kX2z], x);
+  candidate.add(vars[kX2h], x);
+  Expression old;
+  if (before != nullptr) {
+    old = before->h;
+    builders::Affine reset(vars[kBr]);
+    reset.add(vars[kX2r], x);
+    reset.add(vars[kH2r], old);
+    update.add(vars[kH2z], old);
+    candidate.add(vars[kH2h],
+                  cmult(logistic(reset.build(user_where), user_where), old, user_where));
+  }
+  const Expression z = update.build(user_where);
+  // The new cell of a coupled LSTM: an input gate z, and what is forgotten is 1 - z of the old.
+  return {Expression(), coupled_lstm_c(z, candidate.build(user_where), old, user_where)};
+}
+
+}  // namespace dynet

@@ -1,0 +1,238 @@
+#include <string>
+#include <utility>
+
+#include "dynet/except.h"
+#include "dynet/rnn.h"
+
+#include "builders/builder_support.h"
+
+namespace dynet {
+
+using builders::check_count;
+using builders::check_rate;
+using builders::check_step;
+
+namespace detail {
+
+void StepMemory::clear(std::vector<std::vector<Expression>>& steps) {
+  spare_.reserve(spare_.size() + steps.size());
+  while (!steps.empty()) {
+    spare_.push_back(std::move(steps.back()));
+    steps.pop_back();
+  }
+}
+
+std::vector<Expression> StepMemory::take(std::size_t size) {
+  std::vector<Expression> step;
+  if (!spare_.empty()) {
+    step = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  step.assign(size, Expression());
+  return step;
+}
+
+void StepMemory::push(std::vector<std::vector<Expression>>& steps, std::vector<Expression>&& step) {
+  steps.push_back(std::move(step));
+}
+
+}  // namespace detail
+
+// ---- graphs and sequences
+// -------------------------------------------------------------------------
+
+void LayeredRNNBuilder::new_graph_impl(ComputationGraph& cg, bool update) {
+  builders::add_parameters(cg, update, params, param_vars);
+}
+
+void LayeredRNNBuilder::start_new_sequence_impl(const std::vector<Expression>& h_0) {
+  if (!h_0.empty()) {
+    check_count(name(),
+                has_cells() ? "the initial state (cells, then hidden states)" : "the initial state",
+                h_0.size(), num_h0_components());
+  }
+  memory_h_.clear(h);
+  memory_c_.clear(c);
+  has_initial_state = !h_0.empty();
+  const auto middle = h_0.begin() + static_cast<std::ptrdiff_t>(has_cells() ? h_0.size() / 2 : 0);
+  c0.assign(h_0.begin(), middle);
+  h0.assign(middle, h_0.end());
+  dropout_masks_valid = false;
+}
+
+ComputationGraph& LayeredRNNBuilder::graph() const {
+  if (param_vars.empty() || param_vars[0].empty()) {
+    throw StateError(std::string(name()) + ": used before new_graph");
+  }
+  static_cast<void>(param_vars[0][0].dim());  // throws if the graph is gone
+  return *param_vars[0][0].pg;
+}
+
+void LayeredRNNBuilder::copy(const RNNBuilder& other) {
+  const auto* same = dynamic_cast<const LayeredRNNBuilder*>(&other);
+  if (same == nullptr || std::string(same->name()) != name()) {
+    throw ValueError(std::string(name()) + ": can copy only a " + name());
+  }
+  builders::share_parameters(name(), same->params, params);
+}
+
+// ---- dropout
+// --------------------------------------------------------------------------------------
+
+void LayeredRNNBuilder::set_dropout(float d) { set_dropout(d, d); }
+
+void LayeredRNNBuilder::set_dropout(float d, float d_h) {
+  check_rate(name(), "d", d);
+  check_rate(name(), "d_h", d_h);
+  dropout_rate = d;
+  dropout_rate_h = d_h;
+}
+
+void LayeredRNNBuilder::disable_dropout() { set_dropout(0.0F); }
+
+void LayeredRNNBuilder::set_dropout_masks(unsigned batch_size) {
+  ComputationGraph& cg = graph();
+  masks.resize(layers);
+  for (unsigned layer = 0; layer < layers; ++layer) {
+    // The first parameter of a layer is a matrix for what the layer reads.
+    const unsigned in = params[layer][0].dim().cols();
+    masks[layer].clear();
+    masks[layer].push_back(builders::add_mask(cg, in, batch_size, dropout_rate));
+    masks[layer].push_back(builders::add_mask(cg, hid, batch_size, dropout_rate_h));
+    if (cell_rate() >= 0.0F) {
+      masks[layer].push_back(builders::add_mask(cg, hid, batch_size, cell_rate()));
+    }
+  }
+  dropout_masks_valid = true;
+}
+
+Expression LayeredRNNBuilder::layer_input(unsigned layer, const Expression& below,
+                                          const Expression& /*x*/) {
+  return dropout_rate > 0.0F ? cmult(below, masks[layer][0], user_where) : below;
+}
+
+// ---- steps
+// ----------------------------------------------------------------------------------------
+
+void LayeredRNNBuilder::push(std::vector<Expression>&& new_h, std::vector<Expression>&& new_c) {
+  memory_h_.push(h, std::move(new_h));
+  if (has_cells()) {
+    memory_c_.push(c, std::move(new_c));
+  }
+}
+
+Expression LayeredRNNBuilder::add_input_impl(int prev, const Expression& x) {
+  if (!dropout_masks_valid && has_masks() &&
+      (dropout_rate > 0.0F || dropout_rate_h > 0.0F || cell_rate() > 0.0F)) {
+    set_dropout_masks(x.dim().bd);
+  }
+  const bool cells_too = has_cells();
+  const bool is_first = prev < 0 && !has_initial_state;
+  const std::vector<Expression>& old_h = hidden(prev);
+  const std::vector<Expression>& old_c = cells_too ? cells(prev) : c0;
+  std::vector<Expression> new_h = memory_h_.take(layers);
+  std::vector<Expression> new_c = cells_too ? memory_c_.take(layers) : std::vector<Expression>();
+  Expression below = x;
+  LayerState before;
+  for (unsigned layer = 0; layer < layers; ++layer) {
+    if (!is_first) {
+      before.h =
+          dropout_rate_h > 0.0F ? cmult(old_h[layer], masks[layer][1], user_where) : old_h[layer];
+      if (cells_too) {
+        before.c = old_c[layer];
+      }
+    }
+    const LayerState now =
+        add_layer(layer, layer_input(layer, below, x), is_first ? nullptr : &before);
+    if (cells_too) {
+      new_c[layer] = now.c;
+    }
+    below = new_h[layer] = now.h;
+  }
+  const Expression output = layers == 0 ? x : output_of(new_h);
+  push(std::move(new_h), std::move(new_c));
+  return output;
+}
+
+Expression LayeredRNNBuilder::old_or_zeros(const std::vector<Expression>& of,
+                                           unsigned layer) const {
+  return of.empty() ? zeros(graph(), {hid}) : of[layer];
+}
+
+Expression LayeredRNNBuilder::set_h_impl(int prev, const std::vector<Expression>& h_new) {
+  check_count(name(), "the new hidden state", h_new.size(), layers);
+  std::vector<Expression> new_h = memory_h_.take(layers);
+  std::vector<Expression> new_c = has_cells() ? memory_c_.take(layers) : std::vector<Expression>();
+  for (unsigned layer = 0; layer < layers; ++layer) {
+    new_h[layer] = h_new[layer];
+    if (has_cells()) {
+      new_c[layer] = old_or_zeros(cells(prev), layer);
+    }
+  }
+  const Expression output = output_of(new_h);
+  push(std::move(new_h), std::move(new_c));
+  return output;
+}
+
+Expression LayeredRNNBuilder::set_s_impl(int prev, const std::vector<Expression>& s_new) {
+  if (!has_cells()) {
+    return set_h_impl(prev, s_new);
+  }
+  if (s_new.size() != layers) {
+    check_count(name(), "the new state (cells, or cells and hidden states)", s_new.size(),
+                num_h0_components());
+  }
+  const bool only_cells = s_new.size() == layers;
+  std::vector<Expression> new_h = memory_h_.take(layers);
+  std::vector<Expression> new_c = memory_c_.take(layers);
+  for (unsigned layer = 0; layer < layers; ++layer) {
+    new_c[layer] = s_new[layer];
+    new_h[layer] = only_cells ? old_or_zeros(hidden(prev), layer) : s_new[layers + layer];
+  }
+  const Expression output = output_of(new_h);
+  push(std::move(new_h), std::move(new_c));
+  return output;
+}
+
+// ---- states
+// ---------------------------------------------------------------------------------------
+
+const std::vector<Expression>& LayeredRNNBuilder::hidden(RNNPointer i) const {
+  check_step(name(), i, h.size());
+  return i < 0 ? h0 : h[static_cast<std::size_t>(i)];
+}
+
+const std::vector<Expression>& LayeredRNNBuilder::cells(RNNPointer i) const {
+  check_step(name(), i, c.size());
+  return i < 0 ? c0 : c[static_cast<std::size_t>(i)];
+}
+
+Expression LayeredRNNBuilder::back() const {
+  const std::vector<Expression>& now = hidden(cur);
+  if (now.empty()) {
+    throw StateError(std::string(name()) +
+                     ": back before the first input, without an initial state");
+  }
+  return output_of(now);
+}
+
+std::vector<Expression> LayeredRNNBuilder::final_h() const { return h.empty() ? h0 : h.back(); }
+std::vector<Expression> LayeredRNNBuilder::get_h(RNNPointer i) const { return hidden(i); }
+
+std::vector<Expression> LayeredRNNBuilder::final_s() const {
+  return get_s(static_cast<RNNPointer>(h.size()) - 1);
+}
+
+std::vector<Expression> LayeredRNNBuilder::get_s(RNNPointer i) const {
+  const std::vector<Expression>& hs = hidden(i);
+  if (!has_cells()) {
+    return hs;
+  }
+  std::vector<Expression> s = cells(i);
+  s.insert(s.end(), hs.begin(), hs.end());
+  return s;
+}
+
+unsigned LayeredRNNBuilder::num_h0_components() const { return (has_cells() ? 2 : 1) * layers; }
+
+}  // namespace dynet
