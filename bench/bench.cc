@@ -2,7 +2,7 @@
 // three rounds for each row, the machine's own limits from the same run.
 //
 //   dynet_bench                      everything, two minutes at most
-//   dynet_bench --only graph         one part: graph, kernels, ops, models, processes
+//   dynet_bench --only graph         one part: graph, kernels, ops, models, builders, processes
 //   dynet_bench --probes 76000       what bench/paper asks: the machine, a pass of Adam
 //   dynet_bench --csv rows.csv --json rows.json
 
@@ -95,6 +95,9 @@ void measure_parts(Report& report, const Settings& settings, const std::vector<s
   if (wanted("models")) {
     measure_models(report, settings);
   }
+  if (wanted("builders")) {
+    measure_builders(report, settings);
+  }
   if (wanted("processes")) {
     measure_processes(report, "/proc/self/exe", python);
   }
@@ -106,8 +109,9 @@ int run(int argc, char** argv) {
   std::string csv, json, child, python = "python3";
   std::vector<std::size_t> probes;
   Settings settings;
-  app.add_option("--only", only, "graph, kernels, ops, models or processes; may be given again")
-      ->check(CLI::IsMember({"graph", "kernels", "ops", "models", "processes"}));
+  app.add_option("--only", only,
+                 "graph, kernels, ops, models, builders or processes; may be given again")
+      ->check(CLI::IsMember({"graph", "kernels", "ops", "models", "builders", "processes"}));
   app.add_option("--csv", csv, "write the rows to this file");
   app.add_option("--json", json, "write the rows to this file");
   app.add_option("--python", python,

@@ -57,6 +57,8 @@ void print_op_cases();
 /// Answers lines of the seconds of a round, a number of rounds and a case by the OpSeconds.
 void serve_op_cases();
 void measure_models(Report& report, const Settings& settings);
+/// One row per recurrent builder.
+void measure_builders(Report& report, const Settings& settings);
 /// `self`: this program, which is started again; `python`: an interpreter, or "" for none.
 void measure_processes(Report& report, const std::string& self, const std::string& python);
 /// Time of one pass of Adam over `n` parameters.

@@ -15,8 +15,11 @@
 #include <memory>
 #include <new>
 
+#include "dynet/deep-lstm.h"
 #include "dynet/expr.h"
 #include "dynet/ext/add_node.h"
+#include "dynet/fast-lstm.h"
+#include "dynet/gru.h"
 #include "dynet/lstm.h"
 #include "dynet/training.h"
 #include "dynet/treelstm.h"
@@ -262,6 +265,66 @@ TEST_P(Allocation, TaggerSentence) {
         cg.backward(loss);
       },
       trainer);
+}
+
+/// Two sequences through two layers, with dropout.
+template <class Builder>
+class Sequences {
+ public:
+  template <class... Options>
+  explicit Sequences(Options... options)
+      : builder(2, 6, 7, model, options...),
+        trainer(model),
+        words_(model.add_lookup_parameters(20, {6})) {
+    builder.set_dropout(0.3F);
+    losses_.reserve(20);
+  }
+  void add(ComputationGraph& cg) {
+    losses_.clear();
+    builder.new_graph(cg);
+    for (const unsigned length : {7U, 4U}) {
+      builder.start_new_sequence();
+      for (unsigned i = 0; i < length; ++i) {
+        losses_.push_back(squared_norm(builder.add_input(lookup(cg, words_, i + length))));
+      }
+      builder.rewind_one_step();
+      losses_.push_back(sum_elems(builder.back()));
+    }
+    const Expression loss = sum(losses_);
+    cg.forward(loss);
+    cg.backward(loss);
+  }
+  ParameterCollection model;
+  Builder builder;
+  AdamTrainer trainer;
+
+ private:
+  LookupParameter words_;
+  std::vector<Expression> losses_;
+};
+
+TEST_P(Allocation, RecurrentBuilders) {
+  const auto check = [&](auto& sequences) {
+    expect_none([&](ComputationGraph& cg) { sequences.add(cg); }, sequences.trainer);
+  };
+  Sequences<SimpleRNNBuilder> simple;
+  check(simple);
+  Sequences<GRUBuilder> gru;
+  check(gru);
+  Sequences<VanillaLSTMBuilder> normalised(true);
+  check(normalised);
+  Sequences<SparseLSTMBuilder> sparse;
+  sparse.builder.set_sparsity(0.5F);
+  check(sparse);
+  Sequences<CompactVanillaLSTMBuilder> compact;
+  compact.builder.set_weightnoise(0.1F);
+  check(compact);
+  Sequences<CoupledLSTMBuilder> coupled;
+  check(coupled);
+  Sequences<FastLSTMBuilder> fast;
+  check(fast);
+  Sequences<DeepLSTMBuilder> deep;
+  check(deep);
 }
 
 /// Operations that ask for more: memory of a call, lists of indices, saved integers.
