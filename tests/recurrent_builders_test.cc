@@ -1,10 +1,8 @@
 // Recurrent builders in whole programs: gradients, how their steps merge, model files, trainers.
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -21,6 +19,7 @@
 #include "support/observe.h"
 #include "testing/device.h"
 #include "testing/program.h"
+#include "testing/temporary_folder.h"
 #include "testing/tolerance.h"
 
 namespace dynet {
@@ -70,6 +69,8 @@ struct Program {
     builder.new_graph(cg);
     std::vector<Expression> in;
     std::vector<Expression> state;
+    in.reserve(xs.size());
+    state.reserve(states.size());
     for (const Parameter& p : xs) {
       in.push_back(parameter(cg, p));
     }
@@ -87,6 +88,7 @@ struct Program {
     builder.set_s(0, {state.begin(), state.begin() + 2});
     outputs.push_back(builder.add_input(in[1]));
     std::vector<Expression> terms;
+    terms.reserve(outputs.size());
     float scale = 0.5F;
     for (const Expression& y : outputs) {
       terms.push_back(sum_elems(y) * (scale += 0.25F) + squared_norm(y));
@@ -202,9 +204,9 @@ TYPED_TEST(RecurrentBuilders, SequencesOfDifferentLengthsMerge) {
     const std::size_t most = one + one / 20;
     EXPECT_LE(calls_for<TypeParam>({9, 4}, dropout), most);
     EXPECT_LE(calls_for<TypeParam>({5, 9, 2, 7, 1, 8}, dropout), most);
-    std::vector<unsigned> many;
+    std::vector<unsigned> many(40);
     for (unsigned k = 0; k < 40; ++k) {
-      many.push_back(1 + (5 * k) % 9);
+      many[k] = 1 + (5 * k) % 9;
     }
     EXPECT_LE(calls_for<TypeParam>(many, dropout), most);
   }
@@ -215,19 +217,15 @@ TYPED_TEST(RecurrentBuilders, SequencesOfDifferentLengthsMerge) {
 
 class ModelFile {
  public:
-  ModelFile() : name_(::testing::TempDir() + "dynet_builders_" + std::to_string(::getpid())) {}
-  ModelFile(const ModelFile&) = delete;
-  ModelFile& operator=(const ModelFile&) = delete;
-  ~ModelFile() { std::remove(name_.c_str()); }
-  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] std::string name() const { return folder_.file("model"); }
   void save(const ParameterCollection& model, const std::string& key = "") const {
-    TextFileSaver saver(name_);
+    TextFileSaver saver(name());
     saver.save(model, key);
     saver.close();
   }
 
  private:
-  std::string name_;
+  testing::TemporaryFolder folder_;
 };
 
 template <class Builder>

@@ -113,7 +113,7 @@ PyRNNState set_state(const PyRNNState& from, const std::vector<Expression>& es, 
 
 PyRNNState initial_state(nb::handle_t<PyRNNBuilder> self, const std::vector<Expression>& vecs,
                          bool update) {
-  PyRNNBuilder& b = instance<PyRNNBuilder>(self);
+  auto& b = instance<PyRNNBuilder>(self);
   if (!b.ready.is_ready()) {
     b.builder->new_graph(current_graph().cg, update);
     b.builder->start_new_sequence();

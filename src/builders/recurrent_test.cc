@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <stdexcept>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include "recurrent_oracle.h"
@@ -19,31 +19,102 @@ using builder_tests::Masks;
 using builder_tests::names_of;
 using builder_tests::Numbers;
 using builder_tests::numbers_of;
-using builder_tests::output;
 using builder_tests::sample_input;
 using builder_tests::set_values;
-using builder_tests::step;
 
 Numbers sample(double start, std::size_t n = 3) {
   const auto v = sample_input(n, start);
   return {v.begin(), v.end()};
 }
 
-/// Two layers of four over inputs of three.
-template <class Builder>
-class Recurrent : public testing::Test {
- protected:
-  static constexpr bool kHasMasks = !std::is_same_v<Builder, GRUBuilder>;
+using Owned = std::unique_ptr<LayeredRNNBuilder>;
 
-  Recurrent() : builder(2, 3, 4, model), has_cells(builder.num_h0_components() == 4) {
+/// A class of builders, its formula, and the parameters of one layer in the order in which they are
+/// made.
+struct Kind {
+  const char* name;
+  const char* collection;
+  std::vector<Dim> (*shapes)(unsigned in);
+  Owned (*make)(unsigned layers, unsigned in, unsigned hidden, ParameterCollection& model);
+  Owned (*make_empty)();
+  void (*assign)(const LayeredRNNBuilder& from, LayeredRNNBuilder& to);
+  Layers (*step)(const LayeredRNNBuilder& b, const Numbers& x, const Layers& before,
+                 const Masks& masks);
+  Numbers (*output)(const LayeredRNNBuilder& b, const Layers& layers);
+};
+template <class Builder>
+Kind kind(const char* name, const char* collection, std::vector<Dim> (*shapes)(unsigned in)) {
+  return {
+      name,
+      collection,
+      shapes,
+      [](unsigned layers, unsigned in, unsigned hidden, ParameterCollection& model) -> Owned {
+        return std::make_unique<Builder>(layers, in, hidden, model);
+      },
+      []() -> Owned { return std::make_unique<Builder>(); },
+      [](const LayeredRNNBuilder& from, LayeredRNNBuilder& to) {
+        dynamic_cast<Builder&>(to) = dynamic_cast<const Builder&>(from);
+      },
+      [](const LayeredRNNBuilder& b, const Numbers& x, const Layers& before, const Masks& masks) {
+        return builder_tests::step(dynamic_cast<const Builder&>(b), x, before, masks);
+      },
+      [](const LayeredRNNBuilder& b, const Layers& layers) {
+        return builder_tests::output(dynamic_cast<const Builder&>(b), layers);
+      }};
+}
+
+std::vector<Dim> coupled_shapes(unsigned in, unsigned peephole) {
+  return {{4, in},       {4, 4}, {4, peephole}, {4},    {4, in}, {4, 4},
+          {4, peephole}, {4},    {4, in},       {4, 4}, {4}};
+}
+std::vector<Dim> standard_shapes(unsigned in) { return {{16, in}, {16, 4}, {16}}; }
+
+std::vector<Kind> kinds() {
+  using Shapes = std::vector<Dim>;
+  return {
+      kind<SimpleRNNBuilder>("Simple", "simple-rnn-builder",
+                             [](unsigned in) { return Shapes{{4, in}, {4, 4}, {4}}; }),
+      kind<GRUBuilder>("Gru", "gru-builder",
+                       [](unsigned in) {
+                         return Shapes{{4, in}, {4, 4},  {4},    {4, in}, {4, 4},
+                                       {4},     {4, in}, {4, 4}, {4}};
+                       }),
+      kind<VanillaLSTMBuilder>("Vanilla", "vanilla-lstm-builder", standard_shapes),
+      kind<SparseLSTMBuilder>(
+          "Sparse", "vanilla-lstm-builder",
+          [](unsigned in) { return Shapes{{16, in}, {16, 4}, {16, in}, {16, 4}, {16}}; }),
+      kind<CompactVanillaLSTMBuilder>("Compact", "compact-vanilla-lstm-builder", standard_shapes),
+      kind<CoupledLSTMBuilder>("Coupled", "lstm-builder",
+                               [](unsigned in) { return coupled_shapes(in, 4); }),
+      kind<FastLSTMBuilder>("Fast", "fast-lstm-builder",
+                            [](unsigned in) { return coupled_shapes(in, 1); }),
+      kind<DeepLSTMBuilder>("Deep", "deep-lstm-builder",
+                            [](unsigned in) { return coupled_shapes(in == 4 ? 7 : in, 4); })};
+}
+
+/// Two layers of four over inputs of three.
+class Recurrent : public testing::TestWithParam<Kind> {
+ protected:
+  Recurrent()
+      : owned(GetParam().make(2, 3, 4, model)),
+        rnn(*owned),
+        has_cells(rnn.num_h0_components() == 4),
+        has_masks(dynamic_cast<const GRUBuilder*>(owned.get()) == nullptr) {
     set_values(model);
+  }
+  static Layers step(const LayeredRNNBuilder& b, const Numbers& x, const Layers& before,
+                     const Masks& masks = {}) {
+    return GetParam().step(b, x, before, masks);
+  }
+  static Numbers output(const LayeredRNNBuilder& b, const Layers& layers) {
+    return GetParam().output(b, layers);
   }
   Expression in(const Numbers& x) {
     return input(cg, {static_cast<unsigned>(x.size())}, std::vector<float>(x.begin(), x.end()));
   }
   void start() {
-    builder.new_graph(cg);
-    builder.start_new_sequence();
+    rnn.new_graph(cg);
+    rnn.start_new_sequence();
   }
   [[nodiscard]] Layers some_state() const {
     Layers s{{{}, sample(4, 4)}, {{}, sample(5, 4)}};
@@ -72,72 +143,65 @@ class Recurrent : public testing::Test {
   }
 
   ParameterCollection model;
-  Builder builder;
+  Owned owned;
+  LayeredRNNBuilder& rnn;
   ComputationGraph cg;
   bool has_cells;
+  bool has_masks;
 };
-using Builders =
-    testing::Types<SimpleRNNBuilder, GRUBuilder, VanillaLSTMBuilder, SparseLSTMBuilder,
-                   CompactVanillaLSTMBuilder, CoupledLSTMBuilder, FastLSTMBuilder, DeepLSTMBuilder>;
-TYPED_TEST_SUITE(Recurrent, Builders);
+INSTANTIATE_TEST_SUITE_P(Kinds, Recurrent, testing::ValuesIn(kinds()),
+                         [](const auto& of) { return std::string(of.param.name); });
 
-TYPED_TEST(Recurrent, FollowsTheFormula) {
-  auto& rnn = this->builder;
-  this->start();
+TEST_P(Recurrent, FollowsTheFormula) {
+  start();
   const Layers s1 = step(rnn, sample(0), {});
   const Layers s2 = step(rnn, sample(1), s1);
-  expect_near(numbers_of(rnn.add_input(this->in(sample(0)))), output(rnn, s1));
-  expect_near(numbers_of(rnn.add_input(this->in(sample(1)))), output(rnn, s2));
+  expect_near(numbers_of(rnn.add_input(in(sample(0)))), output(rnn, s1));
+  expect_near(numbers_of(rnn.add_input(in(sample(1)))), output(rnn, s2));
   expect_near(numbers_of(rnn.back()), output(rnn, s2));
-  this->expect_state(rnn.final_s(), s2);
-  this->expect_state(rnn.get_s(0), s1);
+  expect_state(rnn.final_s(), s2);
+  expect_state(rnn.get_s(0), s1);
   ASSERT_EQ(rnn.final_h().size(), 2U);
   expect_near(numbers_of(rnn.final_h()[0]), s2[0].h);
   expect_near(numbers_of(rnn.get_h(0)[0]), s1[0].h);
-  EXPECT_EQ(rnn.num_h0_components(), this->has_cells ? 4U : 2U);
+  EXPECT_EQ(rnn.num_h0_components(), has_cells ? 4U : 2U);
 }
 
-TYPED_TEST(Recurrent, TakesAnInitialState) {
-  auto& rnn = this->builder;
-  this->start();
-  const Layers s0 = this->some_state();
-  rnn.start_new_sequence(this->whole(s0));
+TEST_P(Recurrent, TakesAnInitialState) {
+  start();
+  const Layers s0 = some_state();
+  rnn.start_new_sequence(whole(s0));
   expect_near(numbers_of(rnn.back()), output(rnn, s0));
-  this->expect_state(rnn.final_s(), s0);
-  this->expect_state(rnn.get_s(-1), s0);
-  expect_near(numbers_of(rnn.add_input(this->in(sample(0)))),
-              output(rnn, step(rnn, sample(0), s0)));
-  EXPECT_THROW(rnn.start_new_sequence({this->in(s0[0].h)}), ValueError);
+  expect_state(rnn.final_s(), s0);
+  expect_state(rnn.get_s(-1), s0);
+  expect_near(numbers_of(rnn.add_input(in(sample(0)))), output(rnn, step(rnn, sample(0), s0)));
+  EXPECT_THROW(rnn.start_new_sequence({in(s0[0].h)}), ValueError);
   EXPECT_EQ(rnn.state(), 0);  // as it was
   rnn.start_new_sequence();
-  expect_near(numbers_of(rnn.add_input(this->in(sample(0)))),
-              output(rnn, step(rnn, sample(0), {})));
+  expect_near(numbers_of(rnn.add_input(in(sample(0)))), output(rnn, step(rnn, sample(0), {})));
 }
 
-TYPED_TEST(Recurrent, StepsFormATree) {
-  auto& rnn = this->builder;
-  this->start();
+TEST_P(Recurrent, StepsFormATree) {
+  start();
   EXPECT_THROW(static_cast<void>(rnn.back()), StateError);
   EXPECT_THROW(rnn.rewind_one_step(), StateError);
   EXPECT_TRUE(rnn.final_h().empty());
   EXPECT_TRUE(rnn.get_s(-1).empty());
   const Layers s0 = step(rnn, sample(0), {});
   const Layers s2 = step(rnn, sample(2), s0);
-  const Expression first = rnn.add_input(this->in(sample(0)));
-  rnn.add_input(this->in(sample(1)));
-  expect_near(numbers_of(rnn.add_input(0, this->in(sample(2)))), output(rnn, s2));
+  const Expression first = rnn.add_input(in(sample(0)));
+  rnn.add_input(in(sample(1)));
+  expect_near(numbers_of(rnn.add_input(0, in(sample(2)))), output(rnn, s2));
   EXPECT_EQ(rnn.state(), 2);
   EXPECT_EQ(rnn.get_head(2), 0);
   EXPECT_EQ(rnn.get_output(0).i, first.i);
   rnn.rewind_one_step();
   EXPECT_EQ(rnn.state(), 0);
   expect_near(numbers_of(rnn.back()), output(rnn, s0));
-  this->expect_state(rnn.final_s(), s2);  // of the step added last
-  expect_near(numbers_of(rnn.add_input(this->in(sample(3)))),
-              output(rnn, step(rnn, sample(3), s0)));
+  expect_state(rnn.final_s(), s2);  // of the step added last
+  expect_near(numbers_of(rnn.add_input(in(sample(3)))), output(rnn, step(rnn, sample(3), s0)));
   EXPECT_EQ(rnn.get_head(3), 0);
-  expect_near(numbers_of(rnn.add_input(-1, this->in(sample(2)))),
-              output(rnn, step(rnn, sample(2), {})));
+  expect_near(numbers_of(rnn.add_input(-1, in(sample(2)))), output(rnn, step(rnn, sample(2), {})));
   EXPECT_EQ(rnn.get_head(4), -1);
   for (const int i : {-2, 5}) {
     EXPECT_THROW(static_cast<void>(rnn.get_h(i)), IndexError);
@@ -150,65 +214,57 @@ TYPED_TEST(Recurrent, StepsFormATree) {
   EXPECT_THROW(static_cast<void>(rnn.get_output(-1)), IndexError);
 }
 
-TYPED_TEST(Recurrent, SetHKeepsTheCellsOfTheStepItFollows) {
-  auto& rnn = this->builder;
-  this->start();
+TEST_P(Recurrent, SetHKeepsTheCellsOfTheStepItFollows) {
+  start();
   Layers now = step(rnn, sample(0), {});
-  rnn.add_input(this->in(sample(0)));
-  rnn.add_input(this->in(sample(1)));  // not the predecessor below
+  rnn.add_input(in(sample(0)));
+  rnn.add_input(in(sample(1)));  // not the predecessor below
   now[0].h = sample(6, 4);
   now[1].h = sample(7, 4);
-  expect_near(numbers_of(rnn.set_h(0, this->hidden_of(now))), output(rnn, now));
+  expect_near(numbers_of(rnn.set_h(0, hidden_of(now))), output(rnn, now));
   EXPECT_EQ(rnn.get_head(rnn.state()), 0);
   expect_near(numbers_of(rnn.back()), output(rnn, now));
-  this->expect_state(rnn.final_s(), now);
-  expect_near(numbers_of(rnn.add_input(this->in(sample(2)))),
-              output(rnn, step(rnn, sample(2), now)));
-  rnn.set_h(-1, this->hidden_of(now));  // cells are zeros
+  expect_state(rnn.final_s(), now);
+  expect_near(numbers_of(rnn.add_input(in(sample(2)))), output(rnn, step(rnn, sample(2), now)));
+  rnn.set_h(-1, hidden_of(now));  // cells are zeros
   for (auto& layer : now) {
-    layer.c.assign(this->has_cells ? 4 : 0, 0.0);
+    layer.c.assign(has_cells ? 4 : 0, 0.0);
   }
-  this->expect_state(rnn.final_s(), now);
+  expect_state(rnn.final_s(), now);
   const RNNPointer before = rnn.state();
   EXPECT_THROW(rnn.set_h(0, {}), ValueError);
   EXPECT_THROW(rnn.set_h(0), ValueError);
   EXPECT_EQ(rnn.state(), before);
 }
 
-TYPED_TEST(Recurrent, SetSTakesAllOrCells) {
-  auto& rnn = this->builder;
-  this->start();
+TEST_P(Recurrent, SetSTakesAllOrCells) {
+  start();
   const Layers s1 = step(rnn, sample(0), {});
-  rnn.add_input(this->in(sample(0)));
-  rnn.add_input(this->in(sample(1)));
-  const Layers given = this->some_state();
-  expect_near(numbers_of(rnn.set_s(0, this->whole(given))), output(rnn, given));
-  this->expect_state(rnn.final_s(), given);
-  expect_near(numbers_of(rnn.add_input(this->in(sample(2)))),
-              output(rnn, step(rnn, sample(2), given)));
-  EXPECT_THROW(rnn.set_s(0, {this->in(sample(0, 4))}), ValueError);
-  EXPECT_THROW(rnn.set_s(0, std::vector<Expression>(3, this->in(sample(0, 4)))), ValueError);
-  if (!this->has_cells) {
+  rnn.add_input(in(sample(0)));
+  rnn.add_input(in(sample(1)));
+  const Layers given = some_state();
+  expect_near(numbers_of(rnn.set_s(0, whole(given))), output(rnn, given));
+  expect_state(rnn.final_s(), given);
+  expect_near(numbers_of(rnn.add_input(in(sample(2)))), output(rnn, step(rnn, sample(2), given)));
+  EXPECT_THROW(rnn.set_s(0, {in(sample(0, 4))}), ValueError);
+  EXPECT_THROW(rnn.set_s(0, std::vector<Expression>(3, in(sample(0, 4)))), ValueError);
+  if (!has_cells) {
     return;
   }
   const Layers mixed{{given[0].c, s1[0].h}, {given[1].c, s1[1].h}};
-  const auto cells = [&] {
-    return std::vector<Expression>{this->in(given[0].c), this->in(given[1].c)};
-  };
+  const auto cells = [&] { return std::vector<Expression>{in(given[0].c), in(given[1].c)}; };
   expect_near(numbers_of(rnn.set_s(0, cells())), output(rnn, mixed));
-  expect_near(numbers_of(rnn.add_input(this->in(sample(2)))),
-              output(rnn, step(rnn, sample(2), mixed)));
+  expect_near(numbers_of(rnn.add_input(in(sample(2)))), output(rnn, step(rnn, sample(2), mixed)));
   rnn.set_s(-1, cells());
-  this->expect_state(rnn.final_s(), {{given[0].c, Numbers(4, 0.0)}, {given[1].c, Numbers(4, 0.0)}});
+  expect_state(rnn.final_s(), {{given[0].c, Numbers(4, 0.0)}, {given[1].c, Numbers(4, 0.0)}});
 }
 
-TYPED_TEST(Recurrent, TransduceIsAddInputStepByStep) {
-  auto& rnn = this->builder;
-  this->start();
+TEST_P(Recurrent, TransduceIsAddInputStepByStep) {
+  start();
   std::vector<Expression> xs;
   std::vector<Numbers> by_steps;
   for (int t = 0; t < 3; ++t) {
-    xs.push_back(this->in(sample(t)));
+    xs.push_back(in(sample(t)));
     by_steps.push_back(numbers_of(rnn.add_input(xs.back())));
   }
   rnn.start_new_sequence();
@@ -223,50 +279,53 @@ TYPED_TEST(Recurrent, TransduceIsAddInputStepByStep) {
   EXPECT_TRUE(rnn.transduce({}).empty());
 }
 
-TYPED_TEST(Recurrent, CopiesShareParametersAndHaveStepsOfTheirOwn) {
-  auto& rnn = this->builder;
-  TypeParam other(2, 3, 4, this->model);
-  const Parameter before = other.params[0][0];
-  other.copy(rnn);
-  EXPECT_EQ(this->model.parameters_list().size(), 2 * rnn.get_parameter_collection().size());
+TEST_P(Recurrent, CopiesShareParametersAndHaveStepsOfTheirOwn) {
+  const Owned other = GetParam().make(2, 3, 4, model);
+  const Parameter before = other->params[0][0];
+  other->copy(rnn);
+  EXPECT_EQ(model.parameters_list().size(), 2 * rnn.get_parameter_collection().size());
   for (std::size_t i = 0; i < rnn.params[1].size(); ++i) {
-    EXPECT_EQ(other.params[1][i].p, rnn.params[1][i].p);
+    EXPECT_EQ(other->params[1][i].p, rnn.params[1][i].p);
   }
-  EXPECT_NE(other.params[0][0].p, before.p);
-  this->start();
-  std::vector<TypeParam> stored(2);  // default-constructed, assigned later
-  stored[0] = rnn;
-  stored[1] = other;
-  stored[1].new_graph(this->cg);
-  stored[1].start_new_sequence();
-  const Numbers here = numbers_of(stored[0].add_input(this->in(sample(0))));
-  EXPECT_EQ(numbers_of(stored[1].add_input(this->in(sample(0)))), here);
-  EXPECT_EQ(numbers_of(rnn.add_input(this->in(sample(0)))), here);
-  rnn.add_input(this->in(sample(0)));
+  EXPECT_NE(other->params[0][0].p, before.p);
+  start();
+  const Owned first = GetParam().make_empty();  // assigned later
+  const Owned second = GetParam().make_empty();
+  GetParam().assign(rnn, *first);
+  GetParam().assign(*other, *second);
+  second->new_graph(cg);
+  second->start_new_sequence();
+  const Numbers here = numbers_of(first->add_input(in(sample(0))));
+  EXPECT_EQ(numbers_of(second->add_input(in(sample(0)))), here);
+  EXPECT_EQ(numbers_of(rnn.add_input(in(sample(0)))), here);
+  rnn.add_input(in(sample(0)));
   EXPECT_EQ(rnn.state(), 1);
-  EXPECT_EQ(stored[0].state(), 0);
-  EXPECT_THROW(TypeParam(1, 3, 4, this->model).copy(rnn), ValueError);
-  EXPECT_THROW(TypeParam(2, 3, 5, this->model).copy(rnn), ValueError);
-  SimpleRNNBuilder simple(2, 3, 4, this->model);
-  GRUBuilder gru(2, 3, 4, this->model);
-  EXPECT_THROW(rnn.copy(rnn.num_h0_components() == 2 && gru.params[0].size() == rnn.params[0].size()
-                            ? static_cast<const RNNBuilder&>(simple)
-                            : gru),
-               ValueError);
+  EXPECT_EQ(first->state(), 0);
 }
 
-TYPED_TEST(Recurrent, MasksAreSharedByTheStepsOfASequence) {
-  if constexpr (TestFixture::kHasMasks) {
-    auto& rnn = this->builder;
+TEST_P(Recurrent, OnlyOneOfTheSameKindAndSizesIsCopied) {
+  const Parameter before = rnn.params[0][0];
+  EXPECT_THROW(rnn.copy(*GetParam().make(1, 3, 4, model)), ValueError);
+  EXPECT_THROW(rnn.copy(*GetParam().make(2, 3, 5, model)), ValueError);
+  for (const Kind& other : kinds()) {
+    if (std::string(other.name) != GetParam().name) {
+      EXPECT_THROW(rnn.copy(*other.make(2, 3, 4, model)), ValueError) << other.name;
+    }
+  }
+  EXPECT_EQ(rnn.params[0][0].p, before.p);
+}
+
+TEST_P(Recurrent, MasksAreSharedByTheStepsOfASequence) {
+  if (has_masks) {
     EXPECT_THROW(rnn.set_dropout_masks(), StateError);
     rnn.set_dropout(0.5F);
     EXPECT_THROW(rnn.set_dropout(2.0F), std::invalid_argument);
     EXPECT_THROW(rnn.set_dropout(-0.1F), ValueError);
-    this->start();
+    start();
     const Layers s1_whole = step(rnn, sample(0), {});
-    const Expression first = rnn.add_input(this->in(sample(0)));
+    const Expression first = rnn.add_input(in(sample(0)));
     const auto drawn = rnn.masks;
-    const Expression second = rnn.add_input(this->in(sample(1)));
+    const Expression second = rnn.add_input(in(sample(1)));
     ASSERT_EQ(drawn.size(), 2U);
     Masks masks(2);
     for (std::size_t layer = 0; layer < 2; ++layer) {
@@ -288,23 +347,22 @@ TYPED_TEST(Recurrent, MasksAreSharedByTheStepsOfASequence) {
     EXPECT_NE(drawn[0][0].i, rnn.masks[0][0].i);
     EXPECT_EQ(rnn.masks[0][0].dim(), Dim({3}, 3));
     const VariableIndex given = rnn.masks[0][0].i;
-    EXPECT_EQ(rnn.add_input(this->in(sample(0))).dim().bd, 3U);
+    EXPECT_EQ(rnn.add_input(in(sample(0))).dim().bd, 3U);
     EXPECT_EQ(rnn.masks[0][0].i, given);
     rnn.disable_dropout();
     rnn.start_new_sequence();
-    expect_near(numbers_of(rnn.add_input(this->in(sample(0)))), output(rnn, s1_whole));
+    expect_near(numbers_of(rnn.add_input(in(sample(0)))), output(rnn, s1_whole));
   }
 }
 
-TYPED_TEST(Recurrent, RunsMinibatches) {
-  auto& rnn = this->builder;
+TEST_P(Recurrent, RunsMinibatches) {
   rnn.set_dropout(0.5F);  // masks for each example
-  this->start();
+  start();
   const std::vector<float> both = sample_input(6, 0.0);
-  const Expression x = input(this->cg, Dim({3}, 2), both);
-  const unsigned rows = std::is_same_v<TypeParam, DeepLSTMBuilder> ? 8 : 4;
+  const Expression x = input(cg, Dim({3}, 2), both);
+  const unsigned rows = GetParam().name == std::string("Deep") ? 8 : 4;
   EXPECT_EQ(rnn.add_input(x).dim(), Dim({rows}, 2));
-  if constexpr (TestFixture::kHasMasks) {
+  if (has_masks) {
     EXPECT_EQ(rnn.masks[1][1].dim(), Dim({4}, 2));
   }
   rnn.disable_dropout();
@@ -315,9 +373,8 @@ TYPED_TEST(Recurrent, RunsMinibatches) {
   EXPECT_EQ(rnn.add_input(x).dim(), Dim({rows}, 2));
 }
 
-TYPED_TEST(Recurrent, CallsOutOfOrderAndGraphsThatAreGone) {
-  auto& rnn = this->builder;
-  EXPECT_THROW(rnn.add_input(this->in(sample(0))), StateError);
+TEST_P(Recurrent, CallsOutOfOrderAndGraphsThatAreGone) {
+  EXPECT_THROW(rnn.add_input(in(sample(0))), StateError);
   EXPECT_THROW(rnn.start_new_sequence(), std::invalid_argument);
   EXPECT_THROW(rnn.set_h(-1, {}), StateError);
   {
@@ -327,27 +384,26 @@ TYPED_TEST(Recurrent, CallsOutOfOrderAndGraphsThatAreGone) {
     rnn.start_new_sequence();
     rnn.add_input(ones(other, {3}));
     other.backward(squared_norm(rnn.add_input(ones(other, {3}))));
-    for (const auto& p : this->model.parameters_list()) {
+    for (const auto& p : model.parameters_list()) {
       EXPECT_FALSE(p->has_grad());  // update = false
     }
-    EXPECT_THROW(rnn.add_input(ones(this->cg, {3})), GraphError);
+    EXPECT_THROW(rnn.add_input(ones(cg, {3})), GraphError);
   }
-  EXPECT_THROW(rnn.add_input(ones(this->cg, {3})), StaleExpression);
-  this->start();
-  rnn.add_input(ones(this->cg, {3}));
-  this->cg.backward(squared_norm(rnn.add_input(ones(this->cg, {3}))));
+  EXPECT_THROW(rnn.add_input(ones(cg, {3})), StaleExpression);
+  start();
+  rnn.add_input(ones(cg, {3}));
+  cg.backward(squared_norm(rnn.add_input(ones(cg, {3}))));
   EXPECT_TRUE(rnn.params[0][0].p->has_grad());
-  TypeParam empty;
-  EXPECT_EQ(empty.num_h0_components(), 0U);
-  empty.new_graph(this->cg);
-  empty.start_new_sequence();
-  EXPECT_THROW(static_cast<void>(empty.back()), StateError);
+  const Owned empty = GetParam().make_empty();
+  EXPECT_EQ(empty->num_h0_components(), 0U);
+  empty->new_graph(cg);
+  empty->start_new_sequence();
+  EXPECT_THROW(static_cast<void>(empty->back()), StateError);
 }
 
-TYPED_TEST(Recurrent, WrongInputNamesTheCallersLineAndLeavesTheBuilderUsable) {
-  auto& rnn = this->builder;
-  this->start();
-  rnn.add_input(this->in(sample(0)));
+TEST_P(Recurrent, WrongInputNamesTheCallersLineAndLeavesTheBuilderUsable) {
+  start();
+  rnn.add_input(in(sample(0)));
   const auto wrong = [&](auto call) {
     try {
       call();
@@ -357,77 +413,29 @@ TYPED_TEST(Recurrent, WrongInputNamesTheCallersLineAndLeavesTheBuilderUsable) {
     }
     EXPECT_EQ(rnn.state(), 0);
   };
-  wrong([&] { rnn.add_input(this->in(sample(0, 5))); });
-  wrong([&] { rnn.transduce({this->in(sample(0, 5))}); });
+  wrong([&] { rnn.add_input(in(sample(0, 5))); });
+  wrong([&] { rnn.transduce({in(sample(0, 5))}); });
   const Layers s1 = step(rnn, sample(0), {});
-  expect_near(numbers_of(rnn.add_input(this->in(sample(1)))),
-              output(rnn, step(rnn, sample(1), s1)));
+  expect_near(numbers_of(rnn.add_input(in(sample(1)))), output(rnn, step(rnn, sample(1), s1)));
 }
 
-/// Shapes of a layer's parameters in the order in which they are made, and their collection.
-struct Made {
-  const char* collection;
-  std::vector<Dim> shapes;
-};
-Made made(const SimpleRNNBuilder& /*b*/, unsigned in) {
-  return {"simple-rnn-builder", {{4, in}, {4, 4}, {4}}};
-}
-Made made(const GRUBuilder& /*b*/, unsigned in) {
-  return {"gru-builder", {{4, in}, {4, 4}, {4}, {4, in}, {4, 4}, {4}, {4, in}, {4, 4}, {4}}};
-}
-Made made(const VanillaLSTMBuilder& /*b*/, unsigned in) {
-  return {"vanilla-lstm-builder", {{16, in}, {16, 4}, {16}}};
-}
-Made made(const SparseLSTMBuilder& /*b*/, unsigned in) {
-  return {"vanilla-lstm-builder", {{16, in}, {16, 4}, {16, in}, {16, 4}, {16}}};
-}
-Made made(const CompactVanillaLSTMBuilder& /*b*/, unsigned in) {
-  return {"compact-vanilla-lstm-builder", {{16, in}, {16, 4}, {16}}};
-}
-Made made_coupled(const char* collection, unsigned in, unsigned peephole) {
-  return {collection,
-          {{4, in},
-           {4, 4},
-           {4, peephole},
-           {4},
-           {4, in},
-           {4, 4},
-           {4, peephole},
-           {4},
-           {4, in},
-           {4, 4},
-           {4}}};
-}
-Made made(const CoupledLSTMBuilder& /*b*/, unsigned in) {
-  return made_coupled("lstm-builder", in, 4);
-}
-Made made(const FastLSTMBuilder& /*b*/, unsigned in) {
-  return made_coupled("fast-lstm-builder", in, 1);
-}
-Made made(const DeepLSTMBuilder& /*b*/, unsigned in) {
-  return made_coupled("deep-lstm-builder", in == 4 ? 7 : in, 4);
-}
-
-TYPED_TEST(Recurrent, NamesShapesAndOrderOfParameters) {
+TEST_P(Recurrent, NamesShapesAndOrderOfParameters) {
   ParameterCollection fresh;
-  const TypeParam rnn(2, 3, 4, fresh);
-  const TypeParam second(1, 3, 4, fresh);
-  std::vector<std::string> names;
-  std::vector<Dim> shapes;
-  std::string prefix;
-  const auto append = [&](unsigned in) {
-    for (const Dim& d : made(rnn, in).shapes) {
-      names.push_back(prefix + std::to_string(shapes.size()));
-      shapes.push_back(d);
-    }
-  };
-  prefix = std::string("/") + made(rnn, 3).collection + "/_";
-  append(3);
-  append(4);
+  const Owned two_layers = GetParam().make(2, 3, 4, fresh);
+  const Owned one_layer = GetParam().make(1, 3, 4, fresh);
+  std::vector<Dim> shapes = GetParam().shapes(3);
+  const std::size_t each = shapes.size();
+  const std::vector<Dim> above = GetParam().shapes(4);
+  shapes.insert(shapes.end(), above.begin(), above.end());
   const std::size_t first = shapes.size();
-  prefix = std::string("/") + made(rnn, 3).collection + "_1/_";
-  for (std::size_t i = 0; i < first / 2; ++i) {
-    names.push_back(prefix + std::to_string(i));
+  const std::string prefix = std::string("/") + GetParam().collection;
+  std::vector<std::string> names;
+  names.reserve(first + each);
+  for (std::size_t i = 0; i < first; ++i) {
+    names.push_back(prefix + "/_" + std::to_string(i));
+  }
+  for (std::size_t i = 0; i < each; ++i) {
+    names.push_back(prefix + "_1/_" + std::to_string(i));
   }
   EXPECT_EQ(names_of(fresh), names);
   const auto storages = fresh.parameters_list();

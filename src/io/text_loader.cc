@@ -195,6 +195,7 @@ LookupParameter TextFileLoader::load_lookup_param(ParameterCollection& model,
   return p;
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the signature of DyNet 2.1
 void load_dynet_model(std::string filename, ParameterCollection* model) {
   TextFileLoader(filename).populate(*model, "/model");
 }
