@@ -24,8 +24,8 @@
 #include "dynet/training.h"
 #include "dynet/treelstm.h"
 
-#include "support/sanitized.h"
 #include "testing/random.h"
+#include "testing/sanitized.h"
 #include "user_ops/indices.h"
 
 namespace {

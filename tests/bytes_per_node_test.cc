@@ -13,7 +13,7 @@
 #include "dynet/lstm.h"
 
 #include "api/graph_state.h"
-#include "support/sanitized.h"
+#include "testing/sanitized.h"
 #include "testing/tolerance.h"
 
 namespace dynet {

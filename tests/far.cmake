@@ -13,11 +13,9 @@ set(DYNET_FAR_LEFT_OUT
   cross_bytes_per_node_test     # measures the process; the far device is part of it
   cross_devices_test       # names its devices, the far ones among them
   cross_device_graphs_test # likewise
+  rows_on_simd_test        # calls loops, or the CPU's kernels, by hand: no device is asked
+  rules_on_simd_test       # likewise
 )
-if(DYNET_SANITIZE)
-  # Ten minutes. It runs without sanitizers, and with them the random graphs have all operations there.
-  list(APPEND DYNET_FAR_LEFT_OUT cross_every_op_test)
-endif()
 
 # dynet_far_test(name program): the entry far/<name>.
 function(dynet_far_test name program)

@@ -1,4 +1,4 @@
-// Five thousand random graphs over every operation: merged and one by one give the same values and
+// Thousands of random graphs over every operation: merged and one by one give the same values and
 // the same gradient of everything. Also counts what was really merged.
 
 #include <gtest/gtest.h>
@@ -14,13 +14,14 @@
 #include "support/observe.h"
 #include "support/samples.h"
 #include "testing/differences.h"
+#include "testing/sanitized.h"
 #include "testing/tolerance.h"
 
 namespace dynet::testing {
 namespace {
 
-constexpr int kGraphs = 5000;
-constexpr long kWanted = 50;
+constexpr int kGraphs = trials(5000, 1000);
+constexpr long kWanted = trials(50L, 5L);
 
 void print_counts(const Counts& counts, const std::vector<Combination>& combinations) {
   std::printf(
@@ -105,7 +106,7 @@ TEST(RandomGraphs, GradientsAgreeWithDifferences) {
   });
   const Counts counts;
   int checked = 0;
-  for (std::uint64_t seed = 5001; checked < 150; ++seed) {
+  for (std::uint64_t seed = 5001; checked < trials(150, 15); ++seed) {
     Program program = random_program(seed, combinations, counts);
     for (Step& s : program.steps) {  // what has no gradient would differ
       if (s.leaf == LeafKind::kConstParameter) {

@@ -30,6 +30,7 @@
 #include "support/second_device.h"
 #include "testing/device.h"
 #include "testing/program.h"
+#include "testing/sanitized.h"
 #include "testing/tolerance.h"
 
 namespace dynet::testing {
@@ -472,7 +473,7 @@ std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
 
 TEST(RandomSessions, AgreeWithAPlainRecomputation) {
   const std::uint64_t only = number_from("DYNET_TEST_SEED", 0);
-  const std::uint64_t count = number_from("DYNET_TEST_SESSIONS", 6000);
+  const std::uint64_t count = number_from("DYNET_TEST_SESSIONS", trials(6000U, 2000U));
   const std::uint64_t first = only == 0 ? 1 : only;
   for (std::uint64_t seed = first; seed < (only == 0 ? first + count : first + 1); ++seed) {
     SCOPED_TRACE("DYNET_TEST_SEED=" + std::to_string(seed));

@@ -22,6 +22,7 @@ enum class Fault : unsigned char {
   kShared,           ///< the argument is declared shared without need
   kMixes,            ///< adds the first example of a call to all
   kStoresGradients,  ///< where they are to be added
+  kOneBlock,         ///< writes no gradient that lies in two blocks
   kThrows
 };
 
@@ -65,6 +66,9 @@ struct Copy {
     }
   }
   void backward(ext::Call& c) const {
+    if (kFault == Fault::kOneBlock && c.d_in[0].block_count > 1) {
+      return;
+    }
     c.kernels.move(ext::whole_move(c.out[0].size()), c.d_out[0], c.d_in[0],
                    kFault == Fault::kStoresGradients ? ext::Write::kStore : ext::Write::kAsBlocks);
   }
@@ -106,6 +110,9 @@ TEST(Suite, AnOperationThatMixesExamplesIsReported) {
 }
 TEST(Suite, AGradientThatIsNotAddedIsReported) {
   EXPECT_TRUE(reporting<Copy<Fault::kStoresGradients>>().contains("Calls"));
+}
+TEST(Suite, AGradientThatIsLeftOutInTwoBlocksIsReported) {
+  EXPECT_TRUE(reporting<Copy<Fault::kOneBlock>>().contains("Calls"));
 }
 TEST(Suite, WhatAnOperationThrowsIsAFailure) {
   const Failures failures = check<Copy<Fault::kThrows>>();

@@ -12,6 +12,7 @@
 #include "dynet/ext/gamma.h"
 
 #include "kernels/simd_targets.h"
+#include "testing/sanitized.h"
 #include "testing/tolerance.h"
 #include "ulps.h"
 
@@ -100,7 +101,7 @@ class SimdFunctions : public ::testing::TestWithParam<std::string> {
   /// `relative`: the bound is relative to numbers above 1, absolute below; else it is in ulp.
   void expect_within(char f, double bound, float low, float high, double (*truth)(double),
                      bool relative = false) {
-    const std::vector<float> x = sample(low, high, 4099);
+    const std::vector<float> x = sample(low, high, dynet::testing::trials(4099U, 16411U));
     const std::vector<float> y = run(f, x);
     double worst = 0.0;
     float at = 0.0F;
@@ -167,7 +168,7 @@ TEST_P(SimdFunctions, InverseSines) {
 }
 
 TEST_P(SimdFunctions, Powers) {
-  const std::vector<float> base = sample(1e-37F, kMax, 40009);
+  const std::vector<float> base = sample(1e-37F, kMax, dynet::testing::trials(40009U, 160009U));
   double worst = 0.0;
   for (const float y : {-3.0F, -1.0F, -0.5F, 0.1F, 0.5F, 1.0F, 2.0F, 2.5F, 10.0F, 37.25F}) {
     const std::vector<float> z = run('p', base, std::vector<float>(base.size(), y));

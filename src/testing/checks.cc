@@ -35,9 +35,6 @@ Failures gradients_agree_with_differences(const Sample& sample) {
       continue;  // tables say what it is (tests/oracle)
     }
     found.add(c.name, check_gradients(c.program, one_by_one));
-    if (c.copies > 1) {
-      found.add(c.name + ", merged", check_gradients(c.program, merged));
-    }
   }
   return found.take();
 }

@@ -8,6 +8,7 @@
 #include "testing/cases.h"
 #include "testing/checks.h"
 #include "testing/found.h"
+#include "testing/sanitized.h"
 #include "testing/targets.h"
 #include "testing/tolerance.h"
 
@@ -78,16 +79,39 @@ struct Fed {
   bool has_largest = false;
   [[nodiscard]] auto same() const { return has_largest ? alike_if_not_lost : alike; }
 };
-/// One special value in the first element of a source, or in the last one.
-std::vector<Fed> singles(const Program& program) {
-  std::vector<Fed> all;
-  for (std::size_t s = 0; s < program.sources.size(); ++s) {
-    if (program.sources[s].data.empty()) {
-      continue;
+/// The sources of each argument: one for each copy, or one that they share. None twice.
+std::set<std::vector<std::size_t>> sources_of_arguments(const Program& program) {
+  std::vector<std::vector<std::size_t>> all;
+  for (const Step& step : program.steps) {
+    all.resize(std::max(all.size(), step.args.size()));
+    for (std::size_t a = 0; a < step.args.size(); ++a) {
+      if (step.args[a].step >= 0) {
+        const Step& leaf = program.steps[static_cast<std::size_t>(step.args[a].step)];
+        const auto source = static_cast<std::size_t>(leaf.source);
+        if (!program.sources[source].data.empty() &&
+            std::find(all[a].begin(), all[a].end(), source) == all[a].end()) {
+          all[a].push_back(source);
+        }
+      }
     }
-    const std::size_t last = program.sources[s].data.size() - 1;
+  }
+  std::erase(all, std::vector<std::size_t>());
+  return {all.begin(), all.end()};
+}
+/// One special value in the first element of an argument, or in the last one; the copies take
+/// turns.
+std::vector<Fed> singles(const Program& program) {
+  constexpr std::size_t kEvery = trials(std::size_t{1}, std::size_t{5});
+  std::vector<Fed> all;
+  std::size_t turn = 0;
+  for (const std::vector<std::size_t>& sources : sources_of_arguments(program)) {
+    const std::size_t last = program.sources[sources[0]].data.size() - 1;
     for (const std::size_t element : std::set<std::size_t>{0, last}) {
       for (const Special& special : kSpecials) {
+        const std::size_t s = sources[turn % sources.size()];
+        if (turn++ % kEvery != 0) {
+          continue;
+        }
         all.push_back({std::string(special.name) + " in element " + std::to_string(element) +
                            " of source " + std::to_string(s),
                        with_special(program, s, element, special.value),
@@ -97,10 +121,11 @@ std::vector<Fed> singles(const Program& program) {
   }
   return all;
 }
-/// All of them at once, between ordinary numbers: without the largest ones, and with them.
+/// All of them at once, between ordinary numbers: with the largest ones, and without them.
 std::vector<Fed> mixtures(const Program& program) {
   std::vector<Fed> all;
-  for (const std::size_t count : {kSpecials.size() - 2, kSpecials.size()}) {
+  for (std::size_t without = 0; without < trials(std::size_t{2}, std::size_t{1}); ++without) {
+    const std::size_t count = kSpecials.size() - 2 * without;
     for (const std::size_t every : {1U, 3U}) {
       Fed fed{"every " + std::to_string(every) + " of " + std::to_string(count) + " kinds", program,
               count == kSpecials.size()};

@@ -14,6 +14,7 @@
 
 #include "params/gradient.h"
 #include "support/far_device.h"
+#include "testing/sanitized.h"
 #include "testing/tolerance.h"
 #include "trainers/missed.h"
 
@@ -283,7 +284,7 @@ TEST_P(ExactTest, TheLogIsBounded) {
 
 // Every way to look at a model or to change it, in random order.
 TEST_P(ExactTest, NothingFoolsIt) {
-  for (unsigned seed = 0; seed < 25; ++seed) {
+  for (unsigned seed = 0; seed < testing::trials(25U, 4U); ++seed) {
     Both b(GetParam().make, seed, seed % 2 == 0 ? 0.0F : 0.01F);
     const std::vector<std::pair<const char*, std::function<void(Side&)>>> actions = {
         {"values", [](Side& s) { (void)s.tables[0].values(); }},

@@ -103,7 +103,7 @@ struct Layout {
   }
 };
 
-/// Memory for calls, all of it kept until the end.
+/// Memory for calls, kept until clear().
 class HeldScratch final : public ext::ScratchMemory {
  public:
   void* take(std::int64_t bytes) override {
@@ -114,6 +114,7 @@ class HeldScratch final : public ext::ScratchMemory {
     return std::align(kAlign, static_cast<std::size_t>(bytes), at, room);
   }
   [[nodiscard]] ext::Memory& memory() const override { return params::host_memory(); }
+  void clear() { memory_.clear(); }
 
  private:
   std::vector<std::vector<std::byte>> memory_;
@@ -141,6 +142,7 @@ class ByHand {
     for (Held& y : out_) {
       y.fill(Held::kUnset);
     }
+    scratch_.clear();
     call_views();
     sample_.record->forward(sample_.op.get(), call_);
   }
@@ -151,6 +153,7 @@ class ByHand {
       dx.fill(layout_.adds ? kBefore : adds ? 0.0 : Held::kUnset);
       dx.set_fresh(!adds);
     }
+    scratch_.clear();
     call_views();
     // What forward wrote in one block may be read in several.
     d_out_views_.clear();
