@@ -102,28 +102,6 @@ TEST(VanillaLstm, ParameterCountOfTheLanguageModel) {
   EXPECT_EQ(model.parameter_count(), 2964240U);
 }
 
-TEST(CoupledLstm, CellMaskTouchesOnlyThePeepholes) {
-  ParameterCollection model;
-  CoupledLSTMBuilder lstm(1, 2, 3, model);
-  set_values(model);
-  ComputationGraph cg;
-  lstm.set_dropout(0.0F, 0.0F, 1.0F);  // all peepholes read zeros
-  lstm.new_graph(cg);
-  lstm.start_new_sequence();
-  lstm.add_input(ones(cg, {2}));
-  lstm.add_input(ones(cg, {2}));
-  CoupledLSTMBuilder no_peepholes = lstm;
-  no_peepholes.disable_dropout();
-  lstm.params[0][2].set_value(std::vector<float>(9, 0.0F));
-  lstm.params[0][6].set_value(std::vector<float>(9, 0.0F));
-  const Numbers dropped = numbers_of(lstm.back());
-  ComputationGraph plain;
-  no_peepholes.new_graph(plain);
-  no_peepholes.start_new_sequence();
-  no_peepholes.add_input(ones(plain, {2}));
-  expect_near(numbers_of(no_peepholes.add_input(ones(plain, {2}))), dropped);
-}
-
 class SparseLstm : public testing::Test {
  protected:
   SparseLstm() : lstm(2, 3, 4, model) {}
