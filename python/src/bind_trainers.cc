@@ -1,16 +1,23 @@
 // Trainers.
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
+#include <limits>
 #include <memory>
+#include <new>
 #include <optional>
 #include <sstream>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "dynet/training.h"
 
@@ -61,6 +68,97 @@ void set_clip_threshold(Trainer& t, float threshold) {
   t.clipping_enabled = threshold > 0.0F;
   t.clip_threshold = threshold > 0.0F ? threshold : 0.0F;
 }
+void set_clip_value(Trainer& t, float value) {
+  check("set_clip_value: the value", value, true);
+  t.clip_value = value > 0.0F ? value : std::numeric_limits<float>::infinity();
+}
+
+/// A schedule, or a rate that stays.
+using ScheduleOrRate = std::variant<Schedule::Pointer, double>;
+Schedule::Pointer schedule_from(const ScheduleOrRate& s) {
+  const auto* rate = std::get_if<double>(&s);
+  return rate == nullptr ? std::get<Schedule::Pointer>(s)
+                         : std::make_shared<ConstantSchedule>(*rate);
+}
+/// ValueError below 0.
+std::uint64_t count_from(const char* what, std::int64_t n) {
+  if (n < 0) {
+    throw ValueError(std::string(what) + " is " + std::to_string(n) + "; want 1 or more");
+  }
+  return static_cast<std::uint64_t>(n);
+}
+
+void bind_schedules(nb::module_& m) {
+  using nb::arg;
+  nb::class_<Schedule>(m, "Schedule",
+                       "Base of the schedules: the learning rate as a function of the number of "
+                       "updates, for trainer.set_schedule(). A schedule never changes.")
+      .def(
+          "rate",
+          [](const Schedule& s, std::int64_t done) {
+            return s.rate(count_from("rate: the number of updates", done));
+          },
+          arg("done"), "The rate of the update that comes after `done` updates.")
+      .def("__repr__", [](const Schedule& s) { return "<" + trainers::text_of(s) + ">"; });
+  nb::class_<ConstantSchedule, Schedule>(m, "ConstantSchedule", "The same rate, always.")
+      .def(nb::init<double>(), arg("rate"));
+  nb::class_<WarmupSchedule, Schedule>(
+      m, "WarmupSchedule",
+      "The n-th update has n / updates of the first rate of another schedule, which starts with "
+      "the update number `updates`. A number in its place is a rate that stays.")
+      .def(
+          "__init__",
+          [](WarmupSchedule* self, std::int64_t updates, const ScheduleOrRate& then) {
+            new (self) WarmupSchedule(count_from("WarmupSchedule: the number of updates", updates),
+                                      schedule_from(then));
+          },
+          arg("updates"), arg("then"));
+  nb::class_<CosineSchedule, Schedule>(
+      m, "CosineSchedule",
+      "Half a wave of the cosine from `rate` to `last` in so many updates, and `last` from there "
+      "on (Loshchilov and Hutter, 2017).")
+      .def(
+          "__init__",
+          [](CosineSchedule* self, double rate, std::int64_t updates, double last) {
+            new (self) CosineSchedule(
+                rate, count_from("CosineSchedule: the number of updates", updates), last);
+          },
+          arg("rate"), arg("updates"), arg("last") = 0.0);
+  nb::class_<InverseSquareRootSchedule, Schedule>(
+      m, "InverseSquareRootSchedule",
+      "rate * min(n / warmup, sqrt(warmup / n)) for the n-th update: the schedule of the "
+      "Transformer (Vaswani et al., 2017).")
+      .def(
+          "__init__",
+          [](InverseSquareRootSchedule* self, double rate, std::int64_t warmup) {
+            new (self) InverseSquareRootSchedule(
+                rate, count_from("InverseSquareRootSchedule: warmup", warmup));
+          },
+          arg("rate"), arg("warmup") = 1);
+  nb::class_<CyclicalSchedule, Schedule>(
+      m, "CyclicalSchedule",
+      "Up from `min` to `max` in `step_size` updates and down again in as many, again and again; "
+      "what is above `min` shrinks by `gamma` per update (Smith, 2015).")
+      .def(nb::init<double, double, double, double>(), arg("min"), arg("max"), arg("step_size"),
+           arg("gamma") = 1.0);
+  nb::class_<PlateauSchedule, Schedule>(
+      m, "PlateauSchedule",
+      "Multiplies the rate by `factor`, down to `last`, when more than `patience` metrics in a row "
+      "that trainer.report_metric() was told were no better than the best one by `threshold` "
+      "times its size. Smaller is better, unless `larger_is_better`.")
+      .def(
+          "__init__",
+          [](PlateauSchedule* self, double rate, double factor, std::int64_t patience,
+             double threshold, double last, bool larger_is_better) {
+            new (self) PlateauSchedule(rate, factor,
+                                       static_cast<unsigned>(std::min<std::uint64_t>(
+                                           count_from("PlateauSchedule: patience", patience),
+                                           std::numeric_limits<unsigned>::max())),
+                                       threshold, last, larger_is_better);
+          },
+          arg("rate"), arg("factor") = 0.1, arg("patience") = 10, arg("threshold") = 1e-4,
+          arg("last") = 0.0, arg("larger_is_better") = false);
+}
 
 void bind_base(nb::module_& m) {
   using nb::arg;
@@ -93,6 +191,32 @@ void bind_base(nb::module_& m) {
       .def("set_clip_threshold", &set_clip_threshold, arg("thr"),
            "Largest norm of all gradients; 0 or less: no limit.")
       .def("get_clip_threshold", [](const Trainer& t) { return t.clip_threshold; })
+      .def("set_clip_value", &set_clip_value, arg("value"),
+           "Largest size of a number of the gradient, before the norm is looked at; 0 or less: no "
+           "limit (the default).")
+      .def("get_clip_value",
+           [](const Trainer& t) { return std::isfinite(t.clip_value) ? t.clip_value : 0.0F; })
+      .def(
+          "set_schedule", [](Trainer& t, const Schedule::Pointer& s) { t.set_schedule(s); },
+          arg("schedule").none(),
+          "Sets the rate now and after each update from now on; None: the rate stays.")
+      .def_prop_ro(
+          "schedule", [](const Trainer& t) { return t.schedule(); },
+          "The schedule in use, with what was reported to it, or None.")
+      .def("report_metric", &Trainer::report_metric, arg("metric"),
+           "Tells the schedule a metric, such as the loss of a development set.")
+      .def("exponential_moving_average", &Trainer::exponential_moving_average, arg("beta"),
+           arg("update_freq") = 1U,
+           "Averages parameters from the first update on, every `update_freq` of them: average = "
+           "beta * average + (1 - beta) * parameter.")
+      .def("cumulative_moving_average", &Trainer::cumulative_moving_average,
+           arg("update_freq") = 1U, "Their mean instead.")
+      .def("swap_params_to_moving_average", &Trainer::swap_params_to_moving_average,
+           arg("save_weights") = true, arg("bias_correction") = false,
+           "Puts the averages in the place of the parameters, which are kept for "
+           "swap_params_to_weights() if `save_weights`.")
+      .def("swap_params_to_weights", &Trainer::swap_params_to_weights,
+           "Puts the parameters back; update() begins with it.")
       .def_prop_rw(
           "learning_rate", [](const Trainer& t) { return t.learning_rate; }, &set_rate)
       .def("set_learning_rate", &set_rate, arg("value"))
@@ -128,6 +252,7 @@ void bind(nb::module_& m, std::index_sequence<kI...> /*arguments*/) {
 }  // namespace
 
 void bind_trainers(nb::module_& m) {
+  bind_schedules(m);
   bind_base(m);
   trainers::AllTrainers::for_each([&]<class T>(const T*) {
     bind<T>(m, std::make_index_sequence<std::size(T::kAbout.arguments)>());

@@ -68,6 +68,39 @@ class Amsgrad(Adam):
     amsgrad = True
 
 
+class AdamW(Adam):
+    shrink = 1 - RATE * 0.01  # multiplies before the step: rows without a gradient too
+
+
+class Lion:
+    m = 0.0
+
+    def step(self, w, g, t):
+        c = 0.9 * self.m + 0.1 * g
+        self.m = 0.99 * self.m + 0.01 * g
+        return w - RATE * np.sign(c)
+
+
+class Lamb:
+    m = v = 0.0
+
+    def step(self, w, g, t):
+        self.m = 0.9 * self.m + 0.1 * g
+        self.v = 0.999 * self.v + 0.001 * g * g
+        mean, square = self.m / (1 - 0.9**t), self.v / (1 - 0.999**t)
+        u = mean / (np.sqrt(square) + 1e-6) + 0.01 * w
+        return w - RATE * np.linalg.norm(w) / np.linalg.norm(u) * u
+
+
+class Eg:
+    v = 0.0
+
+    def step(self, w, g, t):
+        self.v = 0.9 * self.v - RATE * g
+        w = w * np.exp(self.v)
+        return w / w.sum()
+
+
 TRAINERS = [
     (dy.SimpleSGDTrainer, Sgd),
     (dy.MomentumSGDTrainer, Momentum),
@@ -75,9 +108,14 @@ TRAINERS = [
     (dy.RMSPropTrainer, RmsProp),
     (dy.AdamTrainer, Adam),
     (dy.AmsgradTrainer, Amsgrad),
+    (dy.AdamWTrainer, AdamW),
+    (dy.LionTrainer, Lion),
+    (dy.LambTrainer, Lamb),
+    (dy.EGTrainer, Eg),
     (dy.AdadeltaTrainer, Adadelta),
 ]
 WITH_A_RATE = TRAINERS[:-1]
+NEVER_EXACT = [dy.LambTrainer, dy.EGTrainer]
 
 
 class Model:
@@ -85,7 +123,8 @@ class Model:
 
     def __init__(self, trainer_class):
         m = dy.ParameterCollection()
-        self.w = m.add_parameters((3,), init=np.array([0.5, -0.25, 1.0]))
+        second = 0.25 if trainer_class is dy.EGTrainer else -0.25  # those are positive
+        self.w = m.add_parameters((3,), init=np.array([0.5, second, 1.0]))
         self.table = m.add_lookup_parameters((4, 3), init=np.full((4, 3), 0.5))
         self.trainer = trainer_class(m, RATE)
 
@@ -101,20 +140,28 @@ class Model:
 @pytest.mark.parametrize(("trainer_class", "rule"), TRAINERS)
 def test_rules(trainer_class, rule, updates):
     model = Model(trainer_class)
+    if updates == "exact" and trainer_class in NEVER_EXACT:
+        with pytest.raises(RuntimeError, match="want sparse or dense"):
+            model.trainer.lookup_updates = updates
+        return
     model.trainer.lookup_updates = updates
+    shrink = getattr(rule, "shrink", 1.0)
     dense, rows = rule(), [rule() for _ in range(4)]
     w, table = model.w.as_array().astype(float), model.table.as_array().astype(float)
     for step in range(60):
         g = model.backward(step)
         model.trainer.update()
-        w = dense.step(w, g, step + 1)
+        w = dense.step(shrink * w, g, step + 1)
         for r in range(4):
+            table[r] *= shrink
             if r == step % 3:
                 table[r] = rows[r].step(table[r], g, step + 1)
             elif updates != "sparse":
                 table[r] = rows[r].step(table[r], np.zeros(3), step + 1)
     np.testing.assert_allclose(model.w.as_array(), w, rtol=2e-5, atol=2e-5)
-    np.testing.assert_allclose(model.table.as_array(), table, rtol=2e-5, atol=2e-5)
+    dy.renew_cg()  # what graphs see: stored values lack the decay of the table
+    seen = [model.table[r].npvalue() for r in range(4)]
+    np.testing.assert_allclose(seen, table, rtol=2e-5, atol=2e-5)
     assert model.trainer.whoami() == trainer_class.__name__
 
 
@@ -178,3 +225,112 @@ def test_cyclical_rate():
         rates.append(t.learning_rate)
         t.update()
     assert rates == [0.5, 0.5, 0.75, 1.0, 1.25, 1.5, 1.25, 1.0, 0.75, 0.5]
+
+
+def rates_of(trainer, n):
+    rates = []
+    for _ in range(n):
+        rates.append(trainer.learning_rate)
+        trainer.update()
+    return rates
+
+
+def test_schedules():
+    t = dy.SimpleSGDTrainer(dy.ParameterCollection())
+    assert t.schedule is None
+    t.set_schedule(dy.WarmupSchedule(4, 1.0))
+    assert rates_of(t, 6) == [0.25, 0.5, 0.75, 1.0, 1.0, 1.0]
+    cosine = dy.CosineSchedule(rate=1.0, updates=10, last=0.5)
+    t.set_schedule(dy.WarmupSchedule(updates=2, then=cosine))
+    want = [0.5] + [0.75 + 0.25 * math.cos(math.pi * n / 10) for n in range(11)] + [0.5]
+    np.testing.assert_allclose(rates_of(t, 13), want, rtol=1e-6)
+    t.set_schedule(dy.InverseSquareRootSchedule(1.0, warmup=4))
+    np.testing.assert_allclose(
+        rates_of(t, 16), [0.25, 0.5, 0.75] + [2 / math.sqrt(n) for n in range(4, 17)], rtol=1e-6
+    )
+    t.set_schedule(dy.CyclicalSchedule(0.5, 1.5, 2))
+    assert rates_of(t, 5) == [0.5, 1.0, 1.5, 1.0, 0.5]
+    t.set_schedule(dy.ConstantSchedule(0.75))
+    t.set_schedule(None)
+    assert rates_of(t, 2) == [0.75, 0.75]
+    assert [cosine.rate(0), cosine.rate(10), cosine.rate(done=99)] == [1.0, 0.5, 0.5]
+    assert repr(dy.WarmupSchedule(2, cosine)) == (
+        "<WarmupSchedule 1 2 1 CosineSchedule 3 1 10 0.5 0>"
+    )
+    for wrong in (
+        lambda: dy.CosineSchedule(1.0, 0),
+        lambda: dy.CosineSchedule(1.0, -1),
+        lambda: dy.CosineSchedule(math.nan, 1),
+        lambda: dy.WarmupSchedule(0, 1.0),
+        lambda: dy.PlateauSchedule(1.0, factor=1.0),
+        lambda: cosine.rate(-1),
+    ):
+        with pytest.raises(ValueError, match="want"):
+            wrong()
+
+
+def test_plateaus():
+    t = dy.SimpleSGDTrainer(dy.ParameterCollection())
+    with pytest.raises(RuntimeError, match="no schedule"):
+        t.report_metric(1.0)
+    t.set_schedule(dy.PlateauSchedule(1.0, factor=0.5, patience=1))
+    for loss, rate in [(3.0, 1.0), (2.0, 1.0), (2.0, 1.0), (2.5, 0.5), (1.0, 0.5)]:
+        t.report_metric(loss)
+        assert t.learning_rate == rate
+    with pytest.raises(ValueError, match="NaN"):
+        t.report_metric(math.nan)
+    again = dy.SimpleSGDTrainer(dy.ParameterCollection())
+    again.populate(t.save())
+    assert repr(again.schedule) == repr(t.schedule)
+    for trainer in (t, again):
+        trainer.report_metric(2.0)
+        trainer.report_metric(2.0)
+        assert trainer.learning_rate == 0.25
+
+
+def test_clipping_by_value():
+    m = dy.ParameterCollection()
+    w = m.add_parameters((3,), init=np.zeros(3))
+    t = dy.SimpleSGDTrainer(m, 1.0)
+    assert t.get_clip_value() == 0.0
+    t.set_clip_value(2.0)
+    assert t.get_clip_value() == 2.0
+    dy.renew_cg()
+    dy.dot_product(w, dy.inputVector([0.5, -8.0, 3.0])).backward()
+    t.update()
+    np.testing.assert_array_equal(w.as_array(), [-0.5, 2.0, -2.0])
+    t.set_clip_value(0)
+    t.set_clip_threshold(0)
+    dy.renew_cg()
+    dy.dot_product(w, dy.inputVector([0.5, -8.0, 3.0])).backward()
+    t.update()
+    np.testing.assert_array_equal(w.as_array(), [-1.0, 10.0, -5.0])
+    with pytest.raises(ValueError, match="nan"):
+        t.set_clip_value(math.nan)
+
+
+def test_moving_averages():
+    m = dy.ParameterCollection()
+    w = m.add_parameters((1,), init=np.zeros(1))
+    t = dy.SimpleSGDTrainer(m, 1.0)
+    with pytest.raises(RuntimeError, match="not asked for"):
+        t.swap_params_to_moving_average()
+    t.cumulative_moving_average()
+    for _ in range(4):
+        dy.renew_cg()
+        (-w[0]).backward()
+        t.update()
+    t.swap_params_to_moving_average()
+    assert w.as_array() == [2.5]
+    t.swap_params_to_weights()
+    assert w.as_array() == [4.0]
+    t = dy.SimpleSGDTrainer(m, 1.0)
+    t.exponential_moving_average(0.5, update_freq=1)
+    for _ in range(2):
+        dy.renew_cg()
+        (-w[0]).backward()
+        t.update()
+    t.swap_params_to_moving_average(save_weights=False, bias_correction=True)
+    assert w.as_array() == pytest.approx([(0.25 * 5 + 0.5 * 6) / 0.75])
+    with pytest.raises(RuntimeError, match="not saved"):
+        t.swap_params_to_weights()

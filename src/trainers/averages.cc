@@ -87,6 +87,8 @@ void Trainer::swap_params_to_moving_average(bool save_weights, bool bias_correct
     allocate_shadow_lookup_parameters(*model, static_cast<unsigned>(ma_saved_lp.size()),
                                       ma_saved_lp);
   }
+  ma_saved_factors_.clear();
+  ma_saved_factors_.reserve(ma_saved_p.size() + ma_saved_lp.size());
   double scale = 1.0;
   if (bias_correction && ma_mode == MovingAverage::Exponential) {
     scale = 1.0 / (1.0 - std::pow(static_cast<double>(ema_beta), ma_updates));
@@ -94,7 +96,8 @@ void Trainer::swap_params_to_moving_average(bool save_weights, bool bias_correct
   for_each(*model, ma_p, ma_lp, ma_saved_p, ma_saved_lp,
            [&](StorageState& s, float* average, float* saved) {
              if (save_weights) {
-               s.kernels.add_scaled(s.decay_factor(), s.values.data(), saved, s.elements, true);
+               s.kernels.add_scaled(1.0, s.values.data(), saved, s.elements, true);
+               ma_saved_factors_.push_back(s.decay_factor());
              }
              s.kernels.add_scaled(scale / s.decay_factor(), average, s.values.data(), s.elements,
                                   true);
@@ -124,9 +127,15 @@ void Trainer::restore_weights() {
     return;
   }
   check_weights_are_saved();
-  for_each(*model, ma_p, ma_lp, ma_saved_p, ma_saved_lp, [](StorageState& s, float*, float* saved) {
-    s.kernels.add_scaled(1.0 / s.decay_factor(), saved, s.values.data(), s.elements, true);
-  });
+  // To the bit, unless the factor was changed meanwhile. A parameter that is new was not swapped.
+  auto factor = ma_saved_factors_.begin();
+  for_each(*model, ma_p, ma_lp, ma_saved_p, ma_saved_lp,
+           [&](StorageState& s, float*, float* saved) {
+             if (saved != nullptr) {
+               s.kernels.add_scaled(*factor++ / s.decay_factor(), saved, s.values.data(),
+                                    s.elements, true);
+             }
+           });
   ma_params_swapped = false;
   ma_params_saved = false;
 }

@@ -66,6 +66,32 @@ TEST_F(AverageTest, UpdatesStartFromTheWeights) {
   EXPECT_FLOAT_EQ(value(), 3.0F);
 }
 
+TEST_F(AverageTest, SwappingThereAndBackChangesNoBit) {
+  ParameterCollection decaying(0.1F);
+  LookupParameter table = decaying.add_lookup_parameters(3, {5});
+  SimpleSGDTrainer t(decaying);
+  t.cumulative_moving_average();
+  for (int i = 0; i < 3; ++i) {
+    t.update();
+  }
+  const std::vector<float> before = as_vector(table.get_storage().all_values);
+  t.swap_params_to_moving_average();
+  EXPECT_NE(as_vector(table.get_storage().all_values), before);
+  t.swap_params_to_weights();
+  EXPECT_EQ(as_vector(table.get_storage().all_values), before);
+}
+
+TEST_F(AverageTest, AParameterThatIsNewWhileSwapped) {
+  trainer.cumulative_moving_average();
+  step(-1.0F);
+  step(-1.0F);
+  trainer.swap_params_to_moving_average();
+  Parameter late = model.add_parameters({1}, ParameterInitConst(7));
+  step(-1.0F);
+  EXPECT_FLOAT_EQ(value(), 3.0F);
+  EXPECT_EQ(as_vector(*late.values())[0], 7.0F);
+}
+
 TEST_F(AverageTest, Misuse) {
   EXPECT_THROW(trainer.swap_params_to_moving_average(), std::runtime_error);
   EXPECT_THROW(trainer.cumulative_moving_average(0), std::runtime_error);

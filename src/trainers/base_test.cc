@@ -1,8 +1,11 @@
 // What all trainers share, whatever their rule.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <memory>
 #include <sstream>
+#include <string>
 #include <vector>
 
 #include "dynet/training.h"
@@ -26,6 +29,186 @@ TEST(Trainer, FrozenParametersStayAsTheyAre) {
   EXPECT_EQ(as_vector(*p.values()), std::vector<float>{1});
   EXPECT_EQ(p.current_weight_decay(), 1.0F);
   EXPECT_EQ(l.current_weight_decay(), 1.0F);
+}
+
+/// What a graph computes with.
+float effective(const ParameterStorageBase& s) {
+  std::vector<float> x(static_cast<std::size_t>(s.state().elements));
+  const params::Buffer buffer(s.state().device, s.state().elements, "test");
+  params::read(s, buffer.data());
+  s.state().device.memory->copy_out(buffer.data(), x.data(), x.size() * sizeof(float));
+  return x[0];
+}
+
+TEST(Trainer, FrozenParametersAreNotDecayedByTheTrainerEither) {
+  ParameterCollection model;
+  Parameter p = model.add_parameters({1}, ParameterInitConst(1));
+  LookupParameter l = model.add_lookup_parameters(1, {1}, ParameterInitConst(1));
+  Parameter other = model.add_parameters({1}, ParameterInitConst(1));
+  p.set_updated(false);
+  l.set_updated(false);
+  AdamWTrainer trainer(model, 0.1F, 0.9F, 0.999F, 1e-8F, 1.0F);
+  trainer.update();
+  EXPECT_EQ(effective(*p.p), 1.0F);
+  EXPECT_EQ(effective(*l.p), 1.0F);
+  EXPECT_FLOAT_EQ(effective(*other.p), 0.9F);
+  p.set_updated(true);
+  l.set_updated(true);
+  trainer.update();
+  EXPECT_FLOAT_EQ(effective(*p.p), 0.9F);
+  EXPECT_FLOAT_EQ(effective(*l.p), 0.9F);
+}
+
+// A parameter is decayed at the rate of its own collection, dense or table, whoever trains it and
+// whichever collection it is seen from.
+TEST(Trainer, DecayInSubCollectionsHasOneMeaning) {
+  for (const bool trains_all : {true, false}) {
+    for (const LookupUpdates how :
+         {LookupUpdates::kSparse, LookupUpdates::kDense, LookupUpdates::kExact}) {
+      ParameterCollection model(0.1F);
+      ParameterCollection own = model.add_subcollection("own", 0.25F);
+      ParameterCollection inherits = model.add_subcollection("inherits");
+      std::vector<ParameterCollection*> places{&model, &own, &inherits};
+      std::vector<double> want{0.9, 0.75, 0.9};
+      for (std::size_t k = 0; k < places.size(); ++k) {
+        const bool is_trained = trains_all || k == 1;
+        Parameter p = places[k]->add_parameters({1}, ParameterInitConst(1));
+        LookupParameter l = places[k]->add_lookup_parameters(2, {1}, ParameterInitConst(1));
+        MomentumSGDTrainer trainer(trains_all ? model : own);
+        trainer.set_lookup_updates(how);
+        for (int i = 0; i < 12; ++i) {  // 0.75^12: the table's factor is multiplied in
+          trainer.update();
+        }
+        const double all = is_trained ? std::pow(want[k], 12.0) : 1.0;
+        EXPECT_NEAR(effective(*p.p), all, tolerance::kFewInFloat) << k;
+        EXPECT_NEAR(effective(*l.p), all, tolerance::kFewInFloat) << k;
+        // A gradient moves the effective value by the rate, whatever the factor is.
+        if (is_trained) {
+          float g = 1.0F;
+          p.p->accumulate_grad(Tensor({1}, &g, nullptr, DeviceMempool::NONE));
+          l.p->accumulate_grad(0, Tensor({1}, &g, nullptr, DeviceMempool::NONE));
+          SimpleSGDTrainer step(trains_all ? model : own, 0.5F);
+          step.update();
+          EXPECT_NEAR(effective(*p.p), (all - 0.5) * want[k], tolerance::kFewInFloat) << k;
+          EXPECT_NEAR(effective(*l.p), (all - 0.5) * want[k], tolerance::kFewInFloat) << k;
+        }
+      }
+    }
+  }
+}
+
+TEST(Trainer, ClipsByValueAndThenByNorm) {
+  ParameterCollection model;
+  Parameter p = model.add_parameters({3}, ParameterInitConst(0));
+  LookupParameter l = model.add_lookup_parameters(2, {2}, ParameterInitConst(0));
+  SimpleSGDTrainer trainer(model, 1.0F);
+  std::vector<float> g{0.5F, -8.0F, 3.0F};
+  const auto add = [&] {
+    p.p->accumulate_grad(Tensor({3}, g.data(), nullptr, DeviceMempool::NONE));
+    l.p->accumulate_grad(1, Tensor({2}, g.data(), nullptr, DeviceMempool::NONE));
+  };
+  trainer.clip_value = 2.0F;
+  add();
+  trainer.update();
+  EXPECT_EQ(as_vector(*p.values()), (std::vector<float>{-0.5F, 2.0F, -2.0F}));
+  EXPECT_EQ(as_vector((*l.values())[1]), (std::vector<float>{-0.5F, 2.0F}));
+  EXPECT_EQ(as_vector((*l.values())[0]), (std::vector<float>{0, 0}));
+  EXPECT_EQ(trainer.clips, 0.0F);
+  // By norm: of what the values leave. sqrt(0.5 + 3 * 4), here divided by as much.
+  trainer.clip_threshold = 1.0F;
+  p.set_value({0, 0, 0});
+  add();
+  trainer.update();
+  const float norm = std::sqrt(12.5F);
+  EXPECT_NEAR(as_vector(*p.values())[1], 2.0F / norm, tolerance::kFewInFloat);
+  EXPECT_EQ(trainer.clips, 1.0F);
+  // Without a norm, of gradients that a scale makes larger.
+  trainer.clipping_enabled = false;
+  p.set_value({0, 0, 0});
+  add();
+  trainer.update(-2.0F);
+  EXPECT_EQ(as_vector(*p.values()), (std::vector<float>{1.0F, -2.0F, 2.0F}));
+}
+
+TEST(Trainer, ClippingByValueHidesNothing) {
+  ParameterCollection model;
+  Parameter p = model.add_parameters({2}, ParameterInitConst(1));
+  AdamTrainer trainer(model);
+  trainer.clip_value = 1.0F;
+  for (const bool by_norm : {true, false}) {
+    trainer.clipping_enabled = by_norm;
+    for (const float bad :
+         {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+      std::vector<float> g{0.5F, bad};
+      p.p->accumulate_grad(Tensor({2}, g.data(), nullptr, DeviceMempool::NONE));
+      EXPECT_THROW(trainer.update(), NumericError);
+      EXPECT_EQ(as_vector(*p.values()), (std::vector<float>{1, 1}));
+    }
+    // A norm beyond the floats is none after clipping by value.
+    std::vector<float> g{3e38F, 3e38F};
+    p.p->accumulate_grad(Tensor({2}, g.data(), nullptr, DeviceMempool::NONE));
+    EXPECT_NO_THROW(trainer.update());
+    p.set_value({1, 1});
+  }
+  for (const float bad : {0.0F, -1.0F, std::numeric_limits<float>::quiet_NaN()}) {
+    trainer.clip_value = bad;
+    EXPECT_THROW(trainer.update(), ValueError);
+  }
+  EXPECT_EQ(trainer.updates, 2.0F);
+}
+
+TEST(Trainer, ADecayThatLeavesNothingIsRefused) {
+  ParameterCollection model;
+  Parameter p = model.add_parameters({1}, ParameterInitConst(1));
+  for (const float decay : {10.0F, -0.1F}) {
+    LionTrainer trainer(model, 0.1F, 0.9F, 0.99F, decay);
+    EXPECT_THROW(trainer.update(), ValueError) << decay;
+    EXPECT_EQ(effective(*p.p), 1.0F);
+  }
+}
+
+TEST(Trainer, ExponentiatedGradientsWantPositiveParameters) {
+  ParameterCollection model;
+  Parameter good = model.add_parameters({2}, ParameterInitConst(1));
+  EGTrainer trainer(model);
+  trainer.update();
+  EXPECT_EQ(as_vector(*good.values()), (std::vector<float>{0.5F, 0.5F}));
+  Parameter p = model.add_parameters({2}, ParameterInitFromVector({1.0F, -1.0F}), "edge");
+  const auto refused = [&](const std::string& wanted) {
+    try {
+      trainer.update();
+      ADD_FAILURE() << wanted;
+    } catch (const ValueError& e) {
+      EXPECT_NE(std::string(e.what()).find(wanted), std::string::npos) << e.what();
+    }
+    EXPECT_EQ(trainer.updates, 1.0F);
+  };
+  refused("element 1 of /edge is -1.000000; want numbers of at least 0");
+  p.set_value({0, 0});
+  refused("/edge, is 0 everywhere");
+  p.set_value({0, 1});
+  LookupParameter l = model.add_lookup_parameters(2, {2}, ParameterInitConst(0));
+  refused("row 0, is 0 everywhere");
+  l.set_updated(false);
+  trainer.update();
+  EXPECT_EQ(as_vector(*p.values()), (std::vector<float>{0, 1}));
+}
+
+TEST(Trainer, ExponentiatedGradientsInCycles) {
+  ParameterCollection model;
+  EGTrainer trainer(model, 0.3F);
+  trainer.enableCyclicalLR(0.5F, 1.5F, 4.0F, 1.0F);
+  std::vector<float> rates;
+  for (int i = 0; i < 6; ++i) {
+    rates.push_back(trainer.learning_rate);
+    trainer.update();
+  }
+  EXPECT_EQ(rates, (std::vector<float>{0.3F, 0.5F, 0.75F, 1.0F, 1.25F, 1.5F}));
+  trainer.enableCyclicalLR(0.5F, 1.5F, 4.0F);  // gamma is 0
+  for (int i = 0; i < 6; ++i) {
+    trainer.update();
+    EXPECT_EQ(trainer.learning_rate, 0.5F);
+  }
 }
 
 TEST(Trainer, OneFactorWhereverATableIsSeenFrom) {

@@ -25,7 +25,7 @@ constexpr std::int64_t kElements = 1000;
 /// Runs f.operator()<Rule>() for every rule of the list.
 template <class F>
 void for_each_rule(F f) {
-  AllTrainers::for_each([&]<class T>(const T* /*type*/) {
+  AllUpdates::for_each([&]<class T>(const T* /*type*/) {
     f.template operator()<typename T::Rule>();
     if constexpr (!std::is_same_v<typename T::CatchUp, NoCatchUp>) {
       f.template operator()<typename T::CatchUp>();

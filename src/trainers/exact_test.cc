@@ -35,9 +35,14 @@ struct Rule {
   MakeTrainer make;
 };
 std::vector<Rule> rules() {
-  return {{"Sgd", make<SimpleSGDTrainer>()},   {"Momentum", make<MomentumSGDTrainer>()},
-          {"Adam", make<AdamTrainer>()},       {"Amsgrad", make<AmsgradTrainer>()},
-          {"Adagrad", make<AdagradTrainer>()}, {"RmsProp", make<RMSPropTrainer>()}};
+  return {{"Sgd", make<SimpleSGDTrainer>()},
+          {"Momentum", make<MomentumSGDTrainer>()},
+          {"Adam", make<AdamTrainer>()},
+          {"Amsgrad", make<AmsgradTrainer>()},
+          {"Adagrad", make<AdagradTrainer>()},
+          {"RmsProp", make<RMSPropTrainer>()},
+          {"AdamW", make<AdamWTrainer>(0.9F, 0.999F, 1e-8F, 0.2F)},
+          {"Lion", make<LionTrainer>(0.9F, 0.99F, 0.2F)}};
 }
 std::vector<Rule> unusual_rules() {
   return {{"MomentumOfNothing", make<MomentumSGDTrainer>(0.0F)},
@@ -53,7 +58,11 @@ std::vector<Rule> unusual_rules() {
           {"AdamNoEpsilon", make<AdamTrainer>(0.9F, 0.999F, 1e-30F)},
           {"AmsgradSlowMean", make<AmsgradTrainer>(0.995F, 0.9F)},
           {"RmsPropOfTheLast", make<RMSPropTrainer>(1e-8F, 0.0F)},
-          {"RmsPropForEver", make<RMSPropTrainer>(1e-8F, 1.0F)}};
+          {"RmsPropForEver", make<RMSPropTrainer>(1e-8F, 1.0F)},
+          {"AdamWOfStrongDecay", make<AdamWTrainer>(0.9F, 0.98F, 1e-8F, 20.0F)},
+          {"LionForEver", make<LionTrainer>(0.5F, 1.0F, 0.0F)},
+          {"LionOfTheLast", make<LionTrainer>(0.9F, 0.0F, 20.0F)},
+          {"LionWithoutMean", make<LionTrainer>(0.0F, 0.9F, 1.0F)}};
 }
 
 /// Doubles that lie on a device.
@@ -467,11 +476,31 @@ TEST(Exact, FloatsFollowToo) {
     for (unsigned row = 0; row < Side::kRows; ++row) {
       const std::vector<double> got = as_double_vector((*table.values())[row]);
       const std::vector<double> want = effective_row(b.dense.tables[0], row);
+      const double factor = params::decay_factor(*table.p);
       for (std::size_t i = 0; i < 3; ++i) {
-        EXPECT_NEAR(got[i], want[i], tolerance::kTrainedInFloat * std::max(1.0, std::fabs(want[i])))
+        EXPECT_NEAR(got[i] * factor, want[i],
+                    tolerance::kTrainedInFloat * std::max(1.0, std::fabs(want[i])))
             << rule.name;
       }
     }
+  }
+}
+
+TEST(Exact, IsRefusedWhereNoSumOfStepsSaysIt) {
+  ParameterCollection model;
+  EGTrainer eg(model);
+  LambTrainer lamb(model);
+  for (Trainer* const t : {static_cast<Trainer*>(&eg), static_cast<Trainer*>(&lamb)}) {
+    t->set_lookup_updates(LookupUpdates::kDense);
+    EXPECT_THROW(t->set_lookup_updates(LookupUpdates::kExact), UsageError);
+    EXPECT_EQ(t->lookup_updates(), LookupUpdates::kDense);
+  }
+  try {
+    lamb.set_lookup_updates(LookupUpdates::kExact);
+  } catch (const UsageError& e) {
+    EXPECT_STREQ(e.what(),
+                 "LambTrainer: exact updates of lookup tables: how far a row moves depends on its "
+                 "norm after each step before; want sparse or dense ones");
   }
 }
 

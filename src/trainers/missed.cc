@@ -15,6 +15,7 @@ constexpr std::uint32_t kMostSteps = 65536;
 // In a block of prefix sums b^k stays above e^-2: a difference of two keeps 15 digits less those
 // of 1 / (1 - b).
 constexpr double kBlockDecay = 2.0;
+constexpr std::uint32_t kLongestBlock = 4096;
 
 // The series leaves out the fourth central moment of u over its mean to the fourth, times at most
 // 0.082 of the displacement (reached where epsilon is 4 sqrt(v)); a row moves by at most
@@ -54,7 +55,9 @@ bool is_narrow(const IdleMotion& motion) {
 }  // namespace
 
 StepLog::StepLog(double b, double u, std::uint32_t longest) : prefix_(1) {
-  if (b > 0.0) {
+  if (b >= 1.0) {  // nothing vanishes: a block is as long as a table of powers may be
+    block_ = std::min(longest, kLongestBlock);
+  } else if (b > 0.0) {
     block_ = static_cast<std::uint32_t>(
         std::clamp(kBlockDecay / -std::log(b), 1.0, static_cast<double>(std::max(longest, 1U))));
   }
@@ -100,7 +103,8 @@ bool MissedUpdates::can_follow(const IdleMotion& motion) {
   }
   const bool shrinks = std::all_of(std::begin(motion.shrink), std::end(motion.shrink),
                                    [](double s) { return s >= 0.0 && s <= 1.0; });
-  return shrinks && motion.ratio >= 0.0 && motion.ratio < 1.0 && motion.spread >= 1.0 &&
+  const bool converges = motion.ratio < 1.0 || (motion.ratio == 1.0 && motion.spread == 1.0);
+  return shrinks && motion.ratio >= 0.0 && converges && motion.spread >= 1.0 &&
          std::isfinite(motion.spread);
 }
 

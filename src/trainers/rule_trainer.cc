@@ -52,16 +52,19 @@ template <class... T>
 const std::array<typename Definitions<TrainerList<T...>>::Info, 2 * sizeof...(T)>
     Definitions<TrainerList<T...>>::kAll = {&ext::update_info<typename T::Rule>...,
                                             &ext::update_info<CatchUpOf<T>>...};
-template struct Definitions<AllTrainers>;
+template struct Definitions<AllUpdates>;
 
 RuleTrainerBase::RuleTrainerBase(ParameterCollection& m, real rate) : Trainer(m, rate) {
   static std::once_flag loops;
   std::call_once(loops, install_simd_steps);
 }
 
+/// (1 - s) w - step is (1 - s) (w - step / (1 - s)): a decay before the step is one after it of a
+/// larger step. The factor of a table has it already (Trainer::update_table).
 Facts RuleTrainerBase::facts_for(real gscale, const ParameterStorageBase& p, double keep) const {
-  return {static_cast<double>(learning_rate), static_cast<double>(gscale), decay_of(p), keep,
-          static_cast<double>(step_number())};
+  const double own = p.state().is_table() ? 1.0 : shrink();
+  return {static_cast<double>(learning_rate), static_cast<double>(gscale), decay_of(p) * own,
+          keep * own, static_cast<double>(step_number())};
 }
 
 void RuleTrainerBase::prepare(const Facts& facts) {
@@ -84,13 +87,32 @@ void RuleTrainerBase::apply(const ext::Kernels& kernels, const Facts& facts, voi
   ext::run_step(kernels, info(), step_, data, true, elements);
 }
 
+/// For whole tables: where the rule has sums, these are over rows.
+void RuleTrainerBase::apply_to_rows(const ext::Kernels& kernels, const Facts& facts,
+                                    void* const* data, std::int64_t rows, std::int64_t row_elements,
+                                    std::int64_t row_bytes) {
+  const ext::UpdateInfo& what = info();
+  if (!what.reduces) {
+    apply(kernels, facts, data, rows * row_elements);
+    return;
+  }
+  prepare(facts);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    void* at[2 + kMaxStates] = {};
+    for (std::size_t k = 0; k < what.inputs; ++k) {
+      at[k] = static_cast<std::byte*>(data[k]) + row * row_bytes;
+    }
+    ext::run_step(kernels, what, step_, at, true, row_elements);
+  }
+}
+
 void RuleTrainerBase::update_rule(real gscale, const std::vector<Tensor*>& values) {
   void* data[2 + kMaxStates];
   for (std::size_t k = 0; k < info().inputs; ++k) {
     data[k] = values[k]->v;
   }
-  const Facts facts{static_cast<double>(learning_rate), static_cast<double>(gscale), 1.0, 1.0,
-                    static_cast<double>(step_number())};
+  const Facts facts{static_cast<double>(learning_rate), static_cast<double>(gscale), shrink(),
+                    shrink(), static_cast<double>(step_number())};
   apply(*values[0]->device->kernels, facts, data, values[0]->d.elements());
 }
 
@@ -164,7 +186,7 @@ void RuleTrainerBase::update_lookup_params(real gscale, std::size_t idx) {
   for (unsigned k = 0; k < lists.state_count(); ++k) {
     data[2 + k] = (*lists.states[k].lookups)[idx].all_h.v;
   }
-  apply(s.kernels, facts, data, s.elements);
+  apply_to_rows(s.kernels, facts, data, p.rows(), s.row_elements(), s.row_bytes);
 }
 
 IdleMotion RuleTrainerBase::idle_motion(std::size_t idx) {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <type_traits>
 #include <vector>
 
 #include "dynet/ext/update.h"
@@ -71,7 +72,8 @@ void compare_with_double(std::mt19937& random, bool has_gradient) {
     constexpr std::size_t kGuard = 5;  // numbers after the end, which must stay as they are
     for (std::size_t k = 0; k < f.kInputs; ++k) {
       for (std::size_t i = 0; i < n + kGuard; ++i) {
-        const double x = k < 2 ? normal(random) : member(random);
+        constexpr bool kPositive = std::is_same_v<Rule, updates::ExponentiatedGradient>;
+        const double x = k < 2 && !(kPositive && k == 0) ? normal(random) : member(random);
         f.x[k].push_back(static_cast<float>(x));
         d.x[k].push_back(static_cast<double>(f.x[k].back()));
       }
@@ -89,14 +91,14 @@ void compare_with_double(std::mt19937& random, bool has_gradient) {
         ASSERT_EQ(f.x[k][i], before[k][i]) << typeid(Rule).name();
       }
     }
-    if (n > 0) {
-      EXPECT_NE(f.x[0][0], before[0][0]) << typeid(Rule).name();
+    if (n > 3) {
+      EXPECT_NE(f.x[0], before[0]) << typeid(Rule).name();
     }
   }
 }
 
 TEST_P(StepsTest, EveryRuleIsTheOneInDouble) {
-  AllTrainers::for_each([&]<class T>(const T* /*type*/) {
+  AllUpdates::for_each([&]<class T>(const T* /*type*/) {
     compare_with_double<typename T::Rule>(random_, true);
     if constexpr (!std::is_same_v<typename T::CatchUp, NoCatchUp>) {
       compare_with_double<typename T::CatchUp>(random_, false);
@@ -105,7 +107,7 @@ TEST_P(StepsTest, EveryRuleIsTheOneInDouble) {
 }
 
 TEST_P(StepsTest, ResultsDoNotDependOnThePlace) {
-  AllTrainers::for_each([&]<class T>(const T* /*type*/) {
+  AllUpdates::for_each([&]<class T>(const T* /*type*/) {
     using Rule = typename T::Rule;
     std::array<double, sizeof(Rule) / sizeof(double)> members{};
     members.fill(0.3);
@@ -125,7 +127,7 @@ TEST_P(StepsTest, ResultsDoNotDependOnThePlace) {
 TEST(Steps, ConstantsThatAreOneNumberAreEqual) {
   std::mt19937 random(3);
   std::uniform_real_distribution<double> member(-1.0, 1.0);
-  AllTrainers::for_each([&]<class T>(const T* /*type*/) {
+  AllUpdates::for_each([&]<class T>(const T* /*type*/) {
     using Rule = typename T::Rule;
     using Numbers = ext::detail::Numbering<Rule>;
     for (int round = 0; round < 100; ++round) {

@@ -3,7 +3,9 @@
 //
 // The constants of a rule are further inputs that stay the same (ext/update.h), in registers where
 // they fit. All results of a vector are computed before the first is written, as they overwrite
-// what they were computed from, and so that what they share is computed once.
+// what they were computed from, and so that what they share is computed once. A rule with
+// reductions runs as one row (kernels/simd_passes-inl.h), with a pass for each of them that waits
+// for another.
 
 #include "trainers/simd_steps.h"
 
@@ -22,6 +24,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/simd_memory-inl.h"
+#include "kernels/simd_passes-inl.h"
 #include "kernels/simd_rule-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -86,16 +89,50 @@ void step_loop(const void* step, const ext::Stream* in, const ext::Stream* out,
   }
 }
 
-template <class Trainer>
-void install(const Trainer* /*type*/) {
-  ext::update_loops<typename Trainer::Rule>.forward_float = step_loop<typename Trainer::Rule>;
-  if constexpr (!std::is_same_v<typename Trainer::CatchUp, dynet::trainers::NoCatchUp>) {
-    ext::update_loops<typename Trainer::CatchUp>.forward_float =
-        step_loop<typename Trainer::CatchUp>;
+/// A step with reductions: the elements are one row.
+template <class Rule, class... E, std::size_t... kJ>
+void reduce_and_step(const void* step, const ext::Stream* in, const ext::Stream* out,
+                     std::int64_t count, rule::Types<E...> /*results*/,
+                     std::index_sequence<kJ...> every) {
+  using Plan = RowPlan<ext::detail::StepRule, Rule, E...>;
+  static_assert(Plan::Kept::kSize == 0, "a step has no memory to keep anything in");
+  const auto* prepared = static_cast<const ext::detail::Prepared<Rule>*>(step);
+  Frame<Plan> f;
+  for (std::size_t k = 0; k < Plan::Rule::kCount; ++k) {
+    f.constants[k] = hn::Set(D(), prepared->constants[k]);
+  }
+  for (std::size_t k = 0; k < Plan::kInputs; ++k) {
+    f.from[k] = static_cast<const float*>(in[k].data);
+  }
+  f.length = static_cast<std::size_t>(count);
+  const Target targets[] = {Target{static_cast<float*>(out[kJ].data), 0, true, false}...};
+  run_frame<AlongRow>(f, targets, typename Plan::Results(), every);
+}
+template <class Rule>
+void reducing_loop(const void* step, const ext::Stream* in, const ext::Stream* out,
+                   std::int64_t count) {
+  using Numbers = ext::detail::Numbering<Rule>;
+  reduce_and_step<Rule>(step, in, out, count, typename Numbers::Expressions(),
+                        std::make_index_sequence<Numbers::kResults>());
+}
+
+template <class Rule>
+void install_rule() {
+  if constexpr (!std::is_same_v<Rule, dynet::trainers::NoCatchUp>) {
+    if constexpr (ext::detail::kStepReduces<Rule>) {
+      ext::update_loops<Rule>.forward_float = reducing_loop<Rule>;
+    } else {
+      ext::update_loops<Rule>.forward_float = step_loop<Rule>;
+    }
   }
 }
+template <class Trainer>
+void install(const Trainer* /*type*/) {
+  install_rule<typename Trainer::Rule>();
+  install_rule<typename Trainer::CatchUp>();
+}
 void install_all_steps() {
-  dynet::trainers::AllTrainers::for_each([](const auto* trainer) { install(trainer); });
+  dynet::trainers::AllUpdates::for_each([](const auto* trainer) { install(trainer); });
 }
 
 }  // namespace

@@ -1,7 +1,10 @@
 #include <cmath>
 #include <mutex>
 #include <string>
+#include <utility>
 
+#include "dynet/ext/update.h"
+#include "dynet/trainers/clip.h"
 #include "dynet/trainers/rule_trainer.h"
 
 #include "kernels/float_mode.h"
@@ -87,6 +90,12 @@ std::uint64_t Trainer::step_number() const {
 double Trainer::decay_of(const ParameterStorageBase& p) const { return p.state().decay_factor(); }
 
 void Trainer::set_lookup_updates(LookupUpdates how) {
+  if (how == LookupUpdates::kExact && why_not_exact() != nullptr) {
+    const char* name = states().name;
+    throw UsageError(std::string(name == nullptr ? "Trainer" : name) +
+                     ": exact updates of lookup tables: " + why_not_exact() +
+                     "; want sparse or dense ones");
+  }
   sparse_updates_enabled = how == LookupUpdates::kSparse;
   is_exact_ = how == LookupUpdates::kExact;
 }
@@ -108,6 +117,30 @@ void Trainer::populate(std::istream& is, real lr) {
   learning_rate = lr;
 }
 
+void Trainer::set_schedule(Schedule::Pointer schedule) {
+  if (schedule != nullptr) {
+    const auto first = static_cast<real>(schedule->rate(0));
+    check_finite("learning_rate", first);
+    learning_rate = first;
+  }
+  schedule_ = std::move(schedule);
+  schedule_start_ = step_number() - 1;
+}
+void Trainer::report_metric(double metric) {
+  if (schedule_ == nullptr) {
+    throw UsageError("Trainer::report_metric: there is no schedule; want one that takes a metric");
+  }
+  schedule_ = schedule_->after_report(metric);
+  follow_schedule();
+}
+void Trainer::follow_schedule() {
+  if (schedule_ != nullptr) {
+    const std::uint64_t done = step_number() - 1;
+    learning_rate =
+        static_cast<real>(schedule_->rate(done > schedule_start_ ? done - schedule_start_ : 0));
+  }
+}
+
 float Trainer::clip_gradients() { return clip(1.0F); }
 
 /// Everything that must hold before an update may change anything.
@@ -118,16 +151,26 @@ void Trainer::check_settings(real scale) {
     throw ValueError("Trainer: clip_threshold is " + std::to_string(clip_threshold) +
                      "; want 0 or more (clipping_enabled = false: no limit)");
   }
+  if (!(clip_value > 0.0F)) {
+    throw ValueError("Trainer: clip_value is " + std::to_string(clip_value) +
+                     "; want a number above 0 (infinity: no limit)");
+  }
   const trainers::StateLists lists = states();
   for (unsigned k = 0; k < lists.number_count(); ++k) {
-    check_finite(lists.numbers[k].name, *lists.numbers[k].value);
+    if (lists.numbers[k].value != nullptr) {
+      check_finite(lists.numbers[k].name, *lists.numbers[k].value);
+    }
+  }
+  if (!(shrink() > 0.0 && shrink() <= 1.0)) {
+    throw ValueError("Trainer: learning_rate * weight_decay is " + std::to_string(1.0 - shrink()) +
+                     "; want at least 0 and less than 1");
   }
   check_weights_are_saved();
 }
 
-/// What the gradients are to be multiplied with. The squares of floats add up in double without
-/// overflow, so their sum is finite exactly where all gradients are.
-real Trainer::clip(real scale) {
+/// The squares of floats add up in double without overflow, so their sum is finite exactly where
+/// all gradients are.
+double Trainer::sum_of_squares() const {
   params::SquaredNorm sum;
   for (const auto& storage : ModelAccess::all(*model)) {
     if (storage->updated) {
@@ -135,8 +178,41 @@ real Trainer::clip(real scale) {
       storage->state().add_gradient_to(sum);
     }
   }
-  const double squares = sum.value();
-  const auto norm = static_cast<float>(std::sqrt(squares)) * std::fabs(scale);
+  return sum.value();
+}
+
+/// Clipping by value, of gradients that are to be multiplied with `scale`.
+void Trainer::limit_gradients(real scale) {
+  const double size = std::fabs(static_cast<double>(scale));
+  if (size == 0.0) {
+    return;
+  }
+  ext::detail::Prepared<updates::ClipByValue> step{{static_cast<double>(clip_value) / size}, {}};
+  const ext::UpdateInfo& info = ext::update_info<updates::ClipByValue>();
+  info.prepare(&step);
+  for (const auto& storage : ModelAccess::all(*model)) {
+    if (!storage->updated) {
+      continue;
+    }
+    StorageState& s = storage->state();
+    const std::lock_guard lock(s.mutex);
+    s.absorb_exposed_rows();
+    s.for_gradient([&](std::byte* gradient, std::int64_t n) {
+      void* const data[] = {gradient};
+      ext::run_step(s.kernels, info, &step, data, false, n);
+    });
+  }
+}
+
+/// What the gradients are to be multiplied with. What is not finite must be found before anything
+/// is limited, which would hide it.
+real Trainer::clip(real scale) {
+  double squares = sum_of_squares();
+  if (std::isfinite(squares) && std::isfinite(clip_value)) {
+    limit_gradients(scale);
+    squares = sum_of_squares();
+  }
+  const float norm = static_cast<float>(std::sqrt(squares)) * std::fabs(scale);
   if (!std::isfinite(clipping_enabled ? static_cast<double>(norm) : squares)) {
     throw NumericError("Magnitude of gradient is bad: " + std::to_string(norm) +
                        "; the parameters stay as they were, the gradients are emptied");
@@ -189,6 +265,7 @@ void Trainer::update_scaled(real scale) {
   ++updates_since_status;
   apply_decay();
   after_update();
+  follow_schedule();
 }
 
 /// What values are multiplied with after an update, because of weight decay.
@@ -205,13 +282,16 @@ void Trainer::update_parameter(real gscale, std::size_t idx) {
   if (!p.updated) {
     return;
   }
-  update_params(gscale, idx);
   StorageState& s = p.state();
+  const auto multiply = [&s](double by) {
+    if (by != 1.0) {
+      s.kernels.add_scaled(by, s.values.data(), s.values.data(), s.elements, true);
+    }
+  };
+  multiply(decays_in_rule() ? 1.0 : shrink());
+  update_params(gscale, idx);
   s.forget_gradient();
-  const double keep = decays_in_rule() ? 1.0 : keep_of(p);
-  if (keep != 1.0) {
-    s.kernels.add_scaled(keep, s.values.data(), s.values.data(), s.elements, true);
-  }
+  multiply(decays_in_rule() ? 1.0 : keep_of(p));
 }
 
 trainers::IdleMotion Trainer::motion_of(std::size_t idx) {
@@ -242,6 +322,7 @@ void Trainer::update_table(real gscale, std::size_t idx) {
     return;
   }
   StorageState& s = p.state();
+  s.factor *= shrink();
   const trainers::IdleMotion motion = motion_of(idx);
   trainers::MissedUpdates* missed = missed_[idx].get();
   if (p.all_updated || (missed == nullptr && motion.kind != trainers::IdleMotion::Kind::kRests)) {
@@ -308,15 +389,12 @@ void Trainer::apply_decay() {
   for (const auto& p : ModelAccess::all(*model)) {
     StorageState& s = p->state();
     const double keep = decay_step_of(*p);
-    if (keep == 1.0) {
-      continue;
-    }
     if (s.is_table()) {
       s.factor *= keep;
-      if (s.factor < kSmallestFactor) {
+      if (p->updated && s.factor < kSmallestFactor) {
         s.apply_factor();
       }
-    } else if (ma_mode != MovingAverage::None) {
+    } else if (keep != 1.0 && ma_mode != MovingAverage::None) {
       s.kernels.add_scaled(keep, s.values.data(), s.values.data(), s.elements, true);
     }
   }

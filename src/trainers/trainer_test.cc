@@ -18,9 +18,23 @@
 namespace dynet {
 namespace {
 
-enum class Rule { kSgd, kMomentum, kAdam, kAmsgrad, kAdagrad, kRmsProp, kAdadelta };
-constexpr Rule kAllRules[] = {Rule::kSgd,     Rule::kMomentum, Rule::kAdam,    Rule::kAmsgrad,
-                              Rule::kAdagrad, Rule::kRmsProp,  Rule::kAdadelta};
+enum class Rule {
+  kSgd,
+  kMomentum,
+  kAdam,
+  kAmsgrad,
+  kAdagrad,
+  kRmsProp,
+  kAdadelta,
+  kAdamW,
+  kLion,
+  kLamb,
+  kEg
+};
+constexpr Rule kAllRules[] = {Rule::kSgd,     Rule::kMomentum, Rule::kAdam,     Rule::kAmsgrad,
+                              Rule::kAdagrad, Rule::kRmsProp,  Rule::kAdadelta, Rule::kAdamW,
+                              Rule::kLion,    Rule::kLamb,     Rule::kEg};
+constexpr float kOwnDecay = 0.3F;  // of AdamW, Lion and LAMB
 struct Case {
   Rule rule;
   const char* device;
@@ -29,8 +43,9 @@ struct Case {
   bool is_sparse() const { return updates == LookupUpdates::kSparse; }
 };
 std::string name_of(const ::testing::TestParamInfo<Case>& info) {
-  static const char* const rules[] = {"Sgd",     "Momentum", "Adam",    "Amsgrad",
-                                      "Adagrad", "RmsProp",  "Adadelta"};
+  static const char* const rules[] = {"Sgd",     "Momentum", "Adam",     "Amsgrad",
+                                      "Adagrad", "RmsProp",  "Adadelta", "AdamW",
+                                      "Lion",    "Lamb",     "Eg"};
   static const char* const updates[] = {"Sparse", "Dense", "Exact"};
   return std::string(rules[static_cast<int>(info.param.rule)]) +
          (std::string(info.param.device) == "CPU" ? "Float" : "Double") +
@@ -42,7 +57,10 @@ std::vector<Case> all_cases() {
     for (const char* device : {"CPU", "CPU:double"}) {
       for (const LookupUpdates updates :
            {LookupUpdates::kSparse, LookupUpdates::kDense, LookupUpdates::kExact}) {
-        cases.push_back({rule, device, updates});
+        const bool refuses = rule == Rule::kLamb || rule == Rule::kEg;
+        if (!refuses || updates != LookupUpdates::kExact) {
+          cases.push_back({rule, device, updates});
+        }
       }
     }
   }
@@ -64,6 +82,14 @@ std::unique_ptr<Trainer> make_trainer(Rule rule, ParameterCollection& model, flo
       return std::make_unique<RMSPropTrainer>(model, rate);
     case Rule::kAdadelta:
       return std::make_unique<AdadeltaTrainer>(model);
+    case Rule::kAdamW:
+      return std::make_unique<AdamWTrainer>(model, rate, 0.9F, 0.999F, 1e-8F, kOwnDecay);
+    case Rule::kLion:
+      return std::make_unique<LionTrainer>(model, rate, 0.9F, 0.99F, kOwnDecay);
+    case Rule::kLamb:
+      return std::make_unique<LambTrainer>(model, rate, 0.9F, 0.999F, 1e-6F, kOwnDecay);
+    case Rule::kEg:
+      return std::make_unique<EGTrainer>(model, rate);
   }
   return nullptr;
 }
@@ -73,7 +99,56 @@ struct Plain {
   std::vector<double> w, g, m, v, largest;
   explicit Plain(std::vector<double> values)
       : w(std::move(values)), g(w.size()), m(w.size()), v(w.size()), largest(w.size()) {}
+  static double norm(const std::vector<double>& x) {
+    double sum = 0.0;
+    for (const double e : x) {
+      sum += e * e;
+    }
+    return std::sqrt(sum);
+  }
+  void lamb(double rate, double gscale, int t) {
+    const double b1 = static_cast<double>(0.9F);
+    const double b2 = static_cast<double>(0.999F);
+    std::vector<double> u(w.size());
+    for (std::size_t i = 0; i < w.size(); ++i) {
+      m[i] = b1 * m[i] + (1 - b1) * gscale * g[i];
+      v[i] = b2 * v[i] + (1 - b2) * gscale * g[i] * gscale * g[i];
+      u[i] = m[i] / (1 - std::pow(b1, t)) /
+                 (std::sqrt(v[i] / (1 - std::pow(b2, t))) + static_cast<double>(1e-6F)) +
+             static_cast<double>(kOwnDecay) * w[i];
+    }
+    const double trust = norm(w) > 0.0 && norm(u) > 0.0 ? norm(w) / norm(u) : 1.0;
+    for (std::size_t i = 0; i < w.size(); ++i) {
+      w[i] -= rate * trust * u[i];
+    }
+  }
+  void exponentiated_gradient(double rate, double gscale) {
+    double sum = 0.0;
+    for (std::size_t i = 0; i < w.size(); ++i) {
+      m[i] = static_cast<double>(0.9F) * m[i] - rate * gscale * g[i];
+      w[i] *= std::exp(m[i]);
+      sum += w[i];
+    }
+    for (double& x : w) {
+      x /= sum;
+    }
+  }
+  void lion(double rate, double gscale) {
+    const double b1 = static_cast<double>(0.9F);
+    const double b2 = static_cast<double>(0.99F);
+    for (std::size_t i = 0; i < w.size(); ++i) {
+      const double c = b1 * m[i] + (1 - b1) * gscale * g[i];
+      w[i] -= c == 0.0 ? 0.0 : std::copysign(rate, c);
+      m[i] = b2 * m[i] + (1 - b2) * gscale * g[i];
+    }
+  }
   void step(Rule rule, double rate, double gscale, int t) {
+    if (rule == Rule::kLamb || rule == Rule::kEg || rule == Rule::kLion) {
+      rule == Rule::kLamb ? lamb(rate, gscale, t)
+      : rule == Rule::kEg ? exponentiated_gradient(rate, gscale)
+                          : lion(rate, gscale);
+      return;
+    }
     for (std::size_t i = 0; i < w.size(); ++i) {
       const double d = gscale * g[i];
       if (rule == Rule::kSgd) {
@@ -105,7 +180,7 @@ struct Plain {
       m[i] = b1 * m[i] + (1 - b1) * d;
       v[i] = b2 * v[i] + (1 - b2) * d * d;
       largest[i] = std::max(largest[i], v[i]);
-      const double under = rule == Rule::kAdam ? v[i] : largest[i];
+      const double under = rule == Rule::kAmsgrad ? largest[i] : v[i];
       w[i] -= rate * std::sqrt(1 - std::pow(b2, t)) / (1 - std::pow(b1, t)) * m[i] /
               (std::sqrt(under) + static_cast<double>(1e-8F));
     }
@@ -117,9 +192,10 @@ class Beside {
  public:
   explicit Beside(const Case& c, float lambda = 0.0F)
       : case_(c), device_(testing::test_device(c.device)), model(lambda) {
-    a = model.add_parameters({3, 5}, device_);
-    idle = model.add_parameters({2}, device_);
-    table = model.add_lookup_parameters(kRows, {4}, ParameterInitGlorot(true), "", device_);
+    const ParameterInitUniform values(c.rule == Rule::kEg ? 0.1F : -0.8F, 0.9F);
+    a = model.add_parameters({3, 5}, values, "", device_);
+    idle = model.add_parameters({2}, values, "", device_);
+    table = model.add_lookup_parameters(kRows, {4}, values, "", device_);
     plain_.emplace_back(as_double_vector(*a.values()));
     plain_.emplace_back(as_double_vector(*idle.values()));
     for (const Tensor& row : *table.values()) {
@@ -182,7 +258,11 @@ class Beside {
     const auto threshold = static_cast<double>(trainer->clip_threshold);
     const double gscale = trainer->clipping_enabled && norm > threshold ? threshold / norm : 1.0;
     ++steps_;
+    const bool decays = case_.rule == Rule::kAdamW || case_.rule == Rule::kLion;
     for (std::size_t i = 0; i < plain_.size(); ++i) {
+      for (double& w : plain_[i].w) {  // untouched rows too: a table is decayed as a whole
+        w *= decays ? 1.0 - static_cast<double>(kRate) * static_cast<double>(kOwnDecay) : 1.0;
+      }
       if (i < 2 || !case_.is_sparse() || touched_[i - 2]) {
         plain_[i].step(case_.rule, static_cast<double>(kRate), gscale, steps_);
       }

@@ -2,6 +2,7 @@
 #include <charconv>
 #include <cmath>
 #include <istream>
+#include <limits>
 #include <ostream>
 #include <string>
 #include <system_error>
@@ -10,6 +11,7 @@
 #include "params/access.h"
 #include "params/host.h"
 #include "params/stored.h"
+#include "params/use_count.h"
 #include "trainers/text.h"
 
 namespace dynet {
@@ -121,6 +123,15 @@ void write_shadows(std::ostream& os, const std::vector<ShadowLookupParameters>& 
     write_tensor(os, params::type_word(true), s.all_h);
   }
 }
+void write_number(std::ostream& os, const StateLists::Number& n) {
+  if (n.value != nullptr) {
+    os << *n.value;
+  } else if (n.count != nullptr) {
+    os << *n.count;
+  } else {
+    os << (*n.flag ? "+1" : "+0");
+  }
+}
 void check_written(std::ostream& os) {
   if (!os) {
     throw IoError("Trainer::save: the stream does not take the state");
@@ -152,16 +163,26 @@ float TextReader::number(const char* wanted) {
   return static_cast<float>(parse(word(wanted), wanted));
 }
 
-unsigned TextReader::count(const char* wanted) {
+double TextReader::precise_number(const char* wanted) { return parse(word(wanted), wanted); }
+
+std::uint64_t TextReader::large_count(const char* wanted) {
   const std::string w = word(wanted);
   const char* begin = w.data() + (w[0] == '+' ? 1 : 0);
   const char* const end = w.data() + w.size();
-  unsigned value = 0;
+  std::uint64_t value = 0;
   const auto [rest, error] = std::from_chars(begin, end, value);
   if (error != std::errc() || rest != end) {
     throw IoError("Trainer::populate: '" + w + "'; want " + wanted);
   }
   return value;
+}
+
+unsigned TextReader::count(const char* wanted) {
+  const std::uint64_t value = large_count(wanted);
+  if (value > std::numeric_limits<unsigned>::max()) {
+    throw IoError("Trainer::populate: " + std::to_string(value) + "; want " + wanted);
+  }
+  return static_cast<unsigned>(value);
 }
 
 bool TextReader::flag(const char* wanted) {
@@ -190,6 +211,63 @@ ShadowCounts TextReader::header(const std::string& name) {
                      std::to_string(detail::ModelAccess::lookups(model_).size()));
   }
   return counts;
+}
+
+double TextReader::setting(const StateLists::Number& n) {
+  if (n.value == nullptr) {
+    return n.count != nullptr ? count(n.name) : static_cast<double>(flag(n.name));
+  }
+  const float value = number(n.name);
+  if (!std::isfinite(value)) {
+    throw IoError(std::string("Trainer::populate: ") + n.name + " is " + std::to_string(value) +
+                  "; want a finite number");
+  }
+  return static_cast<double>(value);
+}
+
+Schedule::Pointer TextReader::schedule(const Schedule::Pointer& own) {
+  std::string text;
+  Schedule::Pointer read = schedule_inside(text, 0);
+  if (read == nullptr && own != nullptr && text_of(*own) == text) {
+    read = own;
+  }
+  if (read == nullptr) {
+    throw UsageError("Trainer::populate: no schedule of the library is '" + text +
+                     "'; set a schedule of your own as it was when the state was saved, first");
+  }
+  return read;
+}
+
+/// Appends to `text` what it read, as text_of() writes it; null where the schedule is not one of
+/// the library's.
+Schedule::Pointer TextReader::schedule_inside(std::string& text, int depth) {
+  constexpr std::uint64_t kMost = 64;  // numbers, and schedules in each other
+  const std::string name = word("a schedule");
+  const std::uint64_t size = large_count("a number of numbers");
+  if (size > kMost || static_cast<std::uint64_t>(depth) > kMost) {
+    throw IoError("Trainer::populate: the schedule " + name + " has " + std::to_string(size) +
+                  " numbers, inside of " + std::to_string(depth) + " others; want at most " +
+                  std::to_string(kMost) + " of each");
+  }
+  std::vector<double> numbers(size);
+  std::ostringstream written;
+  written.precision(std::numeric_limits<double>::max_digits10);
+  written << name << ' ' << size;
+  for (double& n : numbers) {
+    n = precise_number("a number of a schedule");
+    written << ' ' << n;
+  }
+  const bool has_inner = flag("0, or 1 and the schedule inside");
+  text += written.str() + (has_inner ? " 1 " : " 0");
+  const Schedule::Pointer inner = has_inner ? schedule_inside(text, depth + 1) : nullptr;
+  if (has_inner && inner == nullptr) {
+    return nullptr;
+  }
+  try {
+    return make_schedule(name, numbers, inner);
+  } catch (const ValueError& e) {
+    throw IoError(std::string("Trainer::populate: ") + e.what());
+  }
 }
 
 std::vector<double> TextReader::tensor(const char* kind, std::size_t size) {
@@ -226,6 +304,15 @@ Block TextReader::lookups(ShadowCounts counts) {
   return block;
 }
 
+void assign(const StateLists::Number& n, double value) {
+  if (n.value != nullptr) {
+    *n.value = static_cast<float>(value);
+  } else if (n.count != nullptr) {
+    *n.count = static_cast<unsigned>(value);
+  } else {
+    *n.flag = value != 0.0;
+  }
+}
 void assign(std::vector<ShadowParameters>& shadows, const Block& block) {
   for (std::size_t i = 0; i < shadows.size(); ++i) {
     assign_tensor(shadows[i].h, i < block.size() ? &block[i] : nullptr);
@@ -239,12 +326,35 @@ void assign(std::vector<ShadowLookupParameters>& shadows, const Block& block) {
 
 }  // namespace trainers
 
+// The lines that 2.1 does not have begin with one of these words.
+namespace {
+constexpr const char* kValueLimit = "[CLIP:VALUE]";
+constexpr const char* kEpochs = "[EPOCHS]";
+constexpr const char* kUpdates = "[UPDATES]";
+constexpr const char* kSchedule = "[SCHEDULE]";
+constexpr std::uint64_t kFloatsCountTo = 16777216;
+}  // namespace
+
 void Trainer::save_base(std::ostream& os) const {
   os << "#Trainer# " << aux_allocated << ' ' << aux_allocated_lookup << '\n';
+  // Averages that are in the place of the parameters are still the averages: nothing is swapped in
+  // the text.
   os << learning_rate << ' ' << (clipping_enabled ? "+1 " : "+0 ") << clip_threshold << ' '
-     << updates << ' ' << ema_beta << ' ' << ma_mode << (ma_params_swapped ? " +1" : " +0")
-     << (ma_params_saved ? " +1 " : " +0 ") << ma_update_freq << ' ' << ma_updates << '\n';
-  if (ma_mode == MovingAverage::None || ma_params_swapped) {
+     << updates << ' ' << ema_beta << ' ' << ma_mode << " +0 +0 " << ma_update_freq << ' '
+     << ma_updates << '\n';
+  if (std::isfinite(clip_value)) {
+    os << kValueLimit << ' ' << clip_value << '\n';
+  }
+  if (eta_decay != 0.0F) {
+    os << kEpochs << ' ' << eta0 << ' ' << eta_decay << ' ' << epoch << '\n';
+  }
+  if (step_number() > kFloatsCountTo) {
+    os << kUpdates << ' ' << step_number() - 1 << '\n';
+  }
+  if (schedule_ != nullptr) {
+    os << kSchedule << ' ' << schedule_start_ << ' ' << trainers::text_of(*schedule_) << '\n';
+  }
+  if (ma_mode == MovingAverage::None) {
     os << "[MA:FALSE]\n";
     return;
   }
@@ -252,6 +362,29 @@ void Trainer::save_base(std::ostream& os) const {
   trainers::write_header(os, "MA", ma_p.size(), ma_lp.size());
   trainers::write_shadows(os, ma_p);
   trainers::write_shadows(os, ma_lp);
+}
+
+/// Reads what 2.1 does not have, and the word after it.
+std::string Trainer::read_additions(trainers::TextReader& in, Saved& s) const {
+  for (;;) {
+    std::string word = in.word("[MA:TRUE] or [MA:FALSE]");
+    if (word == kValueLimit) {
+      s.value_limit = in.number("clip_value");
+      if (!(*s.value_limit > 0.0F)) {
+        throw IoError("Trainer::populate: clip_value is " + std::to_string(*s.value_limit) +
+                      "; want a number above 0");
+      }
+    } else if (word == kEpochs) {
+      s.epochs = {in.number("eta0"), in.number("eta_decay"), in.number("epoch")};
+    } else if (word == kUpdates) {
+      s.steps = in.large_count("a number of updates");
+    } else if (word == kSchedule) {
+      s.schedule_start = in.large_count("a number of updates");
+      s.schedule = in.schedule(schedule_);
+    } else {
+      return word;
+    }
+  }
 }
 
 Trainer::Saved Trainer::read_base(trainers::TextReader& in) const {
@@ -273,7 +406,7 @@ Trainer::Saved Trainer::read_base(trainers::TextReader& in) const {
   s.saved = in.flag("ma_params_saved");
   s.freq = in.count("ma_update_freq");
   s.average_count = in.count("ma_updates");
-  const std::string averages = in.word("[MA:TRUE] or [MA:FALSE]");
+  const std::string averages = read_additions(in, s);
   if (averages != "[MA:TRUE]" && averages != "[MA:FALSE]") {
     throw IoError("Trainer::populate: '" + averages + "'; want [MA:TRUE] or [MA:FALSE]");
   }
@@ -286,6 +419,8 @@ Trainer::Saved Trainer::read_base(trainers::TextReader& in) const {
     s.lookup_averages = in.lookups(counts);
     allocate_shadow_parameters(*model, 0, s.shadows);
     allocate_shadow_lookup_parameters(*model, 0, s.lookup_shadows);
+  } else {
+    s.average_count = 0;  // 2.1 leaves averages out where they are in the place of the parameters
   }
   return s;
 }
@@ -295,7 +430,17 @@ void Trainer::commit_base(Saved& s) {
   clipping_enabled = s.clipping;
   clip_threshold = s.threshold;
   updates = s.update_count;
-  steps_ = static_cast<std::uint64_t>(s.update_count);
+  steps_ = s.steps.value_or(static_cast<std::uint64_t>(s.update_count));
+  clip_value = s.value_limit.value_or(clip_value);
+  if (s.epochs) {
+    eta0 = s.epochs->rate;
+    eta_decay = s.epochs->decay;
+    epoch = s.epochs->count;
+  }
+  if (s.schedule != nullptr) {
+    schedule_ = s.schedule;
+    schedule_start_ = s.schedule_start;
+  }
   ema_beta = s.beta;
   ma_mode = s.mode;
   // The parameters are those of another file: whatever they are now counts as the weights.
@@ -311,8 +456,21 @@ void Trainer::commit_base(Saved& s) {
   ma_aux_allocated_lookup = static_cast<unsigned>(ma_lp.size());
 }
 
-void Trainer::save(std::ostream& os) {
+/// Files of models hold effective values, which a model that reads them stores. So that it and this
+/// one go on alike to the bit, pending factors are multiplied in.
+void Trainer::settle() {
   catch_up();
+  for (const auto& p : detail::ModelAccess::all(*model)) {
+    if (p->state().decay_factor() != 1.0) {
+      const params::UpdateScope scope(params::usage_of(*model), "save");
+      rescale_and_reset_weight_decay();
+      return;
+    }
+  }
+}
+
+void Trainer::save(std::ostream& os) {
+  settle();
   aux_alloc();
   const trainers::StateLists lists = states();
   const trainers::TextFormat format(os);
@@ -327,7 +485,8 @@ void Trainer::save(std::ostream& os) {
     }
     const char* space = "";
     for (unsigned k = 0; k < lists.number_count(); ++k) {
-      os << std::exchange(space, " ") << *lists.numbers[k].value;
+      os << std::exchange(space, " ");
+      trainers::write_number(os, lists.numbers[k]);
     }
     os << '\n';
   }
@@ -341,7 +500,7 @@ void Trainer::populate(std::istream& is) {
   Saved base = read_base(in);
   std::vector<trainers::Block> parameters;
   std::vector<trainers::Block> lookups;
-  std::vector<float> numbers;
+  std::vector<double> numbers;
   if (lists.name != nullptr) {
     const trainers::ShadowCounts counts = in.header(lists.name);
     for (unsigned k = 0; k < lists.state_count(); ++k) {
@@ -351,11 +510,7 @@ void Trainer::populate(std::istream& is) {
       lookups.push_back(in.lookups(counts));
     }
     for (unsigned k = 0; k < lists.number_count(); ++k) {
-      numbers.push_back(in.number(lists.numbers[k].name));
-      if (!std::isfinite(numbers.back())) {
-        throw IoError(std::string("Trainer::populate: ") + lists.numbers[k].name + " is " +
-                      std::to_string(numbers.back()) + "; want a finite number");
-      }
+      numbers.push_back(in.setting(lists.numbers[k]));
     }
   }
   catch_up();
@@ -367,7 +522,7 @@ void Trainer::populate(std::istream& is) {
     trainers::assign(*lists.states[k].lookups, lookups[k]);
   }
   for (unsigned k = 0; k < numbers.size(); ++k) {
-    *lists.numbers[k].value = numbers[k];
+    trainers::assign(lists.numbers[k], numbers[k]);
   }
 }
 

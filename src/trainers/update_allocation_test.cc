@@ -31,10 +31,12 @@ namespace {
 template <class T>
 void tenth_update_allocates_nothing(float lambda, LookupUpdates how = LookupUpdates::kSparse) {
   ParameterCollection model(lambda);
-  Parameter p = model.add_parameters({8, 8});
-  LookupParameter l = model.add_lookup_parameters(20, {8});
+  Parameter p = model.add_parameters({8, 8}, ParameterInitUniform(0.1F, 1.0F));
+  LookupParameter l = model.add_lookup_parameters(20, {8}, ParameterInitUniform(0.1F, 1.0F));
   T trainer(model);
   trainer.set_lookup_updates(how);
+  trainer.clip_value = 0.5F;
+  trainer.set_schedule(WarmupSchedule(5, CosineSchedule(0.01, 100)));
   std::vector<float> g(64, 1.0F);
   const Tensor whole({8, 8}, g.data(), nullptr, DeviceMempool::NONE);
   const Tensor row({8}, g.data(), nullptr, DeviceMempool::NONE);
@@ -64,6 +66,11 @@ TEST(Allocation, UpdatesInTheSteadyState) {
   tenth_update_allocates_nothing<RMSPropTrainer>(0.3F, LookupUpdates::kExact);
   tenth_update_allocates_nothing<AdamTrainer>(0.3F, LookupUpdates::kExact);
   tenth_update_allocates_nothing<AmsgradTrainer>(0.0F, LookupUpdates::kExact);
+  tenth_update_allocates_nothing<AdamWTrainer>(0.0F, LookupUpdates::kExact);
+  tenth_update_allocates_nothing<LionTrainer>(0.0F, LookupUpdates::kExact);
+  tenth_update_allocates_nothing<LambTrainer>(0.3F);
+  tenth_update_allocates_nothing<LambTrainer>(0.3F, LookupUpdates::kDense);
+  tenth_update_allocates_nothing<EGTrainer>(0.3F);
 }
 
 /// A model with gradients, about to be updated for the second time, when a table is new.
@@ -145,6 +152,12 @@ TEST(Allocation, AnUpdateThatFailsCanBeRepeated) {
     an_update_can_be_repeated<AdadeltaTrainer>(how);
     an_update_can_be_repeated<AdamTrainer>(how);
     an_update_can_be_repeated<AmsgradTrainer>(how);
+    an_update_can_be_repeated<AdamWTrainer>(how);
+    an_update_can_be_repeated<LionTrainer>(how);
+    if (how != LookupUpdates::kExact) {
+      an_update_can_be_repeated<LambTrainer>(how);
+      an_update_can_be_repeated<EGTrainer>(how);
+    }
   }
 }
 

@@ -63,7 +63,7 @@ class FarKernels final : public ext::Kernels {
                                    static_cast<const std::byte*>(op) + rule.op_bytes);
     queue([this, &rule, direction, n, kept = std::move(kept_op), reads = streams(in, counts.in),
            writes = streams(out, counts.out)] {
-      alignas(std::max_align_t) std::byte bytes[256];
+      alignas(std::max_align_t) std::byte bytes[512];
       std::copy(kept.begin(), kept.end(), bytes);
       kernels_.run(rule, direction, bytes, reads.data(), writes.data(), n);
     });

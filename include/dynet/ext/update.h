@@ -8,6 +8,12 @@
 // results overwrite what they were computed from. A rule may also leave out the gradient, or
 // return fewer results: the streams that Kernels::run gets say what is what.
 //
+// A step may look at all that it changes: over::sum, over::max and their relatives (over.h) are
+// taken over the n elements of a run, which are then a whole parameter, or one row of a table
+// (kStepReduces). The norms of LAMB and the normalisation of exponentiated gradients are such
+// words; there is no other way for a step to know more than its element. All reductions are done
+// before the first result is written.
+//
 // The members of a rule are doubles. What is computed from them and literals alone is one constant
 // of the loop: constants are numbered when the rule is compiled, so that what several results share
 // is one type and is computed once, and their values are computed once per step (`prepare`), not
@@ -25,18 +31,20 @@
 
 #include "dynet/ext/kernels.h"
 #include "dynet/ext/numbered.h"
+#include "dynet/ext/plain_rows.h"
 #include "dynet/ext/rule.h"
 #include "dynet/ext/rule_loop.h"
 
 namespace dynet::ext {
 
 /// Room for any prepared step.
-inline constexpr std::size_t kMaxStepBytes = 256;
+inline constexpr std::size_t kMaxStepBytes = 512;
 inline constexpr std::size_t kMaxStepInputs = 8;
 
 /// What the library knows about an update rule.
 struct UpdateInfo {
   RuleInfo rule;  ///< for Kernels::run, forward; `op` is a prepared step
+  bool reduces;   ///< a run is a whole parameter or a row of a table
   std::uint8_t inputs;
   std::uint8_t results;
   std::uint16_t member_bytes;   ///< of the rule itself, which lies at the front of a prepared step
@@ -60,8 +68,19 @@ constexpr std::size_t step_inputs() {
   }
 }
 
+template <class R>
+using StepResults = decltype(step_on_symbols(std::declval<const R&>(),
+                                             std::make_index_sequence<step_inputs<R>()>()));
+template <class... E>
+constexpr bool has_reductions(const std::tuple<E...>* /*type*/) {
+  return rule::Reductions<E...>::kSize > 0;
+}
+/// Whether the step R has reductions.
+template <class R>
+inline constexpr bool kStepReduces = has_reductions(static_cast<StepResults<R>*>(nullptr));
+
 /// How a step's rule is numbered (numbered.h). A constant becomes a further input of the
-/// expressions.
+/// expressions, unless they look along a row.
 struct StepRule {
   template <class R>
   static constexpr std::size_t kInputs = step_inputs<R>();
@@ -87,7 +106,8 @@ struct StepRule {
     return std::bit_cast<R>(members);
   }
   template <class R, std::size_t kNumber>
-  using ConstantSymbol = rule::In<static_cast<int>(kInputs<R> + kNumber)>;
+  using ConstantSymbol = std::conditional_t<kStepReduces<R>, rule::Fixed<kNumber>,
+                                            rule::In<static_cast<int>(kInputs<R> + kNumber)>>;
 };
 template <class R>
 using Numbering = rule::Numbered<StepRule, R>;
@@ -99,10 +119,63 @@ struct Prepared {
   float constants[Numbering<R>::kCount + 1];
 };
 
+/// Inner reductions stand before outer ones.
+template <class Team, class Row, class... Reductions>
+DYNET_DEVICE_FN void reduce_row(Row& row, rule::Types<Reductions...> /*reductions*/) {
+  ((row.slots[rule::kIndexIn<Reductions, rule::Types<Reductions...>>] =
+        plain::Reducer<Reductions>::template run<Team>(row)),
+   ...);
+}
+/// A step with reductions over a row of n numbers, which a team shares (plain_rows.h). All results
+/// of an element are computed before the first is written.
+template <class Team, class R, class T, class... E, std::size_t... kJ>
+DYNET_DEVICE_FN void reducing_step(const double* constants, const T* const* in, T* const* out,
+                                   std::int64_t n, rule::Types<E...> /*results*/,
+                                   std::index_sequence<kJ...> /*every*/) {
+  constexpr std::size_t kInputs = Numbering<R>::kInputs;
+  RowStream streams[kInputs] = {};
+  const Rows rows{n, 1, 1};
+  plain::Row<T, kInputs, rule::Reductions<E...>> row{};
+  row.in = streams;
+  row.rows = &rows;
+  row.constants = constants;
+  for (std::size_t k = 0; k < kInputs; ++k) {
+    streams[k].step[0] = 1;
+    row.from[k] = in[k];
+  }
+  reduce_row<Team>(row, rule::Reductions<E...>());
+  for (std::int64_t k = Team::rank(); k < n; k += Team::kSize) {
+    const T results[] = {static_cast<T>(plain::value_of<E>(row, k))...};
+    ((out[kJ][k] = results[kJ]), ...);
+  }
+}
+template <class Team, class R, class T>
+DYNET_DEVICE_FN void reducing_step(const double* constants, const T* const* in, T* const* out,
+                                   std::int64_t n) {
+  using Numbers = Numbering<R>;
+  reducing_step<Team, R>(constants, in, out, n, typename Numbers::Expressions(),
+                         std::make_index_sequence<Numbers::kResults>());
+}
+
 template <class R, class T>
 void plain_step(const void* step, const Stream* in, const Stream* out, std::int64_t n) {
-  plain_loop<T, Numbering<R>::kInputs>(
-      in, out, n, [step](auto... x) { return static_cast<const R*>(step)->step(x...); });
+  using Numbers = Numbering<R>;
+  const R& r = *static_cast<const R*>(step);
+  if constexpr (kStepReduces<R>) {
+    double constants[Numbers::kCount + 1];
+    Numbers::write_values(r, static_cast<double*>(constants));
+    const T* from[Numbers::kInputs];
+    T* to[Numbers::kResults];
+    for (std::size_t k = 0; k < Numbers::kInputs; ++k) {
+      from[k] = static_cast<const T*>(in[k].data);
+    }
+    for (std::size_t j = 0; j < Numbers::kResults; ++j) {
+      to[j] = static_cast<T*>(out[j].data);
+    }
+    reducing_step<plain::Alone, R, T>(constants, from, to, n);
+  } else {
+    plain_loop<T, Numbers::kInputs>(in, out, n, [&r](auto... x) { return r.step(x...); });
+  }
 }
 /// Everything is inlined here: else each node of the expression is copied several times.
 template <class R>
@@ -131,6 +204,7 @@ constexpr UpdateInfo make_update_info() {
   info.rule.loops = &update_loops<R>;
   info.rule.op_bytes = sizeof(Prepared<R>);
   info.rule.streams[0] = {Numbers::kInputs, Numbers::kResults};
+  info.reduces = kStepReduces<R>;
   info.inputs = static_cast<std::uint8_t>(Numbers::kInputs);
   info.results = static_cast<std::uint8_t>(Numbers::kResults);
   info.member_bytes = static_cast<std::uint16_t>(sizeof(R));

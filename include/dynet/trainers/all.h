@@ -6,15 +6,22 @@
 #include "dynet/trainers/adadelta.h"
 #include "dynet/trainers/adagrad.h"
 #include "dynet/trainers/adam.h"
+#include "dynet/trainers/clip.h"
 #include "dynet/trainers/cyclical.h"
+#include "dynet/trainers/eg.h"
+#include "dynet/trainers/lamb.h"
+#include "dynet/trainers/lion.h"
 #include "dynet/trainers/momentum.h"
 #include "dynet/trainers/rmsprop.h"
 #include "dynet/trainers/sgd.h"
 
 namespace dynet::trainers {
 
-using AllTrainers =
-    TrainerList<SimpleSGDTrainer, CyclicalSGDTrainer, MomentumSGDTrainer, AdagradTrainer,
-                AdadeltaTrainer, RMSPropTrainer, AdamTrainer, AmsgradTrainer>;
+using AllTrainers = TrainerList<SimpleSGDTrainer, CyclicalSGDTrainer, MomentumSGDTrainer,
+                                AdagradTrainer, AdadeltaTrainer, RMSPropTrainer, AdamTrainer,
+                                AmsgradTrainer, EGTrainer, AdamWTrainer, LionTrainer, LambTrainer>;
+
+/// What has loops for every device: the rules of the trainers, and what the base does itself.
+using AllUpdates = AllTrainers::With<ClippingByValue>;
 
 }  // namespace dynet::trainers

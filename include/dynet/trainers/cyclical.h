@@ -2,15 +2,14 @@
 
 // Gradient descent with a cyclical rate (Smith, 2015, section 3.1).
 
-#include <algorithm>
-#include <cmath>
-
 #include "dynet/trainers/sgd.h"
 
 namespace dynet {
 
 /// w -= learning_rate * g, where the rate goes up from min to max in `step_size` updates and down
-/// again in as many; the rise above min is multiplied by `gamma` per update.
+/// again in as many; the rise above min is multiplied by `gamma` per update. As in 2.1 the second
+/// update, too, has the lowest rate: after t > 0 updates the rate is that of CyclicalSchedule after
+/// t - 1.
 struct CyclicalSGDTrainer : SimpleSGDTrainer {
   static constexpr trainers::About<4> kAbout{"CyclicalSGDTrainer",
                                              "Gradient descent with a cyclical rate (Smith, 2015).",
@@ -36,13 +35,8 @@ struct CyclicalSGDTrainer : SimpleSGDTrainer {
 
  protected:
   void after_update() override {
-    const auto t = static_cast<double>(it++);
-    const auto half = static_cast<double>(step_size);
-    const double cycle = std::floor(1.0 + t / (2.0 * half));
-    const double x = std::fabs(t / half - 2.0 * cycle + 1.0);
-    const double rise = std::max(0.0, 1.0 - x) * std::pow(static_cast<double>(gamma), t);
     learning_rate =
-        static_cast<real>(static_cast<double>(e_min) + rise * static_cast<double>(e_max - e_min));
+        static_cast<real>(CyclicalSchedule::rate_of(e_min, e_max, step_size, gamma, it++));
   }
 
   float e_min = 0.01F;

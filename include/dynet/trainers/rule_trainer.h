@@ -4,7 +4,7 @@
 // doubles with `step`, ext/update.h), and a class that says what it is called in Python (kAbout),
 // names its states, and how its rule follows from its settings. All that runs is here and in
 // src/trainers: dense parameters, rows of tables and whole tables go through one loop, on every
-// device.
+// device. A rule with sums over the whole parameter (lamb.h, eg.h) takes a table row by row.
 //
 // Start reading at adagrad.h, the shortest one with a state. all.h has the list. These files are
 // read as C++17 by programs, which see rules as templates that nobody calls, and as C++20 by the
@@ -19,6 +19,7 @@
 #include "dynet/trainers/trainer.h"
 
 #if __cplusplus >= 202002L
+#include "dynet/ext/over.h"
 #include "dynet/ext/rule.h"
 /// Rules of updates, and the words that they may use.
 namespace dynet::updates {
@@ -26,6 +27,13 @@ using rule::each, rule::exp, rule::log, rule::max, rule::min, rule::select, rule
 }
 #else
 #define DYNET_DEVICE_FN
+/// Named by rules that C++17 never calls.
+namespace dynet::over {
+template <class E>
+void sum(E);
+template <class E>
+void max(E);
+}  // namespace dynet::over
 #endif
 
 namespace dynet {
@@ -56,7 +64,8 @@ struct About {
 struct Facts {
   double rate;                  ///< learning_rate
   double gradient_scale = 1.0;  ///< from clipping: the rule's gradient is this times what it reads
-  double decay = 1.0;           ///< effective value / stored value; steps are divided by it
+  double decay = 1.0;           ///< steps are divided by it: effective value / stored value, and
+                                ///< Trainer::shrink where `keep` has it
   double keep = 1.0;            ///< what the values are multiplied with after the step
   double number = 1.0;          ///< of the update, from 1
 };
@@ -139,9 +148,11 @@ struct RuleTrainerBase : Trainer {
   void prepare(const Facts& facts);
   void apply(const ext::Kernels& kernels, const Facts& facts, void* const* data,
              std::int64_t elements);
+  void apply_to_rows(const ext::Kernels& kernels, const Facts& facts, void* const* data,
+                     std::int64_t rows, std::int64_t row_elements, std::int64_t row_bytes);
 
   // The last step, ready to run: it is the same for many parameters.
-  alignas(16) unsigned char step_[256] = {};
+  alignas(16) unsigned char step_[512] = {};
   bool has_step_ = false;
   /// Between begin_rows and end_rows: where row 0 of a table and of its states lie. `step_` is that
   /// of these rows.
@@ -179,6 +190,8 @@ struct RuleTrainer : RuleTrainerBase {
 /// A list of trainers.
 template <class... T>
 struct TrainerList {
+  template <class... More>
+  using With = TrainerList<T..., More...>;
   template <class F>
   static void for_each(F&& f) {
     (f(static_cast<T*>(nullptr)), ...);

@@ -10,7 +10,7 @@
 // and runs as one pass over a parameter, or over the rows of a table that have a gradient. In
 // src/trainers trainer.cc has the order, rule_trainer.cc hands numbers to a rule's loop,
 // simd_steps.cc has the loops, missed.cc the exact sparse updates, averages.cc the moving averages,
-// trainer_text.cc the state as text.
+// schedule.cc the schedules (schedule.h), trainer_text.cc the state as text.
 //
 // Start reading at Trainer, then adagrad.h. Surprising: gradients are emptied without clearing
 // their memory, so a parameter may have none; rules then get zeros where these matter (the moments
@@ -18,11 +18,16 @@
 
 #include <cstdint>
 #include <iostream>
+#include <limits>
 #include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "dynet/model.h"
 #include "dynet/shadow-params.h"
+#include "dynet/trainers/schedule.h"
 
 namespace dynet {
 
@@ -33,7 +38,7 @@ class MissedUpdates;
 
 /// How many states a rule may keep per parameter, and how many numbers of its own.
 inline constexpr unsigned kMaxStates = 4;
-inline constexpr unsigned kMaxNumbers = 8;
+inline constexpr unsigned kMaxNumbers = 9;
 
 /// The state of a trainer and the numbers of its rule. Order and names are those of its text.
 struct StateLists {
@@ -41,9 +46,16 @@ struct StateLists {
     std::vector<ShadowParameters>* parameters = nullptr;
     std::vector<ShadowLookupParameters>* lookups = nullptr;
   };
+  /// One of the three: a number, a count, or a flag.
   struct Number {
+    Number() = default;
+    Number(const char* n, float* v) : name(n), value(v) {}
+    Number(const char* n, unsigned* c) : name(n), count(c) {}
+    Number(const char* n, bool* f) : name(n), flag(f) {}
     const char* name = nullptr;
     float* value = nullptr;
+    unsigned* count = nullptr;
+    bool* flag = nullptr;
   };
   const char* name = nullptr;  ///< of the trainer; null: its text is that of the base
   State states[kMaxStates];
@@ -78,7 +90,8 @@ std::istream& operator>>(std::istream& is, MovingAverage& o);
 ///   kExact: the numbers of kDense at about the cost of kSparse. A row catches up on the updates it
 ///     missed when it is next read or updated, or when the table is looked at. A reference to its
 ///     values (`get_storage()`, `values()`) shows what they were when it was asked for; ask again
-///     after an update. Not every rule and setting can: see docs/decisions/0004.
+///     after an update. EGTrainer and LambTrainer refuse it, as sums of steps do not say where a
+///     row goes; settings whose sums grow without bound make it kDense (docs/decisions/0004).
 enum struct LookupUpdates { kSparse, kDense, kExact };
 /// "sparse", "dense" or "exact".
 std::ostream& operator<<(std::ostream& os, const LookupUpdates& o);
@@ -87,14 +100,15 @@ std::istream& operator>>(std::istream& is, LookupUpdates& o);
 
 /// Base of all trainers. One `update()`:
 ///   1. makes room for the state of parameters that are new,
-///   2. multiplies the gradient by clip_threshold / n where its norm n is above the threshold; with
-///      or without clipping, a gradient that is not finite is refused,
+///   2. limits each number of the gradient to clip_value, and then multiplies the gradient by
+///      clip_threshold / n where its norm n is above the threshold; with or without clipping, a
+///      gradient that is not finite is refused,
 ///   3. applies the rule to every parameter with `updated`, whether or not it got a gradient, then
 ///      to every lookup table: to the rows with a gradient, or to all as `lookup_updates()` says or
 ///      where the table was used as a whole,
 ///   4. moving averages, 5. counts, 6. weight decay: what was updated is multiplied by 1 - lambda
 ///      (tables by a factor that stored values are to be multiplied with). All gradients are empty
-///      then.
+///      then. 7. The schedule, where there is one, sets the rate of the next update.
 ///
 /// Keeps the collection alive and may be made before its parameters. Users may derive:
 /// `update_rule` and the `update_*params` get the index into the collection's lists. Thread rule:
@@ -120,18 +134,39 @@ struct Trainer {
   virtual void restart() = 0;
   /// restart() with another rate; ValueError where it is NaN or infinite.
   void restart(real lr);
-  /// For the updates from the next one on.
+  /// For the updates from the next one on. UsageError for kExact where the rule cannot have it.
   void set_lookup_updates(LookupUpdates how);
   [[nodiscard]] LookupUpdates lookup_updates() const {
     return sparse_updates_enabled ? LookupUpdates::kSparse
                                   : (is_exact_ ? LookupUpdates::kExact : LookupUpdates::kDense);
   }
-  /// Writes the state as text.
+
+  /// Sets the rate now and after each update, counted from this call on; a rate that the program
+  /// sets by itself holds for one update. In place of the one before; the pointer may be null: then
+  /// the rate stays. ValueError where the schedule's first rate is NaN or infinite.
+  void set_schedule(Schedule::Pointer schedule);
+  template <class S, class = std::enable_if_t<std::is_base_of_v<Schedule, S>>>
+  void set_schedule(S schedule) {
+    set_schedule(Schedule::Pointer(std::make_shared<S>(std::move(schedule))));
+  }
+  /// The one in use, reports included; null: none.
+  [[nodiscard]] const Schedule::Pointer& schedule() const { return schedule_; }
+  /// Tells the schedule a metric, such as the loss of a development set, and sets the rate that
+  /// follows from it. UsageError where no schedule takes one.
+  void report_metric(double metric);
+
+  /// Writes the state as text: that of 2.1, and before its averages a line for each thing that 2.1
+  /// does not have and that is in use (schedule, clipping by value, eta_decay, more than 2^24
+  /// updates). The averages are in it also while they are in the place of the parameters. Pending
+  /// factors of weight decay are multiplied into stored values, so that a model that was read from
+  /// a file written next to the text goes on as this one, to the bit.
   virtual void save(std::ostream& os);
-  /// Reads it back; all or nothing. UsageError or IoError when it does not fit.
+  /// Reads it back; all or nothing. What the text does not mention, the schedule for example,
+  /// stays. UsageError or IoError when it does not fit.
   virtual void populate(std::istream& is);
   void populate(std::istream& is, real lr);
-  /// The factor that the gradients are to be multiplied with; NumericError as in update().
+  /// Clips by value, and returns the factor that the gradients are to be multiplied with;
+  /// NumericError as in update().
   float clip_gradients();
   /// Multiplies pending decay factors into the stored values.
   void rescale_and_reset_weight_decay();
@@ -160,6 +195,8 @@ struct Trainer {
   };
   bool clipping_enabled = true;
   real clip_threshold = 5.0F;
+  /// Largest size of a number of the gradient, with `clipping_enabled` or without; above 0.
+  real clip_value = std::numeric_limits<real>::infinity();
   real clips = 0.0F;
   real updates = 0.0F;
   real clips_since_status = 0.0F;
@@ -204,7 +241,12 @@ struct Trainer {
   /// Whether update_params multiplies by keep_of() itself; else update() does so after it.
   [[nodiscard]] virtual bool decays_in_rule() const { return false; }
 
-  /// Called at the end of each update that succeeded, for schedules.
+  /// What values are multiplied with before the step, beside the weight decay of collections: the
+  /// decoupled decay of AdamW and Lion, 1 - learning_rate * weight_decay, in (0, 1]. A table is
+  /// decayed as a whole, as by its collection, whatever rows have a gradient.
+  [[nodiscard]] virtual double shrink() const { return 1.0; }
+
+  /// Called at the end of each update that succeeded, before the schedule sets the rate.
   virtual void after_update() {}
 
   /// The state that alloc_impl, save and populate handle; the default has none.
@@ -214,6 +256,8 @@ struct Trainer {
   /// How the rule moves rows of tables without a gradient, for exact updates. The default does not
   /// know: then the whole table is updated. `idx`: of the table.
   virtual trainers::IdleMotion idle_motion(std::size_t idx);
+  /// Why no setting of the rule can have exact updates; null: some can.
+  [[nodiscard]] virtual const char* why_not_exact() const { return nullptr; }
 
   real ema_beta = 0.0F;
   MovingAverage ma_mode = MovingAverage::None;
@@ -230,11 +274,15 @@ struct Trainer {
   struct Saved;
   void save_base(std::ostream& os) const;
   Saved read_base(trainers::TextReader& in) const;
+  std::string read_additions(trainers::TextReader& in, Saved& saved) const;
   void commit_base(Saved& saved);
 
  private:
   void check_settings(real scale);
+  [[nodiscard]] double sum_of_squares() const;
+  void limit_gradients(real scale);
   real clip(real scale);
+  void follow_schedule();
   void update_scaled(real scale);
   void update_parameter(real gscale, std::size_t idx);
   void prepare_table(std::size_t idx);
@@ -243,6 +291,7 @@ struct Trainer {
   void attach(std::size_t idx, const trainers::IdleMotion& motion);
   void detach_all();
   void catch_up() const;
+  void settle();
   [[nodiscard]] static double decay_step_of(const ParameterStorageBase& p);
   void apply_decay();
   void update_averages();
@@ -254,6 +303,9 @@ struct Trainer {
   std::shared_ptr<ParameterCollection> kept_;  ///< what `model` points to
   std::uint64_t steps_ = 0;  ///< `updates` as an integer, which floats lose at 2^24
   bool is_exact_ = false;
+  std::vector<double> ma_saved_factors_;  ///< decay factors of what is saved, in its order
+  Schedule::Pointer schedule_;
+  std::uint64_t schedule_start_ = 0;                              ///< `steps_` when it was set
   std::vector<std::shared_ptr<trainers::MissedUpdates>> missed_;  ///< per table; null: none
 };
 

@@ -1,4 +1,5 @@
-// One kernel for each rule of an update: a thread takes an element at a time.
+// One kernel for each rule of an update: a thread takes an element at a time. A rule with
+// reductions takes all elements as one row, which the threads of one block share.
 
 #include <cuda_runtime.h>
 
@@ -42,6 +43,44 @@ __global__ void run_step(Rule rule, Places<kIn, kOut> places, std::int64_t n) {
   }
 }
 
+/// The threads of a block share a row.
+struct Block {
+  static constexpr int kWarp = 32;
+  static constexpr int kWarps = 32;
+  static constexpr std::int64_t kSize = kWarp * kWarps;
+  __device__ static std::int64_t rank() { return threadIdx.x; }
+  template <class State, class Merge>
+  __device__ static State merge(State s, Merge merge) {
+    for (int lanes = kWarp / 2; lanes > 0; lanes /= 2) {
+      const State other{__shfl_xor_sync(0xffffffffU, s.value, lanes),
+                        __shfl_xor_sync(0xffffffffU, s.index, lanes)};
+      s = merge(s, other);
+    }
+    __shared__ State of_warp[kWarps];
+    __syncthreads();  // all have read what was merged before
+    if (threadIdx.x % kWarp == 0) {
+      of_warp[threadIdx.x / kWarp] = s;
+    }
+    __syncthreads();
+    s = of_warp[0];
+    for (int w = 1; w < kWarps; ++w) {
+      s = merge(s, of_warp[w]);
+    }
+    return s;
+  }
+};
+
+template <class Rule>
+struct Constants {
+  double values[ext::detail::Numbering<Rule>::kCount + 1];
+};
+
+template <class Rule, std::size_t kIn, std::size_t kOut>
+__global__ void run_reducing_step(Constants<Rule> constants, Places<kIn, kOut> places,
+                                  std::int64_t n) {
+  ext::detail::reducing_step<Block, Rule, float>(constants.values, places.in, places.out, n);
+}
+
 template <class Rule>
 void launch(const void* prepared, const ext::Stream* in, const ext::Stream* out, std::int64_t n,
             void* cuda_stream) {
@@ -56,9 +95,16 @@ void launch(const void* prepared, const ext::Stream* in, const ext::Stream* out,
   for (std::size_t j = 0; j < Numbers::kResults; ++j) {
     places.out[j] = static_cast<float*>(out[j].data);
   }
-  const auto blocks = static_cast<unsigned>(std::min(kMaxBlocks, (n + kThreads - 1) / kThreads));
-  run_step<<<blocks, kThreads, 0, static_cast<cudaStream_t>(cuda_stream)>>>(
-      *static_cast<const Rule*>(prepared), places, n);
+  const auto stream = static_cast<cudaStream_t>(cuda_stream);
+  const Rule& rule = *static_cast<const Rule*>(prepared);
+  if constexpr (ext::detail::kStepReduces<Rule>) {
+    Constants<Rule> constants;
+    Numbers::write_values(rule, static_cast<double*>(constants.values));
+    run_reducing_step<Rule><<<1, Block::kSize, 0, stream>>>(constants, places, n);
+  } else {
+    const auto blocks = static_cast<unsigned>(std::min(kMaxBlocks, (n + kThreads - 1) / kThreads));
+    run_step<<<blocks, kThreads, 0, stream>>>(rule, places, n);
+  }
   const cudaError_t error = cudaGetLastError();
   if (error != cudaSuccess) {
     throw cuda_exception(std::string("a trainer's update: ") + cudaGetErrorString(error));
@@ -83,6 +129,6 @@ DeviceStep search(const ext::UpdateInfo* rule, TrainerList<T...> /*list*/) {
 
 }  // namespace
 
-DeviceStep device_step(const ext::UpdateInfo* rule) { return search(rule, AllTrainers{}); }
+DeviceStep device_step(const ext::UpdateInfo* rule) { return search(rule, AllUpdates{}); }
 
 }  // namespace dynet::trainers

@@ -1,7 +1,7 @@
 #pragma once
 
 // Rules of updates on CUDA devices: the same `step` as on the CPU, compiled by nvcc for every rule
-// of AllTrainers. Built with -DDYNET_CUDA=ON only.
+// of AllUpdates. Built with -DDYNET_CUDA=ON only.
 
 #include <cstdint>
 
@@ -15,7 +15,7 @@ namespace dynet::trainers {
 using DeviceStep = void (*)(const void* prepared, const ext::Stream* in, const ext::Stream* out,
                             std::int64_t n, void* cuda_stream);
 
-/// The kernel of a rule of AllTrainers, catch-up rules included; null for any other.
+/// The kernel of a rule of AllUpdates, catch-up rules included; null for any other.
 [[nodiscard]] DeviceStep device_step(const ext::UpdateInfo* rule);
 
 }  // namespace dynet::trainers

@@ -88,7 +88,8 @@ class MissedUpdates final : public detail::MissedSteps {
   /// The state is that of table `idx` in `lists`.
   MissedUpdates(detail::StorageState& table, const IdleMotion& motion, const StateLists& lists,
                 std::size_t idx);
-  /// Whether sums over many steps converge; otherwise the whole table is to be updated.
+  /// Whether sums over many steps stay in bounds; otherwise the whole table is to be updated. With
+  /// a ratio and a spread of 1 each step adds as much, which a log of bounded length may sum up.
   [[nodiscard]] static bool can_follow(const IdleMotion& motion);
   /// Whether this is the same rule over the same state.
   [[nodiscard]] bool is_of(const IdleMotion& motion, const StateLists& lists,

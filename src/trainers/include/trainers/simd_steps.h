@@ -5,7 +5,7 @@
 namespace dynet::trainers {
 
 /// Makes the loops of the SIMD target in use (kernels/targets.h) the float loops of the rules of
-/// AllTrainers. Trainers call it once; tests call it again after kernels::use_target(). Not
+/// AllUpdates. Trainers call it once; tests call it again after kernels::use_target(). Not
 /// thread-safe.
 void install_simd_steps();
 

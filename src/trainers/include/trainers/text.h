@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +29,7 @@ class TextFormat {
 void write_header(std::ostream& os, const char* name, std::size_t parameters, std::size_t lookups);
 void write_shadows(std::ostream& os, const std::vector<ShadowParameters>& shadows);
 void write_shadows(std::ostream& os, const std::vector<ShadowLookupParameters>& shadows);
+void write_number(std::ostream& os, const StateLists::Number& n);
 /// IoError when the stream has failed.
 void check_written(std::ostream& os);
 
@@ -44,20 +47,29 @@ class TextReader {
   /// The next word; IoError when there is none. `wanted` is what errors say.
   std::string word(const char* wanted);
   float number(const char* wanted);
+  double precise_number(const char* wanted);
   unsigned count(const char* wanted);
+  std::uint64_t large_count(const char* wanted);
   bool flag(const char* wanted);
+  /// A number of a trainer's rule, of whichever kind.
+  double setting(const StateLists::Number& n);
   /// The line of write_header. UsageError for another name; UsageError when the model has fewer.
   ShadowCounts header(const std::string& name);
   Block parameters(ShadowCounts counts);
   Block lookups(ShadowCounts counts);
+  /// What text_of(schedule) wrote; `own` where it is a schedule of the program and `own` has this
+  /// text. UsageError for a schedule that is not known, IoError for numbers that it refuses.
+  Schedule::Pointer schedule(const Schedule::Pointer& own);
 
  private:
+  Schedule::Pointer schedule_inside(std::string& text, int depth);
   std::vector<double> tensor(const char* kind, std::size_t size);
 
   std::istream& is_;
   const ParameterCollection& model_;
 };
 
+void assign(const StateLists::Number& n, double value);
 /// Copies what was read; tensors beyond it become zero.
 void assign(std::vector<ShadowParameters>& shadows, const Block& block);
 void assign(std::vector<ShadowLookupParameters>& shadows, const Block& block);
@@ -76,6 +88,17 @@ struct dynet::Trainer::Saved {
   bool saved = false;
   unsigned freq = 0;
   unsigned average_count = 0;
+  // What 2.1 does not have; absent: it stays as it is.
+  struct Epochs {
+    float rate = 0.0F;
+    float decay = 0.0F;
+    float count = 0.0F;
+  };
+  std::optional<float> value_limit;
+  std::optional<Epochs> epochs;
+  std::optional<std::uint64_t> steps;
+  Schedule::Pointer schedule;
+  std::uint64_t schedule_start = 0;
   trainers::Block averages, lookup_averages;
   std::vector<ShadowParameters> shadows;
   std::vector<ShadowLookupParameters> lookup_shadows;

@@ -1,0 +1,28 @@
+#pragma once
+
+// Clipping by value, as a rule: it runs over gradients before the step does.
+
+#include "dynet/trainers/rule_trainer.h"
+
+namespace dynet {
+
+namespace updates {
+/// g limited to [-limit, limit]; what it changes is the gradient, and it reads nothing else.
+struct ClipByValue {
+  double limit;
+  template <class G>
+  DYNET_DEVICE_FN constexpr auto step(G g) const {
+    return each(max(min(g, limit), -limit));
+  }
+};
+}  // namespace updates
+
+namespace trainers {
+/// Its entry in the list of what has loops.
+struct ClippingByValue {
+  using Rule = updates::ClipByValue;
+  using CatchUp = NoCatchUp;
+};
+}  // namespace trainers
+
+}  // namespace dynet

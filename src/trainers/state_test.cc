@@ -1,0 +1,296 @@
+// What a trainer saves is all that its next updates depend on: training goes on to the bit.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <random>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "dynet/trainers/all.h"
+#include "dynet/training.h"
+
+#include "params/access.h"
+#include "params/gradient.h"
+
+namespace dynet {
+namespace {
+
+/// A dense parameter and a table, with gradients drawn in an order of their own.
+template <class T>
+struct Session {
+  explicit Session(LookupUpdates how) : model(0.01F) {
+    const ParameterInitUniform values(0.1F, 1.0F);
+    p = model.add_parameters({4, 3}, values);
+    frozen = model.add_parameters({3}, values);
+    frozen.set_updated(false);
+    l = model.add_lookup_parameters(6, {5}, values);
+    trainer = std::make_unique<T>(model);
+    trainer->set_lookup_updates(how);
+  }
+  /// What reading a file of the other model does: it has effective values.
+  void set_values(Session& other) {
+    p.set_value(as_vector(*other.p.values()));
+    frozen.set_value(as_vector(*other.frozen.values()));
+    detail::StorageState& s = other.l.p->state();
+    const params::Buffer all(s.device, s.elements, "test");
+    params::read(*other.l.p, all.data());
+    std::vector<float> numbers(static_cast<std::size_t>(s.elements));
+    s.device.memory->copy_out(all.data(), numbers.data(), numbers.size() * sizeof(float));
+    for (unsigned row = 0; row < 6; ++row) {
+      l.initialize(row, {numbers.begin() + 5L * row, numbers.begin() + 5L * (row + 1)});
+    }
+  }
+  void step(unsigned number) {
+    std::mt19937 random(number);
+    std::normal_distribution<float> normal;
+    std::vector<float> g(12);
+    const auto draw = [&](Dim d) {
+      std::generate(g.begin(), g.end(), [&] { return normal(random); });
+      return Tensor(d, g.data(), nullptr, DeviceMempool::NONE);
+    };
+    p.p->accumulate_grad(draw({4, 3}));
+    l.p->accumulate_grad(number % 5, draw({5}));
+    l.p->accumulate_grad(number / 2 % 5, draw({5}));
+    trainer->update();
+    if (number % 4 == 3 && trainer->schedule() != nullptr) {
+      trainer->report_metric(static_cast<double>(normal(random)));
+    }
+  }
+  std::vector<std::vector<float>> values() {
+    std::vector<std::vector<float>> all{as_vector(*p.values()), as_vector(*frozen.values())};
+    for (const Tensor& row : *l.values()) {
+      all.push_back(as_vector(row));
+    }
+    return all;
+  }
+  std::string text() {
+    std::ostringstream os;
+    trainer->save(os);
+    return os.str();
+  }
+
+  ParameterCollection model;
+  Parameter p, frozen;
+  LookupParameter l;
+  std::unique_ptr<T> trainer;
+};
+
+enum class Extras { kNone, kCumulative, kExponential, kSwapped };
+
+template <class T>
+void goes_on(LookupUpdates how, Extras extras) {
+  const auto ready = [&](Session<T>& s) {
+    if (extras == Extras::kNone) {
+      return;
+    }
+    s.trainer->set_schedule(WarmupSchedule(3, PlateauSchedule(0.02, 0.5, 0)));
+    s.trainer->clip_value = 0.75F;
+    s.trainer->eta_decay = 0.25F;
+    if (extras == Extras::kCumulative) {
+      s.trainer->cumulative_moving_average(2);
+    } else {
+      s.trainer->exponential_moving_average(0.9F);
+    }
+  };
+  Session<T> one(how);
+  ready(one);
+  for (unsigned i = 0; i < 13; ++i) {
+    one.step(i);
+  }
+  if (extras == Extras::kNone) {
+    one.trainer->update_epoch();
+  }
+  std::stringstream text;
+  Session<T> two(how);
+  if (extras == Extras::kSwapped) {  // the weights are those that are saved
+    two.set_values(one);
+    one.trainer->swap_params_to_moving_average();
+    one.trainer->save(text);
+    one.trainer->swap_params_to_weights();
+  } else {
+    one.trainer->save(text);
+    two.set_values(one);
+  }
+  two.trainer->populate(text);
+  for (unsigned i = 13; i < 40; ++i) {
+    one.step(i);
+    two.step(i);
+    if (i == 20 && extras != Extras::kNone) {
+      one.trainer->update_epoch();
+      two.trainer->update_epoch();
+    }
+    ASSERT_EQ(one.trainer->learning_rate, two.trainer->learning_rate) << T::kAbout.name;
+  }
+  EXPECT_EQ(one.values(), two.values()) << T::kAbout.name;
+  EXPECT_EQ(one.text(), two.text()) << T::kAbout.name;
+  if (extras != Extras::kNone) {
+    one.trainer->swap_params_to_moving_average();
+    two.trainer->swap_params_to_moving_average();
+    EXPECT_EQ(one.values(), two.values()) << T::kAbout.name;
+  }
+}
+
+template <class T>
+bool can(LookupUpdates how) {
+  return how != LookupUpdates::kExact ||
+         (!std::is_same_v<T, EGTrainer> && !std::is_same_v<T, LambTrainer>);
+}
+
+TEST(State, TrainingGoesOnToTheBit) {
+  trainers::AllTrainers::for_each([]<class T>(const T* /*type*/) {
+    for (const auto how : {LookupUpdates::kSparse, LookupUpdates::kDense, LookupUpdates::kExact}) {
+      for (const auto extras :
+           {Extras::kNone, Extras::kCumulative, Extras::kExponential, Extras::kSwapped}) {
+        if (can<T>(how)) {
+          goes_on<T>(how, extras);
+        }
+      }
+    }
+  });
+}
+
+// Any trainer's text in any other trainer: an error that names both and changes nothing.
+TEST(State, TextOfAnotherTrainerIsRefused) {
+  trainers::AllTrainers::for_each([]<class A>(const A* /*type*/) {
+    Session<A> from(LookupUpdates::kSparse);
+    from.step(1);
+    const std::string text = from.text();
+    trainers::AllTrainers::for_each([&]<class B>(const B* /*type*/) {
+      // Those without a state of their own write none and read no further.
+      constexpr bool kAHasNone = std::is_base_of_v<SimpleSGDTrainer, A>;
+      constexpr bool kBHasNone = std::is_base_of_v<SimpleSGDTrainer, B>;
+      if constexpr (!std::is_same_v<A, B> && !kBHasNone) {
+        Session<B> to(LookupUpdates::kSparse);
+        to.step(2);
+        const std::string before = to.text();
+        std::istringstream in(text);
+        if constexpr (kAHasNone) {
+          EXPECT_THROW(to.trainer->populate(in), IoError);
+        } else {
+          EXPECT_THROW(to.trainer->populate(in), UsageError);
+        }
+        EXPECT_EQ(to.text(), before);
+      }
+    });
+  });
+}
+
+// Without what is new here the text is that of 2.1.
+TEST(State, TextOfExponentiatedGradients) {
+  ParameterCollection model;
+  model.add_parameters({2}, ParameterInitConst(0.5F));
+  EGTrainer trainer(model);
+  trainer.enableCyclicalLR(0.25F, 0.5F, 4.0F, 1.0F);
+  for (int i = 0; i < 3; ++i) {
+    trainer.update();
+  }
+  std::ostringstream text;
+  trainer.save(text);
+  EXPECT_EQ(text.str(),
+            "#Trainer# 1 0\n"
+            "+3.75000000e-01 +1 +5.00000000e+00 +3.00000000e+00 +0.00000000e+00 None +0 +0 0 0\n"
+            "[MA:FALSE]\n#EGTrainer# 1 0\n#Parameter# 2 +0.00000000e+00 +0.00000000e+00\n"
+            "+0.00000000e+00 +0.00000000e+00 +8.99999976e-01 +2.50000000e-01 +5.00000000e-01 "
+            "+4.00000000e+00 +1.00000000e+00 3 +1\n");
+}
+
+TEST(State, AdditionsToTheTextOf21) {
+  ParameterCollection model;
+  SimpleSGDTrainer trainer(model, 0.5F);
+  trainer.clip_value = 0.25F;
+  trainer.eta_decay = 1.0F;
+  trainer.updates = 10.0F;
+  trainer.update();
+  trainer.set_schedule(WarmupSchedule(2, CosineSchedule(0.5, 8)));
+  std::ostringstream text;
+  trainer.save(text);
+  EXPECT_EQ(text.str(),
+            "#Trainer# 0 0\n"
+            "+2.50000000e-01 +1 +5.00000000e+00 +1.10000000e+01 +0.00000000e+00 None +0 +0 0 0\n"
+            "[CLIP:VALUE] +2.50000000e-01\n"
+            "[EPOCHS] +5.00000000e-01 +1.00000000e+00 +0.00000000e+00\n"
+            "[SCHEDULE] 11 WarmupSchedule 1 2 1 CosineSchedule 3 0.5 8 0 0\n[MA:FALSE]\n");
+  // Every truncation is an error that changes nothing.
+  SimpleSGDTrainer reader(model, 0.125F);
+  for (std::size_t n = 0; n < text.str().size() - 2; ++n) {
+    std::istringstream in(text.str().substr(0, n));
+    ASSERT_THROW(reader.populate(in), std::runtime_error) << n;
+    ASSERT_EQ(reader.learning_rate, 0.125F);
+    ASSERT_EQ(reader.schedule(), nullptr);
+  }
+  // So is a number that is wrong.
+  for (const auto& [right, wrong] : std::vector<std::pair<std::string, std::string>>{
+           {"WarmupSchedule 1 2", "WarmupSchedule 1 0"},
+           {"WarmupSchedule 1 2", "WarmupSchedule 1 2.5"},
+           {"WarmupSchedule 1 2", "WarmupSchedule 99999999 2"},
+           {"CosineSchedule 3 0.5", "CosineSchedule 3 nan"},
+           {"CosineSchedule 3", "CosineSchedule 2"},
+           {"CosineSchedule", "SineSchedule"},
+           {"[CLIP:VALUE] +2", "[CLIP:VALUE] -2"},
+           {"[EPOCHS]", "[EPOCH]"}}) {
+    std::string damaged = text.str();
+    damaged.replace(damaged.find(right), right.size(), wrong);
+    std::istringstream in(damaged);
+    ASSERT_THROW(reader.populate(in), std::runtime_error) << wrong;
+    ASSERT_EQ(reader.learning_rate, 0.125F);
+    ASSERT_EQ(reader.schedule(), nullptr);
+  }
+  std::istringstream in(text.str());
+  reader.populate(in);
+  std::ostringstream again;
+  reader.save(again);
+  EXPECT_EQ(again.str(), text.str());
+}
+
+TEST(State, WhatTheTextDoesNotMentionStays) {
+  ParameterCollection model;
+  SimpleSGDTrainer plain(model, 0.5F);
+  std::stringstream text;
+  plain.save(text);
+  SimpleSGDTrainer trainer(model, 0.125F);
+  trainer.clip_value = 2.0F;
+  trainer.set_schedule(CosineSchedule(1.0, 10));
+  trainer.populate(text);
+  EXPECT_EQ(trainer.learning_rate, 0.5F);
+  EXPECT_EQ(trainer.clip_value, 2.0F);
+  ASSERT_NE(trainer.schedule(), nullptr);
+}
+
+TEST(State, CountsBeyondFloats) {
+  ParameterCollection model;
+  SimpleSGDTrainer trainer(model, 0.5F);
+  trainer.updates = 16777214.0F;
+  trainer.set_schedule(WarmupSchedule(8, 1.0));
+  for (int i = 0; i < 5; ++i) {
+    trainer.update();
+  }
+  EXPECT_EQ(trainer.learning_rate, 0.75F);
+  std::stringstream text;
+  trainer.save(text);
+  SimpleSGDTrainer other(model);
+  other.populate(text);
+  other.update();
+  EXPECT_EQ(other.learning_rate, 0.875F);
+}
+
+// Averages that 2.1 left out because they stood in the place of the parameters start anew.
+TEST(State, AveragesThatAreNotThere) {
+  ParameterCollection model;
+  Parameter p = model.add_parameters({1}, ParameterInitConst(3));
+  SimpleSGDTrainer trainer(model);
+  std::istringstream text(
+      "#Trainer# 1 0\n"
+      "+1.00000000e-01 +1 +5.00000000e+00 +4.00000000e+00 +0.00000000e+00 Cumulative +1 +1 1 4\n"
+      "[MA:FALSE]\n");
+  trainer.populate(text);
+  EXPECT_THROW(trainer.swap_params_to_moving_average(), UsageError);
+  trainer.update();
+  trainer.swap_params_to_moving_average();
+  EXPECT_EQ(as_scalar(*p.values()), 3.0F);
+}
+
+}  // namespace
+}  // namespace dynet
