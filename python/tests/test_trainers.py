@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 
 import dynet as dy
 import numpy as np
@@ -334,3 +336,46 @@ def test_moving_averages():
     assert w.as_array() == pytest.approx([(0.25 * 5 + 0.5 * 6) / 0.75])
     with pytest.raises(RuntimeError, match="not saved"):
         t.swap_params_to_weights()
+
+
+@pytest.fixture(scope="module")
+def torch_table():
+    """What make_torch_trainers.py wrote."""
+    path = Path(__file__).with_name("torch_trainers.json")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def test_adamw_is_that_of_pytorch(torch_table):
+    m = dy.ParameterCollection()
+    w = m.add_parameters((3,), init=np.array([0.5, -0.25, 1.0]))
+    trainer = dy.AdamWTrainer(m, 0.05, beta_1=0.8, beta_2=0.99, eps=1e-12, weight_decay=0.3)
+    for g, want in zip(torch_table["gradients"], torch_table["AdamW"]):
+        dy.renew_cg()
+        dy.dot_product(w, dy.inputVector(g)).backward()
+        trainer.update()
+        np.testing.assert_allclose(w.as_array(), want, rtol=2e-5, atol=2e-5)
+
+
+SCHEDULES = [
+    ("CosineSchedule", lambda: dy.CosineSchedule(0.8, 40, last=0.1)),
+    ("CyclicalSchedule", lambda: dy.CyclicalSchedule(0.1, 0.7, 6, gamma=0.97)),
+    ("PlateauSchedule", lambda: dy.PlateauSchedule(0.8, 0.5, 2, threshold=0.01, last=0.06)),
+    (
+        "PlateauSchedule, larger",
+        lambda: dy.PlateauSchedule(0.8, 0.5, 3, threshold=0.01, larger_is_better=True),
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "make"), SCHEDULES)
+def test_schedules_are_those_of_pytorch(name, make, torch_table):
+    trainer = dy.SimpleSGDTrainer(dy.ParameterCollection())
+    trainer.set_schedule(make())
+    rates = []
+    for metric in torch_table["metrics"]:
+        rates.append(trainer.learning_rate)
+        trainer.update()
+        if name.startswith("Plateau"):
+            trainer.report_metric(metric)
+    np.testing.assert_allclose(rates, torch_table[name], rtol=1e-6)
+    assert len(set(rates)) > 3

@@ -19,8 +19,8 @@ namespace dynet {
 namespace {
 
 /// The enumerator that `name_of` gives the next word of `is`; UsageError where there is none.
-template <class Enum, std::size_t N>
-std::istream& read_word(std::istream& is, Enum& o, const Enum (&all)[N], const char* what) {
+template <class Enum, std::size_t kN>
+std::istream& read_word(std::istream& is, Enum& o, const Enum (&all)[kN], const char* what) {
   std::string word;
   is >> word;
   std::string wanted;
@@ -31,7 +31,7 @@ std::istream& read_word(std::istream& is, Enum& o, const Enum (&all)[N], const c
       o = e;
       return is;
     }
-    wanted += (wanted.empty() ? "" : e == all[N - 1] ? " or " : ", ") + name.str();
+    wanted += (wanted.empty() ? "" : e == all[kN - 1] ? " or " : ", ") + name.str();
   }
   throw UsageError(std::string(what) + ": '" + word + "'; want " + wanted);
 }

@@ -43,6 +43,7 @@ struct EGTrainer : trainers::RuleTrainer<updates::ExponentiatedGradient> {
 
   /// From the next update on the rate goes in cycles (CyclicalSGDTrainer): it is the lowest one
   /// after that update, and with a gamma of 0 stays so.
+  // The name is that of 2.1. NOLINTNEXTLINE(readability-identifier-naming)
   void enableCyclicalLR(float learning_rate_min = 0.01F, float learning_rate_max = 0.1F,
                         float steps = 2000.0F, float decay = 0.0F) {
     e_min = learning_rate_min;
@@ -91,8 +92,6 @@ struct EGTrainer : trainers::RuleTrainer<updates::ExponentiatedGradient> {
   bool isCyclical = false;
   std::vector<ShadowParameters> hp;
   std::vector<ShadowLookupParameters> hlp;
-
- private:
   float zeg = 0.0F, meg = 0.0F;  ///< scratch of 2.1 that its text has
 };
 

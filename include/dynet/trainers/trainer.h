@@ -63,7 +63,7 @@ struct StateLists {
 
   [[nodiscard]] unsigned state_count() const {
     unsigned n = 0;
-    while (n < kMaxStates && states[n].parameters != nullptr) {
+    while (n < kMaxStates && states[n].parameters != nullptr && states[n].lookups != nullptr) {
       ++n;
     }
     return n;
