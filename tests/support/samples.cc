@@ -26,6 +26,12 @@ const std::vector<const Sample*>& operation_samples() {
   return all;
 }
 
+std::vector<std::string_view> names_of_all_operations() {
+  std::vector<std::string_view> names;
+  ops::AllOps::for_each([&]<class Op>() { names.push_back(Op::kInfo.name); });
+  return names;
+}
+
 std::string test_name(const Sample& sample, std::size_t index) {
   std::string name;
   for (const char ch : sample.record->info->name) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -15,6 +16,9 @@ namespace dynet::testing {
 const std::vector<Sample>& all_samples();
 /// Those of operations that are no leaves.
 const std::vector<const Sample*>& operation_samples();
+
+/// The names of ops::AllOps, whether they have examples or not.
+std::vector<std::string_view> names_of_all_operations();
 
 /// "elu_3": the name of a parameterised test.
 std::string test_name(const Sample& sample, std::size_t index);
