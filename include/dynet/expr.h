@@ -11,6 +11,7 @@
 #include "dynet/expr/chains.h"
 #include "dynet/expr/compositions.h"
 #include "dynet/expr/einsum.h"
+#include "dynet/expr/gradient.h"
 #include "dynet/expr/leaves.h"
 #include "dynet/expr/selections.h"
 #include "dynet/expr/to_device.h"

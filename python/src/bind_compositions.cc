@@ -12,6 +12,7 @@
 #include "dynet/expr/attention.h"
 #include "dynet/expr/compositions.h"
 #include "dynet/expr/elementary.h"
+#include "dynet/expr/gradient.h"
 #include "dynet/expr/loss.h"
 #include "dynet/expr/to_device.h"
 #include "dynet/ops/arithmetic.h"
@@ -166,6 +167,26 @@ void bind_functions(nb::module_& m) {
       "device of `e`: `e` itself. DeviceError where there is no such device.");
 }
 
+nb::list gradients(const ExprArg& loss, const ExprListArg& xs) {
+  nb::list list;
+  for (const Expression& g : gradient(loss.node(), xs.nodes(), here())) {
+    list.append(make_expression(g));
+  }
+  return list;
+}
+
+void bind_gradient(nb::module_& m) {
+  using nb::arg;
+  m.def("gradient", &gradients, arg("loss"), arg("xs"),
+        nb::sig("def gradient(loss: Expression, xs: collections.abc.Iterable[Expression]) -> "
+                "list[Expression]"),
+        "The gradients of a loss as nodes, one for each of `xs`: they can be part of another loss, "
+        "which `backward` or `gradient` differentiates again. A parameter stands for all its nodes, "
+        "a lookup for itself; zeros where the loss does not depend on it. Of a batch of losses the "
+        "sum counts. UsageError, and no node is added, where an operation in between has no "
+        "backward in operations.");
+}
+
 void bind_lstm_gates(nb::module_& m) {
   using nb::arg;
   m.def(
@@ -236,6 +257,7 @@ void bind_operators(nb::module_& m) {
 
 void bind_compositions(nb::module_& m) {
   bind_functions(m);
+  bind_gradient(m);
   bind_lstm_gates(m);
   bind_lists_and_draws(m);
   bind_reductions_over_dimensions(m);

@@ -243,6 +243,22 @@ std::uint64_t Graph::identity(NodeId n) const {
   return (std::uint64_t{1} << 63) | n;
 }
 
+unsigned Graph::index_limit(const Signature& signature) const {
+  const ext::Record& record = *signature.record;
+  Dim dims[ext::kMaxArgs];
+  const std::size_t count = std::min<std::size_t>(signature.arity, ext::kMaxArgs);
+  for (std::size_t a = 0; a < count; ++a) {
+    dims[a] = interner_.shape(signature.arg_shapes[a]);
+    if (!record.has_whole && !ext::is_absent(dims[a])) {
+      dims[a].bd = 1;
+    }
+  }
+  return record.index_limit(signature.op, ext::Shapes(*record.info, {dims, count}, signature.batch,
+                                                      signature.payload_count));
+}
+
+unsigned Graph::index_limit(NodeId n) const { return index_limit(*nodes_[n].signature); }
+
 void Graph::check_indices(const Signature& signature, const void* storage,
                           std::span<const unsigned> indices) const {
   const ext::Record& record = *signature.record;
@@ -250,16 +266,7 @@ void Graph::check_indices(const Signature& signature, const void* storage,
   if (record.reads_storage == ext::Storage::kRows) {
     limit = params::lookup_storage(storage).rows();
   } else if (record.index_limit != nullptr) {
-    Dim dims[ext::kMaxArgs];
-    const std::size_t count = std::min<std::size_t>(signature.arity, ext::kMaxArgs);
-    for (std::size_t a = 0; a < count; ++a) {
-      dims[a] = interner_.shape(signature.arg_shapes[a]);
-      if (!record.has_whole && !ext::is_absent(dims[a])) {
-        dims[a].bd = 1;
-      }
-    }
-    limit = record.index_limit(signature.op, ext::Shapes(*record.info, {dims, count},
-                                                         signature.batch, signature.payload_count));
+    limit = index_limit(signature);
   } else {
     return;
   }
@@ -318,6 +325,17 @@ std::span<const unsigned> Graph::indices(NodeId n) const {
 
 std::span<const float> Graph::values(NodeId n) const {
   return {static_cast<const float*>(payload_data(n)), nodes_[n].payload->count};
+}
+
+ext::NodePayload Graph::payload(NodeId n) const {
+  ext::NodePayload again;
+  if (const Payload* p = nodes_[n].payload; p != nullptr) {
+    again.form = p->form;
+    again.count = p->count;
+    again.data =
+        p->form == ext::NodePayload::kLists ? static_cast<const Lists*>(p->data)->lists : p->data;
+  }
+  return again;
 }
 
 void Graph::replace_payload(NodeId n, ext::Payload kind, const void* data, std::size_t count) {

@@ -182,6 +182,12 @@ def kind_text(item: Item) -> str:
     return f"{kind}; {each}" if each else kind
 
 
+def gradient_notes(item: Item) -> list[str]:
+    if item.operation is None or item.operation["gradient_in_operations"]:
+        return []
+    return ["* No gradient of a gradient: `gradient` refuses this operation."]
+
+
 def renamed(item: Item) -> str:
     """Parameters that have another name in Python."""
     if item.is_operator or not item.forms:
@@ -226,6 +232,7 @@ def entry_text(item: Item, code: str, printed: str, aliases: dict[str, str]) -> 
     lines += [f"* {title}: {entry.titled[title]}" for title in TITLES if title in entry.titled]
     lines += [
         f"* Kind: {kind_text(item)}.",
+        *gradient_notes(item),
         "",
         "```python",
         code + "```",
@@ -277,8 +284,20 @@ def topic_page(root: Path, topic: Topic, items: list[Item], aliases: dict[str, s
     return "\n".join(head) + "\n" + "\n".join(texts).rstrip("\n") + "\n"
 
 
+def without_gradient(topics: list[tuple[Topic, list[Item]]], module: Module) -> str:
+    """The operations of which `gradient` cannot make nodes, with links."""
+    links: dict[str, str] = {}
+    for topic, items in topics:
+        for item in items:
+            if item.operation:
+                links.setdefault(item.operation["name"], f"{topic.page}.md#{item.anchor}")
+    names = sorted(o["name"] for o in module.operations if not o["gradient_in_operations"])
+    return ", ".join(f"[`{n}`]({links[n]})" if n in links else f"`{n}`" for n in names)
+
+
 def index_page(topics: list[tuple[Topic, list[Item]]], module: Module) -> str:
     introduction = (Path(__file__).parent / "introduction.md").read_text(encoding="utf-8")
+    introduction = introduction.replace("@without@", without_gradient(topics, module))
     places: dict[str, list[str]] = {}
     for topic, items in topics:
         for item in items:

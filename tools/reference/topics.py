@@ -139,6 +139,13 @@ TOPICS = [
         functions=["crf_log_partition", "crf_score", "crf_viterbi", "ctc_loss"],
     ),
     Topic(
+        "gradients",
+        "Gradients as nodes",
+        "`backward` computes gradients as numbers; here they are nodes of the graph. Which operations allow that "
+        "stands [with the operations](README.md#gradients).",
+        functions=["gradient"],
+    ),
+    Topic(
         "segments",
         "Segments and attention",
         "Functions that bring a varying number of entries together. Segments are given by an index per entry, as the "
@@ -351,6 +358,15 @@ print(dy.segment_softmax(x, [0, 1, 0], 2, d=0).npvalue())
 q, k = dy.inputVector([1., 0.]), dy.inputTensor([[2., 0., 9.], [0., 2., 9.]])
 v = dy.inputTensor([[1., 2., 3.]])
 print(dy.attention(q, k, v, lengths=[2]).npvalue())
+"""
+    ),
+    "gradient": Written(
+        """\
+x = dy.inputVector([1., 2., 3.])
+(g,) = dy.gradient(dy.sum_elems(dy.cube(x)), [x])
+print(g.npvalue())
+(h,) = dy.gradient(dy.sum_elems(g), [x])
+print(h.npvalue())
 """
     ),
     "lookup_sequence": Written(

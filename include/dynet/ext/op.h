@@ -69,6 +69,8 @@
 //   bool kOnHost                    forward and backward touch numbers themselves, beside the loops of
 //                                   kernels.h: on a device whose memory the host cannot touch they
 //                                   get copies, which is slow, and the kernels of the CPU
+//   gradient(to)                    (a function) backward in operations, for gradients of gradients
+//                                   (gradient.h); that of a rule follows from its slopes
 //   Steps                           a list of rules over rows that forward and backward run as steps
 //                                   (dynet/ops/steps.h), so that devices have their loops
 //   bool kPayloadIsValue            the value is the payload (kValues): the library writes it
@@ -102,6 +104,7 @@
 #include "dynet/ext/attributes.h"
 #include "dynet/ext/compiled.h"
 #include "dynet/ext/contract.h"
+#include "dynet/ext/gradient.h"
 #include "dynet/ext/info.h"
 #include "dynet/ext/properties.h"
 #include "dynet/ext/row_rule.h"
@@ -168,6 +171,7 @@ struct Record {
   bool (*trainable)(const void* op);                          ///< null: there is nothing to train
   void (*forward)(const void* op, Call& call);
   void (*backward)(const void* op, Call& call);
+  detail::AddGradient gradient;               ///< adds backward as nodes; null: nothing can
   std::string (*attrs_text)(const void* op);  ///< "alpha=2.5, d=1"
 
   /// Does a number enter the graph here? The library writes the value; there is no forward.
@@ -349,6 +353,7 @@ constexpr Record make_record() {
   fill_optional<Op>(r);
   fill_shapes<Op>(r);
   fill_computing<Op>(r);
+  r.gradient = gradient_of<Op>();
   fill_text<Op>(r);
   return r;
 }

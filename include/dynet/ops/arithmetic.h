@@ -297,6 +297,11 @@ struct Sum {
       }
     }
   }
+  void gradient(auto& to) const {
+    for (std::size_t i = 0; i < to.args(); ++i) {
+      to.give(i, to.d_out());
+    }
+  }
   static std::vector<ext::Example<Sum>> examples() {
     auto all = list_examples<Sum>();
     all.push_back({{}, {{5}, {5, 1}}});
@@ -328,6 +333,12 @@ struct Average {
       if (!dx.absent()) {
         call.kernels.move(part, call.d_out[0], dx);
       }
+    }
+  }
+  void gradient(auto& to) const {
+    const auto part = to.scaled(to.d_out(), 1.0 / static_cast<double>(to.args()));
+    for (std::size_t i = 0; i < to.args(); ++i) {
+      to.give(i, part);
     }
   }
   static std::vector<ext::Example<Average>> examples() { return list_examples<Average>(); }

@@ -61,6 +61,18 @@ struct Contract3d1d {
       call.kernels.move(ext::whole_move(dz.size()), dz, call.d_in[2]);
     }
   }
+  void gradient(auto& to) const {
+    Dim x = to.dim(to.in(0));
+    Dim y({x[2]}, to.dim(to.in(1)).bd);
+    Dim z({x[0] * x[1]}, to.dim(to.d_out()).bd);
+    x = Dim({x[0] * x[1], x[2]}, x.bd);
+    const auto dz = to.reshaped(to.d_out(), z);
+    to.give_weight(0, dz, to.reshaped(to.in(1), y));
+    if (to.wants(1)) {
+      to.give(1, to.product(to.transposed(to.reshaped(to.in(0), x)), dz));
+    }
+    to.give(2, to.d_out());
+  }
   static std::vector<ext::Example<Contract3d1d>> examples() {
     return {{{}, {{2, 3, 4}, {4}, {2, 3}}},    {{}, {{2, 3, 4}, {4}, ext::absent()}},
             {{}, {{3, 1, 2}, {2, 1}, {3, 1}}}, {{}, {{1, 4, 3}, {3}, ext::absent()}},
@@ -149,6 +161,21 @@ struct BatchMatmul {
           call.kernels.product(x, ext::Transposed::kYes, dz, ext::Transposed::kNo, dy);
         });
       }
+    }
+  }
+  void gradient(auto& to) const {
+    const Dim x = to.dim(to.in(0));
+    const Dim y = to.dim(to.in(1));
+    const Dim z = to.dim(to.d_out());
+    if (x.nd <= 2) {
+      const auto columns = static_cast<unsigned>(y.cols() * matrices_of(y).value());
+      to.give_weight(0, to.reshaped(to.d_out(), Dim({z[0], columns}, z.bd)),
+                     to.reshaped(to.in(1), Dim({y[0], columns}, y.bd)));
+    } else if (to.wants(0)) {
+      to.give(0, to.add(BatchMatmul{}, to.d_out(), to.transposed(to.in(1))));
+    }
+    if (to.wants(1)) {
+      to.give(1, to.add(BatchMatmul{}, to.transposed(to.in(0)), to.d_out()));
     }
   }
   static std::vector<ext::Example<BatchMatmul>> examples() {

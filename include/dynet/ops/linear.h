@@ -46,6 +46,12 @@ struct MatMul {
       call.kernels.product(call.in[0], Transposed::kYes, dz, Transposed::kNo, call.d_in[1]);
     }
   }
+  void gradient(auto& to) const {
+    to.give_weight(0, to.d_out(), to.in(1));
+    if (to.wants(1)) {
+      to.give(1, to.product(to.transposed(to.in(0)), to.d_out()));
+    }
+  }
   static std::vector<ext::Example<MatMul>> examples() {
     return {{{}, {{4, 3}, {3}}},    {{}, {{4, 3}, {3, 5}}},  {{}, {{7}, {1, 5}}},
             {{}, {{1, 6}, {6}}},    {{}, {{3, 1}, {1}}},     {{}, {{1, 1}, {1, 1}}},
@@ -122,6 +128,18 @@ struct AffineTransform {
       }
     }
   }
+  void gradient(auto& to) const {
+    const std::size_t head = to.args() % 2;
+    if (head != 0) {
+      to.give(0, to.d_out());
+    }
+    for (std::size_t i = head; i < to.args(); i += 2) {
+      to.give_weight(i, to.d_out(), to.in(i + 1));
+      if (to.wants(i + 1)) {
+        to.give(i + 1, to.product(to.transposed(to.in(i)), to.d_out()));
+      }
+    }
+  }
   static std::vector<ext::Example<AffineTransform>> examples() {
     return {{{}, {{4}, {4, 3}, {3}}},
             {{}, {{4}, {4, 3}, {3}, {4, 5}, {5}}},
@@ -189,6 +207,13 @@ struct Transpose {
   void backward(ext::Call& call) const {
     call.kernels.move(reversed(permute(call.in[0].dim, call.out[0].dim)), call.d_out[0],
                       call.d_in[0]);
+  }
+  void gradient(auto& to) const {
+    Transpose back{dims};
+    for (unsigned i = 0; i < dims.count; ++i) {
+      back.dims.items[dims[i]] = i;
+    }
+    to.give(0, to.add(back, to.d_out()));
   }
   static std::vector<ext::Example<Transpose>> examples() {
     return {{{}, {{4, 3}}},

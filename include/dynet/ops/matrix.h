@@ -2,6 +2,7 @@
 
 // Small dense matrices: what needs a factorisation.
 
+#include "dynet/ops/arithmetic.h"
 #include "dynet/ops/common.h"
 #include "dynet/ops/steps.h"
 
@@ -36,6 +37,10 @@ struct Inverse {
     call.kernels.product(y, kYes, call.d_out[0], kNo, left, ext::Write::kStore);
     call.kernels.product(left, kNo, y, kYes, both, ext::Write::kStore);
     call.kernels.move(ext::whole_move(y.size(), -1.0), both, call.d_in[0]);
+  }
+  void gradient(auto& to) const {
+    const auto y = to.transposed(to.out());
+    to.give(0, to.scaled(to.product(to.product(y, to.d_out()), y), -1.0));
   }
   static std::vector<ext::Example<Inverse>> examples() {
     return {{{}, {{1, 1}}, 0.5, 2.0},   {{}, {{1}}, -2.0, -0.5}, {{}, {{2, 2}}}, {{}, {{3, 3}}},
@@ -77,6 +82,10 @@ struct LogDet {
     ext::strides_of(x, m.to_stride);
     std::swap(m.to_stride[0], m.to_stride[1]);
     call.kernels.move(m, scaled, call.d_in[0]);
+  }
+  void gradient(auto& to) const {
+    const auto inverse = to.add(Inverse{}, to.in(0));
+    to.give(0, to.add(CMult{}, to.transposed(inverse), to.d_out()));
   }
   static std::vector<ext::Example<LogDet>> examples() {
     // One number each: of larger random matrices half have no logarithm. Those are in

@@ -53,6 +53,16 @@ struct CumSum {
   void backward(ext::Call& call) const {
     call.kernels.scan(d, ext::ScanFrom::kEnd, call.d_out[0], call.d_in[0]);
   }
+  /// Running sums from the end.
+  void gradient(auto& to) const {
+    std::vector<unsigned> backwards(to.dim(to.d_out())[d]);
+    for (unsigned i = 0; i < backwards.size(); ++i) {
+      backwards[i] = static_cast<unsigned>(backwards.size()) - 1 - i;
+    }
+    const auto n = static_cast<unsigned>(backwards.size());
+    const auto turned = to.gathered(to.d_out(), n, d, {.given = backwards});
+    to.give(0, to.gathered(to.add(CumSum{d}, turned), n, d, {.given = backwards}));
+  }
   static std::vector<ext::Example<CumSum>> examples() {
     return {{{0}, {{7}}},
             {{0}, {{4, 3}}},

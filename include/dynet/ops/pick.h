@@ -39,6 +39,13 @@ struct Pick {
   void backward(ext::Call& call) const {
     call.kernels.move(reversed(part(call.in[0].dim, call.indices)), call.d_out[0], call.d_in[0]);
   }
+  void gradient(auto& to) const {
+    const Dim x = to.dim(to.in(0));
+    Dim kept = x;
+    kept.d[d] = 1;
+    kept.bd = to.dim(to.d_out()).bd;
+    to.give(0, to.scattered(to.reshaped(to.d_out(), kept), x[d], d, to.kSame));
+  }
   static std::vector<ext::Example<Pick>> examples() {
     return {ext::Example<Pick>{{0}, {{5}}}.with_indices({3}),
             ext::Example<Pick>{{0}, {{4, 3}}}.with_indices({0}),
@@ -94,6 +101,7 @@ struct PickRange {
     call.kernels.move(reversed(range(call.in[0].dim, call.out[0].dim)), call.d_out[0],
                       call.d_in[0]);
   }
+  void gradient(auto& to) const { to.give(0, to.padded(to.d_out(), s, to.dim(to.in(0))[d], d)); }
   static std::vector<ext::Example<PickRange>> examples() {
     return {{{1, 4, 0}, {{5}}},          {{0, 2, 0}, {{4, 3}}},
             {{1, 3, 1}, {{4, 3}}},       {{2, 3, 2}, {{2, 3, 4}}},

@@ -37,6 +37,7 @@ struct SumBatches {
   void backward(ext::Call& call) const {
     call.kernels.move(reversed(over_batch(call.in[0].dim)), call.d_out[0], call.d_in[0]);
   }
+  void gradient(auto& to) const { to.give(0, to.d_out()); }
   static std::vector<ext::Example<SumBatches>> examples() {
     return elementwise_examples<SumBatches>();
   }
@@ -359,8 +360,11 @@ struct LayerNorm {
     const auto d = x - mean;
     // Kept: a product that is rounded in one place and not in another would not cancel.
     const auto slope = over::keep(dy * g);
-    // How much the deviation takes: 0 where there is none.
-    const auto along = select(deviation == 0.0, 0.0, over::mean(slope * d) * inverse / deviation);
+    // How much the deviation takes: 0 where there is none. (Also of a gradient of this one, which a
+    // division by 0 would make NaN though nothing takes its result.)
+    const auto is_flat = deviation == 0.0;
+    const auto share = inverse / select(is_flat, 1.0, deviation);
+    const auto along = select(is_flat, 0.0, over::mean(slope * d) * share);
     return rule::each(inverse * (slope - over::mean(slope) - along * d), dy * d * inverse, dy);
   }
   static std::vector<ext::Example<LayerNorm>> examples() {

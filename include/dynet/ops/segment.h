@@ -283,6 +283,12 @@ struct SegmentSoftmax {
     of.give(each, given);
     forward_step(AboveMean{}, call, {call.out[0], call.d_out[0], given}, {call.d_in[0]});
   }
+  void gradient(auto& to) const {
+    const auto y = to.out();
+    const auto sums = to.scattered(to.add(CMult{}, y, to.d_out()), segments, d, to.kSame);
+    const auto mean = to.gathered(sums, n, d, to.kSame);
+    to.give(0, to.add(CMult{}, y, to.add(Subtract{}, to.d_out(), mean)));
+  }
   static std::vector<ext::Example<SegmentSoftmax>> examples() {
     return segment_examples<SegmentSoftmax>();
   }

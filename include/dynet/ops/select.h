@@ -71,6 +71,9 @@ struct Select {
     call.kernels.move(reversed(indexed_move(call.in[0].dim, call.out[0].dim, kAxis, call.indices)),
                       call.d_out[0], call.d_in[0]);
   }
+  void gradient(auto& to) const {
+    to.give(0, to.scattered(to.d_out(), to.dim(to.in(0))[kAxis], kAxis, to.kSame));
+  }
   static std::vector<ext::Example<Select>> examples() {
     const auto of = [](Dim x, std::vector<unsigned> list) {
       return ext::Example<Select>{{}, {x}}.with_indices(std::move(list));
@@ -126,6 +129,9 @@ struct Gather {
   void backward(ext::Call& call) const {
     call.kernels.move(reversed(indexed_move(call.in[0].dim, call.out[0].dim, d, call.indices)),
                       call.d_out[0], call.d_in[0]);
+  }
+  void gradient(auto& to) const {
+    to.give(0, to.scattered(to.d_out(), to.dim(to.in(0))[d], d, to.kSame));
   }
   static std::vector<ext::Example<Gather>> examples() {
     const auto of = [](unsigned d, const Dim& x, const std::vector<unsigned>& list) {
@@ -185,6 +191,7 @@ struct ScatterAdd {
     call.kernels.move(indexed_move(call.out[0].dim, call.in[0].dim, d, call.indices), call.d_out[0],
                       call.d_in[0]);
   }
+  void gradient(auto& to) const { to.give(0, to.gathered(to.d_out(), n, d, to.kSame)); }
   static std::vector<ext::Example<ScatterAdd>> examples() {
     const auto of = [](unsigned rows, unsigned d, const Dim& x, const std::vector<unsigned>& list) {
       return ext::Example<ScatterAdd>{{rows, static_cast<unsigned>(list.size()), d}, {x}}
@@ -245,6 +252,19 @@ struct StridedSelect {
     call.kernels.move(reversed(chosen(call.in[0].dim, call.out[0].dim)), call.d_out[0],
                       call.d_in[0]);
   }
+  void gradient(auto& nodes) const {
+    const Dim x = nodes.dim(nodes.in(0));
+    auto g = nodes.d_out();
+    for (unsigned k = 0; k < x.nd; ++k) {
+      std::vector<unsigned> places(nodes.dim(g)[k]);
+      for (unsigned i = 0; i < places.size(); ++i) {
+        places[i] = from[k] + i * strides[k];
+      }
+      g = strides[k] == 1 ? nodes.padded(g, from[k], x[k], k)
+                          : nodes.scattered(g, x[k], k, {.given = places});
+    }
+    nodes.give(0, g);
+  }
   static std::vector<ext::Example<StridedSelect>> examples() {
     return {{{{{2}, 1}, {{1}, 1}, {{6}, 1}}, {{7}}},
             {{{{2, 1}, 2}, {{0, 1}, 2}, {{4, 3}, 2}}, {{4, 3}}},
@@ -304,6 +324,7 @@ struct PickBatchElems {
   void backward(ext::Call& call) const {
     call.kernels.move(reversed(chosen(call)), call.d_out[0], call.d_in[0]);
   }
+  void gradient(auto& to) const { to.give_examples(); }
   static std::vector<ext::Example<PickBatchElems>> examples() {
     const auto of = [](Dim x, std::vector<unsigned> list) {
       return ext::Example<PickBatchElems>{{}, {x}}.with_indices(std::move(list));

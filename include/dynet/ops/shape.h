@@ -45,6 +45,7 @@ struct Reshape {
     copy_flat(call.kernels, call.d_out[0], 0, call.d_in[0], 0,
               call.d_in[0].size() * call.d_in[0].examples);
   }
+  void gradient(auto& to) const { to.give(0, to.reshaped(to.d_out(), to.dim(to.in(0)))); }
   static std::vector<ext::Example<Reshape>> examples() {
     return {{{{3, 4}}, {{4, 3}}},       {{{6}}, {{1, 2, 3}}},
             {{{1}}, {{1, 1}}},          {{{2, 3}}, {{6}}},
@@ -109,6 +110,16 @@ struct Concatenate {
       }
     }
   }
+  void gradient(auto& to) const {
+    unsigned offset = 0;
+    for (std::size_t i = 0; i < to.args(); ++i) {
+      const unsigned count = to.dim(to.in(i))[d];
+      if (to.wants(i)) {
+        to.give(i, to.part(to.d_out(), offset, count, d));
+      }
+      offset += count;
+    }
+  }
   static std::vector<ext::Example<Concatenate>> examples() {
     return {{{0}, {{4}, {3}, {1}}},           {{0}, {{4, 3}, {2, 3}}},
             {{1}, {{4, 2}, {4}, {4, 1}}},     {{2}, {{2, 3}, {2, 3}}},
@@ -157,6 +168,7 @@ struct PickBatchElem {
     m.to_index_stride = call.out[0].size();
     call.kernels.move(m, call.d_out[0], call.d_in[0]);
   }
+  void gradient(auto& to) const { to.give_examples(); }
   static std::vector<ext::Example<PickBatchElem>> examples() {
     std::vector<ext::Example<PickBatchElem>> all;
     for (const Dim& d : std::initializer_list<Dim>{
@@ -209,6 +221,19 @@ struct ConcatenateToBatch {
       if (!call.d_in[i].absent()) {
         call.kernels.move(m, call.d_out[0], call.d_in[i]);
       }
+    }
+  }
+  void gradient(auto& to) const {
+    const Dim y = to.dim(to.d_out());
+    const auto n = static_cast<unsigned>(y.example_elements());
+    const auto columns = to.reshaped(to.d_out(), Dim({n, y.bd}));
+    unsigned at = 0;
+    for (std::size_t i = 0; i < to.args(); ++i) {
+      const Dim x = to.dim(to.in(i));
+      if (to.wants(i)) {
+        to.give(i, to.reshaped(to.part(columns, at, x.bd, 1), x));
+      }
+      at += x.bd;
     }
   }
   static std::vector<ext::Example<ConcatenateToBatch>> examples() {

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 
+#include "dynet/ops/arithmetic.h"
 #include "dynet/ops/common.h"
 #include "dynet/ops/parts.h"
 #include "dynet/ops/select.h"
@@ -151,6 +152,10 @@ struct KmhNgram {
       m.to_offset += y.rows();
     }
   }
+  void gradient(auto& to) const {
+    const unsigned columns = to.dim(to.in(0)).cols();
+    to.give(0, to.add(KmhNgram{n}, to.padded(to.d_out(), n - 1, columns + n - 1, 1)));
+  }
   static std::vector<ext::Example<KmhNgram>> examples() {
     return {{{2}, {{3, 5}}}, {{1}, {{3, 4}}}, {{5}, {{3, 5}}}, {{3}, {{1, 7}}},
             {{1}, {{1, 1}}}, {{2}, {{4, 2}}}, {{2}, {{0, 3}}}, {{4}, {{2, 6}}}};
@@ -181,6 +186,13 @@ struct FoldRows {
   }
   void backward(ext::Call& call) const {
     call.kernels.move(reversed(folds(call.out[0].size())), call.d_out[0], call.d_in[0]);
+  }
+  void gradient(auto& to) const {
+    const Dim y = to.dim(to.d_out());
+    const auto sums = static_cast<unsigned>(y.example_elements());
+    const auto one_each = to.reshaped(to.d_out(), Dim({1, sums}, y.bd));
+    const auto spread = to.add(Add{}, one_each, to.constant(Dim({nrows, sums}), 0.0));
+    to.give(0, to.reshaped(spread, to.dim(to.in(0))));
   }
   static std::vector<ext::Example<FoldRows>> examples() {
     return {{{2}, {{6, 3}}}, {{3}, {{6, 2}}},    {{1}, {{3, 2}}},
@@ -284,6 +296,10 @@ inline std::vector<std::vector<Dim>> circle_examples() {
           {{3}, {3}}, {{8}, {8}}, {{0}, {0}}, {{17}, {17}}};
 }
 
+/// circ_corr(u, v) as a node.
+ext::GradientBuilder::Node correlation_of(auto& to, ext::GradientBuilder::Node u,
+                                          ext::GradientBuilder::Node v);
+
 struct CircConv {
   static constexpr ext::Info kInfo{
       .name = "circ_conv",
@@ -301,6 +317,13 @@ struct CircConv {
     for (const std::size_t i : {0U, 1U}) {
       if (!call.d_in[i].absent()) {
         Circle::product(call, call.d_out[0], call.in[1 - i], Circle::Read::kForwards, call.d_in[i]);
+      }
+    }
+  }
+  void gradient(auto& to) const {
+    for (const std::size_t i : {0U, 1U}) {
+      if (to.wants(i)) {
+        to.give(i, correlation_of(to, to.in(1 - i), to.d_out()));
       }
     }
   }
@@ -334,6 +357,14 @@ struct CircCorr {
       Circle::product(call, call.d_out[0], call.in[0], Circle::Read::kBackwards, call.d_in[1]);
     }
   }
+  void gradient(auto& to) const {
+    if (to.wants(0)) {
+      to.give(0, to.add(CircCorr{}, to.d_out(), to.in(1)));
+    }
+    if (to.wants(1)) {
+      to.give(1, to.add(CircConv{}, to.in(0), to.d_out()));
+    }
+  }
   static std::vector<ext::Example<CircCorr>> examples() {
     std::vector<ext::Example<CircCorr>> all;
     for (std::vector<Dim>& in : circle_examples()) {
@@ -342,6 +373,11 @@ struct CircCorr {
     return all;
   }
 };
+
+ext::GradientBuilder::Node correlation_of(auto& to, ext::GradientBuilder::Node u,
+                                          ext::GradientBuilder::Node v) {
+  return to.add(CircCorr{}, u, v);
+}
 
 using SlidingOps = ext::OpList<Filter1dNarrow, KmhNgram, FoldRows, CircConv, CircCorr>;
 

@@ -12,7 +12,9 @@
 #include <cstdint>
 #include <limits>
 
+#include "dynet/ops/arithmetic.h"
 #include "dynet/ops/common.h"
+#include "dynet/ops/elementary.h"
 #include "dynet/ops/order.h"
 #include "dynet/ops/reduce.h"
 #include "dynet/ops/steps.h"
@@ -224,6 +226,13 @@ class BelowTopWithThreshold {
   ScratchOperand z, threshold;
 };
 
+/// The sum along dimension d, which becomes 1, as a node.
+ext::GradientBuilder::Node sum_along(auto& to, ext::GradientBuilder::Node x, unsigned d) {
+  Dim kept = to.dim(x);
+  kept.d[d] = 1;
+  return to.reshaped(to.add(SumDim{{{d}, 1}}, x), kept);
+}
+
 struct Sparsemax {
   unsigned d = 0;
 
@@ -253,6 +262,13 @@ struct Sparsemax {
     const ext::Operand no_threshold = nothing(without_axis(call.in[0].dim, d));
     backward_step(AboveThreshold{d}, call, {none, no_threshold}, {call.out[0]}, call.d_out[0],
                   {call.d_in[0], no_threshold});
+  }
+  void gradient(auto& to) const {
+    const auto zero = to.constant({1}, 0.0);
+    const auto count = sum_along(to, to.add(Choose{}, to.out(), to.constant({1}, 1.0), zero), d);
+    const auto sum = sum_along(to, to.add(Choose{}, to.out(), to.d_out(), zero), d);
+    const auto above = to.add(Subtract{}, to.d_out(), to.add(CDiv{}, sum, count));
+    to.give(0, to.add(Choose{}, to.out(), above, zero));
   }
   static std::vector<ext::Example<Sparsemax>> examples() {
     return {{{0}, {{7}}},       {{0}, {{4, 3}}}, {{1}, {{4, 3}}},
@@ -309,6 +325,15 @@ struct SparsemaxLoss {
     backward_step(SparsemaxLossOfRow{}, call, {none, no_threshold, none},
                   {call.out[0], call.saved[0]}, call.d_out[0], {call.d_in[0], no_threshold, none});
   }
+  /// The distribution minus the target.
+  void gradient(auto& to) const {
+    const Dim x = to.dim(to.in(0));
+    const unsigned count = to.index_count();
+    const auto share = to.constant(Dim({count}), 1.0 / static_cast<double>(count));
+    const auto target = to.reshaped(to.scattered(share, x[0], 0, to.kSame), x.single_batch());
+    const auto rest = to.add(Subtract{}, to.add(Sparsemax{}, to.in(0)), target);
+    to.give(0, to.add(CMult{}, to.d_out(), rest));
+  }
   static std::vector<ext::Example<SparsemaxLoss>> examples() {
     const auto of = [](const Dim& x, std::vector<unsigned> support) {
       return ext::Example<SparsemaxLoss>({}, {x}).with_indices(std::move(support));
@@ -359,6 +384,19 @@ struct RestrictedLogSoftmax {
     mark_indices(call, 1.0, mark);
     backward_step(LogSoftmaxOfMarked{d}, call, {nothing(call.in[0].dim), mark}, {call.out[0]},
                   call.d_out[0], {call.d_in[0], nothing({call.in[0].dim[d]})});
+  }
+  void gradient(auto& to) const {
+    const Dim x = to.dim(to.in(0));
+    Dim line = x.single_batch();
+    for (unsigned k = 0; k < x.nd; ++k) {
+      line.d[k] = k == d ? x[k] : 1;
+    }
+    const auto zero = to.constant({1}, 0.0);
+    const auto ones = to.constant(Dim({to.index_count()}), 1.0);
+    const auto mark = to.reshaped(to.scattered(ones, x[d], 0, to.kSame), line);
+    const auto total = sum_along(to, to.add(Choose{}, mark, to.d_out(), zero), d);
+    const auto taken = to.add(CMult{}, to.add(Exp{}, to.out()), total);
+    to.give(0, to.add(Choose{}, mark, to.add(Subtract{}, to.d_out(), taken), zero));
   }
   /// With one position: the suite draws lists, and -inf has no difference quotient. Longer ones are
   /// in tests/rows_test.cc.

@@ -4,6 +4,7 @@
 // an activation.) What overflows or loses digits in the textbook formula is written differently,
 // and says so.
 
+#include "dynet/ops/arithmetic.h"
 #include "dynet/ops/common.h"
 
 namespace dynet::ops {
@@ -140,6 +141,10 @@ DYNET_DEVICE_FN auto hyperbolic_cosine(auto x) {
   return select(is_large, kHalfE * e, 0.5 * e + 0.5 / e);
 }
 
+/// cosh(x) as a node. Sinh and cosh say their gradients by each other: their formulas have |x|,
+/// whose slope at 0 would be that of neither side.
+ext::GradientBuilder::Node cosh_of(auto& to, ext::GradientBuilder::Node x);
+
 struct Sinh {
   static constexpr ext::Info kInfo{.name = "sinh",
                                    .args = {"x"},
@@ -149,6 +154,7 @@ struct Sinh {
   Dim shape(const ext::Shapes& in) const { return in[0]; }
   DYNET_DEVICE_FN auto value(auto x) const { return hyperbolic_sine(x); }
   DYNET_DEVICE_FN auto slope(auto x, auto /*y*/) const { return hyperbolic_cosine(x); }
+  void gradient(auto& to) const { to.give(0, to.add(CMult{}, to.d_out(), cosh_of(to, to.in(0)))); }
   static std::vector<ext::Example<Sinh>> examples() { return elementwise_examples<Sinh>(); }
 };
 
@@ -161,8 +167,15 @@ struct Cosh {
   Dim shape(const ext::Shapes& in) const { return in[0]; }
   DYNET_DEVICE_FN auto value(auto x) const { return hyperbolic_cosine(x); }
   DYNET_DEVICE_FN auto slope(auto x, auto /*y*/) const { return hyperbolic_sine(x); }
+  void gradient(auto& to) const {
+    to.give(0, to.add(CMult{}, to.d_out(), to.add(Sinh{}, to.in(0))));
+  }
   static std::vector<ext::Example<Cosh>> examples() { return elementwise_examples<Cosh>(); }
 };
+
+ext::GradientBuilder::Node cosh_of(auto& to, ext::GradientBuilder::Node x) {
+  return to.add(Cosh{}, x);
+}
 
 /// From here on sqrt(x^2 + 1) and sqrt(x^2 - 1) are x, in double too; squares overflow later.
 inline constexpr double kLargeRoot = 1e8;

@@ -169,6 +169,11 @@ class Graph {
   /// is not below the limit, ValueError where a vector behind a pointer changed its length.
   [[nodiscard]] std::span<const unsigned> indices(NodeId n) const;
   [[nodiscard]] std::span<const float> values(NodeId n) const;
+  /// The payload of a node for another one, without a storage: what was given by pointer is given
+  /// by that pointer again. Refers to the graph's memory.
+  [[nodiscard]] ext::NodePayload payload(NodeId n) const;
+  /// The exclusive bound of the indices of a node whose operation has one.
+  [[nodiscard]] unsigned index_limit(NodeId n) const;
   /// Overwrites the `count` indices or values that were copied into node `n`. ValueError where the
   /// node has none or another number of them, IndexError; then nothing was changed.
   void replace_payload(NodeId n, ext::Payload kind, const void* data, std::size_t count);
@@ -201,6 +206,7 @@ class Graph {
   static std::uint64_t storage_hash(const void* storage, bool trainable, bool is_whole);
   void remove_last_storage();
   void use_model_of(void* storage);
+  [[nodiscard]] unsigned index_limit(const Signature& signature) const;
   void check_indices(const Signature& signature, const void* storage,
                      std::span<const unsigned> indices) const;
   [[nodiscard]] const void* payload_data(NodeId n) const;

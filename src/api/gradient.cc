@@ -1,0 +1,195 @@
+#include "dynet/expr/gradient.h"
+
+#include <algorithm>
+#include <string>
+#include <unordered_set>
+
+#include "dynet/dynet.h"
+#include "dynet/except.h"
+#include "dynet/expr/to_device.h"
+#include "dynet/ext/add_node.h"
+#include "dynet/ops/input.h"
+
+#include "api/gradient_nodes.h"
+#include "api/graph_state.h"
+#include "graph/to_device.h"
+
+namespace dynet {
+namespace {
+
+using graph::NodeId;
+
+/// Which nodes lie between some expressions and a loss. A parameter stands for all nodes that are
+/// that parameter.
+class Path {
+ public:
+  Path(const graph::Graph& graph, NodeId loss, const std::vector<NodeId>& xs)
+      : graph_(graph), is_on_path_(std::size_t{loss} + 1, 0) {
+    for (const NodeId x : xs) {
+      starts_.insert(graph.identity(x));
+    }
+    for (NodeId n = 0; n <= loss; ++n) {
+      is_on_path_[n] = static_cast<char>(is_start(n) || follows(n) ? 1 : 0);
+    }
+    std::vector<char> leads(std::size_t{loss} + 1, 0);
+    leads[loss] = is_on_path_[loss];
+    for (NodeId n = loss + 1; n-- > 0;) {
+      is_on_path_[n] = leads[n];
+      for (const NodeId arg : graph.args(n)) {
+        if (leads[n] != 0 && follows(n)) {
+          leads[arg] = static_cast<char>(leads[arg] | is_on_path_[arg]);
+        }
+      }
+    }
+  }
+  [[nodiscard]] const std::vector<char>& nodes() const { return is_on_path_; }
+  [[nodiscard]] bool has(NodeId n) const { return n < is_on_path_.size() && is_on_path_[n] != 0; }
+  [[nodiscard]] bool is_start(NodeId n) const { return starts_.contains(graph_.identity(n)); }
+  /// Does a gradient go on from `n`, which is on the path?
+  [[nodiscard]] bool follows(NodeId n) const {
+    const std::span<const NodeId> args = graph_.args(n);
+    return !graph_[n].record().stops_gradient &&
+           std::any_of(args.begin(), args.end(),
+                       [this](NodeId arg) { return is_on_path_[arg] != 0; });
+  }
+  /// Is there something to compute for `n`, by the operation of which it is the first output?
+  [[nodiscard]] bool goes_through(NodeId n) const {
+    return has(n) && graph_[n].output == 0 && follows(n);
+  }
+
+ private:
+  const graph::Graph& graph_;
+  std::vector<char> is_on_path_;
+  std::unordered_set<std::uint64_t> starts_;
+};
+
+bool is_copy(const graph::Graph& graph, NodeId n) {
+  return &graph[n].record() == &graph::kToDevice;
+}
+
+/// UsageError for the first operation on the path that has no backward in operations.
+void check_operations(const graph::Graph& graph, const Path& path, const Where& where) {
+  for (NodeId n = 0; n < path.nodes().size(); ++n) {
+    if (path.goes_through(n) && graph[n].record().gradient == nullptr && !is_copy(graph, n)) {
+      throw UsageError("gradient: " + std::string(graph[n].record().info->name) +
+                       " has no backward in operations\n  " + graph.describe(n) +
+                       graph::built_at(where));
+    }
+  }
+}
+
+NodeId checked_loss(const Expression& loss, const Where& where) {
+  const NodeId n = api::checked_node(loss, "gradient");
+  if (loss.dim().example_elements() != 1) {
+    throw ShapeError("gradient: the loss is " + to_string(loss.dim()) +
+                     "; want one number for each example" + graph::built_at(where));
+  }
+  return n;
+}
+
+std::vector<NodeId> checked_nodes(const std::vector<Expression>& xs, const Expression& loss,
+                                  const Where& where) {
+  std::vector<NodeId> nodes;
+  nodes.reserve(xs.size());
+  for (const Expression& x : xs) {
+    nodes.push_back(api::checked_node(x, "gradient"));
+    if (x.pg != loss.pg) {
+      throw GraphError("gradient: loss and xs belong to different computation graphs" +
+                       graph::built_at(where));
+    }
+  }
+  return nodes;
+}
+
+/// Adds the nodes.
+class Backward {
+ public:
+  Backward(ComputationGraph& graph, const Path& path, const Where& where)
+      : graph_(graph.state().graph),
+        path_(path),
+        where_(where),
+        nodes_(graph, path.nodes(), where) {}
+
+  void from(NodeId loss) {
+    if (!path_.has(loss)) {
+      return;
+    }
+    nodes_.set_device(graph_[loss].device());
+    nodes_.add_part(loss, nodes_.constant(graph_.dim(loss), 1.0));
+    for (NodeId n = loss + 1; n-- > 0;) {
+      if (path_.goes_through(n) && is_reached(n)) {
+        go_through(n);
+      }
+    }
+  }
+  /// The gradient of `x`, all of whose nodes count: zeros where the loss does not depend on it.
+  Expression of(NodeId x) {
+    nodes_.set_device(graph_[x].device());
+    std::vector<api::GradientNodes::Node> all;
+    const std::uint64_t identity = graph_.identity(x);
+    const bool is_alone = graph_[x].record().reads_storage != ext::Storage::kWhole;
+    const auto end = static_cast<NodeId>(path_.nodes().size());
+    for (NodeId n = is_alone ? x : 0; n < (is_alone ? std::min(x + 1, end) : end); ++n) {
+      const auto sum =
+          path_.has(n) && graph_.identity(n) == identity ? nodes_.sum_of_parts(n) : std::nullopt;
+      if (sum.has_value()) {
+        all.push_back(*sum);
+      }
+    }
+    return nodes_.expression(all.empty() ? nodes_.constant(graph_.dim(x), 0.0) : nodes_.sum(all));
+  }
+
+ private:
+  /// Has one of the results a gradient, and elements?
+  [[nodiscard]] bool is_reached(NodeId n) const {
+    bool any = false;
+    for (NodeId k = 0; k < graph_[n].record().outputs; ++k) {
+      any = any || (nodes_.has_parts(n + k) && graph_.elements(n + k) != 0);
+    }
+    return any;
+  }
+  void go_through(NodeId n) {
+    if (!is_copy(graph_, n)) {
+      nodes_.go_through(n);
+      return;
+    }
+    const NodeId from = graph_.args(n)[0];
+    const Expression back =
+        to_device(nodes_.expression(*nodes_.sum_of_parts(n)), &graph_[from].device(), where_);
+    nodes_.add_part(from, {back.i});
+  }
+
+  const graph::Graph& graph_;
+  const Path& path_;
+  const Where& where_;
+  api::GradientNodes nodes_;
+};
+
+}  // namespace
+
+std::vector<Expression> gradient(const Expression& loss, const std::vector<Expression>& xs,
+                                 Where where) {
+  const NodeId root = checked_loss(loss, where);
+  const std::vector<NodeId> starts = checked_nodes(xs, loss, where);
+  ComputationGraph& graph = *loss.pg;
+  api::GraphState& state = graph.state();
+  const Path path(state.graph, root, starts);
+  check_operations(state.graph, path, where);
+  const api::GraphState::Mark before{state.graph.mark(), state.executor.mark()};
+  try {
+    Backward backward(graph, path, where);
+    backward.from(root);
+    std::vector<Expression> gradients;
+    gradients.reserve(xs.size());
+    for (const NodeId x : starts) {
+      gradients.push_back(backward.of(x));
+    }
+    return gradients;
+  } catch (...) {
+    state.executor.revert(before.executor, before.graph.nodes);
+    state.graph.revert(before.graph);
+    throw;
+  }
+}
+
+}  // namespace dynet

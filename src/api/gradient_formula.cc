@@ -1,0 +1,649 @@
+// Rules as nodes: walks the steps of a formula (ext/formula.h) and adds for each word the operation
+// that computes it.
+//
+// A step is a number, as long as only constants are in it, or a node. Nodes have the shapes of
+// their arguments and broadcast as operations do; only what is given to an argument at the end gets
+// its shape. In a rule over rows a row is what varies along some dimensions of one shape: numbers
+// that are once per row have 1 in these, numbers that are one per position have 1 in all others.
+//
+// Surprising: no operation compares. `a < b` is the rectifier of b - a, which is not 0 where that
+// holds, so that NaN counts as less than everything.
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dynet/except.h"
+#include "dynet/ops/activation.h"
+#include "dynet/ops/arithmetic.h"
+#include "dynet/ops/elementary.h"
+#include "dynet/ops/input.h"
+#include "dynet/ops/order.h"
+#include "dynet/ops/pick.h"
+#include "dynet/ops/reduce.h"
+#include "dynet/ops/select.h"
+#include "dynet/ops/shape.h"
+#include "dynet/ops/trigonometry.h"
+
+#include "api/gradient_nodes.h"
+
+namespace dynet::api {
+namespace {
+
+using ext::Formula;
+using ext::Word;
+using Node = ext::GradientBuilder::Node;
+
+/// A number or a node.
+struct Value {
+  bool is_number = true;
+  double number = 0.0;
+  Node node{};
+
+  Value(double v) : number(v) {}                // NOLINT(google-explicit-constructor)
+  Value(Node n) : is_number(false), node(n) {}  // NOLINT(google-explicit-constructor)
+  [[nodiscard]] bool is(double v) const { return is_number && number == v; }
+};
+
+bool is_float(double v) { return static_cast<double>(static_cast<float>(v)) == v; }
+
+/// Arithmetic on values, which leaves out what adds 0 or multiplies by 1.
+class Arithmetic {
+ public:
+  explicit Arithmetic(GradientNodes& to) : to_(to) {}
+
+  Value add(Value a, Value b) {
+    if (a.is_number && b.is_number) {
+      return a.number + b.number;
+    }
+    if (a.is_number) {
+      std::swap(a, b);
+    }
+    if (b.is(0.0)) {
+      return a;
+    }
+    return with_number(ops::AddScalar{}, ops::Add{}, a.node, b);
+  }
+  Value subtract(Value a, Value b) {
+    if (a.is_number && b.is_number) {
+      return a.number - b.number;
+    }
+    if (b.is(0.0)) {
+      return a;
+    }
+    if (a.is(0.0)) {
+      return negate(b);
+    }
+    if (a.is_number && is_float(a.number)) {
+      return with_number(ops::SubtractFrom{}, ops::Add{}, b.node, a);
+    }
+    if (a.is_number) {
+      return to_.add(ops::Subtract{}, node(a), b.node);
+    }
+    return with_number(ops::SubtractScalar{}, ops::Subtract{}, a.node, b);
+  }
+  Value multiply(Value a, Value b) {
+    if (a.is_number && b.is_number) {
+      return a.number * b.number;
+    }
+    if (a.is_number) {
+      std::swap(a, b);
+    }
+    if (b.is_number) {
+      return b.number == 0.0 ? Value(0.0) : Value(to_.scaled(a.node, b.number));
+    }
+    return to_.add(ops::CMult{}, a.node, b.node);
+  }
+  Value divide(Value a, Value b) {
+    if (a.is_number && b.is_number) {
+      return a.number / b.number;
+    }
+    if (a.is(0.0)) {
+      return a;
+    }
+    if (a.is_number) {
+      return to_.add(ops::CDiv{}, to_.constant(to_.dim(b.node), a.number), b.node);
+    }
+    if (b.is_number) {
+      return b.is(1.0) ? a : with_number(ops::DivideScalar{}, ops::CDiv{}, a.node, b);
+    }
+    return to_.add(ops::CDiv{}, to_.repeated(a.node, to_.dim(b.node)), b.node);
+  }
+  Value negate(Value a) { return multiply(a, -1.0); }
+  Value largest(Value a, Value b) {
+    return a.is_number && b.is_number ? Value(rule::Max::of(a.number, b.number))
+                                      : extreme(ops::Max{}, a, b);
+  }
+  Value smallest(Value a, Value b) {
+    return a.is_number && b.is_number ? Value(rule::Min::of(a.number, b.number))
+                                      : extreme(ops::Min{}, a, b);
+  }
+  Value power(Value a, Value b) {
+    if (b.is_number && is_float(b.number)) {
+      return with_number(ops::PowScalar{}, ops::Pow{}, node(a), b);
+    }
+    return to_.add(ops::Pow{}, node(a), node(b));
+  }
+  /// `c` is where it is not 0, else `otherwise`.
+  Value choose(Value c, Value then, Value otherwise) {
+    if (c.is_number) {
+      return c.is(0.0) ? otherwise : then;
+    }
+    if (then.is_number && otherwise.is_number && then.number == otherwise.number) {
+      return then;
+    }
+    const Node fixed = to_.add(ops::NoBackprop{}, c.node);
+    return to_.add(ops::Choose{}, fixed, node(then), node(otherwise));
+  }
+  /// Not 0 where a < b.
+  Value less(Value a, Value b) {
+    const Value more = subtract(b, a);
+    return more.is_number ? Value(more.number > 0.0 ? 1.0 : 0.0)
+                          : Value(to_.add(ops::Rectify{}, more.node));
+  }
+  template <class Op>
+  Value of_one(const Op& op, Value a) {
+    return to_.add(op, node(a));
+  }
+  /// A number is one element, which is repeated.
+  Node node(Value v) { return v.is_number ? to_.constant({1}, v.number) : v.node; }
+
+ private:
+  /// By the operation that has the number as payload, which is a float, or by that of two nodes.
+  template <class Scalar, class Both>
+  Value with_number(const Scalar& scalar, const Both& both, Node a, Value b) {
+    if (!b.is_number || !is_float(b.number)) {
+      return to_.add(both, a, node(b));
+    }
+    const auto number = static_cast<float>(b.number);
+    return to_.add_with(ext::kRecord<Scalar>, &scalar, {&a, 1}, ext::NodePayload::of(number));
+  }
+  template <class Op>
+  Value extreme(const Op& op, Value a, Value b) {
+    const Node x = node(a);
+    const Node y = node(b);
+    return to_.add(op, to_.repeated(x, to_.dim(y)), to_.repeated(y, to_.dim(x)));
+  }
+
+  GradientNodes& to_;
+};
+
+/// 0, 1, ... in the order of the elements.
+Node number_line(GradientNodes& to, const Dim& shape) {
+  std::vector<float> numbers(static_cast<std::size_t>(shape.elements()));
+  std::iota(numbers.begin(), numbers.end(), 0.0F);
+  const ops::Input op{shape};
+  return to.add_with(ext::kRecord<ops::Input>, &op, {}, ext::NodePayload::of(numbers));
+}
+
+/// How the arguments, outputs and gradients of the node in hand are the inputs of its formula.
+class Inputs {
+ public:
+  explicit Inputs(GradientNodes& to) : to_(to), record_(to.graph()[to.node()].record()) {}
+  Inputs(const Inputs&) = delete;
+  Inputs& operator=(const Inputs&) = delete;
+  virtual ~Inputs() = default;
+
+  /// Inputs that are arguments or payload; those after them are outputs, as many as `outputs`.
+  [[nodiscard]] virtual std::size_t arguments() const = 0;
+  [[nodiscard]] virtual std::size_t outputs() const = 0;
+  virtual Value argument(std::size_t input) = 0;
+  virtual Value output(std::size_t k) = 0;
+  virtual Value d_output(std::size_t k) = 0;
+  /// Whether result `i` of the formula is wanted, and what to do with it.
+  [[nodiscard]] virtual bool wants(std::size_t i) const = 0;
+  virtual void give(std::size_t i, const Value& gradient) = 0;
+  /// The shape of all rows of an example, and which of its dimensions lie along a row.
+  [[nodiscard]] virtual Dim rows() const { return {}; }
+  [[nodiscard]] virtual std::uint32_t axes() const { return 0; }
+
+ protected:
+  /// The gradient of output k; 0 where nobody used it.
+  Value gradient_of(std::size_t k) {
+    return to_.has_parts(to_.out(k).id) ? Value(to_.d_out(k)) : Value(0.0);
+  }
+
+  GradientNodes& to_;
+  const ext::Record& record_;
+};
+
+/// An elementwise rule: pieces of its operands, each of h numbers where an operand has several.
+class Elements final : public Inputs {
+ public:
+  explicit Elements(GradientNodes& to) : Inputs(to) {
+    for (std::size_t a = 0; a < to.args(); ++a) {
+      if (to.has(a)) {
+        cut(pieces_, to.in(a), a, record_.rule->parts[a]);
+      }
+    }
+    for (std::size_t k = 0; k < record_.outputs; ++k) {
+      cut(outputs_, to.out(k), k, record_.rule->out_parts[k]);
+    }
+    work_.nd = 1;
+    for (const Piece& p : pieces_) {
+      work_ = broadcast(work_, p.shape);
+    }
+    work_.bd = to.dim(to.out(0)).bd;
+    gradients_.resize(pieces_.size(), Value(0.0));
+  }
+  [[nodiscard]] std::size_t arguments() const override {
+    return pieces_.size() + (record_.rule->has_scalar ? 1 : 0);
+  }
+  [[nodiscard]] std::size_t outputs() const override { return outputs_.size(); }
+  Value argument(std::size_t input) override {
+    return input < pieces_.size() ? piece(pieces_[input], to_.in(pieces_[input].of)) : scalar();
+  }
+  Value output(std::size_t k) override { return piece(outputs_[k], to_.out(outputs_[k].of)); }
+  Value d_output(std::size_t k) override {
+    const Value all = gradient_of(outputs_[k].of);
+    return all.is_number ? all : piece(outputs_[k], all.node);
+  }
+  [[nodiscard]] bool wants(std::size_t i) const override {
+    return i < pieces_.size() && to_.wants(pieces_[i].of);
+  }
+  /// With the last piece of an argument it is complete.
+  void give(std::size_t i, const Value& gradient) override {
+    gradients_[i] = gradient;
+    const Piece& p = pieces_[i];
+    if (p.number + 1 < p.count) {
+      return;
+    }
+    const std::size_t first = i - p.number;
+    if (std::all_of(gradients_.begin() + static_cast<std::ptrdiff_t>(first),
+                    gradients_.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                    [](const Value& v) { return v.is(0.0); })) {
+      return;
+    }
+    std::vector<Node> parts;
+    for (std::size_t k = first; k <= i; ++k) {
+      const Node g =
+          gradients_[k].is_number ? to_.constant({1}, gradients_[k].number) : gradients_[k].node;
+      parts.push_back(to_.fitted(g, work_, p.shape));
+    }
+    const ops::Concatenate joined{0};
+    to_.add_part(
+        to_.in(p.of).id,
+        parts.size() == 1 ? parts[0] : to_.add(ext::kRecord<ops::Concatenate>, &joined, parts, {}));
+  }
+
+ private:
+  /// Piece `number` of `count` of an operand.
+  struct Piece {
+    std::size_t of;
+    unsigned number, count;
+    Dim shape;
+  };
+  void cut(std::vector<Piece>& all, Node operand, std::size_t of, unsigned count) const {
+    Dim shape = to_.dim(operand);
+    shape.d[0] /= count;
+    for (unsigned p = 0; p < count; ++p) {
+      all.push_back({of, p, count, shape});
+    }
+  }
+  Node piece(const Piece& p, Node operand) {
+    return p.count == 1 ? operand : to_.part(operand, p.number * p.shape.d[0], p.shape.d[0], 0);
+  }
+  /// The number that is payload: given by pointer it is read again at every run.
+  Value scalar() {
+    const ext::NodePayload payload = to_.graph().payload(to_.node());
+    if (payload.form == ext::NodePayload::kCopied) {
+      return static_cast<double>(to_.graph().values(to_.node())[0]);
+    }
+    const ops::Input op{Dim({1})};
+    return to_.add_with(ext::kRecord<ops::Input>, &op, {}, payload);
+  }
+
+  std::vector<Piece> pieces_, outputs_;
+  std::vector<Value> gradients_;
+  Dim work_;
+};
+
+/// A rule over rows. Where an example is one row, it is seen as a vector.
+class RowInputs final : public Inputs {
+ public:
+  explicit RowInputs(GradientNodes& to) : Inputs(to), rule_(*record_.row_rule) {
+    const void* op = to.graph()[to.node()].signature->op;
+    axes_ = rule_.row_axes(op);
+    std::size_t a = 0;
+    while (rule_.along[a] != rule::Along::kElements) {
+      ++a;
+    }
+    rows_ = to.dim(to.in(a));
+    if (axes_ == ext::kWholeExample) {
+      rows_ = Dim({static_cast<unsigned>(rows_.example_elements())});
+      axes_ = 1;
+    }
+    rows_.bd = to.dim(to.out(0)).bd;
+    once_ = positions_ = rows_;
+    for (unsigned k = 0; k < rows_.nd; ++k) {
+      ((axes_ >> k & 1U) != 0 ? once_ : positions_).d[k] = 1;
+    }
+  }
+  [[nodiscard]] std::size_t arguments() const override {
+    return rule_.args + (rule_.has_payload ? 1U : 0U);
+  }
+  [[nodiscard]] std::size_t outputs() const override { return rule_.outputs; }
+  Value argument(std::size_t input) override {
+    if (input >= rule_.args) {
+      return payload();
+    }
+    return seen(to_.in(input), shape_of(rule_.along[input]));
+  }
+  Value output(std::size_t k) override { return seen(to_.out(k), shape_of_result(k)); }
+  Value d_output(std::size_t k) override {
+    const Value all = gradient_of(k);
+    return all.is_number ? all : Value(seen(all.node, shape_of_result(k)));
+  }
+  [[nodiscard]] bool wants(std::size_t i) const override { return to_.wants(i); }
+  void give(std::size_t i, const Value& gradient) override {
+    if (gradient.is(0.0)) {
+      return;
+    }
+    const Node g = gradient.is_number ? to_.constant({1}, gradient.number) : gradient.node;
+    const Dim to = to_.dim(to_.in(i));
+    Dim shape = shape_of(rule_.along[i]);
+    shape.bd = to.bd;
+    Dim work = rule_.along[i] == rule::Along::kOnce ? once_ : rows_;
+    to_.add_part(to_.in(i).id, to_.reshaped(to_.fitted(g, work, shape), to));
+  }
+  [[nodiscard]] Dim rows() const override { return rows_; }
+  [[nodiscard]] std::uint32_t axes() const override { return axes_; }
+
+ private:
+  [[nodiscard]] const Dim& shape_of(rule::Along along) const {
+    return along == rule::Along::kOnce        ? once_
+           : along == rule::Along::kPositions ? positions_
+                                              : rows_;
+  }
+  [[nodiscard]] const Dim& shape_of_result(std::size_t k) const {
+    return rule_.once[k] ? once_ : rows_;
+  }
+  Node seen(Node x, Dim shape) {
+    shape.bd = to_.dim(x).bd;
+    return to_.reshaped(x, shape);
+  }
+  /// The indices as numbers, one per row.
+  Value payload() {
+    const graph::Graph& graph = to_.graph();
+    const ext::NodePayload payload = graph.payload(to_.node());
+    const auto per_example = static_cast<unsigned>(once_.example_elements());
+    Dim shape = once_;
+    shape.bd = payload.count / std::max(per_example, 1U);
+    if (payload.form == ext::NodePayload::kCopied) {
+      const std::span<const unsigned> indices = graph.indices(to_.node());
+      const std::vector<float> numbers(indices.begin(), indices.end());
+      const ops::Input op{shape};
+      return to_.add_with(ext::kRecord<ops::Input>, &op, {}, ext::NodePayload::of(numbers));
+    }
+    if (record_.index_limit == nullptr) {
+      throw UsageError("gradient: " + std::string(record_.info->name) +
+                       " has no backward in operations where its indices are given by pointer\n  " +
+                       graph.describe(to_.node()));
+    }
+    const unsigned limit = graph.index_limit(to_.node());
+    const Node places = number_line(to_, Dim({limit}));
+    return to_.reshaped(to_.gathered(places, per_example, 0, to_.kSame), shape);
+  }
+
+  const ext::RowRule& rule_;
+  Dim rows_, once_, positions_;
+  std::uint32_t axes_ = 0;
+};
+
+/// Walks a formula.
+class Walk {
+ public:
+  Walk(GradientNodes& to, const Formula& formula, Inputs& inputs)
+      : to_(to), formula_(formula), inputs_(inputs), math_(to), values_(formula.steps.size()) {}
+
+  const Value& at(std::uint16_t step) {
+    std::optional<Value>& value = values_[step];
+    if (!value.has_value()) {
+      const Value found = compute(formula_.steps[step]);
+      values_[step] = found;
+    }
+    return *values_[step];
+  }
+
+ private:
+  Value compute(const Formula::Step& step);
+  Value input(std::size_t i);
+  Value of_one(Word word, const Value& a);
+  Value over_row(const Formula::Step& step);
+  Value select(const Formula::Step& step);
+  Value sum(const Value& e);
+  /// A root of a sum that is 0, such as the deviation of equal numbers, has no part in a gradient.
+  Value root_of_sum(const Value& a) {
+    const Value root = math_.of_one(ops::Sqrt{}, math_.choose(a, a, 1.0));
+    return math_.choose(a, root, 0.0);
+  }
+  Value largest(const Value& e);
+  Value position();
+  /// e at position i, and 0 elsewhere.
+  Value only_at(const Value& i, const Value& e) {
+    return math_.choose(math_.subtract(position(), i), 0.0, e);
+  }
+
+  GradientNodes& to_;
+  const Formula& formula_;
+  Inputs& inputs_;
+  Arithmetic math_;
+  std::vector<std::optional<Value>> values_;
+};
+
+Value Walk::input(std::size_t i) {
+  const std::size_t outs = inputs_.arguments();
+  const std::size_t saved = outs + inputs_.outputs();
+  const std::size_t d_outs =
+      saved + (formula_.results.empty() ? 0 : formula_.results.size() - inputs_.outputs());
+  if (i < outs) {
+    return inputs_.argument(i);
+  }
+  if (i < saved) {
+    return inputs_.output(i - outs);
+  }
+  return i < d_outs ? at(formula_.results[i - outs]) : inputs_.d_output(i - d_outs);
+}
+
+Value Walk::compute(const Formula::Step& step) {
+  const auto a = [&]() -> Value { return at(step.args[0]); };
+  const auto b = [&]() -> Value { return at(step.args[1]); };
+  switch (step.word) {
+    case Word::kInput:
+      return input(step.input);
+    case Word::kConstant:
+      return step.value;
+    case Word::kAdd:
+      return math_.add(a(), b());
+    case Word::kSub:
+      return math_.subtract(a(), b());
+    case Word::kMul:
+      // What is multiplied by 0 need not be there.
+      return a().is(0.0) ? Value(0.0) : math_.multiply(a(), b());
+    case Word::kDiv:
+      return math_.divide(a(), b());
+    case Word::kNeg:
+      return math_.negate(a());
+    case Word::kMax:
+      return math_.largest(a(), b());
+    case Word::kMin:
+      return math_.smallest(a(), b());
+    case Word::kPower:
+    case Word::kPow:
+      return math_.power(a(), b());
+    case Word::kCopySign: {
+      const Value size = of_one(Word::kAbs, a());
+      return math_.choose(math_.less(b(), 0.0), math_.negate(size), size);
+    }
+    case Word::kSelect:
+      return select(step);
+    case Word::kPosition:
+    case Word::kCount:
+    case Word::kSumOf:
+    case Word::kMaxOf:
+    case Word::kIndexOfMax:
+    case Word::kValueAt:
+    case Word::kOnlyAt:
+      return over_row(step);
+    default:
+      return of_one(step.word, a());
+  }
+}
+
+Value Walk::select(const Formula::Step& step) {
+  const Formula::Step& c = formula_.steps[step.args[0]];
+  const Value a = at(c.args[0]);
+  const Value b = at(c.args[1]);
+  const Value x = at(step.args[1]);
+  const Value y = at(step.args[2]);
+  switch (c.word) {
+    case Word::kLess:
+      return math_.choose(math_.less(a, b), x, y);
+    case Word::kLessEqual:
+      return math_.choose(math_.less(b, a), y, x);
+    default:
+      return math_.choose(math_.subtract(a, b), y, x);
+  }
+}
+
+Value Walk::of_one(Word word, const Value& a) {
+  switch (word) {
+    case Word::kExp:
+      return math_.of_one(ops::Exp{}, a);
+    case Word::kLog:
+      return math_.of_one(ops::Log{}, a);
+    case Word::kLog1p:
+      return math_.of_one(ops::Log1p{}, a);
+    case Word::kExpm1:
+      return math_.of_one(ops::Expm1{}, a);
+    case Word::kTanh:
+      return math_.of_one(ops::Tanh{}, a);
+    case Word::kLogistic:
+      return math_.of_one(ops::Logistic{}, a);
+    case Word::kSqrt:
+      return inputs_.axes() == 0 ? math_.of_one(ops::Sqrt{}, a) : root_of_sum(a);
+    case Word::kAbs:
+      return math_.of_one(ops::Abs{}, a);
+    case Word::kFloor:
+      return math_.of_one(ops::Floor{zero_gradient}, a);
+    case Word::kErf:
+      return math_.of_one(ops::Erf{}, a);
+    case Word::kSin:
+      return math_.of_one(ops::Sin{}, a);
+    case Word::kCos:
+      return math_.of_one(ops::Cos{}, a);
+    case Word::kTan:
+      return math_.of_one(ops::Tan{}, a);
+    case Word::kAsin:
+      return math_.of_one(ops::Asin{}, a);
+    case Word::kAcos:
+      return math_.of_one(ops::Acos{}, a);
+    case Word::kAtan:
+      return math_.of_one(ops::Atan{}, a);
+    case Word::kLogGamma:
+      return math_.of_one(ops::LogGamma{}, a);
+    default:
+      throw std::logic_error("a word of a formula without an operation");
+  }
+}
+
+Value Walk::over_row(const Formula::Step& step) {
+  switch (step.word) {
+    case Word::kPosition:
+      return position();
+    case Word::kCount: {
+      double count = 1.0;
+      for (unsigned k = 0; k < inputs_.rows().nd; ++k) {
+        count *= (inputs_.axes() >> k & 1U) != 0 ? inputs_.rows()[k] : 1.0;
+      }
+      return count;
+    }
+    case Word::kSumOf:
+      return sum(at(step.args[0]));
+    case Word::kMaxOf:
+      return largest(at(step.args[0]));
+    case Word::kIndexOfMax: {
+      const Node e = to_.repeated(math_.node(at(step.args[0])), inputs_.rows());
+      const auto axis = static_cast<unsigned>(std::countr_zero(inputs_.axes()));
+      const Node first = to_.add(ops::TopK{1, axis}, e);
+      return to_.add(ops::NoBackprop{}, Node{first.id + 1});
+    }
+    case Word::kValueAt: {
+      const Value i = at(step.args[1]);
+      return sum(only_at(i, at(step.args[0])));
+    }
+    default: {
+      const Value i = at(step.args[0]);
+      return only_at(i, at(step.args[1]));
+    }
+  }
+}
+
+/// What is the same along a row counts as often as the row is long.
+Value Walk::sum(const Value& e) {
+  if (e.is(0.0)) {
+    return e;
+  }
+  const Dim rows = inputs_.rows();
+  Dim work = e.is_number ? Dim({1}) : to_.dim(e.node);
+  Dim once = work;
+  work.nd = once.nd = std::max(work.nd, rows.nd);
+  for (unsigned k = 0; k < rows.nd; ++k) {
+    if ((inputs_.axes() >> k & 1U) != 0) {
+      work.d[k] = rows[k];
+      once.d[k] = 1;
+    }
+  }
+  return to_.fitted(math_.node(e), work, once);
+}
+
+Value Walk::largest(const Value& e) {
+  Node x = math_.node(e);
+  for (unsigned k = 0; k < to_.dim(x).nd; ++k) {
+    Dim once = to_.dim(x);
+    if ((inputs_.axes() >> k & 1U) != 0 && once.d[k] != 1) {
+      once.d[k] = 1;
+      x = to_.reshaped(to_.add(ops::MaxDim{k}, x), once);
+    }
+  }
+  return x;
+}
+
+Value Walk::position() {
+  Dim shape = inputs_.rows().single_batch();
+  for (unsigned k = 0; k < shape.nd; ++k) {
+    shape.d[k] = (inputs_.axes() >> k & 1U) != 0 ? shape.d[k] : 1;
+  }
+  return number_line(to_, shape);
+}
+
+void give_all(GradientNodes& to, const Formula& formula, Inputs& inputs) {
+  Walk walk(to, formula, inputs);
+  for (std::size_t i = 0; i < formula.gradients.size(); ++i) {
+    if (inputs.wants(i)) {
+      inputs.give(i, walk.at(formula.gradients[i]));
+    }
+  }
+}
+
+}  // namespace
+
+void give_formula(GradientNodes& to, const ext::Formula& formula) {
+  if (to.graph()[to.node()].record().row_rule != nullptr) {
+    RowInputs inputs(to);
+    give_all(to, formula, inputs);
+  } else {
+    Elements inputs(to);
+    give_all(to, formula, inputs);
+  }
+}
+
+}  // namespace dynet::api

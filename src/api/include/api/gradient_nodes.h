@@ -1,0 +1,102 @@
+#pragma once
+
+// Gradients as nodes: what dynet::gradient (dynet/expr/gradient.h) is made of.
+//
+// In:  the nodes between some expressions and a loss, each with an operation that says its backward
+//      in operations (ext/gradient.h).
+// Out: new nodes of the same graph, made in the order of backward, from the loss to its arguments.
+//
+// GradientNodes has one node in hand at a time: it adds what its operation asks for, and keeps for
+// each node of the path the parts of its gradient that its users gave. All are of the node's own
+// shape and batch, so that their sum is one node. gradient_formula.cc does the same for rules,
+// whose gradients are formulas. Start reading at gradient.cc.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "dynet/expression.h"
+#include "dynet/ext/gradient.h"
+#include "dynet/ext/op.h"
+#include "dynet/ext/payload.h"
+
+#include "api/graph_state.h"
+
+namespace dynet::api {
+
+/// Both shapes side by side: each dimension, and the batch, is that of the one that has not 1.
+[[nodiscard]] Dim broadcast(const Dim& a, const Dim& b);
+
+/// Invariant: what is given to a node of the path has its shape and batch. Thread rule: that of the
+/// graph.
+class GradientNodes final : public ext::GradientBuilder {
+ public:
+  /// `is_on_path`: of each node up to the last one, whether its gradient is wanted.
+  GradientNodes(ComputationGraph& graph, const std::vector<char>& is_on_path, const Where& where);
+
+  /// Takes node `n` in hand, which is no projection, and adds the nodes of its backward.
+  void go_through(graph::NodeId n);
+  /// A part of the gradient of `n`, of its shape.
+  void add_part(graph::NodeId n, Node part);
+  [[nodiscard]] bool has_parts(graph::NodeId n) const {
+    return n < parts_.size() && !parts_[n].empty();
+  }
+  /// The sum of all parts; none where there are none.
+  std::optional<Node> sum_of_parts(graph::NodeId n);
+  /// Of nodes of equal shapes, one at least.
+  Node sum(const std::vector<Node>& all);
+  [[nodiscard]] Expression expression(Node n) const;
+  /// Where constants are made.
+  void set_device(const Device& device) { device_ = &device; }
+
+  [[nodiscard]] std::size_t args() const override { return places_.size(); }
+  [[nodiscard]] bool wants(std::size_t i) const override;
+  [[nodiscard]] Node in(std::size_t i) const override { return {places_[i]}; }
+  [[nodiscard]] Node out(std::size_t k) const override;
+  Node d_out(std::size_t k) override;
+  [[nodiscard]] Dim dim(Node n) const override { return graph_.dim(n.id); }
+  [[nodiscard]] std::uint32_t index_count() const override;
+  Node add(const ext::Record& record, const void* op, std::span<const Node> args,
+           const Indices& indices) override;
+  using GradientBuilder::add;
+  using GradientBuilder::give;
+  Node constant(const Dim& shape, double value) override;
+  Node scaled(Node x, double factor) override;
+  Node reshaped(Node x, const Dim& shape) override;
+  void give(std::size_t i, Node gradient) override;
+  void give(const ext::Formula& formula) override;
+
+  // For formulas.
+
+  [[nodiscard]] const graph::Graph& graph() const { return graph_; }
+  [[nodiscard]] graph::NodeId node() const { return node_; }
+  [[nodiscard]] bool has(std::size_t i) const { return places_[i] != graph::kAbsent; }
+  /// A node with a payload and one argument at most.
+  Node add_with(const ext::Record& record, const void* op, std::span<const Node> args,
+                const ext::NodePayload& payload);
+  /// The gradient `g` of an argument of shape `to`, where the operation works in shape `work`:
+  /// summed over what `to` repeats, and repeated where `g` has one number for several. Dimensions
+  /// that are missing count as 1.
+  Node fitted(Node g, const Dim& work, const Dim& to);
+  /// Where dimensions of x are 1 and those of `shape` are not, repeated.
+  Node repeated(Node x, const Dim& shape);
+  /// Sums over the dimensions of the mask, which become 1, and over the batch.
+  Node summed(Node x, std::uint32_t mask, bool over_batch);
+
+ private:
+  ComputationGraph& owner_;
+  const graph::Graph& graph_;
+  const std::vector<char>& is_on_path_;
+  Where where_;
+  const Device* device_;
+  graph::NodeId node_ = 0;
+  std::vector<graph::NodeId> places_;     ///< arguments of the node in hand
+  std::vector<std::vector<Node>> parts_;  ///< by node of the path
+};
+
+/// Gives the gradients that a formula says to the arguments of the node that `to` has in hand.
+void give_formula(GradientNodes& to, const ext::Formula& formula);
+
+}  // namespace dynet::api
