@@ -371,6 +371,45 @@ TEST(Gradient, ComputesAtOnceWhereTheGraphDoes) {
   EXPECT_EQ(value_of(gradient(squared_norm(x), {x})[0]), (List{2.0, 4.0}));
 }
 
+/// The gradient of dropout has the same mask, in any order of computing and in new evaluations.
+TEST(Gradient, DrawsWhatDropoutDrew) {
+  for (const bool is_immediate : {false, true}) {
+    ComputationGraph graph;
+    graph.set_immediate_compute(is_immediate);
+    const Expression x = input(graph, {64}, std::vector<float>(64, 1.0F));
+    const Expression y = dropout(x, 0.5F);
+    const Expression other = dropout(x, 0.5F);
+    const Expression g = gradient(sum_elems(square(y)), {x})[0];
+    const Expression later = dropout(x, 0.5F);
+    for (int run = 0; run < 3; ++run) {
+      const List mask = value_of(y);  // 0 or 2
+      List wanted;
+      for (const double m : mask) {
+        wanted.push_back(2.0 * m * m);
+      }
+      EXPECT_EQ(value_of(g), wanted);
+      EXPECT_NE(mask, value_of(other));
+      EXPECT_NE(mask, value_of(later));
+      graph.invalidate();
+    }
+  }
+}
+
+/// Later random nodes draw what they draw without a gradient.
+TEST(Gradient, LeavesOtherRandomNodesAlone) {
+  const auto drawn = [](bool with_gradient) {
+    ComputationGraph graph;
+    graph.set_random_stream(3);
+    const Expression x = input(graph, {32}, std::vector<float>(32, 1.0F));
+    const Expression y = dropout(x, 0.5F);
+    if (with_gradient) {
+      static_cast<void>(gradient(sum_elems(y), {x}));
+    }
+    return value_of(dropout(x, 0.5F));
+  };
+  EXPECT_EQ(drawn(true), drawn(false));
+}
+
 TEST(Gradient, RefusesOtherArguments) {
   ComputationGraph graph;
   ComputationGraph other;

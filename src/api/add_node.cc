@@ -7,6 +7,18 @@
 #include "params/random_streams.h"
 #include "util/trace.h"
 
+namespace dynet::api {
+
+void compute_now(ComputationGraph& graph, graph::NodeId n) {
+  GraphState& state = graph.state();
+  const Tensor& value = state.executor.value(n);
+  if (state.check_validity && !value.is_valid()) {
+    throw NumericError("NaN or infinity in " + state.graph.describe(n));
+  }
+}
+
+}  // namespace dynet::api
+
 namespace dynet::ext {
 namespace {
 
@@ -78,14 +90,6 @@ std::span<const graph::NodeId> collect_args(const Record& record, const Computat
   return {ids, args.size()};
 }
 
-void compute_now(ComputationGraph& graph, graph::NodeId n) {
-  api::GraphState& state = graph.state();
-  const Tensor& value = state.executor.value(n);
-  if (state.check_validity && !value.is_valid()) {
-    throw NumericError("NaN or infinity in " + state.graph.describe(n));
-  }
-}
-
 }  // namespace
 
 Expression add_node(const Record& record, const void* op, ComputationGraph* graph,
@@ -104,7 +108,7 @@ Expression add_node(const Record& record, const void* op, ComputationGraph* grap
       state.has_random_stream = true;
     }
     if (state.immediate) {
-      compute_now(g, n);
+      api::compute_now(g, n);
     }
     return {&g, n, state.epoch};
   });

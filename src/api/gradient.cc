@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <unordered_set>
+#include <utility>
 
 #include "dynet/dynet.h"
 #include "dynet/except.h"
@@ -175,21 +176,26 @@ std::vector<Expression> gradient(const Expression& loss, const std::vector<Expre
   api::GraphState& state = graph.state();
   const Path path(state.graph, root, starts);
   check_operations(state.graph, path, where);
-  const api::GraphState::Mark before{state.graph.mark(), state.executor.mark()};
+  const graph::Graph::Mark before = state.graph.mark();
+  const bool is_immediate = std::exchange(state.immediate, false);
+  std::vector<Expression> gradients;
+  gradients.reserve(xs.size());
   try {
     Backward backward(graph, path, where);
     backward.from(root);
-    std::vector<Expression> gradients;
-    gradients.reserve(xs.size());
     for (const NodeId x : starts) {
       gradients.push_back(backward.of(x));
     }
-    return gradients;
   } catch (...) {
-    state.executor.revert(before.executor, before.graph.nodes);
-    state.graph.revert(before.graph);
+    state.graph.revert(before);  // nothing of it was computed
+    state.immediate = is_immediate;
     throw;
   }
+  state.immediate = is_immediate;
+  for (NodeId n = before.nodes; is_immediate && n < state.graph.size(); ++n) {
+    api::exclusively(state, [&] { api::compute_now(graph, n); });
+  }
+  return gradients;
 }
 
 }  // namespace dynet

@@ -176,14 +176,6 @@ class Arithmetic {
   GradientNodes& to_;
 };
 
-/// 0, 1, ... in the order of the elements.
-Node number_line(GradientNodes& to, const Dim& shape) {
-  std::vector<float> numbers(static_cast<std::size_t>(shape.elements()));
-  std::iota(numbers.begin(), numbers.end(), 0.0F);
-  const ops::Input op{shape};
-  return to.add_with(ext::kRecord<ops::Input>, &op, {}, ext::NodePayload::of(numbers));
-}
-
 /// How the arguments, outputs and gradients of the node in hand are the inputs of its formula.
 class Inputs {
  public:
@@ -333,7 +325,7 @@ class RowInputs final : public Inputs {
   [[nodiscard]] std::size_t outputs() const override { return rule_.outputs; }
   Value argument(std::size_t input) override {
     if (input >= rule_.args) {
-      return payload();
+      return to_.indices_as_numbers(once_.single_batch());
     }
     return seen(to_.in(input), shape_of(rule_.along[input]));
   }
@@ -369,28 +361,6 @@ class RowInputs final : public Inputs {
   Node seen(Node x, Dim shape) {
     shape.bd = to_.dim(x).bd;
     return to_.reshaped(x, shape);
-  }
-  /// The indices as numbers, one per row.
-  Value payload() {
-    const graph::Graph& graph = to_.graph();
-    const ext::NodePayload payload = graph.payload(to_.node());
-    const auto per_example = static_cast<unsigned>(once_.example_elements());
-    Dim shape = once_;
-    shape.bd = payload.count / std::max(per_example, 1U);
-    if (payload.form == ext::NodePayload::kCopied) {
-      const std::span<const unsigned> indices = graph.indices(to_.node());
-      const std::vector<float> numbers(indices.begin(), indices.end());
-      const ops::Input op{shape};
-      return to_.add_with(ext::kRecord<ops::Input>, &op, {}, ext::NodePayload::of(numbers));
-    }
-    if (record_.index_limit == nullptr) {
-      throw UsageError("gradient: " + std::string(record_.info->name) +
-                       " has no backward in operations where its indices are given by pointer\n  " +
-                       graph.describe(to_.node()));
-    }
-    const unsigned limit = graph.index_limit(to_.node());
-    const Node places = number_line(to_, Dim({limit}));
-    return to_.reshaped(to_.gathered(places, per_example, 0, to_.kSame), shape);
   }
 
   const ext::RowRule& rule_;
@@ -622,7 +592,7 @@ Value Walk::position() {
   for (unsigned k = 0; k < shape.nd; ++k) {
     shape.d[k] = (inputs_.axes() >> k & 1U) != 0 ? shape.d[k] : 1;
   }
-  return number_line(to_, shape);
+  return to_.number_line(shape);
 }
 
 void give_all(GradientNodes& to, const Formula& formula, Inputs& inputs) {

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
+#include <string>
 
 #include "dynet/dynet.h"
+#include "dynet/except.h"
 #include "dynet/ext/add_node.h"
 #include "dynet/ops/arithmetic.h"
 #include "dynet/ops/input.h"
@@ -106,6 +109,42 @@ Node GradientNodes::add(const ext::Record& record, const void* op, std::span<con
     payload = ext::NodePayload::of(indices.given);
   }
   return add_with(record, op, args, payload);
+}
+
+/// The graph computes nothing while gradients are added, so nobody has drawn yet.
+Node GradientNodes::drawn_again(const ext::Record& record, const void* op, Node x) {
+  const Node again = add(record, op, {&x, 1}, {});
+  owner_.state().graph.draw_as(again.id, node_);
+  return again;
+}
+
+Node GradientNodes::number_line(const Dim& shape) {
+  std::vector<float> numbers(static_cast<std::size_t>(shape.elements()));
+  std::iota(numbers.begin(), numbers.end(), 0.0F);
+  const ops::Input op{shape};
+  return add_with(ext::kRecord<ops::Input>, &op, {}, ext::NodePayload::of(numbers));
+}
+
+/// By pointer: from a table of all numbers below the bound.
+Node GradientNodes::indices_as_numbers(const Dim& shape) {
+  const ext::NodePayload payload = graph_.payload(node_);
+  const auto per_example = static_cast<unsigned>(shape.example_elements());
+  Dim all = shape;
+  all.bd = payload.count / std::max(per_example, 1U);
+  if (payload.form == ext::NodePayload::kCopied) {
+    const std::span<const unsigned> indices = graph_.indices(node_);
+    const std::vector<float> numbers(indices.begin(), indices.end());
+    const ops::Input op{all};
+    return add_with(ext::kRecord<ops::Input>, &op, {}, ext::NodePayload::of(numbers));
+  }
+  const ext::Record& record = graph_[node_].record();
+  if (record.index_limit == nullptr) {
+    throw UsageError("gradient: " + std::string(record.info->name) +
+                     " has no backward in operations where its indices are given by pointer\n  " +
+                     graph_.describe(node_));
+  }
+  const Node table = number_line(Dim({graph_.index_limit(node_)}));
+  return reshaped(gathered(table, per_example, 0, kSame), all);
 }
 
 /// Attributes and payload are floats; what is none is the sum of two.

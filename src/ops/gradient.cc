@@ -6,6 +6,7 @@
 
 #include "dynet/ops/linear.h"
 #include "dynet/ops/pick.h"
+#include "dynet/ops/reduce.h"
 #include "dynet/ops/select.h"
 #include "dynet/ops/shape.h"
 
@@ -34,6 +35,12 @@ Node GradientBuilder::transposed(Node x) {
 }
 
 Node GradientBuilder::product(Node x, Node y) { return add(ops::MatMul{}, x, y); }
+
+Node GradientBuilder::summed_along(Node x, unsigned d) {
+  Dim kept = dim(x);
+  kept.d[d] = 1;
+  return reshaped(add(ops::SumDim{{{d}, 1}}, x), kept);
+}
 
 void GradientBuilder::give_weight(std::size_t i, Node dy, Node x) {
   if (!wants(i)) {

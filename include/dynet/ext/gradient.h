@@ -12,7 +12,7 @@
 //
 // where `to` is a GradientBuilder. The member is a template because the records of other operations
 // are not there yet where it stands. It may also replace the formula of a rule. An operation with
-// neither has no backward in operations; random ones have it in no other way.
+// neither has no backward in operations.
 
 #include <array>
 #include <concepts>
@@ -79,7 +79,16 @@ class GradientBuilder {
   Node add_indexed(const Op& op, Node x, const Indices& indices) {
     return add(detail::record_of<Op>(), &op, {&x, 1}, indices);
   }
+  /// A node of the same random operation, of `x`, that draws the same numbers.
+  virtual Node drawn_again(const Record& record, const void* op, Node x) = 0;
+  template <class Op>
+  Node drawn_again(const Op& op, Node x) {
+    return drawn_again(detail::record_of<Op>(), &op, x);
+  }
   virtual Node constant(const Dim& shape, double value) = 0;
+  /// The indices of the node as numbers, as many in each example as `shape` has. UsageError where
+  /// they are given by pointer and have no bound.
+  virtual Node indices_as_numbers(const Dim& shape) = 0;
   virtual Node scaled(Node x, double factor) = 0;
   virtual Node reshaped(Node x, const Dim& shape) = 0;
   /// The gradient of argument i, or a part of it: what was repeated is summed, what has one number
@@ -93,6 +102,8 @@ class GradientBuilder {
   /// The first two dimensions change places.
   Node transposed(Node x);
   Node product(Node x, Node y);
+  /// The sum along dimension d, which becomes 1.
+  Node summed_along(Node x, unsigned d);
   /// dW = dy transpose(x), given as the gradient of argument i. One W beside a batch gets the sum
   /// over it from one product.
   void give_weight(std::size_t i, Node dy, Node x);

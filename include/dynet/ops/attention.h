@@ -15,7 +15,14 @@
 #include <limits>
 #include <string>
 
+#include "dynet/ops/activation.h"
+#include "dynet/ops/arithmetic.h"
 #include "dynet/ops/common.h"
+#include "dynet/ops/contract.h"
+#include "dynet/ops/elementary.h"
+#include "dynet/ops/linear.h"
+#include "dynet/ops/loss.h"
+#include "dynet/ops/order.h"
 #include "dynet/ops/parts.h"
 #include "dynet/ops/select.h"
 #include "dynet/ops/steps.h"
@@ -244,6 +251,23 @@ struct Attend {
       gradient(1, q.read(parts[0], n), d_scores.all(), kYes);
     }
   }
+  /// With the probabilities computed once more.
+  void gradient(auto& to) const {
+    const unsigned rows = to.dim(to.in(0)).rows();
+    const double scale = 1.0 / std::sqrt(static_cast<double>(std::max(1U, rows / heads)));
+    const auto q = apart(to, to.in(0));
+    const auto k = apart(to, to.in(1));
+    const auto v = apart(to, to.in(2));
+    const auto dy = apart(to, to.d_out());
+    const auto p = probabilities(to, to.scaled(to.add(BatchMatmul{}, to.transposed(k), q), scale));
+    to.give(2, together(to, to.add(BatchMatmul{}, dy, to.transposed(p))));
+    const auto dp = to.add(BatchMatmul{}, to.transposed(v), dy);
+    const auto mean = to.summed_along(to.add(CMult{}, p, dp), 0);
+    const auto slope = to.add(CMult{}, p, to.add(Subtract{}, dp, mean));
+    const auto ds = to.scaled(slope, scale);
+    to.give(0, together(to, to.add(BatchMatmul{}, k, ds)));
+    to.give(1, together(to, to.add(BatchMatmul{}, q, to.transposed(ds))));
+  }
   static std::vector<ext::Example<Attend>> examples() {
     std::vector<ext::Example<Attend>> all;
     const auto add = [&all](unsigned heads, bool causal, std::vector<Dim> in, unsigned length) {
@@ -267,6 +291,42 @@ struct Attend {
   }
 
  private:
+  using Node = ext::GradientBuilder::Node;
+  /// {rows,columns} as {rows/heads,columns,heads}, and back.
+  Node apart(auto& to, Node x) const {
+    const Dim all = to.dim(x);
+    const Dim by_head({all.rows() / heads, heads, all.cols()}, all.bd);
+    return to.add(Transpose{{{0, 2, 1}, 3}}, to.reshaped(x, by_head));
+  }
+  Node together(auto& to, Node x) const {
+    const Dim by_head = to.dim(x);
+    return to.reshaped(to.add(Transpose{{{0, 2, 1}, 3}}, x),
+                       Dim({by_head[0] * heads, by_head[1]}, by_head.bd));
+  }
+  /// The softmax of the scores {keys,queries,heads} over the keys that count.
+  Node probabilities(auto& to, Node scores) const {
+    if (!kToLengths && !causal) {
+      return to.add(Softmax{}, scores);
+    }
+    const Node mask = counting_keys(to, to.dim(scores));
+    const Node masked = to.add(Choose{}, mask, scores, to.constant({1}, kLeastScore));
+    return to.add(Choose{}, mask, to.add(Softmax{}, masked), to.constant({1}, 0.0));
+  }
+  static constexpr double kLeastScore = -1e30;
+  /// Not 0 where key i counts for query j: both are numbered from 1, by running sums.
+  Node counting_keys(auto& to, const Dim& scores) const {
+    const Node i = to.add(CumSum{0}, to.constant(Dim({scores[0], 1}), 1.0));
+    const Node j = to.add(CumSum{1}, to.constant(Dim({1, scores[1]}), 1.0));
+    const Node next = to.add(Subtract{}, i, to.constant({1}, 1.0));
+    const Node for_query = to.add(Rectify{}, to.add(Subtract{}, j, next));
+    if constexpr (kToLengths) {
+      const Node length = to.indices_as_numbers({1});
+      const Node in_length = to.add(Rectify{}, to.add(Subtract{}, length, next));
+      return causal ? to.add(CMult{}, in_length, for_query) : in_length;
+    } else {
+      return for_query;
+    }
+  }
   /// The shapes of a call, and how many examples are done at a time.
   struct Lay {
     unsigned keys, queries;

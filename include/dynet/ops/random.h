@@ -69,6 +69,7 @@ struct Dropout {
   std::array<Dim, 1> saved(const ext::Shapes& in) const { return {in[0]}; }
   void forward(ext::Call& call) const { drop(call, p); }
   void backward(ext::Call& call) const { drop_gradient(call); }
+  void gradient(auto& to) const { to.give(0, to.drawn_again(*this, to.d_out())); }
   static std::vector<ext::Example<Dropout>> examples() {
     auto all = elementwise_examples<Dropout>(-2.0, 2.0, {0.5F});
     all.push_back({{0.2F}, {{7}}});
@@ -108,6 +109,7 @@ struct DropoutDim {
   }
   void forward(ext::Call& call) const { drop(call, p); }
   void backward(ext::Call& call) const { drop_gradient(call); }
+  void gradient(auto& to) const { to.give(0, to.drawn_again(*this, to.d_out())); }
   static std::vector<ext::Example<DropoutDim>> examples() {
     return {{{0, 0.5F}, {{4, 3}}},    {{1, 0.5F}, {{4, 3}}},
             {{1, 0.3F}, {{2, 3, 4}}}, {{0, 0.5F}, {{7}}},
@@ -139,6 +141,7 @@ struct DropoutBatch {
   std::array<Dim, 1> saved(const ext::Shapes& /*in*/) const { return {Dim({1})}; }
   void forward(ext::Call& call) const { drop(call, p); }
   void backward(ext::Call& call) const { drop_gradient(call); }
+  void gradient(auto& to) const { to.give(0, to.drawn_again(*this, to.d_out())); }
   static std::vector<ext::Example<DropoutBatch>> examples() {
     auto all = elementwise_examples<DropoutBatch>(-2.0, 2.0, {0.5F});
     all.push_back({{1.0F}, {{4, 3}}});
@@ -171,6 +174,7 @@ struct BlockDropout {
   std::array<Dim, 1> saved(const ext::Shapes& /*in*/) const { return {Dim({1})}; }
   void forward(ext::Call& call) const { drop(call, p); }
   void backward(ext::Call& call) const { drop_gradient(call); }
+  void gradient(auto& to) const { to.give(0, to.drawn_again(*this, to.d_out())); }
   static std::vector<ext::Example<BlockDropout>> examples() {
     auto all = elementwise_examples<BlockDropout>(-2.0, 2.0, {0.5F});
     all.push_back({{1.0F}, {{4, 3}}});

@@ -226,13 +226,6 @@ class BelowTopWithThreshold {
   ScratchOperand z, threshold;
 };
 
-/// The sum along dimension d, which becomes 1, as a node.
-ext::GradientBuilder::Node sum_along(auto& to, ext::GradientBuilder::Node x, unsigned d) {
-  Dim kept = to.dim(x);
-  kept.d[d] = 1;
-  return to.reshaped(to.add(SumDim{{{d}, 1}}, x), kept);
-}
-
 struct Sparsemax {
   unsigned d = 0;
 
@@ -265,8 +258,8 @@ struct Sparsemax {
   }
   void gradient(auto& to) const {
     const auto zero = to.constant({1}, 0.0);
-    const auto count = sum_along(to, to.add(Choose{}, to.out(), to.constant({1}, 1.0), zero), d);
-    const auto sum = sum_along(to, to.add(Choose{}, to.out(), to.d_out(), zero), d);
+    const auto count = to.summed_along(to.add(Choose{}, to.out(), to.constant({1}, 1.0), zero), d);
+    const auto sum = to.summed_along(to.add(Choose{}, to.out(), to.d_out(), zero), d);
     const auto above = to.add(Subtract{}, to.d_out(), to.add(CDiv{}, sum, count));
     to.give(0, to.add(Choose{}, to.out(), above, zero));
   }
@@ -394,7 +387,7 @@ struct RestrictedLogSoftmax {
     const auto zero = to.constant({1}, 0.0);
     const auto ones = to.constant(Dim({to.index_count()}), 1.0);
     const auto mark = to.reshaped(to.scattered(ones, x[d], 0, to.kSame), line);
-    const auto total = sum_along(to, to.add(Choose{}, mark, to.d_out(), zero), d);
+    const auto total = to.summed_along(to.add(Choose{}, mark, to.d_out(), zero), d);
     const auto taken = to.add(CMult{}, to.add(Exp{}, to.out()), total);
     to.give(0, to.add(Choose{}, mark, to.add(Subtract{}, to.d_out(), taken), zero));
   }

@@ -62,7 +62,10 @@ class GradientNodes final : public ext::GradientBuilder {
            const Indices& indices) override;
   using GradientBuilder::add;
   using GradientBuilder::give;
+  Node drawn_again(const ext::Record& record, const void* op, Node x) override;
+  using GradientBuilder::drawn_again;
   Node constant(const Dim& shape, double value) override;
+  Node indices_as_numbers(const Dim& shape) override;
   Node scaled(Node x, double factor) override;
   Node reshaped(Node x, const Dim& shape) override;
   void give(std::size_t i, Node gradient) override;
@@ -80,6 +83,8 @@ class GradientNodes final : public ext::GradientBuilder {
   /// summed over what `to` repeats, and repeated where `g` has one number for several. Dimensions
   /// that are missing count as 1.
   Node fitted(Node g, const Dim& work, const Dim& to);
+  /// 0, 1, ... in the order of the elements.
+  Node number_line(const Dim& shape);
   /// Where dimensions of x are 1 and those of `shape` are not, repeated.
   Node repeated(Node x, const Dim& shape);
   /// Sums over the dimensions of the mask, which become 1, and over the batch.

@@ -172,6 +172,11 @@ class Graph {
   /// The payload of a node for another one, without a storage: what was given by pointer is given
   /// by that pointer again. Refers to the graph's memory.
   [[nodiscard]] ext::NodePayload payload(NodeId n) const;
+  /// Node `n`, the last one, draws what node `like` of the same operation draws.
+  void draw_as(NodeId n, NodeId like) {
+    nodes_[n].random_ordinal = nodes_[like].random_ordinal;
+    --random_nodes_;
+  }
   /// The exclusive bound of the indices of a node whose operation has one.
   [[nodiscard]] unsigned index_limit(NodeId n) const;
   /// Overwrites the `count` indices or values that were copied into node `n`. ValueError where the
