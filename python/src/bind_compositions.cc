@@ -177,14 +177,15 @@ nb::list gradients(const ExprArg& loss, const ExprListArg& xs) {
 
 void bind_gradient(nb::module_& m) {
   using nb::arg;
-  m.def("gradient", &gradients, arg("loss"), arg("xs"),
-        nb::sig("def gradient(loss: Expression, xs: collections.abc.Iterable[Expression]) -> "
-                "list[Expression]"),
-        "The gradients of a loss as nodes, one for each of `xs`: they can be part of another loss, "
-        "which `backward` or `gradient` differentiates again. A parameter stands for all its nodes, "
-        "a lookup for itself; zeros where the loss does not depend on it. Of a batch of losses the "
-        "sum counts. UsageError, and no node is added, where an operation in between has no "
-        "backward in operations.");
+  m.def(
+      "gradient", &gradients, arg("loss"), arg("xs"),
+      nb::sig("def gradient(loss: Expression, xs: collections.abc.Iterable[Expression]) -> "
+              "list[Expression]"),
+      "The gradients of a loss as nodes, one for each of `xs`: they can be part of another loss, "
+      "which `backward` or `gradient` differentiates again. A parameter stands for all its nodes, "
+      "a lookup for itself; zeros where the loss does not depend on it. Of a batch of losses the "
+      "sum counts. UsageError, and no node is added, where an operation in between has no "
+      "backward in operations.");
 }
 
 void bind_lstm_gates(nb::module_& m) {

@@ -366,8 +366,8 @@ nb::dict op_dict() {
   d["kind"] = kind_of<Op>();
   d["roles"] = roles_of<Op>();
   d["true_gradient"] = !ext::kRecord<Op>.stops_gradient && !ext::kRecord<Op>.surrogate_gradient;
-  d["gradient_in_operations"] = ext::kRecord<Op>.gradient != nullptr ||
-                                ext::kRecord<Op>.stops_gradient || args == 0;
+  d["gradient_in_operations"] =
+      ext::kRecord<Op>.gradient != nullptr || ext::kRecord<Op>.stops_gradient || args == 0;
   d["variadic"] = kVariadic;
   d["random"] = ext::detail::is_random<Op>();
   d["outputs"] = ext::detail::outputs_of<Op>();

@@ -5,15 +5,11 @@
 // their arguments and broadcast as operations do; only what is given to an argument at the end gets
 // its shape. In a rule over rows a row is what varies along some dimensions of one shape: numbers
 // that are once per row have 1 in these, numbers that are one per position have 1 in all others.
-//
-// Surprising: no operation compares. `a < b` is the rectifier of b - a, which is not 0 where that
-// holds, so that NaN counts as less than everything.
 
 #include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -21,18 +17,16 @@
 #include <utility>
 #include <vector>
 
-#include "dynet/except.h"
 #include "dynet/ops/activation.h"
 #include "dynet/ops/arithmetic.h"
 #include "dynet/ops/elementary.h"
 #include "dynet/ops/input.h"
 #include "dynet/ops/order.h"
-#include "dynet/ops/pick.h"
 #include "dynet/ops/reduce.h"
-#include "dynet/ops/select.h"
 #include "dynet/ops/shape.h"
 #include "dynet/ops/trigonometry.h"
 
+#include "api/gradient_arithmetic.h"
 #include "api/gradient_nodes.h"
 
 namespace dynet::api {
@@ -40,141 +34,6 @@ namespace {
 
 using ext::Formula;
 using ext::Word;
-using Node = ext::GradientBuilder::Node;
-
-/// A number or a node.
-struct Value {
-  bool is_number = true;
-  double number = 0.0;
-  Node node{};
-
-  Value(double v) : number(v) {}                // NOLINT(google-explicit-constructor)
-  Value(Node n) : is_number(false), node(n) {}  // NOLINT(google-explicit-constructor)
-  [[nodiscard]] bool is(double v) const { return is_number && number == v; }
-};
-
-bool is_float(double v) { return static_cast<double>(static_cast<float>(v)) == v; }
-
-/// Arithmetic on values, which leaves out what adds 0 or multiplies by 1.
-class Arithmetic {
- public:
-  explicit Arithmetic(GradientNodes& to) : to_(to) {}
-
-  Value add(Value a, Value b) {
-    if (a.is_number && b.is_number) {
-      return a.number + b.number;
-    }
-    if (a.is_number) {
-      std::swap(a, b);
-    }
-    if (b.is(0.0)) {
-      return a;
-    }
-    return with_number(ops::AddScalar{}, ops::Add{}, a.node, b);
-  }
-  Value subtract(Value a, Value b) {
-    if (a.is_number && b.is_number) {
-      return a.number - b.number;
-    }
-    if (b.is(0.0)) {
-      return a;
-    }
-    if (a.is(0.0)) {
-      return negate(b);
-    }
-    if (a.is_number && is_float(a.number)) {
-      return with_number(ops::SubtractFrom{}, ops::Add{}, b.node, a);
-    }
-    if (a.is_number) {
-      return to_.add(ops::Subtract{}, node(a), b.node);
-    }
-    return with_number(ops::SubtractScalar{}, ops::Subtract{}, a.node, b);
-  }
-  Value multiply(Value a, Value b) {
-    if (a.is_number && b.is_number) {
-      return a.number * b.number;
-    }
-    if (a.is_number) {
-      std::swap(a, b);
-    }
-    if (b.is_number) {
-      return b.number == 0.0 ? Value(0.0) : Value(to_.scaled(a.node, b.number));
-    }
-    return to_.add(ops::CMult{}, a.node, b.node);
-  }
-  Value divide(Value a, Value b) {
-    if (a.is_number && b.is_number) {
-      return a.number / b.number;
-    }
-    if (a.is(0.0)) {
-      return a;
-    }
-    if (a.is_number) {
-      return to_.add(ops::CDiv{}, to_.constant(to_.dim(b.node), a.number), b.node);
-    }
-    if (b.is_number) {
-      return b.is(1.0) ? a : with_number(ops::DivideScalar{}, ops::CDiv{}, a.node, b);
-    }
-    return to_.add(ops::CDiv{}, to_.repeated(a.node, to_.dim(b.node)), b.node);
-  }
-  Value negate(Value a) { return multiply(a, -1.0); }
-  Value largest(Value a, Value b) {
-    return a.is_number && b.is_number ? Value(rule::Max::of(a.number, b.number))
-                                      : extreme(ops::Max{}, a, b);
-  }
-  Value smallest(Value a, Value b) {
-    return a.is_number && b.is_number ? Value(rule::Min::of(a.number, b.number))
-                                      : extreme(ops::Min{}, a, b);
-  }
-  Value power(Value a, Value b) {
-    if (b.is_number && is_float(b.number)) {
-      return with_number(ops::PowScalar{}, ops::Pow{}, node(a), b);
-    }
-    return to_.add(ops::Pow{}, node(a), node(b));
-  }
-  /// `c` is where it is not 0, else `otherwise`.
-  Value choose(Value c, Value then, Value otherwise) {
-    if (c.is_number) {
-      return c.is(0.0) ? otherwise : then;
-    }
-    if (then.is_number && otherwise.is_number && then.number == otherwise.number) {
-      return then;
-    }
-    const Node fixed = to_.add(ops::NoBackprop{}, c.node);
-    return to_.add(ops::Choose{}, fixed, node(then), node(otherwise));
-  }
-  /// Not 0 where a < b.
-  Value less(Value a, Value b) {
-    const Value more = subtract(b, a);
-    return more.is_number ? Value(more.number > 0.0 ? 1.0 : 0.0)
-                          : Value(to_.add(ops::Rectify{}, more.node));
-  }
-  template <class Op>
-  Value of_one(const Op& op, Value a) {
-    return to_.add(op, node(a));
-  }
-  /// A number is one element, which is repeated.
-  Node node(Value v) { return v.is_number ? to_.constant({1}, v.number) : v.node; }
-
- private:
-  /// By the operation that has the number as payload, which is a float, or by that of two nodes.
-  template <class Scalar, class Both>
-  Value with_number(const Scalar& scalar, const Both& both, Node a, Value b) {
-    if (!b.is_number || !is_float(b.number)) {
-      return to_.add(both, a, node(b));
-    }
-    const auto number = static_cast<float>(b.number);
-    return to_.add_with(ext::kRecord<Scalar>, &scalar, {&a, 1}, ext::NodePayload::of(number));
-  }
-  template <class Op>
-  Value extreme(const Op& op, Value a, Value b) {
-    const Node x = node(a);
-    const Node y = node(b);
-    return to_.add(op, to_.repeated(x, to_.dim(y)), to_.repeated(y, to_.dim(x)));
-  }
-
-  GradientNodes& to_;
-};
 
 /// How the arguments, outputs and gradients of the node in hand are the inputs of its formula.
 class Inputs {

@@ -45,7 +45,7 @@ class GradientNodes final : public ext::GradientBuilder {
   }
   /// The sum of all parts; none where there are none.
   std::optional<Node> sum_of_parts(graph::NodeId n);
-  /// Of nodes of equal shapes, one at least.
+  /// The sum of nodes of equal shapes, one at least.
   Node sum(const std::vector<Node>& all);
   [[nodiscard]] Expression expression(Node n) const;
   /// Where constants are made.
