@@ -202,7 +202,7 @@ class RowInputs final : public Inputs {
     const Dim to = to_.dim(to_.in(i));
     Dim shape = shape_of(rule_.along[i]);
     shape.bd = to.bd;
-    Dim work = rule_.along[i] == rule::Along::kOnce ? once_ : rows_;
+    const Dim& work = rule_.along[i] == rule::Along::kOnce ? once_ : rows_;
     to_.add_part(to_.in(i).id, to_.reshaped(to_.fitted(g, work, shape), to));
   }
   [[nodiscard]] Dim rows() const override { return rows_; }

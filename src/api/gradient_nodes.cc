@@ -221,7 +221,7 @@ Node GradientNodes::fitted(Node g, const Dim& work, const Dim& to) {
   if (over_batch && is.bd == 1) {
     times *= work.bd;
   }
-  Node sum = scaled(summed(g, mask, over_batch && is.bd != 1), times);
+  const Node sum = scaled(summed(g, mask, over_batch && is.bd != 1), times);
   return reshaped(repeated(sum, to), to);
 }
 

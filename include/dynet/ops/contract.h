@@ -63,8 +63,8 @@ struct Contract3d1d {
   }
   void gradient(auto& to) const {
     Dim x = to.dim(to.in(0));
-    Dim y({x[2]}, to.dim(to.in(1)).bd);
-    Dim z({x[0] * x[1]}, to.dim(to.d_out()).bd);
+    const Dim y({x[2]}, to.dim(to.in(1)).bd);
+    const Dim z({x[0] * x[1]}, to.dim(to.d_out()).bd);
     x = Dim({x[0] * x[1], x[2]}, x.bd);
     const auto dz = to.reshaped(to.d_out(), z);
     to.give_weight(0, dz, to.reshaped(to.in(1), y));
