@@ -292,7 +292,7 @@ def without_gradient(topics: list[tuple[Topic, list[Item]]], module: Module) -> 
             if item.operation:
                 links.setdefault(item.operation["name"], f"{topic.page}.md#{item.anchor}")
     names = sorted(o["name"] for o in module.operations if not o["gradient_in_operations"])
-    return ", ".join(f"[`{n}`]({links[n]})" if n in links else f"`{n}`" for n in names)
+    return ",\n".join(f"[`{n}`]({links[n]})" if n in links else f"`{n}`" for n in names)
 
 
 def index_page(topics: list[tuple[Topic, list[Item]]], module: Module) -> str:
