@@ -176,6 +176,8 @@ class Executor {
   void backward_alias(NodeId n);
   void backward_call(const SegmentView& segment, std::span<const NodeId> active, Assembled& whole,
                      Pass pass);
+
+  // asked_gradients.cc
   void inspect();
   void finish_gradient_of_parameter(NodeId n);
 
