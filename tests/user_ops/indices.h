@@ -182,6 +182,7 @@ struct ThereAndBack {
               .block_count = 1} {}
     Scratch(const Scratch&) = delete;
     Scratch& operator=(const Scratch&) = delete;
+    ~Scratch() = default;
   };
 };
 

@@ -335,6 +335,16 @@ template <class Part>
 // Makes the compiler look at it. NOLINTNEXTLINE(bugprone-sizeof-expression)
 inline constexpr bool kHolds = sizeof(Part) > 0;
 
+/// kHolds of a part that not every operation has.
+template <template <class> class Part, bool kIsThere, class Op>
+constexpr bool holds_if() {
+  if constexpr (kIsThere) {
+    return kHolds<Part<Op>>;
+  } else {
+    return true;
+  }
+}
+
 template <class Op>
 constexpr bool rule_holds() {
   bool holds = kHolds<Arity<Op>>;
@@ -351,21 +361,16 @@ template <class Op>
 constexpr bool holds() {
   static_assert(HasInfo<Op>, "the operation has no kInfo");
   if constexpr (HasInfo<Op>) {
-    bool all = kHolds<Members<Op>> && kHolds<Results<Op>> && kHolds<Arguments<Op>> &&
-               kHolds<PayloadOf<Op>> && kHolds<Computing<Op>>;
-    if constexpr (requires { Op::kRoles; }) {
-      all = all && kHolds<Roles<Op>>;
-    }
-    if constexpr (requires { Op::kOptional; }) {
-      all = all && kHolds<Optional<Op>>;
-    }
-    if constexpr (requires { Op::kSavedAs; }) {
-      all = all && kHolds<SavedKinds<Op>>;
-    }
+    const bool all = kHolds<Members<Op>> && kHolds<Results<Op>> && kHolds<Arguments<Op>> &&
+                     kHolds<PayloadOf<Op>> && kHolds<Computing<Op>> &&
+                     holds_if<Roles, requires { Op::kRoles; }, Op>() &&
+                     holds_if<Optional, requires { Op::kOptional; }, Op>() &&
+                     holds_if<SavedKinds, requires { Op::kSavedAs; }, Op>();
     if constexpr (Rule<Op>) {
-      all = all && rule_holds<Op>();
+      return all && rule_holds<Op>();
+    } else {
+      return all;
     }
-    return all;
   } else {
     return false;
   }
