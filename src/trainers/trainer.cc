@@ -31,6 +31,17 @@ void check_finite(const char* what, real value) {
   }
 }
 
+/// Runs f(parameters, lookups) for each state of a rule.
+template <class F>
+void for_each_state(const trainers::StateLists& lists, F f) {
+  for (const trainers::StateLists::State& s : lists.states) {
+    if (s.parameters == nullptr || s.lookups == nullptr) {
+      return;
+    }
+    f(*s.parameters, *s.lookups);
+  }
+}
+
 }  // namespace
 
 Trainer::Trainer(ParameterCollection& m, real rate)
@@ -44,19 +55,15 @@ trainers::StateLists Trainer::states() { return {}; }
 trainers::IdleMotion Trainer::idle_motion(std::size_t /*idx*/) { return {}; }
 
 unsigned Trainer::alloc_impl() {
-  const trainers::StateLists lists = states();
-  for (unsigned k = 0; k < lists.state_count(); ++k) {
-    auto& shadows = *lists.states[k].parameters;
-    allocate_shadow_parameters(*model, static_cast<unsigned>(shadows.size()), shadows);
-  }
+  for_each_state(states(), [&](auto& parameters, auto& /*lookups*/) {
+    allocate_shadow_parameters(*model, static_cast<unsigned>(parameters.size()), parameters);
+  });
   return static_cast<unsigned>(ModelAccess::parameters(*model).size()) - aux_allocated;
 }
 unsigned Trainer::alloc_lookup_impl() {
-  const trainers::StateLists lists = states();
-  for (unsigned k = 0; k < lists.state_count(); ++k) {
-    auto& shadows = *lists.states[k].lookups;
-    allocate_shadow_lookup_parameters(*model, static_cast<unsigned>(shadows.size()), shadows);
-  }
+  for_each_state(states(), [&](auto& /*parameters*/, auto& lookups) {
+    allocate_shadow_lookup_parameters(*model, static_cast<unsigned>(lookups.size()), lookups);
+  });
   return static_cast<unsigned>(ModelAccess::lookups(*model).size()) - aux_allocated_lookup;
 }
 void Trainer::aux_alloc() {
@@ -71,15 +78,14 @@ void Trainer::aux_alloc() {
 void Trainer::forget_state() {
   catch_up();
   detach_all();
-  const trainers::StateLists lists = states();
-  for (unsigned k = 0; k < lists.state_count(); ++k) {
-    for (ShadowParameters& s : *lists.states[k].parameters) {
+  for_each_state(states(), [](auto& parameters, auto& lookups) {
+    for (ShadowParameters& s : parameters) {
       TensorTools::zero(s.h);
     }
-    for (ShadowLookupParameters& s : *lists.states[k].lookups) {
+    for (ShadowLookupParameters& s : lookups) {
       TensorTools::zero(s.all_h);
     }
-  }
+  });
 }
 
 std::uint64_t Trainer::step_number() const {
