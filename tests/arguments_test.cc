@@ -20,7 +20,7 @@ const float kNan = std::nanf("");
 
 class Arguments : public ::testing::Test {
  protected:
-  [[nodiscard]] Expression vector(std::vector<float> values) {
+  [[nodiscard]] Expression vector(const std::vector<float>& values) {
     const auto n = static_cast<unsigned>(values.size());
     return input(graph, {n}, values);
   }

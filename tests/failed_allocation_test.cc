@@ -64,8 +64,8 @@ class Training {
     trainer_.set_lookup_updates(setting.updates);
     std::optional<ComputationGraph> cg;
     call("graph", [&] { cg.emplace(setting.batching); });
-    for (int step = 0; step < 2; ++step) {
-      train(cg.value());
+    for (int step = 0; cg && step < 2; ++step) {
+      train(*cg);
     }
   }
   Numbers found;  ///< values, losses, gradients and parameters, in the order of their making

@@ -192,7 +192,7 @@ void Interner::trim(std::size_t limit) {
 
 std::size_t Interner::bytes() const {
   const auto bytes_of = []<class T>(const std::vector<T>& list) {
-    return list.capacity() * sizeof(T);
+    return list.capacity() * sizeof(T);  // NOLINT(bugprone-sizeof-expression): of pointers, yes
   };
   return arena_.capacity() + shape_table_.bytes() + signature_table_.bytes() + key_table_.bytes() +
          bytes_of(shapes_) + bytes_of(signatures_) + bytes_of(keys_);

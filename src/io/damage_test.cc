@@ -2,8 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
 
 #include "dynet/io.h"
 
@@ -55,11 +56,7 @@ class DamageTest : public ::testing::Test {
     std::ifstream in(file_, std::ios::binary);
     text_.assign(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
   }
-  void write(const std::string& text) const {
-    std::FILE* f = std::fopen(file_.c_str(), "wb");
-    ASSERT_EQ(std::fwrite(text.data(), 1, text.size(), f), text.size());
-    std::fclose(f);
-  }
+  void write(const std::string& text) const { std::ofstream(file_, std::ios::binary) << text; }
   testing::TemporaryFolder folder_;
   std::string file_ = folder_.file("damaged.model");
   std::string text_;

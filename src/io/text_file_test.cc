@@ -4,7 +4,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <bit>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -62,7 +64,7 @@ TEST_F(TextFileTest, TheExampleIsRead) {
   write(kExample);
   ParameterCollection model;
   Parameter w = model.add_parameters({2, 2}, "other-name");
-  LookupParameter e = model.add_lookup_parameters(2, {1});
+  const LookupParameter e = model.add_lookup_parameters(2, {1});
   TextFileLoader loader(file);
   loader.populate(model);
   EXPECT_EQ(as_vector(*w.values()), (std::vector<float>{1, 2, 3, 4}));
@@ -70,10 +72,10 @@ TEST_F(TextFileTest, TheExampleIsRead) {
   w.zero();
   loader.populate(w, "/W");
   EXPECT_EQ(as_vector(*w.values()), (std::vector<float>{1, 2, 3, 4}));
-  Parameter added = loader.load_param(model, "/W");
+  const Parameter added = loader.load_param(model, "/W");
   EXPECT_EQ(added.get_fullname(), "/W");
   EXPECT_EQ(added.dim(), Dim({2, 2}));
-  LookupParameter table = loader.load_lookup_param(model, "/emb");
+  const LookupParameter table = loader.load_lookup_param(model, "/emb");
   EXPECT_EQ(table.p->rows(), 2U);
   EXPECT_EQ(table.dim(), Dim({1}));
   EXPECT_EQ(as_vector((*table.values())[1]), std::vector<float>{-0.5F});
@@ -105,14 +107,15 @@ TEST_F(TextFileTest, EveryKindOfFloatComesBackExactly) {
   model.add_parameters(d, ParameterInitFromVector(values));
   save(model);
   ParameterCollection other;
-  Parameter p = other.add_parameters(d, ParameterInitConst(0));
+  const Parameter p = other.add_parameters(d, ParameterInitConst(0));
   TextFileLoader(file).populate(other);
   const std::vector<float> back = as_vector(*p.values());
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (std::isnan(values[i])) {
       EXPECT_TRUE(std::isnan(back[i]));
     } else {
-      ASSERT_EQ(std::memcmp(&back[i], &values[i], 4), 0) << values[i];
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(back[i]), std::bit_cast<std::uint32_t>(values[i]))
+          << values[i];
     }
   }
 }
@@ -143,8 +146,8 @@ TEST_F(TextFileTest, NumbersAreThoseOfPrintf) {
 
 TEST_F(TextFileTest, GradientsAreKept) {
   ParameterCollection model;
-  Parameter p = model.add_parameters({2}, ParameterInitConst(1), "w");
-  LookupParameter l = model.add_lookup_parameters(2, {1}, ParameterInitConst(2), "e");
+  const Parameter p = model.add_parameters({2}, ParameterInitConst(1), "w");
+  const LookupParameter l = model.add_lookup_parameters(2, {1}, ParameterInitConst(2), "e");
   std::vector<float> g{3, 4};
   p.p->accumulate_grad(Tensor({2}, g.data(), nullptr, DeviceMempool::NONE));
   l.p->accumulate_grad(1, Tensor({1}, g.data(), nullptr, DeviceMempool::NONE));
@@ -155,8 +158,8 @@ TEST_F(TextFileTest, GradientsAreKept) {
             "#LookupParameter# /e {1,2} 66 FULL_GRAD\n+2.00000000e+00 +2.00000000e+00 \n"
             "+0.00000000e+00 +3.00000000e+00 \n");
   ParameterCollection other;
-  Parameter q = other.add_parameters({2});
-  LookupParameter m = other.add_lookup_parameters(2, {1});
+  const Parameter q = other.add_parameters({2});
+  const LookupParameter m = other.add_lookup_parameters(2, {1});
   TextFileLoader(file).populate(other);
   EXPECT_EQ(as_vector(q.get_storage().g), (std::vector<float>{3, 4}));
   EXPECT_EQ(as_vector(m.get_storage().all_grads), (std::vector<float>{0, 3}));
@@ -169,7 +172,7 @@ TEST_F(TextFileTest, GradientsAreKept) {
 TEST_F(TextFileTest, FilesOf20HaveNoFlag) {
   write("#Parameter# /w {1} 34\n+1.00000000e+00 \n+2.00000000e+00 \n");
   ParameterCollection model;
-  Parameter p = model.add_parameters({1});
+  const Parameter p = model.add_parameters({1});
   TextFileLoader(file).populate(model);
   EXPECT_EQ(as_vector(*p.values())[0], 1.0F);
   EXPECT_EQ(as_vector(*p.gradients())[0], 2.0F);
@@ -231,7 +234,7 @@ TEST_F(TextFileTest, AppendKeepsWhatIsThere) {
 
 TEST_F(TextFileTest, WeightDecayIsMultipliedInAndOut) {
   ParameterCollection model(0.5F);
-  LookupParameter l = model.add_lookup_parameters(1, {1}, ParameterInitConst(8));
+  const LookupParameter l = model.add_lookup_parameters(1, {1}, ParameterInitConst(8));
   SimpleSGDTrainer trainer(model);
   trainer.update();
   EXPECT_EQ(l.current_weight_decay(), 0.5F);
@@ -286,7 +289,7 @@ TEST_F(TextFileTest, HostileShapes) {
 
 TEST_F(TextFileTest, CountsMustAgree) {
   ParameterCollection model;
-  Parameter p = model.add_parameters({2}, ParameterInitConst(7));
+  const Parameter p = model.add_parameters({2}, ParameterInitConst(7));
   const std::string good = "#Parameter# /w {2} 33 ZERO_GRAD\n+1.00000000e+00 +2.00000000e+00 \n";
   const std::string lookup = "#LookupParameter# /e {1,1} 17 ZERO_GRAD\n+1.00000000e+00 \n";
   for (const std::string& text :
@@ -327,12 +330,12 @@ TEST_F(TextFileTest, AnExceptionOnItsWayOutKeepsTheOldFile) {
   write("old");
   ParameterCollection model;
   model.add_parameters({1});
-  try {
+  const auto save_half = [&] {
     TextFileSaver saver(file);
     saver.save(model);
     throw std::runtime_error("the second half was never saved");
-  } catch (const std::runtime_error&) {
-  }
+  };
+  EXPECT_THROW(save_half(), std::runtime_error);
   EXPECT_EQ(content(), "old");
   EXPECT_EQ(files_in_folder(), 1U);
 }
@@ -409,8 +412,8 @@ TEST_F(TextFileTest, AFullDiskKeepsTheOldFile) {
 
 TEST_F(TextFileTest, AFullDeviceIsAnErrorOfSave) {
   ParameterCollection model;
-  Parameter w = model.add_parameters({1});
-  LookupParameter e = model.add_lookup_parameters(1, {1});
+  const Parameter w = model.add_parameters({1});
+  const LookupParameter e = model.add_lookup_parameters(1, {1});
   TextFileSaver saver("/dev/full");
   EXPECT_THROW(saver.save(model), IoError);
   EXPECT_THROW(TextFileSaver("/dev/full").save(w), IoError);
@@ -483,7 +486,7 @@ TEST_F(TextFileTest, BothKindsOfNewFilesCommitOrVanish) {
 /// stays beside it for longer than until the next save.
 TEST_F(TextFileTest, KilledSaversLeaveNothingBehind) {
   ParameterCollection model;
-  Parameter p = model.add_parameters({20000}, ParameterInitConst(1));
+  const Parameter p = model.add_parameters({20000}, ParameterInitConst(1));
   save(model);
   std::mt19937 random(3);
   std::size_t left = 0;
@@ -537,13 +540,13 @@ TEST_F(TextFileTest, DoublesComeBackExactly) {
   }
   const Dim d({static_cast<unsigned>(values.size())});
   ParameterCollection model;
-  Parameter p = model.add_parameters(d, ParameterInitConst(0), "", checker);
+  const Parameter p = model.add_parameters(d, ParameterInitConst(0), "", checker);
   auto* numbers = reinterpret_cast<double*>(p.p->values.v);
   std::copy(values.begin(), values.end(), numbers);
   p.p->accumulate_grad(p.p->values);
   save(model);
   ParameterCollection other;
-  Parameter q = other.add_parameters(d, ParameterInitConst(7), "", checker);
+  const Parameter q = other.add_parameters(d, ParameterInitConst(7), "", checker);
   TextFileLoader(file).populate(other);
   const auto* back = reinterpret_cast<const double*>(q.p->values.v);
   const auto* gradient = reinterpret_cast<const double*>(q.get_storage().g.v);
@@ -551,18 +554,19 @@ TEST_F(TextFileTest, DoublesComeBackExactly) {
     if (std::isnan(values[i])) {
       EXPECT_TRUE(std::isnan(back[i]) && std::isnan(gradient[i]));
     } else {
-      ASSERT_EQ(std::memcmp(&back[i], &values[i], 8), 0) << values[i];
+      ASSERT_EQ(std::bit_cast<std::uint64_t>(back[i]), std::bit_cast<std::uint64_t>(values[i]))
+          << values[i];
       ASSERT_EQ(gradient[i], values[i]);
     }
   }
   // What a float cannot hold is refused, and nothing is changed.
   ParameterCollection narrow;
-  Parameter f = narrow.add_parameters(d, ParameterInitConst(7));
+  const Parameter f = narrow.add_parameters(d, ParameterInitConst(7));
   EXPECT_THROW(TextFileLoader(file).populate(narrow), IoError);
   EXPECT_EQ(as_vector(*f.values())[0], 7.0F);
   write("#Parameter# /w {2} 49 ZERO_GRAD\n+1.0000000000000000e-01 +3.3333333333333331e-01 \n");
   ParameterCollection small;
-  Parameter w = small.add_parameters({2});
+  const Parameter w = small.add_parameters({2});
   TextFileLoader(file).populate(small);
   EXPECT_EQ(as_vector(*w.values()), (std::vector<float>{0.1F, 1.0F / 3}));
 }
@@ -575,7 +579,7 @@ TEST_F(TextFileTest, CannotBeOpened) {
 
 TEST_F(TextFileTest, LoadingUnderARunningGraphIsReported) {
   ParameterCollection model;
-  Parameter p = model.add_parameters({1});
+  const Parameter p = model.add_parameters({1});
   save(model);
   const params::RunScope running(params::usage_of(*p.p));
   EXPECT_THROW(TextFileLoader(file).populate(model), GraphError);

@@ -112,7 +112,7 @@ class Gathered {
   void run_some(std::int64_t o, std::int64_t i, std::int64_t count) const {
     static thread_local Scratch memory;
     const std::int64_t length = call_.rows.length;
-    const std::size_t tile = static_cast<std::size_t>(length * count);
+    const auto tile = static_cast<std::size_t>(length * count);
     float* tiles = memory.get((operands_.inputs + operands_.results) * tile);
     RowStream in[ext::kMaxRowStreams];
     RowStream out[ext::kMaxRowStreams];
