@@ -29,8 +29,7 @@ using Numbers = std::vector<std::vector<double>>;
 /// c * (y + y * y), so that the gradient of a linear operation depends on its arguments, too.
 class Live {
  public:
-  Live(const Program& program, bool batching)
-      : program_(program), live_(program, double_device(), batching) {
+  Live(const Program& program, bool batching) : live_(program, double_device(), batching) {
     const DefaultDevice scope(double_device());
     for (int i = 0; i < static_cast<int>(program.steps.size()); ++i) {
       live_.build(i);
@@ -67,6 +66,7 @@ class Live {
     const DefaultDevice scope(double_device());
     Draw draw(5);
     std::vector<Expression> terms;
+    terms.reserve(gradients.size());
     for (const Expression& g : gradients) {
       terms.push_back(weighted(g, draw(g.dim().elements(), -1.0, 1.0)));
     }
@@ -74,7 +74,6 @@ class Live {
   }
 
  private:
-  const Program& program_;
   LiveProgram live_;
   std::vector<Expression> leaves_;
   Expression loss_;
@@ -126,6 +125,7 @@ double slope(const Program& program, const Numbers& gradients) {
   std::vector<std::vector<double>> by_source;
   for (const Source& s : program.sources) {
     std::vector<double> direction;
+    direction.reserve(s.data.size());
     for (std::size_t i = 0; i < s.data.size(); ++i) {
       direction.push_back(draw.random.below(2) == 0 ? 1.0 : -0.5);
     }
@@ -302,8 +302,8 @@ TEST(Gradient, SumsTheLossesOfABatch) {
 /// A parameter stands for all its nodes, whichever is asked for.
 TEST(Gradient, OfParametersAndLookups) {
   ParameterCollection model;
-  Parameter p = model.add_parameters({2}, ParameterInitConst(3.0F));
-  LookupParameter table = model.add_lookup_parameters(3, {2}, ParameterInitConst(2.0F));
+  const Parameter p = model.add_parameters({2}, ParameterInitConst(3.0F));
+  const LookupParameter table = model.add_lookup_parameters(3, {2}, ParameterInitConst(2.0F));
   ComputationGraph graph;
   const Expression p1 = parameter(graph, p);
   const Expression p2 = parameter(graph, p);

@@ -8,8 +8,6 @@
 #include "dynet/dynet.h"
 #include "dynet/except.h"
 #include "dynet/expr/to_device.h"
-#include "dynet/ext/add_node.h"
-#include "dynet/ops/input.h"
 
 #include "api/gradient_nodes.h"
 #include "api/graph_state.h"
@@ -155,9 +153,10 @@ class Backward {
       return;
     }
     const NodeId from = graph_.args(n)[0];
-    const Expression back =
-        to_device(nodes_.expression(*nodes_.sum_of_parts(n)), &graph_[from].device(), where_);
-    nodes_.add_part(from, {back.i});
+    if (const auto sum = nodes_.sum_of_parts(n); sum.has_value()) {
+      const Expression back = to_device(nodes_.expression(*sum), &graph_[from].device(), where_);
+      nodes_.add_part(from, {back.i});
+    }
   }
 
   const graph::Graph& graph_;

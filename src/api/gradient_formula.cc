@@ -13,12 +13,9 @@
 #include <optional>
 #include <span>
 #include <stdexcept>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "dynet/ops/activation.h"
-#include "dynet/ops/arithmetic.h"
 #include "dynet/ops/elementary.h"
 #include "dynet/ops/input.h"
 #include "dynet/ops/order.h"
@@ -235,11 +232,7 @@ class Walk {
 
   const Value& at(std::uint16_t step) {
     std::optional<Value>& value = values_[step];
-    if (!value.has_value()) {
-      const Value found = compute(formula_.steps[step]);
-      values_[step] = found;
-    }
-    return *values_[step];
+    return value.has_value() ? *value : value.emplace(compute(formula_.steps[step]));
   }
 
  private:

@@ -1,7 +1,6 @@
 #include "api/gradient_nodes.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
 #include <string>

@@ -1,7 +1,6 @@
 #include "dynet/ext/gradient.h"
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 #include "dynet/ops/linear.h"
