@@ -44,7 +44,7 @@ TEST(Trainer, FrozenParametersAreNotDecayedByTheTrainerEither) {
   ParameterCollection model;
   Parameter p = model.add_parameters({1}, ParameterInitConst(1));
   LookupParameter l = model.add_lookup_parameters(1, {1}, ParameterInitConst(1));
-  Parameter other = model.add_parameters({1}, ParameterInitConst(1));
+  const Parameter other = model.add_parameters({1}, ParameterInitConst(1));
   p.set_updated(false);
   l.set_updated(false);
   AdamWTrainer trainer(model, 0.1F, 0.9F, 0.999F, 1e-8F, 1.0F);
@@ -59,40 +59,49 @@ TEST(Trainer, FrozenParametersAreNotDecayedByTheTrainerEither) {
   EXPECT_FLOAT_EQ(effective(*l.p), 0.9F);
 }
 
+/// Trains for some updates without a gradient and for one with it, on parameters of the collection
+/// `place`, by trainers of the whole model or of a sub-collection of the rate 0.25.
+void decay(std::size_t place, double rate, bool trains_all, LookupUpdates how) {
+  ParameterCollection model(0.1F);
+  ParameterCollection own = model.add_subcollection("own", 0.25F);
+  ParameterCollection inherits = model.add_subcollection("inherits");
+  const std::vector<ParameterCollection*> places{&model, &own, &inherits};
+  const Parameter p = places[place]->add_parameters({1}, ParameterInitConst(1));
+  const LookupParameter l = places[place]->add_lookup_parameters(2, {1}, ParameterInitConst(1));
+  const auto expect = [&](double want) {
+    EXPECT_NEAR(effective(*p.p), want, tolerance::kFewInFloat) << place;
+    EXPECT_NEAR(effective(*l.p), want, tolerance::kFewInFloat) << place;
+  };
+  ParameterCollection& trained = trains_all ? model : own;
+  MomentumSGDTrainer trainer(trained);
+  trainer.set_lookup_updates(how);
+  for (int i = 0; i < 12; ++i) {  // 0.75^12: the table's factor is multiplied in
+    trainer.update();
+  }
+  if (&trained == &own && place != 1) {
+    expect(1.0);
+    return;
+  }
+  const double left = std::pow(1.0 - rate, 12.0);
+  expect(left);
+  // A gradient moves the effective value by the rate, whatever the factor is.
+  float g = 1.0F;
+  p.p->accumulate_grad(Tensor({1}, &g, nullptr, DeviceMempool::NONE));
+  l.p->accumulate_grad(0, Tensor({1}, &g, nullptr, DeviceMempool::NONE));
+  SimpleSGDTrainer step(trained, 0.5F);
+  step.update();
+  expect((left - 0.5) * (1.0 - rate));
+}
+
 // A parameter is decayed at the rate of its own collection, dense or table, whoever trains it and
 // whichever collection it is seen from.
 TEST(Trainer, DecayInSubCollectionsHasOneMeaning) {
-  for (const bool trains_all : {true, false}) {
-    for (const LookupUpdates how :
-         {LookupUpdates::kSparse, LookupUpdates::kDense, LookupUpdates::kExact}) {
-      ParameterCollection model(0.1F);
-      ParameterCollection own = model.add_subcollection("own", 0.25F);
-      ParameterCollection inherits = model.add_subcollection("inherits");
-      std::vector<ParameterCollection*> places{&model, &own, &inherits};
-      std::vector<double> want{0.9, 0.75, 0.9};
-      for (std::size_t k = 0; k < places.size(); ++k) {
-        const bool is_trained = trains_all || k == 1;
-        Parameter p = places[k]->add_parameters({1}, ParameterInitConst(1));
-        LookupParameter l = places[k]->add_lookup_parameters(2, {1}, ParameterInitConst(1));
-        MomentumSGDTrainer trainer(trains_all ? model : own);
-        trainer.set_lookup_updates(how);
-        for (int i = 0; i < 12; ++i) {  // 0.75^12: the table's factor is multiplied in
-          trainer.update();
-        }
-        const double all = is_trained ? std::pow(want[k], 12.0) : 1.0;
-        EXPECT_NEAR(effective(*p.p), all, tolerance::kFewInFloat) << k;
-        EXPECT_NEAR(effective(*l.p), all, tolerance::kFewInFloat) << k;
-        // A gradient moves the effective value by the rate, whatever the factor is.
-        if (is_trained) {
-          float g = 1.0F;
-          p.p->accumulate_grad(Tensor({1}, &g, nullptr, DeviceMempool::NONE));
-          l.p->accumulate_grad(0, Tensor({1}, &g, nullptr, DeviceMempool::NONE));
-          SimpleSGDTrainer step(trains_all ? model : own, 0.5F);
-          step.update();
-          EXPECT_NEAR(effective(*p.p), (all - 0.5) * want[k], tolerance::kFewInFloat) << k;
-          EXPECT_NEAR(effective(*l.p), (all - 0.5) * want[k], tolerance::kFewInFloat) << k;
-        }
-      }
+  const std::vector<double> rates{0.1, 0.25, 0.1};
+  for (const LookupUpdates how :
+       {LookupUpdates::kSparse, LookupUpdates::kDense, LookupUpdates::kExact}) {
+    for (std::size_t place = 0; place < rates.size(); ++place) {
+      decay(place, rates[place], true, how);
+      decay(place, rates[place], false, how);
     }
   }
 }
@@ -159,7 +168,7 @@ TEST(Trainer, ClippingByValueHidesNothing) {
 
 TEST(Trainer, ADecayThatLeavesNothingIsRefused) {
   ParameterCollection model;
-  Parameter p = model.add_parameters({1}, ParameterInitConst(1));
+  const Parameter p = model.add_parameters({1}, ParameterInitConst(1));
   for (const float decay : {10.0F, -0.1F}) {
     LionTrainer trainer(model, 0.1F, 0.9F, 0.99F, decay);
     EXPECT_THROW(trainer.update(), ValueError) << decay;
@@ -169,7 +178,7 @@ TEST(Trainer, ADecayThatLeavesNothingIsRefused) {
 
 TEST(Trainer, ExponentiatedGradientsWantPositiveParameters) {
   ParameterCollection model;
-  Parameter good = model.add_parameters({2}, ParameterInitConst(1));
+  const Parameter good = model.add_parameters({2}, ParameterInitConst(1));
   EGTrainer trainer(model);
   trainer.update();
   EXPECT_EQ(as_vector(*good.values()), (std::vector<float>{0.5F, 0.5F}));
@@ -214,7 +223,7 @@ TEST(Trainer, ExponentiatedGradientsInCycles) {
 TEST(Trainer, OneFactorWhereverATableIsSeenFrom) {
   ParameterCollection model(0.1F);
   ParameterCollection sub = model.add_subcollection("s");
-  LookupParameter l = sub.add_lookup_parameters(1, {1}, ParameterInitConst(1));
+  const LookupParameter l = sub.add_lookup_parameters(1, {1}, ParameterInitConst(1));
   SimpleSGDTrainer over_sub(sub);
   over_sub.update();
   SimpleSGDTrainer over_all(model);
@@ -226,8 +235,8 @@ TEST(Trainer, PicksUpNewParametersAndKeepsTheCollection) {
   auto model = std::make_unique<ParameterCollection>();
   AdamTrainer trainer(*model);
   trainer.update();
-  Parameter p = model->add_parameters({2}, ParameterInitConst(1));
-  LookupParameter l = model->add_lookup_parameters(2, {2}, ParameterInitConst(1));
+  const Parameter p = model->add_parameters({2}, ParameterInitConst(1));
+  const LookupParameter l = model->add_lookup_parameters(2, {2}, ParameterInitConst(1));
   model.reset();
   std::vector<float> g{1, -1};
   p.p->accumulate_grad(Tensor({2}, g.data(), nullptr, DeviceMempool::NONE));
@@ -258,7 +267,7 @@ TEST(Trainer, OldNamesOfTheRate) {
 
 TEST(Trainer, UpdateWithAScale) {
   ParameterCollection model;
-  Parameter p = model.add_parameters({1}, ParameterInitConst(0));
+  const Parameter p = model.add_parameters({1}, ParameterInitConst(0));
   SimpleSGDTrainer trainer(model, 1.0F);
   float g = 4.0F;
   const Tensor gradient({1}, &g, nullptr, DeviceMempool::NONE);
@@ -287,7 +296,7 @@ TEST(Trainer, StatusGoesToStderrAndNothingElseDoes) {
 
 TEST(Trainer, ARunningGraphIsReported) {
   ParameterCollection model;
-  Parameter p = model.add_parameters({1});
+  const Parameter p = model.add_parameters({1});
   SimpleSGDTrainer trainer(model);
   const params::RunScope running(params::usage_of(*p.p));
   EXPECT_THROW(trainer.update(), GraphError);
@@ -296,7 +305,7 @@ TEST(Trainer, ARunningGraphIsReported) {
 
 TEST(Trainer, RestartForgetsTheMoments) {
   ParameterCollection model;
-  Parameter p = model.add_parameters({1}, ParameterInitConst(1));
+  const Parameter p = model.add_parameters({1}, ParameterInitConst(1));
   AdamTrainer trainer(model);
   float g = 1.0F;
   p.p->accumulate_grad(Tensor({1}, &g, nullptr, DeviceMempool::NONE));
@@ -310,7 +319,7 @@ TEST(Trainer, RestartForgetsTheMoments) {
 
 TEST(Trainer, CyclesOfTheRate) {
   ParameterCollection model;
-  Parameter p = model.add_parameters({1}, ParameterInitConst(0));
+  const Parameter p = model.add_parameters({1}, ParameterInitConst(0));
   CyclicalSGDTrainer trainer(model, 0.5F, 1.5F, 4.0F);
   float g = -1.0F;
   const Tensor gradient({1}, &g, nullptr, DeviceMempool::NONE);
@@ -371,8 +380,8 @@ struct HalvingTrainer : Trainer {
 
 TEST(Trainer, UsersCanWriteTheirOwn) {
   ParameterCollection model;
-  Parameter p = model.add_parameters({1}, ParameterInitConst(0));
-  LookupParameter l = model.add_lookup_parameters(2, {1}, ParameterInitConst(0));
+  const Parameter p = model.add_parameters({1}, ParameterInitConst(0));
+  const LookupParameter l = model.add_lookup_parameters(2, {1}, ParameterInitConst(0));
   HalvingTrainer trainer(model, 1.0F);
   float g = 2.0F;
   const Tensor gradient({1}, &g, nullptr, DeviceMempool::NONE);

@@ -139,7 +139,7 @@ std::vector<float> rates(Trainer& trainer, int n) {
 
 TEST(Schedules, SetTheRateOfEachUpdate) {
   ParameterCollection model;
-  Parameter p = model.add_parameters({1}, ParameterInitConst(0));
+  const Parameter p = model.add_parameters({1}, ParameterInitConst(0));
   SimpleSGDTrainer trainer(model, 0.5F);
   trainer.update();
   trainer.set_schedule(WarmupSchedule(4, 1.0));
@@ -164,7 +164,7 @@ TEST(Schedules, SetTheRateOfEachUpdate) {
 
 TEST(Schedules, AnUpdateThatFailsIsNotCounted) {
   ParameterCollection model;
-  Parameter p = model.add_parameters({1}, ParameterInitConst(0));
+  const Parameter p = model.add_parameters({1}, ParameterInitConst(0));
   SimpleSGDTrainer trainer(model);
   trainer.set_schedule(WarmupSchedule(4, 1.0));
   float g = std::numeric_limits<float>::quiet_NaN();
@@ -192,8 +192,9 @@ TEST(Schedules, ReportsGoToTheOneThatTakesThem) {
 }
 
 TEST(Schedules, TheirTextBringsThemBack) {
-  Schedule::Pointer plateau = std::make_shared<PlateauSchedule>(0.3, 0.7, 3, 0.01, 0.001, true);
-  std::vector<Schedule::Pointer> all{
+  const Schedule::Pointer plateau =
+      std::make_shared<PlateauSchedule>(0.3, 0.7, 3, 0.01, 0.001, true);
+  const std::vector<Schedule::Pointer> all{
       std::make_shared<ConstantSchedule>(1.0 / 3.0),
       std::make_shared<WarmupSchedule>(17, CosineSchedule(0.1, 100, 0.01)),
       std::make_shared<InverseSquareRootSchedule>(0.7, 40),

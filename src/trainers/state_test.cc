@@ -279,7 +279,7 @@ TEST(State, CountsBeyondFloats) {
 // Averages that 2.1 left out because they stood in the place of the parameters start anew.
 TEST(State, AveragesThatAreNotThere) {
   ParameterCollection model;
-  Parameter p = model.add_parameters({1}, ParameterInitConst(3));
+  const Parameter p = model.add_parameters({1}, ParameterInitConst(3));
   SimpleSGDTrainer trainer(model);
   std::istringstream text(
       "#Trainer# 1 0\n"
