@@ -113,6 +113,10 @@ void bind_schedules(nb::module_& m) {
                                       schedule_from(then));
           },
           arg("updates"), arg("then"));
+}
+
+void bind_curves(nb::module_& m) {
+  using nb::arg;
   nb::class_<CosineSchedule, Schedule>(
       m, "CosineSchedule",
       "Half a wave of the cosine from `rate` to `last` in so many updates, and `last` from there "
@@ -141,6 +145,10 @@ void bind_schedules(nb::module_& m) {
       "what is above `min` shrinks by `gamma` per update (Smith, 2015).")
       .def(nb::init<double, double, double, double>(), arg("min"), arg("max"), arg("step_size"),
            arg("gamma") = 1.0);
+}
+
+void bind_plateau(nb::module_& m) {
+  using nb::arg;
   nb::class_<PlateauSchedule, Schedule>(
       m, "PlateauSchedule",
       "Multiplies the rate by `factor`, down to `last`, when more than `patience` metrics in a row "
@@ -160,10 +168,43 @@ void bind_schedules(nb::module_& m) {
           arg("last") = 0.0, arg("larger_is_better") = false);
 }
 
+/// What 2.1 does not have in Python.
+void bind_additions(nb::class_<Trainer>& trainer) {
+  using nb::arg;
+  trainer
+      .def("set_clip_value", &set_clip_value, arg("value"),
+           "Largest size of a number of the gradient, before the norm is looked at; 0 or less: no "
+           "limit (the default).")
+      .def("get_clip_value",
+           [](const Trainer& t) { return std::isfinite(t.clip_value) ? t.clip_value : 0.0F; })
+      .def(
+          "set_schedule", [](Trainer& t, const Schedule::Pointer& s) { t.set_schedule(s); },
+          arg("schedule").none(),
+          "Sets the rate now and after each update from now on; None: the rate stays.")
+      .def_prop_ro(
+          "schedule", [](const Trainer& t) { return t.schedule(); },
+          "The schedule in use, with what was reported to it, or None.")
+      .def("report_metric", &Trainer::report_metric, arg("metric"),
+           "Tells the schedule a metric, such as the loss of a development set.")
+      .def("exponential_moving_average", &Trainer::exponential_moving_average, arg("beta"),
+           arg("update_freq") = 1U,
+           "Averages parameters from the first update on, every `update_freq` of them: average = "
+           "beta * average + (1 - beta) * parameter.")
+      .def("cumulative_moving_average", &Trainer::cumulative_moving_average,
+           arg("update_freq") = 1U, "Their mean instead.")
+      .def("swap_params_to_moving_average", &Trainer::swap_params_to_moving_average,
+           arg("save_weights") = true, arg("bias_correction") = false,
+           "Puts the averages in the place of the parameters, which are kept for "
+           "swap_params_to_weights() if `save_weights`.")
+      .def("swap_params_to_weights", &Trainer::swap_params_to_weights,
+           "Puts the parameters back; update() begins with it.");
+}
+
 void bind_base(nb::module_& m) {
   using nb::arg;
-  nb::class_<Trainer>(m, "Trainer", "Base of the trainers. It keeps its collection alive.")
-      .def("update", &update, "Changes the parameters by their gradients, and empties these.")
+  nb::class_<Trainer> trainer(m, "Trainer", "Base of the trainers. It keeps its collection alive.");
+  bind_additions(trainer);
+  trainer.def("update", &update, "Changes the parameters by their gradients, and empties these.")
       .def(
           "update_epoch", [](Trainer& t, float r) { t.update_epoch(r); }, arg("r") = 1.0F,
           "Ends an epoch, as before 2.0.")
@@ -191,32 +232,6 @@ void bind_base(nb::module_& m) {
       .def("set_clip_threshold", &set_clip_threshold, arg("thr"),
            "Largest norm of all gradients; 0 or less: no limit.")
       .def("get_clip_threshold", [](const Trainer& t) { return t.clip_threshold; })
-      .def("set_clip_value", &set_clip_value, arg("value"),
-           "Largest size of a number of the gradient, before the norm is looked at; 0 or less: no "
-           "limit (the default).")
-      .def("get_clip_value",
-           [](const Trainer& t) { return std::isfinite(t.clip_value) ? t.clip_value : 0.0F; })
-      .def(
-          "set_schedule", [](Trainer& t, const Schedule::Pointer& s) { t.set_schedule(s); },
-          arg("schedule").none(),
-          "Sets the rate now and after each update from now on; None: the rate stays.")
-      .def_prop_ro(
-          "schedule", [](const Trainer& t) { return t.schedule(); },
-          "The schedule in use, with what was reported to it, or None.")
-      .def("report_metric", &Trainer::report_metric, arg("metric"),
-           "Tells the schedule a metric, such as the loss of a development set.")
-      .def("exponential_moving_average", &Trainer::exponential_moving_average, arg("beta"),
-           arg("update_freq") = 1U,
-           "Averages parameters from the first update on, every `update_freq` of them: average = "
-           "beta * average + (1 - beta) * parameter.")
-      .def("cumulative_moving_average", &Trainer::cumulative_moving_average,
-           arg("update_freq") = 1U, "Their mean instead.")
-      .def("swap_params_to_moving_average", &Trainer::swap_params_to_moving_average,
-           arg("save_weights") = true, arg("bias_correction") = false,
-           "Puts the averages in the place of the parameters, which are kept for "
-           "swap_params_to_weights() if `save_weights`.")
-      .def("swap_params_to_weights", &Trainer::swap_params_to_weights,
-           "Puts the parameters back; update() begins with it.")
       .def_prop_rw(
           "learning_rate", [](const Trainer& t) { return t.learning_rate; }, &set_rate)
       .def("set_learning_rate", &set_rate, arg("value"))
@@ -253,6 +268,8 @@ void bind(nb::module_& m, std::index_sequence<kI...> /*arguments*/) {
 
 void bind_trainers(nb::module_& m) {
   bind_schedules(m);
+  bind_curves(m);
+  bind_plateau(m);
   bind_base(m);
   trainers::AllTrainers::for_each([&]<class T>(const T*) {
     bind<T>(m, std::make_index_sequence<std::size(T::kAbout.arguments)>());
