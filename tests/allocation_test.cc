@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
 #include <new>
 
@@ -20,12 +21,14 @@
 #include "dynet/ext/add_node.h"
 #include "dynet/fast-lstm.h"
 #include "dynet/gru.h"
+#include "dynet/hsm-builder.h"
 #include "dynet/lstm.h"
 #include "dynet/training.h"
 #include "dynet/treelstm.h"
 
 #include "testing/random.h"
 #include "testing/sanitized.h"
+#include "testing/temporary_folder.h"
 #include "user_ops/indices.h"
 
 namespace {
@@ -325,6 +328,43 @@ TEST_P(Allocation, RecurrentBuilders) {
   check(fast);
   Sequences<DeepLSTMBuilder> deep;
   check(deep);
+}
+
+/// Losses of words one by one and as a batch.
+template <class Builder>
+void add_softmax(ComputationGraph& cg, Builder& builder, const Expression& x,
+                 std::vector<Expression>& losses) {
+  static const std::vector<unsigned> batch{3, 0, 2, 2, 1, 3};
+  builder.new_graph(cg);
+  for (unsigned word = 0; word < 4; ++word) {
+    losses.push_back(builder.neg_log_softmax(pick_batch_elem(x, word), word));
+  }
+  losses.push_back(sum_batches(builder.neg_log_softmax(x, batch)));
+}
+
+TEST_P(Allocation, SoftmaxBuilders) {
+  const testing::TemporaryFolder folder;
+  std::ofstream(folder.file("classes")) << "a w0\nb w1\na w2\nc w3\nb w4\n";
+  std::ofstream(folder.file("paths")) << "0 0\tw0\n1\tw1\n0 1\tw2\n0 2\tw3\n1\tw4\n";
+  ParameterCollection model;
+  Dict words;
+  StandardSoftmaxBuilder standard(4, 5, model);
+  ClassFactoredSoftmaxBuilder classes(4, folder.file("classes"), words, model);
+  HierarchicalSoftmaxBuilder paths(4, folder.file("paths"), words, model);
+  AdamTrainer trainer(model);
+  const std::vector<float> data(24, 0.5F);
+  std::vector<Expression> losses;
+  losses.reserve(20);
+  expect_none(
+      [&](ComputationGraph& cg) {
+        losses.clear();
+        const Expression x = input(cg, Dim({4}, 6), data);
+        add_softmax(cg, standard, x, losses);
+        add_softmax(cg, classes, x, losses);
+        add_softmax(cg, paths, x, losses);
+        cg.backward(sum(losses));
+      },
+      trainer);
 }
 
 /// Operations that ask for more: memory of a call, lists of indices, saved integers.

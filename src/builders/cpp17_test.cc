@@ -9,10 +9,12 @@
 #include <numeric>
 #include <type_traits>
 
+#include "dynet/cfsm-builder.h"
 #include "dynet/dict.h"
 #include "dynet/exec.h"
 #include "dynet/expr.h"
 #include "dynet/gpu-ops.h"
+#include "dynet/hsm-builder.h"
 #include "dynet/lstm.h"
 #include "dynet/nodes.h"
 #include "dynet/rnn.h"
@@ -141,6 +143,30 @@ TEST_F(Cpp17, BuildersByTheirNames) {
   swap(before, now);
   EXPECT_EQ(before, 0);
   static_assert(is_same_v<LSTMBuilder, CoupledLSTMBuilder>, "no -DDYNET_LSTM_VANILLA here");
+}
+
+TEST_F(Cpp17, SoftmaxesByTheirNames) {
+  StandardSoftmaxBuilder standard(4, 5, model);
+  SoftmaxBuilder& softmax = standard;
+  softmax.new_graph(cg);
+  const int i = 2;
+  const Expression loss = softmax.neg_log_softmax(x, 2);
+  for (const Expression& e : {softmax.neg_log_softmax(x, i), softmax.neg_log_softmax(x, 2U),
+                              softmax.neg_log_softmax(x, vector<unsigned>{2})}) {
+    expect_equal(e, loss);
+  }
+  Parameter p_w = model.add_parameters({5, 4});
+  Parameter p_b = model.add_parameters({5});
+  StandardSoftmaxBuilder own(p_w, p_b);
+  own.new_graph(cg);
+  EXPECT_EQ(own.full_logits(x).dim(), Dim({5}));
+  StandardSoftmaxBuilder own_without_bias(p_w);
+  own_without_bias.new_graph(cg);
+  EXPECT_EQ(own_without_bias.full_log_distribution(x).dim(), Dim({5}));
+  Cluster top;
+  Cluster* child = top.add_child(1);
+  child->add_word(0);
+  EXPECT_EQ(top.num_children(), 1U);
 }
 
 }  // namespace

@@ -17,4 +17,5 @@ run(${CMAKE_COMMAND} -S ${CONSUMER} -B ${SCRATCH}/build -G ${GENERATOR} -DCMAKE_
 run(${CMAKE_COMMAND} --build ${SCRATCH}/build)
 run(${SCRATCH}/build/xor)
 run(${SCRATCH}/build/recurrent)
+run(${SCRATCH}/build/softmax)
 run(${SCRATCH}/build/own_operation)

@@ -7,6 +7,9 @@
 // transformations and cells (dynet/ops/recurrent.h), and remembers which expressions are the state
 // of which step. Nothing here is more than a program could write itself with expr.h.
 //
+// Softmaxes over many words (dynet/cfsm-builder.h) are built in the same way, for one vector at a
+// time.
+//
 // Start reading at dynet/rnn.h (the interface, its state machine, and LayeredRNNBuilder, which all
 // recurrent builders of the library are), then layered_rnn.cc and a builder such as gru.cc. This
 // header holds what their sources share. Surprising: the order in which parameters are made is part

@@ -1,0 +1,322 @@
+#pragma once
+
+// Softmaxes over many words as builders: the interface, the plain softmax, the class-factored one,
+// and what trees of choices share. hsm-builder.h has the hierarchical one.
+//
+//   builder.new_graph(cg);                            once for each graph
+//   loss = builder.neg_log_softmax(rep, word);        or a list of words, one for each example
+//   word = builder.sample(rep);
+//
+// `rep` is a vector {rep_dim}, a batch of them where a function takes a batch. Words are ids from
+// 0. A file of clusters says which word is in which class. Errors: StateError before new_graph,
+// GraphError where `rep` is a node of another graph, ValueError for another number of words than
+// examples and for a word without a class, IndexError for an id that does not exist; ValueError
+// with file and line for a file of clusters that cannot be read or understood.
+//
+// Surprising: a class's parameters are added to a graph when they are first needed there, so that a
+// graph that meets three classes of a thousand has nodes for three.
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "dynet/dict.h"
+#include "dynet/expr.h"
+
+namespace dynet {
+
+/// A distribution over words (or other classes), given a vector. Copies of a builder share its
+/// parameters. Thread rule: one thread at a time, like its graph.
+class SoftmaxBuilder {
+ public:
+  SoftmaxBuilder() = default;
+  SoftmaxBuilder(const SoftmaxBuilder&) = default;
+  SoftmaxBuilder& operator=(const SoftmaxBuilder&) = default;
+  virtual ~SoftmaxBuilder();
+
+  /// Uses the parameters in a graph: once for each. Without `update` they get no gradient.
+  virtual void new_graph(ComputationGraph& cg, bool update = true) = 0;
+  /// The negative log likelihood of a word.
+  /// `y = -ln p(classidx | rep)`
+  /// Shapes: {rep_dim} -> {1}.
+  virtual Expression neg_log_softmax(const Expression& rep, unsigned classidx,
+                                     Where where = Where::here()) = 0;
+  /// The negative log likelihoods of a batch: word e is that of example e.
+  /// Shapes: {rep_dim}xb -> {1}xb for b words.
+  virtual Expression neg_log_softmax(const Expression& rep, const std::vector<unsigned>& classidxs,
+                                     Where where = Where::here()) = 0;
+  /// A word drawn from the distribution with rand01(). Computes what it needs at once. NumericError
+  /// where there is no distribution: scores that are NaN, or infinite.
+  /// Shapes: {rep_dim}, no batch.
+  virtual unsigned sample(const Expression& rep, Where where = Where::here()) = 0;
+  /// ln p of all words.
+  /// Shapes: {rep_dim}xb -> {words}xb.
+  virtual Expression full_log_distribution(const Expression& rep, Where where = Where::here()) = 0;
+  /// Scores of all words, whose softmax is the distribution.
+  /// Shapes: {rep_dim}xb -> {words}xb.
+  virtual Expression full_logits(const Expression& rep, Where where = Where::here()) = 0;
+  virtual ParameterCollection& get_parameter_collection() = 0;
+};
+
+namespace detail {
+
+/// Where parameters are needed: the graph given to new_graph, and whether they get gradients there.
+struct InGraph {
+  ComputationGraph* graph = nullptr;
+  bool update = true;
+};
+
+/// One choice among outcomes, given a vector x: softmax(w x + b), or between two outcomes
+/// logistic(w x + b) for the first one. A single outcome needs no parameters. Its nodes are
+/// remembered until they are stale or wanted in another way.
+class Choice {
+ public:
+  enum class Kind { kNone, kLogistic, kSoftmax };
+
+  /// One outcome, without parameters.
+  Choice() = default;
+  /// Makes w {outcomes,rep_dim}, or {1,rep_dim} where it is logistic, and b (0) unless there is
+  /// none.
+  Choice(Kind kind, unsigned outcomes, unsigned rep_dim, bool has_bias, ParameterCollection& model);
+  /// A softmax with parameters that are there. ShapeError unless they are {n,rep_dim} and {n}.
+  Choice(const Parameter& w, const Parameter* b);
+
+  [[nodiscard]] unsigned outcomes() const { return outcomes_; }
+  [[nodiscard]] bool has_parameters() const { return kind_ != Kind::kNone; }
+  /// The parameters' nodes. StateError where there are none.
+  [[nodiscard]] Expression weights(const InGraph& in, Where where) const;
+  [[nodiscard]] Expression bias(const InGraph& in, Where where) const;
+  /// w x + b; without parameters zeros {1}.
+  [[nodiscard]] Expression scores(const InGraph& in, const Expression& x, Where where) const;
+  /// -ln p of an outcome for each example of x. `signs` is scratch.
+  [[nodiscard]] Expression loss(const InGraph& in, const Expression& x,
+                                const std::vector<unsigned>& outcomes, std::vector<float>& signs,
+                                Where where) const;
+  /// ln p of all outcomes.
+  [[nodiscard]] Expression log_probabilities(const InGraph& in, const Expression& x,
+                                             Where where) const;
+  /// An outcome drawn with rand01().
+  [[nodiscard]] unsigned draw(const InGraph& in, const Expression& x, Where where) const;
+
+ private:
+  void enter(const InGraph& in, Where where) const;
+
+  Kind kind_ = Kind::kNone;
+  unsigned outcomes_ = 1;
+  Parameter p_w_;
+  Parameter p_b_;  ///< unset: there is no bias
+  mutable Expression w_;
+  mutable Expression b_;
+  mutable bool updated_ = true;  ///< what w_ and b_ were made for
+};
+
+/// A node of a tree of choices: one among its children, or, where it has none, among its words.
+/// Owns its children; a copy is deep, and shares parameters. dynet::Cluster in hsm-builder.h.
+class Cluster {
+ public:
+  Cluster() = default;
+  Cluster(const Cluster& other);
+  Cluster& operator=(const Cluster& other);
+  Cluster(Cluster&&) noexcept = default;
+  Cluster& operator=(Cluster&&) noexcept = default;
+  ~Cluster() = default;
+
+  /// The child of that symbol, made when it is first asked for. It stays where it is as long as
+  /// this cluster does. StateError where there are words.
+  Cluster* add_child(unsigned sym);
+  /// StateError where there are children, ValueError for a word that is there.
+  void add_word(unsigned word);
+  /// Makes parameters for this cluster, then for its children in their order: with k outcomes none
+  /// for k = 1, for k = 2 w {1,rep_dim} and b {1}, else w {k,rep_dim} and b {k}; biases are 0.
+  void initialize(unsigned rep_dim, ParameterCollection& model);
+
+  /// Adds the parameters of this cluster and of those below to a graph now.
+  void new_graph(ComputationGraph& cg, Where where = Where::here());
+  /// Which child or word, drawn with rand01().
+  [[nodiscard]] unsigned sample(const Expression& h, ComputationGraph& cg,
+                                Where where = Where::here()) const;
+  /// -ln p of outcome r. IndexError where there is none.
+  [[nodiscard]] Expression neg_log_softmax(const Expression& h, unsigned r, ComputationGraph& cg,
+                                           Where where = Where::here()) const;
+
+  /// Place of a word among those of this cluster. IndexError where it is not there.
+  [[nodiscard]] unsigned get_index(unsigned word) const;
+  /// IndexError where there is none.
+  [[nodiscard]] unsigned get_word(unsigned index) const;
+  [[nodiscard]] unsigned num_children() const { return static_cast<unsigned>(children_.size()); }
+  /// IndexError where there is none.
+  [[nodiscard]] const Cluster* get_child(unsigned i) const;
+  /// The outcomes that lead here from the top.
+  [[nodiscard]] const std::vector<unsigned>& get_path() const { return path_; }
+  /// StateError where there are no parameters.
+  [[nodiscard]] Expression get_weights(ComputationGraph& cg, Where where = Where::here()) const;
+  [[nodiscard]] Expression get_bias(ComputationGraph& cg, Where where = Where::here()) const;
+  /// Its path and words, and below it those of its children, a line each.
+  // NOLINTNEXTLINE(readability-identifier-naming): DyNet's name
+  [[nodiscard]] std::string toString() const;
+
+  [[nodiscard]] const std::vector<unsigned>& words() const { return words_; }
+  [[nodiscard]] unsigned num_outcomes() const {
+    return children_.empty() ? static_cast<unsigned>(words_.size()) : num_children();
+  }
+  [[nodiscard]] const Choice& choice() const { return choice_; }
+  void set_choice(const Choice& choice) { choice_ = choice; }
+  [[nodiscard]] Cluster& child(unsigned i) { return *children_[i]; }
+  void add_parameters(const InGraph& in, Where where) const;
+
+ private:
+  Choice choice_;
+  std::vector<std::unique_ptr<Cluster>> children_;
+  std::vector<unsigned> words_;
+  std::unordered_map<unsigned, unsigned> index_;  ///< child by symbol, or place by word
+  std::vector<unsigned> path_;
+};
+
+/// A softmax over the words of a tree of choices: p(word) is the product of the probabilities on
+/// the way to it.
+///
+/// Invariant: paths_[word] has the outcomes from the top down to the word, and is empty for a word
+/// without a class.
+class TreeSoftmaxBuilder : public SoftmaxBuilder {
+ public:
+  void new_graph(ComputationGraph& cg, bool update = true) override;
+  Expression neg_log_softmax(const Expression& rep, unsigned wordidx,
+                             Where where = Where::here()) override;
+  /// In a batch each choice is made once for all examples that come to it.
+  Expression neg_log_softmax(const Expression& rep, const std::vector<unsigned>& wordidxs,
+                             Where where = Where::here()) override;
+  unsigned sample(const Expression& rep, Where where = Where::here()) override;
+  /// That of full_logits, which are normalised.
+  Expression full_log_distribution(const Expression& rep, Where where = Where::here()) override;
+  /// ln p of each word of the dictionary as it was when the builder was made; -10000 for words
+  /// without a class.
+  Expression full_logits(const Expression& rep, Where where = Where::here()) override;
+  ParameterCollection& get_parameter_collection() override { return local_model; }
+
+  ParameterCollection local_model;
+
+ protected:
+  /// What stands in the file: `<class> <word>`, or `<symbol> ... <symbol>\t<word>`.
+  enum class Format { kClass, kPath };
+
+  TreeSoftmaxBuilder() = default;
+  explicit TreeSoftmaxBuilder(unsigned rep_size) : rep_dim_(rep_size) {}
+  [[nodiscard]] virtual const char* name() const = 0;
+  /// Reads the tree. Words that the dictionary lacks are added to it; where it is frozen and has an
+  /// id for unknown words, they are left out. ValueError leaves the dictionary as it was.
+  void read(const char* builder, const std::string& cluster_file, Format format, Dict& word_dict);
+  /// The graph to work in, after checks.
+  [[nodiscard]] const InGraph& ready(const char* call, const Expression& rep) const;
+
+  Cluster root_;
+  unsigned rep_dim_ = 0;
+  InGraph in_;
+
+ private:
+  struct Range {
+    const Cluster* cluster;
+    std::size_t begin;  ///< of `order`
+    std::size_t end;
+    std::size_t depth;
+  };
+  /// Memory that the next call uses again.
+  struct Scratch {
+    std::vector<unsigned> one;
+    std::vector<unsigned> order;  ///< examples, sorted by their words' paths
+    std::vector<unsigned> outcomes;
+    std::vector<unsigned> members;
+    std::vector<Range> ranges;
+    std::vector<Expression> whole;  ///< losses of all examples
+    std::vector<Expression> parts;  ///< losses of some,
+    std::vector<unsigned> owners;   ///< and of which
+    std::vector<float> numbers;
+  };
+  void check_words(const std::vector<unsigned>& words) const;
+  [[nodiscard]] unsigned outcome(unsigned word, std::size_t depth) const {
+    return paths_[word][depth];
+  }
+  void add_loss(const Range& range, const Expression& rep, const std::vector<unsigned>& words,
+                Where where);
+  void split(const Range& range, const std::vector<unsigned>& words);
+  Expression add_up(const Expression& rep, Where where);
+  struct Layout;
+  void lay_out(const Cluster& cluster, Layout& layout) const;
+  [[nodiscard]] std::vector<std::vector<unsigned>> all_rows() const;
+  void add_parts(const Cluster& cluster, const Expression& rep, Where where);
+
+  std::string cluster_file_;
+  std::vector<std::vector<unsigned>> paths_;
+  /// [step][word]: which of the numbers that full_logits puts together is the step's ln p.
+  std::vector<std::vector<unsigned>> rows_;
+  Scratch scratch_;
+};
+
+}  // namespace detail
+
+/// The plain softmax over all classes: softmax(w rep + b).
+///
+/// Parameters, in the collection `standard-softmax-builder`: w {num_classes,rep_dim}, b
+/// {num_classes} (0) unless `bias` is false.
+class StandardSoftmaxBuilder final : public SoftmaxBuilder {
+ public:
+  StandardSoftmaxBuilder() = default;
+  explicit StandardSoftmaxBuilder(unsigned rep_dim, unsigned num_classes, ParameterCollection& pc,
+                                  bool bias = true);
+  /// With parameters of the program's: w {num_classes,rep_dim}, b {num_classes}. They stay in their
+  /// collection; the builder's has none. ShapeError.
+  explicit StandardSoftmaxBuilder(const Parameter& p_w, const Parameter& p_b);
+  explicit StandardSoftmaxBuilder(const Parameter& p_w);
+
+  void new_graph(ComputationGraph& cg, bool update = true) override;
+  Expression neg_log_softmax(const Expression& rep, unsigned classidx,
+                             Where where = Where::here()) override;
+  Expression neg_log_softmax(const Expression& rep, const std::vector<unsigned>& classidxs,
+                             Where where = Where::here()) override;
+  unsigned sample(const Expression& rep, Where where = Where::here()) override;
+  Expression full_log_distribution(const Expression& rep, Where where = Where::here()) override;
+  /// w rep + b.
+  Expression full_logits(const Expression& rep, Where where = Where::here()) override;
+  ParameterCollection& get_parameter_collection() override { return local_model; }
+
+  ParameterCollection local_model;
+
+ private:
+  detail::Choice choice_;
+  detail::InGraph in_;
+};
+
+/// The softmax in two steps: first the word's class, then the word among those of its class, so
+/// that a loss costs as much as classes and the words of one class (Goodman, 2001).
+///
+///   p(word) = p(class) p(word | class)
+///
+/// A line of the file is `<class> <word>` between spaces or tabs, and perhaps more; classes are
+/// numbered as they first appear. Parameters, in the collection `class-factored-softmax-builder`:
+/// r2c {classes,rep_dim}, cbias {classes} (0), then for each class of n > 1 words w {n,rep_dim}, b
+/// {n} (0); no biases where `bias` is false.
+class ClassFactoredSoftmaxBuilder final : public detail::TreeSoftmaxBuilder {
+ public:
+  ClassFactoredSoftmaxBuilder() = default;
+  explicit ClassFactoredSoftmaxBuilder(unsigned rep_dim, const std::string& cluster_file,
+                                       Dict& word_dict, ParameterCollection& pc, bool bias = true);
+
+  /// Scores of the classes. Shapes: {rep_dim}xb -> {classes}xb.
+  Expression class_logits(const Expression& rep, Where where = Where::here());
+  /// ln p of the classes.
+  Expression class_log_distribution(const Expression& rep, Where where = Where::here());
+  /// Scores of the words of one class; 0 for a class of one word. IndexError where there is no such
+  /// class. Shapes: {rep_dim}xb -> {n}xb.
+  Expression subclass_logits(const Expression& rep, unsigned clusteridx,
+                             Where where = Where::here());
+  /// ln p(word | class) of the words of one class.
+  Expression subclass_log_distribution(const Expression& rep, unsigned clusteridx,
+                                       Where where = Where::here());
+  /// Adds the parameters of all classes to the graph now.
+  void initialize_expressions(Where where = Where::here());
+
+ protected:
+  [[nodiscard]] const char* name() const override { return "ClassFactoredSoftmaxBuilder"; }
+};
+
+}  // namespace dynet
