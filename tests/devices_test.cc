@@ -414,6 +414,42 @@ TEST(ToDevice, OnlyCopiesWait) {
   EXPECT_EQ(as_vector(all.value())[0], as_vector(all.value())[7]);
 }
 
+/// A device with a queue gets all that it can do before the host begins, and what makes the host
+/// wait comes last: two halves of a graph that have nothing to do with each other run at the same
+/// time, however the program mixed them.
+TEST(SeveralDevices, TheHostComputesWhileOthersDo) {
+  for (const bool batching : {false, true}) {
+    const DefaultDevice scope(device("CPU"));
+    ComputationGraph cg(batching);
+    Expression here = ones(cg, {4});
+    Expression there = ones(cg, {4}, device("FAR:0"));
+    for (int i = 0; i < 10; ++i) {
+      here = i % 2 == 0 ? tanh(here) : square(here);
+      there = i % 2 == 0 ? square(there) : tanh(there);
+    }
+    const Expression all = concatenate({to_device(there, device("CPU")), exp(here)});
+    Observed observed;
+    observe(cg, &observed);
+    static_cast<void>(all.value());
+    observe(cg, nullptr);
+    std::vector<std::size_t> far;
+    std::vector<std::size_t> near;
+    std::size_t copy = 0;
+    for (std::size_t i = 0; i < observed.calls().size(); ++i) {
+      const graph::Signature& s = *cg.state().graph[observed.calls()[i].members[0]].signature;
+      if (s.from != nullptr) {
+        copy = i;
+      } else if (observed.calls()[i].members[0] != all.i) {
+        (s.device->is_host_visible() ? near : far).push_back(i);
+      }
+    }
+    ASSERT_GE(far.size(), 10U);
+    ASSERT_GE(near.size(), 11U);
+    EXPECT_LT(far.back(), near.front());
+    EXPECT_LT(near.back(), copy);
+  }
+}
+
 // ---- models ------------------------------------------------------------------------------------
 
 /// Two layers of a model and an embedding, each where it is told.

@@ -84,7 +84,7 @@ Node GradientNodes::d_out(std::size_t k) {
 }
 
 std::uint32_t GradientNodes::index_count() const {
-  const graph::Payload* payload = graph_[node_].payload;
+  const graph::StoredPayload* payload = graph_[node_].payload;
   return payload == nullptr ? 0 : payload->count;
 }
 

@@ -270,7 +270,7 @@ TEST(CallMemoryTest, EveryBlockStartsOnAMultipleOf64) {
 struct PayloadTest : Parts {
   OperandArena arena;
   Upload upload;
-  Payload payload{context, arena, upload};
+  CallPayload payload{context, arena, upload};
   Assembled call{ext::Call(*graph.device().kernels), {}};
   Assembled part{ext::Call(*graph.device().kernels), {}};
 };

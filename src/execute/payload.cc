@@ -9,7 +9,7 @@
 
 namespace dynet::execute {
 
-void Payload::fill(Assembled& assembled, std::span<const NodeId> members) {
+void CallPayload::fill(Assembled& assembled, std::span<const NodeId> members) {
   const ext::Record& record = context_.graph[members[0]].record();
   ext::Memory& memory = context_.memory(members[0]);
   ext::Call& call = assembled.call;
@@ -29,7 +29,8 @@ void Payload::fill(Assembled& assembled, std::span<const NodeId> members) {
   }
 }
 
-const std::byte* Payload::publish(const ext::Operand& o, std::int64_t width, ext::Memory& memory) {
+const std::byte* CallPayload::publish(const ext::Operand& o, std::int64_t width,
+                                      ext::Memory& memory) {
   auto& block = const_cast<ext::Block&>(o.blocks[0]);  // it was made here
   const auto* host = static_cast<const std::byte*>(block.data);
   upload_.add(memory, block, static_cast<std::size_t>(o.examples * o.size() * width));
@@ -37,8 +38,8 @@ const std::byte* Payload::publish(const ext::Operand& o, std::int64_t width, ext
 }
 
 template <class Write>
-ext::Operand Payload::lists(std::span<const NodeId> members, std::int64_t most_of_one,
-                            std::uint32_t count, std::int64_t width, Write write) {
+ext::Operand CallPayload::lists(std::span<const NodeId> members, std::int64_t most_of_one,
+                                std::uint32_t count, std::int64_t width, Write write) {
   std::int64_t examples = 0;
   for (const NodeId m : members) {
     examples += examples_of(m);
@@ -62,7 +63,7 @@ ext::Operand Payload::lists(std::span<const NodeId> members, std::int64_t most_o
                         [&](std::size_t) { return ext::Block{first, examples, false}; });
 }
 
-ext::Operand Payload::indices(std::span<const NodeId> members) {
+ext::Operand CallPayload::indices(std::span<const NodeId> members) {
   const graph::Node& node = context_.graph[members[0]];
   const std::uint32_t each = node.signature->indices_each;
   const std::uint32_t count = each != 0 ? each : node.signature->payload_count;
@@ -83,7 +84,7 @@ ext::Operand Payload::indices(std::span<const NodeId> members) {
 }
 
 /// In the device's number type.
-ext::Operand Payload::values(std::span<const NodeId> members) {
+ext::Operand CallPayload::values(std::span<const NodeId> members) {
   const std::uint32_t count = context_.graph[members[0]].signature->payload_count;
   const ext::Number number = context_.graph[members[0]].signature->number;
   return lists(members, 1, count, ext::bytes_of(number), [&](NodeId m, std::byte* to) {
@@ -92,7 +93,7 @@ ext::Operand Payload::values(std::span<const NodeId> members) {
   });
 }
 
-std::span<const ext::Call::Random> Payload::random_keys(std::span<const NodeId> members) {
+std::span<const ext::Call::Random> CallPayload::random_keys(std::span<const NodeId> members) {
   auto* keys = arena_.array<ext::Call::Random>(members.size());
   for (std::size_t i = 0; i < members.size(); ++i) {
     keys[i] = {{params::random_seed(), random_stream_, context_.graph[members[i]].random_ordinal,
@@ -103,8 +104,8 @@ std::span<const ext::Call::Random> Payload::random_keys(std::span<const NodeId> 
 }
 
 template <class F>
-void Payload::for_active(std::span<const NodeId> active, std::span<const NodeId> members,
-                         F f) const {
+void CallPayload::for_active(std::span<const NodeId> active, std::span<const NodeId> members,
+                             F f) const {
   std::size_t next = 0;
   std::int64_t example = 0;
   for (std::size_t i = 0; i < members.size() && next < active.size(); ++i) {
@@ -118,8 +119,9 @@ void Payload::for_active(std::span<const NodeId> active, std::span<const NodeId>
 }
 
 /// The lists of the active members: those of several members are one per example.
-ext::Operand Payload::part_of(const ext::Operand& all, const std::byte* host, std::int64_t width,
-                              std::span<const NodeId> active, std::span<const NodeId> members) {
+ext::Operand CallPayload::part_of(const ext::Operand& all, const std::byte* host,
+                                  std::int64_t width, std::span<const NodeId> active,
+                                  std::span<const NodeId> members) {
   const std::int64_t list_bytes = all.size() * width;
   auto* first = arena_.room<std::byte>(static_cast<std::size_t>(all.examples * list_bytes));
   std::byte* at = first;
@@ -132,8 +134,8 @@ ext::Operand Payload::part_of(const ext::Operand& all, const std::byte* host, st
                         [&](std::size_t) { return ext::Block{first, examples, false}; });
 }
 
-void Payload::fill_part(Assembled& assembled, std::span<const NodeId> active, const Assembled& from,
-                        std::span<const NodeId> members) {
+void CallPayload::fill_part(Assembled& assembled, std::span<const NodeId> active,
+                            const Assembled& from, std::span<const NodeId> members) {
   ext::Memory& memory = context_.memory(active[0]);
   ext::Call& call = assembled.call;
   if (from.indices != nullptr) {
@@ -153,7 +155,7 @@ void Payload::fill_part(Assembled& assembled, std::span<const NodeId> active, co
   }
 }
 
-void Payload::write_inputs(std::span<const NodeId> inputs, const Values& values) {
+void CallPayload::write_inputs(std::span<const NodeId> inputs, const Values& values) {
   for (const NodeId n : inputs) {
     params::copy_in(context_.device(n), context_.graph.values(n).data(), values.at(n),
                     context_.graph.elements(n));  // there may be more
@@ -161,7 +163,7 @@ void Payload::write_inputs(std::span<const NodeId> inputs, const Values& values)
 }
 
 /// The examples of all members, one after the other.
-ext::Operand Payload::inputs(std::span<const NodeId> members) {
+ext::Operand CallPayload::inputs(std::span<const NodeId> members) {
   const ext::Number number = context_.graph[members[0]].signature->number;
   std::int64_t bytes = 0;
   std::int64_t examples = 0;
@@ -180,8 +182,8 @@ ext::Operand Payload::inputs(std::span<const NodeId> members) {
 }
 
 /// `count` numbers of the program in a device's number type.
-void Payload::write_numbers(const float* from, std::int64_t count, ext::Number number,
-                            std::byte* to) {
+void CallPayload::write_numbers(const float* from, std::int64_t count, ext::Number number,
+                                std::byte* to) {
   if (number == ext::Number::kFloat) {
     std::copy_n(from, count, reinterpret_cast<float*>(to));
   } else {
@@ -189,7 +191,7 @@ void Payload::write_numbers(const float* from, std::int64_t count, ext::Number n
   }
 }
 
-void Payload::write_rows(NodeId n, const unsigned* rows, void* to) const {
+void CallPayload::write_rows(NodeId n, const unsigned* rows, void* to) const {
   const auto& table = params::lookup_storage(context_.graph[n].payload->storage);
   auto* at = static_cast<std::byte*>(to);
   const std::int64_t row_bytes = context_.graph.example_bytes(n);

@@ -180,7 +180,7 @@ class Verifier {
     };
     std::map<std::uint32_t, Seen> slots;
     for (NodeId n = 0; n < graph_.size(); ++n) {
-      const graph::Payload* payload = graph_[n].payload;
+      const graph::StoredPayload* payload = graph_[n].payload;
       if (payload == nullptr || payload->storage == nullptr) {
         continue;
       }

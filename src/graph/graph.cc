@@ -75,7 +75,7 @@ NodeId Graph::add(const ext::Record& record, const void* op, std::span<const Nod
   NodeId* stored_args = nullptr;
   auto arity = static_cast<std::uint32_t>(args.size());
   NodeId* projected = nullptr;  // the one argument of projections: the node itself
-  const Payload* stored_payload = nullptr;
+  const StoredPayload* stored_payload = nullptr;
   if (args.empty() && device == nullptr) {
     device = &device_of_leaf(payload);
   }
@@ -155,9 +155,9 @@ void Graph::add_projection(NodeId parent, std::uint32_t output, const NodeId* ar
 }
 
 /// Registering the storage comes last: it cannot be taken back.
-const Payload* Graph::store_payload(const ext::NodePayload& payload, NodeId node,
-                                    const Signature& signature) {
-  auto* stored = new (arena_.allocate(sizeof(Payload))) Payload();
+const StoredPayload* Graph::store_payload(const ext::NodePayload& payload, NodeId node,
+                                          const Signature& signature) {
+  auto* stored = new (arena_.allocate(sizeof(StoredPayload))) StoredPayload();
   stored->form = payload.form;
   stored->count = payload.count;
   stored->data = payload.data;
@@ -281,7 +281,7 @@ void Graph::check_indices(const Signature& signature, const void* storage,
 }
 
 const void* Graph::payload_data(NodeId n) const {
-  const Payload& p = *nodes_[n].payload;
+  const StoredPayload& p = *nodes_[n].payload;
   const ext::Record& record = nodes_[n].record();
   if (p.form == ext::NodePayload::kLists) {
     auto& read = *static_cast<Lists*>(const_cast<void*>(p.data));  // the graph's own memory
@@ -311,7 +311,7 @@ const void* Graph::payload_data(NodeId n) const {
 }
 
 std::span<const unsigned> Graph::indices(NodeId n) const {
-  const Payload& p = *nodes_[n].payload;
+  const StoredPayload& p = *nodes_[n].payload;
   const std::span<const unsigned> all{static_cast<const unsigned*>(payload_data(n)), p.count};
   if (p.form != ext::NodePayload::kCopied) {
     try {
@@ -329,7 +329,7 @@ std::span<const float> Graph::values(NodeId n) const {
 
 ext::NodePayload Graph::payload(NodeId n) const {
   ext::NodePayload again;
-  if (const Payload* p = nodes_[n].payload; p != nullptr) {
+  if (const StoredPayload* p = nodes_[n].payload; p != nullptr) {
     again.form = p->form;
     again.count = p->count;
     again.data =
@@ -371,7 +371,7 @@ void Graph::clear() {
 
 void Graph::revert(const Mark& mark) {
   for (NodeId n = mark.nodes; n < size(); ++n) {
-    const Payload* p = nodes_[n].payload;
+    const StoredPayload* p = nodes_[n].payload;
     if (p != nullptr && p->storage != nullptr) {
       --storages_[p->storage_slot].nodes;
     }

@@ -424,6 +424,8 @@ const Signature& Interner::add_signature(const Wanted& wanted, std::uint64_t has
   s.key = intern_key(s, is_full, s.indices_each != 0 ? s.indices_each : s.payload_count);
   auto* kept = new (arena_.allocate(sizeof(Signature))) Signature(s);
   util::reserve_more(signatures_, 1);
+  spans_devices_ =
+      spans_devices_ || (!signatures_.empty() && signatures_.back()->device != kept->device);
   signature_table_.insert(hash, static_cast<std::uint32_t>(signatures_.size()));
   signatures_.push_back(kept);
   return *kept;

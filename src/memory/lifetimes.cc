@@ -30,10 +30,6 @@ bool has_places(const graph::Graph& graph, const schedule::Plan& plan,
   return group.part != schedule::Part::kRest && !record_of(graph, plan, group).aliases;
 }
 
-bool reads(const schedule::Group& group, std::uint32_t arg) {
-  return arg >= schedule::kMaxMaskedArgs || ((group.args >> arg) & 1) != 0;
-}
-
 std::int64_t round_up(std::int64_t bytes) {
   return (bytes + Layout::kAlignment - 1) & ~(Layout::kAlignment - 1);
 }
@@ -145,7 +141,7 @@ void LayoutMaker::find_runs(const graph::Graph& graph, const schedule::Plan& pla
     const schedule::Group& group = plan.groups[g];
     for (const NodeId m : members_of(plan, group)) {
       for (std::uint32_t a = 0; a < graph[m].arity; ++a) {
-        if (reads(group, a)) {
+        if (group.reads(a)) {
           use(graph.args(m)[a], g);
         }
       }

@@ -52,6 +52,9 @@ void Scheduler::plan(const graph::Graph& graph, const std::vector<NodeId>& wante
     policy.reset();
     throw;
   }
+  if (graph.interner().spans_devices()) {
+    device_order_.arrange(graph, plan);
+  }
 }
 
 }  // namespace dynet::schedule

@@ -1,6 +1,7 @@
 #include "schedule/shorten.h"
 
 #include <algorithm>
+#include <span>
 
 namespace dynet::schedule {
 namespace {
@@ -30,9 +31,6 @@ std::int64_t saved_elements(const graph::Graph& graph, NodeId n) {
   return elements;
 }
 
-bool reads(const Group& group, std::uint32_t arg) {
-  return arg >= kMaxMaskedArgs || ((group.args >> arg) & 1) != 0;
-}
 bool is_shared(const Segment& segment, std::uint32_t arg) {
   return arg < kMaxMaskedArgs && ((segment.shared >> arg) & 1) != 0;
 }
@@ -41,22 +39,23 @@ bool is_shared(const Segment& segment, std::uint32_t arg) {
 
 void Shortener::shorten(const graph::Graph& graph, const Plan& plan, Plan& to) {
   cut(graph, plan);
-  connect(graph, plan);
+  pieces_.connect(graph, plan);
+  count_steps();
   order_late();
   run_in_order();
-  write(plan, to);
+  pieces_.write(plan, order_, to);
 }
 
 /// Makes the pieces.
 void Shortener::cut(const graph::Graph& graph, const Plan& plan) {
   pieces_.clear();
-  piece_of_.begin(graph.size());
-  first_part_.begin(graph.size());
+  state_.clear();
+  is_planned_.begin(graph.size());
   std::int64_t all = 0;
   for (const Group& group : plan.groups) {
     for (std::uint32_t i = group.first; i < group.first + group.members; ++i) {
       const NodeId n = plan.members[i];
-      piece_of_.set(n, 1);  // for now: it is in the plan
+      is_planned_.set(n, 1);
       all += group.part == Part::kRest ? 0 : result_elements(graph, n) + saved_elements(graph, n);
     }
   }
@@ -74,71 +73,32 @@ void Shortener::cut(const graph::Graph& graph, const Plan& plan) {
         std::int64_t mine = result_elements(graph, n) + saved_elements(graph, n);
         for (std::uint32_t a = 0; a < graph[n].arity; ++a) {
           const NodeId arg = graph.args(n)[a];
-          if (reads(group, a) && !is_shared(segment, a) && piece_of_[graph.owner(arg)] != 0) {
+          if (group.reads(a) && !is_shared(segment, a) && is_planned_[graph.owner(arg)] != 0) {
             mine += graph.elements(arg);
           }
         }
         if (is_first || touched + mine > most) {
-          pieces_.push_back({.group = g, .first = i, .members = 0});
+          pieces_.add(g, i, 0);
+          state_.emplace_back();
           touched = 0;
           is_first = false;
         }
         touched += mine;
-        Piece& piece = pieces_.back();
-        ++piece.members;
-        piece.elements += group.part == Part::kRest ? 0 : result_elements(graph, n);
+        pieces_.extend();
+        state_.back().elements += group.part == Part::kRest ? 0 : result_elements(graph, n);
       }
     }
   }
 }
 
-/// Finds what each piece needs and who uses it.
-void Shortener::connect(const graph::Graph& graph, const Plan& plan) {
+/// Nothing has run so far.
+void Shortener::count_steps() {
   for (std::uint32_t p = 0; p < pieces_.size(); ++p) {
-    const bool is_first = plan.groups[pieces_[p].group].part == Part::kFirst;
-    for (std::uint32_t i = pieces_[p].first; i < pieces_[p].first + pieces_[p].members; ++i) {
-      (is_first ? first_part_ : piece_of_).set(plan.members[i], p + 1);
-    }
-  }
-  needs_.clear();
-  stamp_.assign(pieces_.size(), 0);
-  for (std::uint32_t p = 0; p < pieces_.size(); ++p) {
-    Piece& piece = pieces_[p];
-    const Group& group = plan.groups[piece.group];
-    piece.needs_begin = static_cast<std::uint32_t>(needs_.size());
-    const auto need = [&](std::uint32_t other) {  // a piece + 1; 0: not of this plan
-      if (other != 0 && stamp_[other - 1] != p + 1) {
-        stamp_[other - 1] = p + 1;
-        needs_.push_back(other - 1);
-        ++pieces_[other - 1].users;
-        piece.depth = std::max(piece.depth, pieces_[other - 1].depth + 1);
-      }
-    };
-    for (std::uint32_t i = piece.first; i < piece.first + piece.members; ++i) {
-      const NodeId n = plan.members[i];
-      for (std::uint32_t a = 0; a < graph[n].arity; ++a) {
-        if (reads(group, a)) {
-          need(piece_of_[graph.owner(graph.args(n)[a])]);
-        }
-      }
-      if (group.part == Part::kRest) {
-        need(first_part_[n]);
-      }
-    }
-    piece.needs_end = static_cast<std::uint32_t>(needs_.size());
-    piece.needs_left = piece.needs_end - piece.needs_begin;
-  }
-  std::uint32_t begin = 0;
-  for (Piece& piece : pieces_) {
-    piece.users_begin = begin;
-    begin += piece.users;
-    piece.users_left = 0;  // counts what is filled in
-  }
-  users_.resize(begin);
-  for (std::uint32_t p = 0; p < pieces_.size(); ++p) {
-    for (std::uint32_t i = pieces_[p].needs_begin; i < pieces_[p].needs_end; ++i) {
-      Piece& needed = pieces_[needs_[i]];
-      users_[needed.users_begin + needed.users_left++] = p;
+    State& state = state_[p];
+    state.needs_left = static_cast<std::uint32_t>(pieces_.needs(p).size());
+    state.users_left = static_cast<std::uint32_t>(pieces_.users(p).size());
+    for (const std::uint32_t needed : pieces_.needs(p)) {
+      state.depth = std::max(state.depth, state_[needed].depth + 1);
     }
   }
 }
@@ -149,7 +109,7 @@ void Shortener::order_late() {
   late_.resize(pieces_.size());
   ready_.clear();
   for (std::uint32_t p = 0; p < pieces_.size(); ++p) {
-    if (pieces_[p].users_left == 0) {
+    if (state_[p].users_left == 0) {
       ready_.push_back(p);
     }
   }
@@ -159,15 +119,15 @@ void Shortener::order_late() {
     ready_.pop_back();
     late_[--at] = p;
     const std::size_t before = ready_.size();
-    for (std::uint32_t i = pieces_[p].needs_begin; i < pieces_[p].needs_end; ++i) {
-      if (--pieces_[needs_[i]].users_left == 0) {
-        ready_.push_back(needs_[i]);
+    for (const std::uint32_t needed : pieces_.needs(p)) {
+      if (--state_[needed].users_left == 0) {
+        ready_.push_back(needed);
       }
     }
     std::sort(ready_.begin() + static_cast<std::ptrdiff_t>(before), ready_.end(),
               [&](std::uint32_t a, std::uint32_t b) {
-                const std::uint32_t x = pieces_[a].depth;
-                const std::uint32_t y = pieces_[b].depth;
+                const std::uint32_t x = state_[a].depth;
+                const std::uint32_t y = state_[b].depth;
                 return x != y ? x > y : a < b;
               });
   }
@@ -177,11 +137,11 @@ void Shortener::order_late() {
 void Shortener::run_in_order() {
   order_.clear();
   to_check_.clear();
-  for (Piece& piece : pieces_) {
-    piece.users_left = piece.users;
+  for (std::uint32_t p = 0; p < pieces_.size(); ++p) {
+    state_[p].users_left = static_cast<std::uint32_t>(pieces_.users(p).size());
   }
   for (const std::uint32_t p : late_) {
-    if (!pieces_[p].is_done) {
+    if (!state_[p].is_done) {
       run(p);
     }
     while (!to_check_.empty()) {
@@ -197,30 +157,26 @@ void Shortener::run_in_order() {
 }
 
 void Shortener::run(std::uint32_t p) {
-  Piece& piece = pieces_[p];
-  piece.is_done = true;
+  state_[p].is_done = true;
   order_.push_back(p);
-  for (std::uint32_t i = piece.users_begin; i < piece.users_begin + piece.users; ++i) {
-    if (--pieces_[users_[i]].needs_left == 0) {
-      to_check_.push_back(users_[i]);
+  for (const std::uint32_t user : pieces_.users(p)) {
+    if (--state_[user].needs_left == 0) {
+      to_check_.push_back(user);
     }
   }
-  for (std::uint32_t i = piece.needs_begin; i < piece.needs_end; ++i) {
-    if (--pieces_[needs_[i]].users_left == 1) {
-      to_check_.push_back(only_user(needs_[i]));
+  for (const std::uint32_t needed : pieces_.needs(p)) {
+    if (--state_[needed].users_left == 1) {
+      to_check_.push_back(only_user(needed));
     }
   }
 }
 
 /// The user that has not run, of a piece that has one such.
 std::uint32_t Shortener::only_user(std::uint32_t p) const {
-  for (std::uint32_t i = 0; i < pieces_[p].users; ++i) {
-    const std::uint32_t user = users_[pieces_[p].users_begin + i];
-    if (!pieces_[user].is_done) {
-      return user;
-    }
-  }
-  return kNobody;
+  const std::span<const std::uint32_t> users = pieces_.users(p);
+  const auto found = std::find_if(users.begin(), users.end(),
+                                  [this](std::uint32_t user) { return !state_[user].is_done; });
+  return found == users.end() ? kNobody : *found;
 }
 
 /// Whether a piece that may run, or a short chain that begins with it, leaves less memory in use
@@ -229,53 +185,25 @@ bool Shortener::list_reducing(std::uint32_t p) {
   chain_.clear();
   std::int64_t more = 0;
   for (int length = 0; length < kMaxChain; ++length) {
-    const Piece& piece = pieces_[p];
+    const State& state = state_[p];
     const std::uint32_t waits_for_chain = length == 0 ? 0 : 1;
-    if (piece.is_done || piece.needs_left != waits_for_chain) {
+    if (state.is_done || state.needs_left != waits_for_chain) {
       return false;
     }
     chain_.push_back(p);
-    more += piece.elements;
-    for (std::uint32_t i = piece.needs_begin; i < piece.needs_end; ++i) {
-      more -= pieces_[needs_[i]].users_left == 1 ? pieces_[needs_[i]].elements : 0;
+    more += state.elements;
+    for (const std::uint32_t needed : pieces_.needs(p)) {
+      more -= state_[needed].users_left == 1 ? state_[needed].elements : 0;
     }
-    if (more <= 0 && piece.users != 0) {
+    if (more <= 0 && !pieces_.users(p).empty()) {
       return true;
     }
-    if (piece.users_left != 1) {
+    if (state.users_left != 1) {
       return false;
     }
     p = only_user(p);
   }
   return false;
-}
-
-void Shortener::write(const Plan& plan, Plan& to) const {
-  to.clear();
-  to.bound = plan.bound;
-  for (const std::uint32_t p : order_) {
-    const Piece& piece = pieces_[p];
-    const Group& from = plan.groups[piece.group];
-    Group group = from;
-    group.begin = static_cast<std::uint32_t>(to.segments.size());
-    group.first = static_cast<std::uint32_t>(to.members.size());
-    group.members = piece.members;
-    const std::uint32_t end = piece.first + piece.members;
-    for (std::uint32_t s = from.begin; s < from.begin + from.count; ++s) {
-      Segment segment = plan.segments[s];
-      const std::uint32_t first = std::max(segment.begin, piece.first);
-      const std::uint32_t last = std::min(segment.begin + segment.count, end);
-      if (first < last) {
-        segment.begin = group.first + (first - piece.first);
-        segment.count = last - first;
-        to.segments.push_back(segment);
-      }
-    }
-    group.count = static_cast<std::uint32_t>(to.segments.size()) - group.begin;
-    to.groups.push_back(group);
-    to.members.insert(to.members.end(), plan.members.begin() + piece.first,
-                      plan.members.begin() + end);
-  }
 }
 
 }  // namespace dynet::schedule

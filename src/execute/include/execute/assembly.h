@@ -15,7 +15,7 @@ namespace dynet::execute {
 /// thread-safe.
 class Assembly {
  public:
-  Assembly(const Context& context, const Values& values, OperandArena& arena, Payload& payload,
+  Assembly(const Context& context, const Values& values, OperandArena& arena, CallPayload& payload,
            CallMemory& memory)
       : context_(context), values_(values), arena_(arena), payload_(payload), memory_(memory) {}
 
@@ -37,7 +37,7 @@ class Assembly {
   const Context& context_;
   const Values& values_;
   OperandArena& arena_;
-  Payload& payload_;
+  CallPayload& payload_;
   CallMemory& memory_;
 };
 

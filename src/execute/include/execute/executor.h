@@ -7,8 +7,8 @@
 //
 // A request finds the nodes that are missing (`Wanted`; nothing that is not needed is computed),
 // has them scheduled, placed (`Values`) and run group by group (`Assembly` makes the calls,
-// `Payload` what they read beside values), and appends the groups to a `History`. Backward finds
-// the groups that the root depends on (`Path`) and walks them in reverse (`Gradients`,
+// `CallPayload` what they read beside values), and appends the groups to a `History`. Backward
+// finds the groups that the root depends on (`Path`) and walks them in reverse (`Gradients`,
 // `GradientOperands`). Nodes may be added and asked for at any time in between; groups of different
 // requests are never merged, which is also what keeps groups from crossing a checkpoint.
 //
@@ -194,7 +194,7 @@ class Executor {
   Values values_{context_};
   OperandArena arena_;
   Upload upload_;
-  Payload payload_{context_, arena_, upload_};
+  CallPayload payload_{context_, arena_, upload_};
   CallMemory call_memory_{*context_.graph.device().memory};
   Assembly assembly_{context_, values_, arena_, payload_, call_memory_};
   std::unique_ptr<Alone> alone_ =  ///< with DYNET_PARANOID, else null

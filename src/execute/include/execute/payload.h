@@ -20,9 +20,9 @@ namespace dynet::execute {
 /// Everything is read once in an evaluation, when the forward call is assembled: what backward
 /// works with is what forward worked with, whatever has become of the memory behind a pointer
 /// since. Not thread-safe.
-class Payload {
+class CallPayload {
  public:
-  Payload(const Context& context, OperandArena& arena, Upload& upload)
+  CallPayload(const Context& context, OperandArena& arena, Upload& upload)
       : context_(context), arena_(arena), upload_(upload) {}
 
   void set_random_stream(std::uint64_t stream) { random_stream_ = stream; }

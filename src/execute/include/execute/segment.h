@@ -22,9 +22,7 @@ struct SegmentView {
   [[nodiscard]] bool is_shared(std::uint32_t arg) const {
     return arg < schedule::kMaxMaskedArgs && ((shared >> arg) & 1) != 0;
   }
-  [[nodiscard]] bool reads(std::uint32_t arg) const {
-    return arg >= schedule::kMaxMaskedArgs || ((args >> arg) & 1) != 0;
-  }
+  [[nodiscard]] bool reads(std::uint32_t arg) const { return schedule::is_read(args, arg); }
 };
 
 /// Whether a kernel call computes a node: not where it shows its argument's memory, is copied from

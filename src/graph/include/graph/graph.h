@@ -51,7 +51,7 @@ inline constexpr NodeId kAbsent = ~NodeId{0};
 
 /// Payload of a node as stored: copied data lie in the graph's arena, a single number in the
 /// payload itself. Never moves.
-struct Payload {
+struct StoredPayload {
   const void* data = nullptr;
   void* storage = nullptr;         ///< parameter or lookup storage
   std::uint32_t storage_slot = 0;  ///< its index among the storages of this graph
@@ -64,8 +64,8 @@ struct Payload {
 struct alignas(64) Node {
   const Signature* signature = nullptr;  ///< operation, attributes, shapes, key
   const NodeId* args = nullptr;
-  const Payload* payload = nullptr;  ///< null: none
-  Where where;                       ///< in the user's source
+  const StoredPayload* payload = nullptr;  ///< null: none
+  Where where;                             ///< in the user's source
   std::uint32_t arity = 0;
   std::uint32_t epoch = 0;
   std::uint32_t random_ordinal = 0;  ///< among all random nodes ever made in this graph
@@ -204,8 +204,8 @@ class Graph {
  private:
   void list_optional_shapes(std::span<const NodeId> args, ShapeId* to) const;
   void add_projection(NodeId parent, std::uint32_t output, const NodeId* args);
-  const Payload* store_payload(const ext::NodePayload& payload, NodeId node,
-                               const Signature& signature);
+  const StoredPayload* store_payload(const ext::NodePayload& payload, NodeId node,
+                                     const Signature& signature);
   std::uint32_t storage_slot(const std::shared_ptr<void>& storage, const Signature& signature,
                              NodeId node);
   static std::uint64_t storage_hash(const void* storage, bool trainable, bool is_whole);

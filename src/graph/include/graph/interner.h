@@ -98,6 +98,8 @@ class Interner {
   const Signature& signature(const ext::Record& record, const void* op,
                              std::span<const ShapeId> arg_shapes, std::uint32_t payload_count,
                              const Device* device);
+  /// Whether there are signatures of nodes on several devices, of this graph or of one before.
+  [[nodiscard]] bool spans_devices() const { return spans_devices_; }
   [[nodiscard]] std::size_t key_count() const { return keys_.size(); }
   /// Memory that the tables hold.
   [[nodiscard]] std::size_t bytes() const;
@@ -145,6 +147,7 @@ class Interner {
   std::vector<KeyContent> keys_;
   util::IndexTable key_table_;
   util::Arena arena_;
+  bool spans_devices_ = false;
   std::vector<std::byte> key_scratch_;
   std::vector<Dim> dims_scratch_;
 };

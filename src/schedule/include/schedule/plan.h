@@ -46,6 +46,10 @@ enum class Part : std::uint8_t {
 };
 inline constexpr std::uint64_t kAllArgs = ~std::uint64_t{0};
 inline constexpr std::uint32_t kMaxMaskedArgs = 64;  ///< bits of Segment::shared and Group::args
+/// Whether bit `arg` of a mask of arguments is set; arguments that it has no bit for are read.
+[[nodiscard]] inline bool is_read(std::uint64_t args, std::uint32_t arg) {
+  return arg >= kMaxMaskedArgs || ((args >> arg) & 1) != 0;
+}
 /// Nodes that run together: segments [begin, begin + count), members [first, first + members).
 struct Group {
   std::uint32_t begin;
@@ -54,6 +58,7 @@ struct Group {
   std::uint32_t members;
   Part part = Part::kWhole;
   std::uint64_t args = kAllArgs;  ///< bit a: argument a is read
+  [[nodiscard]] bool reads(std::uint32_t arg) const { return is_read(args, arg); }
 };
 /// Plain data. `clear` keeps the memory.
 struct Plan {

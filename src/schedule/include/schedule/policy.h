@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "schedule/device_order.h"
 #include "schedule/plan.h"
 
 namespace dynet::schedule {
@@ -42,7 +43,8 @@ inline constexpr std::string_view kOneByOne = "one_by_one";  ///< batching off
 inline constexpr std::string_view kBatching = "frontier";    ///< batching on
 
 /// The policy that was chosen, and the buffers of those chosen before: a graph that changes its
-/// mind finds them warm. Thread rule: one thread at a time.
+/// mind finds them warm. What policies plan gets the order of devices here. Thread rule: one thread
+/// at a time.
 class Scheduler {
  public:
   Scheduler();
@@ -55,6 +57,7 @@ class Scheduler {
  private:
   std::size_t chosen_;
   std::vector<std::unique_ptr<Policy>> made_;  ///< by place in the table; null: not needed so far
+  DeviceOrder device_order_;
 };
 
 }  // namespace dynet::schedule

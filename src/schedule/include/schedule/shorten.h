@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "schedule/pieces.h"
 #include "schedule/plan.h"
 #include "util/stamped.h"
 
@@ -31,16 +32,9 @@ class Shortener {
   static constexpr std::int64_t kLeafShare = 8;
 
  private:
-  /// Members [first, first + members) of the plan, all of one group.
-  struct Piece {
-    std::uint32_t group;
-    std::uint32_t first;
-    std::uint32_t members;
-    std::int64_t elements = 0;      ///< of its results
-    std::uint32_t needs_begin = 0;  ///< in `needs_`: the pieces that it reads
-    std::uint32_t needs_end = 0;
-    std::uint32_t users_begin = 0;  ///< in `users_`
-    std::uint32_t users = 0;
+  /// What is known of a piece while an order is made.
+  struct State {
+    std::int64_t elements = 0;  ///< of its results
     std::uint32_t users_left = 0;
     std::uint32_t needs_left = 0;
     std::uint32_t depth = 0;  ///< pieces below it on the longest path
@@ -48,20 +42,16 @@ class Shortener {
   };
 
   void cut(const graph::Graph& graph, const Plan& plan);
-  void connect(const graph::Graph& graph, const Plan& plan);
+  void count_steps();
   void order_late();
   void run_in_order();
   void run(std::uint32_t piece);
   [[nodiscard]] bool list_reducing(std::uint32_t piece);
   [[nodiscard]] std::uint32_t only_user(std::uint32_t piece) const;
-  void write(const Plan& plan, Plan& to) const;
 
-  std::vector<Piece> pieces_;                ///< in the order of the plan
-  util::Stamped<std::uint32_t> piece_of_;    ///< node -> the piece that ends it, + 1
-  util::Stamped<std::uint32_t> first_part_;  ///< node -> the piece of its first terms, + 1
-  std::vector<std::uint32_t> needs_;
-  std::vector<std::uint32_t> users_;
-  std::vector<std::uint32_t> stamp_;  ///< piece -> last piece that it was noted for, + 1
+  Pieces pieces_;
+  std::vector<State> state_;                ///< by piece
+  util::Stamped<std::uint8_t> is_planned_;  ///< by node
   std::vector<std::uint32_t> late_;
   std::vector<std::uint32_t> ready_;
   std::vector<std::uint32_t> order_;
