@@ -408,5 +408,20 @@ TEST_P(Allocation, MixedGraph) {
       trainer);
 }
 
+/// The table of live graphs forgets the places where graphs were.
+TEST(Graphs, AtEverNewPlacesTakeNoMemory) {
+  struct alignas(ComputationGraph) Room {
+    std::byte bytes[sizeof(ComputationGraph)];
+  };
+  std::vector<Room> rooms(4096);
+  const auto use = [](Room& room) {
+    auto* graph = new (&room) ComputationGraph(true);
+    static_cast<void>(input(*graph, 1.0F));
+    graph->~ComputationGraph();
+  };
+  use(rooms[0]);
+  EXPECT_EQ(allocations_of([&] { std::for_each(rooms.begin(), rooms.end(), use); }), 0);
+}
+
 }  // namespace
 }  // namespace dynet

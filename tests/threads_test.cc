@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstddef>
 #include <functional>
+#include <new>
 #include <thread>
+#include <vector>
 
 #include "dynet/expr.h"
 #include "dynet/ext/add_node.h"
@@ -166,6 +169,34 @@ struct Waiting {
 };
 
 /// A second thread that enters a graph while the first computes gets an error.
+/// Graphs that come and go at ever new places, as many as make the table of live graphs be cleared
+/// of the dead ones again and again, hide none that is alive.
+TEST(Threads, LiveGraphsAreFoundWhileOthersComeAndGo) {
+  struct alignas(ComputationGraph) Room {
+    std::byte bytes[sizeof(ComputationGraph)];
+  };
+  ComputationGraph cg;
+  const Expression x = input(cg, 1.0F);
+  std::atomic<bool> is_done{false};
+  std::thread others([&] {
+    std::vector<Room> rooms(3000);
+    for (Room& room : rooms) {
+      auto* graph = new (&room) ComputationGraph;
+      const Expression mine = input(*graph, 2.0F);
+      EXPECT_FALSE(mine.is_stale());
+      graph->~ComputationGraph();
+      EXPECT_TRUE(mine.is_stale());
+    }
+    is_done = true;
+  });
+  bool was_hidden = false;
+  while (!is_done) {
+    was_hidden = was_hidden || x.is_stale();
+  }
+  others.join();
+  EXPECT_FALSE(was_hidden);
+}
+
 TEST(Threads, TwoThreadsInOneGraph) {
   ComputationGraph cg;
   const Expression x = input(cg, 3.0F);

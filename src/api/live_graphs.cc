@@ -11,13 +11,15 @@
 namespace dynet::api {
 namespace {
 
-/// Open addressing. Readers probe without a lock; writers hold the mutex. A table that was outgrown
-/// is kept until the process ends, as a reader may still be in it: sizes double, so all old ones
-/// together are smaller than the current one.
+/// Open addressing. Readers probe without a lock, and believe what they find; where they find
+/// nothing they look again with the mutex, which writers hold: a table may be cleared of graves
+/// meanwhile. A table that was outgrown is kept until the process ends, as a reader may still be in
+/// it: sizes double, so all old ones together are smaller than the current one.
 struct Table {
-  explicit Table(std::size_t size) : slots(size) {}
+  explicit Table(std::size_t size) : slots(size) { alive.reserve(size / 2); }
   std::vector<std::atomic<const void*>> slots;
-  std::size_t used = 0;  ///< live entries and graves
+  std::size_t used = 0;            ///< live entries and graves
+  std::vector<const void*> alive;  ///< while graves are cleared
 };
 const char grave_marker = 0;
 const void* const kGrave = &grave_marker;
@@ -49,25 +51,62 @@ void put(Table& table, const void* graph) {
   }
 }
 
-void grow() {
+void list_alive(Table& table) {
+  table.alive.clear();
+  for (const auto& slot : table.slots) {
+    const void* p = slot.load(std::memory_order_relaxed);
+    if (p != nullptr && p != kGrave) {
+      table.alive.push_back(p);
+    }
+  }
+}
+
+/// Graphs that come and go at ever new addresses leave graves alone: no memory is taken for them.
+void clear_graves(Table& table) {
+  list_alive(table);
+  for (auto& slot : table.slots) {
+    slot.store(nullptr, std::memory_order_relaxed);
+  }
+  table.used = 0;
+  for (const void* p : table.alive) {
+    put(table, p);
+  }
+}
+
+void make_room() {
+  constexpr std::size_t kSmallest = 256;
   Table* old = current.load();
-  const std::size_t wanted =
-      std::max<std::size_t>(256, 4 * (static_cast<std::size_t>(live.load()) + 1));
-  std::size_t size = old == nullptr ? 256 : old->slots.size();
+  const std::size_t wanted = 4 * (static_cast<std::size_t>(live.load()) + 1);
+  std::size_t size = old == nullptr ? kSmallest : old->slots.size();
+  if (old != nullptr && wanted <= size) {
+    clear_graves(*old);
+    return;
+  }
   while (size < wanted) {
     size *= 2;
   }
   auto fresh = std::make_unique<Table>(size);
   if (old != nullptr) {
-    for (const auto& slot : old->slots) {
-      const void* p = slot.load(std::memory_order_relaxed);
-      if (p != nullptr && p != kGrave) {
-        put(*fresh, p);
-      }
+    list_alive(*old);
+    for (const void* p : old->alive) {
+      put(*fresh, p);
     }
   }
   tables().push_back(std::move(fresh));
   current.store(tables().back().get(), std::memory_order_release);
+}
+
+bool has(const Table& table, const void* graph) {
+  const std::size_t mask = table.slots.size() - 1;
+  for (std::size_t i = hash_of(graph) & mask;; i = (i + 1) & mask) {
+    const void* there = table.slots[i].load(std::memory_order_acquire);
+    if (there == graph) {
+      return true;
+    }
+    if (there == nullptr) {
+      return false;
+    }
+  }
 }
 
 }  // namespace
@@ -76,7 +115,7 @@ void enter_live(const ComputationGraph* graph) {
   const std::lock_guard lock(mutex);
   Table* table = current.load();
   if (table == nullptr || (table->used + 1) * 2 > table->slots.size()) {
-    grow();
+    make_room();
     table = current.load();
   }
   put(*table, graph);
@@ -100,16 +139,11 @@ bool is_live(const ComputationGraph* graph) {
   if (table == nullptr) {
     return false;
   }
-  const std::size_t mask = table->slots.size() - 1;
-  for (std::size_t i = hash_of(graph) & mask;; i = (i + 1) & mask) {
-    const void* there = table->slots[i].load(std::memory_order_acquire);
-    if (there == graph) {
-      return true;
-    }
-    if (there == nullptr) {
-      return false;
-    }
+  if (has(*table, graph)) {
+    return true;
   }
+  const std::lock_guard lock(mutex);
+  return has(*current.load(), graph);
 }
 
 int live_count() { return live.load(); }
