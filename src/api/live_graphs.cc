@@ -21,8 +21,8 @@ struct Table {
   std::size_t used = 0;            ///< live entries and graves
   std::vector<const void*> alive;  ///< while graves are cleared
 };
-const char grave_marker = 0;
-const void* const kGrave = &grave_marker;
+const char kGraveMarker = 0;
+const void* const kGrave = &kGraveMarker;
 
 util::ForkMutex mutex;
 std::atomic<Table*> current{nullptr};

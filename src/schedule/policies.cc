@@ -34,7 +34,7 @@ const PolicyEntry& find_policy(std::string_view name) {
                    "want one of " + known);
 }
 
-Scheduler::Scheduler() : chosen_(0), made_(policies().size()) { choose(kBatching); }
+Scheduler::Scheduler() : made_(policies().size()) { choose(kBatching); }
 
 void Scheduler::choose(std::string_view name) {
   chosen_ = static_cast<std::size_t>(&find_policy(name) - kPolicies);

@@ -46,6 +46,19 @@ void Shortener::shorten(const graph::Graph& graph, const Plan& plan, Plan& to) {
   pieces_.write(plan, order_, to);
 }
 
+/// Elements of what a member writes, and of what it alone reads of the plan.
+std::int64_t Shortener::touched_elements(const graph::Graph& graph, const Group& group,
+                                         const Segment& segment, NodeId n) const {
+  std::int64_t elements = result_elements(graph, n) + saved_elements(graph, n);
+  for (std::uint32_t a = 0; a < graph[n].arity; ++a) {
+    const NodeId arg = graph.args(n)[a];
+    if (group.reads(a) && !is_shared(segment, a) && is_planned_[graph.owner(arg)] != 0) {
+      elements += graph.elements(arg);
+    }
+  }
+  return elements;
+}
+
 /// Makes the pieces.
 void Shortener::cut(const graph::Graph& graph, const Plan& plan) {
   pieces_.clear();
@@ -70,13 +83,7 @@ void Shortener::cut(const graph::Graph& graph, const Plan& plan) {
       const Segment& segment = plan.segments[s];
       for (std::uint32_t i = segment.begin; i < segment.begin + segment.count; ++i) {
         const NodeId n = plan.members[i];
-        std::int64_t mine = result_elements(graph, n) + saved_elements(graph, n);
-        for (std::uint32_t a = 0; a < graph[n].arity; ++a) {
-          const NodeId arg = graph.args(n)[a];
-          if (group.reads(a) && !is_shared(segment, a) && is_planned_[graph.owner(arg)] != 0) {
-            mine += graph.elements(arg);
-          }
-        }
+        const std::int64_t mine = touched_elements(graph, group, segment, n);
         if (is_first || touched + mine > most) {
           pieces_.add(g, i, 0);
           state_.emplace_back();

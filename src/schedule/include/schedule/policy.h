@@ -55,7 +55,7 @@ class Scheduler {
   void plan(const graph::Graph& graph, const std::vector<NodeId>& wanted, Plan& plan);
 
  private:
-  std::size_t chosen_;
+  std::size_t chosen_ = 0;
   std::vector<std::unique_ptr<Policy>> made_;  ///< by place in the table; null: not needed so far
   DeviceOrder device_order_;
 };

@@ -42,6 +42,8 @@ class Shortener {
   };
 
   void cut(const graph::Graph& graph, const Plan& plan);
+  [[nodiscard]] std::int64_t touched_elements(const graph::Graph& graph, const Group& group,
+                                              const Segment& segment, NodeId n) const;
   void count_steps();
   void order_late();
   void run_in_order();
