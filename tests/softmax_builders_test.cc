@@ -156,6 +156,18 @@ double chi_squared(const std::vector<double>& counts, const std::vector<double>&
   return sum;
 }
 
+/// How often each word is drawn.
+std::vector<double> draw_words(SoftmaxBuilder& builder, ComputationGraph& cg, const Expression& rep,
+                               int draws) {
+  std::vector<double> counts(kWords, 0.0);
+  for (int i = 0; i < draws; ++i) {
+    cg.checkpoint();
+    counts[builder.sample(rep)] += 1.0;
+    cg.revert();
+  }
+  return counts;
+}
+
 TYPED_TEST(SoftmaxBuilders, DrawsHaveTheProbabilities) {
   constexpr int kDraws = 10000;
   for (const bool bias : {true, false}) {
@@ -167,12 +179,7 @@ TYPED_TEST(SoftmaxBuilders, DrawsHaveTheProbabilities) {
     builder.new_graph(cg);
     const Expression rep = input(cg, {kRep}, {0.5F, -1.0F, 0.75F});
     std::vector<double> logs = as_double_vector(builder.full_log_distribution(rep).value());
-    std::vector<double> counts(kWords, 0.0);
-    for (int i = 0; i < kDraws; ++i) {
-      cg.checkpoint();
-      counts[builder.sample(rep)] += 1.0;
-      cg.revert();
-    }
+    const std::vector<double> counts = draw_words(builder, cg, rep, kDraws);
     EXPECT_LT(chi_squared(counts, logs, kDraws), chi_squared_level(kWords - 1));
     // Another distribution is seen: two probabilities exchanged.
     const auto [least, most] = std::minmax_element(logs.begin(), logs.end());
@@ -209,6 +216,7 @@ std::size_t calls_for(unsigned count) {
   ComputationGraph cg(true);
   builder.new_graph(cg);
   std::vector<Expression> losses;
+  losses.reserve(count);
   for (unsigned i = 0; i < count; ++i) {
     losses.push_back(builder.neg_log_softmax(lookup(cg, table, i % 20), i % kWords));
   }

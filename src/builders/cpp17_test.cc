@@ -155,8 +155,10 @@ TEST_F(Cpp17, SoftmaxesByTheirNames) {
                               softmax.neg_log_softmax(x, vector<unsigned>{2})}) {
     expect_equal(e, loss);
   }
-  Parameter p_w = model.add_parameters({5, 4});
-  Parameter p_b = model.add_parameters({5});
+  Parameter p_w;
+  Parameter p_b;
+  p_w = model.add_parameters({5, 4});
+  p_b = model.add_parameters({5});
   StandardSoftmaxBuilder own(p_w, p_b);
   own.new_graph(cg);
   EXPECT_EQ(own.full_logits(x).dim(), Dim({5}));

@@ -237,7 +237,7 @@ TYPED_TEST(TreeSoftmax, ConstantParametersGetNoGradient) {
 }
 
 TYPED_TEST(TreeSoftmax, CopiesShareParameters) {
-  typename TypeParam::Builder copy = this->builder;
+  const typename TypeParam::Builder copy = this->builder;
   std::vector<typename TypeParam::Builder> many(2, copy);
   ComputationGraph other;
   this->builder.new_graph(this->cg);
@@ -303,7 +303,7 @@ TEST(ClassFactoredSoftmax, ParametersOfModelFiles) {
   }
   EXPECT_EQ(numbers_of(model.parameters_list()[1]->values), Numbers(3, 0.0));
   Dict again;
-  ClassFactoredSoftmaxBuilder(kRep, file.name(), again, model, false);
+  const ClassFactoredSoftmaxBuilder without(kRep, file.name(), again, model, false);
   EXPECT_EQ(model.parameters_list().size(), 9U);
   EXPECT_EQ(model.parameters_list()[8]->dim, Dim({2, 4}));
 }
@@ -368,7 +368,7 @@ TEST(ClassFactoredSoftmax, OneClassAndClassesOfOneWord) {
   EXPECT_EQ(model.parameters_list()[0]->dim, Dim({1, kRep}));
   set_values(model);
   ComputationGraph cg;
-  const Expression rep = input(cg, Dim({kRep}, 2), sample_input(2 * kRep, 2));
+  const Expression rep = input(cg, Dim({kRep}, 2), sample_input(std::size_t{2} * kRep, 2));
   for (ClassFactoredSoftmaxBuilder* b : {&of_one, &of_each}) {
     b->new_graph(cg);
     const Numbers logs = numbers_of(b->full_logits(rep));
@@ -461,7 +461,7 @@ TEST(StandardSoftmax, FollowsTheFormulas) {
     const Numbers w = numbers_of(model.parameters_list()[0]->values);
     const Numbers b = bias ? numbers_of(model.parameters_list()[1]->values) : Numbers(5, 0.0);
     ComputationGraph cg;
-    const std::vector<float> data = sample_input(2 * kRep, 2);
+    const std::vector<float> data = sample_input(std::size_t{2} * kRep, 2);
     const Expression both = input(cg, Dim({kRep}, 2), data);
     EXPECT_THROW(builder.full_logits(both), StateError);
     builder.new_graph(cg);
@@ -479,8 +479,8 @@ TEST(StandardSoftmax, FollowsTheFormulas) {
     EXPECT_THROW(builder.neg_log_softmax(rep, 5), IndexError);
     EXPECT_THROW(builder.sample(both), ShapeError);
     // Parameters of the program's own.
-    Parameter p_w(model.parameters_list()[0]);
-    Parameter p_b = bias ? Parameter(model.parameters_list()[1]) : Parameter();
+    const Parameter p_w(model.parameters_list()[0]);
+    const Parameter p_b = bias ? Parameter(model.parameters_list()[1]) : Parameter();
     StandardSoftmaxBuilder own =
         bias ? StandardSoftmaxBuilder(p_w, p_b) : StandardSoftmaxBuilder(p_w);
     own.new_graph(cg, false);
