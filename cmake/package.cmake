@@ -17,6 +17,19 @@ install(TARGETS dynet dynet_testing EXPORT dynetTargets
   RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT library)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/dynet DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   COMPONENT development FILES_MATCHING PATTERN "*.h")
+
+# Where DyNet 2.1 declares node classes, and the macros that declare them: nodes.h has all their names.
+foreach(part activations affinetransform argmax arith-const arith-cwise arith-scalar arith-sum arith-unary
+             change-devices concat const contract conv conv2d cumulative def-macros dropout flow hinge
+             impl-macros linalg logsumexp losses lstm macros matrixmultiply maxpooling2d minmax moments
+             normalization norms pickneglogsoftmax random rounding select similarities softmaxes to-device trig)
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/include/dynet/nodes-${part}.h @ONLY
+    CONTENT "#pragma once\n\n#include \"dynet/nodes.h\"\n")
+endforeach()
+target_include_directories(dynet PUBLIC $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>)
+install(DIRECTORY ${PROJECT_BINARY_DIR}/include/dynet DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  COMPONENT development FILES_MATCHING PATTERN "nodes-*.h")
+
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT library)
 
 install(EXPORT dynetTargets NAMESPACE dynet:: DESTINATION ${DYNET_PACKAGE_DIR} COMPONENT development)

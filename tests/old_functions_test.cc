@@ -2,9 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <string>
+
 #include "dynet/expr.h"
+#include "dynet/functors.h"
+#include "dynet/saxe-init.h"
 #include "dynet/str-util.h"
 #include "dynet/training.h"
+
+#include "testing/tolerance.h"
 
 namespace dynet {
 namespace {
@@ -26,6 +33,12 @@ TEST(OldFunctions, NodesAddedByIndexAreThoseOfTheFunctions) {
   EXPECT_EQ(as_vector(cg.get_value(cg.add_lookup(e, &index))), (Floats{5, 6}));
   EXPECT_EQ(as_vector(cg.get_value(cg.add_lookup(e, both))), (Floats{5, 6, 3, 4}));
   EXPECT_EQ(as_vector(cg.get_value(cg.add_lookup(e, &both))), (Floats{5, 6, 3, 4}));
+  EXPECT_EQ(as_vector(cg.get_value(cg.add_const_lookup(e, 1U))), (Floats{5, 6}));
+  EXPECT_EQ(as_vector(cg.get_value(cg.add_const_lookup(e, &index))), (Floats{5, 6}));
+  EXPECT_EQ(as_vector(cg.get_value(cg.add_const_lookup(e, both))), (Floats{5, 6, 3, 4}));
+  EXPECT_EQ(as_vector(cg.get_value(cg.add_const_lookup(e, &both))), (Floats{5, 6, 3, 4}));
+  EXPECT_EQ(as_vector(cg.get_value(cg.add_input(Dim({3}), {2U, 0U}, {1, 2}, nullptr, 7))),
+            (Floats{2, 7, 1}));
 
   const Expression trained(&cg, cg.add_parameters(w));
   const Expression constant(&cg, cg.add_const_parameters(w));
@@ -94,6 +107,72 @@ TEST(OldFunctions, StoragesAreScaledAndMeasured) {
     storage->squared_l2norm(&norm);
     EXPECT_EQ(norm, 100.0F);
   }
+}
+
+std::string dumped(ComputationGraph& cg, bool nan_check_only = false) {
+  ::testing::internal::CaptureStdout();
+  cg.dump("", true, true, nan_check_only);
+  return ::testing::internal::GetCapturedStdout();
+}
+std::size_t count(const std::string& text, const std::string& word) {
+  std::size_t n = 0;
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+    ++n;
+  }
+  return n;
+}
+
+TEST(OldFunctions, DumpWritesTheGradientsThatThereAre) {
+  ParameterCollection model;
+  Parameter w = model.add_parameters({2}, ParameterInitFromVector({3, 4}));
+  ComputationGraph cg;
+  const Expression loss = squared_norm(parameter(cg, w));
+  const std::string before = dumped(cg);
+  EXPECT_EQ(count(before, "value: "), 2U) << before;
+  EXPECT_EQ(count(before, "gradient: "), 0U) << before;
+  cg.backward(loss);
+  static_cast<void>(tanh(loss));  // after what backward started from: no gradient
+  const std::string after = dumped(cg);
+  EXPECT_EQ(count(after, "value: "), 3U) << after;
+  EXPECT_EQ(count(after, "gradient: "), 2U) << after;
+  EXPECT_NE(after.find("gradient: 6 8"), std::string::npos) << after;
+  EXPECT_EQ(count(dumped(cg, true), "gradient: finite"), 2U);
+  cg.invalidate();
+  EXPECT_EQ(count(dumped(cg), "gradient: "), 0U) << "those of values that are gone";
+}
+
+TEST(OldFunctions, NamesOfEarlierVersions) {
+  using namespace dynet::expr;  // NOLINT(google-build-using-namespace): as programs of 2016 do
+  Model model;
+  const Parameter w = model.add_parameters({2}, ParameterInitConst(2.0F));
+  ComputationGraph cg;
+  const dynet::expr::Expression x = dynet::expr::parameter(cg, w);
+  EXPECT_EQ(as_vector(cmult(x, x).value()), (Floats{4, 4}));
+  EXPECT_EQ(model.size(), 1U);
+}
+
+TEST(OldFunctions, OrthonormalMatrices) {
+  ParameterCollection model;
+  Parameter w = model.add_parameters({3, 3});
+  orthonormal_random(3, 2.0F, *w.values());
+  ComputationGraph cg;
+  const Expression x = parameter(cg, w);
+  const Floats square = as_vector((transpose(x) * x).value());
+  for (std::size_t i = 0; i < 9; ++i) {
+    EXPECT_NEAR(square[i], i % 4 == 0 ? 4.0F : 0.0F, tolerance::kSumsInFloat) << i;
+  }
+  EXPECT_THROW(orthonormal_random(2, 1.0F, *w.values()), ShapeError);
+}
+
+TEST(OldFunctions, TheSmallestNumberOfLogarithms) {
+  ComputationGraph cg;
+  const Expression zero = input(cg, 0.0F);
+  const Expression one = input(cg, 1.0F);
+  const float most = -std::log(DYNET_DEVICE_MIN);
+  EXPECT_NEAR(as_scalar(binary_log_loss(zero, one).value()), most,
+              most * tolerance::kThreeRoundings);
+  EXPECT_NEAR(as_scalar(binary_log_loss(one, zero).value()), most,
+              most * tolerance::kThreeRoundings);
 }
 
 TEST(OldFunctions, Strings) {

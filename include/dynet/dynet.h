@@ -7,10 +7,13 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <cstring>
 #include <fstream>
 #include <initializer_list>
 #include <iostream>
+#include <map>
 #include <memory>
+#include <set>
 #include <sstream>
 #include <string>
 #include <unordered_map>
@@ -28,6 +31,9 @@ namespace dynet {
 
 namespace api {
 struct GraphState;
+}
+namespace detail {
+class NodeArguments;
 }
 
 /// A computation graph: nodes appended by the operations of expr.h, values computed when asked for,
@@ -85,6 +91,10 @@ struct ComputationGraph {
   void print_graphviz() const;
   /// The DOT text of print_graphviz() as a string.
   [[nodiscard]] std::string to_dot() const;
+  /// Writes all nodes to a file, or to the standard output where `filename` is empty, with values
+  /// (what is missing is computed) and with the gradients that the last `backward` gave; there are
+  /// none before it, and none of nodes made after the one it started from. `nan_check_only`: says
+  /// whether the numbers are finite instead of printing them. IoError.
   void dump(const std::string& filename, bool show_values, bool show_gradients,
             bool nan_check_only);
   [[nodiscard]] unsigned get_id() const;
@@ -94,6 +104,9 @@ struct ComputationGraph {
   VariableIndex add_input(const real* ps, Device* device = nullptr);
   VariableIndex add_input(const Dim& d, const std::vector<float>& data, Device* device = nullptr);
   VariableIndex add_input(const Dim& d, const std::vector<float>* pdata, Device* device = nullptr);
+  VariableIndex add_input(const Dim& d, const std::vector<unsigned>& ids,
+                          const std::vector<float>& data, Device* device = nullptr,
+                          float defdata = 0.0F);
   VariableIndex add_parameters(Parameter p);
   VariableIndex add_parameters(LookupParameter p);
   VariableIndex add_const_parameters(Parameter p);
@@ -102,6 +115,17 @@ struct ComputationGraph {
   VariableIndex add_lookup(LookupParameter p, const unsigned* pindex);
   VariableIndex add_lookup(LookupParameter p, const std::vector<unsigned>& indices);
   VariableIndex add_lookup(LookupParameter p, const std::vector<unsigned>* pindices);
+  VariableIndex add_const_lookup(LookupParameter p, unsigned index);
+  VariableIndex add_const_lookup(LookupParameter p, const unsigned* pindex);
+  VariableIndex add_const_lookup(LookupParameter p, const std::vector<unsigned>& indices);
+  VariableIndex add_const_lookup(LookupParameter p, const std::vector<unsigned>* pindices);
+
+  /// An operation by the name of its node class in 2.1, with the arguments of that class's
+  /// constructor: `cg.add_function<Softmax>({x.i}, 0)`. dynet/nodes.h has the names and this
+  /// function's definition. Errors: those of the operation; ValueError for another number of
+  /// arguments.
+  template <class Function, class... Side>
+  VariableIndex add_function(const detail::NodeArguments& arguments, Side&&... side);
 
   /// A read-only view of the nodes: `cg.nodes.size()`, `cg.nodes[i]->dim`, `cg.nodes[i]->device`.
   struct NodeView {

@@ -3,11 +3,13 @@
 // `Tensor`: a view of numbers in some device's memory, and tools that read and write it.
 
 #include <iosfwd>
+#include <utility>
 #include <vector>
 
 #include "dynet/devices.h"
 #include "dynet/dim.h"
 #include "dynet/globals.h"
+#include "dynet/index-tensor.h"
 
 namespace dynet {
 
@@ -83,12 +85,31 @@ struct TensorTools {
   [[nodiscard]] static float access_element(const Tensor& v, const Dim& index);
   static void set_element(const Tensor& v, int index, float value);
   static void copy_element(const Tensor& l, int lindex, Tensor& r, int rindex);
-  /// The first vec.size() elements. SizeError when there are fewer in `v`.
+  /// All elements, from the first numbers of `vec`. SizeError when `vec` has fewer.
   static void set_elements(const Tensor& v, const std::vector<float>& vec);
   /// v = v_src, also between devices. ShapeError unless both have as many elements.
   static void copy_elements(Tensor& v, const Tensor& v_src);
   /// v += v_src.
   static void accumulate(Tensor& v, const Tensor& v_src);
+
+  // Along dimension `dim`, for each place in the others and each example. NaN counts as infinity;
+  // of equal numbers the first comes first. ShapeError where `v` has no such dimension, or fewer
+  // than `num` numbers along it.
+
+  /// The position of the largest number; the result has 1 in the place of the dimension.
+  /// UsageError unless `num` is 1.
+  [[nodiscard]] static IndexTensor argmax(const Tensor& v, unsigned dim = 0, unsigned num = 1);
+  /// A position drawn with probability proportional to exp(v), with uniform numbers of `*rndeng`.
+  /// UsageError unless `num` is 1.
+  [[nodiscard]] static IndexTensor categorical_sample_log_prob(const Tensor& v, unsigned dim = 0,
+                                                               unsigned num = 1);
+  /// The `num` largest numbers, largest first, and their positions. The numbers are floats of the
+  /// host, which live as long as copies of the positions.
+  [[nodiscard]] static std::pair<Tensor, IndexTensor> topk(const Tensor& v, unsigned dim = 0,
+                                                           unsigned num = 1);
+  /// m = the largest number, z = log(sum(exp(x))) along dimension `d`. ShapeError unless `m` and
+  /// `z` have an element for each.
+  static void logsumexp(const Tensor& x, Tensor& m, Tensor& z, unsigned d = 0);
 };
 
 }  // namespace dynet

@@ -180,7 +180,7 @@ void ComputationGraph::dump(const std::string& filename, bool show_values, bool 
     if (show_values) {
       dump_numbers(out, "value", get_value(n), nan_check_only);
     }
-    if (show_gradients) {
+    if (show_gradients && state_->executor.can_have_gradient(n)) {
       dump_numbers(out, "gradient", get_gradient(n), nan_check_only);
     }
   }
@@ -210,6 +210,11 @@ VariableIndex ComputationGraph::add_input(const Dim& d, const std::vector<float>
                                           Device* device) {
   return input(*this, d, pdata, device).i;
 }
+VariableIndex ComputationGraph::add_input(const Dim& d, const std::vector<unsigned>& ids,
+                                          const std::vector<float>& data, Device* device,
+                                          float defdata) {
+  return input(*this, d, ids, data, defdata, device).i;
+}
 VariableIndex ComputationGraph::add_parameters(Parameter p) { return parameter(*this, p).i; }
 VariableIndex ComputationGraph::add_parameters(LookupParameter p) { return parameter(*this, p).i; }
 VariableIndex ComputationGraph::add_const_parameters(Parameter p) {
@@ -231,6 +236,20 @@ VariableIndex ComputationGraph::add_lookup(LookupParameter p,
 VariableIndex ComputationGraph::add_lookup(LookupParameter p,
                                            const std::vector<unsigned>* pindices) {
   return lookup(*this, p, pindices).i;
+}
+VariableIndex ComputationGraph::add_const_lookup(LookupParameter p, unsigned index) {
+  return const_lookup(*this, p, index).i;
+}
+VariableIndex ComputationGraph::add_const_lookup(LookupParameter p, const unsigned* pindex) {
+  return const_lookup(*this, p, pindex).i;
+}
+VariableIndex ComputationGraph::add_const_lookup(LookupParameter p,
+                                                 const std::vector<unsigned>& indices) {
+  return const_lookup(*this, p, indices).i;
+}
+VariableIndex ComputationGraph::add_const_lookup(LookupParameter p,
+                                                 const std::vector<unsigned>* pindices) {
+  return const_lookup(*this, p, pindices).i;
 }
 
 int get_number_of_active_graphs() { return api::live_count(); }

@@ -47,7 +47,11 @@ TEST_P(TensorTest, ReadsBackWhatWasSet) {
   EXPECT_THROW((void)TensorTools::access_element(t, 6), IndexError);
   EXPECT_THROW((void)TensorTools::access_element(t, -1), IndexError);
   EXPECT_THROW((void)TensorTools::access_element(t, Dim({2, 0})), IndexError);
-  EXPECT_THROW(TensorTools::set_elements(t, std::vector<float>(7)), SizeError);
+  EXPECT_THROW(TensorTools::set_elements(t, std::vector<float>(5)), SizeError);
+  EXPECT_EQ(as_vector(t), values);
+  const Tensor part(Dim({2}), t.v, t.device, t.mem_pool);
+  TensorTools::set_elements(part, {1, 2, 7, 8});  // as in 2.1: the first ones, and no others
+  EXPECT_EQ(as_vector(t), values);
   EXPECT_THROW(as_scalar(t), std::runtime_error);
   EXPECT_EQ(as_scalar(make({1}, {7})), 7.0F);
   std::ostringstream os;
@@ -94,6 +98,56 @@ TEST_P(TensorTest, ToolsChangeInPlace) {
   TensorTools::set_elements(t, {0, 0.4F, 0.6F, 0.99F});
   TensorTools::uniform_to_bernoulli(t, 0.5F);
   EXPECT_EQ(as_vector(t), (std::vector<float>{0, 0, 1, 1}));
+}
+
+using Indices = std::vector<Eigen::DenseIndex>;
+
+TEST_P(TensorTest, PositionsOfTheLargest) {
+  const Tensor t = make(Dim({2, 3}, 2), {1, 5, 4, 2, 4, 3, -1, -2, -3, -1, -5, -1});
+  const IndexTensor columns = TensorTools::argmax(t);
+  EXPECT_EQ(columns.d, Dim({1, 3}, 2));
+  EXPECT_EQ(as_vector(columns), (Indices{1, 0, 0, 0, 1, 1}));
+  const IndexTensor rows = TensorTools::argmax(t, 1);
+  EXPECT_EQ(rows.d, Dim({2, 1}, 2));
+  EXPECT_EQ(as_vector(rows), (Indices{1, 0, 0, 1})) << "the first of equal ones";
+  const auto [numbers, positions] = TensorTools::topk(t, 1, 2);
+  EXPECT_EQ(numbers.d, Dim({2, 2}, 2));
+  EXPECT_EQ(as_vector(numbers), (std::vector<float>{4, 5, 4, 3, -1, -1, -3, -1}));
+  EXPECT_EQ(as_vector(positions), (Indices{1, 0, 2, 2, 0, 1, 1, 2}));
+  EXPECT_THROW((void)TensorTools::argmax(t, 0, 2), std::runtime_error);
+  EXPECT_THROW((void)TensorTools::argmax(t, 2), ShapeError);
+  EXPECT_THROW((void)TensorTools::topk(t, 1, 4), ShapeError);
+  EXPECT_THROW((void)TensorTools::topk(t, 1, 0), ShapeError);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(as_vector(TensorTools::argmax(make({3}, {1, nan, 2}))), (Indices{1}));
+}
+
+TEST_P(TensorTest, PositionsAreDrawnByProbability) {
+  rndeng->seed(7);
+  const Tensor t = make({3}, {std::log(1.0F), std::log(2.0F), std::log(5.0F)});
+  std::vector<double> drawn(3);
+  constexpr std::size_t kDraws = 2000;
+  for (std::size_t i = 0; i < kDraws; ++i) {
+    drawn.at(static_cast<std::size_t>(TensorTools::categorical_sample_log_prob(t).v[0])) +=
+        1.0 / kDraws;
+  }
+  for (std::size_t i = 0; i < 3; ++i) {
+    const double p = std::vector<double>{0.125, 0.25, 0.625}[i];
+    EXPECT_NEAR(drawn[i], p, tolerance::of_mean(std::sqrt(p * (1 - p)), kDraws));
+  }
+  EXPECT_THROW((void)TensorTools::categorical_sample_log_prob(t, 0, 2), std::runtime_error);
+}
+
+TEST_P(TensorTest, LogsOfSumsOfExponentials) {
+  const Tensor t = make({2, 3}, {0, 100, 0, 100, 0, 100});
+  Tensor m = make({2});
+  Tensor z = make({2});
+  TensorTools::logsumexp(t, m, z, 1);
+  EXPECT_EQ(as_vector(m), (std::vector<float>{0, 100}));
+  const std::vector<float> logs = as_vector(z);
+  EXPECT_NEAR(logs[0], std::log(3.0), tolerance::kThreeRoundings);
+  EXPECT_NEAR(logs[1], 100 + std::log(3.0), 100 * tolerance::kThreeRoundings);
+  EXPECT_THROW(TensorTools::logsumexp(t, m, z, 0), ShapeError);
 }
 
 TEST_P(TensorTest, FindsNumbersThatAreNot) {

@@ -186,14 +186,15 @@ void TensorTools::copy_element(const Tensor& l, int lindex, Tensor& r, int rinde
   write(r, to, as_double_vector(params::element(l, from))[0]);
 }
 void TensorTools::set_elements(const Tensor& v, const std::vector<float>& vec) {
-  if (static_cast<std::int64_t>(vec.size()) > v.d.elements()) {
+  const std::int64_t n = v.d.elements();
+  if (static_cast<std::int64_t>(vec.size()) < n) {
     throw SizeError("set_elements: " + std::to_string(vec.size()) + " numbers for " +
-                    to_string(v.d) + ", which has " + std::to_string(v.d.elements()));
+                    to_string(v.d) + ", which has " + std::to_string(n));
   }
   if (v.device == nullptr) {
-    std::copy(vec.begin(), vec.end(), v.v);
+    std::copy_n(vec.begin(), n, v.v);
   } else {
-    params::copy_in(*v.device, vec.data(), v.v, static_cast<std::int64_t>(vec.size()));
+    params::copy_in(*v.device, vec.data(), v.v, n);
   }
 }
 void TensorTools::copy_elements(Tensor& v, const Tensor& v_src) {

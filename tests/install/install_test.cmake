@@ -15,6 +15,7 @@ run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
 run(${CMAKE_COMMAND} -S ${CONSUMER} -B ${SCRATCH}/build -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${CXX}
     -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF)
 run(${CMAKE_COMMAND} --build ${SCRATCH}/build)
+run(${SCRATCH}/build/old_program)
 run(${SCRATCH}/build/xor)
 run(${SCRATCH}/build/recurrent)
 run(${SCRATCH}/build/softmax)

@@ -101,6 +101,10 @@ class Executor {
   /// Adds the gradient of `root` to the parameters. ShapeError unless it has one element.
   void backward(NodeId root, bool full);
   const Tensor& gradient(NodeId n);
+  /// Whether gradient() has one: a backward was run, from this node or one after it.
+  [[nodiscard]] bool can_have_gradient(NodeId n) const {
+    return request_.is_valid && n <= request_.root;
+  }
 
   /// A state to come back to.
   struct Mark {

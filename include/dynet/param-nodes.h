@@ -1,0 +1,5 @@
+#pragma once
+
+// Kept so that programs that include it compile: inputs and parameters are functions of expr.h.
+
+#include "dynet/nodes.h"

@@ -1,0 +1,5 @@
+#pragma once
+
+// Kept so that programs that include it compile.
+
+#include "dynet/functors.h"

@@ -1,0 +1,145 @@
+#include "dynet/pretrain.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <limits>
+
+#include "dynet/training.h"
+
+#include "testing/temporary_folder.h"
+
+namespace dynet {
+namespace {
+
+using Floats = std::vector<float>;
+using Vectors = std::unordered_map<int, Floats>;
+
+class Pretrain : public ::testing::Test {
+ protected:
+  void write(const std::string& text) const { std::ofstream(file, std::ios::binary) << text; }
+  [[nodiscard]] std::string content() const {
+    std::ifstream in(file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  }
+  [[nodiscard]] Vectors read(Dict& d) const {
+    Vectors vectors;
+    read_pretrained_embeddings(file, d, vectors);
+    return vectors;
+  }
+  /// Reading throws, names the line and says `what`, and nothing is added anywhere.
+  void expect_damage(const std::string& text, int line, const std::string& what) const {
+    write(text);
+    Dict d;
+    Vectors vectors;
+    try {
+      read_pretrained_embeddings(file, d, vectors);
+      ADD_FAILURE() << text;
+    } catch (const IoError& e) {
+      const std::string message = e.what();
+      EXPECT_NE(message.find(file + "', line " + std::to_string(line) + ": "), std::string::npos)
+          << message;
+      EXPECT_NE(message.find(what), std::string::npos) << message;
+    }
+    EXPECT_EQ(d.size(), 0U);
+    EXPECT_TRUE(vectors.empty());
+  }
+  testing::TemporaryFolder folder_;
+  std::string file = folder_.file("words.vec");
+};
+
+TEST_F(Pretrain, WhatIsWrittenComesBackToTheBit) {
+  Dict d;
+  for (const char* word : {"the", "3", "|||"}) {
+    d.convert(word);
+  }
+  const Floats numbers{0.1F, -1.5F, 1e-30F, std::numeric_limits<float>::max(), 0, 1.0F / 3};
+  ParameterCollection model;
+  LookupParameter lp = model.add_lookup_parameters(4, {2}, ParameterInitConst(7));
+  for (unsigned i = 0; i < 3; ++i) {
+    lp.initialize(i, {numbers[2 * i], numbers[2 * i + 1]});
+  }
+  save_pretrained_embeddings(file, d, lp);
+  EXPECT_EQ(content().substr(0, 13), "the 0.1 -1.5\n");
+  Dict other;
+  const Vectors vectors = read(other);
+  EXPECT_EQ(other.get_words(), d.get_words());
+  ASSERT_EQ(vectors.size(), 3U);
+  for (int i = 0; i < 3; ++i) {
+    const auto at = static_cast<std::size_t>(2 * i);
+    EXPECT_EQ(vectors.at(i), (Floats{numbers[at], numbers[at + 1]}));
+  }
+}
+
+TEST_F(Pretrain, EffectiveValuesAreWritten) {
+  Dict d;
+  d.convert("a");
+  ParameterCollection model(0.5F);
+  LookupParameter lp = model.add_lookup_parameters(1, {1}, ParameterInitConst(8));
+  SimpleSGDTrainer(model, 0.1F).update();
+  ASSERT_LT(lp.current_weight_decay(), 1.0F) << "else this tests nothing";
+  save_pretrained_embeddings(file, d, lp);
+  EXPECT_EQ(content(), "a 4\n");
+}
+
+TEST_F(Pretrain, WhatCannotBeWrittenLeavesTheOldFile) {
+  write("old");
+  Dict d;
+  d.convert("a");
+  d.convert("b");
+  ParameterCollection model;
+  EXPECT_THROW(save_pretrained_embeddings(file, d, model.add_lookup_parameters(1, {2})), SizeError);
+  d.convert("b c");
+  EXPECT_THROW(save_pretrained_embeddings(file, d, model.add_lookup_parameters(3, {2})),
+               ValueError);
+  EXPECT_THROW(save_pretrained_embeddings(file, d, LookupParameter()), StateError);
+  EXPECT_EQ(content(), "old");
+}
+
+TEST_F(Pretrain, FilesOfOtherPrograms) {
+  Dict d;
+  write("2 3\nthe 1 2 3e-60 \nof\t+0.5 -1e-3 2\r\n");  // word2vec, fastText
+  EXPECT_EQ(read(d), (Vectors{{0, {1, 2, 0}}, {1, {0.5F, -1e-3F, 2}}}));
+  Dict glove;
+  write("the 1 2\n. . . 3 4\nthe 5 6");  // a word with spaces; one that is there twice
+  EXPECT_EQ(read(glove), (Vectors{{0, {5, 6}}, {1, {3, 4}}}));
+  EXPECT_EQ(glove.get_words(), (std::vector<std::string>{"the", ". . ."}));
+  Dict one;
+  write("2 1\na 1\nb 2\n");  // as many lines as the first one says
+  EXPECT_EQ(read(one), (Vectors{{0, {1}}, {1, {2}}}));
+  Dict numbers;
+  write("20 1\n30 2\n");  // no first line, but words that are numbers
+  EXPECT_EQ(read(numbers), (Vectors{{0, {1}}, {1, {2}}}));
+  EXPECT_EQ(numbers.get_words(), (std::vector<std::string>{"20", "30"}));
+}
+
+TEST_F(Pretrain, FrozenDictionaries) {
+  Dict d;
+  d.convert("a");
+  d.convert("b");
+  d.freeze();
+  write("b 1 2\nx 3 4\n");
+  Vectors vectors;
+  EXPECT_THROW(read_pretrained_embeddings(file, d, vectors), UsageError);
+  EXPECT_TRUE(vectors.empty());
+  d.set_unk("UNK");
+  EXPECT_EQ(read(d), (Vectors{{1, {1, 2}}}));
+}
+
+TEST_F(Pretrain, DamageIsFound) {
+  Dict d;
+  Vectors vectors;
+  EXPECT_THROW(read_pretrained_embeddings(folder_.file("none"), d, vectors), std::invalid_argument);
+  expect_damage("", 0, "no embeddings");
+  expect_damage("the\n", 1, "no numbers");
+  expect_damage("the 1 2\nof 3\n", 2, "1 numbers; want 2");
+  expect_damage("the 1 2\nof 3 4 5\n", 2, "more numbers than the 2");
+  expect_damage("the 1 2\n\nof 3 x\n", 3, "'x'");
+  expect_damage("the 1 nan\n", 1, "'nan'");
+  expect_damage("the 1e39 2\n", 1, "'1e39'");
+  expect_damage("3 2\nthe 1 2\nof 3 4\n", 3, "says 3 words; there are 2");
+}
+
+}  // namespace
+}  // namespace dynet
