@@ -243,7 +243,7 @@ TEST_F(Nodes, ErrorsHaveTheUsersLine) {
   const int line = __LINE__ + 2;
   try {
     cg.add_function<CwiseMultiply>({x.i, m.i});
-    FAIL();
+    ADD_FAILURE();
   } catch (const ShapeError& e) {
     EXPECT_NE(std::string(e.what()).find("nodes_test.cc:" + std::to_string(line)),
               std::string::npos)

@@ -45,6 +45,7 @@ class NodeArguments {
                        (most > fewest ? " or more" : ""));
     }
     std::vector<Expression> xs;
+    xs.reserve(indices_.size());
     for (const VariableIndex i : indices_) {
       xs.emplace_back(&cg, i);
     }
