@@ -96,7 +96,8 @@ void make_room() {
   current.store(tables().back().get(), std::memory_order_release);
 }
 
-bool has(const Table& table, const void* graph) {
+/// Every use of an expression asks: inlined, so that a question is no second call.
+[[gnu::always_inline]] inline bool has(const Table& table, const void* graph) {
   const std::size_t mask = table.slots.size() - 1;
   for (std::size_t i = hash_of(graph) & mask;; i = (i + 1) & mask) {
     const void* there = table.slots[i].load(std::memory_order_acquire);
@@ -107,6 +108,11 @@ bool has(const Table& table, const void* graph) {
       return false;
     }
   }
+}
+
+[[gnu::noinline]] bool has_with_lock(const void* graph) {
+  const std::lock_guard lock(mutex);
+  return has(*current.load(), graph);
 }
 
 }  // namespace
@@ -139,11 +145,7 @@ bool is_live(const ComputationGraph* graph) {
   if (table == nullptr) {
     return false;
   }
-  if (has(*table, graph)) {
-    return true;
-  }
-  const std::lock_guard lock(mutex);
-  return has(*current.load(), graph);
+  return has(*table, graph) || has_with_lock(graph);
 }
 
 int live_count() { return live.load(); }
