@@ -1,0 +1,43 @@
+#pragma once
+
+// What the builders of attention.h, transformer.h and crf-builder.h have in common: parameters in a
+// sub-collection of their own, and the nodes of these in the graph that new_graph was given last.
+
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "dynet/expr.h"
+
+namespace dynet::detail {
+
+/// The parameters of one builder, by number. Copies share them.
+///
+/// Invariant: `nodes` is empty before new_graph, else it has the node of each parameter in `graph`.
+class BuilderParameters {
+ public:
+  BuilderParameters() = default;
+  /// `builder`: a literal, the class's name in errors; `collection`: that of the sub-collection.
+  BuilderParameters(const char* builder, const char* collection, ParameterCollection& model);
+
+  /// Appends a parameter, by default with Glorot's values.
+  void add(const Dim& d, const char* name, const ParameterInit& init = ParameterInitGlorot());
+  void new_graph(ComputationGraph& cg, bool update);
+  /// StateError before new_graph; for each that is set, StaleExpression, and GraphError where it is
+  /// a node of another graph.
+  void check(const char* call, std::initializer_list<Expression> used) const;
+  /// Uses the parameters of `other` from the next new_graph on. ValueError unless the shapes agree.
+  void share(const BuilderParameters& other);
+
+  [[nodiscard]] const Expression& operator[](std::size_t i) const { return nodes[i]; }
+  /// "MLPAttentionBuilder: attend: ", the beginning of an error.
+  [[nodiscard]] std::string at(const char* call) const;
+
+  const char* builder = "";
+  ParameterCollection collection;
+  std::vector<Parameter> params;
+  std::vector<Expression> nodes;
+  ComputationGraph* graph = nullptr;
+};
+
+}  // namespace dynet::detail

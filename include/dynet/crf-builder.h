@@ -1,0 +1,97 @@
+#pragma once
+
+// A conditional random field over the tags of a sequence (Lafferty et al., 2001) as a builder:
+//
+//   builder.new_graph(cg);                                once for each graph
+//   loss = builder.neg_log_likelihood(scores, tags);      of the right tags
+//   best = builder.viterbi(scores);                       best.tags, best.score
+//
+// `scores` {tags,steps} say how well each tag fits each step; the builder adds how well each tag
+// follows another, and stands first and last. In a batch {tags,steps}xb of padded sequences a list
+// of tags is as long as its sequence. Errors: StateError before new_graph, GraphError where
+// `scores` is a node of another graph, ShapeError for another shape, IndexError for a tag that
+// there is not, ValueError for lists of tags or lengths that do not fit.
+//
+// Sequences of one length merge, also where they are nodes of their own (dynet/expr/chains.h); what
+// makes the scores merges as ever.
+
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "dynet/builder-parameters.h"
+
+namespace dynet {
+
+/// The best tags of a sequence, and the sum of their scores.
+struct ScoredTags {
+  std::vector<unsigned> tags;
+  float score = 0.0F;
+};
+
+/// Transitions between tags, with losses and the best sequence.
+///
+/// Parameters, in the collection `crf-builder`, all 0: transitions {tags,tags}, element (i, j) for
+/// the step from tag j to tag i, start {tags}, end {tags}. Copies of a builder share them. Thread
+/// rule: one thread at a time, like its graph.
+class CRFBuilder {
+ public:
+  CRFBuilder() = default;
+  /// ValueError where there is no tag.
+  explicit CRFBuilder(unsigned tags, ParameterCollection& model);
+
+  /// No sequence may go from tag `from` to tag `to`, begin with a tag, or end with one: its score
+  /// is -inf, and the loss of tags that do is a ValueError. Holds from the next new_graph on, and
+  /// is not part of model files.
+  void forbid(unsigned from, unsigned to);
+  void forbid_start(unsigned tag);
+  void forbid_end(unsigned tag);
+
+  /// Uses the parameters in a graph: once for each. Without `update` they get no gradient.
+  void new_graph(ComputationGraph& cg, bool update = true);
+  /// -ln p(tags | scores). A list shorter than the steps is the tags of the first ones.
+  /// Shapes: {tags,steps} -> {1}.
+  Expression neg_log_likelihood(const Expression& scores, const std::vector<unsigned>& tags,
+                                Where where = Where::here());
+  /// The losses of a batch: list e is that of example e, and as long as its sequence.
+  /// Shapes: {tags,steps}xb -> {1}xb.
+  Expression neg_log_likelihood(const Expression& scores,
+                                const std::vector<std::vector<unsigned>>& tags,
+                                Where where = Where::here());
+  /// The best tags, computed at once. NumericError where what is forbidden leaves no sequence.
+  /// Shapes: {tags,steps}, no batch.
+  ScoredTags viterbi(const Expression& scores, Where where = Where::here());
+  /// Those of a batch, whose sequences have these lengths.
+  std::vector<ScoredTags> viterbi(const Expression& scores, const std::vector<unsigned>& lengths,
+                                  Where where = Where::here());
+  /// Nodes of the best tags, as numbers, and of their score: for programs that ask for several
+  /// sequences together. After the end of a sequence tags are 0.
+  /// Shapes: {tags,steps}xb -> {steps}xb, {1}xb.
+  std::array<Expression, 2> best_path(const Expression& scores,
+                                      const std::vector<unsigned>& lengths = {},
+                                      Where where = Where::here());
+
+  /// Uses the parameters and the constraints of `other`. ValueError for another number of tags.
+  void copy(const CRFBuilder& other);
+  ParameterCollection& get_parameter_collection() { return parameters_.collection; }
+  [[nodiscard]] unsigned tags() const { return tags_; }
+  [[nodiscard]] const std::vector<Parameter>& params() const { return parameters_.params; }
+
+ private:
+  void check_tag(const char* call, unsigned tag) const;
+  void check_scores(const char* call, const Expression& scores) const;
+  void check_allowed(const Expression& scores, const std::vector<unsigned>& tags) const;
+  Expression loss(const Expression& scores, const std::vector<std::vector<unsigned>>& tags,
+                  Where where);
+  [[nodiscard]] bool is_forbidden(const std::vector<float>& mask, std::size_t i) const {
+    return !mask.empty() && mask[i] != 0.0F;
+  }
+
+  unsigned tags_ = 0;
+  detail::BuilderParameters parameters_;
+  /// What is added to transitions, start and end: -inf where forbidden. Empty: nothing is.
+  std::array<std::vector<float>, 3> masks_;
+  std::array<Expression, 3> scores_;  ///< the parameters' nodes with their masks
+};
+
+}  // namespace dynet

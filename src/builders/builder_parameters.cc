@@ -1,0 +1,49 @@
+#include "dynet/builder-parameters.h"
+#include "dynet/except.h"
+
+#include "builders/builder_support.h"
+
+namespace dynet::detail {
+
+BuilderParameters::BuilderParameters(const char* builder_name, const char* name,
+                                     ParameterCollection& model)
+    : builder(builder_name), collection(model.add_subcollection(name)) {}
+
+void BuilderParameters::add(const Dim& d, const char* name, const ParameterInit& init) {
+  params.push_back(collection.add_parameters(d, init, name));
+}
+
+void BuilderParameters::new_graph(ComputationGraph& cg, bool update) {
+  std::vector<Expression> made;
+  made.reserve(params.size());
+  for (const Parameter& p : params) {
+    made.push_back(update ? parameter(cg, p) : const_parameter(cg, p));
+  }
+  nodes = std::move(made);
+  graph = &cg;
+}
+
+void BuilderParameters::check(const char* call, std::initializer_list<Expression> used) const {
+  if (graph == nullptr) {
+    throw StateError(at(call) + "before new_graph");
+  }
+  for (const Expression& e : used) {
+    static_cast<void>(e.dim());  // throws where it is stale
+    if (e.pg != graph) {
+      throw GraphError(at(call) + "a node " + to_string(e.dim()) +
+                       " of another graph than the one that new_graph was given");
+    }
+  }
+}
+
+void BuilderParameters::share(const BuilderParameters& other) {
+  std::vector<std::vector<Parameter>> ours{params};
+  builders::share_parameters(builder, {other.params}, ours);
+  params = ours[0];
+}
+
+std::string BuilderParameters::at(const char* call) const {
+  return std::string(builder) + ": " + call + ": ";
+}
+
+}  // namespace dynet::detail

@@ -1,0 +1,202 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "dynet/crf-builder.h"
+#include "dynet/except.h"
+
+namespace dynet {
+
+namespace {
+enum { kTransitions, kStart, kEnd };
+constexpr float kNever = -std::numeric_limits<float>::infinity();
+
+std::vector<unsigned> lengths_of(const std::vector<std::vector<unsigned>>& lists) {
+  std::vector<unsigned> lengths;
+  lengths.reserve(lists.size());
+  for (const auto& list : lists) {
+    lengths.push_back(static_cast<unsigned>(list.size()));
+  }
+  return lengths;
+}
+}  // namespace
+
+CRFBuilder::CRFBuilder(unsigned tags, ParameterCollection& model) : tags_(tags) {
+  if (tags == 0) {
+    throw ValueError("CRFBuilder: 0 tags; want at least 1");
+  }
+  const ParameterInitConst zero(0.0F);
+  parameters_ = detail::BuilderParameters("CRFBuilder", "crf-builder", model);
+  parameters_.add({tags, tags}, "transitions", zero);
+  parameters_.add({tags}, "start", zero);
+  parameters_.add({tags}, "end", zero);
+}
+
+// ---- constraints
+// ----------------------------------------------------------------------------------
+
+void CRFBuilder::check_tag(const char* call, unsigned tag) const {
+  if (tag >= tags_) {
+    throw IndexError(std::string("CRFBuilder: ") + call + ": tag " + std::to_string(tag) + " of " +
+                     std::to_string(tags_));
+  }
+}
+
+void CRFBuilder::forbid(unsigned from, unsigned to) {
+  check_tag("forbid", from);
+  check_tag("forbid", to);
+  masks_[kTransitions].resize(std::size_t{tags_} * tags_, 0.0F);
+  masks_[kTransitions][(std::size_t{from} * tags_) + to] = kNever;
+}
+
+void CRFBuilder::forbid_start(unsigned tag) {
+  check_tag("forbid_start", tag);
+  masks_[kStart].resize(tags_, 0.0F);
+  masks_[kStart][tag] = kNever;
+}
+
+void CRFBuilder::forbid_end(unsigned tag) {
+  check_tag("forbid_end", tag);
+  masks_[kEnd].resize(tags_, 0.0F);
+  masks_[kEnd][tag] = kNever;
+}
+
+void CRFBuilder::check_allowed(const Expression& scores, const std::vector<unsigned>& tags) const {
+  const auto fail = [&](const std::string& what) {
+    throw ValueError("CRFBuilder: neg_log_likelihood: scores are " + to_string(scores.dim()) +
+                     ", and " + what + " is forbidden");
+  };
+  for (const unsigned tag : tags) {
+    check_tag("neg_log_likelihood", tag);
+  }
+  if (is_forbidden(masks_[kStart], tags.front())) {
+    fail("to begin with tag " + std::to_string(tags.front()));
+  }
+  if (is_forbidden(masks_[kEnd], tags.back())) {
+    fail("to end with tag " + std::to_string(tags.back()));
+  }
+  for (std::size_t k = 1; k < tags.size(); ++k) {
+    if (is_forbidden(masks_[kTransitions], (std::size_t{tags[k - 1]} * tags_) + tags[k])) {
+      fail("to go from tag " + std::to_string(tags[k - 1]) + " to tag " + std::to_string(tags[k]) +
+           " (step " + std::to_string(k) + ")");
+    }
+  }
+}
+
+// ---- graphs
+// ---------------------------------------------------------------------------------------
+
+void CRFBuilder::new_graph(ComputationGraph& cg, bool update) {
+  if (tags_ == 0) {
+    throw StateError("CRFBuilder: new_graph of a builder without parameters");
+  }
+  parameters_.new_graph(cg, update);
+  for (std::size_t i = 0; i < scores_.size(); ++i) {
+    scores_[i] = parameters_[i];
+    if (!masks_[i].empty()) {
+      const Parameter& p = parameters_.params[i];
+      scores_[i] = scores_[i] + input(cg, p.dim(), masks_[i], p.p->device);
+    }
+  }
+}
+
+void CRFBuilder::check_scores(const char* call, const Expression& scores) const {
+  parameters_.check(call, {scores});
+  const Dim& d = scores.dim();
+  if (d.nd > 2 || d.rows() != tags_ || d.cols() == 0) {
+    throw ShapeError(parameters_.at(call) + "scores are " + to_string(d) + "; want {" +
+                     std::to_string(tags_) + ",steps} with a step at least");
+  }
+}
+
+Expression CRFBuilder::loss(const Expression& scores,
+                            const std::vector<std::vector<unsigned>>& tags, Where where) {
+  check_scores("neg_log_likelihood", scores);
+  const Dim& d = scores.dim();
+  if (tags.size() != d.bd) {
+    throw ValueError("CRFBuilder: neg_log_likelihood: scores are " + to_string(d) +
+                     " and there are " + std::to_string(tags.size()) +
+                     " lists of tags; want one for each example");
+  }
+  bool all_steps = true;
+  for (const auto& list : tags) {
+    if (list.empty() || list.size() > d.cols()) {
+      throw ValueError("CRFBuilder: neg_log_likelihood: scores are " + to_string(d) +
+                       " and a list has " + std::to_string(list.size()) + " tags; want 1 to " +
+                       std::to_string(d.cols()));
+    }
+    all_steps = all_steps && list.size() == d.cols();
+    check_allowed(scores, list);
+  }
+  const std::vector<unsigned> lengths = all_steps ? std::vector<unsigned>() : lengths_of(tags);
+  const Expression all = crf_log_partition(scores, scores_[kTransitions], scores_[kStart],
+                                           scores_[kEnd], lengths, where);
+  const Expression given =
+      crf_score(scores, scores_[kTransitions], tags, scores_[kStart], scores_[kEnd], where);
+  return detail::Located(all, where) - given;
+}
+
+Expression CRFBuilder::neg_log_likelihood(const Expression& scores,
+                                          const std::vector<unsigned>& tags, Where where) {
+  return loss(scores, {tags}, where);
+}
+
+Expression CRFBuilder::neg_log_likelihood(const Expression& scores,
+                                          const std::vector<std::vector<unsigned>>& tags,
+                                          Where where) {
+  return loss(scores, tags, where);
+}
+
+std::array<Expression, 2> CRFBuilder::best_path(const Expression& scores,
+                                                const std::vector<unsigned>& lengths, Where where) {
+  check_scores("viterbi", scores);
+  const Dim& d = scores.dim();
+  if (!lengths.empty() && lengths.size() != d.bd) {
+    throw ValueError("CRFBuilder: viterbi: scores are " + to_string(d) + " and there are " +
+                     std::to_string(lengths.size()) + " lengths; want one for each example");
+  }
+  for (const unsigned length : lengths) {
+    if (length == 0 || length > d.cols()) {
+      throw ValueError("CRFBuilder: viterbi: scores are " + to_string(d) + " and a length is " +
+                       std::to_string(length) + "; want 1 to " + std::to_string(d.cols()));
+    }
+  }
+  return crf_viterbi(scores, scores_[kTransitions], scores_[kStart], scores_[kEnd], lengths, where);
+}
+
+ScoredTags CRFBuilder::viterbi(const Expression& scores, Where where) {
+  check_scores("viterbi", scores);
+  if (scores.dim().bd != 1) {
+    throw ShapeError("CRFBuilder: viterbi: scores are " + to_string(scores.dim()) +
+                     "; want one example, or the lengths of a batch");
+  }
+  return viterbi(scores, {scores.dim().cols()}, where)[0];
+}
+
+std::vector<ScoredTags> CRFBuilder::viterbi(const Expression& scores,
+                                            const std::vector<unsigned>& lengths, Where where) {
+  const auto [tags, score] = best_path(scores, lengths, where);
+  const Dim d = scores.dim();
+  const std::vector<float> best = as_vector(score.value());
+  const std::vector<float> numbers = as_vector(tags.value());
+  std::vector<ScoredTags> all(d.bd);
+  for (std::size_t e = 0; e < all.size(); ++e) {
+    if (std::isinf(best[e]) && best[e] < 0.0F) {
+      throw NumericError("CRFBuilder: viterbi: scores are " + to_string(d) +
+                         ", and all sequences of example " + std::to_string(e) +
+                         " have a score of -inf");
+    }
+    all[e].score = best[e];
+    const auto begin = numbers.begin() + static_cast<std::ptrdiff_t>(e * d.cols());
+    all[e].tags.assign(begin, begin + (lengths.empty() ? d.cols() : lengths[e]));
+  }
+  return all;
+}
+
+void CRFBuilder::copy(const CRFBuilder& other) {
+  parameters_.share(other.parameters_);
+  masks_ = other.masks_;
+}
+
+}  // namespace dynet

@@ -1,0 +1,301 @@
+// The CRF builder: against all sequences of tags one by one, batches of different lengths,
+// constraints, gradients, merging, files, errors.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "dynet/crf-builder.h"
+#include "dynet/io.h"
+#include "dynet/training.h"
+
+#include "support/differences.h"
+#include "support/observe.h"
+#include "testing/device.h"
+#include "testing/temporary_folder.h"
+#include "testing/tolerance.h"
+
+namespace dynet {
+namespace {
+
+using Tags = std::vector<unsigned>;
+constexpr unsigned kTags = 3;
+constexpr double kMinusInf = -std::numeric_limits<double>::infinity();
+
+/// All sequences of `steps` tags.
+std::vector<Tags> all_sequences(unsigned steps) {
+  std::vector<Tags> all{{}};
+  for (unsigned k = 0; k < steps; ++k) {
+    std::vector<Tags> longer;
+    for (const Tags& tags : all) {
+      for (unsigned t = 0; t < kTags; ++t) {
+        longer.push_back(tags);
+        longer.back().push_back(t);
+      }
+    }
+    all = std::move(longer);
+  }
+  return all;
+}
+
+/// The parameters as numbers, with -inf where something is forbidden.
+struct ByHand {
+  std::vector<double> transitions, start, end;
+  explicit ByHand(const CRFBuilder& crf)
+      : transitions(as_double_vector(crf.params()[0].get_storage().values)),
+        start(as_double_vector(crf.params()[1].get_storage().values)),
+        end(as_double_vector(crf.params()[2].get_storage().values)) {}
+  [[nodiscard]] double score(const std::vector<float>& scores, const Tags& tags) const {
+    double all = start[tags.front()] + end[tags.back()];
+    for (std::size_t k = 0; k < tags.size(); ++k) {
+      all += static_cast<double>(scores[(k * kTags) + tags[k]]);
+      all += k > 0 ? transitions[(tags[k - 1] * kTags) + tags[k]] : 0.0;
+    }
+    return all;
+  }
+  [[nodiscard]] double log_sum(const std::vector<float>& scores, unsigned steps) const {
+    double all = 0.0;
+    for (const Tags& tags : all_sequences(steps)) {
+      all += std::exp(score(scores, tags));
+    }
+    return std::log(all);
+  }
+  [[nodiscard]] Tags best(const std::vector<float>& scores, unsigned steps) const {
+    const std::vector<Tags> all = all_sequences(steps);
+    return *std::max_element(all.begin(), all.end(), [&](const Tags& a, const Tags& b) {
+      return score(scores, a) < score(scores, b);
+    });
+  }
+};
+
+class CRF : public ::testing::Test {
+ protected:
+  CRF() : crf(kTags, model) { testing::draw_values(model); }
+  std::vector<float> drawn(unsigned steps) {
+    return draw(static_cast<std::int64_t>(steps) * kTags, -2.0, 2.0);
+  }
+  const testing::DefaultDevice scope{testing::double_device()};
+  ParameterCollection model;
+  CRFBuilder crf;
+  testing::Draw draw{3};
+};
+
+double value_of(const Expression& e) { return as_double_vector(e.value())[0]; }
+
+TEST_F(CRF, IsTheSumOverAllSequences) {
+  ComputationGraph cg;
+  crf.new_graph(cg);
+  const ByHand by_hand(crf);
+  for (const unsigned steps : {1U, 2U, 4U}) {
+    const std::vector<float> numbers = drawn(steps);
+    const Expression scores = input(cg, {kTags, steps}, numbers);
+    const double all = by_hand.log_sum(numbers, steps);
+    for (const Tags& tags : all_sequences(steps)) {
+      const Expression loss = crf.neg_log_likelihood(scores, tags);
+      EXPECT_EQ(loss.dim(), Dim({1}));
+      EXPECT_NEAR(value_of(loss), all - by_hand.score(numbers, tags), tolerance::kThroughFloat);
+    }
+    const ScoredTags best = crf.viterbi(scores);
+    EXPECT_EQ(best.tags, by_hand.best(numbers, steps));
+    EXPECT_NEAR(best.score, by_hand.score(numbers, best.tags), tolerance::kThroughFloat);
+  }
+}
+
+TEST_F(CRF, BatchesOfDifferentLengths) {
+  ComputationGraph cg;
+  crf.new_graph(cg);
+  const ByHand by_hand(crf);
+  const std::vector<float> numbers = drawn(12);
+  const Expression scores = input(cg, Dim({kTags, 4}, 3), numbers);
+  const std::vector<Tags> tags{{0, 1, 2, 1}, {2}, {1, 1, 0}};
+  const Expression losses = crf.neg_log_likelihood(scores, tags);
+  EXPECT_EQ(losses.dim(), Dim({1}, 3));
+  const std::vector<double> values = as_double_vector(losses.value());
+  const std::vector<ScoredTags> best = crf.viterbi(scores, {4, 1, 3});
+  ASSERT_EQ(best.size(), 3U);
+  for (std::size_t e = 0; e < 3; ++e) {
+    const auto steps = static_cast<unsigned>(tags[e].size());
+    const std::vector<float> own(numbers.begin() + static_cast<std::ptrdiff_t>(e * 4 * kTags),
+                                 numbers.end());
+    EXPECT_NEAR(values[e], by_hand.log_sum(own, steps) - by_hand.score(own, tags[e]),
+                tolerance::kThroughFloat);
+    EXPECT_EQ(best[e].tags, by_hand.best(own, steps));
+    EXPECT_NEAR(best[e].score, by_hand.score(own, best[e].tags), tolerance::kThroughFloat);
+  }
+  EXPECT_EQ(crf.viterbi(scores, Tags()).size(), 3U) << "without lengths all steps count";
+  EXPECT_EQ(crf.viterbi(scores, Tags())[1].tags.size(), 4U);
+}
+
+TEST_F(CRF, WhatIsForbiddenHasNoProbability) {
+  crf.forbid(0, 1);
+  crf.forbid(2, 2);
+  crf.forbid_start(2);
+  crf.forbid_end(0);
+  ByHand by_hand(crf);
+  by_hand.transitions[1] = by_hand.transitions[8] = by_hand.start[2] = by_hand.end[0] = kMinusInf;
+  ComputationGraph cg;
+  crf.new_graph(cg);
+  for (int k = 0; k < 20; ++k) {
+    const std::vector<float> numbers = drawn(4);
+    const Expression scores = input(cg, {kTags, 4}, numbers);
+    EXPECT_EQ(crf.viterbi(scores).tags, by_hand.best(numbers, 4));
+    const Expression loss = crf.neg_log_likelihood(scores, Tags{1, 2, 0, 2});
+    EXPECT_NEAR(value_of(loss), by_hand.log_sum(numbers, 4) - by_hand.score(numbers, {1, 2, 0, 2}),
+                tolerance::kThroughFloat);
+    cg.backward(loss);
+    for (const Parameter& p : crf.params()) {
+      for (const double g : as_double_vector(p.get_storage().g)) {
+        EXPECT_TRUE(std::isfinite(g));
+      }
+    }
+    EXPECT_EQ(as_double_vector(crf.params()[0].get_storage().g)[1], 0.0);
+  }
+  const Expression scores = input(cg, {kTags, 3}, drawn(3));
+  for (const Tags& tags : {Tags{2, 1}, Tags{1, 0, 1}, Tags{1, 0}, Tags{1, 2, 2}}) {
+    EXPECT_THROW(crf.neg_log_likelihood(scores, tags), ValueError);
+  }
+  EXPECT_THROW(crf.forbid(0, kTags), IndexError);
+  EXPECT_THROW(crf.forbid_start(kTags), IndexError);
+  EXPECT_THROW(crf.forbid_end(kTags), IndexError);
+  crf.forbid_start(0);
+  crf.forbid_start(1);
+  ComputationGraph other;
+  crf.new_graph(other);
+  EXPECT_THROW(crf.viterbi(input(other, {kTags, 2}, drawn(2))), NumericError);
+}
+
+TEST_F(CRF, GradientsAgreeWithDifferences) {
+  const Parameter scores = model.add_parameters({kTags, 8});
+  for (const bool is_constrained : {false, true}) {
+    if (is_constrained) {
+      crf.forbid(2, 0);
+    }
+    testing::draw_values(model);
+    testing::expect_gradients(model, [&](ComputationGraph& cg) {
+      crf.new_graph(cg);
+      const Expression all = parameter(cg, scores);
+      const Expression batch =
+          concatenate_to_batch({pick_range(all, 0, 4, 1), pick_range(all, 4, 8, 1)});
+      return crf.neg_log_likelihood(pick_range(all, 1, 4, 1), Tags{0, 1, 2}) +
+             sum_batches(square(crf.neg_log_likelihood(batch, {{1, 2}, {0, 0, 1, 2}})));
+    });
+  }
+}
+
+/// Forward calls for sentences of these lengths, each a node of its own.
+std::size_t calls_for(CRFBuilder& crf, const std::vector<unsigned>& lengths) {
+  ComputationGraph cg(true);
+  crf.new_graph(cg);
+  std::vector<Expression> losses;
+  losses.reserve(lengths.size());
+  for (const unsigned steps : lengths) {
+    const Expression scores =
+        input(cg, {kTags, steps}, std::vector<float>(std::size_t{steps} * kTags, 0.5F));
+    losses.push_back(crf.neg_log_likelihood(scores, Tags(steps, 1)));
+  }
+  testing::Observed observed;
+  testing::observe(cg, &observed);
+  static_cast<void>(sum(losses).value());
+  testing::observe(cg, nullptr);
+  return observed.calls().size();
+}
+
+TEST_F(CRF, SequencesOfOneLengthMerge) {
+  const std::size_t two = calls_for(crf, {4, 4});
+  EXPECT_EQ(calls_for(crf, std::vector<unsigned>(40, 4)), two);
+  // What differs is the length: an input, a partition function and a score for each.
+  EXPECT_LE(calls_for(crf, {4, 4, 5, 5, 6, 6, 5, 6}), two + 6);
+  crf.forbid(0, 1);
+  EXPECT_LE(calls_for(crf, std::vector<unsigned>(40, 4)), two + 2);
+}
+
+TEST_F(CRF, ComesBackFromAFileAndIsCopied) {
+  const testing::TemporaryFolder folder;
+  TextFileSaver saver(folder.file("model"));
+  saver.save(crf.get_parameter_collection(), "/crf");
+  saver.close();
+  ParameterCollection other;
+  CRFBuilder read(kTags, other);
+  const std::vector<float> numbers = drawn(4);
+  const auto loss_of = [&](CRFBuilder& b) {
+    ComputationGraph cg;
+    b.new_graph(cg);
+    return value_of(b.neg_log_likelihood(input(cg, {kTags, 4}, numbers), Tags{0, 1, 2, 0}));
+  };
+  EXPECT_NE(loss_of(read), loss_of(crf));
+  TextFileLoader(folder.file("model")).populate(read.get_parameter_collection(), "/crf");
+  EXPECT_NEAR(loss_of(read), loss_of(crf), tolerance::kThroughFloat);
+  CRFBuilder shared(kTags, other);
+  crf.forbid(0, 0);
+  shared.copy(crf);
+  EXPECT_EQ(shared.params()[0].p, crf.params()[0].p);
+  EXPECT_EQ(loss_of(shared), loss_of(crf));
+  CRFBuilder larger(kTags + 1, other);
+  EXPECT_THROW(larger.copy(crf), ValueError);
+  EXPECT_EQ(model.parameters_list()[0]->name, "/crf-builder/transitions");
+  EXPECT_EQ(model.parameters_list()[1]->name, "/crf-builder/start");
+  EXPECT_EQ(model.parameters_list()[2]->name, "/crf-builder/end");
+}
+
+TEST_F(CRF, WithoutUpdateParametersGetNoGradient) {
+  for (const bool update : {false, true}) {
+    ComputationGraph cg;
+    crf.new_graph(cg, update);
+    const Parameter scores = model.add_parameters({kTags, 3});
+    cg.backward(crf.neg_log_likelihood(parameter(cg, scores), Tags{0, 1, 2}));
+    EXPECT_EQ(crf.params()[0].p->has_grad(), update);
+  }
+}
+
+TEST_F(CRF, Errors) {
+  ComputationGraph cg;
+  const Expression scores = input(cg, {kTags, 3}, drawn(3));
+  EXPECT_THROW(crf.neg_log_likelihood(scores, Tags{0, 1, 2}), StateError);
+  EXPECT_THROW(CRFBuilder().new_graph(cg), StateError);
+  EXPECT_THROW(CRFBuilder(0, model), ValueError);
+  crf.new_graph(cg);
+  const std::size_t nodes = cg.nodes.size();
+  ComputationGraph other;
+  EXPECT_THROW(crf.viterbi(ones(other, {kTags, 3})), GraphError);
+  EXPECT_THROW(crf.neg_log_likelihood(scores, Tags{}), ValueError);
+  EXPECT_THROW(crf.neg_log_likelihood(scores, Tags{0, 1, 2, 0}), ValueError);
+  EXPECT_THROW(crf.neg_log_likelihood(scores, Tags{0, kTags, 0}), IndexError);
+  EXPECT_THROW(crf.neg_log_likelihood(scores, std::vector<Tags>{{0}, {1}}), ValueError);
+  EXPECT_THROW(crf.viterbi(scores, Tags{4}), ValueError);
+  EXPECT_THROW(crf.viterbi(scores, Tags{0}), ValueError);
+  EXPECT_THROW(crf.viterbi(scores, Tags{1, 1}), ValueError);
+  EXPECT_EQ(cg.nodes.size(), nodes) << "errors leave no nodes";
+  EXPECT_THROW(crf.viterbi(ones(cg, Dim({kTags, 3}, 2))), ShapeError);
+  try {
+    crf.viterbi(ones(cg, {kTags + 1, 5}));
+    FAIL();
+  } catch (const ShapeError& e) {
+    EXPECT_EQ(std::string(e.what()),
+              "CRFBuilder: viterbi: scores are {4,5}; want {3,steps} with a step at least");
+  }
+}
+
+/// Tag 1 never follows tag 1, and scores say nothing: the transitions alone can learn that.
+TEST(CRFTraining, LearnsTransitions) {
+  ParameterCollection model;
+  CRFBuilder crf(2, model);
+  AdamTrainer trainer(model, 0.05F);
+  for (int i = 0; i < 200; ++i) {
+    ComputationGraph cg;
+    crf.new_graph(cg);
+    const Expression scores = zeros(cg, Dim({2, 5}, 2));
+    cg.backward(mean_batches(crf.neg_log_likelihood(scores, {{1, 0, 1, 0, 1}, {0, 1, 0, 1, 0}})));
+    trainer.update();
+  }
+  ComputationGraph cg;
+  crf.new_graph(cg);
+  EXPECT_EQ(crf.viterbi(input(cg, {2, 4}, {0, 3, 0, 0.1F, 0, 0.1F, 0, 0.1F})).tags,
+            (Tags{1, 0, 1, 0}));
+}
+
+}  // namespace
+}  // namespace dynet
