@@ -23,6 +23,7 @@
 #include "support/far_device.h"
 #include "support/observe.h"
 #include "testing/device.h"
+#include "testing/errors.h"
 #include "testing/program.h"
 #include "testing/temporary_folder.h"
 #include "testing/tolerance.h"
@@ -31,16 +32,6 @@ namespace dynet::testing {
 namespace {
 
 using Floats = std::vector<float>;
-
-template <class E>
-std::string message(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const E& e) {
-    return e.what();
-  }
-  return "nothing was thrown";
-}
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
@@ -111,19 +102,19 @@ TEST(Devices, ArgumentsOnTwoDevicesAreRefused) {
   const Expression y = ones(cg, {3}, device("FAR:1"));
   const Expression weight = parameter(cg, w);
   const std::size_t before = cg.nodes.size();
-  EXPECT_EQ(first_line(message<DeviceError>([&] { weight* x; })),
+  EXPECT_EQ(first_line(text_of_error<DeviceError>([&] { weight* x; })),
             "matmul: argument x is on device CPU:double and y on CPU; want one device, or a copy "
             "made with to_device");
-  EXPECT_EQ(first_line(message<DeviceError>([&] { x + y; })),
+  EXPECT_EQ(first_line(text_of_error<DeviceError>([&] { x + y; })),
             "add: argument x is on device CPU and y on FAR:1; want one device, or a copy made with "
             "to_device");
-  EXPECT_EQ(first_line(message<DeviceError>([&] { concatenate({x, x, y, x}); })),
+  EXPECT_EQ(first_line(text_of_error<DeviceError>([&] { concatenate({x, x, y, x}); })),
             "concatenate: argument x1 is on device CPU and x3 on FAR:1; want one device, or a copy "
             "made with to_device");
-  EXPECT_EQ(first_line(message<DeviceError>([&] { affine_transform({x, weight, x}); })),
+  EXPECT_EQ(first_line(text_of_error<DeviceError>([&] { affine_transform({x, weight, x}); })),
             "affine_transform: argument b is on device CPU and w1 on CPU:double; want one device, "
             "or a copy made with to_device");
-  EXPECT_NE(message<DeviceError>([&] { x + y; }).find("built at "), std::string::npos);
+  EXPECT_NE(text_of_error<DeviceError>([&] { x + y; }).find("built at "), std::string::npos);
   EXPECT_EQ(cg.nodes.size(), before);
   EXPECT_EQ(as_scalar(sum_elems(x).value()), 3.0F);
 }
@@ -160,8 +151,8 @@ TEST(Devices, MessagesSayWhereANodeIsUnlessItIsWhereTheGraphIs) {
   const DefaultDevice scope(device("CPU"));
   ComputationGraph cg;
   const Expression there = to_device(ones(cg, {2}), device("FAR:0"));
-  EXPECT_EQ(message<ShapeError>([&] { cg.backward(there); }).find("backward"), 0U);
-  const std::string text = message<ShapeError>([&] { cg.backward(there); });
+  EXPECT_EQ(text_of_error<ShapeError>([&] { cg.backward(there); }).find("backward"), 0U);
+  const std::string text = text_of_error<ShapeError>([&] { cg.backward(there); });
   EXPECT_NE(text.find("to_device(v0, device=FAR:0) {2} on FAR:0"), std::string::npos) << text;
 }
 

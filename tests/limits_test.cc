@@ -16,6 +16,7 @@
 #include "api/graph_state.h"
 #include "memory/pool.h"
 #include "testing/device.h"
+#include "testing/errors.h"
 #include "testing/tolerance.h"
 
 namespace dynet {
@@ -115,21 +116,11 @@ TEST(Sizes, ProductsWithNothing) {
   }
 }
 
-template <class Make>
-std::string size_error_of(Make make) {
-  try {
-    make();
-  } catch (const SizeError& e) {
-    return e.what();
-  }
-  return "no SizeError";
-}
-
 /// 65537 vectors of 65536 in one: 65536 elements more than 32 bits count. Batches likewise.
 TEST(Sizes, SumsOfExtentsDoNotWrap) {
   ComputationGraph cg;
   const std::vector<Expression> vectors(65537, constant(cg, {65536}, 1.0F));
-  const std::string text = size_error_of([&] { concatenate(vectors); });
+  const std::string text = testing::text_of_error<SizeError>([&] { concatenate(vectors); });
   EXPECT_EQ(text.substr(0, 28), "concatenate(x1, x2, x3, x4, ") << text;
   EXPECT_NE(
       text.find("x65537 is {65536}; an extent of the result would be 4295032832; want at most "
@@ -138,7 +129,9 @@ TEST(Sizes, SumsOfExtentsDoNotWrap) {
       << text;
   EXPECT_LT(text.size(), 1000U);
   const std::vector<Expression> batches(65537, constant(cg, Dim({1}, 65536), 1.0F));
-  EXPECT_NE(size_error_of([&] { concatenate_to_batch(batches); }).find("would be 4295032832"),
+  EXPECT_NE(testing::text_of_error<SizeError>([&] {
+              concatenate_to_batch(batches);
+            }).find("would be 4295032832"),
             std::string::npos);
   EXPECT_EQ(cg.nodes.size(), 2U);
 }
@@ -152,14 +145,16 @@ TEST(Sizes, MultiplesOfExtentsDoNotWrap) {
   EXPECT_THROW(vanilla_lstm_h(c, nothing), ShapeError);  // 4 * 2^30 is no 0
   EXPECT_THROW(vanilla_lstm_c(c, nothing), ShapeError);
   const Expression twice = constant(cg, {2 * kHuge}, 0.0F);
-  const std::string text = size_error_of([&] { coupled_lstm_h(twice, twice); });
+  const std::string text = testing::text_of_error<SizeError>([&] { coupled_lstm_h(twice, twice); });
   EXPECT_EQ(
       text.substr(0, text.find('\n')),
       "coupled_lstm_h(o, c): o is {2147483648} and c is {2147483648}; an extent of the result "
       "would be 4294967296; want at most 4294967295");
   const Expression a = constant(cg, {3 * kHuge}, 0.0F);
   EXPECT_THROW(tree_lstm_cell(a, c, c, c, c), SizeError);
-  EXPECT_EQ(size_error_of([&] { constant(cg, {65536, 65536, 65536, 65536}, 1.0F); }).substr(0, 12),
+  EXPECT_EQ(testing::text_of_error<SizeError>([&] {
+              constant(cg, {65536, 65536, 65536, 65536}, 1.0F);
+            }).substr(0, 12),
             "constant(): ");
 }
 
@@ -167,7 +162,7 @@ TEST(Sizes, BuildersOfHugeLayers) {
   constexpr unsigned kHuge = 1U << 30;
   ParameterCollection model;
   EXPECT_EQ(
-      size_error_of([&] { VanillaLSTMBuilder(1, 4, kHuge, model); }),
+      testing::text_of_error<SizeError>([&] { VanillaLSTMBuilder(1, 4, kHuge, model); }),
       "VanillaLSTMBuilder: a parameter has {4h} rows, h is 1073741824: 4294967296; an extent is "
       "at most 4294967295");
   EXPECT_THROW(BinaryTreeLSTMBuilder(4, 3U << 30, model), SizeError);

@@ -11,6 +11,7 @@
 #include "dynet/expr.h"
 
 #include "support/observe.h"
+#include "testing/errors.h"
 #include "testing/tolerance.h"
 
 namespace dynet {
@@ -89,25 +90,20 @@ TEST(Optional, MergedAsOneByOne) {
   EXPECT_FALSE(observed.together(merged.cells[0][0], merged.cells[0][1]));
 }
 
-std::string error_of(const auto& build) {
-  try {
-    build();
-  } catch (const std::exception& e) {
-    return e.what();
-  }
-  return "none";
-}
-
 TEST(Optional, WhatDoesNotFitIsRefused) {
   ComputationGraph cg;
   const Expression a = input(cg, {9}, numbers(9, 0.0F));
   const Expression f = input(cg, {kHidden}, numbers(kHidden, 0.0F));
-  EXPECT_NE(error_of([&] { tree_lstm_cell(a, f, f, f); })
+  EXPECT_NE(testing::text_of_error<std::exception>([&] { tree_lstm_cell(a, f, f, f); })
                 .find("a is {9}, f1 is {3}, f2 is {3}, c1 is {3} and c2 is absent; want arguments "
                       "that belong together all there or all absent"),
             std::string::npos);
-  EXPECT_NE(error_of([&] { lstm_cell(Expression(), f); }), "none");
-  EXPECT_NE(error_of([&] { lstm_cell(a); }).find("a is {9} and c is absent"), std::string::npos);
+  EXPECT_NE(testing::text_of_error<std::exception>([&] { lstm_cell(Expression(), f); }),
+            "nothing was thrown");
+  EXPECT_NE(testing::text_of_error<std::exception>([&] {
+              lstm_cell(a);
+            }).find("a is {9} and c is absent"),
+            std::string::npos);
   EXPECT_EQ(cg.nodes.size(), 2U);
 }
 

@@ -78,7 +78,8 @@ struct ComputationGraph {
 
   /// Compute each node when it is added.
   void set_immediate_compute(bool ic);
-  /// With immediate compute: NumericError at the first node with NaN or infinity.
+  /// From now on, NumericError where what was computed has NaN or infinity: it names the first such
+  /// node and its line. Within an InferenceScope only what was asked for is looked at.
   void set_check_validity(bool cv);
   /// Switches batching for what is computed from now on.
   void set_batching(bool on);

@@ -8,6 +8,7 @@
 #include "dynet/debug.h"
 
 #include "binding.h"
+#include "graph.h"
 
 namespace dynet::python {
 namespace {
@@ -50,6 +51,12 @@ void bind_trace(nb::module_& m) {
 
 void bind_debug(nb::module_& m) {
   bind_trace(m);
+  m.def(
+      "find_nan", [] { return find_nan(current_graph().cg); },
+      "Where numbers became bad first in the graph. Looks for NaN in the values that were "
+      "computed; then, after a backward pass, for NaN and infinities in the gradients, from the "
+      "loss down; then for infinite values. Names the node and its line; empty where all is "
+      "finite. What `trainer.update()` says of a bad gradient has it already.");
   m.def("profile_text", &profile_text,
         "What kernel calls took since `--dynet-profiling` was on; empty where it is off.");
   m.def("reset_profile", &reset_profile, "Forgets what was measured.");

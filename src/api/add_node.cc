@@ -3,21 +3,10 @@
 #include "dynet/expr/to_device.h"
 
 #include "api/graph_state.h"
+#include "api/nan.h"
 #include "graph/to_device.h"
 #include "params/random_streams.h"
 #include "util/trace.h"
-
-namespace dynet::api {
-
-void compute_now(ComputationGraph& graph, graph::NodeId n) {
-  GraphState& state = graph.state();
-  const Tensor& value = state.executor.value(n);
-  if (state.check_validity && !value.is_valid()) {
-    throw NumericError("NaN or infinity in " + state.graph.describe(n));
-  }
-}
-
-}  // namespace dynet::api
 
 namespace dynet::ext {
 namespace {
@@ -108,7 +97,7 @@ Expression add_node(const Record& record, const void* op, ComputationGraph* grap
       state.has_random_stream = true;
     }
     if (state.immediate) {
-      api::compute_now(g, n);
+      static_cast<void>(api::checked_value(state, n));
     }
     return {&g, n, state.epoch};
   });

@@ -5,6 +5,7 @@
 #include "dynet/globals.h"
 
 #include "api/graph_state.h"
+#include "api/nan.h"
 #include "execute/verify.h"
 #include "schedule/explain.h"
 
@@ -95,7 +96,7 @@ const Tensor& ComputationGraph::incremental_forward(const Expression& last) {
 
 const Tensor& ComputationGraph::incremental_forward(VariableIndex i) {
   check_index(*state_, i, "incremental_forward");
-  return exclusively(*state_, [&]() -> const Tensor& { return state_->executor.value(i); });
+  return exclusively(*state_, [&]() -> const Tensor& { return api::checked_value(*state_, i); });
 }
 
 const Tensor& ComputationGraph::get_value(VariableIndex i) { return incremental_forward(i); }
@@ -120,7 +121,13 @@ void ComputationGraph::backward(const Expression& last, bool full) {
 
 void ComputationGraph::backward(VariableIndex i, bool full) {
   check_index(*state_, i, "backward");
-  exclusively(*state_, [&] { state_->executor.backward(i, full); });
+  exclusively(*state_, [&] {
+    if (state_->check_validity) {
+      static_cast<void>(api::checked_value(*state_, i));
+    }
+    state_->executor.backward(i, full);
+  });
+  api::suspect(*this, *state_);
 }
 
 void ComputationGraph::set_immediate_compute(bool ic) { state_->immediate = ic; }

@@ -15,25 +15,17 @@
 #include "dynet/ops/random.h"
 
 #include "support/far_device.h"
+#include "testing/errors.h"
 #include "testing/tolerance.h"
 
 namespace dynet {
 namespace {
 
 using Floats = std::vector<float>;
+using testing::text_of_error;
 
 Floats value_of(const Expression& e) { return as_vector(e.value()); }
 
-template <class Thrown, class F>
-std::string text_of_error(F f) {
-  try {
-    f();
-  } catch (const Thrown& e) {
-    return e.what();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return "";
-}
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }

@@ -11,6 +11,7 @@
 
 #include "api/gradient_nodes.h"
 #include "api/graph_state.h"
+#include "api/nan.h"
 #include "graph/to_device.h"
 
 namespace dynet {
@@ -192,7 +193,7 @@ std::vector<Expression> gradient(const Expression& loss, const std::vector<Expre
   }
   state.immediate = is_immediate;
   for (NodeId n = before.nodes; is_immediate && n < state.graph.size(); ++n) {
-    api::exclusively(state, [&] { api::compute_now(graph, n); });
+    api::exclusively(state, [&] { static_cast<void>(api::checked_value(state, n)); });
   }
   return gradients;
 }

@@ -13,6 +13,7 @@
 #include "params/use_count.h"
 #include "trainers/missed.h"
 #include "util/allocation.h"
+#include "util/suspect.h"
 
 namespace dynet {
 
@@ -233,7 +234,15 @@ real Trainer::clip(real scale) {
 
 void Trainer::update() { update(1.0F); }
 void Trainer::update(real scale) {
-  util::with_typed_allocation([&] { update_scaled(scale); });
+  try {
+    util::with_typed_allocation([&] { update_scaled(scale); });
+  } catch (const NumericError& error) {
+    const std::string where = util::suspect_text();
+    if (where.empty()) {
+      throw;
+    }
+    throw NumericError(std::string(error.what()) + "\n  " + where);
+  }
 }
 
 /// First all that may fail, then all that changes something.

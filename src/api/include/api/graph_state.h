@@ -93,10 +93,6 @@ decltype(auto) exclusively(GraphState& state, F&& f) {
 /// asks.
 graph::NodeId checked_node(const Expression& e, std::string_view user);
 
-/// Computes node `n`, as set_immediate_compute says. NumericError where the graph wants valid
-/// numbers and it has others.
-void compute_now(ComputationGraph& graph, graph::NodeId n);
-
 // live_graphs.cc. Thread-safe; the test is one probe without a lock.
 void enter_live(const ComputationGraph* graph);
 void leave_live(const ComputationGraph* graph);

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+
+#include "api/graph_state.h"
+
+namespace dynet::api {
+
+/// The value of a node, computed where it is missing. Where the graph wants valid numbers,
+/// NumericError names the first node that was computed for it and has others.
+const Tensor& checked_value(GraphState& state, graph::NodeId n);
+
+/// See dynet::find_nan.
+[[nodiscard]] std::string find_nan(GraphState& state);
+
+/// Remembers the graph as the one that a trainer's bad gradient comes from.
+void suspect(const ComputationGraph& graph, const GraphState& state);
+
+}  // namespace dynet::api

@@ -1,0 +1,135 @@
+// The first node that is NaN or infinite: in what was just computed, or in a whole graph whose
+// gradients turn out to be bad.
+#include "api/nan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <span>
+
+#include "dynet/debug.h"
+
+#include "params/host.h"
+#include "util/suspect.h"
+
+namespace dynet::api {
+namespace {
+
+using graph::NodeId;
+
+constexpr NodeId kNone = ~NodeId{0};
+
+bool has_nan(const Tensor& t) {
+  return params::visit(t, [](const auto* x, std::int64_t n) {
+    return std::any_of(x, x + n, [](auto number) { return std::isnan(number); });
+  });
+}
+
+Tensor computed(const execute::Executor& executor, NodeId n) {
+  return executor.context().tensor(n, executor.values().at(n));
+}
+
+/// The first node in the order of the program whose value is there and is bad.
+template <class IsBad>
+NodeId first_bad_value(const GraphState& state, const IsBad& is_bad) {
+  const execute::Values& values = state.executor.values();
+  for (NodeId n = 0; n < values.size(); ++n) {
+    if (values.has(n) && is_bad(computed(state.executor, n))) {
+      return n;
+    }
+  }
+  return kNone;
+}
+
+/// The last node, so the first that backward comes to, whose gradient is bad.
+NodeId first_bad_gradient(GraphState& state) {
+  for (NodeId n = state.graph.size(); n-- > 0;) {
+    if (state.executor.can_have_gradient(n) && !state.executor.gradient(n).is_valid()) {
+      return n;
+    }
+  }
+  return kNone;
+}
+
+/// The last node that reads `n`: what it gives back is what backward comes to first.
+NodeId last_reader(const graph::Graph& graph, NodeId n) {
+  for (NodeId m = graph.size(); m-- > n + 1;) {
+    const std::span<const NodeId> args = graph.args(m);
+    if (std::find(args.begin(), args.end(), n) != args.end()) {
+      return m;
+    }
+  }
+  return kNone;
+}
+
+/// The first of the nodes that groups from `first_group` on computed and whose value is bad.
+NodeId first_invalid(const execute::Executor& executor, std::uint32_t first_group) {
+  NodeId first = kNone;
+  for (std::uint32_t g = first_group; g < executor.history().size(); ++g) {
+    for (const NodeId n : executor.history().members(g)) {
+      if (n < first && !computed(executor, n).is_valid()) {
+        first = n;
+      }
+    }
+  }
+  return first;
+}
+
+}  // namespace
+
+const Tensor& checked_value(GraphState& state, NodeId n) {
+  execute::Executor& executor = state.executor;
+  if (!state.check_validity) {
+    return executor.value(n);
+  }
+  const std::uint32_t first_group = executor.history().size();
+  const Tensor& value = executor.value(n);
+  NodeId bad = first_invalid(executor, first_group);
+  if (bad == kNone && !value.is_valid()) {
+    bad = n;
+  }
+  if (bad != kNone) {
+    throw NumericError("NaN or infinity in " + state.graph.describe(bad));
+  }
+  return value;
+}
+
+/// Infinite values may be meant, such as those of a mask, and count for the least.
+std::string find_nan(GraphState& state) {
+  const NodeId nan = first_bad_value(state, has_nan);
+  if (nan != kNone) {
+    return "NaN first in " + state.graph.describe(nan);
+  }
+  const NodeId gradient = first_bad_gradient(state);
+  if (gradient != kNone) {
+    const NodeId reader = last_reader(state.graph, gradient);
+    return "NaN or infinity first in the gradient of " + state.graph.describe(gradient) +
+           (reader == kNone ? "" : "\n  which comes back from " + state.graph.describe(reader));
+  }
+  const NodeId infinity = first_bad_value(state, [](const Tensor& t) { return !t.is_valid(); });
+  return infinity == kNone ? "" : "infinity first in " + state.graph.describe(infinity);
+}
+
+void suspect(const ComputationGraph& graph, const GraphState& state) {
+  util::set_suspect({&graph, state.epoch, [](const util::Suspect& s) {
+                       const auto* const suspected = static_cast<const ComputationGraph*>(s.graph);
+                       if (!is_live(suspected) || suspected->state().epoch != s.epoch) {
+                         return std::string();
+                       }
+                       try {
+                         return dynet::find_nan(*suspected);
+                       } catch (const Error&) {  // the error that asks is the one to report
+                         return std::string();
+                       }
+                     }});
+}
+
+}  // namespace dynet::api
+
+namespace dynet {
+
+std::string find_nan(const ComputationGraph& cg) {
+  return api::exclusively(cg.state(), [&] { return api::find_nan(cg.state()); });
+}
+
+}  // namespace dynet

@@ -1,0 +1,20 @@
+// What an error says.
+
+#pragma once
+
+#include <string>
+
+namespace dynet::testing {
+
+/// The text of the error of type `Thrown` that `f` throws.
+template <class Thrown, class F>
+std::string text_of_error(const F& f) {
+  try {
+    f();
+  } catch (const Thrown& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+}  // namespace dynet::testing
