@@ -3,6 +3,7 @@
 // Looking at what the library does: traces and times. docs/debugging.md shows what they print.
 
 #include <cstdint>
+#include <fstream>
 #include <string>
 
 namespace dynet {
@@ -29,6 +30,26 @@ class TraceScope {
 /// NaN and infinities in the gradients, from the loss down; then for infinite values. Empty where
 /// all is finite. What Trainer::update says of a bad gradient has it already.
 [[nodiscard]] std::string find_nan(const ComputationGraph& cg);
+
+/// While it lives, records what the library does, in all threads: forward and backward passes, in
+/// them planning and each kernel call with its nodes, its group and the line of its first node, and
+/// updates of trainers. The file, written when it ends, opens in Perfetto (ui.perfetto.dev) and in
+/// chrome://tracing. Recording takes some microseconds per call, and a million events are kept.
+/// One at a time: UsageError. IoError where the file cannot be written.
+class TimelineScope {
+ public:
+  explicit TimelineScope(const std::string& file);
+  /// Ends it, where close() was not called; then what fails is not reported.
+  ~TimelineScope();
+  TimelineScope(const TimelineScope&) = delete;
+  TimelineScope& operator=(const TimelineScope&) = delete;
+  /// Stops recording and writes the file.
+  void close();
+
+ private:
+  std::string name_;
+  std::ofstream file_;
+};
 
 /// What kernel calls of all graphs took, a line for each operation and direction, since
 /// `--dynet-profiling` (or `profiling_flag`) was set: to 1, or to 2 for nodes per call and bytes of

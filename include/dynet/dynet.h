@@ -92,6 +92,9 @@ struct ComputationGraph {
   void print_graphviz() const;
   /// The DOT text of print_graphviz() as a string.
   [[nodiscard]] std::string to_dot() const;
+  /// The graph as an SVG picture, in boxes of what runs together where all of it is computed at
+  /// once: "3: 16 x tanh". Point at a node for its operation, shape and line.
+  [[nodiscard]] std::string to_svg() const;
   /// Writes all nodes to a file, or to the standard output where `filename` is empty, with values
   /// (what is missing is computed) and with the gradients that the last `backward` gave; there are
   /// none before it, and none of nodes made after the one it started from. `nan_check_only`: says

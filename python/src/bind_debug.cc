@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "dynet/debug.h"
 
@@ -47,10 +48,47 @@ void bind_trace(nb::module_& m) {
       .def("__exit__", [](Trace& self, const nb::args&) { self.scope.reset(); });
 }
 
+/// `with dynet.timeline("run.json"):`. Invariant: `scope` lives between enter and exit.
+struct Timeline {
+  std::string file;
+  std::optional<TimelineScope> scope;
+};
+
+void bind_timeline(nb::module_& m) {
+  nb::class_<Timeline>(
+      m, "timeline",
+      "Within `with timeline(\"run.json\"):` the library records what it does, in all threads: "
+      "forward and backward passes, in them planning and each kernel call with its nodes, its "
+      "group and the line of its first node, and updates of trainers. The file opens in Perfetto "
+      "(ui.perfetto.dev) and in chrome://tracing.")
+      .def(
+          "__init__",
+          [](Timeline* self, std::string file) {
+            new (self) Timeline{std::move(file), std::nullopt};
+          },
+          nb::arg("file"))
+      .def("__enter__",
+           [](nb::handle self) {
+             Timeline& timeline = nb::cast<Timeline&>(self);
+             if (timeline.scope) {
+               throw UsageError("timeline: one object is entered once at a time; make another");
+             }
+             timeline.scope.emplace(timeline.file);
+             return nb::borrow(self);
+           })
+      .def("__exit__", [](Timeline& self, const nb::args&) {
+        if (self.scope) {
+          self.scope->close();
+          self.scope.reset();
+        }
+      });
+}
+
 }  // namespace
 
 void bind_debug(nb::module_& m) {
   bind_trace(m);
+  bind_timeline(m);
   m.def(
       "find_nan", [] { return find_nan(current_graph().cg); },
       "Where numbers became bad first in the graph. Looks for NaN in the values that were "

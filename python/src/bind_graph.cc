@@ -98,6 +98,11 @@ void bind_graph_class(nb::module_& m) {
       .def(
           "to_dot", [](const GraphPointer& graph) { return graph->cg.to_dot(); }, "DOT text.")
       .def(
+          "to_svg", [](const GraphPointer& graph) { return graph->cg.to_svg(); },
+          "The graph as an SVG picture, in boxes of what runs together where all of it is computed "
+          "at once. A notebook shows it where a cell ends with `dy.cg()`.")
+      .def("_repr_svg_", [](const GraphPointer& graph) { return graph->cg.to_svg(); })
+      .def(
           "dump",
           [](const GraphPointer& graph, const std::string& filename, bool values, bool gradients,
              bool nan_check_only) { graph->cg.dump(filename, values, gradients, nan_check_only); },

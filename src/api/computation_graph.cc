@@ -158,6 +158,25 @@ void ComputationGraph::set_random_stream(std::uint64_t stream) {
 void ComputationGraph::print_graphviz() const { std::cerr << to_dot(); }
 std::string ComputationGraph::to_dot() const { return state_->graph.to_dot(); }
 
+std::string ComputationGraph::to_svg() const {
+  return exclusively(*state_, [&] {
+    const graph::Graph& graph = state_->graph;
+    std::vector<graph::NodeId> wanted;
+    for (graph::NodeId n = 0; n < graph.size(); ++n) {
+      if (graph[n].output == 0 && graph[n].record().reads_storage != ext::Storage::kWhole) {
+        wanted.push_back(n);
+      }
+    }
+    schedule::Scheduler scheduler;
+    scheduler.choose(state_->executor.scheduler().chosen());
+    schedule::Plan plan;
+    if (!wanted.empty()) {
+      scheduler.plan(graph, wanted, plan);
+    }
+    return schedule::to_svg(graph, plan);
+  });
+}
+
 namespace {
 void dump_numbers(std::ostream& out, const char* what, const Tensor& t, bool nan_check_only) {
   out << "  " << what << ": ";

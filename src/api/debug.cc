@@ -1,6 +1,11 @@
 #include "dynet/debug.h"
 
+#include <exception>
+
+#include "dynet/except.h"
+
 #include "execute/profile.h"
+#include "util/timeline.h"
 #include "util/trace.h"
 
 namespace dynet {
@@ -8,6 +13,32 @@ namespace dynet {
 TraceScope::TraceScope(const std::string& words)
     : before_(util::set_trace(util::parse_trace(words, "TraceScope"))) {}
 TraceScope::~TraceScope() { util::set_trace(before_); }
+
+TimelineScope::TimelineScope(const std::string& file) : name_(file), file_(file) {
+  if (!file_) {
+    throw IoError("TimelineScope: cannot write " + name_);
+  }
+  util::start_timeline();
+}
+
+TimelineScope::~TimelineScope() {
+  try {
+    close();
+  } catch (const std::exception&) {
+    // The program that wants to know calls close().
+  }
+}
+
+void TimelineScope::close() {
+  if (!file_.is_open()) {
+    return;
+  }
+  file_ << util::take_timeline();
+  file_.close();
+  if (!file_) {
+    throw IoError("TimelineScope: cannot write " + name_);
+  }
+}
 
 std::string profile_text() { return execute::process_profile_text(); }
 void reset_profile() { execute::reset_process_profile(); }

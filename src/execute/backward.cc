@@ -76,6 +76,9 @@ void Executor::run_backward(NodeId root, bool full, Pass pass) {
   context_.kernels(owner).fill(gradients_.target(owner).data, 1.0, 1);
   path_.walk_groups([&](std::uint32_t g) {
     const schedule::Group& group = history_.group(g);
+    if (watch_ != nullptr) {
+      watch_->begin_group(g);
+    }
     for (std::uint32_t s = group.begin + group.count; s-- > group.begin;) {
       backward_segment(history_.segment(group, s), history_.call(s), pass);
     }

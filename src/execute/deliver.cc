@@ -4,11 +4,13 @@
 #include "execute/executor.h"
 #include "kernels/float_mode.h"
 #include "params/gradient.h"
+#include "util/timeline.h"
 
 namespace dynet::execute {
 
 /// Nothing may throw once the first storage was changed: all memory is taken before.
 void Executor::deliver() {
+  const util::Slice slice("gradients of parameters");
   const kernels::FlushDenormals float_mode;
   weights_.prepare();
   for (const NodeId n : path_.parameters()) {

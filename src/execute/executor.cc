@@ -6,6 +6,7 @@
 #include "execute/trace.h"
 #include "execute/verify.h"
 #include "kernels/float_mode.h"
+#include "util/timeline.h"
 
 namespace dynet::execute {
 
@@ -56,11 +57,16 @@ void Executor::compute(NodeId last, bool all) {
   }
 }
 
+void Executor::plan(const std::vector<NodeId>& nodes) {
+  const util::Slice slice("plan");
+  scheduler_.plan(context_.graph, nodes, plan_);
+}
+
 /// Nodes stand in the order they were made in, so a piece depends on none after it.
 void Executor::run_wanted(NodeId asked, bool all_nodes) {
   const std::vector<NodeId>& all = wanted_.nodes();
   if (!all.empty() && is_in_inference_scope() && !lifetimes_.keeps_all(wanted_, all_nodes)) {
-    scheduler_.plan(context_.graph, all, plan_);
+    plan(all);
     run_dropping(asked, history_.size());
     return;
   }
@@ -73,7 +79,7 @@ void Executor::run_wanted(NodeId asked, bool all_nodes) {
     }
     const std::vector<NodeId>& nodes = is_whole ? all : piece_;
     const std::uint32_t first_group = history_.size();
-    scheduler_.plan(context_.graph, nodes, plan_);
+    plan(nodes);
     trace_plan(context_.graph, nodes, plan_);
     history_.append(plan_);
     const std::size_t used = values_.used();

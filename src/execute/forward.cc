@@ -67,6 +67,9 @@ bool Executor::assemble_uploaded(std::uint32_t g) {
 /// `is_made`: its calls are.
 void Executor::run_group(std::uint32_t g, bool is_made, bool has_backward) {
   const schedule::Group& group = history_.group(g);
+  if (watch_ != nullptr) {
+    watch_->begin_group(g);
+  }
   for (std::uint32_t s = group.begin; s < group.begin + group.count; ++s) {
     const SegmentView segment = history_.segment(group, s);
     if (is_made) {

@@ -10,6 +10,7 @@
 
 #include "dynet/globals.h"
 
+#include "util/timeline.h"
 #include "util/trace.h"
 
 namespace dynet::execute {
@@ -115,7 +116,8 @@ Watch::Watch(const graph::Graph& graph, bool backward, Watch*& slot)
       slot_(slot),
       traces_calls_(util::is_traced(util::TraceWord::kExecute)),
       traces_time_(util::is_traced(util::TraceWord::kTime)),
-      takes_times_(traces_time_ || profiling_flag > 0) {
+      is_recording_(util::is_recording()),
+      takes_times_(traces_time_ || is_recording_ || profiling_flag > 0) {
   slot_ = traces_calls_ || takes_times_ ? this : nullptr;
   if (takes_times_) {
     begin_ = Clock::now();
@@ -132,6 +134,10 @@ Watch::~Watch() {
 }
 
 void Watch::report() {
+  if (is_recording_) {
+    util::record({name_of(backward_), "request", begin_, Clock::now(),
+                  "\"graph nodes\":" + std::to_string(graph_.size())});
+  }
   if (takes_times_ && profiling_flag > 0) {
     add_to_process_profile(profile_);
   }
@@ -162,7 +168,8 @@ void Watch::after_call(std::span<const graph::NodeId> members) {
   if (!takes_times_) {
     return;
   }
-  const std::chrono::duration<double> taken = Clock::now() - call_;
+  const Clock::time_point end = Clock::now();
+  const std::chrono::duration<double> taken = end - call_;
   const ext::Record& record = graph_[members[0]].record();
   std::int64_t bytes = 0;
   for (const graph::NodeId n : members) {
@@ -171,6 +178,27 @@ void Watch::after_call(std::span<const graph::NodeId> members) {
     }
   }
   profile_.add(record, backward_, static_cast<std::int64_t>(members.size()), bytes, taken.count());
+  if (is_recording_) {
+    record_call(members, bytes, end);
+  }
+}
+
+/// Named by what ran and how much of it; the details name the nodes, and the line of the first.
+void Watch::record_call(std::span<const graph::NodeId> members, std::int64_t bytes,
+                        Clock::time_point end) {
+  constexpr std::size_t kNamed = 16;
+  const graph::Node& first = graph_[members[0]];
+  std::string nodes;
+  for (std::size_t m = 0; m < std::min(members.size(), kNamed); ++m) {
+    nodes += (m == 0 ? "v" : " v") + std::to_string(members[m]);
+  }
+  nodes += members.size() > kNamed ? " ..." : "";
+  const std::string place = graph::place_text(first.where);
+  util::record({std::to_string(members.size()) + " x " + std::string(first.record().info->name),
+                backward_ ? "backward" : "forward", call_, end,
+                "\"group\":" + std::to_string(group_) + ",\"nodes\":\"" + nodes +
+                    "\",\"shape\":\"" + to_string(graph_.dim(members[0])) + "\",\"bytes\":" +
+                    std::to_string(bytes) + ",\"built at\":\"" + util::json_escaped(place) + "\""});
 }
 
 }  // namespace dynet::execute

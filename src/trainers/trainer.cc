@@ -14,6 +14,7 @@
 #include "trainers/missed.h"
 #include "util/allocation.h"
 #include "util/suspect.h"
+#include "util/timeline.h"
 
 namespace dynet {
 
@@ -247,6 +248,7 @@ void Trainer::update(real scale) {
 
 /// First all that may fail, then all that changes something.
 void Trainer::update_scaled(real scale) {
+  const util::Slice slice("update");
   const params::UpdateScope scope(params::usage_of(*model), "update");
   const kernels::FlushDenormals float_mode;
   check_settings(scale);

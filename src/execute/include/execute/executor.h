@@ -153,6 +153,7 @@ class Executor {
 
   // executor.cc
   void compute(NodeId last, bool all);
+  void plan(const std::vector<NodeId>& nodes);
   void run_wanted(NodeId asked, bool all_nodes);
   void place_and_run(std::uint32_t first_group);
   void run_dropping(NodeId asked, std::uint32_t first_group);

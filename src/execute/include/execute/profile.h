@@ -46,8 +46,8 @@ class Profile {
 void reset_process_profile();
 
 /// Follows one request of one graph, a forward or a backward pass: traces its calls and takes their
-/// times, as DYNET_TRACE and `--dynet-profiling` say. Does nothing where neither says anything.
-/// Thread rule: that of its graph.
+/// times, as DYNET_TRACE, `--dynet-profiling` and a TimelineScope say. Does nothing where none of
+/// them says anything. Thread rule: that of its graph.
 class Watch {
  public:
   /// Puts itself into `slot` while it lives, where it has something to do.
@@ -57,19 +57,26 @@ class Watch {
   /// Reports what was gathered, also where the request failed.
   ~Watch();
 
+  /// The calls that come are those of this group of the history.
+  void begin_group(std::uint32_t group) { group_ = group; }
   void before_call(std::span<const graph::NodeId> members);
   void after_call(std::span<const graph::NodeId> members);
 
  private:
-  void report();
-
   using Clock = std::chrono::steady_clock;
+
+  void report();
+  void record_call(std::span<const graph::NodeId> members, std::int64_t bytes,
+                   Clock::time_point end);
+
   const graph::Graph& graph_;
   bool backward_;
   Watch*& slot_;
   bool traces_calls_;
   bool traces_time_;
+  bool is_recording_;
   bool takes_times_;
+  std::uint32_t group_ = 0;
   Clock::time_point begin_;
   Clock::time_point call_;
   Profile profile_;
