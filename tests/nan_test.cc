@@ -1,6 +1,5 @@
 // The first node that is NaN or infinite is named: by the graph, by find_nan, by the trainer.
 #include <limits>
-#include <memory>
 #include <string>
 
 #include "dynet/debug.h"
@@ -38,8 +37,8 @@ TEST_P(Nan, AGraphThatWantsValidNumbersNamesTheFirstBadNode) {
   EXPECT_TRUE(contains(text, "NaN or infinity in node 2, log(v0) {2}, built at ")) << text;
   EXPECT_TRUE(contains(text, "nan_test.cc:")) << text;
   // It is computed now, and asking for it again is no less an error; the rest is usable.
-  EXPECT_THROW((void)sum.value(), NumericError);
-  EXPECT_THROW((void)bad.value(), NumericError);
+  EXPECT_EQ(text_of_error<NumericError>([&] { (void)sum.value(); }), text);
+  EXPECT_EQ(text_of_error<NumericError>([&] { (void)bad.value(); }), text);
   EXPECT_EQ(as_scalar(sum_elems(square(x)).value()), 2.0F);
   EXPECT_THROW(cg.backward(sum_elems(log(x) * 2.0F)), NumericError);
 }

@@ -44,6 +44,7 @@ struct Model {
     ComputationGraph cg(true);
     const Expression shared = parameter(cg, w);
     std::vector<Expression> losses;
+    losses.reserve(20);
     for (int i = 0; i < 20; ++i) {
       losses.push_back(squared_norm(shared * input(cg, {3}, {1.0F, 2.0F, 3.0F})));
     }
@@ -123,6 +124,7 @@ TEST(Svg, HasABoxForEachGroupAndALineForEachArgument) {
   ComputationGraph cg(true);
   const Expression w = parameter(cg, m.w);
   std::vector<Expression> parts;
+  parts.reserve(3);
   for (int i = 0; i < 3; ++i) {
     parts.push_back(tanh(w * input(cg, {3}, {1.0F, 2.0F, 3.0F})));
   }
@@ -144,6 +146,7 @@ TEST(Svg, HasABoxForEachGroupAndALineForEachArgument) {
 TEST(Svg, ManyMembersShareABox) {
   ComputationGraph cg(true);
   std::vector<Expression> all;
+  all.reserve(100);
   for (int i = 0; i < 100; ++i) {
     all.push_back(tanh(input(cg, 0.5F)));
   }
@@ -151,6 +154,12 @@ TEST(Svg, ManyMembersShareABox) {
   const std::string text = cg.to_svg();
   EXPECT_EQ(count_of(text, ">92 more<"), 2U);
   EXPECT_EQ(count_of(text, "<title>node "), 8U + 8U + 1U);
+}
+
+/// Where the text of the first box with this title begins, from the left.
+int left_of(const std::string& text, const std::string& title) {
+  const std::size_t at = text.rfind("<text x=\"", text.find(title + "<"));
+  return std::stoi(text.substr(at + 9));
 }
 
 TEST(Svg, OfOddGraphs) {
@@ -176,6 +185,7 @@ TEST(Svg, OfOddGraphs) {
   }
   const std::string text = cg.to_svg();
   EXPECT_EQ(count_of(text, "first terms<"), 1U) << text;
+  EXPECT_LT(left_of(text, "first terms"), left_of(text, "other terms"));
   EXPECT_EQ(count_of(text, "1 x lstm_cell<"), 4U);
 }
 

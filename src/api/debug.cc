@@ -25,7 +25,7 @@ TimelineScope::~TimelineScope() {
   try {
     close();
   } catch (const std::exception&) {
-    // The program that wants to know calls close().
+    return;  // the program that wants to know calls close()
   }
 }
 

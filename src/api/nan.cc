@@ -85,8 +85,8 @@ const Tensor& checked_value(GraphState& state, NodeId n) {
   const std::uint32_t first_group = executor.history().size();
   const Tensor& value = executor.value(n);
   NodeId bad = first_invalid(executor, first_group);
-  if (bad == kNone && !value.is_valid()) {
-    bad = n;
+  if (bad == kNone && !value.is_valid()) {  // computed before, or in an inference scope
+    bad = std::min(n, first_invalid(executor, 0));
   }
   if (bad != kNone) {
     throw NumericError("NaN or infinity in " + state.graph.describe(bad));

@@ -129,7 +129,7 @@ Watch::~Watch() {
   try {
     report();
   } catch (const std::bad_alloc&) {
-    // A report is not worth the end of the program.
+    return;  // a report is not worth the end of the program
   }
 }
 

@@ -1,6 +1,7 @@
 // A plan as a picture: one box per group, from left to right in the order in which they can run.
 #include <algorithm>
 #include <cstddef>
+#include <cstdio>
 #include <map>
 #include <string>
 #include <string_view>
@@ -12,7 +13,7 @@
 namespace dynet::schedule {
 namespace {
 
-constexpr int kNodeWidth = 150;
+constexpr int kNodeWidth = 210;
 constexpr int kNodeHeight = 20;
 constexpr int kPad = 8;
 constexpr int kTitle = 18;
@@ -44,7 +45,7 @@ std::string escaped(const std::string& text) {
 }
 
 std::string shortened(const std::string& text) {
-  constexpr std::size_t kMost = 22;
+  constexpr std::size_t kMost = 32;
   return text.size() <= kMost ? text : text.substr(0, kMost - 3) + "...";
 }
 
@@ -58,10 +59,12 @@ struct Box {
 
   [[nodiscard]] std::size_t rows() const { return std::min(members.size(), kShown + 1); }
   [[nodiscard]] int height() const {
-    return kTitle + 2 * kPad + static_cast<int>(rows()) * (kNodeHeight + 4) - 4;
+    return title_height() + 2 * kPad + static_cast<int>(rows()) * (kNodeHeight + 4) - 4;
   }
+  [[nodiscard]] int title_height() const { return title.empty() ? 0 : kTitle; }
   [[nodiscard]] int row_y(std::size_t member) const {
-    return y + kTitle + kPad + static_cast<int>(std::min(member, kShown)) * (kNodeHeight + 4);
+    return y + title_height() + kPad +
+           static_cast<int>(std::min(member, kShown)) * (kNodeHeight + 4);
   }
 };
 
@@ -106,22 +109,16 @@ class Drawing {
     bool is_set = false;
   };
 
-  /// To the right of all that its members read, and of what computed a part of them.
+  /// To the right of all that its members read and that is there: the first terms of a node are
+  /// computed before some of its arguments are.
   void add(Box box) {
-    const auto follow = [&](const Place& before) {
-      box.column = std::max(box.column, boxes_[before.box].column + 1);
-    };
     for (std::size_t m = 0; m < box.members.size(); ++m) {
-      Place& own = places_[box.members[m]];
-      if (own.is_set) {
-        follow(own);
-      }
       for (const NodeId a : graph_.args(box.members[m])) {
         if (place(a).is_set) {
-          follow(place(a));
+          box.column = std::max(box.column, boxes_[place(a).box].column + 1);
         }
       }
-      own = {boxes_.size(), m, true};
+      places_[box.members[m]] = {boxes_.size(), m, true};
     }
     boxes_.push_back(std::move(box));
   }
@@ -145,8 +142,9 @@ class Drawing {
   }
   [[nodiscard]] const Place& place(NodeId n) const { return places_[graph_.owner(n)]; }
 
+  /// Columns from left to right, each in the middle of the height.
   void lay_out() {
-    std::map<std::size_t, int> used;  // by column: where the next box goes
+    std::map<std::size_t, int> used;  // by column: its height
     for (Box& box : boxes_) {
       int& y = used.try_emplace(box.column, kRowGap).first->second;
       box.x = kRowGap + static_cast<int>(box.column) * (kNodeWidth + 2 * kPad + kColumnGap);
@@ -154,6 +152,9 @@ class Drawing {
       y += box.height() + kRowGap;
       width_ = std::max(width_, box.x + kNodeWidth + 2 * kPad + kRowGap);
       height_ = std::max(height_, y);
+    }
+    for (Box& box : boxes_) {
+      box.y += (height_ - used[box.column]) / 2;
     }
   }
 
@@ -189,7 +190,8 @@ class Drawing {
            escaped(shortened(label)) + "</text></g>\n";
   }
 
-  /// From the right side of each argument to the left side of the node.
+  /// From the right side of each argument to the left side of the node; pale from parameters, which
+  /// many nodes read.
   [[nodiscard]] std::string edges_text(NodeId n) const {
     if (graph_[n].output != 0) {
       return {};
@@ -202,11 +204,14 @@ class Drawing {
       const Box& from = boxes_[place(a).box];
       const int x1 = from.x + kPad + kNodeWidth;
       const int y1 = from.row_y(place(a).member) + kNodeHeight / 2;
-      const std::string middle = std::to_string((x1 + x2) / 2);
-      text += "<path d=\"M" + std::to_string(x1) + " " + std::to_string(y1) + " C" + middle + " " +
-              std::to_string(y1) + " " + middle + " " + std::to_string(y2) + " " +
-              std::to_string(x2) + " " + std::to_string(y2) +
-              "\" fill=\"none\" stroke=\"#555555\" stroke-opacity=\"0.5\"/>\n";
+      const int middle = (x1 + x2) / 2;
+      char line[192];
+      std::snprintf(line, sizeof line,
+                    R"(<path d="M%d %d C%d %d %d %d %d %d" fill="none" stroke="#555555" )"
+                    R"(stroke-opacity="%s"/>)"
+                    "\n",
+                    x1, y1, middle, y1, middle, y2, x2, y2, from.title.empty() ? "0.12" : "0.6");
+      text += line;
     }
     return text;
   }

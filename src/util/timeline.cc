@@ -84,7 +84,7 @@ void Slice::end() noexcept {
   try {
     record({name_, "stage", begin_, TimelineClock::now(), {}});
   } catch (const std::bad_alloc&) {
-    // A picture is not worth the end of the program.
+    return;  // a picture is not worth the end of the program
   }
 }
 
