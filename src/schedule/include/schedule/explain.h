@@ -12,7 +12,7 @@ namespace dynet::schedule {
 /// "group 3: 4 x affine_transform, 1 segment: v12 v15 v18 v21", a line per group.
 [[nodiscard]] std::string to_text(const graph::Graph& graph, const Plan& plan);
 
-/// The same as an SVG picture: a box for each group, from left to right as they depend on each
+/// The plan as an SVG picture: a box for each group, from left to right as they depend on each
 /// other, with its members; parameters have boxes of their own. A node's text is its hint.
 [[nodiscard]] std::string to_svg(const graph::Graph& graph, const Plan& plan);
 
