@@ -1,6 +1,6 @@
 #pragma once
 
-// Vocabularies: words to ids and back.
+// Vocabularies: words to ids and back. Saved and loaded by dynet/text/dict_file.h.
 
 #include <string>
 #include <unordered_map>
@@ -18,7 +18,7 @@ class Dict {
   void freeze() { frozen = true; }
   [[nodiscard]] bool is_frozen() const { return frozen; }
   /// Id of a word, which is added unless the dictionary is frozen; then an unknown word is the one
-  /// given to set_unk, or std::runtime_error where none was.
+  /// given to set_unk, or std::runtime_error where none was, or where that one was cleared.
   int convert(const std::string& word);
   /// The word with an id. IndexError where there is none.
   [[nodiscard]] const std::string& convert(const int& id) const;
@@ -41,7 +41,8 @@ class Dict {
 
 /// Ids of the words of a line, which white space separates.
 std::vector<int> read_sentence(const std::string& line, Dict& sd);
-/// Appends ids of the words before the first `|||` to `s`, of those after it to `t`.
+/// Appends ids of the words before the first `|||` to `s`, of those after it to `t`. What throws
+/// leaves both lists as they were.
 void read_sentence_pair(const std::string& line, std::vector<int>& s, Dict& sd, std::vector<int>& t,
                         Dict& td);
 

@@ -1,5 +1,6 @@
 #include "dynet/dict.h"
 
+#include <limits>
 #include <sstream>
 
 #include "dynet/except.h"
@@ -12,14 +13,23 @@ int Dict::convert(const std::string& word) {
     return known->second;
   }
   if (frozen) {
-    if (map_unk) {
+    if (map_unk && static_cast<std::size_t>(unk_id) < words_.size()) {
       return unk_id;
     }
-    throw UsageError("Dict: unknown word '" + word + "' in a frozen dictionary without set_unk");
+    throw UsageError("Dict: unknown word '" + word + "' in a frozen dictionary " +
+                     (map_unk ? "that was cleared" : "without set_unk"));
   }
+  if (words_.size() >= static_cast<std::size_t>(std::numeric_limits<int>::max())) {
+    throw SizeError("Dict: more words than an int can count");
+  }
+  const int id = static_cast<int>(words_.size());
   words_.push_back(word);
-  const int id = static_cast<int>(words_.size()) - 1;
-  d_.emplace(word, id);
+  try {
+    d_.emplace(word, id);
+  } catch (...) {
+    words_.pop_back();
+    throw;
+  }
   return id;
 }
 
@@ -39,7 +49,12 @@ void Dict::set_unk(const std::string& word) {
     throw UsageError("Dict: set_unk was called before");
   }
   frozen = false;
-  unk_id = convert(word);
+  try {
+    unk_id = convert(word);
+  } catch (...) {
+    frozen = true;
+    throw;
+  }
   frozen = true;
   map_unk = true;
 }
@@ -63,14 +78,18 @@ void read_sentence_pair(const std::string& line, std::vector<int>& s, Dict& sd, 
                         Dict& td) {
   std::istringstream in(line);
   std::string word;
+  std::vector<int> source = s;  // an unknown word leaves both lists as they were
+  std::vector<int> target = t;
   bool second = false;
   while (in >> word) {
     if (word == "|||") {
       second = true;
     } else {
-      (second ? t : s).push_back((second ? td : sd).convert(word));
+      (second ? target : source).push_back((second ? td : sd).convert(word));
     }
   }
+  s.swap(source);
+  t.swap(target);
 }
 
 }  // namespace dynet

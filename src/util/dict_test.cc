@@ -50,6 +50,31 @@ TEST(Dict, ReadsSentencesAndPairs) {
   EXPECT_EQ(e.get_words(), (std::vector<std::string>{"u", "v"}));
 }
 
+TEST(Dict, WhatThrowsLeavesTheListsAsTheyWere) {
+  Dict d;
+  d.convert("x");
+  d.freeze();
+  std::vector<int> s{7};
+  std::vector<int> t{8};
+  EXPECT_THROW(read_sentence_pair("x ||| x new", s, d, t, d), UsageError);
+  EXPECT_EQ(s, (std::vector<int>{7}));
+  EXPECT_EQ(t, (std::vector<int>{8}));
+  EXPECT_THROW(read_sentence("x new", d), UsageError);
+}
+
+TEST(Dict, ClearedKeepsItsStateAndGivesNoIdThatIsNotThere) {
+  Dict d;
+  d.convert("a");
+  d.freeze();
+  d.set_unk("<unk>");
+  d.clear();
+  EXPECT_EQ(d.size(), 0U);
+  EXPECT_TRUE(d.is_frozen());
+  EXPECT_EQ(d.get_unk_id(), 1);
+  EXPECT_THROW(d.convert("a"), std::runtime_error);
+  EXPECT_THROW(d.set_unk("<unk>"), std::runtime_error);
+}
+
 TEST(Timing, FlipsAMapAndMeasuresForward) {
   const std::map<std::string, int> m{{"a", 2}, {"b", 1}};
   EXPECT_EQ(flip_map(m).begin()->second, "b");

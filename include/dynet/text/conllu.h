@@ -1,0 +1,97 @@
+#pragma once
+
+// Treebanks in CoNLL-U (https://universaldependencies.org/format.html): a line per word with ten
+// columns that tabs separate, a blank line after each sentence, comments before it.
+//
+//   # text = Vámonos al mar
+//   1-2  Vámonos  _      _    _ _ _ _    _ _     words 1 and 2 are written as one
+//   1    Vamos    ir     VERB _ _ 0 root _ _
+//   2    nos      nosotr PRON _ _ 1 obj  _ _
+//   2.1  fuimos   ir     VERB _ _ _ _    1:conj _   an empty node, of the enhanced graph only
+
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dynet/text/lines.h"
+
+namespace dynet::text {
+
+/// A line of a sentence. Columns are as in the file: `_` where there is nothing.
+struct ConlluToken {
+  enum class Kind : std::uint8_t { kWord, kRange, kEmpty };
+  static constexpr int kNoHead = -1;
+
+  Kind kind = Kind::kWord;
+  int id = 1;    ///< the word's number; first word of a range; word before an empty node (0: none)
+  int last = 1;  ///< last word of a range; which empty node after that word, from 1; else `id`
+  std::string form = "_";
+  std::string lemma = "_";
+  std::string upos = "_";
+  std::string xpos = "_";
+  std::string feats = "_";
+  int head = kNoHead;  ///< number of a word, 0 for the root; kNoHead for `_`
+  std::string deprel = "_";
+  std::string deps = "_";
+  std::string misc = "_";
+};
+[[nodiscard]] bool operator==(const ConlluToken& a, const ConlluToken& b);
+
+/// Invariants of sentences that were read: words are numbered 1, 2, ... in order; a range stands
+/// before its first word, does not overlap another and ends with a word that exists; empty nodes
+/// stand after their word, numbered from 1; heads exist.
+struct ConlluSentence {
+  std::vector<std::string> comments;  ///< lines before the first token, with their '#'
+  std::vector<ConlluToken> tokens;    ///< all lines in order
+
+  /// The tokens that are words: those that a tagger or a parser sees. They live as long as this.
+  [[nodiscard]] std::vector<const ConlluToken*> words() const;
+  /// What stands after `# name =` in a comment, such as "text" or "sent_id"; empty where it is
+  /// absent.
+  [[nodiscard]] std::string_view comment(std::string_view name) const;
+};
+[[nodiscard]] bool operator==(const ConlluSentence& a, const ConlluSentence& b);
+
+/// The value of a name in a list `Case=Nom|Number=Sing` (columns FEATS and MISC); empty where it is
+/// absent.
+[[nodiscard]] std::string_view feature(std::string_view list, std::string_view name);
+
+/// Reads a sentence at a time. What breaks an invariant above is a TextError, and so are lines
+/// without ten columns, empty columns, and comments that no sentence follows. After an error
+/// reading goes on with the next sentence. Not thread-safe.
+class ConlluReader : public Stream<ConlluReader, ConlluSentence> {
+ public:
+  explicit ConlluReader(Lines lines) : lines_(std::move(lines)) {}
+  /// False at the end. An error leaves `sentence` as it was.
+  bool next(ConlluSentence& sentence);
+  [[nodiscard]] const Lines& lines() const { return lines_; }
+
+ private:
+  void read_token(std::string_view line);
+  void read_id(std::string_view text, ConlluToken& token);
+  void read_sentence(std::string_view line);
+  void check_references() const;
+  void skip_sentence();
+
+  /// Where a number stands that can be checked at the end of the sentence only.
+  struct Reference {
+    int word;
+    std::size_t line;
+    std::size_t column;
+  };
+
+  Lines lines_;
+  ConlluSentence read_;
+  std::vector<Reference> references_;
+  int words_ = 0;      ///< of this sentence so far
+  int range_end_ = 0;  ///< last word of the last range
+  int empty_ = 0;      ///< empty nodes since the last word
+  bool in_sentence_ = false;
+};
+
+/// Writes a sentence and the blank line after it. ValueError for what the reader would refuse.
+void write(std::ostream& out, const ConlluSentence& sentence);
+
+}  // namespace dynet::text

@@ -1,0 +1,93 @@
+#pragma once
+
+// Sentences in one line each, words separated by white space:
+//
+//   the luxury auto maker              plain text
+//   The|I-ORG Beatles|I-ORG sang|O     with a tag after each word's last '|'
+//   er schlief ||| he slept            pairs in one line, or line by line in two files
+//
+// Each reader has `next(sentence)`, which returns false at the end and uses the memory of the
+// sentence that it is given again; each is a range; `write` writes what the reader reads. Errors
+// of reading are TextErrors (lines.h), and leave the sentence as it was; ValueError for what cannot
+// be written so that it reads as the same. Not thread-safe.
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "dynet/text/lines.h"
+
+namespace dynet::text {
+
+using Words = std::vector<std::string>;
+
+/// A sentence per line. Blank lines are passed over.
+class PlainReader : public Stream<PlainReader, Words> {
+ public:
+  explicit PlainReader(Lines lines) : lines_(std::move(lines)) {}
+  bool next(Words& sentence);
+  [[nodiscard]] const Lines& lines() const { return lines_; }
+
+ private:
+  Lines lines_;
+  Words read_;
+};
+void write(std::ostream& out, const Words& sentence);
+
+/// Invariant: as many tags as words.
+struct TaggedSentence {
+  Words words;
+  Words tags;
+};
+[[nodiscard]] bool operator==(const TaggedSentence& a, const TaggedSentence& b);
+
+/// `word|TAG`, a sentence per line. Blank lines are passed over. A word without a tag, and a tag
+/// without a word, are errors.
+class TaggedReader : public Stream<TaggedReader, TaggedSentence> {
+ public:
+  explicit TaggedReader(Lines lines) : lines_(std::move(lines)) {}
+  bool next(TaggedSentence& sentence);
+  [[nodiscard]] const Lines& lines() const { return lines_; }
+
+ private:
+  Lines lines_;
+  TaggedSentence read_;
+};
+void write(std::ostream& out, const TaggedSentence& sentence);
+
+/// A sentence and its translation.
+struct SentencePair {
+  Words source;
+  Words target;
+};
+[[nodiscard]] bool operator==(const SentencePair& a, const SentencePair& b);
+
+/// Parallel text. Of two files, line n of one belongs to line n of the other: a blank line is an
+/// empty sentence, and a file that ends before the other is an error. In one file, `|||` stands
+/// between the two; a line without it or with two of them is an error, and blank lines are passed
+/// over.
+class ParallelReader : public Stream<ParallelReader, SentencePair> {
+ public:
+  explicit ParallelReader(Lines both) { lines_.push_back(std::move(both)); }
+  ParallelReader(Lines source, Lines target) {
+    lines_.reserve(2);
+    lines_.push_back(std::move(source));
+    lines_.push_back(std::move(target));
+  }
+  bool next(SentencePair& pair);
+  /// The file of the source, or of both.
+  [[nodiscard]] const Lines& lines() const { return lines_.front(); }
+
+ private:
+  bool next_of_one();
+  bool next_of_two();
+
+  std::vector<Lines> lines_;
+  SentencePair read_;
+};
+/// One line with `|||`.
+void write(std::ostream& out, const SentencePair& pair);
+/// A line in each of two files.
+void write(std::ostream& source, std::ostream& target, const SentencePair& pair);
+
+}  // namespace dynet::text

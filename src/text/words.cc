@@ -1,0 +1,185 @@
+#include "dynet/text/words.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <ostream>
+
+#include "text/text_support.h"
+
+namespace dynet::text {
+
+namespace {
+
+constexpr std::string_view kBar = "|||";
+
+void read_words(std::string_view line, Words& words) {
+  Refill refill(words);
+  for_each_word(line, [&](std::string_view word, std::size_t) { refill.add(word); });
+  refill.end();
+}
+
+void check_no_bar(const Words& words) {
+  if (std::find(words.begin(), words.end(), kBar) != words.end()) {
+    throw ValueError("text::write: a pair of sentences with the word '|||', which separates them");
+  }
+}
+
+void check_words(const Words& words) {
+  for (const std::string& word : words) {
+    check_word("word", word);
+  }
+}
+
+void write_words(std::ostream& out, const Words& words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    out << (i == 0 ? "" : " ") << words[i];
+  }
+}
+
+void check_not_empty(const Words& words) {
+  if (words.empty()) {
+    throw ValueError("text::write: a sentence without words");
+  }
+}
+
+}  // namespace
+
+bool operator==(const TaggedSentence& a, const TaggedSentence& b) {
+  return a.words == b.words && a.tags == b.tags;
+}
+
+bool operator==(const SentencePair& a, const SentencePair& b) {
+  return a.source == b.source && a.target == b.target;
+}
+
+bool PlainReader::next(Words& sentence) {
+  std::string_view line;
+  if (!lines_.next_with_words(line)) {
+    return false;
+  }
+  read_words(line, read_);
+  sentence.swap(read_);
+  return true;
+}
+
+bool TaggedReader::next(TaggedSentence& sentence) {
+  std::string_view line;
+  if (!lines_.next_with_words(line)) {
+    return false;
+  }
+  Refill words(read_.words);
+  Refill tags(read_.tags);
+  for_each_word(line, [&](std::string_view token, std::size_t column) {
+    const std::size_t bar = token.rfind('|');
+    if (bar == std::string_view::npos) {
+      lines_.fail(column, "a word without a tag; want word|TAG");
+    }
+    if (bar == 0 || bar + 1 == token.size()) {
+      lines_.fail(column + bar, bar == 0 ? "no word before the '|'; want word|TAG"
+                                         : "no tag after the '|'; want word|TAG");
+    }
+    words.add(token.substr(0, bar));
+    tags.add(token.substr(bar + 1));
+  });
+  words.end();
+  tags.end();
+  std::swap(sentence, read_);
+  return true;
+}
+
+bool ParallelReader::next(SentencePair& pair) {
+  if (!(lines_.size() == 1 ? next_of_one() : next_of_two())) {
+    return false;
+  }
+  std::swap(pair, read_);
+  return true;
+}
+
+bool ParallelReader::next_of_one() {
+  Lines& lines = lines_.front();
+  std::string_view line;
+  if (!lines.next_with_words(line)) {
+    return false;
+  }
+  Refill source(read_.source);
+  Refill target(read_.target);
+  bool is_target = false;
+  for_each_word(line, [&](std::string_view word, std::size_t column) {
+    if (word != kBar) {
+      (is_target ? target : source).add(word);
+    } else if (is_target) {
+      lines.fail(column, "a second '|||'; want source ||| target");
+    } else {
+      is_target = true;
+    }
+  });
+  if (!is_target) {
+    lines.fail(line.size() + 1, "the line ends without '|||'; want source ||| target");
+  }
+  source.end();
+  target.end();
+  return true;
+}
+
+bool ParallelReader::next_of_two() {
+  std::string_view line;
+  const bool has_source = lines_[0].next(line);
+  if (has_source) {
+    read_words(line, read_.source);
+  }
+  const bool has_target = lines_[1].next(line);
+  if (has_target) {
+    read_words(line, read_.target);
+  }
+  if (has_source != has_target) {
+    const Lines& ended = lines_[has_source ? 1 : 0];
+    const Lines& other = lines_[has_source ? 0 : 1];
+    ended.fail(ended.number() + 1, 1, "the file ends here, and '" + other.file() + "' goes on");
+  }
+  return has_source;
+}
+
+void write(std::ostream& out, const Words& sentence) {
+  check_not_empty(sentence);
+  check_words(sentence);
+  write_words(out, sentence);
+  out << '\n';
+}
+
+void write(std::ostream& out, const TaggedSentence& sentence) {
+  check_not_empty(sentence.words);
+  if (sentence.words.size() != sentence.tags.size()) {
+    throw ValueError("text::write: " + std::to_string(sentence.words.size()) + " words and " +
+                     std::to_string(sentence.tags.size()) + " tags; want one for each word");
+  }
+  check_words(sentence.words);
+  for (const std::string& tag : sentence.tags) {
+    check_word("tag", tag, "|");
+  }
+  for (std::size_t i = 0; i < sentence.words.size(); ++i) {
+    out << (i == 0 ? "" : " ") << sentence.words[i] << '|' << sentence.tags[i];
+  }
+  out << '\n';
+}
+
+void write(std::ostream& out, const SentencePair& pair) {
+  for (const Words* words : {&pair.source, &pair.target}) {
+    check_words(*words);
+    check_no_bar(*words);
+  }
+  write_words(out, pair.source);
+  out << " ||| ";
+  write_words(out, pair.target);
+  out << '\n';
+}
+
+void write(std::ostream& source, std::ostream& target, const SentencePair& pair) {
+  check_words(pair.source);
+  check_words(pair.target);
+  write_words(source, pair.source);
+  source << '\n';
+  write_words(target, pair.target);
+  target << '\n';
+}
+
+}  // namespace dynet::text
