@@ -330,6 +330,41 @@ TEST_P(Allocation, RecurrentBuilders) {
   check(deep);
 }
 
+TEST_P(Allocation, TreesWithAnyNumberOfChildren) {
+  const std::vector<std::vector<int>> trees[] = {{{}, {}, {0, 1}, {2}}, {{}, {0}, {}, {1, 2, 0}}};
+  const auto check = [&](auto&& tree, ParameterCollection& model) {
+    const LookupParameter words = model.add_lookup_parameters(20, {8});
+    AdamTrainer trainer(model);
+    std::vector<Expression> losses;
+    losses.reserve(2);
+    tree.set_dropout(0.3F);
+    expect_none(
+        [&](ComputationGraph& cg) {
+          losses.clear();
+          tree.new_graph(cg);
+          for (const auto& children : trees) {
+            tree.start_new_sequence();
+            tree.set_num_elements(5);  // one more than there are
+            for (int id = 0; id < 4; ++id) {
+              tree.add_input(id, children[static_cast<std::size_t>(id)],
+                             lookup(cg, words, static_cast<unsigned>(id)));
+            }
+            losses.push_back(squared_norm(tree.back()));
+          }
+          const Expression loss = sum(losses);
+          cg.forward(loss);
+          cg.backward(loss);
+        },
+        trainer);
+  };
+  ParameterCollection model;
+  check(NaryTreeLSTMBuilder(2, 2, 8, 8, model), model);
+  check(ChildSumTreeLSTMBuilder(2, 8, 8, model), model);
+  check(TreeGRUBuilder(2, 8, 8, model), model);
+  check(UnidirectionalTreeLSTMBuilder(2, 8, 8, model), model);
+  check(BidirectionalTreeLSTMBuilder(2, 8, 8, model), model);
+}
+
 /// Losses of words one by one and as a batch.
 template <class Builder>
 void add_softmax(ComputationGraph& cg, Builder& builder, const Expression& x,

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -16,16 +15,13 @@
 #include "dynet/lstm.h"
 #include "dynet/training.h"
 
-#include "support/observe.h"
+#include "support/builder_checks.h"
 #include "testing/device.h"
-#include "testing/program.h"
-#include "testing/temporary_folder.h"
-#include "testing/tolerance.h"
 
 namespace dynet {
 namespace {
 
-using testing::Observed;
+using testing::ModelFile;
 
 /// Two layers of four over vectors of three.
 template <class Builder>
@@ -37,14 +33,6 @@ TYPED_TEST_SUITE(RecurrentBuilders, Builders);
 
 // ---- gradients
 // ------------------------------------------------------------------------------------
-
-/// Numbers at which differences with a step of 2^-17 are exact in float.
-void draw_values(ParameterCollection& model) {
-  testing::Draw draw(7);
-  for (const auto& p : model.parameters_list()) {
-    p->set_value(draw(static_cast<std::int64_t>(p->size()), -1.0, 1.0));
-  }
-}
 
 /// Sequences from nothing and from a given state, a state continued twice, replaced hidden states.
 template <class Builder>
@@ -62,7 +50,7 @@ struct Program {
     for (unsigned i = 0; i < builder.num_h0_components(); ++i) {
       states.push_back(model.add_parameters({4}));
     }
-    draw_values(model);
+    testing::draw_values(model);
   }
   Expression loss(ComputationGraph& cg) {
     reset_rng(3);  // the same masks and noise each time
@@ -95,44 +83,11 @@ struct Program {
     }
     return sum(terms);
   }
-  double value() {
-    ComputationGraph cg(false);
-    return as_double_vector(loss(cg).value())[0];
-  }
 };
 
-/// The gradient of every number against central differences.
 template <class Builder>
 void check_gradients(Program<Builder>& program) {
-  constexpr float kStep = 0x1p-17F;  // see tolerance::kDifferences
-  {
-    ComputationGraph cg;
-    const Expression loss = program.loss(cg);
-    cg.backward(loss);
-  }
-  for (const auto& p : program.model.parameters_list()) {
-    if (!p->is_updated()) {
-      continue;
-    }
-    const std::vector<double> gradient =
-        p->has_grad() ? as_double_vector(p->g) : std::vector<double>(p->size(), 0.0);
-    std::vector<float> values = as_vector(p->values);
-    for (std::size_t i = 0; i < values.size(); i += 1 + values.size() / 9) {
-      const float x = values[i];
-      values[i] = x + kStep;
-      p->set_value(values);
-      const double above = program.value();
-      values[i] = x - kStep;
-      p->set_value(values);
-      const double below = program.value();
-      values[i] = x;
-      p->set_value(values);
-      EXPECT_EQ(testing::compare({gradient[i]}, {(above - below) / (2 * double{kStep})},
-                                 tolerance::kDifferences),
-                "")
-          << p->name << " at " << i;
-    }
-  }
+  testing::check_gradients(program.model, [&](ComputationGraph& cg) { return program.loss(cg); });
 }
 
 TYPED_TEST(RecurrentBuilders, GradientsAgreeWithDifferences) {
@@ -188,13 +143,7 @@ std::size_t calls_for(const std::vector<unsigned>& lengths, float dropout) {
     last.push_back(h);
   }
   const VariableIndex end = last.back().i + 1;
-  Observed observed;
-  testing::observe(cg, &observed);
-  static_cast<void>(sum(last).value());
-  testing::observe(cg, nullptr);
-  return static_cast<std::size_t>(std::count_if(
-      observed.calls().begin(), observed.calls().end(),
-      [&](const auto& call) { return !call.members.empty() && call.members.front() < end; }));
+  return testing::calls_for(cg, sum(last), end);
 }
 
 TYPED_TEST(RecurrentBuilders, SequencesOfDifferentLengthsMerge) {
@@ -214,19 +163,6 @@ TYPED_TEST(RecurrentBuilders, SequencesOfDifferentLengthsMerge) {
 
 // ---- model files
 // ----------------------------------------------------------------------------------
-
-class ModelFile {
- public:
-  [[nodiscard]] std::string name() const { return folder_.file("model"); }
-  void save(const ParameterCollection& model, const std::string& key = "") const {
-    TextFileSaver saver(name());
-    saver.save(model, key);
-    saver.close();
-  }
-
- private:
-  testing::TemporaryFolder folder_;
-};
 
 template <class Builder>
 std::vector<float> output_of(Builder& builder) {

@@ -26,29 +26,6 @@
 namespace dynet::python {
 namespace {
 
-/// Where a builder was made ready: a graph, its version, and how many nodes it had then.
-class ReadyIn {
- public:
-  [[nodiscard]] bool is_ready() const {
-    const PyGraph* now = &current_graph();
-    return graph_.get() == now && version_ == now->version() && now->cg.nodes.size() >= nodes_;
-  }
-  void note() {
-    graph_ = current_graph_pointer();
-    version_ = graph_->version();
-    nodes_ = graph_->cg.nodes.size();
-    ++count_;
-  }
-  /// How often it was made ready: states of an earlier time are stale.
-  [[nodiscard]] unsigned count() const { return count_; }
-
- private:
-  std::shared_ptr<PyGraph> graph_;
-  unsigned version_ = 0;
-  std::size_t nodes_ = 0;
-  unsigned count_ = 0;
-};
-
 struct PyRNNBuilder {
   std::unique_ptr<RNNBuilder> builder;
   ReadyIn ready;

@@ -1,7 +1,13 @@
-// Builders for trees with two branches.
+// Builders for trees: those whose nodes have numbers and any number of children, and those with two
+// branches.
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
 
 #include <memory>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "dynet/treelstm.h"
 
@@ -12,23 +18,20 @@
 namespace dynet::python {
 namespace {
 
+// ---- two branches
+// --------------------------------------------------------------------------------
+
 struct PyTreeBuilder {
   std::unique_ptr<BinaryTreeBuilder> builder;
-  const PyGraph* graph = nullptr;  ///< where new_graph was called last, only compared
-  unsigned version = 0;
-  std::size_t nodes = 0;
+  ReadyIn ready;
 
   void new_graph(bool update) {
-    PyGraph& now = current_graph();
-    builder->new_graph(now.cg, update);
-    graph = &now;
-    version = now.version();
-    nodes = now.cg.nodes.size();
+    builder->new_graph(current_graph().cg, update);
+    ready.note();
   }
   /// Ready in this thread's graph, as it is now.
   BinaryTreeBuilder& live() {
-    const PyGraph& now = current_graph();
-    if (graph != &now || version != now.version() || now.cg.nodes.size() < nodes) {
+    if (!ready.is_ready()) {
       new_graph(true);
     }
     return *builder;
@@ -86,10 +89,219 @@ void bind_base(nb::module_& m) {
            [](PyTreeBuilder& b) { return b.builder->get_parameter_collection(); });
 }
 
+// ---- nodes with any number of children
+// -------------------------------------------------------------
+
+struct PyTreeNodesBuilder {
+  std::unique_ptr<TreeNodesBuilder> builder;
+  ReadyIn ready;
+
+  void new_graph(bool update) {
+    builder->new_graph(current_graph().cg, update);
+    ready.note();
+  }
+  void start_new_sequence(const std::optional<ExprListArg>& h_0) {
+    if (!ready.is_ready()) {
+      new_graph(true);
+    }
+    builder->start_new_sequence(h_0 ? h_0->nodes() : std::vector<Expression>());
+  }
+  /// The builder. StaleExpression where the graph was renewed since.
+  [[nodiscard]] TreeNodesBuilder& live() const {
+    if (!ready.is_ready()) {
+      throw StaleExpression(
+          "stale builder: the graph was renewed; call start_new_sequence() again");
+    }
+    return *builder;
+  }
+};
+template <class Builder>
+struct PyTreeNodesBuilderOf : PyTreeNodesBuilder {
+  [[nodiscard]] Builder& get() const { return static_cast<Builder&>(*builder); }
+};
+
+nb::list list_of(const std::vector<Expression>& es) {
+  nb::list list;
+  for (const Expression& e : es) {
+    list.append(make_expression(e));
+  }
+  return list;
+}
+
+void bind_nodes_states(nb::class_<PyTreeNodesBuilder>& c) {
+  using nb::arg;
+  c.def(
+       "back", [](const PyTreeNodesBuilder& b) { return PyExpression(b.live().back()); },
+       "The output of the node added last.")
+      .def(
+          "get_h", [](const PyTreeNodesBuilder& b, int i) { return list_of(b.live().get_h(i)); },
+          arg("id"), nb::sig("def get_h(self, id: int) -> list[Expression]"),
+          "Hidden states of a node, one per layer; the embedding alone where an LSTM reads the "
+          "children. -1: the initial state.")
+      .def(
+          "get_s", [](const PyTreeNodesBuilder& b, int i) { return list_of(b.live().get_s(i)); },
+          arg("id"), nb::sig("def get_s(self, id: int) -> list[Expression]"),
+          "The whole state of a node: cells where there are some, then hidden states.")
+      .def(
+          "final_h", [](const PyTreeNodesBuilder& b) { return list_of(b.live().final_h()); },
+          nb::sig("def final_h(self) -> list[Expression]"), "Hidden states of the node added last.")
+      .def(
+          "final_s", [](const PyTreeNodesBuilder& b) { return list_of(b.live().final_s()); },
+          nb::sig("def final_s(self) -> list[Expression]"),
+          "The whole state of the node added last.");
+}
+
+void bind_nodes_base(nb::module_& m) {
+  using nb::arg;
+  nb::class_<PyTreeNodesBuilder> c(
+      m, "_TreeNodesBuilder",
+      "Base of the builders for trees whose nodes have any number of children.");
+  c.def(
+       "new_graph",
+       [](PyTreeNodesBuilder& b, const nb::object& /*cg*/, bool update) { b.new_graph(update); },
+       arg("cg") = nb::none(), arg("update") = true,
+       "Adds the parameters to this thread's graph; without `update` they get no gradient. "
+       "Without this call, the first `start_new_sequence` in a graph does it.")
+      .def(
+          "start_new_sequence",
+          [](PyTreeNodesBuilder& b, const std::optional<ExprListArg>& h_0) {
+            b.start_new_sequence(h_0);
+          },
+          arg("h_0") = nb::none(),
+          "Begins a tree. `h_0`: an initial state, which leaves read (cells where there are some, "
+          "then hidden states).")
+      .def(
+          "set_num_elements",
+          [](const PyTreeNodesBuilder& b, int num) { b.live().set_num_elements(num); }, arg("num"),
+          "The tree has the nodes 0 to num - 1, which come in any order from now on.")
+      .def(
+          "add_input",
+          [](const PyTreeNodesBuilder& b, int id, const std::vector<int>& children,
+             const ExprArg& x) {
+            TreeNodesBuilder& live = b.live();
+            return PyExpression(live.add_input(id, children, x.node(), here()));
+          },
+          arg("id"), arg("children"), arg("x"),
+          "Node `id` with vector x over its children, which were added before: its output. Nodes "
+          "come in the order 0, 1, 2, ...")
+      .def(
+          "set_dropout", [](PyTreeNodesBuilder& b, float f) { b.builder->set_dropout(f); },
+          arg("f"), "Share of the numbers that are set to 0, by masks that a tree's nodes share.")
+      .def(
+          "disable_dropout", [](PyTreeNodesBuilder& b) { b.builder->disable_dropout(); },
+          "No dropout any more.")
+      .def(
+          "num_h0_components",
+          [](const PyTreeNodesBuilder& b) { return b.builder->num_h0_components(); },
+          "Number of expressions of an initial state.")
+      .def(
+          "param_collection",
+          [](PyTreeNodesBuilder& b) { return b.builder->get_parameter_collection(); },
+          "The collection of the builder's parameters.");
+  bind_nodes_states(c);
+}
+
+/// One list per layer.
+void append_parameters(nb::list& layers, const std::vector<std::vector<Parameter>>& params,
+                       const ParameterCollection& owner) {
+  for (const auto& layer : params) {
+    nb::list list;
+    for (const Parameter& p : layer) {
+      list.append(PyParameters(p, owner));
+    }
+    layers.append(list);
+  }
+}
+nb::list parameters_of(const LayeredTreeBuilder& b) {
+  nb::list layers;
+  append_parameters(layers, b.params, b.local_model);
+  return layers;
+}
+nb::list parameters_of(const UnidirectionalTreeLSTMBuilder& b) {
+  nb::list layers;
+  append_parameters(layers, b.node_builder.params, b.local_model);
+  return layers;
+}
+nb::list parameters_of(const BidirectionalTreeLSTMBuilder& b) {
+  nb::list layers;
+  append_parameters(layers, b.fwd_node_builder.params, b.local_model);
+  append_parameters(layers, b.rev_node_builder.params, b.local_model);
+  return layers;
+}
+
+template <class Builder>
+auto define_nodes_builder(nb::module_& m, const char* name, const char* doc) {
+  using Py = PyTreeNodesBuilderOf<Builder>;
+  nb::class_<Py, PyTreeNodesBuilder> c(m, name, doc);
+  c.def(
+       "get_parameters", [](const Py& b) { return parameters_of(b.get()); },
+       nb::sig("def get_parameters(self) -> list[list[Parameters]]"),
+       "One list per layer; for two directions the layers of the first, then of the second.")
+      .def(
+          "copy", [](Py& b, const Py& other) { b.get().copy(other.get()); }, nb::arg("other"),
+          "Makes this builder use the parameters of one of the same sizes.");
+  return c;
+}
+
+template <class Builder, class... Places>
+void construct(PyTreeNodesBuilderOf<Builder>* self, Places... places, unsigned layers,
+               unsigned input_dim, unsigned hidden_dim, ParameterCollection& model) {
+  auto builder = std::make_unique<Builder>(places..., layers, input_dim, hidden_dim, model);
+  (new (self) PyTreeNodesBuilderOf<Builder>)->builder = std::move(builder);
+}
+
+/// A builder made from (layers, input_dim, hidden_dim, model).
+template <class Builder>
+auto bind_nodes_builder(nb::module_& m, const char* name, const char* doc) {
+  using nb::arg;
+  auto c = define_nodes_builder<Builder>(m, name, doc);
+  c.def("__init__", &construct<Builder>, arg("layers"), arg("input_dim"), arg("hidden_dim"),
+        arg("model"));
+  return c;
+}
+
+template <class Class>
+void add_rates(Class& c) {
+  using Py = typename Class::Type;
+  c.def(
+      "set_dropouts", [](Py& b, float d, float d_h) { b.get().set_dropout(d, d_h); }, nb::arg("d"),
+      nb::arg("d_h"),
+      "Rates of dropout of what the layers read, and of the children's hidden states.");
+}
+
+void bind_nodes_builders(nb::module_& m) {
+  using nb::arg;
+  bind_nodes_base(m);
+  auto nary = define_nodes_builder<NaryTreeLSTMBuilder>(
+      m, "NaryTreeLSTMBuilder",
+      "The tree LSTM whose matrices know the places of the children (Tai et al., 2015), with "
+      "peepholes. Children from the N-th on share the last place.");
+  nary.def("__init__", &construct<NaryTreeLSTMBuilder, unsigned>, arg("N"), arg("layers"),
+           arg("input_dim"), arg("hidden_dim"), arg("model"));
+  add_rates(nary);
+  auto child_sum = bind_nodes_builder<ChildSumTreeLSTMBuilder>(
+      m, "ChildSumTreeLSTMBuilder",
+      "The tree LSTM that adds its children up, for nodes with many or unordered ones (Tai et "
+      "al., 2015).");
+  add_rates(child_sum);
+  auto gru = bind_nodes_builder<TreeGRUBuilder>(
+      m, "TreeGRUBuilder",
+      "The gated recurrent unit over trees, with a reset gate for each child.");
+  add_rates(gru);
+  bind_nodes_builder<UnidirectionalTreeLSTMBuilder>(
+      m, "UnidirectionalTreeLSTMBuilder",
+      "A standard LSTM that reads a node's x, then its children's embeddings in order.");
+  bind_nodes_builder<BidirectionalTreeLSTMBuilder>(
+      m, "BidirectionalTreeLSTMBuilder",
+      "Two standard LSTMs of half the size that read a node's x, then its children's embeddings "
+      "from the first and from the last.");
+}
+
 }  // namespace
 
 void bind_tree_builders(nb::module_& m) {
   using nb::arg;
+  bind_nodes_builders(m);
   bind_state(m);
   bind_base(m);
   nb::class_<PyBinaryTreeLSTMBuilder, PyTreeBuilder>(

@@ -60,8 +60,16 @@ void add_parameters(ComputationGraph& cg, bool update,
   }
 }
 
-void share_parameters(const char* builder, const std::vector<std::vector<Parameter>>& from,
-                      std::vector<std::vector<Parameter>>& to) {
+namespace {
+
+Dim whole_shape(const Parameter& p) { return p.dim(); }
+Dim whole_shape(const LookupParameter& p) { return p.get_storage().all_dim; }
+
+}  // namespace
+
+template <class Handle>
+void share_parameters(const char* builder, const std::vector<std::vector<Handle>>& from,
+                      std::vector<std::vector<Handle>>& to) {
   const auto fail = [&](const std::string& what) {
     throw ValueError(std::string(builder) + ": cannot copy a builder with other " + what);
   };
@@ -73,8 +81,8 @@ void share_parameters(const char* builder, const std::vector<std::vector<Paramet
       fail("parameters");
     }
     for (std::size_t i = 0; i < from[layer].size(); ++i) {
-      const Dim theirs = from[layer][i].dim();
-      const Dim ours = to[layer][i].dim();
+      const Dim theirs = whole_shape(from[layer][i]);
+      const Dim ours = whole_shape(to[layer][i]);
       if (theirs != ours) {
         fail("shapes: " + to_string(theirs) + ", not " + to_string(ours));
       }
@@ -82,6 +90,10 @@ void share_parameters(const char* builder, const std::vector<std::vector<Paramet
   }
   to = from;
 }
+template void share_parameters(const char*, const std::vector<std::vector<Parameter>>&,
+                               std::vector<std::vector<Parameter>>&);
+template void share_parameters(const char*, const std::vector<std::vector<LookupParameter>>&,
+                               std::vector<std::vector<LookupParameter>>&);
 
 Expression Affine::build(Where where) const {
   return ext::add_node(ops::AffineTransform{}, {list_, count_}, where);

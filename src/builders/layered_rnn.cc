@@ -17,7 +17,9 @@ namespace detail {
 void StepMemory::clear(std::vector<std::vector<Expression>>& steps) {
   spare_.reserve(spare_.size() + steps.size());
   while (!steps.empty()) {
-    spare_.push_back(std::move(steps.back()));
+    if (!steps.back().empty()) {  // a node of a tree that was never added has none
+      spare_.push_back(std::move(steps.back()));
+    }
     steps.pop_back();
   }
 }

@@ -15,6 +15,8 @@
 #include "dynet/rnn.h"
 #include "dynet/training.h"
 
+#include "common.h"
+
 using namespace std;
 using namespace dynet;
 
@@ -22,14 +24,6 @@ unsigned LAYERS = 2;
 unsigned INPUT_DIM = 8;
 unsigned HIDDEN_DIM = 12;
 unsigned VOCAB_SIZE = 6;
-int wrong = 0;
-
-void check(bool ok, const string& what) {
-  if (!ok) {
-    cerr << "wrong: " << what << endl;
-    ++wrong;
-  }
-}
 
 template <class Builder>
 struct RNNLanguageModel {
@@ -84,15 +78,9 @@ void language_model(const string& name) {
     if (epoch == 0) first = last;
   }
   check(last < 0.3f * first, name + " learns");
-  const string file = "recurrent.model";
-  {
-    TextFileSaver saver(file);
-    saver.save(model);
-  }
   ParameterCollection other;
   RNNLanguageModel<Builder> read(other);
-  TextFileLoader loader(file);
-  loader.populate(other);
+  through_a_file("recurrent.model", model, other);
   float again = 0;
   for (const auto& sent : corpus) {
     ComputationGraph cg;

@@ -16,19 +16,13 @@
 #include "dynet/lstm.h"
 #include "dynet/training.h"
 
+#include "common.h"
+
 using namespace std;
 using namespace dynet;
 
 const unsigned INPUT_DIM = 8;
 const unsigned HIDDEN_DIM = 12;
-int wrong = 0;
-
-void check(bool ok, const string& what) {
-  if (!ok) {
-    cerr << "wrong: " << what << endl;
-    ++wrong;
-  }
-}
 
 struct RNNLanguageModel {
   LookupParameter p_c;
@@ -114,16 +108,10 @@ void language_model(const string& kind) {
     if (epoch == 0) first = last;
   }
   check(last < 0.4f * first, kind + " learns");
-  const string file = "softmax.model";
-  {
-    TextFileSaver saver(file);
-    saver.save(model);
-  }
   ParameterCollection other;
   unique_ptr<SoftmaxBuilder> softmax2 = make(kind, d, other);
   RNNLanguageModel read(other, d.size(), *softmax2);
-  TextFileLoader loader(file);
-  loader.populate(other);
+  through_a_file("softmax.model", model, other);
   float again = 0;
   for (const auto& sent : corpus) {
     ComputationGraph cg;

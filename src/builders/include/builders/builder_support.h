@@ -41,9 +41,11 @@ inline void check_step(const char* builder, RNNPointer i, std::size_t steps) {
 void add_parameters(ComputationGraph& cg, bool update,
                     const std::vector<std::vector<Parameter>>& params,
                     std::vector<std::vector<Expression>>& vars);
-/// Makes `to` the handles of `from`. ValueError unless both have the same numbers and shapes.
-void share_parameters(const char* builder, const std::vector<std::vector<Parameter>>& from,
-                      std::vector<std::vector<Parameter>>& to);
+/// Makes `to` the handles of `from`, of parameters or lookup tables. ValueError unless both have
+/// the same numbers and shapes.
+template <class Handle>
+void share_parameters(const char* builder, const std::vector<std::vector<Handle>>& from,
+                      std::vector<std::vector<Handle>>& to);
 
 /// Extent of a matrix for `count` gates of `hidden` numbers each. SizeError where it does not fit.
 [[nodiscard]] unsigned gate_rows(const char* builder, unsigned count, unsigned hidden);

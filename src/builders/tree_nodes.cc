@@ -1,0 +1,297 @@
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "dynet/except.h"
+#include "dynet/treelstm.h"
+
+#include "builders/builder_support.h"
+
+namespace dynet {
+
+// ---- the interface
+// --------------------------------------------------------------------------------
+
+namespace {
+
+[[noreturn]] void fail_use(const char* call) {
+  throw UsageError(std::string(call) + " is not a valid function for TreeLSTMBuilder");
+}
+
+}  // namespace
+
+Expression TreeLSTMBuilder::back() const { fail_use("back"); }
+std::vector<Expression> TreeLSTMBuilder::final_h() const { fail_use("final_h"); }
+std::vector<Expression> TreeLSTMBuilder::final_s() const { fail_use("final_s"); }
+std::vector<Expression> TreeLSTMBuilder::get_h(RNNPointer /*i*/) const { fail_use("get_h"); }
+std::vector<Expression> TreeLSTMBuilder::get_s(RNNPointer /*i*/) const { fail_use("get_s"); }
+unsigned TreeLSTMBuilder::num_h0_components() const { fail_use("num_h0_components"); }
+void TreeLSTMBuilder::copy(const RNNBuilder& /*params*/) { fail_use("copy"); }
+Expression TreeLSTMBuilder::add_input_impl(int /*prev*/, const Expression& /*x*/) {
+  fail_use("add_input without the number of a node");
+}
+Expression TreeLSTMBuilder::set_h_impl(int /*prev*/, const std::vector<Expression>& /*h_new*/) {
+  fail_use("set_h");
+}
+Expression TreeLSTMBuilder::set_s_impl(int /*prev*/, const std::vector<Expression>& /*s_new*/) {
+  fail_use("set_s");
+}
+
+// ---- nodes
+// ----------------------------------------------------------------------------------------
+
+namespace {
+
+std::string at_node(const char* builder, int id) {
+  return std::string(builder) + ": node " + std::to_string(id) + ": ";
+}
+/// "0, 1 or 2" for three.
+std::string to_last(std::size_t size) {
+  return size == 0 ? "none" : "0 to " + std::to_string(size - 1);
+}
+
+}  // namespace
+
+void TreeNodesBuilder::new_graph_impl(ComputationGraph& cg, bool update) {
+  enter_graph(cg, update);
+  is_reading_ = false;
+}
+
+void TreeNodesBuilder::start_new_sequence_impl(const std::vector<Expression>& h_0) {
+  if (!h_0.empty()) {
+    builders::check_count(name(), "the initial state", h_0.size(), num_h0_components());
+  }
+  start_tree(h_0);
+  memory_h_.clear(h);
+  memory_c_.clear(c);
+  has_initial_state = !h_0.empty();
+  const auto middle = h_0.begin() + static_cast<std::ptrdiff_t>(has_cells() ? h_0.size() / 2 : 0);
+  c0.assign(h_0.begin(), middle);
+  h0.assign(middle, h_0.end());
+  is_reading_ = true;
+  any_order_ = false;
+  last_ = -1;
+}
+
+void TreeNodesBuilder::set_num_elements(int num) {
+  if (!is_reading_) {
+    throw StateError(std::string(name()) +
+                     ": set_num_elements before start_new_sequence, which begins a tree");
+  }
+  if (num < static_cast<int>(h.size())) {
+    throw ValueError(std::string(name()) + ": set_num_elements: " + std::to_string(num) +
+                     "; want " + std::to_string(h.size()) + " or more");
+  }
+  const auto size = static_cast<std::size_t>(num);
+  c.reserve(has_cells() ? size : 0);
+  h.resize(size);
+  c.resize(has_cells() ? size : 0);
+  any_order_ = true;
+}
+
+bool TreeNodesBuilder::has_node(int id) const {
+  return id >= 0 && static_cast<std::size_t>(id) < h.size() &&
+         !h[static_cast<std::size_t>(id)].empty();
+}
+
+void TreeNodesBuilder::check_place(int id) const {
+  if (layers == 0) {
+    throw StateError(at_node(name(), id) + "the builder was made without layers");
+  }
+  if (!is_reading_) {
+    throw StateError(at_node(name(), id) +
+                     "add_input before start_new_sequence, which new_graph goes before");
+  }
+  if (has_node(id)) {
+    throw IndexError(at_node(name(), id) + "it was added before; want each node once");
+  }
+  if (any_order_ && (id < 0 || static_cast<std::size_t>(id) >= h.size())) {
+    throw IndexError(at_node(name(), id) + "want " + to_last(h.size()) +
+                     ", as set_num_elements said");
+  }
+  if (!any_order_ && id != static_cast<int>(h.size())) {
+    throw IndexError(at_node(name(), id) + "it comes out of order; want node " +
+                     std::to_string(h.size()) + " (any order is for set_num_elements)");
+  }
+}
+
+void TreeNodesBuilder::check_children(int id, const std::vector<int>& children,
+                                      const Expression& x) const {
+  const Dim& dim = x.dim();
+  if (dim.single_batch() != Dim({input_dim})) {
+    throw ShapeError(at_node(name(), id) + "x is " + to_string(dim) + "; want " +
+                     to_string(Dim({input_dim})));
+  }
+  unsigned batch = dim.bd;
+  for (const int child : children) {
+    if (!has_node(child)) {
+      throw IndexError(at_node(name(), id) + "child " + std::to_string(child) +
+                       " is not there; want nodes that were added before");
+    }
+    const unsigned other = h[static_cast<std::size_t>(child)].back().dim().bd;
+    if (other != 1 && batch != 1 && other != batch) {
+      throw ShapeError(at_node(name(), id) + "child " + std::to_string(child) + " is a batch of " +
+                       std::to_string(other) + "; want 1 or " + std::to_string(batch) +
+                       ", as x and the other children have");
+    }
+    batch = std::max(batch, other);
+  }
+}
+
+Expression TreeNodesBuilder::add_input(int id, const std::vector<int>& children,
+                                       const Expression& x, Where where) {
+  check_place(id);
+  check_children(id, children, x);
+  user_where = where;
+  std::vector<Expression> new_h = memory_h_.take(state_size());
+  std::vector<Expression> new_c =
+      has_cells() ? memory_c_.take(state_size()) : std::vector<Expression>();
+  add_node(children, x, new_h, new_c);
+  if (!any_order_) {
+    c.reserve(has_cells() ? h.size() + 1 : 0);
+    h.emplace_back();
+    c.resize(has_cells() ? h.size() : 0);
+  }
+  const Expression output = new_h.back();
+  h[static_cast<std::size_t>(id)] = std::move(new_h);
+  if (has_cells()) {
+    c[static_cast<std::size_t>(id)] = std::move(new_c);
+  }
+  last_ = id;
+  return output;
+}
+
+// ---- states
+// ---------------------------------------------------------------------------------------
+
+const std::vector<Expression>& TreeNodesBuilder::state_of(
+    const std::vector<std::vector<Expression>>& of, const std::vector<Expression>& initial,
+    RNNPointer i) const {
+  if (i != -1 && !has_node(i)) {
+    throw IndexError(std::string(name()) + ": node " + std::to_string(i) +
+                     " is not there; want one that was added, or -1 for the initial state");
+  }
+  return i < 0 ? initial : of[static_cast<std::size_t>(i)];
+}
+
+Expression TreeNodesBuilder::back() const {
+  if (last_ < 0) {
+    throw StateError(std::string(name()) + ": back before the first node");
+  }
+  return state_of(h, h0, last_).back();
+}
+
+std::vector<Expression> TreeNodesBuilder::final_h() const { return get_h(last_); }
+std::vector<Expression> TreeNodesBuilder::final_s() const { return get_s(last_); }
+std::vector<Expression> TreeNodesBuilder::get_h(RNNPointer i) const { return state_of(h, h0, i); }
+
+std::vector<Expression> TreeNodesBuilder::get_s(RNNPointer i) const {
+  const std::vector<Expression>& hidden = state_of(h, h0, i);
+  std::vector<Expression> all = has_cells() ? state_of(c, c0, i) : std::vector<Expression>();
+  all.insert(all.end(), hidden.begin(), hidden.end());
+  return all;
+}
+
+// ---- layers over the children's layers
+// ------------------------------------------------------------
+
+void LayeredTreeBuilder::enter_graph(ComputationGraph& cg, bool update) {
+  builders::add_parameters(cg, update, params, param_vars);
+}
+
+void LayeredTreeBuilder::start_tree(const std::vector<Expression>& /*h_0*/) {
+  dropout_masks_valid = false;
+}
+
+unsigned LayeredTreeBuilder::num_h0_components() const { return (has_cells() ? 2 : 1) * layers; }
+
+void LayeredTreeBuilder::copy(const RNNBuilder& other) {
+  const auto* same = dynamic_cast<const LayeredTreeBuilder*>(&other);
+  if (same == nullptr || std::string(same->name()) != name()) {
+    throw ValueError(std::string(name()) + ": can copy only a " + name());
+  }
+  builders::share_parameters(name(), same->params, params);
+}
+
+void LayeredTreeBuilder::set_dropout(float d) { set_dropout(d, d); }
+
+void LayeredTreeBuilder::set_dropout(float d, float d_h) {
+  builders::check_rate(name(), "d", d);
+  builders::check_rate(name(), "d_h", d_h);
+  dropout_rate = d;
+  dropout_rate_h = d_h;
+}
+
+void LayeredTreeBuilder::disable_dropout() { set_dropout(0.0F); }
+
+void LayeredTreeBuilder::set_dropout_masks(unsigned batch_size) {
+  if (param_vars.empty()) {
+    throw StateError(std::string(name()) + ": set_dropout_masks before new_graph");
+  }
+  masks.resize(layers);
+  for (unsigned layer = 0; layer < layers; ++layer) {
+    const Expression& first = param_vars[layer][0];  // a matrix for what the layer reads
+    const unsigned in = first.dim().cols();          // throws if the graph is gone
+    masks[layer].clear();
+    masks[layer].push_back(builders::add_mask(*first.pg, in, batch_size, dropout_rate));
+    masks[layer].push_back(builders::add_mask(*first.pg, hid, batch_size, dropout_rate_h));
+  }
+  dropout_masks_valid = true;
+}
+
+void LayeredTreeBuilder::add_node(const std::vector<int>& children, const Expression& x,
+                                  std::vector<Expression>& new_h, std::vector<Expression>& new_c) {
+  if (!dropout_masks_valid && (dropout_rate > 0.0F || dropout_rate_h > 0.0F)) {
+    set_dropout_masks(x.dim().bd);
+  }
+  const auto mask = [&](const Expression& e, float rate, unsigned layer, std::size_t kind) {
+    return rate > 0.0F ? cmult(e, masks[layer][kind], user_where) : e;
+  };
+  const auto add_child = [&](unsigned layer, int id) {
+    children_.push_back({has_cells() ? state_of(c, c0, id)[layer] : Expression(),
+                         mask(state_of(h, h0, id)[layer], dropout_rate_h, layer, 1)});
+  };
+  Expression below = x;
+  for (unsigned layer = 0; layer < layers; ++layer) {
+    children_.clear();
+    for (const int child : children) {
+      add_child(layer, child);
+    }
+    if (children.empty() && has_initial_state) {
+      add_child(layer, -1);
+    }
+    const LayerState now = add_layer(layer, mask(below, dropout_rate, layer, 0), children_);
+    if (has_cells()) {
+      new_c[layer] = now.c;
+    }
+    below = new_h[layer] = now.h;
+  }
+}
+
+Expression LayeredTreeBuilder::sum_of_h(const std::vector<LayerState>& children) {
+  if (children.size() == 1) {
+    return children[0].h;
+  }
+  terms_.clear();
+  for (const LayerState& child : children) {
+    terms_.push_back(child.h);
+  }
+  return sum(terms_, user_where);
+}
+
+LayeredTreeBuilder::LayerState LayeredTreeBuilder::close_cell(
+    const Expression& i, const Expression& g, const Expression& o,
+    const std::vector<LayerState>& children) {
+  Expression cell = coupled_lstm_c(i, g, {}, user_where);  // without a state before: i * g
+  if (!children.empty()) {
+    terms_.assign(1, cell);
+    for (std::size_t k = 0; k < children.size(); ++k) {
+      terms_.push_back(cmult(logistic(forget_[k], user_where), children[k].c, user_where));
+    }
+    cell = sum(terms_, user_where);
+  }
+  return {cell, coupled_lstm_h(o, cell, user_where)};
+}
+
+}  // namespace dynet

@@ -1,0 +1,126 @@
+// Tree LSTMs that read a node's children as a sequence.
+
+#include <cstddef>
+#include <string>
+
+#include "dynet/except.h"
+#include "dynet/treelstm.h"
+
+namespace dynet {
+
+namespace {
+
+void check_sizes(const char* builder, unsigned input, unsigned hidden) {
+  if (input != hidden) {
+    throw ValueError(std::string(builder) + ": input_dim is " + std::to_string(input) +
+                     " and hidden_dim " + std::to_string(hidden) +
+                     "; want the same, because children are read as inputs");
+  }
+}
+
+template <class Builder>
+const Builder& same_kind(const char* builder, const RNNBuilder& other) {
+  const auto* same = dynamic_cast<const Builder*>(&other);
+  if (same == nullptr) {
+    throw ValueError(std::string(builder) + ": can copy only a " + builder);
+  }
+  return *same;
+}
+
+}  // namespace
+
+// ---- one direction
+// --------------------------------------------------------------------------------
+
+UnidirectionalTreeLSTMBuilder::UnidirectionalTreeLSTMBuilder(unsigned layer_count,
+                                                             unsigned input_size,
+                                                             unsigned hidden_dim,
+                                                             ParameterCollection& model)
+    : TreeNodesBuilder(layer_count, input_size, hidden_dim) {
+  check_sizes("UnidirectionalTreeLSTMBuilder", input_dim, hid);
+  local_model = model.add_subcollection("unidirectional-tree-lstm-builder");
+  node_builder = VanillaLSTMBuilder(layers, input_dim, hid, local_model);
+}
+
+void UnidirectionalTreeLSTMBuilder::set_dropout(float d) { node_builder.set_dropout(d); }
+void UnidirectionalTreeLSTMBuilder::disable_dropout() { node_builder.disable_dropout(); }
+unsigned UnidirectionalTreeLSTMBuilder::num_h0_components() const {
+  return node_builder.num_h0_components();
+}
+void UnidirectionalTreeLSTMBuilder::copy(const RNNBuilder& other) {
+  node_builder.copy(same_kind<UnidirectionalTreeLSTMBuilder>(name(), other).node_builder);
+}
+void UnidirectionalTreeLSTMBuilder::enter_graph(ComputationGraph& cg, bool update) {
+  node_builder.new_graph(cg, update);
+}
+void UnidirectionalTreeLSTMBuilder::start_tree(const std::vector<Expression>& h_0) {
+  node_builder.start_new_sequence(h_0);
+}
+
+void UnidirectionalTreeLSTMBuilder::add_node(const std::vector<int>& children, const Expression& x,
+                                             std::vector<Expression>& new_h,
+                                             std::vector<Expression>& /*new_c*/) {
+  new_h[0] = node_builder.add_input(-1, x, user_where);
+  for (const int child : children) {
+    new_h[0] = node_builder.add_input(h[static_cast<std::size_t>(child)][0], user_where);
+  }
+}
+
+// ---- both directions
+// ------------------------------------------------------------------------------
+
+BidirectionalTreeLSTMBuilder::BidirectionalTreeLSTMBuilder(unsigned layer_count,
+                                                           unsigned input_size, unsigned hidden_dim,
+                                                           ParameterCollection& model)
+    : TreeNodesBuilder(layer_count, input_size, hidden_dim) {
+  if (hid % 2 != 0) {
+    throw ValueError("BidirectionalTreeLSTMBuilder: hidden_dim is " + std::to_string(hid) +
+                     "; want an even one, half for each direction");
+  }
+  check_sizes("BidirectionalTreeLSTMBuilder", input_dim, hid);
+  local_model = model.add_subcollection("bidirectional-tree-lstm-builder");
+  fwd_node_builder = VanillaLSTMBuilder(layers, input_dim, hid / 2, local_model);
+  rev_node_builder = VanillaLSTMBuilder(layers, input_dim, hid / 2, local_model);
+}
+
+void BidirectionalTreeLSTMBuilder::set_dropout(float d) {
+  fwd_node_builder.set_dropout(d);
+  rev_node_builder.set_dropout(d);
+}
+void BidirectionalTreeLSTMBuilder::disable_dropout() {
+  fwd_node_builder.disable_dropout();
+  rev_node_builder.disable_dropout();
+}
+unsigned BidirectionalTreeLSTMBuilder::num_h0_components() const {
+  return fwd_node_builder.num_h0_components();
+}
+void BidirectionalTreeLSTMBuilder::copy(const RNNBuilder& other) {
+  const auto& same = same_kind<BidirectionalTreeLSTMBuilder>(name(), other);
+  fwd_node_builder.copy(same.fwd_node_builder);  // which refuses what the other one would
+  rev_node_builder.copy(same.rev_node_builder);
+}
+void BidirectionalTreeLSTMBuilder::enter_graph(ComputationGraph& cg, bool update) {
+  fwd_node_builder.new_graph(cg, update);
+  rev_node_builder.new_graph(cg, update);
+}
+void BidirectionalTreeLSTMBuilder::start_tree(const std::vector<Expression>& h_0) {
+  fwd_node_builder.start_new_sequence(h_0);
+  rev_node_builder.start_new_sequence(h_0);
+}
+
+void BidirectionalTreeLSTMBuilder::add_node(const std::vector<int>& children, const Expression& x,
+                                            std::vector<Expression>& new_h,
+                                            std::vector<Expression>& /*new_c*/) {
+  Expression forward = fwd_node_builder.add_input(-1, x, user_where);
+  for (const int child : children) {
+    forward = fwd_node_builder.add_input(h[static_cast<std::size_t>(child)][0], user_where);
+  }
+  Expression reverse = rev_node_builder.add_input(-1, x, user_where);
+  for (std::size_t k = children.size(); k-- > 0;) {
+    const auto child = static_cast<std::size_t>(children[k]);
+    reverse = rev_node_builder.add_input(h[child][0], user_where);
+  }
+  new_h[0] = concatenate({forward, reverse}, 0, user_where);
+}
+
+}  // namespace dynet
