@@ -71,6 +71,21 @@ double forward_nanoseconds(const Program& program, bool batching) {
   return seconds * 1e9 / static_cast<double>(cg.nodes.size());
 }
 
+/// What a program pays that decides by the value of each node before it builds the next one.
+double read_nanoseconds() {
+  ComputationGraph cg;
+  float sum = 0;
+  const double seconds = seconds_a_call([&] {
+    cg.clear();
+    Expression x = input(cg, 0.5F);
+    for (unsigned i = 0; i < kNodes; ++i) {
+      x = rectify(x);
+      sum += as_scalar(x.value());
+    }
+  });
+  return seconds * 1e9 / kNodes;
+}
+
 struct Schedule {
   double nanoseconds;  ///< a node
   double groups_to_bound;
@@ -157,6 +172,7 @@ void measure_graph(Report& report, const Settings& /*settings*/) {
   add("run a node of one number, batching off", off, 0, "all of forward");
   add("run a node of one number, nothing to merge", on, 0, "all of forward");
   add("run a node of one number, all in one group", merged, 0, "all of forward");
+  add("build a node, run it and read its number", read_nanoseconds(), 700, "a decision per node");
   add("dispatch a kernel: forward less scheduling", off - one.nanoseconds, 20,
       "layout, operands, call, one number");
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <deque>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,8 @@
 
 namespace dynet::testing {
 namespace {
+
+constexpr std::size_t kMostOpBytes = 512;  ///< of an operation that waits in the queue
 
 using ext::Block;
 using ext::Operand;
@@ -59,11 +62,15 @@ class FarKernels final : public ext::Kernels {
   void run(const ext::RuleInfo& rule, ext::Direction direction, const void* op, const Stream* in,
            const Stream* out, std::int64_t n) const override {
     const auto& counts = rule.streams[static_cast<std::size_t>(direction)];
+    if (rule.op_bytes > kMostOpBytes) {
+      throw std::length_error("an operation of " + std::to_string(rule.op_bytes) +
+                              " bytes does not fit in the far device's copy");
+    }
     std::vector<std::byte> kept_op(static_cast<const std::byte*>(op),
                                    static_cast<const std::byte*>(op) + rule.op_bytes);
     queue([this, &rule, direction, n, kept = std::move(kept_op), reads = streams(in, counts.in),
            writes = streams(out, counts.out)] {
-      alignas(std::max_align_t) std::byte bytes[512];
+      alignas(std::max_align_t) std::byte bytes[kMostOpBytes];
       std::copy(kept.begin(), kept.end(), bytes);
       kernels_.run(rule, direction, bytes, reads.data(), writes.data(), n);
     });
