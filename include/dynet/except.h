@@ -90,30 +90,46 @@ struct cuda_exception : detail::ErrorOf<std::runtime_error> {
 
 }  // namespace dynet
 
-// Macros of DyNet 2.1 that client code uses in its own checks.
+// Macros of DyNet 2.1 that client code uses in its own checks. With DYNET_SKIP_ARG_CHECK the two
+// that are about arguments do nothing; DYNET_ASSERT does something with DYNET_DO_ASSERT alone. What
+// does nothing does not evaluate its arguments.
 // NOLINTBEGIN(bugprone-macro-parentheses): `msg` is a chain, as in `"got " << n`
-#define DYNET_INVALID_ARG(msg)                  \
-  do {                                          \
-    std::ostringstream dynet_oss;               \
-    dynet_oss << msg;                           \
-    throw ::dynet::ValueError(dynet_oss.str()); \
+#define DYNET_THROW_(Type, msg)           \
+  do {                                    \
+    std::ostringstream dynet_oss;         \
+    dynet_oss << msg;                     \
+    throw ::dynet::Type(dynet_oss.str()); \
   } while (0);
+#ifdef DYNET_SKIP_ARG_CHECK
+#define DYNET_INVALID_ARG(msg) \
+  do {                         \
+  } while (0);
+#define DYNET_ARG_CHECK(cond, msg) \
+  do {                             \
+  } while (0);
+#else
+#define DYNET_INVALID_ARG(msg) DYNET_THROW_(ValueError, msg)
 #define DYNET_ARG_CHECK(cond, msg) \
   do {                             \
     if (!(cond)) {                 \
       DYNET_INVALID_ARG(msg)       \
     }                              \
   } while (0);
-#define DYNET_RUNTIME_ERR(msg)                  \
-  do {                                          \
-    std::ostringstream dynet_oss;               \
-    dynet_oss << msg;                           \
-    throw ::dynet::GraphError(dynet_oss.str()); \
-  } while (0);
+#endif
+#define DYNET_RUNTIME_ERR(msg) DYNET_THROW_(GraphError, msg)
+#ifdef DYNET_DO_ASSERT
 #define DYNET_ASSERT(expr, msg) \
   do {                          \
     if (!(expr)) {              \
       DYNET_RUNTIME_ERR(msg)    \
     }                           \
   } while (0);
+#else
+#define DYNET_ASSERT(expr, msg) \
+  do {                          \
+  } while (0);
+#endif
+#define DYNET_NO_CUDA_IMPL_ERROR(op)                                                  \
+  DYNET_RUNTIME_ERR(op << " has no CUDA implementation; its CPU one can be used: see" \
+                          " to_device")
 // NOLINTEND(bugprone-macro-parentheses)

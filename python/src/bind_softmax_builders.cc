@@ -32,14 +32,6 @@ struct PyClassFactoredSoftmaxBuilder : PySoftmaxBuilder {
 };
 struct PyHierarchicalSoftmaxBuilder : PySoftmaxBuilder {};
 
-std::vector<unsigned> read_indices(nb::handle list) {
-  std::vector<unsigned> indices;
-  for (const nb::handle index : nb::iter(list)) {
-    indices.push_back(read_index(index));
-  }
-  return indices;
-}
-
 /// The dictionary of words and their ids, which must be 0, 1, 2, ...
 Dict words_of(const nb::dict& ids) {
   std::vector<std::string> words(ids.size());

@@ -29,13 +29,14 @@ namespace {
 // Above it an update takes some 100 us, and other Python threads may go on meanwhile.
 constexpr std::size_t kManyValues = 500'000;
 
-void update(Trainer& t) {
+template <class... Parts>
+void update(Trainer& t, const Parts&... parts) {
   const bool waits = !default_device->is_host_visible();  // for the norm of all gradients
   if (!waits && t.model->parameter_count() < kManyValues) {
-    t.update();
+    t.update(parts...);
   } else {
     const nb::gil_scoped_release released;
-    t.update();
+    t.update(parts...);
   }
 }
 
@@ -204,7 +205,21 @@ void bind_base(nb::module_& m) {
   using nb::arg;
   nb::class_<Trainer> trainer(m, "Trainer", "Base of the trainers. It keeps its collection alive.");
   bind_additions(trainer);
-  trainer.def("update", &update, "Changes the parameters by their gradients, and empties these.")
+  trainer
+      .def(
+          "update", [](Trainer& t) { update(t); },
+          "Changes the parameters by their gradients, and empties these.")
+      .def(
+          "update_subset",
+          [](Trainer& t, nb::handle updated_params, nb::handle updated_lookups) {
+            update(t, read_indices(updated_params), read_indices(updated_lookups));
+          },
+          arg("updated_params"), arg("updated_lookups"),
+          nb::sig("def update_subset(self, updated_params: collections.abc.Sequence[int], "
+                  "updated_lookups: collections.abc.Sequence[int]) -> None"),
+          "Changes these parameters and tables alone, by their places in `parameters_list()` and "
+          "`lookup_parameters_list()`. The others are as if frozen; their gradients stay for an "
+          "update of their own.")
       .def(
           "update_epoch", [](Trainer& t, float r) { t.update_epoch(r); }, arg("r") = 1.0F,
           "Ends an epoch, as before 2.0.")

@@ -115,6 +115,8 @@ struct DimArg {
 /// An index given as an int of any kind. IndexError where it is negative, TypeError for other
 /// things.
 unsigned read_index(nb::handle index);
+/// Indices given as any iterable of such ints.
+std::vector<unsigned> read_indices(nb::handle list);
 
 // Each binds one topic.
 void bind_errors(nb::module_& m);

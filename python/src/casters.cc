@@ -47,6 +47,14 @@ unsigned read_index(nb::handle index) {
   return static_cast<unsigned>(n);
 }
 
+std::vector<unsigned> read_indices(nb::handle list) {
+  std::vector<unsigned> indices;
+  for (const nb::handle index : nb::iter(list)) {
+    indices.push_back(read_index(index));
+  }
+  return indices;
+}
+
 }  // namespace dynet::python
 
 namespace nanobind::detail {

@@ -379,3 +379,21 @@ def test_schedules_are_those_of_pytorch(name, make, torch_table):
             trainer.report_metric(metric)
     np.testing.assert_allclose(rates, torch_table[name], rtol=1e-6)
     assert len(set(rates)) > 3
+
+
+def test_update_subset_moves_what_is_listed():
+    m = dy.Model()
+    a, b = m.add_parameters(1, init=1.0), m.add_parameters(1, init=1.0)
+    table = m.add_lookup_parameters((2, 1), init=1.0)
+    trainer = dy.SimpleSGDTrainer(m, 0.25)
+    trainer.set_clip_threshold(0)
+    dy.renew_cg()
+    (2 * a + 2 * b + 2 * table[1]).backward()
+    trainer.update_subset([1], [])
+    assert [a.as_array()[0], b.as_array()[0], table.as_array()[1, 0]] == [1, 0.5, 1]
+    trainer.update_subset([], range(1))
+    assert [a.as_array()[0], b.as_array()[0], table.as_array()[1, 0]] == [1, 0.5, 0.5]
+    with pytest.raises(IndexError, match="parameters\\[2\\]"):
+        trainer.update_subset([2], [])
+    trainer.update()
+    assert [a.as_array()[0], b.as_array()[0], table.as_array()[1, 0]] == [0.5, 0.5, 0.5]

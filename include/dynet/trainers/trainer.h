@@ -127,6 +127,10 @@ struct Trainer {
   virtual void update();
   /// An update with all gradients multiplied by `scale` first (as before 2.0).
   void update(real scale);
+  /// An update of these parameters and tables alone, by their places in the collection's lists.
+  /// The others are as if frozen; their gradients stay for an update of their own. IndexError.
+  void update(const std::vector<unsigned>& updated_params,
+              const std::vector<unsigned>& updated_lookup_params);
   /// Ends an epoch: `epoch` grows by `r`, and where `eta_decay` is not 0 the rate becomes
   /// eta0 / (1 + epoch * eta_decay), as before 2.0.
   void update_epoch(real r = 1.0F);
@@ -310,3 +314,15 @@ struct Trainer {
 };
 
 }  // namespace dynet
+
+// Declares what a trainer overrides, as those of DyNet 2.1 do.
+// NOLINTBEGIN(bugprone-macro-parentheses)
+#define DYNET_TRAINER_DEFINE_DEV_IMPL()                                                        \
+  void update_params(::dynet::real gscale, std::size_t idx) override;                          \
+  void update_lookup_params(::dynet::real gscale, std::size_t idx, std::size_t lidx) override; \
+  void update_lookup_params(::dynet::real gscale, std::size_t idx) override;                   \
+  template <class MyDevice>                                                                    \
+  void update_rule_dev(const MyDevice& dev, ::dynet::real gscale,                              \
+                       const std::vector<::dynet::Tensor*>& values);                           \
+  void update_rule(::dynet::real gscale, const std::vector<::dynet::Tensor*>& values) override;
+// NOLINTEND(bugprone-macro-parentheses)
