@@ -42,7 +42,7 @@ if(DYNET_BENCH)
   dynet_require("Google Benchmark" benchmark::benchmark libbenchmark-dev google-benchmark-devel
                 google-benchmark benchmark benchmark)
 endif()
-if(DYNET_EXAMPLES OR DYNET_BENCH)
+if(DYNET_EXAMPLES OR DYNET_BENCH OR DYNET_PROGRAMS)
   find_package(CLI11 QUIET)
   dynet_require(CLI11 CLI11::CLI11 libcli11-dev cli11-devel cli11 cli11 cli11)
 endif()

@@ -5,6 +5,7 @@
 
 #include "dynet/dict.h"
 #include "dynet/text/batches.h"
+#include "dynet/text/clusters.h"
 #include "dynet/text/columns.h"
 #include "dynet/text/conllu.h"
 #include "dynet/text/dict_file.h"

@@ -22,3 +22,7 @@ run(${SCRATCH}/build/softmax)
 run(${SCRATCH}/build/text)
 run(${SCRATCH}/build/trees)
 run(${SCRATCH}/build/own_operation)
+# An installed program finds the installed library.
+if(EXISTS ${prefix}/bin/dynet-clusters)
+  run(${prefix}/bin/dynet-clusters --help)
+endif()
