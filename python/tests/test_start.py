@@ -51,6 +51,19 @@ print(dy.LSTMBuilder.__name__, dy.Model().add_parameters(3).as_array())
     assert both.split(" ", 1)[1] == run(code).split(" ", 1)[1]
 
 
+def test_variables_of_the_environment_are_options(monkeypatch):
+    code = "import dynet as dy; print(dy.LSTMBuilder.__name__, dy.Model().add_parameters(3).as_array())"
+    expected = run(code, "--dynet-seed", "5", "--dynet-lstm", "vanilla")
+    monkeypatch.setenv("DYNET_LSTM", "vanilla")
+    assert run(code, "--dynet-seed", "5") == expected
+    monkeypatch.setenv("DYNET_SEED", "5")
+    assert run(code) == expected
+    assert run("import dynet_config; dynet_config.set(random_seed=5); " + code) == expected
+    assert run(code, "--dynet-seed", "6") != expected
+    monkeypatch.setenv("DYNET_AUTOBATCH", "yes")
+    assert "DYNET_AUTOBATCH in the environment stands for --dynet-autobatch" in run(code, ok=False)
+
+
 def test_lstm_option():
     code = "import dynet_config; dynet_config.set(lstm='vanilla'); import dynet as dy; print(dy.LSTMBuilder.__name__)"
     assert run(code) == "VanillaLSTMBuilder\n"

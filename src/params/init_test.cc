@@ -2,12 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "dynet/except.h"
 #include "dynet/model.h"
 
 #include "params/random_streams.h"
 #include "params/settings.h"
 #include "support/far_device.h"
+#include "testing/errors.h"
 
 namespace dynet {
 namespace {
@@ -54,6 +57,51 @@ TEST(Options, AreReadAndRemoved) {
   EXPECT_EQ(p.lstm, "vanilla");
   EXPECT_EQ(p.precision, "highest");
   EXPECT_EQ(p.profiling, 2);
+}
+
+/// A variable for as long as this lives.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+  ~Variable() { unsetenv(name_); }
+
+ private:
+  const char* name_;
+};
+
+TEST(Options, AreReadFromTheEnvironment) {
+  const Variable seed("DYNET_SEED", "7");
+  const Variable decay("DYNET_WEIGHT_DECAY", "0.25");
+  const Variable lstm("DYNET_LSTM", "vanilla");
+  const Variable devices("DYNET_DEVICES", "CPU:double");
+  const Variable nothing("DYNET_AUTOBATCH", "");
+  const DynetParams p = parsed({});
+  EXPECT_EQ(p.random_seed, 7U);
+  EXPECT_EQ(p.weight_decay, 0.25F);
+  EXPECT_EQ(p.lstm, "vanilla");
+  EXPECT_EQ(p.device, "CPU:double");
+  EXPECT_EQ(p.autobatch, 1);
+  const DynetParams other = parsed({"--dynet-seed=8", "--dynet-devices=CPU"});  // which go first
+  EXPECT_EQ(other.random_seed, 8U);
+  EXPECT_EQ(other.device, "CPU");
+  EXPECT_EQ(other.weight_decay, 0.25F);
+}
+
+TEST(Options, AMistakeInTheEnvironmentNamesTheVariable) {
+  {
+    const Variable seed("DYNET_SEED", "seven");
+    EXPECT_EQ(
+        testing::text_of_error<ValueError>([] { parsed({}); }),
+        "DYNET_SEED in the environment stands for --dynet-seed: the value is 'seven'; want an "
+        "unsigned integer");
+  }
+  const Variable decay("DYNET_WEIGHT_DECAY", "2");
+  EXPECT_EQ(testing::text_of_error<ValueError>([] {
+              parsed({"--dynet-weight-decay=0.5"});
+            }).substr(0, 57),
+            "DYNET_WEIGHT_DECAY in the environment stands for --dynet-");
 }
 
 TEST(Options, Defaults) {

@@ -10,6 +10,8 @@
 #include "dynet/devices.h"
 #include "dynet/except.h"
 
+#include "util/env.h"
+
 namespace dynet {
 namespace {
 
@@ -160,10 +162,30 @@ std::pair<const Option*, std::size_t> recognise(const std::string& argument) {
   return {nullptr, length};
 }
 
+/// What variables of the environment say. Arguments go first, and may repeat what they say.
+DynetParams from_environment() {
+  DynetParams p;
+  for (const Option& option : kOptions) {
+    const std::string value = util::option_value(option.text.name);
+    if (value.empty()) {
+      continue;
+    }
+    try {
+      option.read(p, value);
+      params::check(p);
+    } catch (const ValueError& error) {
+      throw ValueError(util::option_variable(option.text.name) + " in the environment stands for " +
+                       error.what());
+    }
+  }
+  p.ids_requested = false;
+  return p;
+}
+
 }  // namespace
 
 DynetParams extract_dynet_params(int& argc, char**& argv, bool shared_parameters) {
-  DynetParams p;
+  DynetParams p = from_environment();
   std::vector<char*> kept;
   for (int i = 0; i < argc; ++i) {
     const std::string argument = argv[i];

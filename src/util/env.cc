@@ -30,6 +30,17 @@ std::span<const EnvVariable> env_table() { return kVariables; }
 std::string simd_target() { return std::string(read("DYNET_SIMD")); }
 std::string_view trace_words() { return read("DYNET_TRACE"); }
 
+std::string option_variable(std::string_view option) {
+  std::string name = "DYNET_";
+  for (const char c : option) {
+    name += c == '-' ? '_' : static_cast<char>(c - 'a' + 'A');
+  }
+  return name;
+}
+std::string option_value(std::string_view option) {
+  return std::string(read(option_variable(option).c_str()));
+}
+
 bool is_paranoid() {
   const std::string_view value = read("DYNET_PARANOID");
   return !value.empty() && value != "0";

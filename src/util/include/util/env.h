@@ -1,7 +1,7 @@
 #pragma once
 
 // The environment: util/env.cc is the only file that reads it. Every variable that means something
-// to the library is in env_table().
+// to the library is in env_table(), or is that of an option (params/options.h).
 
 #include <span>
 #include <string>
@@ -13,7 +13,8 @@ struct EnvVariable {
   const char* name;
   const char* meaning;
 };
-/// All variables the library looks at; docs/options.md prints this table, and a test compares them.
+/// All variables the library looks at, but those of options; docs/options.md prints this table, and
+/// a test compares them.
 [[nodiscard]] std::span<const EnvVariable> env_table();
 
 // Each function reads the environment when it is called: callers on hot paths keep the answer.
@@ -23,6 +24,10 @@ struct EnvVariable {
 [[nodiscard]] std::string simd_target();
 /// DYNET_TRACE as it stands; trace.h says what the words mean.
 [[nodiscard]] std::string_view trace_words();
+/// The variable of an option: DYNET_WEIGHT_DECAY for "weight-decay".
+[[nodiscard]] std::string option_variable(std::string_view option);
+/// What it holds; empty where it is not set.
+[[nodiscard]] std::string option_value(std::string_view option);
 /// DYNET_PARANOID is set, to anything but "0".
 [[nodiscard]] bool is_paranoid();
 
