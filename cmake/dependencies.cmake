@@ -33,6 +33,11 @@ dynet_require(Highway hwy::hwy libhwy-dev highway-devel highway highway libhwy)
 
 find_package(Threads REQUIRED)
 
+# The headers of safetensors files are JSON.
+find_package(nlohmann_json QUIET)
+dynet_require("JSON for Modern C++" nlohmann_json::nlohmann_json nlohmann-json3-dev json-devel nlohmann-json
+              nlohmann-json nlohmann_json)
+
 if(DYNET_TESTS)
   find_package(GTest QUIET)
   dynet_require(GoogleTest GTest::gtest_main libgtest-dev gtest-devel googletest gtest gtest)

@@ -1,6 +1,7 @@
 #pragma once
 
-// Saving and loading parameters as text, in the format of DyNet 2.1.
+// Saving and loading parameters: what all formats have in common, and text, in the format of DyNet
+// 2.1. Safetensors are in dynet/safetensors.h, whole training sessions in dynet/checkpoint.h.
 //
 // A saver writes a temporary file beside the target and renames it over the target when it is
 // closed, so a crash, a full disk or an exception leaves the old file. A loader reads and checks
@@ -46,6 +47,8 @@ class Saver {
   virtual void save(const ParameterCollection& model, const std::string& key = "") = 0;
   virtual void save(const Parameter& param, const std::string& key = "") = 0;
   virtual void save(const LookupParameter& param, const std::string& key = "") = 0;
+  /// Ends the file, where the format has one; nothing can be saved afterwards. IoError.
+  virtual void close() {}
 };
 
 /// Reads them. On any error nothing was changed.
@@ -82,7 +85,7 @@ class TextFileSaver : public Saver {
   void save(const LookupParameter& param, const std::string& key = "") override;
   /// Puts the new file in the place of the old one, on the disk. IoError when that fails. Nothing
   /// can be saved afterwards.
-  void close();
+  void close() override;
 
  protected:
   void save(const ParameterStorage& param, const std::string& key = "");
@@ -107,5 +110,12 @@ class TextFileLoader : public Loader {
  private:
   std::string dataname_;
 };
+
+/// A saver of the format that the name asks for: safetensors where it ends in ".safetensors", else
+/// text. IoError when the file cannot be written.
+std::unique_ptr<Saver> make_saver(const std::string& filename, bool append = false);
+/// A loader of the format that the file has, whatever its name. A file that cannot be read is an
+/// IoError here or when it is loaded from.
+std::unique_ptr<Loader> make_loader(const std::string& filename);
 
 }  // namespace dynet

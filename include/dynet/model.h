@@ -295,7 +295,7 @@ class Model : public ParameterCollection {
   Model();
 };
 
-/// Text files with the key "/model"; see io.h.
+/// Files with the key "/model", in the formats of make_saver() and make_loader() of io.h.
 void save_dynet_model(std::string filename, ParameterCollection* model);
 void load_dynet_model(std::string filename, ParameterCollection* model);
 

@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,13 +44,13 @@ Device* device_named(const std::string& name) {
 /// Writes with a saver that is closed here, so that an error reaches the caller.
 template <class Object>
 void save_to(const Object& object, const std::string& fname, const std::string& key, bool append) {
-  TextFileSaver saver(fname, append);
-  saver.save(object, key);
-  saver.close();
+  const std::unique_ptr<Saver> saver = make_saver(fname, append);
+  saver->save(object, key);
+  saver->close();
 }
 template <class Object>
 void populate_from(Object& object, const std::string& fname, const std::string& key) {
-  TextFileLoader(fname).populate(object, key);
+  make_loader(fname)->populate(object, key);
 }
 
 // ---- initial values
@@ -187,30 +188,34 @@ void bind_additions(nb::class_<ParameterCollection>& c) {
           arg("name").none() = nb::none(), "A collection whose parameters are also this one's.");
 }
 
-void bind_files(nb::class_<ParameterCollection>& c) {
+void bind_collection_files(nb::class_<ParameterCollection>& c) {
   using nb::arg;
   const auto save = [](const ParameterCollection& pc, const std::string& fname,
                        const std::string& name, bool append) { save_to(pc, fname, name, append); };
   const auto populate = [](ParameterCollection& pc, const std::string& fname,
                            const std::string& key) { populate_from(pc, fname, key); };
   c.def("save", save, arg("fname"), arg("name") = "", arg("append") = false,
-        "Writes all parameters to a file; on an error the old file stays.")
+        "Writes all parameters to a file, as safetensors where its name ends so, else as text; on "
+        "an "
+        "error the old file stays.")
       .def("write_to_textfile", save, arg("fname"), arg("key") = "", arg("append") = false,
            "`save` by another name.");
   for (const char* name : {"populate", "populate_from_textfile", "load"}) {
-    c.def(name, populate, arg("fname"), arg("key") = "",
-          "Reads parameters from a file, in order: all or nothing.");
+    c.def(
+        name, populate, arg("fname"), arg("key") = "",
+        "Reads parameters from a file of either format: text in order, safetensors by name. All or "
+        "nothing.");
   }
   c.def(
        "load_param",
        [](ParameterCollection& pc, const std::string& fname, const std::string& key) {
-         return PyParameters(TextFileLoader(fname).load_param(pc, key), pc);
+         return PyParameters(make_loader(fname)->load_param(pc, key), pc);
        },
        arg("fname"), arg("key"), "Adds the parameter of that name in a file.")
       .def(
           "load_lookup_param",
           [](ParameterCollection& pc, const std::string& fname, const std::string& key) {
-            return PyLookupParameters(TextFileLoader(fname).load_lookup_param(pc, key), pc);
+            return PyLookupParameters(make_loader(fname)->load_lookup_param(pc, key), pc);
           },
           arg("fname"), arg("key"), "Adds the table of that name in a file.");
 }
@@ -254,7 +259,7 @@ void bind_collection(nb::module_& m) {
       .def("set_weight_decay", &ParameterCollection::set_weight_decay_lambda, arg("lam"))
       .def("set_weight_decay_lambda", &ParameterCollection::set_weight_decay_lambda, arg("lam"));
   bind_additions(c);
-  bind_files(c);
+  bind_collection_files(c);
   m.attr("Model") = m.attr("ParameterCollection");
   m.attr("model") = m.attr("ParameterCollection");
 }

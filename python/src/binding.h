@@ -131,6 +131,7 @@ void bind_params(nb::module_& m);
 void bind_initializers(nb::module_& m);
 void bind_trainers(nb::module_& m);
 void bind_builders(nb::module_& m);
+void bind_files(nb::module_& m);
 void bind_tree_builders(nb::module_& m);
 void bind_softmax_builders(nb::module_& m);
 void bind_sequence(nb::module_& m);

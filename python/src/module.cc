@@ -22,6 +22,7 @@ NB_MODULE(_dynet, m) {
   py::bind_inputs(m);
   py::bind_initializers(m);
   py::bind_trainers(m);
+  py::bind_files(m);
   py::bind_builders(m);
   py::bind_tree_builders(m);
   py::bind_softmax_builders(m);

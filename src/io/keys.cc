@@ -1,9 +1,26 @@
 #include "io/keys.h"
 
 #include "dynet/except.h"
+#include "dynet/ext/count.h"
 #include "dynet/str-util.h"
 
 namespace dynet::io {
+namespace {
+
+/// Whether a parameter is in a collection of this name, or of this name and "_1", "_2", ...
+bool is_in(std::string_view parameter, std::string_view collection) {
+  const std::size_t end = parameter.rfind('/');
+  const std::size_t begin = end == std::string_view::npos || end == 0
+                                ? std::string_view::npos
+                                : parameter.rfind('/', end - 1);
+  if (begin == std::string_view::npos) {
+    return false;
+  }
+  const std::string_view name = parameter.substr(begin + 1, end - begin - 1);
+  return name == collection || startswith(std::string(name), std::string(collection) + '_');
+}
+
+}  // namespace
 
 std::string collection_key(const char* call, const std::string& key) {
   if (key.empty()) {
@@ -21,6 +38,38 @@ void check_parameter_key(const char* call, const std::string& key) {
     throw ValueError(std::string(call) + ": the key '" + key +
                      "'; want one without space or '#' and not '/'");
   }
+}
+
+void require_key(const char* call, const std::string& key) {
+  if (key.empty()) {
+    throw ValueError(std::string(call) + ": the key is empty");
+  }
+  check_parameter_key(call, key);
+}
+
+std::string shown(std::string_view text, std::size_t most) {
+  std::string s;
+  for (const char c : text.substr(0, most)) {
+    s += c >= ' ' && c <= '~' ? c : '?';
+  }
+  return text.size() > most ? s + "..." : s;
+}
+
+// The four gates of the standard LSTM are stacked, those of the coupled one are not.
+std::string other_lstm(const Dim& found, const Dim& wanted, std::string_view name) {
+  const auto has_rows_of = [](const Dim& a, const Dim& b) {
+    return a.nd == b.nd && ext::Count(a.rows()) == ext::Count(4) * b.rows() && a.cols() == b.cols();
+  };
+  if (is_in(name, "lstm-builder") && has_rows_of(found, wanted)) {
+    return "; the file's LSTMBuilder is the standard one, as in DyNet 2.1: start with "
+           "--dynet-lstm=vanilla (C++: compile with -DDYNET_LSTM_VANILLA), or name "
+           "VanillaLSTMBuilder";
+  }
+  if (is_in(name, "vanilla-lstm-builder") && has_rows_of(wanted, found)) {
+    return "; the file's LSTMBuilder is the one with coupled gates: start with "
+           "--dynet-lstm=coupled, or name CoupledLSTMBuilder";
+  }
+  return "";
 }
 
 std::string name_in_file(const ParameterCollection& model, const std::string& name,

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -57,6 +58,20 @@ std::string new_name(const std::string& target) {
   return target + kTemporary + digits;
 }
 
+/// The target that a name of new_name()'s is for; empty for another name.
+std::string target_of(const std::string& name) {
+  const std::size_t suffix = std::strlen(kTemporary) + kDigits;
+  if (name.size() <= suffix) {
+    return "";
+  }
+  const std::size_t end = name.size() - suffix;
+  if (name.compare(end, suffix - kDigits, kTemporary) != 0 ||
+      name.find_first_not_of("0123456789abcdef", name.size() - kDigits) != std::string::npos) {
+    return "";
+  }
+  return name.substr(0, end);
+}
+
 /// Is the open file the one that has this name now?
 bool is_file_at(const std::string& name, int file) {
   struct stat named{};
@@ -66,6 +81,29 @@ bool is_file_at(const std::string& name, int file) {
 }
 
 }  // namespace
+
+void remove_abandoned(const std::string& folder,
+                      const std::function<bool(const std::string& target)>& is_wanted) {
+  DIR* const open = ::opendir(folder.c_str());
+  if (open == nullptr) {
+    return;
+  }
+  while (const dirent* const entry = ::readdir(open)) {
+    const std::string target = target_of(entry->d_name);
+    if (target.empty() || !is_wanted(target)) {
+      continue;
+    }
+    const std::string path = folder + '/' + entry->d_name;
+    const int file = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file >= 0) {
+      if (::flock(file, LOCK_EX | LOCK_NB) == 0 && is_file_at(path, file)) {
+        ::unlink(path.c_str());
+      }
+      ::close(file);
+    }
+  }
+  ::closedir(open);
+}
 
 void ReplaceFile::fail(const char* step) const {
   const int error = errno;
@@ -88,7 +126,9 @@ ReplaceFile::ReplaceFile(const std::string& target, bool append, Name name)
     }
     return;
   }
-  remove_abandoned();
+  const std::size_t slash = target_.rfind('/');
+  const std::string own = slash == std::string::npos ? target_ : target_.substr(slash + 1);
+  remove_abandoned(folder_, [&](const std::string& other) { return other == own; });
   open_new(name);
   try {
     if (takes_place_) {
@@ -107,7 +147,7 @@ void ReplaceFile::open_new(Name name) {
 #ifdef O_TMPFILE
   // Its name comes through /proc, which need not be there.
   if (name == Name::kAtTheEnd && ::access("/proc/self/fd", X_OK) == 0) {
-    file_ = ::open(folder_.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+    file_ = ::open(folder_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
     if (file_ >= 0) {
       ::flock(file_, LOCK_EX | LOCK_NB);  // nobody else can have it
       return;
@@ -122,7 +162,7 @@ void ReplaceFile::open_new(Name name) {
 /// False where another name has to be tried.
 bool ReplaceFile::create_named() {
   const std::string name = new_name(target_);
-  file_ = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  file_ = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (file_ < 0 && errno == EEXIST) {
     return false;
   }
@@ -151,33 +191,6 @@ void ReplaceFile::link_anonymous() {
     to = new_name(target_);
   }
   temporary_ = takes_place_ ? to : std::string();
-}
-
-/// Removes what killed savers of the same target left. Failing to is no error: it is tidying.
-void ReplaceFile::remove_abandoned() const {
-  DIR* const folder = ::opendir(folder_.c_str());
-  if (folder == nullptr) {
-    return;
-  }
-  const std::size_t slash = target_.rfind('/');
-  const std::string prefix =
-      (slash == std::string::npos ? target_ : target_.substr(slash + 1)) + kTemporary;
-  while (const dirent* const entry = ::readdir(folder)) {
-    const std::string name = entry->d_name;
-    if (name.size() != prefix.size() + kDigits || name.compare(0, prefix.size(), prefix) != 0 ||
-        name.find_first_not_of("0123456789abcdef", prefix.size()) != std::string::npos) {
-      continue;
-    }
-    const std::string path = folder_ + '/' + name;
-    const int file = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (file >= 0) {
-      if (::flock(file, LOCK_EX | LOCK_NB) == 0 && is_file_at(path, file)) {
-        ::unlink(path.c_str());
-      }
-      ::close(file);
-    }
-  }
-  ::closedir(folder);
 }
 
 void ReplaceFile::discard() {
@@ -229,6 +242,45 @@ void ReplaceFile::write(const char* data, std::size_t bytes) {
     }
     data += n;
     bytes -= static_cast<std::size_t>(n);
+  }
+}
+
+void ReplaceFile::write_at(std::uint64_t offset, const void* data, std::size_t bytes) {
+  if (is_direct_) {
+    throw IoError("'" + target_ + "' is not a regular file; this format wants one");
+  }
+  const char* from = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t n = ::pwrite(file_, from, bytes, static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) {
+      continue;
+    }
+    if (n < 0) {
+      fail("write");
+    }
+    from += n;
+    offset += static_cast<std::uint64_t>(n);
+    bytes -= static_cast<std::size_t>(n);
+  }
+}
+
+void ReplaceFile::move_up(std::uint64_t from, std::uint64_t to, std::uint64_t bytes) {
+  std::vector<char> piece(std::min<std::uint64_t>(bytes, std::uint64_t{1} << 20));
+  while (bytes > 0) {  // from the end, as the two places may overlap
+    const std::size_t n = std::min<std::uint64_t>(bytes, piece.size());
+    bytes -= n;
+    for (std::size_t done = 0; done < n;) {
+      const ssize_t got =
+          ::pread(file_, piece.data() + done, n - done, static_cast<off_t>(from + bytes + done));
+      if (got < 0 && errno == EINTR) {
+        continue;
+      }
+      if (got <= 0) {
+        fail("read back");
+      }
+      done += static_cast<std::size_t>(got);
+    }
+    write_at(to + bytes, piece.data(), n);
   }
 }
 

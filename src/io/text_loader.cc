@@ -1,5 +1,4 @@
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "dynet/globals.h"
@@ -30,44 +29,13 @@ void commit(const TextObject& object, ParameterStorageBase& storage) {
   params::load(storage, data_of(object.values), data_of(object.gradient));
 }
 
-/// Whether a parameter is in a collection of this name, or of this name and "_1", "_2", ...
-bool is_in(std::string_view parameter, std::string_view collection) {
-  const std::size_t end = parameter.rfind('/');
-  const std::size_t begin = end == std::string_view::npos || end == 0
-                                ? std::string_view::npos
-                                : parameter.rfind('/', end - 1);
-  if (begin == std::string_view::npos) {
-    return false;
-  }
-  const std::string_view name = parameter.substr(begin + 1, end - begin - 1);
-  return name == collection || startswith(std::string(name), std::string(collection) + '_');
-}
-
-/// Advice where a file and a model mean different LSTMs by `LSTMBuilder`: the four gates of the
-/// standard one are stacked, those of the coupled one are not.
-std::string other_lstm(const TextObject& object, const Dim& wanted, std::string_view storage) {
-  const auto has_rows_of = [](const Dim& a, const Dim& b) {
-    return a.nd == b.nd && ext::Count(a.rows()) == ext::Count(4) * b.rows() && a.cols() == b.cols();
-  };
-  if (is_in(storage, "lstm-builder") && has_rows_of(object.dim, wanted)) {
-    return "; the file's LSTMBuilder is the standard one, as in DyNet 2.1: start with "
-           "--dynet-lstm=vanilla (C++: compile with -DDYNET_LSTM_VANILLA), or name "
-           "VanillaLSTMBuilder";
-  }
-  if (is_in(storage, "vanilla-lstm-builder") && has_rows_of(wanted, object.dim)) {
-    return "; the file's LSTMBuilder is the one with coupled gates: start with "
-           "--dynet-lstm=coupled, or name CoupledLSTMBuilder";
-  }
-  return "";
-}
-
 void require_shape(const TextParser& parser, const TextObject& object,
                    const ParameterStorageBase& storage) {
   const Dim& dim = params::shape_of(storage);
   if (object.dim != dim) {
     parser.fail(object.at, std::string(object.name) + " is " + to_string(object.dim) + "; want " +
                                to_string(dim) + " for " + storage.name +
-                               other_lstm(object, dim, storage.name));
+                               io::other_lstm(object.dim, dim, storage.name));
   }
 }
 
@@ -93,15 +61,8 @@ TextObject find(TextParser& parser, bool is_lookup, const std::string& key, ext:
   return found;
 }
 
-void require_key(const char* call, const std::string& key) {
-  if (key.empty()) {
-    throw ValueError(std::string(call) + ": the key is empty");
-  }
-  io::check_parameter_key(call, key);
-}
-
 void populate_one(const std::string& file, ParameterStorageBase* storage, const std::string& key) {
-  require_key("TextFileLoader::populate", key);
+  io::require_key("TextFileLoader::populate", key);
   if (storage == nullptr) {
     throw StateError("TextFileLoader::populate: the parameter is unset");
   }
@@ -115,7 +76,6 @@ void populate_one(const std::string& file, ParameterStorageBase* storage, const 
 
 }  // namespace
 
-Loader::~Loader() = default;
 TextFileLoader::TextFileLoader(const std::string& filename) : dataname_(filename) {}
 TextFileLoader::~TextFileLoader() = default;
 
@@ -167,7 +127,7 @@ void TextFileLoader::populate(LookupParameter& lookup_param, const std::string& 
 }
 
 Parameter TextFileLoader::load_param(ParameterCollection& model, const std::string& key) {
-  require_key("TextFileLoader::load_param", key);
+  io::require_key("TextFileLoader::load_param", key);
   TextParser parser(dataname_);
   const TextObject object = find(parser, false, key, default_device->kernels->number());
   std::string name = key;
@@ -179,7 +139,7 @@ Parameter TextFileLoader::load_param(ParameterCollection& model, const std::stri
 
 LookupParameter TextFileLoader::load_lookup_param(ParameterCollection& model,
                                                   const std::string& key) {
-  require_key("TextFileLoader::load_lookup_param", key);
+  io::require_key("TextFileLoader::load_lookup_param", key);
   TextParser parser(dataname_);
   const TextObject object = find(parser, true, key, default_device->kernels->number());
   if (object.dim.nd == 0) {
@@ -193,11 +153,6 @@ LookupParameter TextFileLoader::load_lookup_param(ParameterCollection& model,
   commit(object, *p.p);
   p.p->name = std::move(name);
   return p;
-}
-
-// NOLINTNEXTLINE(performance-unnecessary-value-param): the signature of DyNet 2.1
-void load_dynet_model(std::string filename, ParameterCollection* model) {
-  TextFileLoader(filename).populate(*model, "/model");
 }
 
 }  // namespace dynet

@@ -14,20 +14,11 @@
 
 #include "dynet/except.h"
 
+#include "io/keys.h"
 #include "params/stored.h"
 
 namespace dynet::io {
 namespace {
-
-constexpr std::size_t kShown = 40;  ///< bytes of bad text that an error shows
-
-std::string shown(std::string_view text) {
-  std::string s;
-  for (const char c : text.substr(0, kShown)) {
-    s += c >= ' ' && c <= '~' ? c : '?';
-  }
-  return text.size() > kShown ? s + "..." : s;
-}
 
 void read_all(const std::string& name, std::string& text) {
   const int file = ::open(name.c_str(), O_RDONLY | O_CLOEXEC);

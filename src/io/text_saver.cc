@@ -12,8 +12,8 @@
 
 #include "io/keys.h"
 #include "io/replace_file.h"
+#include "io/saver_file.h"
 #include "params/host.h"
-#include "params/settings.h"
 #include "params/stored.h"
 
 namespace dynet {
@@ -67,8 +67,6 @@ std::size_t line_bytes(const Tensor& t, double scale) {
 
 }  // namespace
 
-Saver::~Saver() = default;
-
 /// The new file and what is yet to be written to it.
 struct TextFileSaver::File {
   File(const std::string& name, bool append) : file(name, append) {
@@ -109,6 +107,11 @@ struct TextFileSaver::File {
     }
   }
 
+  void commit() {
+    flush();
+    file.commit();
+  }
+
   io::ReplaceFile file;
   std::string buffer;
   bool failed = false;
@@ -116,58 +119,19 @@ struct TextFileSaver::File {
 };
 
 namespace {
-
-/// Runs `write`, and gives what it wrote to the system, so that a full disk is found here. What it
-/// leaves half written is never put in the place of the old file.
-template <class File, class Write>
-void guarded(File* file, Write write) {
-  if (file == nullptr) {
-    throw UsageError("TextFileSaver::save: the saver is closed");
-  }
-  try {
-    write();
-    file->flush();
-  } catch (...) {
-    file->failed = true;
-    throw;
-  }
+constexpr const char* kName = "TextFileSaver";
 }
-
-}  // namespace
 
 TextFileSaver::TextFileSaver(const std::string& filename, bool append)
     : file_(std::make_unique<File>(filename, append)) {}
 
-TextFileSaver::~TextFileSaver() {
-  if (file_ == nullptr || file_->failed || std::uncaught_exceptions() > file_->exceptions) {
-    return;
-  }
-  try {
-    close();
-  } catch (const std::exception& e) {
-    try {
-      params::log(std::string("TextFileSaver: the file was not saved: ") + e.what());
-    } catch (...) {  // a sink that throws has nobody to tell
-    }
-  }
-}
-
-void TextFileSaver::close() {
-  if (file_ == nullptr) {
-    return;
-  }
-  const std::unique_ptr<File> file = std::move(file_);
-  if (file->failed) {
-    throw UsageError("TextFileSaver::close: a save failed, so the old file stays");
-  }
-  file->flush();
-  file->file.commit();
-}
+TextFileSaver::~TextFileSaver() { io::close_at_end(kName, file_); }
+void TextFileSaver::close() { io::close(kName, file_); }
 
 void TextFileSaver::save(const ParameterCollection& model, const std::string& key) {
   const std::string prefix = io::collection_key("TextFileSaver::save", key);
   const params::SaveScope scope(model);
-  guarded(file_.get(), [&] {
+  io::guarded(kName, file_.get(), [&] {
     params::for_each_storage(model, [&](ParameterStorageBase& storage) {
       file_->object(io::name_in_file(model, storage.name, prefix), storage);
     });
@@ -195,7 +159,7 @@ void save_one(File* file, const ParameterStorageBase& param, const std::string& 
   auto& p =
       const_cast<ParameterStorageBase&>(param);  // zeros are spread in its gradient: no change
   const params::SaveScope scope(p);
-  guarded(file, [&] { file->object(key.empty() ? p.name : key, p); });
+  io::guarded(kName, file, [&] { file->object(key.empty() ? p.name : key, p); });
 }
 
 }  // namespace
@@ -205,12 +169,6 @@ void TextFileSaver::save(const ParameterStorage& param, const std::string& key) 
 }
 void TextFileSaver::save(const LookupParameterStorage& param, const std::string& key) {
   save_one(file_.get(), param, key);
-}
-
-void save_dynet_model(std::string filename, ParameterCollection* model) {
-  TextFileSaver saver(filename);
-  saver.save(*model, "/model");
-  saver.close();
 }
 
 }  // namespace dynet

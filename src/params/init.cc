@@ -32,9 +32,11 @@ namespace params {
 
 std::uint64_t random_seed() { return seed.load(); }
 std::uint64_t next_random_stream() { return next_stream.fetch_add(1); }
-void seed_random_streams(std::uint64_t value) {
+void seed_random_streams(std::uint64_t value) { restore_random_streams(value, 0); }
+std::uint64_t random_streams_given() { return next_stream.load(); }
+void restore_random_streams(std::uint64_t value, std::uint64_t given) {
   seed.store(value);
-  next_stream.store(0);
+  next_stream.store(given);
 }
 
 Settings& settings() {

@@ -77,8 +77,19 @@ namespace {
 constexpr int kFloatDigits = 8;  // after the point: nine in all bring a float back exactly
 constexpr int kDoubleDigits = 16;
 
+/// Where a stream has the list, or the source, of tensors that are kept aside.
+int aside_slot() {
+  static const int slot = std::ios_base::xalloc();
+  return slot;
+}
+
 void write_tensor(std::ostream& os, const char* kind, const Tensor& t) {
   os << kind << ' ' << static_cast<std::uint64_t>(t.d.elements());
+  if (auto* const aside = static_cast<std::vector<const Tensor*>*>(os.pword(aside_slot()))) {
+    aside->push_back(&t);
+    os << '\n';
+    return;
+  }
   os.precision(t.is_double() ? kDoubleDigits : kFloatDigits);
   params::visit(t, [&](const auto* x, std::int64_t n) {
     for (std::int64_t i = 0; i < n; ++i) {
@@ -99,6 +110,13 @@ void assign_tensor(Tensor& t, const std::vector<double>* numbers) {
 }
 
 }  // namespace
+
+void write_aside(std::ostream& os, std::vector<const Tensor*>& tensors) {
+  os.pword(aside_slot()) = &tensors;
+}
+void read_aside(std::istream& is, const TensorSource& source) {
+  is.pword(aside_slot()) = const_cast<TensorSource*>(&source);  // pword has no pointers to const
+}
 
 TextFormat::TextFormat(std::ostream& os) : os_(os), flags_(os.flags()), precision_(os.precision()) {
   os.setf(std::ios::scientific, std::ios::floatfield);
@@ -279,6 +297,9 @@ std::vector<double> TextReader::tensor(const char* kind, std::size_t size) {
   if (found != std::to_string(size) && found != "+" + std::to_string(size)) {
     throw UsageError("Trainer::populate: " + std::string(kind) + " has " + found +
                      " values; the model's has " + std::to_string(size));
+  }
+  if (const auto* const aside = static_cast<const TensorSource*>(is_.pword(aside_slot()))) {
+    return (*aside)(aside_++, size);
   }
   std::vector<double> numbers(size);
   for (double& n : numbers) {

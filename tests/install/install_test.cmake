@@ -17,6 +17,7 @@ run(${CMAKE_COMMAND} -S ${CONSUMER} -B ${SCRATCH}/build -G ${GENERATOR} -DCMAKE_
 run(${CMAKE_COMMAND} --build ${SCRATCH}/build)
 run(${SCRATCH}/build/old_program)
 run(${SCRATCH}/build/xor)
+run(${CMAKE_COMMAND} -E chdir ${SCRATCH} ${SCRATCH}/build/files)
 run(${SCRATCH}/build/recurrent)
 run(${SCRATCH}/build/softmax)
 run(${SCRATCH}/build/text)

@@ -184,6 +184,8 @@ struct Trainer {
   void swap_params_to_moving_average(bool save_weights = true, bool bias_correction = false);
   /// Does nothing where they are in place already; update() begins with it.
   void swap_params_to_weights();
+  /// Whether the averages are in the place of the parameters.
+  [[nodiscard]] bool has_swapped_averages() const { return ma_params_swapped; }
 
   /// "[lr=... clips=... updates=...] " on stderr, for what happened since the last call.
   void status() {

@@ -1,8 +1,10 @@
 #pragma once
 
-// Names in model files, whatever their format.
+// Names in model files, whatever their format, and what errors say.
 
+#include <cstddef>
 #include <string>
+#include <string_view>
 
 #include "dynet/model.h"
 
@@ -12,8 +14,16 @@ namespace dynet::io {
 [[nodiscard]] std::string collection_key(const char* call, const std::string& key);
 /// ValueError for a parameter's key that is not allowed.
 void check_parameter_key(const char* call, const std::string& key);
+/// ValueError for one that is empty, too.
+void require_key(const char* call, const std::string& key);
 /// What a parameter of `model` is called in a file, under `prefix` (a collection_key).
 [[nodiscard]] std::string name_in_file(const ParameterCollection& model, const std::string& name,
                                        const std::string& prefix);
+
+/// Text of a file as an error shows it, whatever bytes it has: the first `most` of them.
+[[nodiscard]] std::string shown(std::string_view text, std::size_t most = 40);
+/// Advice where a file and a model mean different LSTMs by `LSTMBuilder`: the shape that was found
+/// for the parameter of this name, and the one that it has. Empty where that is not the reason.
+[[nodiscard]] std::string other_lstm(const Dim& found, const Dim& wanted, std::string_view name);
 
 }  // namespace dynet::io

@@ -2,16 +2,20 @@
 
 // Files: parameters to disk and back.
 //
-// text_saver.cc writes, text_parser.cc turns a file's bytes into checked objects, text_loader.cc
-// gives these to parameters. The format is that of DyNet 2.1 (docs in dynet/io.h). Whatever is
-// written goes through ReplaceFile below, so the old file stays until the new one is complete and
-// on the disk.
+// Text, in the format of DyNet 2.1 (docs in dynet/io.h): text_saver.cc writes, text_parser.cc turns
+// a file's bytes into checked objects, text_loader.cc gives these to parameters. Safetensors (docs
+// in dynet/safetensors.h): safetensors_writer.cc writes, safetensors_file.cc maps a file and checks
+// it by its header (safetensors_header.cc), safetensors_loader.cc gives tensors to parameters;
+// checkpoint.cc has whole sessions. Whatever is written goes through ReplaceFile below, so the old
+// file stays until the new one is complete and on the disk.
 //
-// Start reading at text_parser.h. Surprising: the header's byte count is checked although lines
-// would be enough to read by, because a damaged file must not load as another well-formed one.
+// Start reading at text_parser.h and safetensors_file.h. Surprising: the text header's byte count
+// is checked although lines would be enough to read by, because a damaged file must not load as
+// another well-formed one.
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 namespace dynet::io {
@@ -35,6 +39,11 @@ class ReplaceFile {
   ~ReplaceFile();
 
   void write(const char* data, std::size_t bytes);
+  /// Writes at a byte of the file, which may lie behind its end; IoError where the target is no
+  /// regular file. Not to be mixed with write().
+  void write_at(std::uint64_t offset, const void* data, std::size_t bytes);
+  /// Moves bytes towards the end of the file: what was written at `from` stands at `to` then.
+  void move_up(std::uint64_t from, std::uint64_t to, std::uint64_t bytes);
   /// Writes everything to the disk, then renames. IoError; then the old file is still there.
   void commit();
 
@@ -42,7 +51,6 @@ class ReplaceFile {
   void open_new(Name name);
   bool create_named();
   void link_anonymous();
-  void remove_abandoned() const;
   void copy_old();
   void close_checked();
   void discard();
@@ -55,5 +63,10 @@ class ReplaceFile {
   bool takes_place_ = false;  ///< there is an old file
   int file_ = -1;
 };
+
+/// Removes the files of a folder that savers of processes that are gone left there, for the targets
+/// (names in the folder) that `is_wanted` accepts. Failing to is no error: it is tidying.
+void remove_abandoned(const std::string& folder,
+                      const std::function<bool(const std::string& target)>& is_wanted);
 
 }  // namespace dynet::io

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <iosfwd>
 #include <optional>
 #include <string>
@@ -32,6 +33,18 @@ void write_shadows(std::ostream& os, const std::vector<ShadowLookupParameters>& 
 void write_number(std::ostream& os, const StateLists::Number& n);
 /// IoError when the stream has failed.
 void check_written(std::ostream& os);
+
+// A file with a place for tensors does not want millions of numbers as text. A stream may be told
+// to keep the tensors aside, whoever writes to it or reads from it: then the text has how many
+// numbers each has, and not these.
+
+/// From now on, tensors that are written to `os` are appended to the list instead, which must live
+/// as long as the stream is written to.
+void write_aside(std::ostream& os, std::vector<const Tensor*>& tensors);
+/// The numbers of the i-th tensor that was kept aside; IoError unless there are `size`.
+using TensorSource = std::function<std::vector<double>(std::size_t i, std::size_t size)>;
+/// The other direction; `source` must live as long as the stream is read from.
+void read_aside(std::istream& is, const TensorSource& source);
 
 /// The numbers of the tensors of one kind of state, one vector a parameter.
 using Block = std::vector<std::vector<double>>;
@@ -67,6 +80,7 @@ class TextReader {
 
   std::istream& is_;
   const ParameterCollection& model_;
+  std::size_t aside_ = 0;  ///< tensors that were read from aside
 };
 
 void assign(const StateLists::Number& n, double value);

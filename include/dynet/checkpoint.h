@@ -1,0 +1,111 @@
+#pragma once
+
+// Checkpoints: a training that is stopped at any moment, or killed, goes on as if it had not been.
+//
+// A checkpoint is one safetensors file in a folder, "checkpoint-000000000120.safetensors" after 120
+// steps: the parameters under their own names, the trainer's state with averages and schedule, the
+// state of the random numbers (`rndeng`, and the seed and stream counter of random operations),
+// where in the data the program was, and what else it wants to know again. It appears at once when
+// it is complete and on the disk, and older ones are removed only then.
+//
+// A resumed run computes what the uninterrupted one does, to the bit, where the program feeds it
+// the same data from the position on. What is not in a checkpoint: gradients (save after an
+// update), open graphs, random numbers of the program's own (put them into `metadata`), and
+// settings that the program makes again when it starts: which trainer, how tables are updated,
+// decay, what is frozen.
+//
+//   Checkpointer checkpoints("run", model, trainer, {100});  // every 100 steps
+//   std::size_t sentence = checkpoints.resume() ? std::stoul(checkpoints.position()) : 0;
+//   for (; sentence < data.size(); ++sentence) {
+//     ...  // forward, backward
+//     trainer.update();
+//     checkpoints.step(std::to_string(sentence + 1));
+//   }
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "dynet/model.h"
+
+namespace dynet {
+
+struct Trainer;
+
+/// When checkpoints are written, and which are kept.
+struct CheckpointPolicy {
+  std::uint64_t every_steps = 0;  ///< step() saves after so many; 0: not by their number
+  double every_seconds = 0.0;     ///< step() saves when so long has passed; 0: not by time
+  unsigned keep_best = 1;  ///< those with the best scores; without a score, none is among them
+  unsigned keep_last = 1;  ///< the newest; at least 1
+  bool larger_is_better = true;  ///< of scores
+};
+
+/// A checkpoint in the folder.
+struct Checkpoint {
+  std::string file;
+  std::uint64_t steps = 0;
+  bool has_score = false;
+  double score = 0.0;
+};
+
+/// Writes and reads the checkpoints of one training in one folder, which is made when it is
+/// missing. One process at a time. The trainer must live as long. Thread rule: that of
+/// Trainer::update.
+class Checkpointer {
+ public:
+  /// ValueError for a policy that keeps no last one, or an interval that is no number or negative.
+  Checkpointer(const std::string& folder, const ParameterCollection& model, Trainer& trainer,
+               const CheckpointPolicy& policy = {});
+
+  /// Goes on from the newest checkpoint; false where there is none: then nothing is changed. One
+  /// that is damaged is passed over, with a line in the log, in favour of the one before it;
+  /// IoError where all are. Files that killed savers left are removed. All or nothing: IoError, or
+  /// as Trainer::populate, where a checkpoint is not of this model and trainer.
+  bool resume();
+  /// Gives the model the parameters of the checkpoint with the best score, and nothing else: for
+  /// use, not to train on. UsageError where none has a score; IoError.
+  void load_best();
+
+  /// To be called after each update; `position` says where in the data the next step begins. Saves
+  /// when it is time, as save(); returns whether it did.
+  bool step(const std::string& position = "");
+  /// Saves now. Then removes what is neither among the last nor among the best. UsageError where
+  /// the averages are in the place of the parameters, or where the folder has checkpoints of
+  /// another run (resume() was not called); IoError. A checkpoint of the same step is replaced.
+  void save(const std::string& position = "");
+  /// ValueError for a score that is NaN.
+  void save(const std::string& position, double score);
+
+  /// Calls of step(), those before resume() included.
+  [[nodiscard]] std::uint64_t steps() const { return steps_; }
+  /// What the last save() or resume() had.
+  [[nodiscard]] const std::string& position() const { return position_; }
+  /// The checkpoints that the folder has, by steps; as of the last save() or resume().
+  [[nodiscard]] const std::vector<Checkpoint>& checkpoints() const { return checkpoints_; }
+
+  /// Text that is saved with each checkpoint; resume() gives it back. Keys must not begin with
+  /// "dynet.".
+  std::map<std::string, std::string> metadata;
+
+ private:
+  void save(const std::string& position, const double* score);
+  void write(const std::string& file, const std::string& position, const double* score);
+  void list();
+  void prune();
+
+  std::string folder_;
+  ParameterCollection model_;
+  Trainer* trainer_;
+  CheckpointPolicy policy_;
+  std::uint64_t steps_ = 0;
+  std::string position_;
+  std::vector<Checkpoint> checkpoints_;
+  std::chrono::steady_clock::time_point last_save_;
+  std::uint64_t last_saved_step_ = 0;
+  bool owns_folder_ = false;  ///< resumed, or the first to save there
+};
+
+}  // namespace dynet

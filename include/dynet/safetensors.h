@@ -1,0 +1,104 @@
+#pragma once
+
+// Parameters in safetensors files: the format that PyTorch's, NumPy's and other programs exchange.
+//
+// A tensor has the name of its parameter and its shape: element (i,j) of a parameter {2,3} is
+// element [i,j] of an array of shape [2,3] elsewhere, although DyNet has columns in memory and the
+// file rows. Of a lookup table the rows are the first axis. Numbers are F32, on a device in double
+// F64. What else belongs to a model goes into the metadata, text under names, and the state of a
+// trainer into the metadata and tensors whose names begin with "#trainer". Gradients are not saved.
+//
+// A file of ours has a checksum (CRC-32C) for each tensor and for the header in its metadata, which
+// other programs pass over; a file without them loads as well. So every damaged byte is an error:
+// of the header when the file is opened, of a tensor when it is loaded.
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dynet/io.h"
+
+namespace dynet {
+
+struct Trainer;
+
+/// Writes parameters under the names that TextFileSaver gives them; no name twice. The old file
+/// stays until the new one is complete. Holds no numbers in memory: `save` writes. Thread rule: one
+/// thread at a time; the model must not change meanwhile.
+class SafetensorsSaver : public Saver {
+ public:
+  /// IoError when the file cannot be written. `append`: the tensors and the metadata of the old
+  /// file are copied first, once their checksums are right.
+  explicit SafetensorsSaver(const std::string& filename, bool append = false);
+  /// Closes; an error goes to the log sink. When an exception is on its way out, or a save failed,
+  /// the old file stays.
+  ~SafetensorsSaver() override;
+  /// ValueError for a name that the file has already, or that is not UTF-8; then the old file
+  /// stays.
+  void save(const ParameterCollection& model, const std::string& key = "") override;
+  void save(const Parameter& param, const std::string& key = "") override;
+  void save(const LookupParameter& param, const std::string& key = "") override;
+  /// The state of a trainer, as Trainer::save; one per file.
+  void save(Trainer& trainer);
+  /// Text that the file has beside the tensors, such as the configuration of a builder; in place of
+  /// what it had under this key. ValueError for a key that begins with "dynet.", or for text that
+  /// is not UTF-8.
+  void set_metadata(const std::string& key, const std::string& text);
+  /// Puts the new file in the place of the old one, on the disk. IoError when that fails. Nothing
+  /// can be saved afterwards.
+  void close() override;
+  /// Gives the new file up; the old one stays. Nothing can be saved afterwards.
+  void abandon();
+
+ private:
+  struct File;
+  std::unique_ptr<File> file_;
+};
+
+/// Reads them by name, from a file that it maps into memory: only what is asked for is read. What
+/// is loaded is checked before anything is changed. IoError names file, byte and what was wanted.
+/// Tensors of type F32, F64, F16 and BF16 become the numbers of the parameter; others are refused.
+///
+/// The file must not be written in place meanwhile; savers do not do that. Thread rule: reading,
+/// any number of threads; loading, the model's.
+class SafetensorsLoader : public Loader {
+ public:
+  /// Opens the file and checks its header. IoError.
+  explicit SafetensorsLoader(const std::string& filename);
+  ~SafetensorsLoader() override;
+
+  /// Assigns each parameter of the collection the tensor of its name, with the collection's own
+  /// name in front replaced by `key` where there is one. IoError unless names and shapes agree:
+  /// each parameter has its tensor, and each tensor under `key` (without one: under the
+  /// collection's name) its parameter.
+  void populate(ParameterCollection& model, const std::string& key = "") override;
+  /// Assigns only the parameters whose names in the file `is_wanted` accepts; their tensors must be
+  /// there. `[&](const std::string& name) { return loader.contains(name); }` wants those that are.
+  void populate(ParameterCollection& model,
+                const std::function<bool(const std::string& name)>& is_wanted,
+                const std::string& key = "");
+  void populate(Parameter& param, const std::string& key = "") override;
+  void populate(LookupParameter& lookup_param, const std::string& key = "") override;
+  Parameter load_param(ParameterCollection& model, const std::string& key) override;
+  LookupParameter load_lookup_param(ParameterCollection& model, const std::string& key) override;
+  /// The state that a saver was given. IoError where there is none, or as Trainer::populate.
+  void populate(Trainer& trainer);
+
+  /// Names of the tensors of parameters, sorted.
+  [[nodiscard]] std::vector<std::string> names() const;
+  [[nodiscard]] bool contains(const std::string& name) const;
+  /// As in the file: the rows of a table first. IoError where there is no tensor of that name.
+  [[nodiscard]] std::vector<std::size_t> shape(const std::string& name) const;
+  /// All text beside the tensors, without that of the library itself.
+  [[nodiscard]] std::map<std::string, std::string> metadata() const;
+  /// IoError unless every tensor has its checksum.
+  void check_all() const;
+
+ private:
+  struct File;
+  std::unique_ptr<File> file_;
+};
+
+}  // namespace dynet

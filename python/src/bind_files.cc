@@ -1,0 +1,226 @@
+// Safetensors files and checkpoints. (Files of either format by name alone: bind_params.cc.)
+
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "dynet/checkpoint.h"
+#include "dynet/safetensors.h"
+#include "dynet/training.h"
+
+#include "binding.h"
+
+namespace dynet::python {
+namespace {
+
+void bind_saver(nb::module_& m) {
+  using nb::arg;
+  nb::class_<SafetensorsSaver> c(
+      m, "SafetensorsSaver",
+      "Writes a safetensors file part by part. close() puts it in the place of the old one; as a "
+      "context manager it closes at the end of the block, unless that raised.");
+  c.def(nb::init<const std::string&, bool>(), arg("fname"), arg("append") = false)
+      .def(
+          "save",
+          [](SafetensorsSaver& s, const ParameterCollection& pc, const std::string& key) {
+            s.save(pc, key);
+          },
+          arg("object"), arg("key") = "", "Adds a collection, a parameter or a table, by name.")
+      .def(
+          "save",
+          [](SafetensorsSaver& s, const PyParameters& p, const std::string& key) {
+            s.save(p.p, key);
+          },
+          arg("object"), arg("key") = "")
+      .def(
+          "save",
+          [](SafetensorsSaver& s, const PyLookupParameters& p, const std::string& key) {
+            s.save(p.p, key);
+          },
+          arg("object"), arg("key") = "")
+      .def(
+          "save_trainer", [](SafetensorsSaver& s, Trainer& t) { s.save(t); }, arg("trainer"),
+          "Adds the state of a trainer; one per file.")
+      .def("set_metadata", &SafetensorsSaver::set_metadata, arg("key"), arg("text"),
+           "Text that the file has beside the tensors.")
+      .def("close", &SafetensorsSaver::close, "Ends the file; nothing can be saved afterwards.")
+      .def(
+          "__enter__", [](nb::object self) { return self; },
+          nb::sig("def __enter__(self) -> SafetensorsSaver"))
+      .def(
+          "__exit__",
+          [](nb::handle self, const nb::args& args) {
+            auto& saver = nb::cast<SafetensorsSaver&>(self);
+            if (args[0].is_none()) {
+              saver.close();
+            } else {
+              saver.abandon();
+            }
+          },
+          nb::sig("def __exit__(self, *args: typing.Any) -> None"));
+}
+
+/// Parameters of these names only.
+void populate_chosen(SafetensorsLoader& loader, ParameterCollection& pc, const std::string& key,
+                     const std::optional<std::vector<std::string>>& names) {
+  if (!names) {
+    loader.populate(pc, key);
+    return;
+  }
+  const std::set<std::string> wanted(names->begin(), names->end());
+  loader.populate(pc, [&](const std::string& name) { return wanted.count(name) > 0; }, key);
+}
+
+void bind_loader(nb::module_& m) {
+  using nb::arg;
+  nb::class_<SafetensorsLoader> c(
+      m, "SafetensorsLoader",
+      "Reads a safetensors file by name. It is mapped into memory: only what is asked for is read. "
+      "All or nothing.");
+  c.def(nb::init<const std::string&>(), arg("fname"))
+      .def("populate", &populate_chosen, arg("object"), arg("key") = "", arg("names") = nb::none(),
+           "Gives a collection its tensors; if `names` are given, the parameters of these names in "
+           "the "
+           "file only, and the file may have others.")
+      .def(
+          "populate",
+          [](SafetensorsLoader& l, PyParameters& p, const std::string& key) {
+            l.populate(p.p, key);
+          },
+          arg("object"), arg("key"))
+      .def(
+          "populate",
+          [](SafetensorsLoader& l, PyLookupParameters& p, const std::string& key) {
+            l.populate(p.p, key);
+          },
+          arg("object"), arg("key"))
+      .def(
+          "populate_trainer", [](SafetensorsLoader& l, Trainer& t) { l.populate(t); },
+          arg("trainer"), "Gives a trainer the state that was saved.")
+      .def("names", &SafetensorsLoader::names, "Names of the tensors, sorted.")
+      .def("__contains__", &SafetensorsLoader::contains, arg("name"))
+      .def(
+          "shape",
+          [](const SafetensorsLoader& l, const std::string& name) {
+            nb::list extents;
+            for (const std::size_t n : l.shape(name)) {
+              extents.append(n);
+            }
+            return nb::tuple(extents);
+          },
+          arg("name"), nb::sig("def shape(self, name: str) -> tuple[int, ...]"),
+          "As of an array: the rows of a table first.")
+      .def("metadata", &SafetensorsLoader::metadata, "The text beside the tensors.")
+      .def("check_all", &SafetensorsLoader::check_all, "IoError unless all checksums are right.");
+}
+
+struct PyPolicy {
+  std::int64_t every_steps;
+  double every_seconds;
+  std::int64_t keep_best, keep_last;
+  bool larger_is_better;
+};
+CheckpointPolicy policy_from(const PyPolicy& p) {
+  const auto check = [](const char* what, std::int64_t n, std::int64_t least) {
+    if (n < least || n > std::numeric_limits<int>::max()) {
+      throw ValueError(std::string("Checkpointer: ") + what + " is " + std::to_string(n) +
+                       "; want " + std::to_string(least) + " or more");
+    }
+  };
+  check("every_steps", p.every_steps, 0);
+  check("keep_best", p.keep_best, 0);
+  check("keep_last", p.keep_last, 1);
+  CheckpointPolicy policy;
+  policy.every_steps = static_cast<std::uint64_t>(p.every_steps);
+  policy.every_seconds = p.every_seconds;
+  policy.keep_best = static_cast<unsigned>(p.keep_best);
+  policy.keep_last = static_cast<unsigned>(p.keep_last);
+  policy.larger_is_better = p.larger_is_better;
+  return policy;
+}
+
+void bind_checkpointer(nb::module_& m) {
+  using nb::arg;
+  nb::class_<Checkpointer> c(
+      m, "Checkpointer",
+      "Checkpoints of a training in a folder: the parameters, the trainer's state with averages "
+      "and "
+      "schedule, DyNet's random numbers, the position in the data, and `metadata`. A run that is "
+      "killed and resumed goes on to the bit as if it had not been.");
+  c.def(
+       "__init__",
+       [](Checkpointer* self, const std::string& folder, const ParameterCollection& model,
+          Trainer& trainer, std::int64_t every_steps, double every_seconds, std::int64_t keep_best,
+          std::int64_t keep_last, bool larger_is_better) {
+         new (self) Checkpointer(
+             folder, model, trainer,
+             policy_from({every_steps, every_seconds, keep_best, keep_last, larger_is_better}));
+       },
+       arg("folder"), arg("model"), arg("trainer"), arg("every_steps") = 0,
+       arg("every_seconds") = 0.0, arg("keep_best") = 1, arg("keep_last") = 1,
+       arg("larger_is_better") = true, nb::keep_alive<1, 4>(),
+       "step() saves every so many steps or seconds (0: never). The last ones are kept, and those "
+       "with the best scores.")
+      .def("resume", &Checkpointer::resume,
+           "Goes on from the newest checkpoint that is whole; False where there is none.")
+      .def("load_best", &Checkpointer::load_best,
+           "Gives the model the parameters with the best score, and nothing else.")
+      .def(
+          "step", &Checkpointer::step, arg("position") = "",
+          "To be called after each update; `position` is text that says where in the data the next "
+          "step begins. Returns whether it saved.")
+      .def(
+          "save",
+          [](Checkpointer& self, const std::string& position, std::optional<double> score) {
+            if (score) {
+              self.save(position, *score);
+            } else {
+              self.save(position);
+            }
+          },
+          arg("position") = "", arg("score") = nb::none(), "Saves now.")
+      .def_prop_ro("steps", &Checkpointer::steps,
+                   "Calls of step(), those before resume() included.")
+      .def_prop_ro("position", &Checkpointer::position,
+                   "The position of the last save() or resume().")
+      .def_prop_rw(
+          "metadata", [](const Checkpointer& self) { return self.metadata; },
+          [](Checkpointer& self, const std::map<std::string, std::string>& texts) {
+            self.metadata = texts;
+          },
+          "A dict of texts that is saved with each checkpoint; resume() sets it. Assign a dict to "
+          "change it.")
+      .def_prop_ro(
+          "checkpoints",
+          [](const Checkpointer& self) {
+            nb::list all;
+            for (const Checkpoint& one : self.checkpoints()) {
+              all.append(nb::make_tuple(one.file, one.steps,
+                                        one.has_score ? nb::cast(one.score) : nb::none()));
+            }
+            return all;
+          },
+          nb::for_getter(
+              nb::sig("def checkpoints(self) -> list[tuple[str, int, typing.Optional[float]]]")),
+          "What the folder has: file, steps and score of each.");
+}
+
+}  // namespace
+
+void bind_files(nb::module_& m) {
+  bind_saver(m);
+  bind_loader(m);
+  bind_checkpointer(m);
+}
+
+}  // namespace dynet::python

@@ -1,0 +1,64 @@
+#pragma once
+
+// The header of a safetensors file: what tensors there are, where, and text beside them.
+//
+// A file is the header's length (8 bytes, little-endian), the header (JSON: per tensor its type,
+// its shape and where its bytes begin and end in the data; "__metadata__" maps strings to strings),
+// and the data. Ours have in their metadata "dynet.version", "dynet.crc32c.tensors" (a checksum for
+// each tensor, in the order of their names as bytes) and "dynet.crc32c.header" (the checksum of the
+// header with zeros in the place of these eight digits). Other readers pass over them.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dynet/dim.h"
+
+namespace dynet::io {
+
+/// Keys of the metadata that begin so are the library's.
+inline constexpr std::string_view kOwnKeys = "dynet.";
+/// Tensors whose names begin so are none of a model; no parameter's key may have it.
+inline constexpr char kNoParameter = '#';
+/// The metadata among the names of tensors.
+inline constexpr std::string_view kMetadata = "__metadata__";
+/// Bytes of the length.
+inline constexpr std::uint64_t kLengthBytes = 8;
+/// What other readers accept.
+inline constexpr std::uint64_t kLongestHeader = 100'000'000;
+
+struct FileTensor {
+  std::string type;  ///< "F32", ...
+  std::vector<std::uint64_t> shape;
+  std::uint64_t begin = 0;  ///< bytes of the data
+  std::uint64_t end = 0;
+  std::string checksum;  ///< crc32c_text(); empty: the file has none
+};
+
+struct SafetensorsHeader {
+  std::map<std::string, FileTensor> tensors;
+  std::map<std::string, std::string> metadata;  ///< without checksums and version
+};
+
+/// ValueError for text that is not UTF-8, as this format wants it.
+void check_utf8(const std::string& text);
+/// Bytes of a number of this type; 0 for a type that is not known.
+[[nodiscard]] std::uint64_t bytes_of_type(std::string_view type);
+/// "[2,3]".
+[[nodiscard]] std::string to_string(const std::vector<std::uint64_t>& shape);
+/// The shape in a file of a parameter, or of a table, whose `all` has the rows last: the rows are
+/// the first axis there.
+[[nodiscard]] std::vector<std::uint64_t> file_shape(const Dim& all, bool is_table);
+
+/// Reads the header of a file with so many bytes of data, strictly: every byte of these belongs to
+/// one tensor, as other readers want it, and the header's checksum is right. IoError with file
+/// name, byte and what was wanted.
+[[nodiscard]] SafetensorsHeader read_header(const std::string& file_name, std::string_view text,
+                                            std::uint64_t data_bytes);
+/// The header as text, with spaces at its end so that it has at least `least` bytes and the data
+/// start on 64 bytes. ValueError for names or metadata that are not UTF-8.
+[[nodiscard]] std::string header_text(const SafetensorsHeader& header, std::uint64_t least);
+
+}  // namespace dynet::io

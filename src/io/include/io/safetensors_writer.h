@@ -1,0 +1,72 @@
+#pragma once
+
+// Writing safetensors files.
+//
+// The header comes first in a file, and holds the checksums of all that follows. So room is left
+// for it, as much as what is known when the first number is written will take; where it has grown
+// beyond that in the end, everything else is moved once.
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "dynet/model.h"
+
+#include "io/replace_file.h"
+#include "io/safetensors_header.h"
+
+namespace dynet {
+struct Trainer;
+namespace params {
+class Stored;
+}
+}  // namespace dynet
+
+namespace dynet::io {
+
+/// A new file that takes the place of the old one when it is committed. Not thread-safe.
+class SafetensorsWriter {
+ public:
+  SafetensorsWriter(const std::string& name, bool append);
+
+  /// All of a model, under `prefix` (a collection_key).
+  void save(const ParameterCollection& model, const std::string& prefix);
+  void save(const std::string& name, ParameterStorageBase& storage);
+  void save(Trainer& trainer);
+  [[nodiscard]] std::map<std::string, std::string>& metadata() { return header_.metadata; }
+
+  /// Gives what was written to the system.
+  void flush();
+  void commit();
+
+  bool failed = false;
+  int exceptions = std::uncaught_exceptions();
+
+ private:
+  void copy_old(const std::string& name);
+  void make_room();
+  /// What will be written next. ValueError where the file has the name, or it is not UTF-8.
+  void announce(const std::string& name, std::vector<std::uint64_t> shape, bool is_double);
+  void announce(const std::string& name, const params::Stored& stored);
+  /// Writes a tensor that was announced.
+  void write(const std::string& name, const params::Stored& stored);
+  void write_bytes(FileTensor& tensor, const void* data, double scale = 1.0);
+  void write_turned(FileTensor& tensor, const params::Stored& stored, const void* data);
+  std::byte* space(const FileTensor& tensor, std::size_t bytes);
+  void took_space(FileTensor& tensor, std::size_t bytes, double scale);
+
+  ReplaceFile file_;
+  SafetensorsHeader header_;
+  std::uint64_t room_ = 0;  ///< bytes before the data; 0: not decided
+  std::uint64_t end_ = 0;   ///< of the data that was announced
+  std::uint64_t done_ = 0;  ///< of the data that the system has
+  // Tensors are written in the order in which they were announced; what comes next is collected.
+  std::vector<std::byte> next_;
+  std::size_t used_ = 0;
+  std::uint32_t crc_ = 0;  ///< of the tensor that is being written
+};
+
+}  // namespace dynet::io

@@ -1,0 +1,247 @@
+#include <limits>
+#include <set>
+#include <sstream>
+#include <utility>
+
+#include "dynet/globals.h"
+#include "dynet/safetensors.h"
+#include "dynet/str-util.h"
+#include "dynet/training.h"
+
+#include "io/keys.h"
+#include "io/model_reader.h"
+#include "io/safetensors_file.h"
+#include "io/trainer_tensors.h"
+#include "params/stored.h"
+#include "trainers/text.h"
+
+namespace dynet {
+namespace io {
+namespace {
+
+/// The shape of a parameter that a tensor makes, or of a table with its rows last. IoError where
+/// DyNet has none.
+Dim dim_of(const SafetensorsFile& file, const std::string& name, const FileTensor& tensor,
+           bool is_table) {
+  const std::size_t nd = tensor.shape.size();
+  const auto fail = [&](const std::string& wanted) {
+    file.fail(tensor, "'" + name + "' has shape " + to_string(tensor.shape) + "; want " + wanted);
+  };
+  if (nd > DYNET_MAX_TENSOR_DIM || (is_table && nd == 0)) {
+    fail((is_table ? "1 to " : "at most ") + std::to_string(DYNET_MAX_TENSOR_DIM) + " axes");
+  }
+  Dim d;
+  d.nd = static_cast<unsigned>(nd);
+  for (std::size_t i = 0; i < nd; ++i) {
+    const std::uint64_t n = tensor.shape[is_table ? (i + 1) % nd : i];
+    if (n > std::numeric_limits<unsigned>::max()) {
+      fail("axes of at most " + std::to_string(std::numeric_limits<unsigned>::max()));
+    }
+    d.d[i] = static_cast<unsigned>(n);
+  }
+  return d;
+}
+
+std::string no_tensor(const SafetensorsFile& file, const std::string& name) {
+  return "'" + file.name() + "' has no tensor named '" + name + "'";
+}
+
+}  // namespace
+
+void ModelReader::want(const std::string& name, ParameterStorageBase& storage) {
+  const FileTensor* const tensor = file_.find(name);
+  if (tensor == nullptr) {
+    throw IoError(no_tensor(file_, name) + "; want it for " + storage.name);
+  }
+  const Dim& dim = params::shape_of(storage);
+  const bool is_table = params::is_table(storage);
+  const std::vector<std::uint64_t> wanted = file_shape(dim, is_table);
+  if (tensor->shape != wanted) {
+    file_.fail(*tensor, "'" + name + "' has shape " + to_string(tensor->shape) + "; want " +
+                            to_string(wanted) + " for " + storage.name +
+                            other_lstm(dim_of(file_, name, *tensor, is_table), dim, storage.name));
+  }
+  reader_.add(name, *tensor, dim, is_table, params::number_of(storage));
+  storages_.push_back(&storage);
+}
+
+void ModelReader::want_all(const ParameterCollection& model, const std::string& prefix) {
+  std::set<std::string> used;
+  params::for_each_storage(model, [&](ParameterStorageBase& storage) {
+    const std::string name = name_in_file(model, storage.name, prefix);
+    want(name, storage);
+    used.insert(name);
+  });
+  const std::string own = model.get_fullname();
+  const std::string begin = prefix.empty() && own != "/" ? own : prefix;
+  for (const auto& [name, tensor] : file_.header().tensors) {
+    if (name.starts_with(begin) && name.front() != kNoParameter && used.count(name) == 0) {
+      file_.fail(tensor, "there is a tensor '" + name + "' of shape " + to_string(tensor.shape) +
+                             ", for which the model has no parameter; want none");
+    }
+  }
+}
+
+void ModelReader::prepare() { reader_.prepare(); }
+
+void ModelReader::commit() {
+  for (std::size_t i = 0; i < storages_.size(); ++i) {
+    params::load(*storages_[i], reader_.numbers(i), nullptr);
+  }
+}
+
+void populate_trainer(const SafetensorsFile& file, Trainer& trainer) {
+  const auto text = file.header().metadata.find(kTrainerKey);
+  if (text == file.header().metadata.end()) {
+    throw IoError("'" + file.name() + "' has no state of a trainer");
+  }
+  const trainers::TensorSource source = [&](std::size_t i, std::size_t size) {
+    const std::string name = trainer_tensor(i);
+    const FileTensor* const tensor = file.find(name);
+    if (tensor == nullptr) {
+      throw IoError(no_tensor(file, name) + ", which the trainer's state mentions");
+    }
+    if (tensor->shape != std::vector<std::uint64_t>{size}) {
+      file.fail(*tensor, "'" + name + "' has shape " + to_string(tensor->shape) + "; want [" +
+                             std::to_string(size) + "]");
+    }
+    return SafetensorsReader(file).in_file_order(name, *tensor);
+  };
+  std::istringstream in(text->second);
+  trainers::read_aside(in, source);
+  trainer.populate(in);
+}
+
+}  // namespace io
+
+namespace {
+
+constexpr const char* kPopulate = "SafetensorsLoader::populate";
+
+void populate_one(const io::SafetensorsFile& file, ParameterStorageBase* storage,
+                  const std::string& key) {
+  io::require_key(kPopulate, key);
+  if (storage == nullptr) {
+    throw StateError(std::string(kPopulate) + ": the parameter is unset");
+  }
+  io::ModelReader reader(file);
+  reader.want(key, *storage);
+  reader.prepare();
+  const params::UpdateScope scope(params::usage_of(*storage), kPopulate);
+  reader.commit();
+}
+
+/// The tensor of a name, its shape, and its numbers checked, for a new parameter.
+struct Found {
+  Found(const io::SafetensorsFile& file, const char* call, const std::string& key, bool is_table)
+      : reader(file) {
+    io::require_key(call, key);
+    const io::FileTensor* const tensor = file.find(key);
+    if (tensor == nullptr) {
+      throw IoError(io::no_tensor(file, key));
+    }
+    dim = io::dim_of(file, key, *tensor, is_table);
+    reader.add(key, *tensor, dim, is_table, default_device->kernels->number());
+    reader.prepare();
+  }
+  void commit(ParameterStorageBase& storage, std::string name) {
+    params::load(storage, reader.numbers(0), nullptr);
+    storage.name = std::move(name);
+  }
+  Dim dim;
+  io::SafetensorsReader reader;
+};
+
+}  // namespace
+
+struct SafetensorsLoader::File : io::SafetensorsFile {
+  using io::SafetensorsFile::SafetensorsFile;
+};
+
+SafetensorsLoader::SafetensorsLoader(const std::string& filename)
+    : file_(std::make_unique<File>(filename)) {}
+SafetensorsLoader::~SafetensorsLoader() = default;
+
+void SafetensorsLoader::populate(ParameterCollection& model, const std::string& key) {
+  io::ModelReader reader(*file_);
+  reader.want_all(model, io::collection_key(kPopulate, key));
+  reader.prepare();
+  const params::UpdateScope scope(params::usage_of(model), kPopulate);
+  reader.commit();
+}
+
+void SafetensorsLoader::populate(ParameterCollection& model,
+                                 const std::function<bool(const std::string& name)>& is_wanted,
+                                 const std::string& key) {
+  const std::string prefix = io::collection_key(kPopulate, key);
+  io::ModelReader reader(*file_);
+  params::for_each_storage(model, [&](ParameterStorageBase& storage) {
+    const std::string name = io::name_in_file(model, storage.name, prefix);
+    if (is_wanted(name)) {
+      reader.want(name, storage);
+    }
+  });
+  reader.prepare();
+  const params::UpdateScope scope(params::usage_of(model), kPopulate);
+  reader.commit();
+}
+
+void SafetensorsLoader::populate(Parameter& param, const std::string& key) {
+  populate_one(*file_, param.p.get(), key);
+}
+void SafetensorsLoader::populate(LookupParameter& lookup_param, const std::string& key) {
+  populate_one(*file_, lookup_param.p.get(), key);
+}
+void SafetensorsLoader::populate(Trainer& trainer) { io::populate_trainer(*file_, trainer); }
+
+Parameter SafetensorsLoader::load_param(ParameterCollection& model, const std::string& key) {
+  Found found(*file_, "SafetensorsLoader::load_param", key, false);
+  std::string name = key;
+  Parameter p = model.add_parameters(found.dim, ParameterInitConst(0.0F));
+  found.commit(*p.p, std::move(name));
+  return p;
+}
+
+LookupParameter SafetensorsLoader::load_lookup_param(ParameterCollection& model,
+                                                     const std::string& key) {
+  Found found(*file_, "SafetensorsLoader::load_lookup_param", key, true);
+  std::string name = key;
+  Dim row = found.dim;
+  row.resize(row.nd - 1);
+  LookupParameter p =
+      model.add_lookup_parameters(found.dim.d[row.nd], row, ParameterInitConst(0.0F));
+  found.commit(*p.p, std::move(name));
+  return p;
+}
+
+std::vector<std::string> SafetensorsLoader::names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : file_->header().tensors) {
+    if (name.empty() || name.front() != io::kNoParameter) {
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+bool SafetensorsLoader::contains(const std::string& name) const {
+  return file_->find(name) != nullptr;
+}
+std::vector<std::size_t> SafetensorsLoader::shape(const std::string& name) const {
+  const io::FileTensor* const tensor = file_->find(name);
+  if (tensor == nullptr) {
+    throw IoError(io::no_tensor(*file_, name));
+  }
+  return {tensor->shape.begin(), tensor->shape.end()};
+}
+std::map<std::string, std::string> SafetensorsLoader::metadata() const {
+  std::map<std::string, std::string> metadata;
+  for (const auto& [key, text] : file_->header().metadata) {
+    if (!key.starts_with(io::kOwnKeys)) {
+      metadata.emplace(key, text);
+    }
+  }
+  return metadata;
+}
+void SafetensorsLoader::check_all() const { file_->check_all(); }
+
+}  // namespace dynet
