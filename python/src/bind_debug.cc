@@ -38,7 +38,7 @@ void bind_trace(nb::module_& m) {
           arg("words"))
       .def("__enter__",
            [](nb::handle self) {
-             Trace& trace = nb::cast<Trace&>(self);
+             auto& trace = nb::cast<Trace&>(self);
              if (trace.scope) {
                throw UsageError("trace: one object is entered once at a time; make another");
              }
@@ -69,7 +69,7 @@ void bind_timeline(nb::module_& m) {
           nb::arg("file"))
       .def("__enter__",
            [](nb::handle self) {
-             Timeline& timeline = nb::cast<Timeline&>(self);
+             auto& timeline = nb::cast<Timeline&>(self);
              if (timeline.scope) {
                throw UsageError("timeline: one object is entered once at a time; make another");
              }
