@@ -1,0 +1,120 @@
+// Learns to walk through a maze by trial and error (REINFORCE, Williams, 1992). Each step is drawn
+// from what the network says, so the graph grows by decisions that its own values take; the walks
+// of one update grow side by side, and each question is one plan for all of them.
+
+#include <array>
+#include <cstdio>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "example.h"
+
+namespace {
+
+using namespace dynet;
+
+constexpr unsigned kSide = 5;
+constexpr unsigned kCells = kSide * kSide;
+constexpr unsigned kActions = 4;
+constexpr unsigned kMostSteps = 30;
+/// '#': a wall; S and G: where walks start and end.
+constexpr std::array<const char*, kSide> kMaze{"S.#..",  //
+                                               ".##..",  //
+                                               "....#",  //
+                                               ".##..",  //
+                                               "#..#G"};
+
+/// Where a step leads: nowhere, if a wall is there.
+unsigned step(unsigned cell, unsigned action) {
+  const int row = static_cast<int>(cell / kSide) + (action == 0 ? -1 : action == 1 ? 1 : 0);
+  const int column = static_cast<int>(cell % kSide) + (action == 2 ? -1 : action == 3 ? 1 : 0);
+  const int side = static_cast<int>(kSide);
+  const bool is_inside = row >= 0 && row < side && column >= 0 && column < side;
+  return is_inside && kMaze[row][column] != '#' ? static_cast<unsigned>(row * side + column) : cell;
+}
+bool is_goal(unsigned cell) { return kMaze[cell / kSide][cell % kSide] == 'G'; }
+
+class Policy {
+ public:
+  explicit Policy(ParameterCollection& m)
+      : cells_(m.add_lookup_parameters(kCells, {16})),
+        weights_(m.add_parameters({kActions, 16})),
+        bias_(m.add_parameters({kActions}, ParameterInitConst(0))) {}
+  /// Log-probabilities of the actions, {actions}.
+  Expression operator()(ComputationGraph& cg, unsigned cell) {
+    const Expression h = tanh(lookup(cg, cells_, cell));
+    return log_softmax(affine_transform({parameter(cg, bias_), parameter(cg, weights_), h}));
+  }
+
+ private:
+  LookupParameter cells_;
+  Parameter weights_, bias_;
+};
+
+struct Walk {
+  unsigned cell = 0;
+  std::vector<Expression> chosen{};  ///< log-probabilities of the steps that were taken
+  [[nodiscard]] bool is_over() const { return is_goal(cell) || chosen.size() == kMostSteps; }
+  /// A tenth is lost with each step, two are won at the goal.
+  [[nodiscard]] float reward() const {
+    return (is_goal(cell) ? 2.0F : 0.0F) - 0.1F * static_cast<float>(chosen.size());
+  }
+};
+
+/// Takes a step in each walk that is not over. False when all are.
+bool step_all(ComputationGraph& cg, Policy& policy, std::vector<Walk>& walks,
+              std::mt19937& random) {
+  std::vector<Walk*> going;
+  std::vector<Expression> answers;
+  for (Walk& walk : walks) {
+    if (!walk.is_over()) {
+      going.push_back(&walk);
+      answers.push_back(policy(cg, walk.cell));
+    }
+  }
+  if (going.empty()) {
+    return false;
+  }
+  const std::vector<float> all = as_vector(exp(concatenate(answers)).value());
+  for (std::size_t i = 0; i < going.size(); ++i) {
+    const float* const odds = all.data() + i * kActions;
+    const unsigned action = std::discrete_distribution<unsigned>(odds, odds + kActions)(random);
+    going[i]->chosen.push_back(pick(answers[i], action));
+    going[i]->cell = step(going[i]->cell, action);
+  }
+  return true;
+}
+
+void learn_to_walk(const example::Setup& setup) {
+  ParameterCollection m;
+  Policy policy(m);
+  AdamTrainer trainer(m, setup.rate);
+  std::mt19937 random(setup.seed);
+  float usual = 0;  // what walks have earned lately: the baseline
+  for (unsigned update = 1; update <= setup.epochs; ++update) {
+    ComputationGraph cg;
+    std::vector<Walk> walks(setup.minibatch);
+    while (step_all(cg, policy, walks, random)) {
+    }
+    std::vector<Expression> losses;
+    float earned = 0;
+    for (const Walk& walk : walks) {
+      losses.push_back(sum(walk.chosen) * (usual - walk.reward()));
+      earned += walk.reward() / static_cast<float>(walks.size());
+    }
+    cg.backward(sum(losses));
+    trainer.update();
+    usual = 0.9F * usual + 0.1F * earned;
+    if (update % 50 == 0) {
+      std::printf("update %u: reward %.2f\n", update, static_cast<double>(usual));
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return example::run(argc, argv, "Learns to walk through a maze by trial and error.", nullptr,
+                      {.epochs = 300, .minibatch = 16, .rate = 0.02F}, learn_to_walk);
+}

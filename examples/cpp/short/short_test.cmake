@@ -1,0 +1,40 @@
+# The short examples learn: small data that they get right after a few epochs. PROGRAMS is the folder
+# of the programs, OUT one to write into.
+
+file(MAKE_DIRECTORY ${OUT})
+
+# learns(PROGRAM PATTERN ARGUMENTS...): the last line that it prints matches.
+function(learns program pattern)
+  execute_process(COMMAND ${PROGRAMS}/${program} ${ARGN}
+                  RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT code EQUAL 0 OR NOT output MATCHES "${pattern}\n$")
+    message(FATAL_ERROR "${program} ${ARGN}: exit code ${code}, want ${pattern} at the end\n${output}")
+  endif()
+endfunction()
+
+set(stems ka be di po lu ma ne ri so tu va we)
+set(tagged "")
+set(documents "")
+set(trees "")
+foreach(stem IN LISTS stems)
+  # A tag that depends on the word before: "ro" is X behind "the", else O.
+  string(APPEND tagged "${stem}|O the|O ro|X to|O ro|O\nthe|O ${stem}|X ro|O\n")
+  string(APPEND documents "${stem} is not good ||| bad\n${stem} is good ||| good\n"
+                          "not bad ${stem} ||| good\nthis ${stem} bad ||| bad\n")
+  foreach(verb sees has)
+    string(APPEND trees "1\tthe\t_\t_\t_\t_\t2\t_\t_\t_\n2\t${stem}\t_\t_\t_\t_\t3\t_\t_\t_\n"
+                        "3\t${verb}\t_\t_\t_\t_\t0\t_\t_\t_\n4\ta\t_\t_\t_\t_\t6\t_\t_\t_\n"
+                        "5\tbig\t_\t_\t_\t_\t6\t_\t_\t_\n6\t${stem}\t_\t_\t_\t_\t3\t_\t_\t_\n\n")
+    string(APPEND trees "1\t${stem}\t_\t_\t_\t_\t2\t_\t_\t_\n2\t${verb}\t_\t_\t_\t_\t0\t_\t_\t_\n\n")
+  endforeach()
+endforeach()
+file(WRITE ${OUT}/tagged.txt "${tagged}")
+file(WRITE ${OUT}/documents.txt "${documents}")
+file(WRITE ${OUT}/trees.conllu "${trees}")
+
+learns(crf_tagger "score 100.00 %" --train ${OUT}/tagged.txt --dev ${OUT}/tagged.txt --epochs 15)
+learns(classifier "score 100.00 %" --train ${OUT}/documents.txt --dev ${OUT}/documents.txt --epochs 20)
+learns(parser "score 100.00 %" --train ${OUT}/trees.conllu --dev ${OUT}/trees.conllu --epochs 8)
+# The shortest way has 8 steps: 2 - 0.8. Batching changes nothing but the speed.
+learns(policy_gradient "update 300: reward 1.[12][0-9]")
+learns(policy_gradient "update 300: reward 1.[12][0-9]" --dynet-autobatch=0)
