@@ -16,6 +16,7 @@
 #include <memory>
 #include <new>
 
+#include "dynet/adaptive-softmax.h"
 #include "dynet/deep-lstm.h"
 #include "dynet/expr.h"
 #include "dynet/ext/add_node.h"
@@ -23,6 +24,7 @@
 #include "dynet/gru.h"
 #include "dynet/hsm-builder.h"
 #include "dynet/lstm.h"
+#include "dynet/sampled-softmax.h"
 #include "dynet/training.h"
 #include "dynet/treelstm.h"
 
@@ -386,10 +388,18 @@ TEST_P(Allocation, SoftmaxBuilders) {
   StandardSoftmaxBuilder standard(4, 5, model);
   ClassFactoredSoftmaxBuilder classes(4, folder.file("classes"), words, model);
   HierarchicalSoftmaxBuilder paths(4, folder.file("paths"), words, model);
+  AdaptiveSoftmaxBuilder adaptive(4, 5, {2, 3}, model);
+  std::vector<SampledSoftmaxBuilder> sampled;
+  for (const auto loss :
+       {SampledLoss::kNce, SampledLoss::kSampledSoftmax, SampledLoss::kBlackOut}) {
+    sampled.emplace_back(4, NoiseDistribution({5, 4, 3, 2, 1}), 3, loss, model);
+  }
+  const std::vector<unsigned> batch{3, 0, 2, 2, 1, 3};
+  const std::vector<unsigned> noise{3, 4, 1};
   AdamTrainer trainer(model);
   const std::vector<float> data(24, 0.5F);
   std::vector<Expression> losses;
-  losses.reserve(20);
+  losses.reserve(40);
   expect_none(
       [&](ComputationGraph& cg) {
         losses.clear();
@@ -397,6 +407,13 @@ TEST_P(Allocation, SoftmaxBuilders) {
         add_softmax(cg, standard, x, losses);
         add_softmax(cg, classes, x, losses);
         add_softmax(cg, paths, x, losses);
+        add_softmax(cg, adaptive, x, losses);
+        for (SampledSoftmaxBuilder& builder : sampled) {
+          builder.new_graph(cg);
+          builder.set_noise(noise);
+          losses.push_back(builder.sampled_loss(pick_batch_elem(x, 0U), 2));
+          losses.push_back(sum_batches(builder.sampled_loss(x, batch)));
+        }
         cg.backward(sum(losses));
       },
       trainer);

@@ -13,6 +13,7 @@
 #include "dynet/dynet.h"
 #include "dynet/expr.h"
 
+#include "support/chi_squared.h"
 #include "testing/program.h"
 #include "testing/tolerance.h"
 
@@ -42,20 +43,6 @@ double kolmogorov(Numbers sample, double (*distribution)(double)) {
                     std::fabs(f - static_cast<double>(i + 1) / n)});
   }
   return far * std::sqrt(n);
-}
-
-/// Chi squared with k degrees of freedom is above this with probability 1e-5 (Wilson and Hilferty).
-double chi_squared_level(double k) {
-  const double t = 1.0 - 2.0 / (9.0 * k) + 4.265 * std::sqrt(2.0 / (9.0 * k));
-  return k * t * t * t;
-}
-double chi_squared(const Numbers& counts, const Numbers& probabilities, double n) {
-  double sum = 0.0;
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    const double wanted = n * probabilities[i];
-    sum += (counts[i] - wanted) * (counts[i] - wanted) / wanted;
-  }
-  return sum;
 }
 
 class Distributions : public ::testing::TestWithParam<bool> {

@@ -10,13 +10,16 @@
 #include <type_traits>
 #include <vector>
 
+#include "dynet/adaptive-softmax.h"
 #include "dynet/expr.h"
 #include "dynet/hsm-builder.h"
 #include "dynet/init.h"
 #include "dynet/io.h"
+#include "dynet/sampled-softmax.h"
 #include "dynet/training.h"
 
 #include "support/builder_checks.h"
+#include "support/chi_squared.h"
 #include "support/differences.h"
 #include "testing/device.h"
 #include "testing/temporary_folder.h"
@@ -36,6 +39,11 @@ template <class Builder>
 Builder make(ParameterCollection& model, bool bias = true) {
   if constexpr (std::is_same_v<Builder, StandardSoftmaxBuilder>) {
     return Builder(kRep, kWords, model, bias);
+  } else if constexpr (std::is_same_v<Builder, AdaptiveSoftmaxBuilder>) {
+    return Builder(kRep, kWords, {2, 4, 6}, model, 1.5F, bias);  // clusters of two, two and one
+  } else if constexpr (std::is_same_v<Builder, SampledSoftmaxBuilder>) {
+    const NoiseDistribution noise({7, 6, 5, 4, 3, 2, 1});
+    return Builder(kRep, noise, 4, SampledLoss::kNce, model, bias);
   } else {
     const testing::TemporaryFolder folder;
     constexpr bool kByClass = std::is_same_v<Builder, ClassFactoredSoftmaxBuilder>;
@@ -54,8 +62,9 @@ Builder make(ParameterCollection& model, bool bias = true) {
 
 template <class Builder>
 class SoftmaxBuilders : public ::testing::Test {};
-using Builders = ::testing::Types<StandardSoftmaxBuilder, ClassFactoredSoftmaxBuilder,
-                                  HierarchicalSoftmaxBuilder>;
+using Builders =
+    ::testing::Types<StandardSoftmaxBuilder, ClassFactoredSoftmaxBuilder,
+                     HierarchicalSoftmaxBuilder, AdaptiveSoftmaxBuilder, SampledSoftmaxBuilder>;
 TYPED_TEST_SUITE(SoftmaxBuilders, Builders);
 
 // ---- gradients
@@ -107,20 +116,6 @@ TYPED_TEST(SoftmaxBuilders, GradientsAgreeWithDifferences) {
 // ---- draws
 // ----------------------------------------------------------------------------------------
 
-/// Chi squared with k degrees of freedom is above this with probability 1e-5 (Wilson and Hilferty).
-double chi_squared_level(double k) {
-  const double t = 1.0 - 2.0 / (9.0 * k) + 4.265 * std::sqrt(2.0 / (9.0 * k));
-  return k * t * t * t;
-}
-double chi_squared(const std::vector<double>& counts, const std::vector<double>& logs, double n) {
-  double sum = 0.0;
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    const double wanted = n * std::exp(logs[i]);
-    sum += (counts[i] - wanted) * (counts[i] - wanted) / wanted;
-  }
-  return sum;
-}
-
 /// How often each word is drawn.
 std::vector<double> draw_words(SoftmaxBuilder& builder, ComputationGraph& cg, const Expression& rep,
                                int draws) {
@@ -143,13 +138,13 @@ TYPED_TEST(SoftmaxBuilders, DrawsHaveTheProbabilities) {
     ComputationGraph cg;
     builder.new_graph(cg);
     const Expression rep = input(cg, {kRep}, {0.5F, -1.0F, 0.75F});
-    std::vector<double> logs = as_double_vector(builder.full_log_distribution(rep).value());
+    std::vector<double> p = as_double_vector(exp(builder.full_log_distribution(rep)).value());
     const std::vector<double> counts = draw_words(builder, cg, rep, kDraws);
-    EXPECT_LT(chi_squared(counts, logs, kDraws), chi_squared_level(kWords - 1));
+    EXPECT_LT(testing::chi_squared(counts, p, kDraws), testing::chi_squared_level(kWords - 1));
     // Another distribution is seen: two probabilities exchanged.
-    const auto [least, most] = std::minmax_element(logs.begin(), logs.end());
+    const auto [least, most] = std::minmax_element(p.begin(), p.end());
     std::iter_swap(least, most);
-    EXPECT_GT(chi_squared(counts, logs, kDraws), chi_squared_level(kWords - 1));
+    EXPECT_GT(testing::chi_squared(counts, p, kDraws), testing::chi_squared_level(kWords - 1));
   }
 }
 

@@ -1,7 +1,8 @@
 #pragma once
 
 // Softmaxes over many words as builders: the interface, the plain softmax, the class-factored one,
-// and what trees of choices share. hsm-builder.h has the hierarchical one.
+// and what trees of choices share. hsm-builder.h has the hierarchical one, adaptive-softmax.h the
+// one with cheap frequent words, sampled-softmax.h losses that look at a few words only.
 //
 //   builder.new_graph(cg);                            once for each graph
 //   loss = builder.neg_log_softmax(rep, word);        or a list of words, one for each example
@@ -111,6 +112,63 @@ class Choice {
   mutable bool updated_ = true;  ///< what w_ and b_ were made for
 };
 
+/// Losses of all or of some examples of a batch, added up by example.
+class LossesByExample {
+ public:
+  void clear();
+  void add_all(const Expression& loss) { whole_.push_back(loss); }
+  void add_some(const Expression& loss, const std::vector<unsigned>& examples);
+  /// {1}xb for the b examples of rep.
+  [[nodiscard]] Expression add_up(const InGraph& in, const Expression& rep, Where where);
+
+ private:
+  std::vector<Expression> whole_;  ///< losses of all examples
+  std::vector<Expression> parts_;  ///< losses of some,
+  std::vector<unsigned> owners_;   ///< and of which
+};
+
+/// What the softmaxes of the library share: a graph, and checks before the work, which classes do
+/// in the virtual functions below.
+class CheckedSoftmaxBuilder : public SoftmaxBuilder {
+ public:
+  void new_graph(ComputationGraph& cg, bool update = true) final;
+  Expression neg_log_softmax(const Expression& rep, unsigned classidx,
+                             Where where = Where::here()) final;
+  Expression neg_log_softmax(const Expression& rep, const std::vector<unsigned>& classidxs,
+                             Where where = Where::here()) final;
+  unsigned sample(const Expression& rep, Where where = Where::here()) final;
+  /// That of full_logits, which some softmaxes normalise themselves.
+  Expression full_log_distribution(const Expression& rep, Where where = Where::here()) final;
+  Expression full_logits(const Expression& rep, Where where = Where::here()) final;
+  ParameterCollection& get_parameter_collection() final { return local_model; }
+
+  ParameterCollection local_model;
+
+ protected:
+  [[nodiscard]] virtual const char* name() const = 0;
+  /// Whether the scores of all are logarithms of probabilities.
+  [[nodiscard]] virtual bool is_normalised() const { return false; }
+  /// StateError where the builder was made without parameters; before anything else.
+  virtual void check_made(const char* call) const = 0;
+  /// Throws for a word that has no loss.
+  virtual void check_words(const std::vector<unsigned>& words) const = 0;
+  virtual Expression losses(const Expression& rep, const std::vector<unsigned>& words,
+                            Where where) = 0;
+  virtual unsigned draw(const Expression& rep, Where where) = 0;
+  virtual Expression scores_of_all(const Expression& rep, Where where) = 0;
+
+  /// The graph to work in, after checks.
+  [[nodiscard]] const InGraph& ready(const char* call, const Expression& rep) const;
+  /// Those of a call with a word for each example.
+  void check_batch(const char* call, const Expression& rep,
+                   const std::vector<unsigned>& words) const;
+
+  InGraph in_;
+
+ private:
+  std::vector<unsigned> one_;
+};
+
 /// A node of a tree of choices: one among its children, or, where it has none, among its words.
 /// Owns its children; a copy is deep, and shares parameters. dynet::Cluster in hsm-builder.h.
 class Cluster {
@@ -174,44 +232,32 @@ class Cluster {
 };
 
 /// A softmax over the words of a tree of choices: p(word) is the product of the probabilities on
-/// the way to it.
+/// the way to it. In a batch each choice is made once for all examples that come to it. full_logits
+/// are ln p of each word of the dictionary as it was when the builder was made; -10000 for words
+/// without a class.
 ///
 /// Invariant: paths_[word] has the outcomes from the top down to the word, and is empty for a word
 /// without a class.
-class TreeSoftmaxBuilder : public SoftmaxBuilder {
- public:
-  void new_graph(ComputationGraph& cg, bool update = true) override;
-  Expression neg_log_softmax(const Expression& rep, unsigned wordidx,
-                             Where where = Where::here()) override;
-  /// In a batch each choice is made once for all examples that come to it.
-  Expression neg_log_softmax(const Expression& rep, const std::vector<unsigned>& wordidxs,
-                             Where where = Where::here()) override;
-  unsigned sample(const Expression& rep, Where where = Where::here()) override;
-  /// That of full_logits, which are normalised.
-  Expression full_log_distribution(const Expression& rep, Where where = Where::here()) override;
-  /// ln p of each word of the dictionary as it was when the builder was made; -10000 for words
-  /// without a class.
-  Expression full_logits(const Expression& rep, Where where = Where::here()) override;
-  ParameterCollection& get_parameter_collection() override { return local_model; }
-
-  ParameterCollection local_model;
-
+class TreeSoftmaxBuilder : public CheckedSoftmaxBuilder {
  protected:
   /// What stands in the file: `<class> <word>`, or `<symbol> ... <symbol>\t<word>`.
   enum class Format { kClass, kPath };
 
   TreeSoftmaxBuilder() = default;
   explicit TreeSoftmaxBuilder(unsigned rep_size) : rep_dim_(rep_size) {}
-  [[nodiscard]] virtual const char* name() const = 0;
   /// Reads the tree. Words that the dictionary lacks are added to it; where it is frozen and has an
   /// id for unknown words, they are left out. ValueError leaves the dictionary as it was.
   void read(const char* builder, const std::string& cluster_file, Format format, Dict& word_dict);
-  /// The graph to work in, after checks.
-  [[nodiscard]] const InGraph& ready(const char* call, const Expression& rep) const;
+
+  [[nodiscard]] bool is_normalised() const final { return true; }
+  void check_made(const char* call) const final;
+  void check_words(const std::vector<unsigned>& words) const final;
+  Expression losses(const Expression& rep, const std::vector<unsigned>& words, Where where) final;
+  unsigned draw(const Expression& rep, Where where) final;
+  Expression scores_of_all(const Expression& rep, Where where) final;
 
   Cluster root_;
   unsigned rep_dim_ = 0;
-  InGraph in_;
 
  private:
   struct Range {
@@ -222,24 +268,21 @@ class TreeSoftmaxBuilder : public SoftmaxBuilder {
   };
   /// Memory that the next call uses again.
   struct Scratch {
-    std::vector<unsigned> one;
     std::vector<unsigned> order;  ///< examples, sorted by their words' paths
     std::vector<unsigned> outcomes;
     std::vector<unsigned> members;
     std::vector<Range> ranges;
-    std::vector<Expression> whole;  ///< losses of all examples
-    std::vector<Expression> parts;  ///< losses of some,
-    std::vector<unsigned> owners;   ///< and of which
+    LossesByExample sums;
+    std::vector<Expression> parts;
+    std::vector<Expression> steps;
     std::vector<float> numbers;
   };
-  void check_words(const std::vector<unsigned>& words) const;
   [[nodiscard]] unsigned outcome(unsigned word, std::size_t depth) const {
     return paths_[word][depth];
   }
   void add_loss(const Range& range, const Expression& rep, const std::vector<unsigned>& words,
                 Where where);
   void split(const Range& range, const std::vector<unsigned>& words);
-  Expression add_up(const Expression& rep, Where where);
   struct Layout;
   void lay_out(const Cluster& cluster, Layout& layout) const;
   [[nodiscard]] std::vector<std::vector<unsigned>> all_rows() const;
@@ -258,7 +301,7 @@ class TreeSoftmaxBuilder : public SoftmaxBuilder {
 ///
 /// Parameters, in the collection `standard-softmax-builder`: w {num_classes,rep_dim}, b
 /// {num_classes} (0) unless `bias` is false.
-class StandardSoftmaxBuilder final : public SoftmaxBuilder {
+class StandardSoftmaxBuilder final : public detail::CheckedSoftmaxBuilder {
  public:
   StandardSoftmaxBuilder() = default;
   explicit StandardSoftmaxBuilder(unsigned rep_dim, unsigned num_classes, ParameterCollection& pc,
@@ -268,22 +311,17 @@ class StandardSoftmaxBuilder final : public SoftmaxBuilder {
   explicit StandardSoftmaxBuilder(const Parameter& p_w, const Parameter& p_b);
   explicit StandardSoftmaxBuilder(const Parameter& p_w);
 
-  void new_graph(ComputationGraph& cg, bool update = true) override;
-  Expression neg_log_softmax(const Expression& rep, unsigned classidx,
-                             Where where = Where::here()) override;
-  Expression neg_log_softmax(const Expression& rep, const std::vector<unsigned>& classidxs,
-                             Where where = Where::here()) override;
-  unsigned sample(const Expression& rep, Where where = Where::here()) override;
-  Expression full_log_distribution(const Expression& rep, Where where = Where::here()) override;
-  /// w rep + b.
-  Expression full_logits(const Expression& rep, Where where = Where::here()) override;
-  ParameterCollection& get_parameter_collection() override { return local_model; }
-
-  ParameterCollection local_model;
+ protected:
+  [[nodiscard]] const char* name() const override { return "StandardSoftmaxBuilder"; }
+  void check_made(const char* call) const override;
+  void check_words(const std::vector<unsigned>& words) const override;
+  Expression losses(const Expression& rep, const std::vector<unsigned>& words,
+                    Where where) override;
+  unsigned draw(const Expression& rep, Where where) override;
+  Expression scores_of_all(const Expression& rep, Where where) override;
 
  private:
   detail::Choice choice_;
-  detail::InGraph in_;
 };
 
 /// The softmax in two steps: first the word's class, then the word among those of its class, so

@@ -1,13 +1,16 @@
 // Softmaxes over many words.
 
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "dynet/adaptive-softmax.h"
 #include "dynet/hsm-builder.h"
+#include "dynet/sampled-softmax.h"
 
 #include "binding.h"
 #include "graph.h"
@@ -31,6 +34,12 @@ struct PyClassFactoredSoftmaxBuilder : PySoftmaxBuilder {
   }
 };
 struct PyHierarchicalSoftmaxBuilder : PySoftmaxBuilder {};
+struct PyAdaptiveSoftmaxBuilder : PySoftmaxBuilder {};
+struct PySampledSoftmaxBuilder : PySoftmaxBuilder {
+  [[nodiscard]] SampledSoftmaxBuilder& get(bool update) const {
+    return static_cast<SampledSoftmaxBuilder&>(in_graph(update));
+  }
+};
 
 /// The dictionary of words and their ids, which must be 0, 1, 2, ...
 Dict words_of(const nb::dict& ids) {
@@ -67,104 +76,206 @@ std::unique_ptr<SoftmaxBuilder> make_of_file(unsigned input_dim, const std::stri
   return builder;
 }
 
+/// A function of a vector of class Py, where `call(b, x)` is its result in the graph.
+template <class Class, class Call>
+void def_of_vector(Class& c, const char* name, const char* doc, Call call) {
+  using Py = typename Class::Type;
+  c.def(
+      name,
+      [call](const Py& b, const ExprArg& x, bool update) {
+        return PyExpression(call(b, update, x.node()));
+      },
+      nb::arg("x"), nb::arg("update") = true, doc);
+}
+
+/// A function of a vector and an index.
+template <class Class, class Call>
+void def_of_index(Class& c, const char* name, const char* index, const char* sig, const char* doc,
+                  Call call) {
+  using Py = typename Class::Type;
+  c.def(
+      name,
+      [call](const Py& b, const ExprArg& x, nb::handle which, bool update) {
+        const unsigned i = read_index(which);
+        return PyExpression(call(b, update, x.node(), i));
+      },
+      nb::arg("x"), nb::arg(index), nb::arg("update") = true, nb::sig(sig), doc);
+}
+
+/// A function of a batch and an index for each of its examples.
+template <class Class, class Call>
+void def_of_indices(Class& c, const char* name, const char* sig, const char* doc, Call call) {
+  using Py = typename Class::Type;
+  c.def(
+      name,
+      [call](const Py& b, const ExprArg& x, nb::handle which, bool update) {
+        const std::vector<unsigned> words = read_indices(which);
+        return PyExpression(call(b, update, x.node(), words));
+      },
+      nb::arg("x"), nb::arg("c"), nb::arg("update") = true, nb::sig(sig), doc);
+}
+
 void bind_base(nb::module_& m) {
   using nb::arg;
-  nb::class_<PySoftmaxBuilder>(m, "SoftmaxBuilder",
-                               "A distribution over words (or other classes), given a vector. "
-                               "Without `update` its parameters get no gradient.")
-      .def(
-          "neg_log_softmax",
-          [](const PySoftmaxBuilder& b, const ExprArg& x, nb::handle c, bool update) {
-            const unsigned word = read_index(c);
-            return PyExpression(b.in_graph(update).neg_log_softmax(x.node(), word, here()));
-          },
-          arg("x"), arg("c"), arg("update") = true,
-          nb::sig("def neg_log_softmax(self, x: Expression, c: int, update: bool = True) -> "
-                  "Expression"),
-          "The negative log likelihood of a word.")
-      .def(
-          "neg_log_softmax_batch",
-          [](const PySoftmaxBuilder& b, const ExprArg& x, nb::handle c, bool update) {
-            const std::vector<unsigned> words = read_indices(c);
-            return PyExpression(b.in_graph(update).neg_log_softmax(x.node(), words, here()));
-          },
-          arg("x"), arg("c"), arg("update") = true,
-          nb::sig("def neg_log_softmax_batch(self, x: Expression, c: "
-                  "collections.abc.Iterable[int], update: bool = True) -> Expression"),
-          "The negative log likelihoods of a batch, a word for each example.")
-      .def(
-          "sample",
-          [](const PySoftmaxBuilder& b, const ExprArg& x) {
-            return b.in_graph(true).sample(x.node(), here());
-          },
-          arg("x"), "A word drawn from the distribution.")
-      .def(
-          "full_log_distribution",
-          [](const PySoftmaxBuilder& b, const ExprArg& x, bool update) {
-            return PyExpression(b.in_graph(update).full_log_distribution(x.node(), here()));
-          },
-          arg("x"), arg("update") = true, "The logarithms of the probabilities of all words.")
-      .def(
-          "full_logits",
-          [](const PySoftmaxBuilder& b, const ExprArg& x, bool update) {
-            return PyExpression(b.in_graph(update).full_logits(x.node(), here()));
-          },
-          arg("x"), arg("update") = true, "Scores of all words, whose softmax is the distribution.")
-      .def(
-          "param_collection",
-          [](const PySoftmaxBuilder& b) { return b.builder->get_parameter_collection(); },
-          "The collection of the builder's parameters.");
+  using Py = PySoftmaxBuilder;
+  nb::class_<Py> c(m, "SoftmaxBuilder",
+                   "A distribution over words (or other classes), given a vector. "
+                   "Without `update` its parameters get no gradient.");
+  def_of_index(c, "neg_log_softmax", "c",
+               "def neg_log_softmax(self, x: Expression, c: int, update: bool = True) -> "
+               "Expression",
+               "The negative log likelihood of a word.",
+               [](const Py& b, bool update, const Expression& x, unsigned word) {
+                 return b.in_graph(update).neg_log_softmax(x, word, here());
+               });
+  def_of_indices(
+      c, "neg_log_softmax_batch",
+      "def neg_log_softmax_batch(self, x: Expression, c: "
+      "collections.abc.Iterable[int], update: bool = True) -> Expression",
+      "The negative log likelihoods of a batch, a word for each example.",
+      [](const Py& b, bool update, const Expression& x, const std::vector<unsigned>& words) {
+        return b.in_graph(update).neg_log_softmax(x, words, here());
+      });
+  c.def(
+      "sample",
+      [](const Py& b, const ExprArg& x) { return b.in_graph(true).sample(x.node(), here()); },
+      arg("x"), "A word drawn from the distribution.");
+  def_of_vector(c, "full_log_distribution", "The logarithms of the probabilities of all words.",
+                [](const Py& b, bool update, const Expression& x) {
+                  return b.in_graph(update).full_log_distribution(x, here());
+                });
+  def_of_vector(c, "full_logits", "Scores of all words, whose softmax is the distribution.",
+                [](const Py& b, bool update, const Expression& x) {
+                  return b.in_graph(update).full_logits(x, here());
+                });
+  c.def(
+      "param_collection", [](const Py& b) { return b.builder->get_parameter_collection(); },
+      "The collection of the builder's parameters.");
 }
 
 void bind_class_factored(nb::module_& m) {
   using nb::arg;
   using Py = PyClassFactoredSoftmaxBuilder;
-  nb::class_<Py, PySoftmaxBuilder>(
+  nb::class_<Py, PySoftmaxBuilder> c(
       m, "ClassFactoredSoftmaxBuilder",
       "The softmax in two steps: first the word's class, then the word among those of its class. "
       "Each line of the file is a class and a word; `dict` maps words to ids 0, 1, 2, ..., and "
-      "words that it lacks are entered.")
+      "words that it lacks are entered.");
+  c.def(
+      "__init__",
+      [](Py* self, unsigned input_dim, const std::string& cluster_file, const nb::dict& dict,
+         ParameterCollection& pc, bool bias) {
+        auto builder =
+            make_of_file<ClassFactoredSoftmaxBuilder>(input_dim, cluster_file, dict, pc, bias);
+        (new (self) Py)->builder = std::move(builder);
+      },
+      arg("input_dim"), arg("cluster_file"), arg("dict"), arg("pc"), arg("bias") = true);
+  def_of_vector(c, "class_logits", "Scores of the classes.",
+                [](const Py& b, bool update, const Expression& x) {
+                  return b.get(update).class_logits(x, here());
+                });
+  def_of_vector(c, "class_log_distribution", "The logarithms of the classes' probabilities.",
+                [](const Py& b, bool update, const Expression& x) {
+                  return b.get(update).class_log_distribution(x, here());
+                });
+  def_of_index(c, "subclass_logits", "classid",
+               "def subclass_logits(self, x: Expression, classid: int, update: bool = True) -> "
+               "Expression",
+               "Scores of the words of a class.",
+               [](const Py& b, bool update, const Expression& x, unsigned id) {
+                 return b.get(update).subclass_logits(x, id, here());
+               });
+  def_of_index(c, "subclass_log_distribution", "classid",
+               "def subclass_log_distribution(self, x: Expression, classid: int, update: bool = "
+               "True) -> Expression",
+               "The logarithms of the probabilities of a class's words, given the class.",
+               [](const Py& b, bool update, const Expression& x, unsigned id) {
+                 return b.get(update).subclass_log_distribution(x, id, here());
+               });
+}
+
+SampledLoss loss_of(const std::string& name) {
+  if (name == "nce") {
+    return SampledLoss::kNce;
+  }
+  if (name == "sampled_softmax") {
+    return SampledLoss::kSampledSoftmax;
+  }
+  if (name == "blackout") {
+    return SampledLoss::kBlackOut;
+  }
+  throw ValueError("SampledSoftmaxBuilder: loss is '" + name +
+                   "'; want nce, sampled_softmax or blackout");
+}
+
+void bind_sampled(nb::module_& m) {
+  using nb::arg;
+  using Py = PySampledSoftmaxBuilder;
+  nb::class_<Py, PySoftmaxBuilder> c(
+      m, "SampledSoftmaxBuilder",
+      "A plain softmax with losses for training that look at a few words: `samples` of them, drawn "
+      "once per graph with probabilities proportional to count ** alpha. `loss` is "
+      "'sampled_softmax' (Jean et al., 2015), 'nce' (Gutmann and Hyvaerinen, 2010) or 'blackout' "
+      "(Ji et al., 2016). neg_log_softmax and the distribution are exact.");
+  c.def(
+      "__init__",
+      [](Py* self, unsigned input_dim, const std::vector<double>& counts, unsigned samples,
+         ParameterCollection& pc, const std::string& loss, double alpha, bool bias) {
+        auto builder = std::make_unique<SampledSoftmaxBuilder>(
+            input_dim, NoiseDistribution(counts, alpha), samples, loss_of(loss), pc, bias);
+        (new (self) Py)->builder = std::move(builder);
+      },
+      arg("input_dim"), arg("counts"), arg("samples"), arg("pc"), arg("loss") = "sampled_softmax",
+      arg("alpha") = 0.75, arg("bias") = true);
+  def_of_index(c, "sampled_loss", "c",
+               "def sampled_loss(self, x: Expression, c: int, update: bool = True) -> Expression",
+               "The sampled loss of a word.",
+               [](const Py& b, bool update, const Expression& x, unsigned word) {
+                 return b.get(update).sampled_loss(x, word, here());
+               });
+  def_of_indices(
+      c, "sampled_loss_batch",
+      "def sampled_loss_batch(self, x: Expression, c: collections.abc.Iterable[int], "
+      "update: bool = True) -> Expression",
+      "The sampled losses of a batch, a word for each example.",
+      [](const Py& b, bool update, const Expression& x, const std::vector<unsigned>& words) {
+        return b.get(update).sampled_loss(x, words, here());
+      });
+  c.def(
+       "resample", [](const Py& b) { b.get(true).resample(); },
+       "Draws other noise words for what follows in this graph.")
+      .def(
+          "set_noise",
+          [](const Py& b, nb::handle words) { b.get(true).set_noise(read_indices(words)); },
+          arg("words"),
+          nb::sig("def set_noise(self, words: collections.abc.Iterable[int]) -> None"),
+          "Has these noise words, in the place of drawn ones, for what follows in this graph.")
+      .def(
+          "noise", [](const Py& b) { return b.get(true).noise(); },
+          "The noise words that were used last.");
+}
+
+void bind_adaptive(nb::module_& m) {
+  using nb::arg;
+  using Py = PyAdaptiveSoftmaxBuilder;
+  nb::class_<Py, PySoftmaxBuilder>(
+      m, "AdaptiveSoftmaxBuilder",
+      "The adaptive softmax (Grave et al., 2017), for words numbered from the most frequent one "
+      "on: those from cutoff i to the next one are a cluster, chosen among after a projection to "
+      "input_dim / div_value ** (i + 1) numbers.")
       .def(
           "__init__",
-          [](Py* self, unsigned input_dim, const std::string& cluster_file, const nb::dict& dict,
-             ParameterCollection& pc, bool bias) {
-            auto builder =
-                make_of_file<ClassFactoredSoftmaxBuilder>(input_dim, cluster_file, dict, pc, bias);
+          [](Py* self, unsigned input_dim, unsigned num_classes, nb::handle cutoffs,
+             ParameterCollection& pc, float div_value, bool bias) {
+            auto builder = std::make_unique<AdaptiveSoftmaxBuilder>(
+                input_dim, num_classes, read_indices(cutoffs), pc, div_value, bias);
             (new (self) Py)->builder = std::move(builder);
           },
-          arg("input_dim"), arg("cluster_file"), arg("dict"), arg("pc"), arg("bias") = true)
-      .def(
-          "class_logits",
-          [](const Py& b, const ExprArg& x, bool update) {
-            return PyExpression(b.get(update).class_logits(x.node(), here()));
-          },
-          arg("x"), arg("update") = true, "Scores of the classes.")
-      .def(
-          "class_log_distribution",
-          [](const Py& b, const ExprArg& x, bool update) {
-            return PyExpression(b.get(update).class_log_distribution(x.node(), here()));
-          },
-          arg("x"), arg("update") = true, "The logarithms of the classes' probabilities.")
-      .def(
-          "subclass_logits",
-          [](const Py& b, const ExprArg& x, nb::handle classid, bool update) {
-            const unsigned id = read_index(classid);
-            return PyExpression(b.get(update).subclass_logits(x.node(), id, here()));
-          },
-          arg("x"), arg("classid"), arg("update") = true,
-          nb::sig("def subclass_logits(self, x: Expression, classid: int, update: bool = True) -> "
-                  "Expression"),
-          "Scores of the words of a class.")
-      .def(
-          "subclass_log_distribution",
-          [](const Py& b, const ExprArg& x, nb::handle classid, bool update) {
-            const unsigned id = read_index(classid);
-            return PyExpression(b.get(update).subclass_log_distribution(x.node(), id, here()));
-          },
-          arg("x"), arg("classid"), arg("update") = true,
-          nb::sig("def subclass_log_distribution(self, x: Expression, classid: int, update: bool = "
-                  "True) -> Expression"),
-          "The logarithms of the probabilities of a class's words, given the class.");
+          arg("input_dim"), arg("num_classes"), arg("cutoffs"), arg("pc"), arg("div_value") = 4.0F,
+          arg("bias") = true,
+          nb::sig("def __init__(self, input_dim: int, num_classes: int, cutoffs: "
+                  "collections.abc.Iterable[int], pc: ParameterCollection, div_value: float = "
+                  "4.0, bias: bool = True) -> None"));
 }
 
 }  // namespace
@@ -184,6 +295,8 @@ void bind_softmax_builders(nb::module_& m) {
           },
           arg("input_dim"), arg("num_classes"), arg("pc"), arg("bias") = true);
   bind_class_factored(m);
+  bind_adaptive(m);
+  bind_sampled(m);
   nb::class_<PyHierarchicalSoftmaxBuilder, PySoftmaxBuilder>(
       m, "HierarchicalSoftmaxBuilder",
       "The softmax as a walk down a tree. Each line of the file is symbols between spaces, which "

@@ -16,45 +16,15 @@ SoftmaxBuilder::~SoftmaxBuilder() = default;
 
 namespace builders {
 
-void check_ready(const char* builder, const char* call, const detail::InGraph& in,
-                 const Expression& rep) {
-  if (in.graph == nullptr) {
-    throw StateError(std::string(builder) + ": " + call + " before new_graph");
-  }
-  const Dim& d = rep.dim();
-  if (rep.pg != in.graph) {
-    throw GraphError(std::string(builder) + ": " + call +
-                     " with a node of another graph than the one that new_graph was given");
-  }
-  if (d.example_elements() != d.rows()) {
-    throw ShapeError(std::string(builder) + ": " + call + ": rep is " + to_string(d) +
-                     "; want a vector");
+void check_word_ids(const char* builder, const std::vector<unsigned>& words, std::size_t size) {
+  for (const unsigned word : words) {
+    if (word >= size) {
+      throw IndexError(std::string(builder) + ": word " + std::to_string(word) + " of " +
+                       std::to_string(size));
+    }
   }
 }
 
-void check_one_example(const char* builder, const char* call, const Expression& rep) {
-  if (rep.dim().bd != 1) {
-    throw ShapeError(std::string(builder) + ": " + call + ": rep is " + to_string(rep.dim()) +
-                     "; want one example");
-  }
-}
-
-void check_words_given(const char* builder, const Expression& rep, std::size_t words) {
-  if (rep.dim().bd != words) {
-    throw ValueError(std::string(builder) + ": neg_log_softmax: rep is " + to_string(rep.dim()) +
-                     " and there are " + std::to_string(words) +
-                     " words; want one for each example");
-  }
-}
-
-}  // namespace builders
-
-namespace detail {
-
-namespace {
-
-/// An index drawn with the probabilities softmax(scores), by taking them off a uniform number one
-/// after the other.
 unsigned draw_index(const std::vector<double>& scores) {
   double highest = -std::numeric_limits<double>::infinity();
   for (const double s : scores) {
@@ -85,7 +55,9 @@ unsigned draw_index(const std::vector<double>& scores) {
   return static_cast<unsigned>(last);  // rand01() rounds up to 1 once in a while
 }
 
-}  // namespace
+}  // namespace builders
+
+namespace detail {
 
 Choice::Choice(Kind kind, unsigned outcomes, unsigned rep_dim, bool has_bias,
                ParameterCollection& model)
@@ -187,7 +159,97 @@ unsigned Choice::draw(const InGraph& in, const Expression& x, Where where) const
   if (kind_ == Kind::kLogistic) {
     z.push_back(0.0);
   }
-  return draw_index(z);
+  return builders::draw_index(z);
+}
+
+// ---- what they share
+// ------------------------------------------------------------------------------
+
+void LossesByExample::clear() {
+  whole_.clear();
+  parts_.clear();
+  owners_.clear();
+}
+
+void LossesByExample::add_some(const Expression& loss, const std::vector<unsigned>& examples) {
+  parts_.push_back(loss);
+  owners_.insert(owners_.end(), examples.begin(), examples.end());
+}
+
+Expression LossesByExample::add_up(const InGraph& in, const Expression& rep, Where where) {
+  const Dim shape({1}, rep.dim().bd);
+  if (!parts_.empty()) {
+    const Expression joined = concatenate_to_batch(parts_, where);
+    const Expression flat = reshape(joined, Dim({static_cast<unsigned>(owners_.size())}), where);
+    whole_.push_back(reshape(scatter_add(flat, owners_, shape.bd, 0, where), shape, where));
+  }
+  if (whole_.empty()) {
+    Device* const device = get_device_manager()->get_global_device(rep.get_device_name());
+    return zeros({*in.graph, where}, shape, device);
+  }
+  return whole_.size() == 1 ? whole_[0] : sum(whole_, where);
+}
+
+void CheckedSoftmaxBuilder::new_graph(ComputationGraph& cg, bool update) { in_ = {&cg, update}; }
+
+const InGraph& CheckedSoftmaxBuilder::ready(const char* call, const Expression& rep) const {
+  if (in_.graph == nullptr) {
+    throw StateError(std::string(name()) + ": " + call + " before new_graph");
+  }
+  const Dim& d = rep.dim();
+  if (rep.pg != in_.graph) {
+    throw GraphError(std::string(name()) + ": " + call +
+                     " with a node of another graph than the one that new_graph was given");
+  }
+  if (d.example_elements() != d.rows()) {  // its size is for the product to check
+    throw ShapeError(std::string(name()) + ": " + call + ": rep is " + to_string(d) +
+                     "; want a vector");
+  }
+  check_made(call);
+  return in_;
+}
+
+void CheckedSoftmaxBuilder::check_batch(const char* call, const Expression& rep,
+                                        const std::vector<unsigned>& words) const {
+  static_cast<void>(ready(call, rep));
+  if (rep.dim().bd != words.size()) {
+    throw ValueError(std::string(name()) + ": " + call + ": rep is " + to_string(rep.dim()) +
+                     " and there are " + std::to_string(words.size()) +
+                     " words; want one for each example");
+  }
+  check_words(words);
+}
+
+Expression CheckedSoftmaxBuilder::neg_log_softmax(const Expression& rep, unsigned classidx,
+                                                  Where where) {
+  one_.assign(1, classidx);
+  return neg_log_softmax(rep, one_, where);
+}
+
+Expression CheckedSoftmaxBuilder::neg_log_softmax(const Expression& rep,
+                                                  const std::vector<unsigned>& classidxs,
+                                                  Where where) {
+  check_batch("neg_log_softmax", rep, classidxs);
+  return losses(rep, classidxs, where);
+}
+
+unsigned CheckedSoftmaxBuilder::sample(const Expression& rep, Where where) {
+  static_cast<void>(ready("sample", rep));
+  if (rep.dim().bd != 1) {
+    throw ShapeError(std::string(name()) + ": sample: rep is " + to_string(rep.dim()) +
+                     "; want one example");
+  }
+  return draw(rep, where);
+}
+
+Expression CheckedSoftmaxBuilder::full_logits(const Expression& rep, Where where) {
+  static_cast<void>(ready("full_logits", rep));
+  return scores_of_all(rep, where);
+}
+
+Expression CheckedSoftmaxBuilder::full_log_distribution(const Expression& rep, Where where) {
+  const Expression scores = full_logits(rep, where);
+  return is_normalised() ? scores : log_softmax(scores, 0, where);
 }
 
 }  // namespace detail
@@ -195,57 +257,37 @@ unsigned Choice::draw(const InGraph& in, const Expression& x, Where where) const
 // ---- the plain softmax
 // ----------------------------------------------------------------------------
 
-namespace {
-constexpr const char* kStandard = "StandardSoftmaxBuilder";
-
-void check(const char* call, const detail::Choice& choice, const detail::InGraph& in,
-           const Expression& rep) {
-  builders::check_ready(kStandard, call, in, rep);
-  if (!choice.has_parameters()) {
-    throw StateError(std::string(kStandard) + ": " + call + " without parameters");
-  }
-}
-}  // namespace
-
 StandardSoftmaxBuilder::StandardSoftmaxBuilder(unsigned rep_dim, unsigned num_classes,
-                                               ParameterCollection& pc, bool bias)
-    : local_model(pc.add_subcollection("standard-softmax-builder")),
-      choice_(detail::Choice::Kind::kSoftmax, num_classes, rep_dim, bias, local_model) {}
+                                               ParameterCollection& pc, bool bias) {
+  local_model = pc.add_subcollection("standard-softmax-builder");
+  choice_ = detail::Choice(detail::Choice::Kind::kSoftmax, num_classes, rep_dim, bias, local_model);
+}
 
 StandardSoftmaxBuilder::StandardSoftmaxBuilder(const Parameter& p_w, const Parameter& p_b)
     : choice_(p_w, &p_b) {}
 
 StandardSoftmaxBuilder::StandardSoftmaxBuilder(const Parameter& p_w) : choice_(p_w, nullptr) {}
 
-void StandardSoftmaxBuilder::new_graph(ComputationGraph& cg, bool update) { in_ = {&cg, update}; }
-
-Expression StandardSoftmaxBuilder::neg_log_softmax(const Expression& rep, unsigned classidx,
-                                                   Where where) {
-  check("neg_log_softmax", choice_, in_, rep);
-  builders::check_words_given(kStandard, rep, 1);
-  return pickneglogsoftmax(choice_.scores(in_, rep, where), classidx, where);
+void StandardSoftmaxBuilder::check_made(const char* call) const {
+  if (!choice_.has_parameters()) {
+    throw StateError(std::string(name()) + ": " + call + " without parameters");
+  }
 }
 
-Expression StandardSoftmaxBuilder::neg_log_softmax(const Expression& rep,
-                                                   const std::vector<unsigned>& classidxs,
-                                                   Where where) {
-  check("neg_log_softmax", choice_, in_, rep);
-  builders::check_words_given(kStandard, rep, classidxs.size());
-  return pickneglogsoftmax(choice_.scores(in_, rep, where), classidxs, where);
+void StandardSoftmaxBuilder::check_words(const std::vector<unsigned>& words) const {
+  builders::check_word_ids(name(), words, choice_.outcomes());
 }
 
-unsigned StandardSoftmaxBuilder::sample(const Expression& rep, Where where) {
-  check("sample", choice_, in_, rep);
-  builders::check_one_example(kStandard, "sample", rep);
+Expression StandardSoftmaxBuilder::losses(const Expression& rep, const std::vector<unsigned>& words,
+                                          Where where) {
+  return pickneglogsoftmax(choice_.scores(in_, rep, where), words, where);
+}
+
+unsigned StandardSoftmaxBuilder::draw(const Expression& rep, Where where) {
   return choice_.draw(in_, rep, where);
 }
 
-Expression StandardSoftmaxBuilder::full_log_distribution(const Expression& rep, Where where) {
-  return log_softmax(full_logits(rep, where), 0, where);
-}
-
-Expression StandardSoftmaxBuilder::full_logits(const Expression& rep, Where where) {
-  check("full_logits", choice_, in_, rep);
+Expression StandardSoftmaxBuilder::scores_of_all(const Expression& rep, Where where) {
   return choice_.scores(in_, rep, where);
 }
 

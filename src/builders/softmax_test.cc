@@ -6,20 +6,23 @@
 
 #include "dynet/hsm-builder.h"
 
-#include "test_support.h"
+#include "softmax_oracle.h"
 #include "testing/temporary_folder.h"
 
 namespace dynet {
 namespace {
 
-using builder_tests::add_product;
+using builder_tests::choice;
 using builder_tests::expect_near;
+using builder_tests::log_softmax_of;
 using builder_tests::names_of;
 using builder_tests::Numbers;
 using builder_tests::numbers_of;
 using builder_tests::sample_input;
+using builder_tests::scores;
 using builder_tests::set_values;
 using builder_tests::sigma;
+using builder_tests::sum_of_probabilities;
 
 constexpr unsigned kRep = 4;
 
@@ -36,29 +39,6 @@ class File {
 // ---- the formulas by hand
 // -------------------------------------------------------------------------
 
-Numbers scores(const Numbers& w, const Numbers& b, const Numbers& x) {
-  Numbers z = b;
-  add_product(w, x, z);
-  return z;
-}
-Numbers scores(const ParameterStorage& w, const ParameterStorage& b, const Numbers& x) {
-  return scores(numbers_of(w.values), numbers_of(b.values), x);
-}
-Numbers log_softmax_of(const Numbers& z) {
-  double all = 0.0;
-  for (const double v : z) {
-    all += std::exp(v);
-  }
-  return builder_tests::map(z, [&](double v) { return v - std::log(all); });
-}
-double sum_of_probabilities(const Numbers& logs) {
-  double all = 0.0;
-  for (const double v : logs) {
-    all += std::exp(v);
-  }
-  return all;
-}
-
 const char* const kClasses =
     "noun cat\n"
     "det\tthe  with more\n"
@@ -69,10 +49,9 @@ const char* const kClasses =
 
 /// ln p of cat, the, dog, runs, bird, eats.
 Numbers class_factored(const ParameterCollection& model, const Numbers& x) {
-  const auto& p = model.parameters_list();
-  const Numbers classes = log_softmax_of(scores(*p[0], *p[1], x));
-  const Numbers nouns = log_softmax_of(scores(*p[2], *p[3], x));
-  const Numbers verbs = log_softmax_of(scores(*p[4], *p[5], x));
+  const Numbers classes = choice(model, 0, x);
+  const Numbers nouns = choice(model, 2, x);
+  const Numbers verbs = choice(model, 4, x);
   return {classes[0] + nouns[0], classes[1],           classes[0] + nouns[1], classes[2] + verbs[0],
           classes[0] + nouns[2], classes[2] + verbs[1]};
 }
@@ -91,8 +70,8 @@ const char* const kPaths =
 Numbers hierarchical(const ParameterCollection& model, const Numbers& x) {
   const auto& p = model.parameters_list();
   const double top = sigma(scores(*p[0], *p[1], x)[0]);
-  const Numbers abc = log_softmax_of(scores(*p[2], *p[3], x));
-  const Numbers b = log_softmax_of(scores(*p[4], *p[5], x));
+  const Numbers abc = choice(model, 2, x);
+  const Numbers b = choice(model, 4, x);
   const double yz = sigma(scores(*p[6], *p[7], x)[0]);
   const double zero = std::log(top);
   const double one = std::log(1.0 - top);
@@ -578,7 +557,7 @@ TEST(ClusterFiles, AnUnsetBuilderSaysSo) {
   builder.new_graph(cg);
   EXPECT_THROW(builder.sample(ones(cg, {kRep})), StateError);
   EXPECT_THROW(builder.full_logits(ones(cg, {kRep})), StateError);
-  EXPECT_THROW(builder.neg_log_softmax(ones(cg, {kRep}), 0), IndexError);
+  EXPECT_THROW(builder.neg_log_softmax(ones(cg, {kRep}), 0), StateError);
   StandardSoftmaxBuilder standard;
   standard.new_graph(cg);
   EXPECT_THROW(standard.full_logits(ones(cg, {kRep})), StateError);

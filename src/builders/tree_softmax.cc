@@ -30,28 +30,18 @@ void TreeSoftmaxBuilder::read(const char* builder, const std::string& cluster_fi
   cluster_file_ = cluster_file;
 }
 
-void TreeSoftmaxBuilder::new_graph(ComputationGraph& cg, bool update) { in_ = {&cg, update}; }
-
-const InGraph& TreeSoftmaxBuilder::ready(const char* call, const Expression& rep) const {
-  builders::check_ready(name(), call, in_, rep);
-  return in_;
+void TreeSoftmaxBuilder::check_made(const char* call) const {
+  if (root_.num_outcomes() == 0) {
+    throw StateError(std::string(name()) + ": " + call + " without a file of clusters");
+  }
 }
 
 // ---- losses
 // ---------------------------------------------------------------------------------------
 
-Expression TreeSoftmaxBuilder::neg_log_softmax(const Expression& rep, unsigned wordidx,
-                                               Where where) {
-  scratch_.one.assign(1, wordidx);
-  return neg_log_softmax(rep, scratch_.one, where);
-}
-
 void TreeSoftmaxBuilder::check_words(const std::vector<unsigned>& words) const {
+  builders::check_word_ids(name(), words, paths_.size());
   for (const unsigned word : words) {
-    if (word >= paths_.size()) {
-      throw IndexError(std::string(name()) + ": word " + std::to_string(word) + " of " +
-                       std::to_string(paths_.size()));
-    }
     if (paths_[word].empty()) {
       throw ValueError(std::string(name()) + ": word " + std::to_string(word) +
                        " has no class: " + cluster_file_ + " has no line for it");
@@ -59,30 +49,25 @@ void TreeSoftmaxBuilder::check_words(const std::vector<unsigned>& words) const {
   }
 }
 
-Expression TreeSoftmaxBuilder::neg_log_softmax(const Expression& rep,
-                                               const std::vector<unsigned>& wordidxs, Where where) {
-  static_cast<void>(ready("neg_log_softmax", rep));
-  builders::check_words_given(name(), rep, wordidxs.size());
-  check_words(wordidxs);
+Expression TreeSoftmaxBuilder::losses(const Expression& rep, const std::vector<unsigned>& words,
+                                      Where where) {
   Scratch& s = scratch_;
-  s.order.resize(wordidxs.size());
+  s.order.resize(words.size());
   std::iota(s.order.begin(), s.order.end(), 0U);
   std::sort(s.order.begin(), s.order.end(), [&](unsigned a, unsigned b) {
-    const std::vector<unsigned>& path_a = paths_[wordidxs[a]];
-    const std::vector<unsigned>& path_b = paths_[wordidxs[b]];
+    const std::vector<unsigned>& path_a = paths_[words[a]];
+    const std::vector<unsigned>& path_b = paths_[words[b]];
     return path_a != path_b ? path_a < path_b : a < b;
   });
-  s.whole.clear();
-  s.parts.clear();
-  s.owners.clear();
-  s.ranges.assign(1, Range{&root_, 0, wordidxs.size(), 0});
+  s.sums.clear();
+  s.ranges.assign(1, Range{&root_, 0, words.size(), 0});
   while (!s.ranges.empty()) {
     const Range range = s.ranges.back();
     s.ranges.pop_back();
-    add_loss(range, rep, wordidxs, where);
-    split(range, wordidxs);
+    add_loss(range, rep, words, where);
+    split(range, words);
   }
-  return add_up(rep, where);
+  return s.sums.add_up(in_, rep, where);
 }
 
 /// Adds the loss of one choice for the examples that come to it.
@@ -107,9 +92,10 @@ void TreeSoftmaxBuilder::add_loss(const Range& range, const Expression& rep,
   }
   const Expression x = all ? rep : pick_batch_elems(rep, s.members, where);
   const Expression loss = choice.loss(in_, x, s.outcomes, s.numbers, where);
-  (all ? s.whole : s.parts).push_back(loss);
-  if (!all) {
-    s.owners.insert(s.owners.end(), s.members.begin(), s.members.end());
+  if (all) {
+    s.sums.add_all(loss);
+  } else {
+    s.sums.add_some(loss, s.members);
   }
 }
 
@@ -130,28 +116,8 @@ void TreeSoftmaxBuilder::split(const Range& range, const std::vector<unsigned>& 
   }
 }
 
-Expression TreeSoftmaxBuilder::add_up(const Expression& rep, Where where) {
-  Scratch& s = scratch_;
-  const Dim shape({1}, rep.dim().bd);
-  if (!s.parts.empty()) {
-    const Expression joined = concatenate_to_batch(s.parts, where);
-    const Expression flat = reshape(joined, Dim({static_cast<unsigned>(s.owners.size())}), where);
-    s.whole.push_back(reshape(scatter_add(flat, s.owners, shape.bd, 0, where), shape, where));
-  }
-  if (s.whole.empty()) {
-    Device* const device = get_device_manager()->get_global_device(rep.get_device_name());
-    return zeros({*in_.graph, where}, shape, device);
-  }
-  return s.whole.size() == 1 ? s.whole[0] : sum(s.whole, where);
-}
-
-unsigned TreeSoftmaxBuilder::sample(const Expression& rep, Where where) {
-  static_cast<void>(ready("sample", rep));
-  builders::check_one_example(name(), "sample", rep);
+unsigned TreeSoftmaxBuilder::draw(const Expression& rep, Where where) {
   const Cluster* cluster = &root_;
-  if (cluster->num_outcomes() == 0) {
-    throw StateError(std::string(name()) + ": sample without a file of clusters");
-  }
   while (cluster->num_children() > 0) {
     cluster = cluster->get_child(cluster->choice().draw(in_, rep, where));
   }
@@ -215,11 +181,7 @@ void TreeSoftmaxBuilder::add_parts(const Cluster& cluster, const Expression& rep
   }
 }
 
-Expression TreeSoftmaxBuilder::full_logits(const Expression& rep, Where where) {
-  static_cast<void>(ready("full_logits", rep));
-  if (paths_.empty()) {
-    throw StateError(std::string(name()) + ": full_logits without a file of clusters");
-  }
+Expression TreeSoftmaxBuilder::scores_of_all(const Expression& rep, Where where) {
   if (rows_.empty()) {
     rows_ = all_rows();
   }
@@ -233,15 +195,11 @@ Expression TreeSoftmaxBuilder::full_logits(const Expression& rep, Where where) {
   s.parts.assign(1, input({*in_.graph, where}, Dim({kFirstRow}, batch), s.numbers, device));
   add_parts(root_, rep, where);
   const Expression all = concatenate(s.parts, 0, where);
-  s.whole.clear();
+  s.steps.clear();
   for (const std::vector<unsigned>& rows : rows_) {
-    s.whole.push_back(select_rows(all, rows, where));
+    s.steps.push_back(select_rows(all, rows, where));
   }
-  return s.whole.size() == 1 ? s.whole[0] : sum(s.whole, where);
-}
-
-Expression TreeSoftmaxBuilder::full_log_distribution(const Expression& rep, Where where) {
-  return full_logits(rep, where);
+  return s.steps.size() == 1 ? s.steps[0] : sum(s.steps, where);
 }
 
 }  // namespace detail

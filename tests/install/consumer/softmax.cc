@@ -1,12 +1,13 @@
 // Softmax builders as programs for DyNet 2.1 use them (C++17): a language model that predicts the
-// next word by the plain, the class-factored and the hierarchical softmax, trained a little, read
-// back from a file, and asked for words.
+// next word by the plain, the class-factored, the hierarchical, the adaptive and a sampled softmax,
+// trained a little, read back from a file, and asked for words.
 
 #include <cstdio>
 #include <fstream>
 #include <iostream>
 #include <memory>
 
+#include "dynet/adaptive-softmax.h"
 #include "dynet/cfsm-builder.h"
 #include "dynet/dict.h"
 #include "dynet/dynet.h"
@@ -14,6 +15,7 @@
 #include "dynet/hsm-builder.h"
 #include "dynet/io.h"
 #include "dynet/lstm.h"
+#include "dynet/sampled-softmax.h"
 #include "dynet/training.h"
 
 #include "common.h"
@@ -55,6 +57,9 @@ struct RNNLanguageModel {
       states.push_back(builder.add_input(lookup(cg, p_c, sent[t])));
       next.push_back(sent[t + 1]);
     }
+    if (auto* sampled = dynamic_cast<SampledSoftmaxBuilder*>(&cfsm)) {
+      return sum_batches(sampled->sampled_loss(concatenate_to_batch(states), next));
+    }
     return sum_batches(cfsm.neg_log_softmax(concatenate_to_batch(states), next));
   }
   vector<unsigned> RandomSample(int start, unsigned length) {
@@ -79,6 +84,15 @@ unique_ptr<SoftmaxBuilder> make(const string& kind, Dict& d, ParameterCollection
   if (kind == "hierarchical") {
     return unique_ptr<SoftmaxBuilder>(
         new HierarchicalSoftmaxBuilder(HIDDEN_DIM, "paths.txt", d, model));
+  }
+  if (kind == "adaptive") {
+    return unique_ptr<SoftmaxBuilder>(
+        new AdaptiveSoftmaxBuilder(HIDDEN_DIM, d.size(), {3, 6}, model, 2.f));
+  }
+  if (kind == "sampled") {
+    NoiseDistribution noise(vector<double>(d.size(), 1.0));
+    return unique_ptr<SoftmaxBuilder>(
+        new SampledSoftmaxBuilder(HIDDEN_DIM, noise, 20, SampledLoss::kSampledSoftmax, model));
   }
   return unique_ptr<SoftmaxBuilder>(new StandardSoftmaxBuilder(HIDDEN_DIM, d.size(), model));
 }
@@ -132,7 +146,8 @@ int main() {
   ofstream("clusters.txt") << "0 the 9\n0 a 4\n1 cat\n1 dog\n2 sees\n2 runs\n3 <s>\n4 </s>\n";
   ofstream("paths.txt") << "0 0\tthe 9\n0 0\ta 4\n0 1 0\tcat\n0 1 1\tdog\n1 0\tsees\n1 0\truns\n"
                         << "1 1\t<s>\n1 1\t</s>\n";
-  for (const char* kind : {"standard", "class-factored", "hierarchical"}) language_model(kind);
+  for (const char* kind : {"standard", "class-factored", "hierarchical", "adaptive", "sampled"})
+    language_model(kind);
   ofstream("clusters.txt") << "0 the\n0\n";
   Dict d;
   ParameterCollection model;

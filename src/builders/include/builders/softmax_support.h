@@ -9,14 +9,11 @@
 
 namespace dynet::builders {
 
-/// Checks before a softmax's function: StateError before new_graph, GraphError for a node of
-/// another graph, ShapeError for what is not a vector (its size is for the product to check).
-void check_ready(const char* builder, const char* call, const detail::InGraph& in,
-                 const Expression& rep);
-/// ShapeError unless there is one example.
-void check_one_example(const char* builder, const char* call, const Expression& rep);
-/// ValueError unless there are as many words as examples.
-void check_words_given(const char* builder, const Expression& rep, std::size_t words);
+/// IndexError unless all words are below `size`.
+void check_word_ids(const char* builder, const std::vector<unsigned>& words, std::size_t size);
+/// An index drawn with the probabilities softmax(scores), by taking them off a uniform number one
+/// after the other. NumericError where there is no distribution.
+[[nodiscard]] unsigned draw_index(const std::vector<double>& scores);
 
 /// A line of a file of clusters.
 struct ClusterLine {
