@@ -15,6 +15,10 @@ set(DYNET_FAR_LEFT_OUT
   cross_device_graphs_test # likewise
   rows_on_simd_test        # calls loops, or the CPU's kernels, by hand: no device is asked
   rules_on_simd_test       # likewise
+  shared_memory_test       # memory of the host
+  faults_test              # parameters that processes share lie in memory of the host
+  mp_test                  # likewise
+  workers_test             # likewise
 )
 
 # dynet_far_test(name program): the entry far/<name>.

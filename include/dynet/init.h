@@ -25,7 +25,7 @@ struct DynetParams {
   float weight_decay = 0.0F;       ///< in [0,1)
   int autobatch = 1;               ///< 0: graphs run their nodes one by one
   int profiling = 0;               ///< 1 or 2: a table is printed when the process ends
-  bool shared_parameters = false;  ///< among processes: not in this library, true is a ValueError
+  bool shared_parameters = false;  ///< with worker processes (workers.h), those of the host
   bool ngpus_requested = false;    ///< these ask for GPUs: not in this library, a ValueError
   int requested_gpus = -1;
   std::vector<int> gpu_mask;

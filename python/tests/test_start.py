@@ -99,8 +99,6 @@ print(len(seen), dy.scalarInput(1.0).value())
 
 
 def test_what_is_set_but_not_there_is_an_error():
-    code = "import dynet_config; dynet_config.set(shared_parameters=1); import dynet"
-    assert "several processes share" in run(code, ok=False)
     code = "import dynet as dy; dy.set_float32_matmul_precision('high')"
     assert "would change nothing" in run(code, ok=False)
 

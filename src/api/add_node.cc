@@ -6,6 +6,7 @@
 #include "api/nan.h"
 #include "graph/to_device.h"
 #include "params/random_streams.h"
+#include "util/pulse.h"
 #include "util/trace.h"
 
 namespace dynet::ext {
@@ -86,6 +87,7 @@ Expression add_node(const Record& record, const void* op, ComputationGraph* grap
                     const Where& where, const Device* device) {
   ComputationGraph& g = graph_of(record, graph, args, where);
   api::GraphState& state = g.state();
+  util::beat();
   return api::exclusively(state, [&]() -> Expression {
     const graph::NodeId n = state.graph.add(record, op, collect_args(record, g, state, args, where),
                                             payload, where, state.epoch, device);

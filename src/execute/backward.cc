@@ -9,6 +9,7 @@
 #include "execute/reading.h"
 #include "execute/verify.h"
 #include "kernels/float_mode.h"
+#include "util/pulse.h"
 
 namespace dynet::execute {
 
@@ -75,6 +76,7 @@ void Executor::run_backward(NodeId root, bool full, Pass pass) {
   const NodeId owner = gradients_.owner(root);
   context_.kernels(owner).fill(gradients_.target(owner).data, 1.0, 1);
   path_.walk_groups([&](std::uint32_t g) {
+    util::beat();
     const schedule::Group& group = history_.group(g);
     if (watch_ != nullptr) {
       watch_->begin_group(g);

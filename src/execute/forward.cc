@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "execute/executor.h"
+#include "util/pulse.h"
 
 namespace dynet::execute {
 
@@ -66,6 +67,7 @@ bool Executor::assemble_uploaded(std::uint32_t g) {
 
 /// `is_made`: its calls are.
 void Executor::run_group(std::uint32_t g, bool is_made, bool has_backward) {
+  util::beat();
   const schedule::Group& group = history_.group(g);
   if (watch_ != nullptr) {
     watch_->begin_group(g);

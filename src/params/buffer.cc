@@ -2,13 +2,22 @@
 
 #include "dynet/except.h"
 
+#include "params/host_memory.h"
+#include "params/settings.h"
+#include "params/shared_memory.h"
+
 namespace dynet::params {
 namespace {
 constexpr std::int64_t kMaxBytes = std::int64_t{1} << 62;
+
+ext::Memory& memory_of(const Device& device) {
+  const bool can_share = device.memory == &host_memory();
+  return can_share && settings().shared_parameters ? shared_memory() : *device.memory;
+}
 }  // namespace
 
 Buffer::Buffer(const Device& device, std::int64_t elements, const std::string& what)
-    : memory_(device.memory) {
+    : memory_(&memory_of(device)) {
   if (elements > kMaxBytes / device.number_bytes()) {
     throw SizeError(what + ": " + std::to_string(elements) + " elements of " +
                     std::to_string(device.number_bytes()) +
@@ -21,5 +30,7 @@ Buffer::Buffer(const Device& device, std::int64_t elements, const std::string& w
                         " bytes");
   }
 }
+
+bool Buffer::is_shared() const { return memory_ == &shared_memory(); }
 
 }  // namespace dynet::params

@@ -38,6 +38,10 @@ void restore_random_streams(std::uint64_t value, std::uint64_t given) {
   seed.store(value);
   next_stream.store(given);
 }
+void continue_random_streams(std::uint64_t value, std::uint64_t stream) {
+  seed.store(value);
+  next_stream.store(stream);
+}
 
 Settings& settings() {
   static Settings all;
@@ -94,6 +98,7 @@ void initialize(DynetParams& params) {
   precision_word = params::checked_precision(params.precision);
   params::settings().lstm =
       params.lstm == "vanilla" ? params::LstmKind::kVanilla : params::LstmKind::kCoupled;
+  params::settings().shared_parameters = params.shared_parameters;
   params::settings().memory_cap_bytes = params.mem_cap * kMebi;
   const params::FirstSizes first = params::parse_memory(params.mem_descriptor);
   params::settings().first_value_bytes = first.values;
@@ -116,6 +121,7 @@ void cleanup() {
   profiling_flag = 0;
   precision_word = "highest";
   params::settings().lstm = params::LstmKind::kCoupled;
+  params::settings().shared_parameters = false;
   params::settings().memory_cap_bytes = 0;
   params::settings().first_value_bytes = 0;
   params::settings().first_gradient_bytes = 0;

@@ -7,6 +7,7 @@
 #include "dynet/except.h"
 #include "dynet/model.h"
 
+#include "params/buffer.h"
 #include "params/random_streams.h"
 #include "params/settings.h"
 #include "support/far_device.h"
@@ -230,10 +231,20 @@ TEST_F(InitTest, MemoryGivesTheFirstSizes) {
   EXPECT_EQ(params::settings().first_value_bytes, 0U);
 }
 
+TEST_F(InitTest, ParametersAreSharedWhereThatWasAsked) {
+  EXPECT_FALSE(params::Buffer(*default_device, 4, "test").is_shared());
+  DynetParams p;
+  p.shared_parameters = true;
+  initialize(p);
+  EXPECT_TRUE(params::Buffer(*default_device, 4, "test").is_shared());
+  cleanup();
+  EXPECT_FALSE(params::Buffer(*default_device, 4, "test").is_shared());
+  EXPECT_TRUE(parsed({"--dynet-shared-parameters", "1"}).shared_parameters);
+  EXPECT_FALSE(parsed({"--dynet-shared_parameters=0"}).shared_parameters);
+  EXPECT_THROW(parsed({"--dynet-shared-parameters=yes"}), ValueError);
+}
+
 TEST_F(InitTest, WhatThisLibraryDoesNotDoIsAnError) {
-  DynetParams shared;
-  shared.shared_parameters = true;
-  EXPECT_THROW(initialize(shared), ValueError);
   DynetParams gpus;
   gpus.requested_gpus = 1;
   EXPECT_THROW(initialize(gpus), ValueError);

@@ -137,6 +137,15 @@ constexpr Option kOptions[] = {
       "CPU, or CPU:double, a plain and slow device in double precision to check results, or a "
       "device that the program added. Default CPU."},
      read_devices},
+    {{"shared-parameters", "N",
+      "1: parameters and the state of trainers lie in memory that processes share, as worker "
+      "processes need it. Default 0."},
+     [](DynetParams& p, const std::string& v) {
+       if (v != "0" && v != "1") {
+         bad("shared-parameters", v, "0 or 1");
+       }
+       p.shared_parameters = v == "1";
+     }},
     {{"lstm", "coupled | vanilla", "Which of the two LSTMBuilder is. Default coupled."},
      [](DynetParams& p, const std::string& v) { p.lstm = v; }},
     {{"precision", "highest",
@@ -186,6 +195,7 @@ DynetParams from_environment() {
 
 DynetParams extract_dynet_params(int& argc, char**& argv, bool shared_parameters) {
   DynetParams p = from_environment();
+  p.shared_parameters = p.shared_parameters || shared_parameters;
   std::vector<char*> kept;
   for (int i = 0; i < argc; ++i) {
     const std::string argument = argv[i];
@@ -208,7 +218,6 @@ DynetParams extract_dynet_params(int& argc, char**& argv, bool shared_parameters
     }
   }
   params::check(p);
-  p.shared_parameters = shared_parameters;  // initialize() has something to say to that
   if (static_cast<int>(kept.size()) < argc) {
     std::copy(kept.begin(), kept.end(), argv);
     argc = static_cast<int>(kept.size());
@@ -268,11 +277,6 @@ void check(const DynetParams& p) {
       std::any_of(p.gpu_mask.begin(), p.gpu_mask.end(), [](int n) { return n != 0; });
   if (p.ngpus_requested || p.requested_gpus > 0 || wants_gpu) {
     throw ValueError("initialize: the parameters ask for a GPU; this library has no CUDA");
-  }
-  if (p.shared_parameters) {
-    throw ValueError(
-        "initialize: shared_parameters asks for parameters that several processes share; this "
-        "library shares them among threads only");
   }
 }
 

@@ -31,6 +31,26 @@ bool StorageState::touch(unsigned row) {
   return true;
 }
 
+void StorageState::move_gradient(std::byte* place) {
+  gradient.move_to(place);
+  is_pristine = false;
+  auto* const numbers = reinterpret_cast<float*>(place);
+  if (is_table()) {
+    table->all_grads.v = numbers;
+    auto* row = place;
+    for (Tensor& view : table->grads) {
+      view.v = reinterpret_cast<float*>(row);
+      row += row_bytes;
+    }
+  } else {
+    static_cast<ParameterStorage*>(storage)->g.v = numbers;
+  }
+  if (exposed) {
+    zero_gradient();
+  }
+  forget_gradient();
+}
+
 void StorageState::fill_gradient() {
   if (fill == GradientFill::kAll) {
     return;

@@ -10,8 +10,9 @@
 
 namespace dynet::params {
 
-/// Zeroed memory of a device for so many of its numbers, starting on 64 bytes. Invariant: data() is
-/// null only for a default-constructed or moved-from one. Not thread-safe.
+/// Zeroed memory of a device for so many of its numbers, starting on 64 bytes. Memory of the host
+/// is shared with worker processes where initialize() was asked for that (shared_memory.h).
+/// Invariant: data() is null only for a default-constructed or moved-from one. Not thread-safe.
 class Buffer {
  public:
   Buffer() = default;
@@ -33,6 +34,8 @@ class Buffer {
   }
 
   [[nodiscard]] std::byte* data() const { return data_; }
+  /// Whether processes that are forked from now on see what is written here.
+  [[nodiscard]] bool is_shared() const;
 
  private:
   ext::Memory* memory_ = nullptr;

@@ -16,6 +16,7 @@ struct Settings {
   std::atomic<std::size_t> memory_cap_bytes{0};      ///< of graph memory; 0: none
   std::atomic<std::size_t> first_value_bytes{0};     ///< of a graph's values; 0: as the pool likes
   std::atomic<std::size_t> first_gradient_bytes{0};  ///< of a graph's gradients
+  std::atomic<bool> shared_parameters{false};        ///< parameters of the host made from now on
   std::atomic<LstmKind> lstm{LstmKind::kCoupled};
 };
 [[nodiscard]] Settings& settings();

@@ -49,11 +49,17 @@ enum class GradientFill : std::uint8_t { kEmpty, kRows, kAll };
 class GradientMemory {
  public:
   GradientMemory(const Device& device, std::int64_t elements, const std::string& what)
-      : memory_(device, elements, what) {}
-  [[nodiscard]] const std::byte* data() const { return memory_.data(); }
+      : memory_(device, elements, what), place_(memory_.data()) {}
+  [[nodiscard]] const std::byte* data() const { return place_; }
   [[nodiscard]] std::byte* change() {
     squared_norm_.reset();
-    return memory_.data();
+    return place_;
+  }
+  [[nodiscard]] bool is_shared() const { return memory_.is_shared(); }
+  /// From now on the gradient lies elsewhere, in memory of as many numbers that outlives this.
+  void move_to(std::byte* place) {
+    squared_norm_.reset();
+    place_ = place;
   }
   /// Somebody may write at any time from now on: nothing is kept any more.
   void expose() {
@@ -67,6 +73,7 @@ class GradientMemory {
 
  private:
   params::Buffer memory_;
+  std::byte* place_;
   std::optional<double> squared_norm_;
   bool is_exposed_ = false;
 };
@@ -93,6 +100,9 @@ struct StorageState {
   /// Writes zeros over the gradient's memory: all of it, or one row.
   void zero_gradient() { kernels.fill(gradient.change(), 0.0, elements); }
   void zero_gradient_row(unsigned row) { kernels.fill(gradient_row(row), 0.0, row_elements()); }
+  /// The gradient lies in `place` from now on, empty; what it was is forgotten. Worker processes
+  /// have gradients of their own, where their parent sees them.
+  void move_gradient(std::byte* place);
   /// Makes the whole gradient true.
   void fill_gradient();
   /// Takes over rows that a user noted in `non_zero_grads`.

@@ -1,0 +1,167 @@
+#pragma once
+
+// Worker processes on one machine (the paper's section 6.3).
+//
+// A pool forks workers. Each has the program as it was then, its data, builders and graphs, and
+// shares the parameters with the parent. One call hands out the numbers of some examples: they are
+// cut into pieces, each worker takes one piece after the other, and the gradients of all pieces,
+// averaged, are in the model when the call returns. The parent makes the update.
+//
+//   int main(int argc, char** argv) {
+//     dynet::initialize(argc, argv, true);             // true: parameters that processes share
+//     ...                                              // model, trainer and data
+//     dynet::WorkerPool pool(model, loss_of_examples, {2});
+//     for (const auto& minibatch : minibatches) {
+//       total += pool.learn(minibatch);
+//       trainer.update();
+//     }
+//   }
+//
+// Numbers do not depend on the number of workers, to the bit: the pieces are cut by their number
+// alone, each has its own gradient and its own random numbers, and the gradients of the pieces are
+// added in a fixed order. They differ by rounding from those of one graph with all examples.
+//
+// A worker that throws, is killed or hangs is a WorkerError in the parent; the other workers are
+// ended, the gradients are empty, the values of the model are as they were, and another pool can be
+// made. Memory and semaphores have no names and workers die with the thread that made the pool:
+// nothing is left behind, however a process ends. docs/workers.md has examples and the limits.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "dynet/except.h"
+#include "dynet/expression.h"
+#include "dynet/model.h"
+
+namespace dynet {
+
+/// A worker threw, was killed, left or hangs.
+struct WorkerError : detail::ErrorOf<std::runtime_error> {
+  WorkerError(const std::string& text, unsigned worker_number, int process, int signal_number)
+      : ErrorOf(text), worker(worker_number), pid(process), signal(signal_number) {}
+  unsigned worker;  ///< from 0
+  int pid;          ///< of the worker, which is gone
+  int signal;       ///< that killed it, not by the pool; 0: none
+};
+
+/// What learn() leaves in the model: the gradient of the mean of the examples' losses, or of their
+/// sum.
+enum class WorkerGradient { kMean, kSum };
+
+struct WorkerOptions {
+  unsigned workers = 2;
+  /// Pieces of a minibatch, at most as many as it has examples. More of them share the work better,
+  /// fewer leave more to run together in each. Numbers depend on it. 0: four, or as many as there
+  /// are workers where these are more.
+  unsigned pieces = 0;
+  WorkerGradient gradient = WorkerGradient::kMean;
+  /// Seconds without a sign of life (a node that is made, a group that is run) after which a worker
+  /// counts as hanging. 0: a worker may be silent for ever.
+  double patience = 1.5;
+};
+
+namespace workers {
+
+/// Consecutive examples of a call, as a worker gets them.
+struct Piece {
+  const unsigned* examples;
+  std::size_t count;
+  bool learn;    ///< gradients are wanted
+  void* result;  ///< as many bytes as the crew was made for, which may be anything before
+};
+using Work = std::function<void(const Piece&)>;
+
+/// Replaced by the Python module, whose interpreter wants to know of forks and signals.
+struct Hooks {
+  std::function<int()> fork;    ///< as fork()
+  std::function<void()> wait;   ///< in the parent, 20 times a second; what it throws ends the crew
+  std::function<void()> leave;  ///< in a worker, at its end
+};
+
+/// What one call of a crew does. Gradients are multiplied by `scale`.
+struct Call {
+  const unsigned* examples;
+  std::size_t count;
+  std::size_t pieces;  ///< from 1 to `count`; with `learn` no more than the crew was made for
+  bool learn;
+  double scale;
+  /// With `learn`: behind the last example of each piece. Null: pieces are equally long.
+  const std::uint32_t* ends = nullptr;
+};
+
+/// The processes, and how they get work: what WorkerPool and mp.h stand on. Invariant: while it is
+/// open, all workers live and wait, or a call is under way. Thread rule: one call at a time
+/// (UsageError otherwise); the thread that makes it outlives it.
+class Crew {
+ public:
+  static constexpr std::size_t max_learning_pieces = 1024;
+  static constexpr std::size_t max_pieces = std::size_t{1} << 20;
+  static constexpr std::size_t max_examples = std::size_t{1} << 24;
+
+  /// Forks. `learning_pieces`: the most that a call with `learn` has. ValueError for numbers that
+  /// are not allowed; UsageError where a parameter of `model` is not in shared memory, or the
+  /// system gives no process; out_of_memory.
+  Crew(const ParameterCollection& model, Work work, std::size_t result_bytes,
+       std::size_t learning_pieces, const WorkerOptions& options, Hooks hooks = {});
+  Crew(const Crew&) = delete;
+  Crew& operator=(const Crew&) = delete;
+  ~Crew();
+
+  /// Runs the pieces and adds their gradients to the model's. The results, one after the other;
+  /// valid until the next call. WorkerError; UsageError where the crew is closed, or the model has
+  /// other parameters than when it was made. ValueError for a call that is too large.
+  const std::byte* run(const Call& call);
+  /// Distance of results, in bytes.
+  [[nodiscard]] std::size_t result_stride() const;
+  /// Ends the workers. Does nothing where they have ended.
+  void close();
+  /// The processes, by worker; empty when closed.
+  [[nodiscard]] std::vector<int> pids() const;
+
+ private:
+  class Implementation;
+  std::unique_ptr<Implementation> it_;
+};
+
+}  // namespace workers
+
+/// Workers that compute losses. Thread rule: that of workers::Crew.
+class WorkerPool {
+ public:
+  /// The loss of some examples, a sum over them, in a new graph.
+  using Loss =
+      std::function<Expression(ComputationGraph& cg, const std::vector<unsigned>& examples)>;
+  /// What evaluate() adds up, in place of losses: numbers of right answers, for example.
+  using Score = std::function<double(const std::vector<unsigned>& examples)>;
+
+  /// Forks the workers: parameters and data have to be there. Errors: those of workers::Crew.
+  WorkerPool(const ParameterCollection& model, Loss loss, const WorkerOptions& options = {},
+             Score score = {});
+  WorkerPool(const WorkerPool&) = delete;
+  WorkerPool& operator=(const WorkerPool&) = delete;
+  ~WorkerPool();
+
+  /// Forward and backward over one minibatch. The sum of the losses; the gradient, as
+  /// WorkerOptions::gradient says, is added to the model's. `costs`, one per example and at least
+  /// 0, are what examples take in comparison, such as the lengths of sentences: pieces then have
+  /// about equal costs; without them, about equally many examples. WorkerError, UsageError;
+  /// ValueError for costs that are not allowed.
+  double learn(const std::vector<unsigned>& examples, const std::vector<double>& costs = {});
+  /// The sum of the losses or scores of any number of examples, 16 in a piece, without gradients.
+  double evaluate(const std::vector<unsigned>& examples);
+  /// Ends the workers, as the destructor does.
+  void close();
+  [[nodiscard]] std::vector<int> pids() const;
+
+ private:
+  std::size_t pieces_;
+  WorkerGradient gradient_;
+  workers::Crew crew_;
+};
+
+}  // namespace dynet

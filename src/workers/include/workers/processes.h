@@ -1,0 +1,47 @@
+#pragma once
+
+// The workers as processes of the system.
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace dynet::workers {
+
+/// What became of a worker that is gone.
+struct End {
+  std::size_t worker = 0;
+  pid_t pid = 0;
+  int status = 0;
+  bool is_known = false;  ///< false: somebody else waited for it
+};
+
+/// Children of the process that made this; in a copy that another process has all but add() do
+/// nothing. Invariant: those listed were not waited for yet. Thread rule: one at a time; the
+/// children die with the thread that made them.
+class Processes {
+ public:
+  Processes() = default;
+  Processes(const Processes&) = delete;
+  Processes& operator=(const Processes&) = delete;
+  ~Processes() { kill_all(); }
+
+  /// One more process, which runs `body` and ends. UsageError where the system gives none.
+  void add(const std::function<int()>& fork, const std::function<void()>& body);
+  /// The first that is gone, which is forgotten; false where all live.
+  bool find_gone(End& end);
+  /// Waits so long for all to end by themselves.
+  void wait(double seconds);
+  /// Ends and forgets all.
+  void kill_all();
+  [[nodiscard]] const std::vector<pid_t>& pids() const { return pids_; }
+
+ private:
+  pid_t owner_ = getpid();
+  std::vector<pid_t> pids_;  ///< 0: gone
+};
+
+}  // namespace dynet::workers

@@ -1,0 +1,90 @@
+#pragma once
+
+// Gradients of pieces, from the workers to the parent.
+//
+// Each piece of a minibatch has a slot in shared memory. A worker's dense gradients lie in the slot
+// of its piece from the start, so that backward writes them where they belong; of tables it copies
+// the touched rows there afterwards. Slots of dense gradients are then added in a tree that depends
+// on the number of pieces alone: whoever finishes the second of two neighbours adds it to the
+// first, so that there is no barrier, and the last one writes the scaled sum into the parent's
+// gradient. Rows are added by the parent, in the order of the pieces.
+//
+// What the parent alone knows of its parameters (whether they are frozen, factors of weight decay)
+// it publishes before each call.
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "dynet/model.h"
+
+#include "params/state.h"
+#include "workers/area.h"
+
+namespace dynet::workers {
+
+/// Made before the workers. Thread rule: `begin`, `collect` and `forget` in the parent, the others
+/// in workers, where `add_up` is what workers may do at the same time.
+class Slots {
+ public:
+  /// UsageError where a parameter is not in shared memory.
+  Slots(const ParameterCollection& model, std::size_t slots);
+
+  /// Before a call, which is then to add gradients of `pieces` pieces. UsageError where the model
+  /// has other parameters than when this was made.
+  void begin(std::size_t pieces);
+  /// After it: takes the rows over, times `scale`, and makes the gradients known.
+  void collect(std::size_t pieces, double scale);
+  /// Empties all gradients, whatever a call that failed wrote.
+  void forget();
+
+  /// Once, in a new worker.
+  void enter();
+  /// At the begin of a call.
+  void follow();
+  void start_piece(std::size_t piece);
+  void finish_piece(std::size_t piece);
+  /// Adds what can be added now that `piece` is finished. Its callers together leave `scale` times
+  /// the sum in the parent's gradients.
+  void add_up(std::size_t piece, std::size_t pieces, double scale);
+
+ private:
+  struct Published;
+  struct Rows;
+  struct Dense {
+    ParameterStorage* storage;
+    std::byte* home;     ///< the parent's gradient
+    std::size_t offset;  ///< in a slot
+  };
+  struct Table {
+    LookupParameterStorage* storage;
+    std::size_t header;  ///< offset of a Rows in a slot
+    std::size_t ids;     ///< offset of the numbers of the rows
+    std::size_t data;    ///< offset of the rows
+  };
+  [[nodiscard]] std::byte* slot(std::size_t piece) const {
+    return area_.data() + slots_at_ + piece * slot_bytes_;
+  }
+  [[nodiscard]] bool& is_present(std::size_t piece, std::size_t dense) const;
+  [[nodiscard]] Published& published(std::size_t index) const;
+  [[nodiscard]] Rows& rows(std::size_t piece, const Table& table) const;
+  void publish(std::size_t index, const ParameterStorageBase& storage);
+  void add(std::size_t left, std::size_t right) const;
+  void add_to_parent(std::size_t slot_index, bool is_first, double scale) const;
+  void copy_rows(std::size_t piece, const Table& table) const;
+  void collect_rows(std::size_t piece, const Table& table, double scale) const;
+
+  ParameterCollection model_;
+  std::vector<Dense> dense_;
+  std::vector<Table> tables_;
+  std::size_t slot_bytes_ = 0;
+  std::size_t flags_ = 0;      ///< offset in a slot
+  std::size_t published_ = 0;  ///< offset in the area
+  std::size_t arrived_ = 0;    ///< likewise: counters of the tree
+  std::size_t slots_at_ = 0;   ///< likewise
+  std::size_t counters_ = 0;
+  Area area_;
+  std::vector<Area> own_;  ///< a worker's gradients of tables
+};
+
+}  // namespace dynet::workers

@@ -1,0 +1,247 @@
+// mp.h as a program of 2.x uses it.
+#include "dynet/mp.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "testing/tolerance.h"
+#include "worker_test_model.h"
+
+namespace dynet {
+namespace {
+
+using testing::SmallModel;
+using testing::Started;
+
+/// A loss with a count, as programs have it.
+struct Loss {
+  double sum = 0;
+  unsigned count = 0;
+  Loss& operator+=(const Loss& other) {
+    sum += other.sum;
+    count += other.count;
+    return *this;
+  }
+  bool operator<(const Loss& other) const { return sum < other.sum; }
+};
+std::ostream& operator<<(std::ostream& os, const Loss& loss) {
+  return os << loss.sum << " of " << loss.count;
+}
+
+class Learner : public mp::ILearner<unsigned, Loss> {
+ public:
+  Loss LearnFromDatum(const unsigned& datum, bool learn) override {
+    ComputationGraph cg;
+    const Expression loss = model.sentence(cg, datum);
+    const auto value = static_cast<double>(as_scalar(cg.forward(loss)));
+    if (learn) {
+      cg.backward(loss);
+    }
+    return {value, 1};
+  }
+  void SaveModel() override { ++saves; }
+
+  SmallModel model;
+  int saves = 0;
+};
+
+/// What a run writes to the standard error stream.
+class Captured {
+ public:
+  Captured() : before_(std::cerr.rdbuf(text_.rdbuf())) {}
+  Captured(const Captured&) = delete;
+  Captured& operator=(const Captured&) = delete;
+  ~Captured() { std::cerr.rdbuf(before_); }
+  [[nodiscard]] std::string text() const { return text_.str(); }
+  [[nodiscard]] int count(const std::string& part) const {
+    const std::string all = text();
+    int n = 0;
+    for (std::size_t at = all.find(part); at != std::string::npos; at = all.find(part, at + 1)) {
+      ++n;
+    }
+    return n;
+  }
+
+ private:
+  std::ostringstream text_;
+  std::streambuf* before_;
+};
+
+std::vector<unsigned> data(unsigned first, unsigned count) {
+  std::vector<unsigned> all(count);
+  std::iota(all.begin(), all.end(), first);
+  return all;
+}
+
+class Mp : public ::testing::Test {
+ protected:
+  void TearDown() override {
+    mp::average_gradients = true;
+    mp::stop_requested = false;
+  }
+  const Started library_{"CPU:double"};
+};
+
+/// Values after two iterations over 30 examples with the sum of `n` gradients an update.
+std::vector<float> train(bool with_workers, unsigned n) {
+  Learner learner;
+  SimpleSGDTrainer trainer(learner.model.parameters, 0.02F);
+  mp::average_gradients = false;
+  if (with_workers) {
+    mp::run_multi_process<unsigned, Loss>(n, &learner, &trainer, data(0, 30), data(30, 7), 2, 12,
+                                          0);
+  } else {
+    mp::run_single_process<unsigned, Loss>(&learner, &trainer, data(0, 30), data(30, 7), 2, 12, 0,
+                                           n);
+  }
+  return learner.model.values();
+}
+
+TEST_F(Mp, UpdatesAreThoseOfOneProcess) {
+  const Captured errors;
+  for (const unsigned n : {1U, 2U, 3U}) {
+    rndeng->seed(3);
+    const std::vector<float> one = train(false, n);
+    rndeng->seed(3);
+    const std::vector<float> several = train(true, n);
+    for (std::size_t i = 0; i < one.size(); ++i) {
+      ASSERT_NEAR(several[i], one[i], tolerance::kTrainedInDouble) << n << " workers, number " << i;
+    }
+  }
+}
+
+TEST_F(Mp, AveragesAreTheDefault) {
+  const Captured errors;
+  const auto change = [](bool averages) {
+    rndeng->seed(3);
+    Learner learner;
+    SimpleSGDTrainer trainer(learner.model.parameters, 0.1F);
+    trainer.clipping_enabled = false;
+    const std::vector<float> before = as_vector(learner.model.scores.p->values);
+    mp::average_gradients = averages;
+    mp::run_multi_process<unsigned, Loss>(4, &learner, &trainer, data(0, 4), {}, 1, 0, 0);
+    return as_vector(learner.model.scores.p->values)[0] - before[0];
+  };
+  EXPECT_NEAR(4 * change(true), change(false), tolerance::kThroughFloat);
+}
+
+TEST_F(Mp, ReportsAndSaves) {
+  Learner learner;
+  SimpleSGDTrainer trainer(learner.model.parameters, 0.05F);
+  const Captured errors;
+  mp::run_multi_process<unsigned, Loss>(2, &learner, &trainer, data(0, 24), data(24, 8), 2, 10, 8);
+  EXPECT_EQ(mp::shared_object->counter, 48U);
+  EXPECT_EQ(errors.count("\tdev loss = "), 6);  // chunks of 10, 10 and 4, twice
+  EXPECT_EQ(errors.count("(New best!)"), learner.saves);
+  EXPECT_GE(learner.saves, 2);
+  EXPECT_EQ(errors.count("s)\n"), 6);
+  EXPECT_EQ(errors.count("(so far)"), 4);  // one in each chunk of 10
+  EXPECT_EQ(errors.count("\n0.416667\tloss = "), 1) << errors.text();
+  EXPECT_EQ(errors.count(" of 10 ("), 4) << errors.text();
+  const int saves = learner.saves;
+  mp::run_multi_process<unsigned, Loss>(2, &learner, &trainer, data(0, 24), {}, 1, 12, 0);
+  EXPECT_EQ(learner.saves, saves + 2);  // without a dev set after each chunk
+}
+
+TEST_F(Mp, ARunCanBeStopped) {
+  class Stopping : public Learner {
+   public:
+    void SaveModel() override {
+      Learner::SaveModel();
+      mp::stop_requested = true;
+    }
+  };
+  const Captured errors;
+  for (const bool with_workers : {true, false}) {
+    Stopping learner;
+    SimpleSGDTrainer trainer(learner.model.parameters, 0.05F);
+    mp::stop_requested = false;
+    if (with_workers) {
+      mp::run_multi_process<unsigned, Loss>(2, &learner, &trainer, data(0, 24), {}, 100, 12, 0);
+    } else {
+      mp::run_single_process<unsigned, Loss>(&learner, &trainer, data(0, 24), {}, 100, 12, 0, 2);
+    }
+    EXPECT_EQ(learner.saves, 1);
+    EXPECT_EQ(trainer.updates, 6.0F);
+  }
+}
+
+TEST_F(Mp, Minibatches) {
+  Learner learner;
+  const std::vector<float> before = learner.model.values();
+  Loss want;
+  for (const unsigned n : data(0, 13)) {
+    want += learner.LearnFromDatum(n, false);
+  }
+  const Loss evaluated = mp::run_mp_minibatch<unsigned, Loss>(3, &learner, data(0, 13));
+  EXPECT_EQ(evaluated.count, 13U);
+  EXPECT_EQ(evaluated.sum, want.sum);
+  EXPECT_EQ(learner.model.parameters.gradient_l2_norm(), 0.0F);
+  SimpleSGDTrainer trainer(learner.model.parameters, 0.5F);
+  const auto restore = [&] {
+    rndeng->seed(5);
+    return Learner();
+  };
+  Learner one = restore();
+  Learner several = restore();
+  ASSERT_EQ(one.model.values(), several.model.values());
+  SimpleSGDTrainer one_trainer(one.model.parameters, 0.5F);
+  SimpleSGDTrainer several_trainer(several.model.parameters, 0.5F);
+  const Loss a = mp::run_sp_minibatch_trainer<unsigned, Loss>(&one, &one_trainer, data(0, 13));
+  const Loss b =
+      mp::run_mp_minibatch_trainer<unsigned, Loss>(3, &several, &several_trainer, data(0, 13));
+  EXPECT_NEAR(a.sum, b.sum, tolerance::kSameInDouble);
+  EXPECT_EQ(a.count, b.count);
+  EXPECT_EQ(several_trainer.updates, 1.0F);
+  const std::vector<float> x = one.model.values();
+  const std::vector<float> y = several.model.values();
+  EXPECT_NE(y, before);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    ASSERT_NEAR(x[i], y[i], tolerance::kThroughFloat);
+  }
+  EXPECT_EQ((mp::run_sp_minibatch_trainer<unsigned, Loss>(&one, nullptr, data(0, 13)).count), 13U);
+  EXPECT_EQ(one_trainer.updates, 1.0F);
+}
+
+TEST_F(Mp, AWorkerThatFailsIsAnError) {
+  class Failing : public Learner {
+   public:
+    Loss LearnFromDatum(const unsigned& datum, bool learn) override {
+      if (datum == 11) {
+        raise(SIGKILL);
+      }
+      return Learner::LearnFromDatum(datum, learn);
+    }
+  };
+  const Captured errors;
+  Failing learner;
+  SimpleSGDTrainer trainer(learner.model.parameters, 0.05F);
+  EXPECT_THROW(
+      (mp::run_multi_process<unsigned, Loss>(2, &learner, &trainer, data(0, 24), {}, 1, 0, 0)),
+      WorkerError);
+  EXPECT_EQ(learner.saves, 0);
+}
+
+TEST_F(Mp, Helpers) {
+  EXPECT_EQ(mp::sum_values(std::vector<double>{1, 2, 6}), 9.0);
+  EXPECT_EQ(mp::mean(std::vector<double>{1, 2, 6}), 3.0);
+  EXPECT_EQ(mp::elapsed_time_string({1, 900'000'000}, {3, 150'000'000}), "1.25s");
+  EXPECT_NE(mp::generate_queue_name(), mp::generate_queue_name());
+  EXPECT_NE(mp::generate_shared_memory_name(), mp::generate_shared_memory_name());
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  mp::write_data(ends[1], mp::WorkloadHeader{true, false, 7});
+  EXPECT_EQ(mp::read_data<mp::WorkloadHeader>(ends[0]).report_frequency, 7U);
+  close(ends[1]);
+  EXPECT_THROW(mp::read_data<int>(ends[0]), IoError);
+  close(ends[0]);
+  auto* const shared = mp::get_shared_memory<std::atomic<int>>();
+  EXPECT_EQ(*shared, 0);
+}
+
+}  // namespace
+}  // namespace dynet
