@@ -33,9 +33,8 @@ def set(
     """A second call replaces what the first one said. ``docs/options.md`` explains each option,
     which on the command line is ``--dynet-`` and its name.
 
-    ``shared_parameters`` asks for parameters that several processes share: this library does not
-    have them, and starting it is then an error. ``requested_gpus`` and ``gpu_mask`` ask for GPUs:
-    a build for the CPU warns and goes on.
+    ``shared_parameters=1`` makes parameters that worker processes share (``dynet.WorkerPool``).
+    ``requested_gpus`` and ``gpu_mask`` ask for GPUs: a build for the CPU warns and goes on.
     """
     config = {
         "mem": mem,

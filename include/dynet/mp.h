@@ -12,7 +12,6 @@
 // A loss `S` can be default-constructed and copied byte by byte, and has `+=`, `<` and `<<` to a
 // stream. Thread rule: one run at a time.
 
-#include <sys/types.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -142,6 +142,9 @@ class WorkerPool {
   /// Forks the workers: parameters and data have to be there. Errors: those of workers::Crew.
   WorkerPool(const ParameterCollection& model, Loss loss, const WorkerOptions& options = {},
              Score score = {});
+  /// Work that does all by itself, and puts a double into the result of each piece.
+  WorkerPool(const ParameterCollection& model, workers::Work work, const WorkerOptions& options,
+             workers::Hooks hooks);
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
   ~WorkerPool();

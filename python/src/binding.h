@@ -138,6 +138,7 @@ void bind_sequence(nb::module_& m);
 void bind_custom(nb::module_& m);
 void bind_debug(nb::module_& m);
 void bind_start(nb::module_& m);
+void bind_workers(nb::module_& m);
 
 }  // namespace dynet::python
 

@@ -1,9 +1,12 @@
 #include "errors.h"
 
+#include <cstring>
 #include <new>
 #include <stdexcept>
 #include <string>
 #include <typeinfo>
+
+#include "dynet/workers.h"
 
 #include "binding.h"
 
@@ -40,9 +43,25 @@ bool set_if(const Error& error) {
   return true;
 }
 
+/// Tells which worker it was, too. The text may hold anything that a worker said.
+bool set_if_of_worker(const Error& error) {
+  const auto* const of_worker = dynamic_cast<const WorkerError*>(&error);
+  if (of_worker == nullptr) {
+    return false;
+  }
+  const nb::object text = nb::steal(PyUnicode_DecodeUTF8(
+      error.message(), static_cast<Py_ssize_t>(std::strlen(error.message())), "replace"));
+  const nb::object raised = nb::handle(class_of<WorkerError>)(text);
+  raised.attr("worker") = of_worker->worker;
+  raised.attr("pid") = of_worker->pid;
+  raised.attr("signal") = of_worker->signal;
+  PyErr_SetObject(class_of<WorkerError>, raised.ptr());
+  return true;
+}
+
 template <class... E>
 void set_first_of(const Error& error) {
-  if (!(set_if<E>(error) || ...)) {
+  if (!set_if_of_worker(error) && !(set_if<E>(error) || ...)) {
     PyErr_SetString(error_base, error.message());
   }
 }
@@ -109,6 +128,11 @@ void bind_errors(nb::module_& m) {
       make_class(m, "IoError", "A file that cannot be read, written or understood.", runtime);
   class_of<NumericError> =
       make_class(m, "NumericError", "NaN or infinity where training cannot go on.", runtime);
+  class_of<WorkerError> = make_class(
+      m, "WorkerError",
+      "A worker process threw, was killed, left or hangs: `worker`, from 0, its `pid`, and the "
+      "`signal` that killed it, or 0.",
+      runtime);
   class_of<out_of_memory> =
       make_class(m, "OutOfMemory", "Memory is exhausted; the library stays usable.",
                  PyExc_MemoryError, runtime);

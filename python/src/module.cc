@@ -30,4 +30,5 @@ NB_MODULE(_dynet, m) {
   py::bind_custom(m);
   py::bind_debug(m);
   py::bind_start(m);
+  py::bind_workers(m);
 }

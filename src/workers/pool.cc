@@ -105,6 +105,11 @@ WorkerPool::WorkerPool(const ParameterCollection& model, Loss loss, const Worker
     : pieces_(pieces_of(options)),
       gradient_(options.gradient),
       crew_(model, work_of(std::move(loss), std::move(score)), sizeof(double), pieces_, options) {}
+WorkerPool::WorkerPool(const ParameterCollection& model, workers::Work work,
+                       const WorkerOptions& options, workers::Hooks hooks)
+    : pieces_(pieces_of(options)),
+      gradient_(options.gradient),
+      crew_(model, std::move(work), sizeof(double), pieces_, options, std::move(hooks)) {}
 WorkerPool::~WorkerPool() = default;
 
 double WorkerPool::learn(const std::vector<unsigned>& examples, const std::vector<double>& costs) {

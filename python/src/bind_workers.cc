@@ -1,0 +1,171 @@
+// Worker processes: functions of Python as their work, and an interpreter that knows of forks.
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dynet/inference.h"
+#include "dynet/workers.h"
+
+#include "binding.h"
+#include "graph.h"
+
+namespace dynet::python {
+namespace {
+
+/// Buffers of Python's streams, which a fork would double and the end of a worker would lose.
+void flush_streams() {
+  const nb::module_ sys = nb::module_::import_("sys");
+  for (const char* name : {"stdout", "stderr"}) {
+    try {
+      const nb::object stream = nb::getattr(sys, name, nb::none());
+      if (!stream.is_none()) {
+        stream.attr("flush")();
+      }
+    } catch (nb::python_error& e) {
+      e.discard_as_unraisable(name);
+    }
+  }
+}
+
+int fork_python() {
+  flush_streams();
+  PyOS_BeforeFork();
+  const pid_t child = fork();
+  const int error = errno;
+  if (child == 0) {
+    PyOS_AfterFork_Child();
+  } else {
+    PyOS_AfterFork_Parent();
+  }
+  errno = error;
+  return child;
+}
+
+void check_signals() {
+  const nb::gil_scoped_acquire gil;
+  if (PyErr_CheckSignals() != 0) {
+    throw nb::python_error();
+  }
+}
+
+/// The number that the function gave for a piece, in this thread's graph.
+double number_of(const nb::object& result, bool learn) {
+  if (is_expression(result.ptr())) {
+    const Expression e = resolve(instance<PyExpression>(result));
+    const auto value = static_cast<double>(as_scalar(evaluate(e, false).tensor));
+    if (learn) {
+      run_backward(e, false);
+    }
+    return value;
+  }
+  if (learn) {
+    throw UsageError(std::string("the loss function gave an object of type ") +
+                     Py_TYPE(result.ptr())->tp_name + "; want an Expression");
+  }
+  return nb::cast<double>(nb::float_(result));
+}
+
+/// In a worker. Python's exceptions become text here: their objects do not leave the process.
+void run_piece(const nb::object& loss, const nb::object& score, const workers::Piece& piece) {
+  try {
+    nb::list examples;
+    for (std::size_t i = 0; i < piece.count; ++i) {
+      examples.append(piece.examples[i]);
+    }
+    current_graph().renew(false, false, std::nullopt);
+    double value = 0;
+    if (piece.learn) {
+      value = number_of(loss(examples), true);
+    } else {
+      const InferenceScope no_gradients;
+      value = number_of(score.is_none() ? loss(examples) : score(examples), false);
+    }
+    std::memcpy(piece.result, &value, sizeof value);
+  } catch (const nb::python_error& e) {
+    throw UsageError(e.what());
+  }
+}
+
+WorkerGradient gradient_named(const std::string& name) {
+  if (name != "mean" && name != "sum") {
+    throw ValueError("WorkerPool: gradient is '" + name + "'; want mean or sum");
+  }
+  return name == "mean" ? WorkerGradient::kMean : WorkerGradient::kSum;
+}
+
+std::vector<unsigned> numbers_of(nb::handle examples) {
+  std::vector<unsigned> numbers;
+  for (const nb::handle n : nb::iter(examples)) {
+    numbers.push_back(read_index(n));
+  }
+  return numbers;
+}
+
+double learn(WorkerPool& pool, nb::handle examples,
+             const std::optional<std::vector<double>>& costs) {
+  const std::vector<unsigned> numbers = numbers_of(examples);
+  const nb::gil_scoped_release released;
+  return pool.learn(numbers, costs.value_or(std::vector<double>()));
+}
+double evaluate_all(WorkerPool& pool, nb::handle examples) {
+  const std::vector<unsigned> numbers = numbers_of(examples);
+  const nb::gil_scoped_release released;
+  return pool.evaluate(numbers);
+}
+
+}  // namespace
+
+void bind_workers(nb::module_& m) {
+  using nb::arg;
+  nb::class_<WorkerPool>(
+      m, "WorkerPool",
+      "Worker processes that compute the losses and gradients of minibatches together; the caller "
+      "makes the updates. `loss(examples)` gets a list of the numbers of some examples and gives "
+      "the sum of their losses, in a new graph. Workers are forked here: model and data have to "
+      "exist, and the model has to be made with shared parameters "
+      "(`dynet_config.set(shared_parameters=1)` before `import dynet`).\n\n"
+      "A minibatch is cut into `pieces` (0: four, or as many as workers), on which numbers depend; "
+      "they do not depend on the number of workers. `gradient` is \"mean\" over the examples or "
+      "\"sum\". A worker that gives no sign of life for `patience` seconds (0: never mind) counts "
+      "as hanging; nodes that are made or computed are such signs. `score(examples)` gives the "
+      "number that `evaluate` adds up in place of losses.")
+      .def(
+          "__init__",
+          [](WorkerPool* self, const ParameterCollection& model, nb::object loss, unsigned workers,
+             unsigned pieces, const std::string& gradient, double patience, nb::object score) {
+            const WorkerOptions options{workers, pieces, gradient_named(gradient), patience};
+            new (self) WorkerPool(
+                model,
+                [loss = std::move(loss), score = std::move(score)](const workers::Piece& piece) {
+                  run_piece(loss, score, piece);
+                },
+                options, {fork_python, check_signals, flush_streams});
+          },
+          arg("model"), arg("loss"), arg("workers") = 2, arg("pieces") = 0,
+          arg("gradient") = "mean", arg("patience") = 1.5, arg("score") = nb::none(),
+          "UsageError where a parameter of the model is not shared.")
+      .def("learn", &learn, arg("examples"), arg("costs") = nb::none(),
+           "Forward and backward over one minibatch: the sum of the losses; the gradient is added "
+           "to the model's. `costs` are what the examples take in comparison, such as lengths of "
+           "sentences: pieces then have about equal costs. WorkerError where a worker fails, with "
+           "its traceback; the pool is closed then, and gradients are empty.")
+      .def("evaluate", &evaluate_all, arg("examples"),
+           "The sum of the losses or scores of any number of examples, without gradients. "
+           "WorkerError.")
+      .def("close", &WorkerPool::close, "Ends the workers.")
+      .def_prop_ro("pids", &WorkerPool::pids, "The processes, by worker; empty when closed.")
+      .def("__enter__", [](nb::handle self) { return nb::borrow(self); })
+      .def("__exit__", [](WorkerPool& pool, const nb::args&) { pool.close(); });
+}
+
+}  // namespace dynet::python
