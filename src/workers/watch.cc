@@ -36,6 +36,7 @@ void Watch::restart(std::size_t workers) { seen_.assign(workers, {}); }
 std::string Watch::look(std::size_t worker, pid_t pid, std::uint64_t pulse, double seconds) {
   constexpr double kLongestStep = 0.25;
   constexpr double kPatienceForMemory = 20;  // times as long
+  constexpr double kLeastShare = 0.1;        // of a processor; with less it had no chance
   Seen& seen = seen_[worker];
   if (patience_ <= 0) {
     return {};
@@ -50,7 +51,7 @@ std::string Watch::look(std::size_t worker, pid_t pid, std::uint64_t pulse, doub
   }
   switch (state_of(pid)) {
     case 'R':
-      return cpu_seconds(pid) - seen.cpu_seconds < patience_ / 2 ? "" : "computes";
+      return cpu_seconds(pid) - seen.cpu_seconds < kLeastShare * patience_ ? "" : "computes";
     case 'D':
       return seen.silent < kPatienceForMemory * patience_ ? "" : "waits for memory or a file";
     case 'T':

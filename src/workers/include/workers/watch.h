@@ -13,10 +13,10 @@ namespace dynet::workers {
 /// Tells a worker that hangs from one that works, during one call.
 ///
 /// A worker is silent while its count of signs of life stands. Silent for `patience` seconds it
-/// hangs, unless the system gave it no processor in that time, or is busy with its memory or files:
-/// on a machine that is busy or short of memory nobody hangs. Time is counted in steps of the
-/// parent's own looks, each at most a quarter of a second, so that a program that was stopped and
-/// goes on does not take its workers' sleep for a fault.
+/// hangs, unless it had less than a tenth of a processor in that time, or waits for memory or a
+/// file: a machine that is busy or short of memory is not its fault. Time is counted in steps of
+/// the parent's own looks, each at most a quarter of a second, so that a program that was stopped
+/// and goes on does not take its workers' sleep for a fault.
 class Watch {
  public:
   explicit Watch(double patience) : patience_(patience) {}
