@@ -38,10 +38,6 @@ void restore_random_streams(std::uint64_t value, std::uint64_t given) {
   seed.store(value);
   next_stream.store(given);
 }
-void continue_random_streams(std::uint64_t value, std::uint64_t stream) {
-  seed.store(value);
-  next_stream.store(stream);
-}
 
 Settings& settings() {
   static Settings all;

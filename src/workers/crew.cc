@@ -379,7 +379,7 @@ void Crew::Implementation::run_piece(std::size_t piece) {
   const Control& c = control();
   const std::uint64_t stream =
       kOfWorkers | c.stream << 36 | static_cast<std::uint64_t>(piece) << 15;
-  params::continue_random_streams(c.seed, stream);
+  params::restore_random_streams(c.seed, stream);
   rndeng->seed(static_cast<std::mt19937::result_type>(mixed(c.seed, stream)));
   const std::size_t first = begin_of(piece);
   const std::size_t last = begin_of(piece + 1);

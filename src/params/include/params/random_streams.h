@@ -10,8 +10,6 @@ namespace dynet::params {
 [[nodiscard]] std::uint64_t next_random_stream();
 /// Sets the seed and starts the streams anew.
 void seed_random_streams(std::uint64_t seed);
-/// Sets the seed and the number of the next stream.
-void continue_random_streams(std::uint64_t seed, std::uint64_t stream);
 
 /// How many streams were given since seeding, which is the number of the next one.
 [[nodiscard]] std::uint64_t random_streams_given();
