@@ -2,8 +2,6 @@
 // conditional random field how well each tag follows another (Huang et al., 2015). Data: one
 // sentence per line, word|TAG between spaces.
 
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "dynet/crf-builder.h"
@@ -15,11 +13,7 @@ namespace {
 
 using namespace dynet;
 using example::Numbers;
-using text::TaggedSentence;
-
-struct Sentence {
-  Numbers words, tags;
-};
+using example::Tagged;
 
 class Tagger {
  public:
@@ -31,7 +25,7 @@ class Tagger {
         bias_(m.add_parameters({tags}, ParameterInitConst(0))),
         crf_(tags, m) {}
 
-  Expression loss(ComputationGraph& cg, const Sentence& sentence) {
+  Expression loss(ComputationGraph& cg, const Tagged& sentence) {
     return crf_.neg_log_likelihood(scores(cg, sentence.words), sentence.tags);
   }
   Numbers tag(const Numbers& words) {
@@ -71,38 +65,18 @@ class Tagger {
   CRFBuilder crf_;
 };
 
-std::vector<Sentence> read(const std::string& file, Dict& words, Dict& tags) {
-  std::vector<Sentence> sentences;
-  for (const TaggedSentence& from : text::TaggedReader(file)) {
-    sentences.push_back(
-        {example::numbers_of(from.words, words), example::numbers_of(from.tags, tags)});
-  }
-  return sentences;
-}
-
 void tag_sentences(const example::Setup& setup) {
-  std::vector<text::Words> texts;
-  for (const TaggedSentence& tagged : text::TaggedReader(setup.train)) {
-    texts.push_back(tagged.words);
-  }
-  Dict words = example::numbered(texts, 2);
+  Dict words = example::numbered_words(setup.train);
   Dict tags;
-  const std::vector<Sentence> train = read(setup.train, words, tags);
+  const std::vector<Tagged> train = example::read_tagged(setup.train, words, tags);
   tags.freeze();
-  const std::vector<Sentence> dev = read(setup.dev, words, tags);
+  const std::vector<Tagged> dev = example::read_tagged(setup.dev, words, tags);
 
   ParameterCollection m;
   Tagger tagger(m, words.size(), tags.size());
   AdamTrainer trainer(m, setup.rate);
-  const auto accuracy = [&] {
-    example::Score score;
-    for (const Sentence& sentence : dev) {
-      score.add(tagger.tag(sentence.words), sentence.tags);
-    }
-    return score.share();
-  };
-  const auto loss = [&](ComputationGraph& cg, const Sentence& s) { return tagger.loss(cg, s); };
-  example::train(setup, train, trainer, loss, accuracy);
+  const auto loss = [&](ComputationGraph& cg, const Tagged& s) { return tagger.loss(cg, s); };
+  example::train(setup, train, trainer, loss, [&] { return example::share_right(tagger, dev); });
 }
 
 }  // namespace

@@ -93,6 +93,27 @@ inline unsigned best(const dynet::Expression& scores) {
   return static_cast<unsigned>(std::max_element(all.begin(), all.end()) - all.begin());
 }
 
+/// A tag for each word.
+struct Tagged {
+  Numbers words, tags;
+};
+inline std::vector<Tagged> read_tagged(const std::string& file, dynet::Dict& words,
+                                       dynet::Dict& tags) {
+  std::vector<Tagged> sentences;
+  for (const dynet::text::TaggedSentence& sentence : dynet::text::TaggedReader(file)) {
+    sentences.push_back({numbers_of(sentence.words, words), numbers_of(sentence.tags, tags)});
+  }
+  return sentences;
+}
+/// Numbers for the words of such a file that occur twice or more.
+inline dynet::Dict numbered_words(const std::string& file) {
+  std::vector<dynet::text::Words> sentences;
+  for (const dynet::text::TaggedSentence& sentence : dynet::text::TaggedReader(file)) {
+    sentences.push_back(sentence.words);
+  }
+  return numbered(sentences, 2);
+}
+
 /// `heads[w]` is the head of word w, counted from 1; word 0 is the root, "<root>".
 struct Tree {
   Numbers words, heads;
@@ -128,6 +149,16 @@ class Score {
   std::size_t right_ = 0;
   std::size_t all_ = 0;
 };
+
+/// Of the tags of sentences, those that `tagger.tag(words)` gets right.
+template <class Tagger>
+double share_right(Tagger& tagger, const std::vector<Tagged>& sentences) {
+  Score score;
+  for (const Tagged& sentence : sentences) {
+    score.add(tagger.tag(sentence.words), sentence.tags);
+  }
+  return score.share();
+}
 
 /// Goes through the examples `epochs` times, each time in another order. `loss(graph, example)`
 /// adds the loss of one example to a graph; those of a minibatch are computed together. `score()`

@@ -1,0 +1,150 @@
+// Cuts sentences into labelled segments with a segmental RNN (Kong et al., 2016): LSTMs read every
+// segment of up to four words from both sides, and the probability of a segmentation is that of its
+// segments' scores among all segmentations, which a dynamic program in the graph sums up. Data: one
+// sentence per line, word|TAG between spaces; neighbours of one tag are a segment, but for "O".
+
+#include <algorithm>
+#include <vector>
+
+#include "dynet/lstm.h"
+
+#include "example.h"
+
+namespace {
+
+using namespace dynet;
+using example::Numbers;
+using example::Tagged;
+
+constexpr unsigned kSize = 32;
+constexpr std::size_t kLongest = 4;
+
+class SegmentalTagger {
+ public:
+  /// Tag 0 has segments of one word.
+  SegmentalTagger(ParameterCollection& m, unsigned words, unsigned tags)
+      : embedding_(m.add_lookup_parameters(words, {kSize})),
+        left_(1, kSize, kSize, m),
+        right_(1, kSize, kSize, m),
+        hidden_(m.add_parameters({kSize, 2 * kSize})),
+        weights_(m.add_parameters({tags, kSize})),
+        bias_(m.add_parameters({tags}, ParameterInitConst(0))) {}
+
+  /// -ln p(segments | words)
+  Expression loss(ComputationGraph& cg, const Tagged& sentence) {
+    const std::size_t n = sentence.words.size();
+    score(cg, sentence.words);
+    std::vector<Expression> sums(n + 1);  // ln of the sum over all segmentations of the first words
+    sums[0] = zeros(cg, {1});
+    for (std::size_t end = 1; end <= n; ++end) {
+      std::vector<Expression> ways;
+      for (std::size_t length = 1; length <= std::min(end, kLongest); ++length) {
+        ways.push_back(sums[end - length] + logsumexp_dim(scores_[end][length], 0));
+      }
+      sums[end] = logsumexp(ways);
+    }
+    std::vector<Expression> right;
+    for (std::size_t begin = 0, end = 0; begin < n; begin = end) {
+      const unsigned tag = sentence.tags[begin];
+      end = begin + 1;
+      while (tag != 0 && end < n && sentence.tags[end] == tag && end - begin < kLongest) {
+        ++end;
+      }
+      right.push_back(pick(scores_[end][end - begin], tag));
+    }
+    return sums[n] - sum(right);
+  }
+
+  /// The best segmentation, as a tag per word.
+  Numbers tag(const Numbers& words) {
+    ComputationGraph cg;
+    const std::vector<Expression> scores = score(cg, words);
+    struct Way {
+      float score = -1e30F;
+      std::size_t length = 0;
+      unsigned tag = 0;
+    };
+    const std::vector<float> all = as_vector(concatenate(scores).value());  // one plan for all
+    const std::size_t tags = all.size() / scores.size();
+    auto next = all.begin();
+    std::vector<Way> best(words.size() + 1);
+    best[0].score = 0;
+    for (std::size_t end = 1; end <= words.size(); ++end) {
+      for (std::size_t length = 1; length <= std::min(end, kLongest); ++length) {
+        for (unsigned tag = 0; tag < tags; ++tag) {
+          const float score = best[end - length].score + *next++;
+          if (score > best[end].score) {
+            best[end] = {score, length, tag};
+          }
+        }
+      }
+    }
+    Numbers answer(words.size());
+    for (std::size_t end = words.size(); end > 0; end -= best[end].length) {
+      std::fill_n(answer.begin() + static_cast<long>(end - best[end].length), best[end].length,
+                  best[end].tag);
+    }
+    return answer;
+  }
+
+ private:
+  /// scores_[end][length]: of the tags of the segment that ends before word `end`. Returns all.
+  std::vector<Expression> score(ComputationGraph& cg, const Numbers& words) {
+    std::vector<Expression> in_order;
+    const std::size_t n = words.size();
+    scores_.assign(n + 1, std::vector<Expression>(kLongest + 1));
+    std::vector<std::vector<Expression>> forward = scores_;
+    left_.new_graph(cg);
+    right_.new_graph(cg);
+    left_.start_new_sequence();
+    right_.start_new_sequence();
+    const auto word = [&](std::size_t i) { return lookup(cg, embedding_, words[i]); };
+    for (std::size_t begin = 0; begin < n; ++begin) {
+      RNNPointer before = -1;  // each segment has a sequence of its own
+      for (std::size_t length = 1; length <= std::min(n - begin, kLongest); ++length) {
+        forward[begin + length][length] = left_.add_input(before, word(begin + length - 1));
+        before = left_.state();
+      }
+    }
+    for (std::size_t end = 1; end <= n; ++end) {
+      RNNPointer behind = -1;
+      for (std::size_t length = 1; length <= std::min(end, kLongest); ++length) {
+        const Expression backward = right_.add_input(behind, word(end - length));
+        behind = right_.state();
+        const Expression segment =
+            tanh(parameter(cg, hidden_) * concatenate({forward[end][length], backward}));
+        scores_[end][length] =
+            affine_transform({parameter(cg, bias_), parameter(cg, weights_), segment});
+        in_order.push_back(scores_[end][length]);
+      }
+    }
+    return in_order;
+  }
+
+  LookupParameter embedding_;
+  VanillaLSTMBuilder left_, right_;
+  Parameter hidden_, weights_, bias_;
+  std::vector<std::vector<Expression>> scores_;
+};
+
+void cut_sentences(const example::Setup& setup) {
+  Dict words = example::numbered_words(setup.train);
+  Dict tags;
+  tags.convert("O");
+  const std::vector<Tagged> train = example::read_tagged(setup.train, words, tags);
+  tags.freeze();
+  const std::vector<Tagged> dev = example::read_tagged(setup.dev, words, tags);
+  ParameterCollection m;
+  SegmentalTagger tagger(m, words.size(), tags.size());
+  AdamTrainer trainer(m, setup.rate);
+  const auto loss = [&](ComputationGraph& cg, const Tagged& s) { return tagger.loss(cg, s); };
+  example::train(setup, train, trainer, loss, [&] { return example::share_right(tagger, dev); });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return example::run(argc, argv, "Cuts sentences into labelled segments.",
+                      "file of sentences: word|TAG between spaces", {.rate = 0.005F},
+                      cut_sentences);
+}
