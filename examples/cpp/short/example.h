@@ -150,7 +150,7 @@ class Score {
   std::size_t all_ = 0;
 };
 
-/// Of the tags of sentences, those that `tagger.tag(words)` gets right.
+/// The share of all tags that `tagger.tag(words)` gets right.
 template <class Tagger>
 double share_right(Tagger& tagger, const std::vector<Tagged>& sentences) {
   Score score;
