@@ -23,10 +23,10 @@ void save_pretrained_embeddings(const std::string& fname, const Dict& d, const L
 /// replaces an earlier one. Words that are not in `d` are added; if it is frozen, words that map to
 /// the unknown one are passed over. A word may have spaces in it unless it ends in a number.
 ///
-/// All or nothing. ValueError where the file cannot be opened; IoError with its line where it is
-/// damaged: a number is none or no finite float, a line has another dimension than the first, or
-/// there are more or fewer lines than the first one says; UsageError for an unknown word where `d`
-/// is frozen without one for unknown words.
+/// All or nothing. ValueError where the file cannot be opened; IoError with file:line:column where
+/// it is damaged: a number is none or no finite float, a line has another dimension than the first,
+/// or there are more or fewer lines than the first one says; UsageError for an unknown word where
+/// `d` is frozen without one for unknown words.
 void read_pretrained_embeddings(const std::string& fname, Dict& d,
                                 std::unordered_map<int, std::vector<float>>& vectors);
 

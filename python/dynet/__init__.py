@@ -25,6 +25,9 @@ from _dynet import DynetParams, Error
 
 from ._bidirectional import BiRNNBuilder as BiRNNBuilder
 from ._bidirectional import StackedRNNState as StackedRNNState
+from ._files import load as load
+from ._files import load_generator as load_generator
+from ._files import save as save
 
 HAVE_CUDA = False
 __version__ = "3.0.0"

@@ -44,6 +44,11 @@ struct Embedding {
   std::size_t line = 0;
 };
 
+/// "file:line:column: ", the column in bytes from 1.
+std::string place(const std::string& file, std::size_t line, std::size_t column) {
+  return file + ':' + std::to_string(line) + ':' + std::to_string(column) + ": ";
+}
+
 /// A file of embeddings, line by line.
 class EmbeddingReader {
  public:
@@ -94,8 +99,11 @@ class EmbeddingReader {
     return all;
   }
 
-  [[noreturn]] void fail(const std::string& what) const {
-    throw IoError("'" + name_ + "', line " + std::to_string(line_) + ": " + what);
+  /// At a field of the line, or at its begin.
+  [[noreturn]] void fail(const std::string& what, std::size_t field = 0) const {
+    const std::size_t column =
+        field < fields_.size() ? static_cast<std::size_t>(fields_[field].data() - text_.data()) : 0;
+    throw IoError(place(name_, line_, column + 1) + what);
   }
 
  private:
@@ -126,14 +134,16 @@ class EmbeddingReader {
   Embedding parse() const {
     if (fields_.size() <= dimension_) {
       fail("'" + std::string(fields_[0]) + "' has " + std::to_string(fields_.size() - 1) +
-           " numbers; want " + std::to_string(dimension_));
+               " numbers; want " + std::to_string(dimension_),
+           fields_.size() - 1);
     }
     Embedding result{std::string(fields_[0]), std::vector<float>(dimension_), line_};
     const std::size_t words = fields_.size() - dimension_;
     float number = 0.0F;
     if (words > 1 && to_float(fields_[words - 1], number)) {
       fail("'" + result.word + "' has more numbers than the " + std::to_string(dimension_) +
-           " wanted");
+               " wanted",
+           words - 1);
     }
     for (std::size_t i = 1; i < words; ++i) {
       result.word += ' ';
@@ -141,7 +151,8 @@ class EmbeddingReader {
     }
     for (std::size_t i = 0; i < dimension_; ++i) {
       if (!to_float(fields_[words + i], result.numbers[i])) {
-        fail("'" + std::string(fields_[words + i]) + "' is no number that a float can hold");
+        fail("'" + std::string(fields_[words + i]) + "' is no number that a float can hold",
+             words + i);
       }
     }
     return result;
@@ -196,7 +207,7 @@ void read_pretrained_embeddings(const std::string& fname, Dict& d,
   const bool takes_all = !d.is_frozen() || d.get_unk_id() >= 0;
   for (const Embedding& e : all) {
     if (!takes_all && !d.contains(e.word)) {
-      throw UsageError("'" + fname + "', line " + std::to_string(e.line) + ": the word '" + e.word +
+      throw UsageError(place(fname, e.line, 1) + "the word '" + e.word +
                        "' is not in the dictionary, which is frozen without set_unk");
     }
   }

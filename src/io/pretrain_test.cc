@@ -28,8 +28,9 @@ class Pretrain : public ::testing::Test {
     read_pretrained_embeddings(file, d, vectors);
     return vectors;
   }
-  /// Reading throws, names the line and says `what`, and nothing is added anywhere.
-  void expect_damage(const std::string& text, int line, const std::string& what) const {
+  /// Reading throws, names the place (line:column) and says `what`, and nothing is added anywhere.
+  void expect_damage(const std::string& text, const std::string& place,
+                     const std::string& what) const {
     write(text);
     Dict d;
     Vectors vectors;
@@ -38,8 +39,7 @@ class Pretrain : public ::testing::Test {
       ADD_FAILURE() << text;
     } catch (const IoError& e) {
       const std::string message = e.what();
-      EXPECT_NE(message.find(file + "', line " + std::to_string(line) + ": "), std::string::npos)
-          << message;
+      EXPECT_NE(message.find(file + ':' + place + ": "), std::string::npos) << message;
       EXPECT_NE(message.find(what), std::string::npos) << message;
     }
     EXPECT_EQ(d.size(), 0U);
@@ -131,14 +131,14 @@ TEST_F(Pretrain, DamageIsFound) {
   Dict d;
   Vectors vectors;
   EXPECT_THROW(read_pretrained_embeddings(folder_.file("none"), d, vectors), std::invalid_argument);
-  expect_damage("", 0, "no embeddings");
-  expect_damage("the\n", 1, "no numbers");
-  expect_damage("the 1 2\nof 3\n", 2, "1 numbers; want 2");
-  expect_damage("the 1 2\nof 3 4 5\n", 2, "more numbers than the 2");
-  expect_damage("the 1 2\n\nof 3 x\n", 3, "'x'");
-  expect_damage("the 1 nan\n", 1, "'nan'");
-  expect_damage("the 1e39 2\n", 1, "'1e39'");
-  expect_damage("3 2\nthe 1 2\nof 3 4\n", 3, "says 3 words; there are 2");
+  expect_damage("", "0:1", "no embeddings");
+  expect_damage("the\n", "1:1", "no numbers");
+  expect_damage("the 1 2\nof 3\n", "2:4", "1 numbers; want 2");
+  expect_damage("the 1 2\nof 3 4 5\n", "2:4", "more numbers than the 2");
+  expect_damage("the 1 2\n\nof 3 x\n", "3:6", "'x'");
+  expect_damage("the 1 nan\n", "1:7", "'nan'");
+  expect_damage("the 1e39 2\n", "1:5", "'1e39'");
+  expect_damage("3 2\nthe 1 2\nof 3 4\n", "3:1", "says 3 words; there are 2");
 }
 
 }  // namespace

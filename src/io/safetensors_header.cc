@@ -27,11 +27,14 @@ constexpr std::uint64_t kAlignment = 64;
 
 /// Says how far the parser has read, of which there is no other word.
 struct Cursor {
+  using Place = std::string_view::const_iterator;
+  // NOLINTBEGIN(readability-identifier-naming): the names of all iterators
   using iterator_category = std::forward_iterator_tag;
   using value_type = char;
   using difference_type = std::ptrdiff_t;
   using pointer = const char*;
   using reference = const char&;
+  // NOLINTEND(readability-identifier-naming)
 
   reference operator*() const { return *at; }
   Cursor& operator++() {
@@ -44,10 +47,9 @@ struct Cursor {
     return old;
   }
   friend bool operator==(const Cursor& a, const Cursor& b) { return a.at == b.at; }
-  friend bool operator!=(const Cursor& a, const Cursor& b) { return a.at != b.at; }
 
-  const char* at = nullptr;
-  const char** reached = nullptr;
+  Place at{};
+  Place* reached = nullptr;
 };
 
 /// A name as an error shows it. It is UTF-8, but may be as long as the file and have any character.
@@ -64,23 +66,25 @@ std::string short_name(std::string name) {
 /// however deep it would go on.
 class HeaderReader {
  public:
+  // NOLINTBEGIN(readability-identifier-naming): the parser's names
   using number_integer_t = nlohmann::json::number_integer_t;
   using number_unsigned_t = nlohmann::json::number_unsigned_t;
   using number_float_t = nlohmann::json::number_float_t;
   using string_t = nlohmann::json::string_t;
   using binary_t = nlohmann::json::binary_t;
+  // NOLINTEND(readability-identifier-naming)
 
   HeaderReader(const std::string& file_name, std::string_view text)
-      : file_name_(file_name), text_(text), reached_(text.data()) {}
-  Cursor begin() { return {text_.data(), &reached_}; }
-  Cursor end() { return {text_.data() + text_.size(), &reached_}; }
+      : file_name_(file_name), text_(text), reached_(text.begin()) {}
+  Cursor begin() { return {text_.begin(), &reached_}; }
+  Cursor end() { return {text_.end(), &reached_}; }
   SafetensorsHeader take() { return std::move(header_); }
-  [[nodiscard]] bool is_at_end() const { return reached_ == text_.data() + text_.size(); }
+  [[nodiscard]] bool is_at_end() const { return reached_ == text_.end(); }
 
   [[noreturn]] void fail(const std::string& what) const {
     throw IoError(
         "'" + file_name_ + "', byte " +
-        std::to_string(kLengthBytes + static_cast<std::uint64_t>(reached_ - text_.data())) +
+        std::to_string(kLengthBytes + static_cast<std::uint64_t>(reached_ - text_.begin())) +
         " (header): " + what);
   }
 
@@ -205,7 +209,7 @@ class HeaderReader {
 
   const std::string& file_name_;
   std::string_view text_;
-  const char* reached_;
+  Cursor::Place reached_;
   SafetensorsHeader header_;
   std::set<std::string> names_;  ///< of tensors, and of the metadata
   Place place_ = Place::kOutside;
@@ -239,7 +243,7 @@ void check_places(const HeaderReader& reader, const SafetensorsHeader& header,
   for (const auto& entry : header.tensors) {
     order.push_back(&entry);
   }
-  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+  std::sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
     return std::pair(a->second.begin, a->second.end) < std::pair(b->second.begin, b->second.end);
   });
   std::uint64_t end = 0;
