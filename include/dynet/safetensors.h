@@ -32,6 +32,8 @@ class SafetensorsSaver : public Saver {
   /// IoError when the file cannot be written. `append`: the tensors and the metadata of the old
   /// file are copied first, once their checksums are right.
   explicit SafetensorsSaver(const std::string& filename, bool append = false);
+  SafetensorsSaver(const SafetensorsSaver&) = delete;
+  SafetensorsSaver& operator=(const SafetensorsSaver&) = delete;
   /// Closes; an error goes to the log sink. When an exception is on its way out, or a save failed,
   /// the old file stays.
   ~SafetensorsSaver() override;
@@ -67,6 +69,8 @@ class SafetensorsLoader : public Loader {
  public:
   /// Opens the file and checks its header. IoError.
   explicit SafetensorsLoader(const std::string& filename);
+  SafetensorsLoader(const SafetensorsLoader&) = delete;
+  SafetensorsLoader& operator=(const SafetensorsLoader&) = delete;
   ~SafetensorsLoader() override;
 
   /// Assigns each parameter of the collection the tensor of its name, with the collection's own

@@ -53,7 +53,7 @@ bool has_name_of_checkpoint(std::string_view name) {
 }
 
 template <class T>
-std::optional<T> number_from(std::string_view text) {
+std::optional<T> number_from(const std::string& text) {
   T value{};
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, value);

@@ -56,7 +56,7 @@ void close_at_end(const char* saver, std::unique_ptr<File>& open) noexcept {
   } catch (const std::exception& e) {
     try {
       params::log(std::string(saver) + ": the file was not saved: " + e.what());
-    } catch (...) {  // a sink that throws has nobody to tell
+    } catch (...) {  // NOLINT(bugprone-empty-catch): a sink that throws has nobody to tell
     }
   }
 }
