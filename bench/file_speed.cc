@@ -19,7 +19,7 @@
 #include "dynet/io.h"
 #include "dynet/safetensors.h"
 
-using namespace dynet;
+using namespace dynet;  // NOLINT(google-build-using-namespace): as programs do
 
 namespace {
 
