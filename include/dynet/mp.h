@@ -82,8 +82,10 @@ class ILearner {
   ILearner& operator=(const ILearner&) = default;
   virtual ~ILearner() = default;
   /// The loss of one datum; with `learn` also its gradient, by backward. Called in a worker.
+  // NOLINTNEXTLINE(readability-identifier-naming): the name that programs override
   virtual S LearnFromDatum(const D& datum, bool learn) = 0;
   /// Called in the parent, when the model is the best so far.
+  // NOLINTNEXTLINE(readability-identifier-naming): likewise
   virtual void SaveModel() = 0;
 };
 
@@ -323,19 +325,19 @@ void run_single_process(ILearner<D, S>* learner, Trainer* trainer, const std::ve
 /// One minibatch with `num_children` workers that are made for it: one update with the gradients of
 /// all of `data`. The sum of the losses. Without a trainer (null) the data is only evaluated.
 template <class D, class S>
-S run_mp_minibatch_trainer(unsigned num_children, ILearner<D, S>* learner, Trainer* inputTrainer,
+S run_mp_minibatch_trainer(unsigned num_children, ILearner<D, S>* learner, Trainer* trainer,
                            const std::vector<D>& data) {
   const ParameterCollection none;
   detail::start_run();
-  detail::Team<D, S> team(num_children, inputTrainer == nullptr ? none : *inputTrainer->model,
-                          learner, data, nullptr);
-  if (inputTrainer == nullptr || data.empty()) {
+  detail::Team<D, S> team(num_children, trainer == nullptr ? none : *trainer->model, learner, data,
+                          nullptr);
+  if (trainer == nullptr || data.empty()) {
     return team.evaluate(0, data.size());
   }
   std::vector<unsigned> examples(data.size());
   std::iota(examples.begin(), examples.end(), 0U);
   const S loss = team.learn(examples.data(), examples.size());
-  inputTrainer->update();
+  trainer->update();
   return loss;
 }
 /// Evaluates `data` with `num_children` workers that are made for it: `learn` is false. The sum of
@@ -346,15 +348,14 @@ S run_mp_minibatch(unsigned num_children, ILearner<D, S>* learner, const std::ve
 }
 /// What run_mp_minibatch_trainer does, in this process.
 template <class D, class S>
-S run_sp_minibatch_trainer(ILearner<D, S>* learner, Trainer* inputTrainer,
-                           const std::vector<D>& data) {
+S run_sp_minibatch_trainer(ILearner<D, S>* learner, Trainer* trainer, const std::vector<D>& data) {
   detail::start_run();
   S loss = S();
   for (const D& datum : data) {
-    loss += learner->LearnFromDatum(datum, inputTrainer != nullptr);
+    loss += learner->LearnFromDatum(datum, trainer != nullptr);
   }
-  if (inputTrainer != nullptr && !data.empty()) {
-    inputTrainer->update(average_gradients ? 1.0F / static_cast<real>(data.size()) : 1.0F);
+  if (trainer != nullptr && !data.empty()) {
+    trainer->update(average_gradients ? 1.0F / static_cast<real>(data.size()) : 1.0F);
   }
   return loss;
 }

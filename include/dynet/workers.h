@@ -99,9 +99,9 @@ struct Call {
 /// (UsageError otherwise); the thread that makes it outlives it.
 class Crew {
  public:
-  static constexpr std::size_t max_learning_pieces = 1024;
-  static constexpr std::size_t max_pieces = std::size_t{1} << 20;
-  static constexpr std::size_t max_examples = std::size_t{1} << 24;
+  static constexpr std::size_t kMaxLearningPieces = 1024;
+  static constexpr std::size_t kMaxPieces = std::size_t{1} << 20;
+  static constexpr std::size_t kMaxExamples = std::size_t{1} << 24;
 
   /// Forks. `learning_pieces`: the most that a call with `learn` has. ValueError for numbers that
   /// are not allowed; UsageError where a parameter of `model` is not in shared memory, or the

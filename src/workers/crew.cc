@@ -4,11 +4,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <ctime>
 #include <exception>
-#include <new>
 #include <string>
 #include <utility>
 
@@ -66,15 +64,15 @@ std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
 }
 
 /// ValueError for what is not allowed.
-const WorkerOptions& checked(const WorkerOptions& options, std::size_t learning_pieces) {
+WorkerOptions checked(const WorkerOptions& options, std::size_t learning_pieces) {
   constexpr unsigned kMostWorkers = 1024;
   if (options.workers == 0 || options.workers > kMostWorkers) {
     throw ValueError("workers: " + std::to_string(options.workers) + " workers; want 1 to " +
                      std::to_string(kMostWorkers));
   }
-  if (learning_pieces == 0 || learning_pieces > Crew::max_learning_pieces) {
+  if (learning_pieces == 0 || learning_pieces > Crew::kMaxLearningPieces) {
     throw ValueError("workers: " + std::to_string(learning_pieces) + " pieces; want 1 to " +
-                     std::to_string(Crew::max_learning_pieces));
+                     std::to_string(Crew::kMaxLearningPieces));
   }
   if (!(options.patience >= 0)) {
     throw ValueError("workers: patience of " + std::to_string(options.patience) +
@@ -175,9 +173,9 @@ class Crew::Implementation {
     Layout all;
     all.take(sizeof(Control));
     cells_at_ = all.take(options_.workers * sizeof(Cell));
-    ends_at_ = all.take(max_learning_pieces * sizeof(std::uint32_t));
-    examples_at_ = all.take(max_examples * sizeof(unsigned));
-    results_at_ = all.take(max_pieces * stride_);
+    ends_at_ = all.take(kMaxLearningPieces * sizeof(std::uint32_t));
+    examples_at_ = all.take(kMaxExamples * sizeof(unsigned));
+    results_at_ = all.take(kMaxPieces * stride_);
     return all;
   }
   [[nodiscard]] Control& control() const { return *reinterpret_cast<Control*>(area_.data()); }
@@ -240,12 +238,12 @@ void Crew::Implementation::check(const Call& call) const {
   if (processes_.pids().empty()) {
     throw UsageError("workers: there are none any more, " + why_closed_ + "; want another pool");
   }
-  const std::size_t most = call.learn ? learning_pieces_ : max_pieces;
-  if (call.count > max_examples || call.pieces > most || call.pieces > call.count ||
+  const std::size_t most = call.learn ? learning_pieces_ : kMaxPieces;
+  if (call.count > kMaxExamples || call.pieces > most || call.pieces > call.count ||
       call.pieces == 0) {
     throw ValueError("workers: " + std::to_string(call.count) + " examples in " +
                      std::to_string(call.pieces) + " pieces; want at most " +
-                     std::to_string(max_examples) + " in 1 to " + std::to_string(most));
+                     std::to_string(kMaxExamples) + " in 1 to " + std::to_string(most));
   }
 }
 

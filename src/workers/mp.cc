@@ -16,7 +16,7 @@ std::string unique_name(const char* kind) {
 }
 
 SharedObject* make_shared_object() {
-  static SharedObject* const object = get_shared_memory<SharedObject>();
+  static auto* const object = get_shared_memory<SharedObject>();
   return object;
 }
 

@@ -21,7 +21,7 @@ std::size_t pieces_of(const WorkerOptions& options) {
 double loss_of(const WorkerPool::Loss& loss, const std::vector<unsigned>& examples, bool learn) {
   ComputationGraph cg;
   const Expression e = loss(cg, examples);
-  const double value = static_cast<double>(as_scalar(cg.forward(e)));
+  const auto value = static_cast<double>(as_scalar(cg.forward(e)));
   if (learn) {
     cg.backward(e);
   }
@@ -131,7 +131,7 @@ double WorkerPool::learn(const std::vector<unsigned>& examples, const std::vecto
 
 double WorkerPool::evaluate(const std::vector<unsigned>& examples) {
   constexpr std::size_t kPiece = 16;
-  constexpr std::size_t kMost = workers::Crew::max_pieces * kPiece;
+  constexpr std::size_t kMost = workers::Crew::kMaxPieces * kPiece;
   double total = 0;
   for (std::size_t first = 0; first < examples.size(); first += kMost) {
     const std::size_t count = std::min(kMost, examples.size() - first);

@@ -5,8 +5,6 @@
 // What the machine itself gives is measured beside it: two processes that train models of their own
 // and share nothing. No scheme is faster than that.
 
-#include "dynet/workers.h"
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +19,7 @@
 
 #include "dynet/init.h"
 #include "dynet/training.h"
+#include "dynet/workers.h"
 
 #include "data.h"
 #include "tagger_model.h"
@@ -220,7 +219,7 @@ int main(int argc, char** argv) {
   try {
     return dynet::bench::run(argc, argv);
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "dynet_workers: %s\n", e.what());
+    std::fprintf(stderr, "dynet_worker_speed: %s\n", e.what());
     return 1;
   }
 }
