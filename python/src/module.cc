@@ -26,6 +26,7 @@ NB_MODULE(_dynet, m) {
   py::bind_builders(m);
   py::bind_tree_builders(m);
   py::bind_softmax_builders(m);
+  py::bind_attention_builders(m);
   py::bind_sequence(m);
   py::bind_custom(m);
   py::bind_debug(m);

@@ -1,0 +1,420 @@
+// Attention, Transformers and conditional random fields as builders.
+//
+// A builder is told of this thread's graph where it is first used in it, or by its `new_graph`.
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dynet/crf-builder.h"
+#include "dynet/transformer.h"
+
+#include "binding.h"
+#include "graph.h"
+#include "where.h"
+
+namespace dynet::python {
+namespace {
+
+using List = std::vector<unsigned>;
+
+/// A builder, and where it was made ready.
+template <class Builder>
+struct Held {
+  Builder builder;
+  ReadyIn ready;
+
+  explicit Held(Builder&& b) : builder(std::move(b)) {}
+  void new_graph(bool update) {
+    builder.new_graph(current_graph().cg, update);
+    ready.note();
+  }
+  /// Ready in this thread's graph.
+  Builder& live() {
+    if (!ready.is_ready()) {
+      new_graph(true);
+    }
+    return builder;
+  }
+};
+
+/// What all of them have.
+template <class Builder>
+nb::class_<Held<Builder>> define(nb::module_& m, const char* name, const char* doc) {
+  using nb::arg;
+  using Py = Held<Builder>;
+  return nb::class_<Py>(m, name, doc)
+      .def(
+          "new_graph", [](Py& b, bool update) { b.new_graph(update); }, arg("update") = true,
+          "Uses the parameters in this thread's graph; without `update` they get no gradient. "
+          "Without this call the first use in a graph does it.")
+      .def(
+          "copy", [](Py& b, const Py& other) { b.builder.copy(other.builder); }, arg("other"),
+          "Uses the parameters of `other`, a builder of the same sizes, from the next graph on.")
+      .def(
+          "param_collection", [](Py& b) { return b.builder.get_parameter_collection(); },
+          "The collection of the builder's parameters.");
+}
+
+// ---- attention
+// ------------------------------------------------------------------------------------
+
+void bind_memory(nb::module_& m) {
+  nb::class_<AttentionMemory>(m, "AttentionMemory",
+                              "Keys and values as the `read` of an attention builder made them.")
+      .def_prop_ro(
+          "keys", [](const AttentionMemory& a) { return PyExpression(a.keys); }, "{k,positions}.")
+      .def_prop_ro(
+          "values", [](const AttentionMemory& a) { return PyExpression(a.values); },
+          "{v,positions}.")
+      .def_prop_ro(
+          "lengths", [](const AttentionMemory& a) { return a.lengths; },
+          "How many positions of each example count; empty: all do.")
+      .def("positions", &AttentionMemory::positions, "Number of positions.");
+}
+
+template <class Builder>
+nb::class_<Held<Builder>> define_attention(nb::module_& m, const char* name, const char* doc) {
+  using nb::arg;
+  using Py = Held<Builder>;
+  auto c = define<Builder>(m, name, doc);
+  c.def(
+       "read",
+       [](Py& b, const ExprArg& keys, const ExprArg& values, const List& lengths) {
+         return b.live().read(keys.node(), values.node(), lengths, here());
+       },
+       arg("keys"), arg("values"), arg("lengths") = List(),
+       "A memory of keys {k,positions} and values {v,positions}. `lengths`: of a batch of padded "
+       "sequences, how many positions of each count.")
+      .def(
+          "read",
+          [](Py& b, const ExprArg& keys, const List& lengths) {
+            return b.live().read(keys.node(), lengths, here());
+          },
+          arg("keys"), arg("lengths") = List(), "A memory whose values are the keys.")
+      .def(
+          "attend",
+          [](Py& b, const ExprArg& queries, const AttentionMemory& memory) {
+            return PyExpression(b.live().attend(queries.node(), memory, here()));
+          },
+          arg("queries"), arg("memory"),
+          "The weighted sums of the values: {v} for a query {q}, {v,m} for queries {q,m}.");
+  return c;
+}
+
+template <class Builder>
+nb::class_<Held<Builder>> define_scoring(nb::module_& m, const char* name, const char* doc) {
+  using nb::arg;
+  using Py = Held<Builder>;
+  auto c = define_attention<Builder>(m, name, doc);
+  c.def(
+       "scores",
+       [](Py& b, const ExprArg& queries, const AttentionMemory& memory) {
+         return PyExpression(b.live().scores(queries.node(), memory, here()));
+       },
+       arg("queries"), arg("memory"),
+       "How well each key fits each query: {positions} for a query, {positions,m} for m of them.")
+      .def(
+          "weights",
+          [](Py& b, const ExprArg& queries, const AttentionMemory& memory) {
+            return PyExpression(b.live().weights(queries.node(), memory, here()));
+          },
+          arg("queries"), arg("memory"),
+          "The softmax of the scores over the positions that count, 0 at the others.");
+  return c;
+}
+
+void bind_attention(nb::module_& m) {
+  using nb::arg;
+  bind_memory(m);
+  define_scoring<MLPAttentionBuilder>(
+      m, "MLPAttentionBuilder",
+      "Additive attention (Bahdanau et al., 2015): scores are v . tanh(wk key + b + wq query).")
+      .def(
+          "__init__",
+          [](Held<MLPAttentionBuilder>* self, unsigned query_dim, unsigned key_dim,
+             unsigned hidden_dim, ParameterCollection& model) {
+            new (self) Held(MLPAttentionBuilder(query_dim, key_dim, hidden_dim, model));
+          },
+          arg("query_dim"), arg("key_dim"), arg("hidden_dim"), arg("model"));
+  define_scoring<DotAttentionBuilder>(m, "DotAttentionBuilder",
+                                      "Scaled dot products: scores are key . query / sqrt(dim).")
+      .def(
+          "__init__",
+          [](Held<DotAttentionBuilder>* self, unsigned dim, ParameterCollection& model) {
+            new (self) Held(DotAttentionBuilder(dim, model));
+          },
+          arg("dim"), arg("model"));
+  define_scoring<BiaffineAttentionBuilder>(
+      m, "BiaffineAttentionBuilder",
+      "Biaffine attention (Dozat and Manning, 2017): scores are key . (u query + b).")
+      .def(
+          "__init__",
+          [](Held<BiaffineAttentionBuilder>* self, unsigned query_dim, unsigned key_dim,
+             ParameterCollection& model) {
+            new (self) Held(BiaffineAttentionBuilder(query_dim, key_dim, model));
+          },
+          arg("query_dim"), arg("key_dim"), arg("model"));
+  using Heads = Held<MultiHeadAttentionBuilder>;
+  define_attention<MultiHeadAttentionBuilder>(
+      m, "MultiHeadAttentionBuilder",
+      "Several scaled dot products side by side (Vaswani et al., 2017), with projections of "
+      "queries, keys, values and of what they give.")
+      .def(
+          "__init__",
+          [](Heads* self, unsigned dim, unsigned heads, ParameterCollection& model,
+             unsigned memory_dim) {
+            new (self) Held(MultiHeadAttentionBuilder(dim, heads, model, memory_dim));
+          },
+          arg("dim"), arg("heads"), arg("model"), arg("memory_dim") = 0U)
+      .def(
+          "attend_causally",
+          [](Heads& b, const ExprArg& queries, const AttentionMemory& memory) {
+            return PyExpression(b.live().attend_causally(queries.node(), memory, here()));
+          },
+          arg("queries"), arg("memory"),
+          "Position j of a sequence looks at positions 0 to j, and at no later ones.")
+      .def(
+          "append",
+          [](Heads& b, const AttentionMemory& memory, const ExprArg& x) {
+            return b.live().append(memory, x.node(), here());
+          },
+          arg("memory"), arg("x"), "The memory with one more position, or several, at its end.")
+      .def(
+          "append",
+          [](Heads& b, const ExprArg& x) { return b.live().append({}, x.node(), here()); },
+          arg("x"), "A memory that begins with x.");
+}
+
+// ---- Transformers
+// ---------------------------------------------------------------------------------
+
+TransformerOptions options_of(bool pre_norm, bool gelu, bool has_memory, unsigned memory_dim) {
+  TransformerOptions options;
+  options.pre_norm = pre_norm;
+  options.gelu = gelu;
+  options.has_memory = has_memory;
+  options.memory_dim = memory_dim;
+  return options;
+}
+
+template <class Builder>
+nb::class_<Held<Builder>> define_stack(nb::module_& m, const char* name, const char* doc) {
+  using nb::arg;
+  using Py = Held<Builder>;
+  auto c = define<Builder>(m, name, doc);
+  c.def(
+       "set_dropout", [](Py& b, float rate) { b.builder.set_dropout(rate); }, arg("rate"),
+       "Share of the numbers that are set to 0, from 0 to 1: of what attention and feed-forward "
+       "network give, and within the latter.")
+      .def("disable_dropout", [](Py& b) { b.builder.disable_dropout(); }, "No dropout any more.");
+  return c;
+}
+
+void bind_encoder(nb::module_& m) {
+  using nb::arg;
+  using Encoder = Held<TransformerEncoderBuilder>;
+  nb::class_<TransformerState>(m, "TransformerState", "What a Transformer's decoder has read.")
+      .def(
+          "output",
+          [](const TransformerState& s) -> nb::object {
+            return s.output.pg == nullptr ? nb::none() : make_expression(s.output);
+          },
+          nb::sig("def output(self) -> typing.Any"),
+          "At the positions read last; None before the first.")
+      .def("positions", &TransformerState::positions, "Number of positions read.");
+  define_stack<TransformerEncoderBuilder>(
+      m, "TransformerEncoderBuilder",
+      "Layers in which each position attends to all of its sequence (Vaswani et al., 2017).")
+      .def(
+          "__init__",
+          [](Encoder* self, unsigned layers, unsigned dim, unsigned heads, unsigned hidden_dim,
+             ParameterCollection& model, bool pre_norm, bool gelu) {
+            new (self) Held(TransformerEncoderBuilder(layers, dim, heads, hidden_dim, model,
+                                                      options_of(pre_norm, gelu, false, 0)));
+          },
+          arg("layers"), arg("dim"), arg("heads"), arg("hidden_dim"), arg("model"),
+          arg("pre_norm") = true, arg("gelu") = false)
+      .def(
+          "encode",
+          [](Encoder& b, const ExprArg& x, const List& lengths) {
+            return PyExpression(b.live().encode(x.node(), lengths, here()));
+          },
+          arg("x"), arg("lengths") = List(),
+          "The output at each position of x {dim,positions}. `lengths`: of a batch of padded "
+          "sequences, how many positions of each count.");
+}
+
+void bind_decoder(nb::module_& m) {
+  using nb::arg;
+  using Decoder = Held<TransformerDecoderBuilder>;
+  define_stack<TransformerDecoderBuilder>(
+      m, "TransformerDecoderBuilder",
+      "Layers in which each position attends to those up to it and, with `has_memory`, to the "
+      "output of an encoder, whose size is `memory_dim` (0: `dim`).")
+      .def(
+          "__init__",
+          [](Decoder* self, unsigned layers, unsigned dim, unsigned heads, unsigned hidden_dim,
+             ParameterCollection& model, bool pre_norm, bool gelu, bool has_memory,
+             unsigned memory_dim) {
+            new (self)
+                Held(TransformerDecoderBuilder(layers, dim, heads, hidden_dim, model,
+                                               options_of(pre_norm, gelu, has_memory, memory_dim)));
+          },
+          arg("layers"), arg("dim"), arg("heads"), arg("hidden_dim"), arg("model"),
+          arg("pre_norm") = true, arg("gelu") = false, arg("has_memory") = true,
+          arg("memory_dim") = 0U)
+      .def(
+          "start", [](Decoder& b) { return b.live().start(); },
+          "The state before the first position, for a decoder without memory.")
+      .def(
+          "start",
+          [](Decoder& b, const ExprArg& seen, const List& lengths) {
+            return b.live().start(seen.node(), lengths, here());
+          },
+          arg("seen"), arg("lengths") = List(),
+          "The state before the first position. `seen`: the encoder's output, of which `lengths` "
+          "count.")
+      .def(
+          "add_input",
+          [](Decoder& b, const TransformerState& state, const ExprArg& x) {
+            return b.live().add_input(state, x.node(), here());
+          },
+          arg("state"), arg("x"),
+          "The state after one more position {dim}; after `start` also after a whole sequence "
+          "{dim,positions}, each of which sees those before it.");
+}
+
+void bind_encodings(nb::module_& m) {
+  using nb::arg;
+  nb::class_<PositionalEncoding>(m, "PositionalEncoding",
+                                 "Numbers that say which position it is, added to each position.")
+      .def(
+          "add",
+          [](const PositionalEncoding& e, const ExprArg& x, unsigned first) {
+            return PyExpression(e.add(x.node(), first, here()));
+          },
+          arg("x"), arg("first") = 0U,
+          "x plus the encodings of the positions `first`, `first` + 1, ...");
+  nb::class_<SinusoidalEncoding, PositionalEncoding>(
+      m, "SinusoidalEncoding", "Sines and cosines, for any number of positions.")
+      .def(nb::init<unsigned>(), arg("dim"));
+  nb::class_<LearnedEncoding, PositionalEncoding>(m, "LearnedEncoding",
+                                                  "A vector for each position, learned.")
+      .def(
+          "__init__",
+          [](LearnedEncoding* self, unsigned dim, unsigned max_positions,
+             ParameterCollection& model) { new (self) LearnedEncoding(dim, max_positions, model); },
+          arg("dim"), arg("max_positions"), arg("model"))
+      .def("set_updated", &LearnedEncoding::set_updated, arg("update"),
+           "Whether the table gets a gradient in the graphs from now on; it does otherwise.")
+      .def("param_collection", &LearnedEncoding::get_parameter_collection,
+           "The collection of its table.");
+}
+
+// ---- conditional random fields
+// --------------------------------------------------------------------
+
+std::pair<nb::list, float> pair_of(const ScoredTags& best) {
+  nb::list tags;
+  for (const unsigned tag : best.tags) {
+    tags.append(tag);
+  }
+  return {tags, best.score};
+}
+
+nb::class_<Held<CRFBuilder>> define_crf(nb::module_& m) {
+  using nb::arg;
+  using Py = Held<CRFBuilder>;
+  auto c = define<CRFBuilder>(
+      m, "CRFBuilder",
+      "A conditional random field over the tags of a sequence (Lafferty et al., 2001). Scores "
+      "{tags,steps} say how well each tag fits each step; the parameters, how well each tag "
+      "follows another, and stands first and last.");
+  c.def(
+       "__init__",
+       [](Py* self, unsigned tags, ParameterCollection& model) {
+         new (self) Held(CRFBuilder(tags, model));
+       },
+       arg("tags"), arg("model"))
+      .def(
+          "forbid", [](Py& b, unsigned from, unsigned to) { b.builder.forbid(from, to); },
+          arg("before"), arg("after"),
+          "No sequence may go from tag `before` to tag `after`, from the next graph on.")
+      .def(
+          "forbid_start", [](Py& b, unsigned tag) { b.builder.forbid_start(tag); }, arg("tag"),
+          "No sequence may begin with a tag.")
+      .def(
+          "forbid_end", [](Py& b, unsigned tag) { b.builder.forbid_end(tag); }, arg("tag"),
+          "No sequence may end with a tag.")
+      .def(
+          "neg_log_likelihood",
+          [](Py& b, const ExprArg& scores, const List& tags) {
+            return PyExpression(b.live().neg_log_likelihood(scores.node(), tags, here()));
+          },
+          arg("scores"), arg("tags"), "-ln p(tags | scores).")
+      .def(
+          "neg_log_likelihood",
+          [](Py& b, const ExprArg& scores, const std::vector<List>& tags) {
+            return PyExpression(b.live().neg_log_likelihood(scores.node(), tags, here()));
+          },
+          arg("scores"), arg("tags"),
+          "The losses of a batch: a list for each example, as long as its sequence.");
+  return c;
+}
+
+void bind_crf_builder(nb::module_& m) {
+  using nb::arg;
+  using Py = Held<CRFBuilder>;
+  auto c = define_crf(m);
+  c.def(
+       "viterbi",
+       [](Py& b, const ExprArg& scores) {
+         const auto [tags, score] = pair_of(b.live().viterbi(scores.node(), here()));
+         return nb::make_tuple(tags, score);
+       },
+       arg("scores"), nb::sig("def viterbi(self, scores: Expression) -> tuple[list[int], float]"),
+       "The best tags, and their score.")
+      .def(
+          "viterbi",
+          [](Py& b, const ExprArg& scores, const List& lengths) {
+            nb::list all;
+            for (const ScoredTags& best : b.live().viterbi(scores.node(), lengths, here())) {
+              const auto [tags, score] = pair_of(best);
+              all.append(nb::make_tuple(tags, score));
+            }
+            return all;
+          },
+          arg("scores"), arg("lengths"),
+          nb::sig("def viterbi(self, scores: Expression, lengths: collections.abc.Sequence[int]) "
+                  "-> list[tuple[list[int], float]]"),
+          "The best tags and the score of each example of a batch, whose sequences have these "
+          "lengths.")
+      .def(
+          "best_path",
+          [](Py& b, const ExprArg& scores, const List& lengths) {
+            const auto [tags, score] = b.live().best_path(scores.node(), lengths, here());
+            return nb::make_tuple(make_expression(tags), make_expression(score));
+          },
+          arg("scores"), arg("lengths") = List(),
+          nb::sig("def best_path(self, scores: Expression, lengths: "
+                  "collections.abc.Sequence[int] = []) -> tuple[Expression, Expression]"),
+          "Expressions of the best tags, as numbers, and of their score: for programs that ask for "
+          "several sequences together.");
+}
+
+}  // namespace
+
+void bind_attention_builders(nb::module_& m) {
+  bind_attention(m);
+  bind_encoder(m);
+  bind_decoder(m);
+  bind_encodings(m);
+  bind_crf_builder(m);
+}
+
+}  // namespace dynet::python

@@ -1,0 +1,50 @@
+#include "builders/columns.h"
+
+#include "dynet/except.h"
+
+namespace dynet::builders {
+
+Expression as_batch(const Expression& x, Where where) {
+  const Dim& d = x.dim();
+  if (d.nd == 1) {
+    return x;
+  }
+  const unsigned examples = to_extent(ext::Count(d.cols()) * d.bd, "the positions of a batch");
+  return reshape(x, Dim({d.rows()}, examples), where);
+}
+
+Expression as_columns(const Expression& x, const Dim& like, Where where) {
+  if (like.nd == 1) {
+    return x;
+  }
+  return reshape(x, Dim({x.dim().rows(), like.cols()}, like.bd), where);
+}
+
+void check_columns(const std::string& at, const char* what, const Expression& x, unsigned rows) {
+  const Dim& d = x.dim();
+  if (d.nd > 2 || d.nd == 0 || d.cols() == 0 || d.rows() == 0 || (rows != 0 && d.rows() != rows)) {
+    const std::string wanted = rows == 0 ? std::string("n") : std::to_string(rows);
+    throw ShapeError(at + what + " " + to_string(d) + "; want {" + wanted + "} or {" + wanted +
+                     ",positions} with a position at least");
+  }
+}
+
+void check_lengths(const std::string& at, const Expression& x,
+                   const std::vector<unsigned>& lengths) {
+  if (lengths.empty()) {
+    return;
+  }
+  const Dim& d = x.dim();
+  if (lengths.size() != d.bd) {
+    throw ValueError(at + std::to_string(lengths.size()) + " lengths for " + to_string(d) +
+                     "; want one for each example");
+  }
+  for (const unsigned length : lengths) {
+    if (length == 0 || length > d.cols()) {
+      throw ValueError(at + "a length is " + std::to_string(length) + " for " + to_string(d) +
+                       "; want 1 to " + std::to_string(d.cols()));
+    }
+  }
+}
+
+}  // namespace dynet::builders

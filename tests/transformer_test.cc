@@ -1,0 +1,408 @@
+// Transformers: whole sequences against step by step, batches against their examples, what a
+// position may see, gradients, merging, encodings, dropout, files, errors. Values and gradients
+// against PyTorch: python/tests/test_transformers.py.
+
+#include "dynet/transformer.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "dynet/init.h"
+#include "dynet/io.h"
+
+#include "support/differences.h"
+#include "support/observe.h"
+#include "testing/device.h"
+#include "testing/program.h"
+#include "testing/temporary_folder.h"
+#include "testing/tolerance.h"
+
+namespace dynet {
+namespace {
+
+using Lengths = std::vector<unsigned>;
+using Numbers = std::vector<double>;
+constexpr unsigned kDim = 4;
+constexpr unsigned kHeads = 2;
+constexpr unsigned kHidden = 5;
+constexpr unsigned kLayers = 2;
+constexpr unsigned kMemory = 3;
+
+TransformerOptions options_of(bool pre_norm, bool gelu, bool has_memory = true) {
+  TransformerOptions options;
+  options.pre_norm = pre_norm;
+  options.gelu = gelu;
+  options.has_memory = has_memory;
+  options.memory_dim = kMemory;
+  return options;
+}
+
+Numbers numbers_of(const Expression& e) { return as_double_vector(e.value()); }
+void expect_same(const Expression& a, const Expression& b) {
+  EXPECT_EQ(a.dim(), b.dim());
+  EXPECT_EQ(testing::compare(numbers_of(a), numbers_of(b), tolerance::kMergedInDouble), "");
+}
+Expression columns(const Expression& x, unsigned from, unsigned to) {
+  return pick_range(x, from, to, 1);
+}
+
+/// With normalisation before and after, rectify and gelu.
+class Transformer : public ::testing::TestWithParam<bool> {
+ protected:
+  Transformer()
+      : encoder(kLayers, kDim, kHeads, kHidden, model, options_of(GetParam(), !GetParam())),
+        decoder(kLayers, kDim, kHeads, kHidden, model, options_of(GetParam(), !GetParam())),
+        language_model(kLayers, kDim, kHeads, kHidden, model,
+                       options_of(GetParam(), !GetParam(), false)) {
+    testing::draw_values(model);
+    new_graph(cg);
+  }
+  void new_graph(ComputationGraph& graph) {
+    encoder.new_graph(graph);
+    decoder.new_graph(graph);
+    language_model.new_graph(graph);
+  }
+  Expression drawn(const Dim& d) { return input(cg, d, draw(d.elements(), -1.0, 1.0)); }
+
+  const testing::DefaultDevice scope{testing::double_device()};
+  ParameterCollection model;
+  TransformerEncoderBuilder encoder;
+  TransformerDecoderBuilder decoder;
+  TransformerDecoderBuilder language_model;
+  testing::Draw draw{3};
+  ComputationGraph cg;
+};
+INSTANTIATE_TEST_SUITE_P(Norm, Transformer, ::testing::Values(true, false),
+                         [](const auto& norm) { return norm.param ? "before" : "after"; });
+
+TEST_P(Transformer, StepByStepIsTheWholeSequence) {
+  for (const unsigned batch : {1U, 3U}) {
+    const Expression seen = drawn(Dim({kMemory, 6}, batch));
+    const Lengths lengths = batch == 1 ? Lengths() : Lengths{6, 2, 1};
+    const Expression x = drawn(Dim({kDim, 5}, batch));
+    for (const bool has_memory : {true, false}) {
+      const TransformerDecoderBuilder& b = has_memory ? decoder : language_model;
+      const TransformerState start = has_memory ? b.start(seen, lengths) : b.start();
+      EXPECT_EQ(start.positions(), 0U);
+      const TransformerState whole = b.add_input(start, x);
+      EXPECT_EQ(whole.output.dim(), x.dim());
+      EXPECT_EQ(whole.positions(), 5U);
+      TransformerState state = start;
+      for (unsigned t = 0; t < 5; ++t) {
+        state = b.add_input(state, pick(x, t, 1));
+        EXPECT_EQ(state.positions(), t + 1);
+        expect_same(state.output, pick(whole.output, t, 1));
+      }
+      // The first three at once, then one by one, as columns.
+      state = b.add_input(start, columns(x, 0, 3));
+      state = b.add_input(state, columns(x, 3, 4));
+      EXPECT_EQ(b.add_input(state, columns(x, 4, 5)).output.dim(), Dim({kDim, 1}, batch));
+      expect_same(b.add_input(state, columns(x, 4, 5)).output, columns(whole.output, 4, 5));
+    }
+  }
+}
+
+TEST_P(Transformer, NoPositionSeesALaterOne) {
+  const Expression x = drawn({kDim, 4});
+  const Expression other = drawn({kDim, 4});
+  const Expression mixed = concatenate_cols({columns(x, 0, 2), columns(other, 2, 4)});
+  const Expression a = language_model.add_input(language_model.start(), x).output;
+  const Expression b = language_model.add_input(language_model.start(), mixed).output;
+  expect_same(columns(a, 0, 2), columns(b, 0, 2));
+  EXPECT_NE(numbers_of(columns(a, 2, 3)), numbers_of(columns(b, 2, 3)));
+  // In an encoder all do.
+  EXPECT_NE(numbers_of(columns(encoder.encode(x), 0, 1)),
+            numbers_of(columns(encoder.encode(mixed), 0, 1)));
+}
+
+TEST_P(Transformer, APaddedBatchIsWhatItsExamplesAre) {
+  const Lengths lengths{3, 5, 1};
+  const Expression x = drawn(Dim({kDim, 5}, 3));
+  const Expression y = drawn(Dim({kDim, 2}, 3));
+  const Expression seen = drawn(Dim({kMemory, 5}, 3));
+  const Expression encoded = encoder.encode(x, lengths);
+  EXPECT_EQ(encoded.dim(), x.dim());
+  const Expression decoded = decoder.add_input(decoder.start(seen, lengths), y).output;
+  for (unsigned e = 0; e < 3; ++e) {
+    const auto own = [&](const Expression& of) {
+      return columns(pick_batch_elem(of, e), 0, lengths[e]);
+    };
+    expect_same(own(encoded), encoder.encode(own(x)));
+    const TransformerState state = decoder.start(own(seen));
+    expect_same(pick_batch_elem(decoded, e),
+                decoder.add_input(state, pick_batch_elem(y, e)).output);
+  }
+  // The examples in another order.
+  const Expression turned = encoder.encode(pick_batch_elems(x, Lengths{2, 0, 1}), {1, 3, 5});
+  expect_same(pick_batch_elem(turned, 2U), pick_batch_elem(encoded, 1U));
+  // A vector is a sequence of one position.
+  const Expression one = drawn({kDim});
+  expect_same(encoder.encode(one), reshape(encoder.encode(reshape(one, {kDim, 1})), {kDim}));
+}
+
+TEST_P(Transformer, StatesAreValues) {
+  const TransformerState start = language_model.start();
+  const TransformerState one = language_model.add_input(start, drawn({kDim}));
+  const Expression a = drawn({kDim});
+  const Expression b = drawn({kDim});
+  const TransformerState left = language_model.add_input(one, a);
+  const TransformerState right = language_model.add_input(one, b);
+  expect_same(language_model.add_input(one, a).output, left.output);
+  EXPECT_NE(numbers_of(left.output), numbers_of(right.output));
+  EXPECT_EQ(one.positions(), 1U);
+}
+
+TEST_P(Transformer, GradientsAgreeWithDifferences) {
+  const Parameter x = model.add_parameters({kDim, 3});
+  const Parameter seen = model.add_parameters({kMemory, 4});
+  LearnedEncoding positions(kDim, 4, model);
+  testing::draw_values(model);
+  testing::expect_gradients(model, [&](ComputationGraph& graph) {
+    new_graph(graph);
+    const Expression in = positions.add(parameter(graph, x));
+    const Expression memory = parameter(graph, seen);
+    const Expression encoded = encoder.encode(in);
+    const Expression decoded = decoder.add_input(decoder.start(memory, {3}), in).output;
+    TransformerState state = language_model.add_input(language_model.start(), columns(in, 0, 2));
+    state = language_model.add_input(state, pick(in, 2U, 1));
+    const auto mixed = [](const Expression& y) {
+      return sum_elems(cube(y)) + squared_norm(y + 0.5F);
+    };
+    return mixed(encoded) + mixed(decoded) + mixed(state.output);
+  });
+}
+
+// ---- merging
+// --------------------------------------------------------------------------------------
+
+/// Forward calls for sentences of these lengths, each encoded and decoded by itself.
+std::size_t calls_for(const Lengths& lengths, bool step_by_step = false) {
+  ParameterCollection model;
+  TransformerEncoderBuilder encoder(kLayers, kDim, kHeads, kHidden, model);
+  TransformerDecoderBuilder decoder(kLayers, kDim, kHeads, kHidden, model);
+  const SinusoidalEncoding positions(kDim);
+  const LookupParameter table = model.add_lookup_parameters(9, {kDim});
+  ComputationGraph cg(true);
+  encoder.new_graph(cg);
+  decoder.new_graph(cg);
+  std::vector<Expression> outputs;
+  for (const unsigned n : lengths) {
+    const Expression x = reshape(lookup(cg, table, Lengths(n, 2)), {kDim, n});
+    TransformerState state = decoder.start(encoder.encode(positions.add(x)));
+    if (step_by_step) {
+      for (unsigned t = 0; t < 3; ++t) {
+        state = decoder.add_input(state, positions.add(lookup(cg, table, t), t));
+      }
+    } else {
+      state = decoder.add_input(state, positions.add(x));
+    }
+    outputs.push_back(sum_elems(state.output));
+  }
+  testing::Observed observed;
+  testing::observe(cg, &observed);
+  static_cast<void>(sum(outputs).value());
+  testing::observe(cg, nullptr);
+  return observed.forward_calls();
+}
+
+TEST(TransformerMerging, SentencesOfDifferentLengths) {
+  const std::size_t two = calls_for({5, 5});
+  EXPECT_EQ(calls_for(Lengths(20, 5)), two);
+  // For each further length: attention once in an encoder's and twice in a decoder's layers, the
+  // input of the encodings (twice) and the sum of the output.
+  EXPECT_LE(calls_for({5, 6, 7, 5, 6, 7, 7, 6}), two + 18);
+}
+
+TEST(TransformerMerging, HypothesesStepByStep) {
+  const std::size_t two = calls_for({5, 5}, true);
+  EXPECT_EQ(calls_for(Lengths(10, 5), true), two);
+  // Of each further length: attention to what the encoder read, at each of three steps.
+  EXPECT_LE(calls_for({5, 6, 5, 6}, true), two + 10);
+}
+
+// ---- positions
+// ------------------------------------------------------------------------------------
+
+TEST(Encodings, Sinusoidal) {
+  const testing::DefaultDevice scope(testing::double_device());
+  ComputationGraph cg;
+  for (const unsigned dim : {4U, 5U}) {
+    const SinusoidalEncoding encoding(dim);
+    for (const unsigned first : {7U, 0U, 2U}) {
+      const Expression y = encoding.add(zeros(cg, Dim({dim, 3}, 2)), first);
+      EXPECT_EQ(y.dim(), Dim({dim, 3}, 2));
+      Numbers wanted;
+      for (unsigned e = 0; e < 2; ++e) {
+        for (unsigned t = first; t < first + 3; ++t) {
+          for (unsigned i = 0; i < dim; ++i) {
+            const double turn = t / std::pow(10000.0, 2.0 * std::floor(i / 2.0) / dim);
+            wanted.push_back(i % 2 == 0 ? std::sin(turn) : std::cos(turn));
+          }
+        }
+      }
+      EXPECT_EQ(testing::compare(numbers_of(y), wanted, tolerance::kThroughFloat), "");
+    }
+    const Expression one = encoding.add(ones(cg, {dim}), 1);
+    EXPECT_EQ(one.dim(), Dim({dim}));
+    EXPECT_NEAR(numbers_of(one)[0], 1.0 + std::sin(1.0), tolerance::kThroughFloat);
+    EXPECT_THROW(static_cast<void>(encoding.add(ones(cg, {dim + 1, 2}))), ShapeError);
+  }
+}
+
+TEST(Encodings, Learned) {
+  const testing::DefaultDevice scope(testing::double_device());
+  ParameterCollection model;
+  LearnedEncoding encoding(2, 3, model);
+  EXPECT_EQ(model.lookup_parameters_list()[0]->name, "/learned-encoding/_0");
+  for (unsigned t = 0; t < 3; ++t) {
+    encoding.table().initialize(t, {static_cast<float>(t), 0.5F});
+  }
+  ComputationGraph cg;
+  EXPECT_EQ(numbers_of(encoding.add(ones(cg, {2, 2}), 1)), (Numbers{2, 1.5, 3, 1.5}));
+  EXPECT_EQ(numbers_of(encoding.add(ones(cg, Dim({2}, 2)), 2)), (Numbers{3, 1.5, 3, 1.5}));
+  EXPECT_THROW(static_cast<void>(encoding.add(ones(cg, {2, 2}), 2)), IndexError);
+  EXPECT_THROW(static_cast<void>(encoding.add(ones(cg, {2}), 3)), IndexError);
+  for (const bool update : {false, true}) {
+    encoding.set_updated(update);
+    const Parameter x = model.add_parameters({2});
+    cg.backward(sum_elems(encoding.add(parameter(cg, x))));
+    EXPECT_EQ(encoding.table().p->has_grad(), update);
+  }
+}
+
+// ---- dropout, copies, files, errors
+// ---------------------------------------------------------------
+
+TEST_P(Transformer, Dropout) {
+  const Expression x = drawn({kDim, 4});
+  const Numbers without = numbers_of(encoder.encode(x));
+  encoder.set_dropout(0.5F);
+  const Numbers one = numbers_of(encoder.encode(x));
+  EXPECT_NE(one, without);
+  EXPECT_NE(numbers_of(encoder.encode(x)), one) << "drawn anew";
+  encoder.set_dropout(1.0F);
+  if (GetParam()) {
+    // Nothing but the residual connections is left: each position alone, normalised at the end.
+    const Expression other = concatenate_cols({columns(x, 0, 1), drawn({kDim, 3})});
+    expect_same(columns(encoder.encode(x), 0, 1), columns(encoder.encode(other), 0, 1));
+  }
+  encoder.disable_dropout();
+  EXPECT_EQ(numbers_of(encoder.encode(x)), without);
+  EXPECT_THROW(encoder.set_dropout(1.5F), ValueError);
+  EXPECT_THROW(encoder.set_dropout(-0.5F), ValueError);
+}
+
+TEST_P(Transformer, CopiesAndFiles) {
+  const Expression x = drawn({kDim, 3});
+  const Numbers wanted = numbers_of(encoder.encode(x));
+  const testing::TemporaryFolder folder;
+  TextFileSaver saver(folder.file("model"));
+  saver.save(encoder.get_parameter_collection(), "/encoder");
+  saver.close();
+  ParameterCollection other;
+  const TransformerOptions options = options_of(GetParam(), !GetParam());
+  TransformerEncoderBuilder read(kLayers, kDim, kHeads, kHidden, other, options);
+  TextFileLoader(folder.file("model")).populate(read.get_parameter_collection(), "/encoder");
+  read.new_graph(cg);
+  EXPECT_EQ(testing::compare(numbers_of(read.encode(x)), wanted, tolerance::kThroughFloat), "");
+  TransformerEncoderBuilder shared(kLayers, kDim, kHeads, kHidden, other, options);
+  shared.copy(encoder);
+  shared.new_graph(cg);
+  EXPECT_EQ(numbers_of(shared.encode(x)), wanted);
+  TransformerDecoderBuilder decoder2(kLayers, kDim, kHeads, kHidden, other, options);
+  EXPECT_THROW(decoder2.copy(language_model), ValueError);
+  decoder2.copy(decoder);
+  for (const auto& wrong :
+       {TransformerEncoderBuilder(kLayers + 1, kDim, kHeads, kHidden, other, options),
+        TransformerEncoderBuilder(kLayers, kDim, 1, kHidden, other, options),
+        TransformerEncoderBuilder(kLayers, kDim, kHeads, kHidden + 1, other, options),
+        TransformerEncoderBuilder(kLayers, kDim, kHeads, kHidden, other,
+                                  options_of(!GetParam(), GetParam()))}) {
+    EXPECT_THROW(shared.copy(wrong), ValueError);
+    shared.new_graph(cg);
+    EXPECT_EQ(numbers_of(shared.encode(x)), wanted) << "what throws changes nothing";
+  }
+}
+
+TEST(TransformerParameters, OrderAndNames) {
+  ParameterCollection model;
+  const TransformerDecoderBuilder decoder(2, kDim, kHeads, kHidden, model);
+  std::vector<std::string> names;
+  for (const auto& p : model.parameters_list()) {
+    names.push_back(p->name);
+  }
+  ASSERT_EQ(names.size(), 2U * (8 + 8 + 10) + 2);
+  const std::string layer = "/transformer-decoder/transformer-decoder-layer";
+  EXPECT_EQ(names[0], layer + "/multi-head-attention-builder/wq");
+  EXPECT_EQ(names[8], layer + "/multi-head-attention-builder_1/wq");
+  EXPECT_EQ(names[16], layer + "/w1");
+  EXPECT_EQ(names[20], layer + "/self-norm-g");
+  EXPECT_EQ(names[22], layer + "/feed-norm-g");
+  EXPECT_EQ(names[25], layer + "/memory-norm-b");
+  EXPECT_EQ(names[26], layer + "_1/multi-head-attention-builder/wq");
+  EXPECT_EQ(names[53], "/transformer-decoder/norm-b");
+}
+
+TEST_P(Transformer, Errors) {
+  const auto refuses = [](const auto& exception, const std::function<void()>& call) {
+    EXPECT_THROW(call(), std::decay_t<decltype(exception)>);
+  };
+  const ShapeError shape("");
+  const ValueError value("");
+  const StateError state_error("");
+  const GraphError graph_error("");
+  const Expression x = drawn({kDim, 3});
+  const Expression seen = drawn({kMemory, 2});
+  ComputationGraph other;
+  const Expression elsewhere = ones(other, {kDim, 3});
+  const Expression wrong = drawn({kDim + 1, 3});
+  const Expression none = drawn({kDim, 0});
+  const TransformerState start = decoder.start(seen);
+  const TransformerState read = decoder.add_input(start, x);
+  const Expression batch = drawn(Dim({kDim}, 2));
+  const std::size_t nodes = cg.nodes.size();
+  refuses(shape, [&] { static_cast<void>(encoder.encode(wrong)); });
+  refuses(shape, [&] { static_cast<void>(encoder.encode(none)); });
+  refuses(value, [&] { static_cast<void>(encoder.encode(x, {4})); });
+  refuses(value, [&] { static_cast<void>(encoder.encode(x, {0})); });
+  refuses(value, [&] { static_cast<void>(encoder.encode(x, {1, 1})); });
+  refuses(graph_error, [&] { static_cast<void>(encoder.encode(elsewhere)); });
+  refuses(state_error, [&] { static_cast<void>(decoder.start()); });
+  refuses(state_error, [&] { static_cast<void>(language_model.start(seen)); });
+  refuses(shape, [&] { static_cast<void>(decoder.start(x)); });
+  refuses(value, [&] { static_cast<void>(decoder.start(seen, {3})); });
+  refuses(state_error, [&] { static_cast<void>(decoder.add_input(language_model.start(), x)); });
+  refuses(state_error, [&] { static_cast<void>(language_model.add_input(start, x)); });
+  refuses(state_error, [&] { static_cast<void>(decoder.add_input(TransformerState(), x)); });
+  refuses(value, [&] { static_cast<void>(decoder.add_input(read, x)); });
+  refuses(shape, [&] { static_cast<void>(decoder.add_input(read, batch)); });
+  refuses(graph_error, [&] { static_cast<void>(decoder.add_input(start, elsewhere)); });
+  EXPECT_EQ(cg.nodes.size(), nodes);
+  decoder.new_graph(other);
+  refuses(graph_error, [&] { static_cast<void>(decoder.add_input(read, ones(other, {kDim}))); });
+  ParameterCollection more;
+  const std::size_t parameters = model.parameters_list().size();
+  refuses(value, [&] { TransformerEncoderBuilder(0, kDim, kHeads, kHidden, model); });
+  refuses(value, [&] { TransformerEncoderBuilder(1, kDim, 3, kHidden, model); });
+  refuses(value, [&] { TransformerEncoderBuilder(1, kDim, 0, kHidden, model); });
+  refuses(value, [&] { TransformerEncoderBuilder(1, kDim, kHeads, 0, model); });
+  EXPECT_EQ(model.parameters_list().size(), parameters);
+  const TransformerEncoderBuilder fresh(1, kDim, kHeads, kHidden, more);
+  refuses(state_error, [&] { static_cast<void>(fresh.encode(x)); });
+  try {
+    static_cast<void>(encoder.encode(wrong));
+  } catch (const ShapeError& e) {
+    EXPECT_EQ(std::string(e.what()),
+              "TransformerEncoderBuilder: encode: x is {5,3}; want {4} or {4,positions} with a "
+              "position at least");
+  }
+}
+
+}  // namespace
+}  // namespace dynet
