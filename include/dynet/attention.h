@@ -44,6 +44,15 @@ struct AttentionMemory {
   [[nodiscard]] unsigned positions() const { return keys.pg == nullptr ? 0 : keys.dim().cols(); }
 };
 
+/// For a beam search with checkpoints (beam.h).
+template <class F>
+void for_each_expression(AttentionMemory& memory, F&& f) {
+  if (memory.keys.pg != nullptr) {
+    f(memory.keys);
+    f(memory.values);
+  }
+}
+
 /// What the attention builders share. Copies of a builder share its parameters. Thread rule: one
 /// thread at a time, like its graph.
 class AttentionBuilder {

@@ -51,6 +51,15 @@ struct TransformerState {
   [[nodiscard]] unsigned positions() const { return layers.empty() ? 0 : layers[0].positions(); }
 };
 
+/// For a beam search with checkpoints (beam.h). What the encoder gave is older than the search.
+template <class F>
+void for_each_expression(TransformerState& state, F&& f) {
+  for (AttentionMemory& read : state.layers) {
+    for_each_expression(read, f);
+  }
+  state.output = Expression();
+}
+
 namespace detail {
 
 /// One layer: attention to the sequence, attention to a memory (some decoders), and a feed-forward

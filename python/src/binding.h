@@ -135,6 +135,7 @@ void bind_files(nb::module_& m);
 void bind_tree_builders(nb::module_& m);
 void bind_softmax_builders(nb::module_& m);
 void bind_attention_builders(nb::module_& m);
+void bind_beam(nb::module_& m);
 void bind_sequence(nb::module_& m);
 void bind_custom(nb::module_& m);
 void bind_debug(nb::module_& m);

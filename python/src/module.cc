@@ -27,6 +27,7 @@ NB_MODULE(_dynet, m) {
   py::bind_tree_builders(m);
   py::bind_softmax_builders(m);
   py::bind_attention_builders(m);
+  py::bind_beam(m);
   py::bind_sequence(m);
   py::bind_custom(m);
   py::bind_debug(m);

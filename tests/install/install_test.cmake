@@ -16,6 +16,7 @@ run(${CMAKE_COMMAND} -S ${CONSUMER} -B ${SCRATCH}/build -G ${GENERATOR} -DCMAKE_
     -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF)
 run(${CMAKE_COMMAND} --build ${SCRATCH}/build)
 run(${SCRATCH}/build/old_program)
+run(${SCRATCH}/build/attention)
 run(${SCRATCH}/build/xor)
 run(${CMAKE_COMMAND} -E chdir ${SCRATCH} ${SCRATCH}/build/files)
 run(${SCRATCH}/build/recurrent)
