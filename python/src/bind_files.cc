@@ -149,13 +149,40 @@ CheckpointPolicy policy_from(const PyPolicy& p) {
   return policy;
 }
 
+/// What a checkpointer knows, and tells.
+void bind_saved_steps(nb::class_<Checkpointer>& c) {
+  c.def_prop_ro("steps", &Checkpointer::steps, "Calls of step(), those before resume() included.")
+      .def_prop_ro("position", &Checkpointer::position,
+                   "The position of the last save() or resume().")
+      .def_prop_rw(
+          "metadata", [](const Checkpointer& self) { return self.metadata; },
+          [](Checkpointer& self, const std::map<std::string, std::string>& texts) {
+            self.metadata = texts;
+          },
+          "A dict of texts that is saved with each checkpoint; resume() sets it. Assign a dict to "
+          "change it.")
+      .def_prop_ro(
+          "checkpoints",
+          [](const Checkpointer& self) {
+            nb::list all;
+            for (const Checkpoint& one : self.checkpoints()) {
+              all.append(nb::make_tuple(one.file, one.steps,
+                                        one.has_score ? nb::cast(one.score) : nb::none()));
+            }
+            return all;
+          },
+          nb::for_getter(
+              nb::sig("def checkpoints(self) -> list[tuple[str, int, typing.Optional[float]]]")),
+          "What the folder has: file, steps and score of each.");
+}
+
 void bind_checkpointer(nb::module_& m) {
   using nb::arg;
   nb::class_<Checkpointer> c(
       m, "Checkpointer",
       "Checkpoints of a training in a folder: the parameters, the trainer's state with averages "
-      "and "
-      "schedule, DyNet's random numbers, the position in the data, and `metadata`. A run that is "
+      "and schedule, DyNet's random numbers, the position in the data, and `metadata`. A run that "
+      "is "
       "killed and resumed goes on to the bit as if it had not been.");
   c.def(
        "__init__",
@@ -188,31 +215,8 @@ void bind_checkpointer(nb::module_& m) {
               self.save(position);
             }
           },
-          arg("position") = "", arg("score") = nb::none(), "Saves now.")
-      .def_prop_ro("steps", &Checkpointer::steps,
-                   "Calls of step(), those before resume() included.")
-      .def_prop_ro("position", &Checkpointer::position,
-                   "The position of the last save() or resume().")
-      .def_prop_rw(
-          "metadata", [](const Checkpointer& self) { return self.metadata; },
-          [](Checkpointer& self, const std::map<std::string, std::string>& texts) {
-            self.metadata = texts;
-          },
-          "A dict of texts that is saved with each checkpoint; resume() sets it. Assign a dict to "
-          "change it.")
-      .def_prop_ro(
-          "checkpoints",
-          [](const Checkpointer& self) {
-            nb::list all;
-            for (const Checkpoint& one : self.checkpoints()) {
-              all.append(nb::make_tuple(one.file, one.steps,
-                                        one.has_score ? nb::cast(one.score) : nb::none()));
-            }
-            return all;
-          },
-          nb::for_getter(
-              nb::sig("def checkpoints(self) -> list[tuple[str, int, typing.Optional[float]]]")),
-          "What the folder has: file, steps and score of each.");
+          arg("position") = "", arg("score") = nb::none(), "Saves now.");
+  bind_saved_steps(c);
 }
 
 }  // namespace

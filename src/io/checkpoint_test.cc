@@ -81,7 +81,7 @@ struct Session {
 
 class CheckpointTest : public ::testing::Test {
  protected:
-  ~CheckpointTest() override {
+  void TearDown() override {
     reset_rng(std::mt19937::default_seed);
     set_log_sink(nullptr);
   }
@@ -94,7 +94,7 @@ class CheckpointTest : public ::testing::Test {
     return names;
   }
   static std::string name(unsigned steps) {
-    std::string digits = std::to_string(steps);
+    const std::string digits = std::to_string(steps);
     return "checkpoint-" + std::string(12 - digits.size(), '0') + digits + ".safetensors";
   }
   testing::TemporaryFolder root_;
@@ -109,7 +109,6 @@ CheckpointPolicy every(std::uint64_t steps) {
 
 TEST_F(CheckpointTest, ResumesToTheBit) {
   Session whole(folder, every(10));
-  std::string at_30;
   for (int i = 0; i < 45; ++i) {
     whole.step();
     whole.checkpoints->metadata["text"] = "epoch " + std::to_string(i);

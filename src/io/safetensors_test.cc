@@ -15,6 +15,7 @@
 #include "io/crc32c.h"
 #include "io/safetensors_file.h"
 #include "params/use_count.h"
+#include "testing/small_disk.h"
 #include "testing/temporary_folder.h"
 
 namespace dynet {
@@ -80,6 +81,12 @@ std::vector<float> counted(std::size_t n, float first) {
   }
   return numbers;
 }
+/// The numbers of a parameter of the double device.
+std::vector<double> doubles_of(const Parameter& p) {
+  std::vector<double> numbers(p.p->size());
+  std::memcpy(numbers.data(), p.p->values.v, numbers.size() * sizeof(double));
+  return numbers;
+}
 std::vector<float> values_of(const LookupParameter& l) {
   std::vector<float> all;
   for (const Tensor& row : *l.values()) {
@@ -124,7 +131,7 @@ TEST_F(SafetensorsTest, OrderOfTheFile) {
   EXPECT_EQ(loader.shape("/w"), (std::vector<std::size_t>{2, 3}));
   EXPECT_EQ(loader.shape("/e"), (std::vector<std::size_t>{2, 3}));
   EXPECT_EQ(loader.shape("/t"), (std::vector<std::size_t>{2, 2, 2}));
-  EXPECT_THROW(loader.shape("/x"), IoError);
+  EXPECT_THROW(static_cast<void>(loader.shape("/x")), IoError);
 }
 
 /// Every number of axes, and sizes beside and beyond the tiles that turn them.
@@ -153,7 +160,6 @@ TEST_F(SafetensorsTest, EveryShapeComesBack) {
   SafetensorsLoader(file).populate(other);
   // An independent word on the order: by indices.
   const std::vector<float> w = as_vector(*p[6].values());
-  const std::string all = data_of(content());
   const io::SafetensorsFile opened(file);
   const auto* in_file =
       reinterpret_cast<const float*>(opened.bytes(*opened.find(p[6].get_fullname())));
@@ -226,7 +232,7 @@ TEST_F(SafetensorsTest, WhatDoesNotFitChangesNothing) {
   save(model);
   ParameterCollection other;
   Parameter a = other.add_parameters({2}, ParameterInitConst(7), "a");
-  Parameter b = other.add_parameters({3, 2}, ParameterInitConst(7), "b");
+  other.add_parameters({3, 2}, ParameterInitConst(7), "b");
   SafetensorsLoader loader(file);
   std::string error = error_of([&] { loader.populate(other); });
   EXPECT_NE(error.find("'/b' has shape [2,3]; want [3,2] for /b"), std::string::npos) << error;
@@ -436,7 +442,7 @@ TEST_F(SafetensorsTest, DoublesAndOtherTypes) {
   EXPECT_EQ(data_of(content()), bytes(std::vector<double>{1e300, 0.1, -1e-300, 1.0 / 3}));
   p.p->zero();
   SafetensorsLoader(file).populate(model);
-  EXPECT_EQ(std::memcmp(p.p->values.v, values.data(), 32), 0);
+  EXPECT_EQ(doubles_of(p), values);
   ParameterCollection narrow;
   const Parameter f = narrow.add_parameters({2, 2}, ParameterInitConst(7), "p");
   EXPECT_NE(error_of([&] { SafetensorsLoader(file).populate(narrow); }).find("range of float"),
@@ -450,7 +456,7 @@ TEST_F(SafetensorsTest, DoublesAndOtherTypes) {
   save(mixed);
   both.p->zero();
   SafetensorsLoader(file).populate(mixed);
-  EXPECT_EQ(std::memcmp(both.p->values.v, values.data(), 32), 0);
+  EXPECT_EQ(doubles_of(both), values);
   // Files of other programs, whose data begin anywhere.
   const std::vector<std::uint16_t> halves{0x3C00, 0xC500, 0x0001, 0x7C00};  // 1, -5, 2^-24, inf
   for (const char* spaces : {"", " ", "   "}) {
@@ -471,14 +477,36 @@ TEST_F(SafetensorsTest, DoublesAndOtherTypes) {
     SafetensorsLoader(file).populate(narrow);
     SafetensorsLoader(file).populate(model);
     EXPECT_EQ(as_vector(*f.values()), (std::vector<float>{1, 3, 2, 4}));
-    const std::vector<double> wide{1, 3, 2, 4};
-    EXPECT_EQ(std::memcmp(p.p->values.v, wide.data(), 32), 0);
+    EXPECT_EQ(doubles_of(p), (std::vector<double>{1, 3, 2, 4}));
   }
   write(R"({"/p":{"dtype":"I32","shape":[2,2],"data_offsets":[0,16]}})", std::string(16, 'x'));
   EXPECT_NE(error_of([&] {
               SafetensorsLoader(file).populate(narrow);
             }).find("type I32; want F32, F64, F16 or BF16"),
             std::string::npos);
+}
+
+TEST_F(SafetensorsTest, AFullDiskKeepsTheOldFile) {
+  ParameterCollection model;
+  model.add_parameters({200, 500}, ParameterInitConst(1));
+  model.add_parameters({100}, ParameterInitConst(1));
+  save(model);
+  const std::string before = content();
+  for (const bool append : {false, true}) {
+    for (const rlim_t bytes : {0U, 1U, 100U, 70000U, 400000U, 400500U}) {
+      const testing::SmallDisk disk(bytes);
+      EXPECT_THROW(
+          {
+            SafetensorsSaver saver(file, append);
+            saver.save(model, "/again");
+            saver.close();
+          },
+          IoError)
+          << bytes;
+    }
+    EXPECT_EQ(content(), before);
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_.path()), {}), 1);
+  }
 }
 
 /// Killed at any moment of saving over an old file: the file is the old or the new one.

@@ -19,6 +19,7 @@
 #include "io/replace_file.h"
 #include "params/gradient.h"
 #include "support/far_device.h"
+#include "testing/small_disk.h"
 #include "testing/temporary_folder.h"
 
 namespace dynet {
@@ -357,24 +358,6 @@ TEST_F(TextFileTest, LinksAndRightsAreKept) {
   EXPECT_EQ(info.st_mode & 0777U, 0640U);
 }
 
-/// Files may not grow beyond some bytes while this lives, as on a full disk.
-class SmallDisk {
- public:
-  explicit SmallDisk(rlim_t bytes) {
-    std::signal(SIGXFSZ, SIG_IGN);
-    ::getrlimit(RLIMIT_FSIZE, &old_);
-    rlimit small = old_;
-    small.rlim_cur = bytes;
-    ::setrlimit(RLIMIT_FSIZE, &small);
-  }
-  SmallDisk(const SmallDisk&) = delete;
-  SmallDisk& operator=(const SmallDisk&) = delete;
-  ~SmallDisk() { ::setrlimit(RLIMIT_FSIZE, &old_); }
-
- private:
-  rlimit old_{};
-};
-
 TEST_F(TextFileTest, AFullDiskKeepsTheOldFile) {
   ParameterCollection model;
   model.add_parameters({10000});
@@ -384,7 +367,7 @@ TEST_F(TextFileTest, AFullDiskKeepsTheOldFile) {
       std::string said;
       set_log_sink([&](const std::string& text) { said = text; });
       {
-        const SmallDisk disk(bytes);
+        const testing::SmallDisk disk(bytes);
         TextFileSaver* saver = nullptr;
         EXPECT_THROW(
             {
@@ -398,7 +381,7 @@ TEST_F(TextFileTest, AFullDiskKeepsTheOldFile) {
           // A program that leaves closing to the destructor learns of it from `save`.
           ParameterCollection small;
           small.add_parameters({1});
-          const SmallDisk tiny(0);
+          const testing::SmallDisk tiny(0);
           EXPECT_THROW(TextFileSaver(file).save(small), IoError);
           EXPECT_EQ(said, "");
         }
