@@ -29,6 +29,7 @@ NB_MODULE(_dynet, m) {
   py::bind_attention_builders(m);
   py::bind_beam(m);
   py::bind_sequence(m);
+  py::bind_text(m);
   py::bind_custom(m);
   py::bind_debug(m);
   py::bind_start(m);

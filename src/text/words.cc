@@ -88,7 +88,7 @@ bool TaggedReader::next(TaggedSentence& sentence) {
 }
 
 bool ParallelReader::next(SentencePair& pair) {
-  if (!(lines_.size() == 1 ? next_of_one() : next_of_two())) {
+  if (!(second_ ? next_of_two() : next_of_one())) {
     return false;
   }
   std::swap(pair, read_);
@@ -96,7 +96,7 @@ bool ParallelReader::next(SentencePair& pair) {
 }
 
 bool ParallelReader::next_of_one() {
-  Lines& lines = lines_.front();
+  Lines& lines = first_;
   std::string_view line;
   if (!lines.next_with_words(line)) {
     return false;
@@ -123,17 +123,17 @@ bool ParallelReader::next_of_one() {
 
 bool ParallelReader::next_of_two() {
   std::string_view line;
-  const bool has_source = lines_[0].next(line);
+  const bool has_source = first_.next(line);
   if (has_source) {
     read_words(line, read_.source);
   }
-  const bool has_target = lines_[1].next(line);
+  const bool has_target = second_->next(line);
   if (has_target) {
     read_words(line, read_.target);
   }
   if (has_source != has_target) {
-    const Lines& ended = lines_[has_source ? 1 : 0];
-    const Lines& other = lines_[has_source ? 0 : 1];
+    const Lines& ended = has_source ? *second_ : first_;
+    const Lines& other = has_source ? first_ : *second_;
     ended.fail(ended.number() + 1, 1, "the file ends here, and '" + other.file() + "' goes on");
   }
   return has_source;

@@ -12,6 +12,7 @@
 // be written so that it reads as the same. Not thread-safe.
 
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -68,21 +69,19 @@ struct SentencePair {
 /// over.
 class ParallelReader : public Stream<ParallelReader, SentencePair> {
  public:
-  explicit ParallelReader(Lines both) { lines_.push_back(std::move(both)); }
-  ParallelReader(Lines source, Lines target) {
-    lines_.reserve(2);
-    lines_.push_back(std::move(source));
-    lines_.push_back(std::move(target));
-  }
+  explicit ParallelReader(Lines both) : first_(std::move(both)) {}
+  ParallelReader(Lines source, Lines target)
+      : first_(std::move(source)), second_(std::move(target)) {}
   bool next(SentencePair& pair);
   /// The file of the source, or of both.
-  [[nodiscard]] const Lines& lines() const { return lines_.front(); }
+  [[nodiscard]] const Lines& lines() const { return first_; }
 
  private:
   bool next_of_one();
   bool next_of_two();
 
-  std::vector<Lines> lines_;
+  Lines first_;
+  std::optional<Lines> second_;
   SentencePair read_;
 };
 /// One line with `|||`.
