@@ -1,35 +1,22 @@
 #include "data.h"
 
 #include <algorithm>
-#include <fstream>
 #include <utility>
 
 namespace examples {
 
-DataError::DataError(const std::string& file, std::size_t line, std::size_t column,
-                     const std::string& reason)
-    : std::runtime_error(file + ":" + std::to_string(line) + ":" + std::to_string(column) + ": " +
-                         reason),
-      line_(line),
-      column_(column) {}
-
 void for_each_line(const std::string& file,
-                   const std::function<void(const std::string& text, std::size_t line)>& read) {
-  std::ifstream in(file);
-  if (!in) {
-    throw std::runtime_error("cannot open '" + file + "'");
-  }
-  std::string text;
+                   const std::function<void(std::string_view text, std::size_t line)>& read) {
+  dynet::text::Lines lines(file);
+  std::string_view text;
   std::size_t found = 0;
-  for (std::size_t line = 1; std::getline(in, text); ++line) {
-    if (!std::all_of(text.begin(), text.end(), is_space)) {
-      read(text, line);
-      ++found;
-    }
+  for (; lines.next_with_words(text); ++found) {
+    read(text, lines.number());
   }
-  if (in.bad()) {
-    throw std::runtime_error("cannot read '" + file + "'");
-  }
+  check_not_blank(file, found);
+}
+
+void check_not_blank(const std::string& file, std::size_t found) {
   if (found == 0) {
     throw DataError(file, 1, 1, "nothing but blank lines in this file");
   }

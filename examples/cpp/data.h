@@ -1,40 +1,31 @@
 #pragma once
 
-// What the readers of all programs share: errors with a place, vocabularies, random orders. No part
-// of this file knows the library.
+// What the readers of all programs share: errors with a place, vocabularies, random orders. Of the
+// library it uses what reads text.
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <random>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "dynet/text/lines.h"
+
 namespace examples {
 
 /// Data that cannot be read. `what()` reads "file:line:column: reason"; both count from 1.
-class DataError : public std::runtime_error {
- public:
-  DataError(const std::string& file, std::size_t line, std::size_t column,
-            const std::string& reason);
-  [[nodiscard]] std::size_t line() const { return line_; }
-  [[nodiscard]] std::size_t column() const { return column_; }
-
- private:
-  std::size_t line_;
-  std::size_t column_;
-};
+using DataError = dynet::text::TextError;
+using dynet::text::is_space;
 
 /// Calls `read` for every line of a file that is not blank, with its number. A file that cannot be
 /// opened: std::runtime_error; without such a line: DataError.
 void for_each_line(const std::string& file,
-                   const std::function<void(const std::string& text, std::size_t line)>& read);
-
-/// Space, tab and what ends a line; a no-break space is part of a word.
-inline bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+                   const std::function<void(std::string_view text, std::size_t line)>& read);
+/// DataError, as for_each_line, unless there was something in a file.
+void check_not_blank(const std::string& file, std::size_t found);
 
 /// Numbers words in the order in which they are first seen. Number 0 is `<unk>`, which every word
 /// not seen before gets once the vocabulary is frozen.

@@ -8,23 +8,6 @@ namespace examples {
 
 namespace {
 
-/// Calls `read(word, column)` for each word of a line.
-template <class Read>
-void for_each_word(std::string_view text, Read read) {
-  std::size_t at = 0;
-  while (at < text.size()) {
-    if (is_space(text[at])) {
-      ++at;
-      continue;
-    }
-    const std::size_t start = at;
-    while (at < text.size() && !is_space(text[at])) {
-      ++at;
-    }
-    read(text.substr(start, at - start), start + 1);
-  }
-}
-
 /// Words and how often they occur, in the order in which they are first seen.
 std::vector<std::pair<std::string, std::size_t>> count_words(
     const std::vector<RawSentence>& sentences) {
@@ -44,43 +27,25 @@ std::vector<std::pair<std::string, std::size_t>> count_words(
 
 }  // namespace
 
-RawSentence parse_tagged(std::string_view text, const std::string& file, std::size_t line) {
-  RawSentence sentence;
-  for_each_word(text, [&](std::string_view word, std::size_t column) {
-    const std::size_t bar = word.rfind('|');
-    if (bar == std::string_view::npos) {
-      throw DataError(file, line, column, "a word without a tag; want word|TAG");
-    }
-    if (bar == 0 || bar + 1 == word.size()) {
-      throw DataError(file, line, column + bar,
-                      bar == 0 ? "no word before the '|'; want word|TAG"
-                               : "no tag after the '|'; want word|TAG");
-    }
-    sentence.words.emplace_back(word.substr(0, bar));
-    sentence.tags.emplace_back(word.substr(bar + 1));
-  });
-  return sentence;
-}
-
 RawSentence parse_words(std::string_view text) {
   RawSentence sentence;
-  for_each_word(text,
-                [&](std::string_view word, std::size_t) { sentence.words.emplace_back(word); });
+  dynet::text::for_each_word(
+      text, [&](std::string_view word, std::size_t) { sentence.words.emplace_back(word); });
   return sentence;
 }
 
 std::vector<RawSentence> read_tagged_file(const std::string& file) {
-  std::vector<RawSentence> sentences;
-  for_each_line(file, [&](const std::string& text, std::size_t line) {
-    sentences.push_back(parse_tagged(text, file, line));
-  });
+  std::vector<RawSentence> sentences = dynet::text::TaggedReader(file).read_all();
+  check_not_blank(file, sentences.size());
   return sentences;
 }
 
 std::vector<RawSentence> read_text_file(const std::string& file) {
   std::vector<RawSentence> sentences;
-  for_each_line(
-      file, [&](const std::string& text, std::size_t) { sentences.push_back(parse_words(text)); });
+  for (dynet::text::Words& words : dynet::text::PlainReader(file)) {
+    sentences.push_back({std::move(words), {}});
+  }
+  check_not_blank(file, sentences.size());
   return sentences;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// Sentences of words, with or without tags, and their reader.
+// Sentences of words, with or without tags, as dynet/text/words.h reads them.
 //
 //   the luxury auto maker              one sentence a line, words separated by spaces
 //   The|I-ORG Beatles|I-ORG sang|O     the same with a tag after each word's last '|'
@@ -10,19 +10,15 @@
 #include <string_view>
 #include <vector>
 
+#include "dynet/text/words.h"
+
 #include "data.h"
 
 namespace examples {
 
 /// Text as read, before words have numbers. Invariant: `tags` is empty or as long as `words`.
-struct RawSentence {
-  std::vector<std::string> words;
-  std::vector<std::string> tags;
-};
+using RawSentence = dynet::text::TaggedSentence;
 
-/// Throws DataError: for a word without a tag, or without letters before it.
-RawSentence parse_tagged(std::string_view text, const std::string& file = "sentence",
-                         std::size_t line = 1);
 RawSentence parse_words(std::string_view text);
 
 /// All sentences of a file that are not blank. Throws DataError, also where there are none.

@@ -136,7 +136,7 @@ Tree parse_tree(std::string_view text, Vocabulary& vocabulary, unsigned classes,
 std::vector<Tree> read_tree_file(const std::string& file, Vocabulary& vocabulary,
                                  unsigned classes) {
   std::vector<Tree> trees;
-  for_each_line(file, [&](const std::string& text, std::size_t line) {
+  for_each_line(file, [&](std::string_view text, std::size_t line) {
     trees.push_back(parse_tree(text, vocabulary, classes, file, line));
   });
   return trees;
