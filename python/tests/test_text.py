@@ -44,7 +44,7 @@ def test_tagged_and_parallel(write):
     one, two = write("a b\n\n", "1"), write("x\ny z\n", "2")
     assert list(dy.ParallelReader(one, two)) == [(["a", "b"], ["x"]), ([], ["y", "z"])]
     assert list(dy.ParallelReader(write("a ||| x y\n"))) == [(["a"], ["x", "y"])]
-    with pytest.raises(dy.IoError, match="3:2:1: the file ends here, and .* goes on"):
+    with pytest.raises(dy.IoError, match=r"3:2:1: the file ends here, and .* goes on"):
         list(dy.ParallelReader(one, write("x\n", "3")))
 
 
