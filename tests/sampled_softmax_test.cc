@@ -27,6 +27,7 @@ constexpr unsigned kWords = 7;
 
 std::vector<double> probabilities(const NoiseDistribution& noise) {
   std::vector<double> p;
+  p.reserve(noise.size());
   for (unsigned word = 0; word < noise.size(); ++word) {
     p.push_back(std::exp(noise.log_probability(word)));
   }
@@ -159,6 +160,7 @@ TEST_P(SampledLosses, LossesOfWordsMerge) {
     builder.new_graph(cg);
     builder.set_noise({0, 0, 1, 2, 6});  // which are some of the words
     std::vector<Expression> losses;
+    losses.reserve(count);
     for (unsigned i = 0; i < count; ++i) {
       losses.push_back(builder.sampled_loss(lookup(cg, table, i % 20), i % kWords));
     }

@@ -75,6 +75,8 @@ struct Program {
     builder.new_graph(cg);
     std::vector<Expression> in;
     std::vector<Expression> state;
+    in.reserve(xs.size());
+    state.reserve(states.size());
     for (const Parameter& p : xs) {
       in.push_back(parameter(cg, p));
     }
@@ -109,6 +111,7 @@ TYPED_TEST(TreeBuilders, GradientsWithMasks) { check_gradients<TypeParam>(0.25F)
 Tree random_tree(testing::Random& random, unsigned leaves, unsigned most) {
   Tree tree(leaves);
   std::vector<int> open;
+  open.reserve(leaves);
   for (unsigned i = 0; i < leaves; ++i) {
     open.push_back(static_cast<int>(i));
   }
@@ -145,6 +148,7 @@ std::size_t calls_for(const std::vector<Tree>& trees, float dropout) {
   for (const Tree& tree : trees) {
     builder.start_new_sequence();
     std::vector<Expression> xs;
+    xs.reserve(tree.size());
     for (std::size_t i = 0; i < tree.size(); ++i) {
       xs.push_back(lookup(cg, words, ++word % 20));
     }
@@ -189,6 +193,7 @@ TYPED_TEST(TreeBuilders, MergedIsOneByOne) {
     for (const Tree& tree : trees) {
       builder.start_new_sequence();
       std::vector<Expression> xs;
+      xs.reserve(5);
       for (unsigned i = 0; i < 5; ++i) {
         xs.push_back(lookup(cg, words, i + static_cast<unsigned>(tree.size())));
       }
@@ -229,7 +234,7 @@ TYPED_TEST(TreeBuilders, ComeBackFromAFile) {
   EXPECT_EQ(root_of(again), root_of(builder));
 }
 
-/// Whether the first of two words below a node was the larger one, or was below a node itself.
+/// Which of three shapes a tree has, whose nodes all have the same word.
 TYPED_TEST(TreeBuilders, LearnWhatTheShapeIs) {
   ParameterCollection model;
   auto builder = make<TypeParam>(model);

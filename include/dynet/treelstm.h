@@ -252,13 +252,14 @@ struct LayeredTreeBuilder : public TreeNodesBuilder {
 struct NaryTreeLSTMBuilder : public LayeredTreeBuilder {
   NaryTreeLSTMBuilder() = default;
   /// ValueError where N is 0.
+  // NOLINTNEXTLINE(readability-identifier-naming): DyNet's name
   explicit NaryTreeLSTMBuilder(unsigned N, unsigned layers, unsigned input_dim, unsigned hidden_dim,
                                ParameterCollection& model);
   void copy(const RNNBuilder& params) override;
 
   std::vector<std::vector<LookupParameter>> lparams;              ///< [layer][table]
   std::vector<std::vector<std::vector<Expression>>> lparam_vars;  ///< [layer][table][row]
-  unsigned N = 0;
+  unsigned N = 0;  // NOLINT(readability-identifier-naming): DyNet's name
 
  protected:
   [[nodiscard]] const char* name() const override { return "NaryTreeLSTMBuilder"; }

@@ -16,7 +16,6 @@ namespace {
 using builder_tests::expect_near;
 using builder_tests::Layers;
 using builder_tests::Masks;
-using builder_tests::names_of;
 using builder_tests::Nodes;
 using builder_tests::Numbers;
 using builder_tests::numbers_of;
