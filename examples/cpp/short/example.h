@@ -87,11 +87,18 @@ inline dynet::Dict numbered(const std::vector<dynet::text::Words>& sentences, un
   return words;
 }
 
-/// The place of the largest number.
-inline unsigned best(const dynet::Expression& scores) {
+/// The place of the largest number, in each example of a batch.
+inline Numbers best_of_each(const dynet::Expression& scores) {
   const std::vector<float> all = dynet::as_vector(scores.value());
-  return static_cast<unsigned>(std::max_element(all.begin(), all.end()) - all.begin());
+  const std::size_t size = all.size() / scores.dim().batch_elems();
+  Numbers best;
+  for (auto begin = all.begin(); begin != all.end(); begin += static_cast<long>(size)) {
+    const auto end = begin + static_cast<long>(size);
+    best.push_back(static_cast<unsigned>(std::max_element(begin, end) - begin));
+  }
+  return best;
 }
+inline unsigned best(const dynet::Expression& scores) { return best_of_each(scores).front(); }
 
 /// A tag for each word.
 struct Tagged {

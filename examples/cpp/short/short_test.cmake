@@ -16,6 +16,8 @@ set(stems ka be di po lu ma ne ri so tu va we)
 set(tagged "")
 set(documents "")
 set(segments "")
+set(pairs "")
+set(text "")
 set(trees "")
 foreach(stem IN LISTS stems)
   # A tag that depends on the word before: "ro" is X behind "the", else O.
@@ -24,6 +26,9 @@ foreach(stem IN LISTS stems)
                           "not bad ${stem} ||| good\nthis ${stem} bad ||| bad\n")
   # A stem is part of a name behind "mr" or "mrs" alone.
   string(APPEND segments "mr|X ${stem}|X sees|O ${stem}|O\nthe|O ${stem}|O sees|O mrs|Y ${stem}|Y\n")
+  # Translated in the other order.
+  string(APPEND pairs "the ${stem} sees it ||| it sees ${stem}\n${stem} has the ${stem} ||| ${stem} has ${stem}\n")
+  string(APPEND text "${stem} is ${stem}\nthe ${stem} is the ${stem}\n")
   foreach(verb sees has)
     string(APPEND trees "1\tthe\t_\t_\t_\t_\t2\t_\t_\t_\n2\t${stem}\t_\t_\t_\t_\t3\t_\t_\t_\n"
                         "3\t${verb}\t_\t_\t_\t_\t0\t_\t_\t_\n4\ta\t_\t_\t_\t_\t6\t_\t_\t_\n"
@@ -33,6 +38,8 @@ foreach(stem IN LISTS stems)
 endforeach()
 file(WRITE ${OUT}/tagged.txt "${tagged}")
 file(WRITE ${OUT}/documents.txt "${documents}")
+file(WRITE ${OUT}/pairs.txt "${pairs}")
+file(WRITE ${OUT}/text.txt "${text}")
 file(WRITE ${OUT}/segments.txt "${segments}")
 file(WRITE ${OUT}/trees.conllu "${trees}")
 
@@ -40,6 +47,9 @@ learns(crf_tagger "score 100.00 %" --train ${OUT}/tagged.txt --dev ${OUT}/tagged
 learns(classifier "score 100.00 %" --train ${OUT}/documents.txt --dev ${OUT}/documents.txt --epochs 20)
 learns(parser "score 100.00 %" --train ${OUT}/trees.conllu --dev ${OUT}/trees.conllu --epochs 8)
 learns(segmental "score 100.00 %" --train ${OUT}/segments.txt --dev ${OUT}/segments.txt --epochs 12)
+learns(translator "score 100.00 %" --train ${OUT}/pairs.txt --dev ${OUT}/pairs.txt --epochs 40)
+learns(transformer_lm "score [5-9][0-9].[0-9]+ %\n([a-z]+ )+</s> " --train ${OUT}/text.txt
+       --dev ${OUT}/text.txt --epochs 40)
 # The shortest way has 8 steps: 2 - 0.8. Batching changes nothing but the speed.
 learns(policy_gradient "update 300: reward 1.[12][0-9]")
 learns(policy_gradient "update 300: reward 1.[12][0-9]" --dynet-autobatch=0)

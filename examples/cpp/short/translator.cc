@@ -1,0 +1,145 @@
+// Translates sentences with attention (Bahdanau et al., 2015): an LSTM reads the source, another
+// writes the target and looks back at each word, and a beam search finds the best sentence. Data:
+// one pair per line, the source, "|||" and the target.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dynet/attention.h"
+#include "dynet/beam.h"
+#include "dynet/lstm.h"
+
+#include "example.h"
+
+namespace {
+
+using namespace dynet;
+using example::Numbers;
+
+constexpr unsigned kSize = 32;
+
+/// The target begins and ends with the word `kEnd`.
+struct Pair {
+  Numbers source, target;
+};
+constexpr unsigned kEnd = 0;
+
+class Translator {
+ public:
+  Translator(ParameterCollection& m, unsigned source_words, unsigned target_words)
+      : source_(m.add_lookup_parameters(source_words, {kSize})),
+        target_(m.add_lookup_parameters(target_words, {kSize})),
+        reader_(1, kSize, kSize, m),
+        writer_(1, 2 * kSize, kSize, m),
+        attention_(kSize, kSize, kSize, m),
+        weights_(m.add_parameters({target_words, 2 * kSize})),
+        bias_(m.add_parameters({target_words}, ParameterInitConst(0))) {}
+
+  Expression loss(ComputationGraph& cg, const Pair& pair) {
+    State state = read(cg, pair.source);
+    std::vector<Expression> losses;
+    for (std::size_t i = 0; i + 1 < pair.target.size(); ++i) {
+      auto [next, scores] = write(cg, state, pair.target[i]);
+      losses.push_back(pickneglogsoftmax(scores, pair.target[i + 1]));
+      state = next;
+    }
+    return sum(losses);
+  }
+
+  /// The words of the translation, with kEnd at both ends.
+  Numbers translate(const Numbers& source) {
+    ComputationGraph cg;
+    const State start = read(cg, source);
+    BeamOptions options;
+    options.max_length = static_cast<unsigned>(2 * source.size() + 5);
+    options.length_norm = length_power(1.0);
+    const auto step = [&](const State& state, unsigned word) {
+      auto [next, scores] = write(cg, state, word);
+      return std::pair(next, log_softmax(scores));
+    };
+    Numbers words = beam_search(cg, start, kEnd, kEnd, step, options).at(0).words;
+    words.insert(words.begin(), kEnd);
+    return words;
+  }
+
+ private:
+  /// The step of the writing LSTM, and what it saw last.
+  struct State {
+    RNNPointer pointer = -1;
+    Expression context;
+  };
+
+  State read(ComputationGraph& cg, const Numbers& words) {
+    reader_.new_graph(cg);
+    writer_.new_graph(cg);
+    attention_.new_graph(cg);
+    reader_.start_new_sequence();
+    writer_.start_new_sequence();
+    std::vector<Expression> states;
+    for (const unsigned word : words) {
+      states.push_back(reader_.add_input(lookup(cg, source_, word)));
+    }
+    memory_ = attention_.read(concatenate_cols(states));
+    return {-1, states.back()};
+  }
+
+  /// The state after a word, and the scores of the next one, {words}.
+  std::pair<State, Expression> write(ComputationGraph& cg, const State& state, unsigned word) {
+    const Expression input = concatenate({lookup(cg, target_, word), state.context});
+    const Expression h = writer_.add_input(state.pointer, input);
+    const Expression context = attention_.attend(h, memory_);
+    const Expression scores = affine_transform(
+        {parameter(cg, bias_), parameter(cg, weights_), concatenate({h, context})});
+    return {{writer_.state(), context}, scores};
+  }
+
+  LookupParameter source_, target_;
+  VanillaLSTMBuilder reader_, writer_;
+  MLPAttentionBuilder attention_;
+  Parameter weights_, bias_;
+  AttentionMemory memory_;
+};
+
+std::vector<Pair> read(const std::string& file, Dict& source, Dict& target) {
+  std::vector<Pair> pairs;
+  for (const text::SentencePair& from : text::ParallelReader(file)) {
+    Pair pair{example::numbers_of(from.source, source), example::numbers_of(from.target, target)};
+    pair.target.insert(pair.target.begin(), kEnd);
+    pair.target.push_back(kEnd);
+    pairs.push_back(std::move(pair));
+  }
+  return pairs;
+}
+
+void translate_sentences(const example::Setup& setup) {
+  Dict source;
+  Dict target;
+  target.convert("</s>");  // kEnd
+  const std::vector<Pair> train = read(setup.train, source, target);
+  for (Dict* words : {&source, &target}) {
+    words->freeze();
+    words->set_unk("<unk>");
+  }
+  const std::vector<Pair> dev = read(setup.dev, source, target);
+  ParameterCollection m;
+  Translator translator(m, source.size(), target.size());
+  AdamTrainer trainer(m, setup.rate);
+  const auto loss = [&](ComputationGraph& cg, const Pair& p) { return translator.loss(cg, p); };
+  example::train(setup, train, trainer, loss, [&] {
+    example::Score score;  // of words in their places
+    for (const Pair& pair : dev) {
+      Numbers answer = translator.translate(pair.source);
+      answer.resize(pair.target.size(), kEnd);
+      score.add(answer, pair.target);
+    }
+    return score.share();
+  });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return example::run(argc, argv, "Translates sentences with attention.",
+                      "file of pairs: source ||| target", {.rate = 0.005F}, translate_sentences);
+}
