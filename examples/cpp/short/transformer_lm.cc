@@ -67,11 +67,11 @@ class LanguageModel {
     options.has_memory = false;
     return options;
   }
-  /// Of the next word, {words}xb.
+  /// Scores of the next word, {words}xb.
   Expression scores(ComputationGraph& cg, const Expression& h) {
     return affine_transform({parameter(cg, bias_), parameter(cg, weights_), h});
   }
-  /// Of the next word at each place, as a batch.
+  /// Scores of the next word at each place, as a batch.
   Expression all_scores(ComputationGraph& cg, const Numbers& sentence) {
     Numbers read = sentence;
     read.insert(read.begin(), kEnd);
