@@ -52,6 +52,7 @@ struct Case {
   std::string name;
   std::function<void()> train;
   double flops = 0;    ///< of a call of `train`
+  double steps = 0;    ///< or nodes of trees, in a call
   double seconds = 0;  ///< of the fastest call
 };
 
@@ -110,7 +111,7 @@ template <class Builder>
 Case make_case(const char* name, const Load& load) {
   auto training = std::make_shared<Training<Builder>>(load);
   const double flops = training->flops();
-  return {name, [training] { training->train(); }, flops, 0};
+  return {name, [training] { training->train(); }, flops, load.steps() / load.batch, 0};
 }
 
 /// Time that this process has had of the processor: what else the machine does counts less.
@@ -222,21 +223,21 @@ template <class Builder, class... Places>
 Case make_tree_case(const char* name, const Trees& trees, Products products, Places... places) {
   auto training = std::make_shared<TreeTraining<Builder>>(trees, places...);
   const double count = products.leaf * trees.leaves() + products.join * trees.joins();
-  return {name, [training] { training->train(); }, 3 * 2 * kLayers * kSize * kSize * count, 0};
+  const double flops = 3 * 2 * kLayers * kSize * kSize * count;
+  return {name, [training] { training->train(); }, flops, trees.leaves() + trees.joins(), 0};
 }
 
 // ---- the table
 // ------------------------------------------------------------------------------------
 
 /// A row for each case; the first one is what the others are held against.
-void add_rows(Report& report, const std::string& group, const std::vector<Case>& cases,
-              double steps, const char* step) {
+void add_rows(Report& report, const std::string& group, const std::vector<Case>& cases) {
   const double vanilla = cases[0].flops / cases[0].seconds;
   for (const Case& c : cases) {
     const double rate = c.flops / c.seconds;
     char note[96];
-    std::snprintf(note, sizeof note, "%.2f of VanillaLSTMBuilder; %.2f us per %s and layer",
-                  rate / vanilla, c.seconds * 1e6 / (steps * kLayers), step);
+    std::snprintf(note, sizeof note, "%.2f of VanillaLSTMBuilder; %.2f us per step and layer",
+                  rate / vanilla, c.seconds * 1e6 / (c.steps * kLayers));
     report.add({"builders, forward and backward, " + group, c.name, rate * 1e-9, "GF/s",
                 &c == cases.data() ? Want::kNothing : Want::kAtLeast, 0.95 * vanilla * 1e-9, note});
   }
@@ -258,7 +259,7 @@ void measure_trees(Report& report, const Settings& settings) {
                                                     {4, 20}),
       make_tree_case<BidirectionalTreeLSTMBuilder>("BidirectionalTreeLSTMBuilder", trees, {3, 13})};
   time_for(cases, settings);
-  add_rows(report, "16 trees merged", cases, trees.leaves() + trees.joins(), "node");
+  add_rows(report, "16 trees merged", cases);
 }
 
 }  // namespace
@@ -274,7 +275,7 @@ void measure_builders(Report& report, const Settings& settings) {
                             make_case<GRUBuilder>("GRUBuilder", load),
                             make_case<SimpleRNNBuilder>("SimpleRNNBuilder", load)};
     time_for(cases, settings);
-    add_rows(report, load.name, cases, load.steps() / load.batch, "step");
+    add_rows(report, load.name, cases);
   }
   measure_trees(report, settings);
 }
