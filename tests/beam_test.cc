@@ -108,8 +108,8 @@ struct Chain {
       }
       open = std::move(longer);
     }
-    std::stable_sort(done.begin(), done.end(),
-                     [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; });
+    std::sort(done.begin(), done.end(),
+              [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; });
     return done;
   }
 };
