@@ -125,9 +125,8 @@ void bind_columns(nb::module_& m) {
                                                [](ColumnSentence s) { return s; });
 }
 
-void bind_conllu(nb::module_& m) {
+void bind_conllu_token(nb::module_& m) {
   using nb::arg;
-  using text::ConlluSentence;
   using Token = text::ConlluToken;
   nb::class_<Token>(m, "ConlluToken",
                     "A line of a sentence in CoNLL-U; `_` where there is nothing.")
@@ -160,6 +159,13 @@ void bind_conllu(nb::module_& m) {
           "feature",
           [](const Token& t, const std::string& name) { return text::feature(t.feats, name); },
           arg("name"), "The value of a name in `feats`, or an empty text.");
+}
+
+void bind_conllu(nb::module_& m) {
+  using nb::arg;
+  using text::ConlluSentence;
+  using Token = text::ConlluToken;
+  bind_conllu_token(m);
   nb::class_<ConlluSentence>(m, "ConlluSentence", "A sentence in CoNLL-U. `str` is its text.")
       .def_ro("comments", &ConlluSentence::comments,
               "Lines before the first token, with their '#'.")

@@ -48,34 +48,42 @@ Batches epoch_of(Buckets& buckets) {
   return all;
 }
 
+/// What the options count.
+std::size_t size_of(const Places& batch, const Places& lengths, BatchSize of) {
+  std::size_t tokens = 0;
+  std::size_t longest = 0;
+  for (const std::size_t place : batch) {
+    tokens += lengths[place];
+    longest = std::max(longest, lengths[place]);
+  }
+  if (of == BatchSize::kExamples) {
+    return batch.size();
+  }
+  return of == BatchSize::kTokens ? tokens : batch.size() * longest;
+}
+
+void expect_whole_epochs(const Places& lengths, std::size_t window, BatchSize of) {
+  Buckets buckets(lengths, options(25, of, window));
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    Places seen;
+    for (const Places& batch : epoch_of(buckets)) {
+      ASSERT_FALSE(batch.empty());
+      ASSERT_TRUE(size_of(batch, lengths, of) <= 25 || batch.size() == 1);
+      seen.insert(seen.end(), batch.begin(), batch.end());
+    }
+    std::sort(seen.begin(), seen.end());
+    Places all(lengths.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    ASSERT_EQ(seen, all);
+  }
+}
+
 TEST(Buckets, EveryExampleOncePerEpochAndNoBatchTooLarge) {
   for (const std::size_t count : {0U, 1U, 7U, 100U, 1001U}) {
     for (const std::size_t window : {0U, 1U, 50U, 5000U}) {
       for (const BatchSize of :
            {BatchSize::kExamples, BatchSize::kTokens, BatchSize::kPaddedTokens}) {
-        const Places lengths = some_lengths(count);
-        Buckets buckets(lengths, options(25, of, window));
-        for (int epoch = 0; epoch < 2; ++epoch) {
-          Places seen;
-          for (const Places& batch : epoch_of(buckets)) {
-            ASSERT_FALSE(batch.empty());
-            std::size_t tokens = 0;
-            std::size_t longest = 0;
-            for (const std::size_t place : batch) {
-              seen.push_back(place);
-              tokens += lengths[place];
-              longest = std::max(longest, lengths[place]);
-            }
-            const std::size_t size = of == BatchSize::kExamples ? batch.size()
-                                     : of == BatchSize::kTokens ? tokens
-                                                                : batch.size() * longest;
-            ASSERT_TRUE(size <= 25 || batch.size() == 1);
-          }
-          std::sort(seen.begin(), seen.end());
-          Places all(count);
-          std::iota(all.begin(), all.end(), std::size_t{0});
-          ASSERT_EQ(seen, all);
-        }
+        expect_whole_epochs(some_lengths(count), window, of);
       }
     }
   }

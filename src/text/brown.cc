@@ -102,6 +102,8 @@ class Window {
   void share_new(const std::vector<Neighbour>& neighbours);
   void mend(std::size_t side, std::size_t a, std::size_t b);
   void compute_losses(std::size_t slot);
+  [[nodiscard]] double own_loss(std::size_t i, std::size_t j) const;
+  void share_with_others(std::size_t side, std::size_t slot, std::size_t neighbour, Count mine);
 
   std::size_t slots_;
   std::vector<Count> counts_;   ///< n(left, right)
@@ -158,40 +160,49 @@ void Window::insert(std::size_t slot, const std::vector<Neighbour>& right,
   compute_losses(slot);
 }
 
-/// Losses of merging a cluster with each other one.
-void Window::compute_losses(std::size_t slot) {
-  std::array<std::vector<Neighbour>, 2> others;
+/// What merging two clusters loses by themselves: pairs within them, and the logarithms of their
+/// sides.
+double Window::own_loss(std::size_t i, std::size_t j) const {
+  const std::array<Count, 4> inside = {counts_[i * slots_ + i], counts_[j * slots_ + j],
+                                       counts_[i * slots_ + j], counts_[j * slots_ + i]};
+  double sum = -h_(inside[0] + inside[1] + inside[2] + inside[3]);
+  for (const Count x : inside) {
+    sum += h_(x);
+  }
   for (const std::size_t side : {kLeft, kRight}) {
-    for (const std::size_t other : taken_) {
-      if (other != slot && count(side, slot, other) > 0) {
-        others[side].push_back({other, count(side, slot, other)});
+    for (const auto& [mine, other] : {std::pair(i, j), std::pair(j, i)}) {
+      if (sides_[mine][side].in_window > 0) {
+        sum += static_cast<double>(sides_[mine][side].in_window) * growth(side, mine, other);
       }
     }
   }
+  return sum;
+}
+
+/// Losses of merging a cluster with each other one.
+void Window::compute_losses(std::size_t slot) {
   for (const std::size_t other : taken_) {
-    if (other == slot) {
-      continue;
+    if (other != slot) {
+      loss(slot, other) = own_loss(slot, other);
     }
-    const std::array<Count, 4> inside = {
-        counts_[slot * slots_ + slot], counts_[other * slots_ + other],
-        counts_[slot * slots_ + other], counts_[other * slots_ + slot]};
-    double sum = -h_(inside[0] + inside[1] + inside[2] + inside[3]);
-    for (const Count x : inside) {
-      sum += h_(x);
-    }
-    for (const std::size_t side : {kLeft, kRight}) {
-      for (const Neighbour& neighbour : others[side]) {
-        if (neighbour.slot != other) {
-          sum += shared(neighbour.count, count(side, other, neighbour.slot));
-        }
-      }
-      for (const auto& [i, j] : {std::pair(slot, other), std::pair(other, slot)}) {
-        if (sides_[i][side].in_window > 0) {
-          sum += static_cast<double>(sides_[i][side].in_window) * growth(side, i, j);
-        }
+  }
+  for (const std::size_t side : {kLeft, kRight}) {
+    for (const std::size_t neighbour : taken_) {
+      const Count mine = count(side, slot, neighbour);
+      if (neighbour != slot && mine > 0) {
+        share_with_others(side, slot, neighbour, mine);
       }
     }
-    loss(slot, other) = sum;
+  }
+}
+
+/// A cluster's neighbour may be one of each other cluster.
+void Window::share_with_others(std::size_t side, std::size_t slot, std::size_t neighbour,
+                               Count mine) {
+  for (const std::size_t other : taken_) {
+    if (other != slot && other != neighbour) {
+      loss(slot, other) += shared(mine, count(side, other, neighbour));
+    }
   }
 }
 

@@ -88,7 +88,7 @@ bool TaggedReader::next(TaggedSentence& sentence) {
 }
 
 bool ParallelReader::next(SentencePair& pair) {
-  if (!(second_ ? next_of_two() : next_of_one())) {
+  if (!(second_ ? next_of_two(*second_) : next_of_one())) {
     return false;
   }
   std::swap(pair, read_);
@@ -121,19 +121,19 @@ bool ParallelReader::next_of_one() {
   return true;
 }
 
-bool ParallelReader::next_of_two() {
+bool ParallelReader::next_of_two(Lines& second) {
   std::string_view line;
   const bool has_source = first_.next(line);
   if (has_source) {
     read_words(line, read_.source);
   }
-  const bool has_target = second_->next(line);
+  const bool has_target = second.next(line);
   if (has_target) {
     read_words(line, read_.target);
   }
   if (has_source != has_target) {
-    const Lines& ended = has_source ? *second_ : first_;
-    const Lines& other = has_source ? first_ : *second_;
+    const Lines& ended = has_source ? second : first_;
+    const Lines& other = has_source ? first_ : second;
     ended.fail(ended.number() + 1, 1, "the file ends here, and '" + other.file() + "' goes on");
   }
   return has_source;

@@ -49,10 +49,14 @@ struct Options {
 class Lines {
  public:
   /// IoError where the file cannot be opened. Readers take file names for this.
+  // NOLINTBEGIN(google-explicit-constructor): readers are made from names of files
   Lines(const std::string& file, Options options = {});
   Lines(const char* file, Options options = {}) : Lines(std::string(file), options) {}
+  // NOLINTEND(google-explicit-constructor)
   /// Reads from a stream, which has to outlive this. `name` stands for the file in errors.
   Lines(std::istream& in, std::string name, Options options = {});
+  Lines(const Lines&) = delete;
+  Lines& operator=(const Lines&) = delete;
   Lines(Lines&&) noexcept;
   Lines& operator=(Lines&&) noexcept;
   ~Lines();
@@ -118,11 +122,13 @@ class Stream {
  public:
   class Iterator {
    public:
+    // NOLINTBEGIN(readability-identifier-naming): names of the standard
     using iterator_category = std::input_iterator_tag;
     using value_type = Item;
     using difference_type = std::ptrdiff_t;
     using pointer = Item*;
     using reference = Item&;
+    // NOLINTEND(readability-identifier-naming)
 
     Iterator() = default;
     explicit Iterator(Stream* stream) : stream_(stream) { ++*this; }

@@ -78,7 +78,7 @@ class ParallelReader : public Stream<ParallelReader, SentencePair> {
 
  private:
   bool next_of_one();
-  bool next_of_two();
+  bool next_of_two(Lines& second);
 
   Lines first_;
   std::optional<Lines> second_;
