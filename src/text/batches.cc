@@ -61,8 +61,11 @@ BucketPosition BucketPosition::from_string(const std::string& text) {
   const char* at = text.data();
   const char* const end = at + text.size();
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    if (i > 0 && (at == end || *at++ != ' ')) {
-      throw ValueError("text::BucketPosition: '" + text + "'; want four numbers");
+    if (i > 0) {
+      if (at == end || *at != ' ') {
+        throw ValueError("text::BucketPosition: '" + text + "'; want four numbers");
+      }
+      ++at;
     }
     const auto [rest, error] = std::from_chars(at, end, numbers[i]);
     if (error != std::errc()) {

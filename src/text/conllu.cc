@@ -21,8 +21,9 @@ bool to_number(std::string_view text, int& number) {
   if (text.empty() || text[0] == '-') {
     return false;
   }
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const auto [rest, error] = std::from_chars(begin, end, number);
   return error == std::errc() && rest == end;
 }
 
