@@ -142,6 +142,59 @@ std::vector<double> measure(const Options& options,
   return medians;
 }
 
+/// Seconds of a round: one process, one worker, several; then one and several that share nothing.
+std::vector<double> measure_all(const Options& options) {
+  Training training(options);
+  const auto loss = [&training](ComputationGraph& cg, const std::vector<unsigned>& examples) {
+    return training.loss(cg, examples);
+  };
+  WorkerPool one(training.parameters(), loss, {1, options.pieces});
+  WorkerPool several(training.parameters(), loss, {options.workers, options.pieces});
+  std::vector<std::unique_ptr<Training>> strangers(options.workers);
+  std::vector<unsigned> numbers(options.workers);
+  for (unsigned i = 0; i < options.workers; ++i) {
+    strangers[i] = std::make_unique<Training>(options);
+    numbers[i] = i;
+  }
+  const auto train_stranger = [&](const workers::Piece& piece) {
+    for (unsigned i = 0; i < options.updates; ++i) {
+      strangers[*piece.examples]->step_alone();
+    }
+  };
+  workers::Crew crew(ParameterCollection(), train_stranger, 8, 1, {options.workers});
+  const auto repeat = [&options](const std::function<void()>& step) {
+    return [&options, step] {
+      for (unsigned i = 0; i < options.updates; ++i) {
+        step();
+      }
+    };
+  };
+  return measure(
+      options, {repeat([&] { training.step_alone(); }), repeat([&] { training.step(one); }),
+                repeat([&] { training.step(several); }),
+                [&] { crew.run({numbers.data(), 1, 1, false, 1.0}); },
+                [&] { crew.run({numbers.data(), options.workers, options.workers, false, 1.0}); }});
+}
+
+void print(const Options& options, const std::vector<double>& seconds) {
+  const double sentences = static_cast<double>(options.updates) * options.sentences;
+  const auto print_row = [&](const std::string& what, double took) {
+    std::printf("%-34s %8.1f us a sentence\n", what.c_str(), took / sentences * 1e6);
+  };
+  std::printf("tagger, Adam, %u sentences an update, %ld processors\n", options.sentences,
+              sysconf(_SC_NPROCESSORS_ONLN));
+  print_row("one process, no workers", seconds[0]);
+  print_row("one worker", seconds[1]);
+  print_row(std::to_string(options.workers) + " workers", seconds[2]);
+  std::printf("%u workers / one worker:    %5.2f times as fast%s\n", options.workers,
+              seconds[1] / seconds[2],
+              options.workers == 2 && options.sentences == 16 ? " (the bar: 1.8)" : "");
+  std::printf("%u workers / one process:   %5.2f times as fast\n", options.workers,
+              seconds[0] / seconds[2]);
+  std::printf("%u processes that share nothing: %5.2f times as fast as one (what is possible)\n",
+              options.workers, options.workers * seconds[3] / seconds[4]);
+}
+
 int run(int argc, char** argv) {
   DynetParams params = extract_dynet_params(argc, argv, true);
   params.random_seed = 1;
@@ -160,55 +213,7 @@ int run(int argc, char** argv) {
     options.updates = 2;
   }
   initialize(params);
-
-  Training training(options);
-  const auto loss = [&training](ComputationGraph& cg, const std::vector<unsigned>& examples) {
-    return training.loss(cg, examples);
-  };
-  WorkerPool one(training.parameters(), loss, {1, options.pieces});
-  WorkerPool several(training.parameters(), loss, {options.workers, options.pieces});
-  std::vector<std::unique_ptr<Training>> strangers;
-  for (unsigned i = 0; i < options.workers; ++i) {
-    strangers.push_back(std::make_unique<Training>(options));
-  }
-  const auto train_stranger = [&](const workers::Piece& piece) {
-    for (unsigned i = 0; i < options.updates; ++i) {
-      strangers[*piece.examples]->step_alone();
-    }
-  };
-  workers::Crew crew(ParameterCollection(), train_stranger, 8, 1, {options.workers});
-  std::vector<unsigned> numbers(options.workers);
-  for (unsigned i = 0; i < options.workers; ++i) {
-    numbers[i] = i;
-  }
-  const auto repeat = [&options](const std::function<void()>& step) {
-    return [&options, step] {
-      for (unsigned i = 0; i < options.updates; ++i) {
-        step();
-      }
-    };
-  };
-  const std::vector<double> seconds = measure(
-      options, {repeat([&] { training.step_alone(); }), repeat([&] { training.step(one); }),
-                repeat([&] { training.step(several); }),
-                [&] { crew.run({numbers.data(), 1, 1, false, 1.0}); },
-                [&] { crew.run({numbers.data(), options.workers, options.workers, false, 1.0}); }});
-  const double sentences = static_cast<double>(options.updates) * options.sentences;
-  const auto print = [&](const char* what, double took) {
-    std::printf("%-34s %8.1f us a sentence\n", what, took / sentences * 1e6);
-  };
-  std::printf("tagger, Adam, %u sentences an update, %ld processors\n", options.sentences,
-              sysconf(_SC_NPROCESSORS_ONLN));
-  print("one process, no workers", seconds[0]);
-  print("one worker", seconds[1]);
-  print((std::to_string(options.workers) + " workers").c_str(), seconds[2]);
-  std::printf("%u workers / one worker:    %5.2f times as fast%s\n", options.workers,
-              seconds[1] / seconds[2],
-              options.workers == 2 && options.sentences == 16 ? " (the bar: 1.8)" : "");
-  std::printf("%u workers / one process:   %5.2f times as fast\n", options.workers,
-              seconds[0] / seconds[2]);
-  std::printf("%u processes that share nothing: %5.2f times as fast as one (what is possible)\n",
-              options.workers, options.workers * seconds[3] / seconds[4]);
+  print(options, measure_all(options));
   return 0;
 }
 

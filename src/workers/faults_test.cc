@@ -286,8 +286,8 @@ TEST_F(Faults, KillsOfParentsAtRandomMoments) {
         WorkerPool pool(model.parameters, model, {2});
         train_on(model, pool);
       } catch (...) {
+        _exit(1);
       }
-      _exit(1);
     }
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 30'000));
     kill(parent, SIGKILL);

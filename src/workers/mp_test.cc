@@ -181,7 +181,6 @@ TEST_F(Mp, Minibatches) {
   EXPECT_EQ(evaluated.count, 13U);
   EXPECT_EQ(evaluated.sum, want.sum);
   EXPECT_EQ(learner.model.parameters.gradient_l2_norm(), 0.0F);
-  SimpleSGDTrainer trainer(learner.model.parameters, 0.5F);
   const auto restore = [&] {
     rndeng->seed(5);
     return Learner();

@@ -62,8 +62,9 @@ Cut cut_by_cost(const std::vector<unsigned>& examples, const std::vector<double>
   }
   std::vector<std::uint32_t> order(examples.size());
   std::iota(order.begin(), order.end(), 0U);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return costs[a] > costs[b]; });
+  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return costs[a] != costs[b] ? costs[a] > costs[b] : a < b;
+  });
   std::vector<double> total(pieces, 0);
   std::vector<std::vector<std::uint32_t>> members(pieces);
   for (const std::uint32_t i : order) {

@@ -192,7 +192,7 @@ void Slots::start_piece(std::size_t piece) {
 
 void Slots::finish_piece(std::size_t piece) {
   for (std::size_t i = 0; i < dense_.size(); ++i) {
-    StorageState& s = dense_[i].storage->state();
+    const StorageState& s = dense_[i].storage->state();
     is_present(piece, i) = s.fill != detail::GradientFill::kEmpty;
   }
   for (const Table& table : tables_) {

@@ -73,7 +73,7 @@ TEST(Workers, NumbersDoNotDependOnTheirNumber) {
     EXPECT_EQ(several.first, one.first) << workers << " workers";
     EXPECT_EQ(several.second, one.second) << workers << " workers";
   }
-  WorkerOptions six{6, 4};
+  const WorkerOptions six{6, 4};
   EXPECT_EQ(train(six).first, one.first);
   EXPECT_NE(train({2, 3}).first, one.first);  // other pieces, other rounding
 }
@@ -105,7 +105,7 @@ TEST(Workers, UpdatesAreThoseOfOneProcess) {
       const std::vector<unsigned> examples = minibatch(step, step == 3 ? 2 : 11);
       ComputationGraph cg;
       const Expression loss = alone(cg, examples);
-      const double value = static_cast<double>(as_scalar(loss.value()));
+      const auto value = static_cast<double>(as_scalar(loss.value()));
       cg.backward(gradient == WorkerGradient::kMean ? loss / static_cast<float>(examples.size())
                                                     : loss);
       trainer.update();
@@ -310,6 +310,7 @@ TEST(Workers, GraphsAndThreadsAtTheFork) {
   const float before = as_scalar(alive.value());
   std::atomic<bool> is_over{false};
   std::vector<std::thread> threads;
+  threads.reserve(2);
   for (unsigned t = 0; t < 2; ++t) {
     threads.emplace_back([&is_over, &other, t] {
       while (!is_over) {

@@ -12,10 +12,10 @@ namespace dynet::workers {
 /// One worker's part. `go` is posted by the parent, the rest is written by the worker.
 struct alignas(64) Cell {
   static constexpr std::size_t kTextBytes = 16384;
+  std::atomic<std::uint64_t> pulse;  ///< util/pulse.h
   sem_t go;
-  alignas(64) std::atomic<std::uint64_t> pulse;  ///< util/pulse.h
-  std::atomic<bool> has_left;                    ///< is done with the call
-  char text[kTextBytes];                         ///< of the exception, ends with 0
+  std::atomic<bool> has_left;  ///< is done with the call
+  char text[kTextBytes];       ///< of the exception, ends with 0
 };
 
 /// The call. Written by the parent while all workers wait, but for the atomics.
