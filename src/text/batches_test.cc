@@ -105,7 +105,7 @@ TEST(Buckets, BatchesHaveLikeLengthsAndEpochsDiffer) {
   EXPECT_FALSE(std::is_sorted(longest.begin(), longest.begin() + 100));
   const Batches second = epoch_of(buckets);
   EXPECT_NE(first, second);
-  std::set<Places> in_first(first.begin(), first.end());
+  const std::set<Places> in_first(first.begin(), first.end());
   std::size_t repeated = 0;
   for (const Places& batch : second) {
     repeated += in_first.count(batch);
