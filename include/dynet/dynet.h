@@ -111,18 +111,18 @@ struct ComputationGraph {
   VariableIndex add_input(const Dim& d, const std::vector<unsigned>& ids,
                           const std::vector<float>& data, Device* device = nullptr,
                           float defdata = 0.0F);
-  VariableIndex add_parameters(Parameter p);
-  VariableIndex add_parameters(LookupParameter p);
-  VariableIndex add_const_parameters(Parameter p);
-  VariableIndex add_const_parameters(LookupParameter p);
-  VariableIndex add_lookup(LookupParameter p, unsigned index);
-  VariableIndex add_lookup(LookupParameter p, const unsigned* pindex);
-  VariableIndex add_lookup(LookupParameter p, const std::vector<unsigned>& indices);
-  VariableIndex add_lookup(LookupParameter p, const std::vector<unsigned>* pindices);
-  VariableIndex add_const_lookup(LookupParameter p, unsigned index);
-  VariableIndex add_const_lookup(LookupParameter p, const unsigned* pindex);
-  VariableIndex add_const_lookup(LookupParameter p, const std::vector<unsigned>& indices);
-  VariableIndex add_const_lookup(LookupParameter p, const std::vector<unsigned>* pindices);
+  VariableIndex add_parameters(const Parameter& p);
+  VariableIndex add_parameters(const LookupParameter& p);
+  VariableIndex add_const_parameters(const Parameter& p);
+  VariableIndex add_const_parameters(const LookupParameter& p);
+  VariableIndex add_lookup(const LookupParameter& p, unsigned index);
+  VariableIndex add_lookup(const LookupParameter& p, const unsigned* pindex);
+  VariableIndex add_lookup(const LookupParameter& p, const std::vector<unsigned>& indices);
+  VariableIndex add_lookup(const LookupParameter& p, const std::vector<unsigned>* pindices);
+  VariableIndex add_const_lookup(const LookupParameter& p, unsigned index);
+  VariableIndex add_const_lookup(const LookupParameter& p, const unsigned* pindex);
+  VariableIndex add_const_lookup(const LookupParameter& p, const std::vector<unsigned>& indices);
+  VariableIndex add_const_lookup(const LookupParameter& p, const std::vector<unsigned>* pindices);
 
   /// An operation by the name of its node class in 2.1, with the arguments of that class's
   /// constructor: `cg.add_function<Softmax>({x.i}, 0)`. dynet/nodes.h has the names and this

@@ -94,7 +94,7 @@ struct cuda_exception : detail::ErrorOf<std::runtime_error> {
 // that are about arguments do nothing; DYNET_ASSERT does something with DYNET_DO_ASSERT alone. What
 // does nothing does not evaluate its arguments.
 // NOLINTBEGIN(bugprone-macro-parentheses): `msg` is a chain, as in `"got " << n`
-#define DYNET_THROW_(Type, msg)           \
+#define DYNET_DETAIL_THROW(Type, msg)     \
   do {                                    \
     std::ostringstream dynet_oss;         \
     dynet_oss << msg;                     \
@@ -108,7 +108,7 @@ struct cuda_exception : detail::ErrorOf<std::runtime_error> {
   do {                             \
   } while (0);
 #else
-#define DYNET_INVALID_ARG(msg) DYNET_THROW_(ValueError, msg)
+#define DYNET_INVALID_ARG(msg) DYNET_DETAIL_THROW(ValueError, msg)
 #define DYNET_ARG_CHECK(cond, msg) \
   do {                             \
     if (!(cond)) {                 \
@@ -116,7 +116,7 @@ struct cuda_exception : detail::ErrorOf<std::runtime_error> {
     }                              \
   } while (0);
 #endif
-#define DYNET_RUNTIME_ERR(msg) DYNET_THROW_(GraphError, msg)
+#define DYNET_RUNTIME_ERR(msg) DYNET_DETAIL_THROW(GraphError, msg)
 #ifdef DYNET_DO_ASSERT
 #define DYNET_ASSERT(expr, msg) \
   do {                          \

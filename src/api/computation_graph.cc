@@ -241,39 +241,41 @@ VariableIndex ComputationGraph::add_input(const Dim& d, const std::vector<unsign
                                           float defdata) {
   return input(*this, d, ids, data, defdata, device).i;
 }
-VariableIndex ComputationGraph::add_parameters(Parameter p) { return parameter(*this, p).i; }
-VariableIndex ComputationGraph::add_parameters(LookupParameter p) { return parameter(*this, p).i; }
-VariableIndex ComputationGraph::add_const_parameters(Parameter p) {
+VariableIndex ComputationGraph::add_parameters(const Parameter& p) { return parameter(*this, p).i; }
+VariableIndex ComputationGraph::add_parameters(const LookupParameter& p) {
+  return parameter(*this, p).i;
+}
+VariableIndex ComputationGraph::add_const_parameters(const Parameter& p) {
   return const_parameter(*this, p).i;
 }
-VariableIndex ComputationGraph::add_const_parameters(LookupParameter p) {
+VariableIndex ComputationGraph::add_const_parameters(const LookupParameter& p) {
   return const_parameter(*this, p).i;
 }
-VariableIndex ComputationGraph::add_lookup(LookupParameter p, unsigned index) {
+VariableIndex ComputationGraph::add_lookup(const LookupParameter& p, unsigned index) {
   return lookup(*this, p, index).i;
 }
-VariableIndex ComputationGraph::add_lookup(LookupParameter p, const unsigned* pindex) {
+VariableIndex ComputationGraph::add_lookup(const LookupParameter& p, const unsigned* pindex) {
   return lookup(*this, p, pindex).i;
 }
-VariableIndex ComputationGraph::add_lookup(LookupParameter p,
+VariableIndex ComputationGraph::add_lookup(const LookupParameter& p,
                                            const std::vector<unsigned>& indices) {
   return lookup(*this, p, indices).i;
 }
-VariableIndex ComputationGraph::add_lookup(LookupParameter p,
+VariableIndex ComputationGraph::add_lookup(const LookupParameter& p,
                                            const std::vector<unsigned>* pindices) {
   return lookup(*this, p, pindices).i;
 }
-VariableIndex ComputationGraph::add_const_lookup(LookupParameter p, unsigned index) {
+VariableIndex ComputationGraph::add_const_lookup(const LookupParameter& p, unsigned index) {
   return const_lookup(*this, p, index).i;
 }
-VariableIndex ComputationGraph::add_const_lookup(LookupParameter p, const unsigned* pindex) {
+VariableIndex ComputationGraph::add_const_lookup(const LookupParameter& p, const unsigned* pindex) {
   return const_lookup(*this, p, pindex).i;
 }
-VariableIndex ComputationGraph::add_const_lookup(LookupParameter p,
+VariableIndex ComputationGraph::add_const_lookup(const LookupParameter& p,
                                                  const std::vector<unsigned>& indices) {
   return const_lookup(*this, p, indices).i;
 }
-VariableIndex ComputationGraph::add_const_lookup(LookupParameter p,
+VariableIndex ComputationGraph::add_const_lookup(const LookupParameter& p,
                                                  const std::vector<unsigned>* pindices) {
   return const_lookup(*this, p, pindices).i;
 }
