@@ -83,17 +83,19 @@ Value evaluate(const Expression& e, bool recalculate);
 /// The gradient of the last backward.
 Value gradient_of(const Expression& e);
 
-/// Where a builder was made ready: a graph, its version, and how many nodes it had then.
+/// Where a builder was made ready: a graph, its version, and the last node it had then, which a
+/// revert may have removed since.
 class ReadyIn {
  public:
   [[nodiscard]] bool is_ready() const {
     const PyGraph* now = &current_graph();
-    return graph_.get() == now && version_ == now->version() && now->cg.nodes.size() >= nodes_;
+    return graph_.get() == now && version_ == now->version() && !last_.is_stale();
   }
+  /// To be called when the builder's parameters are in the graph.
   void note() {
     graph_ = current_graph_pointer();
     version_ = graph_->version();
-    nodes_ = graph_->cg.nodes.size();
+    last_ = Expression(&graph_->cg, static_cast<VariableIndex>(graph_->cg.nodes.size() - 1));
     ++count_;
   }
   /// How often it was made ready: states of an earlier time are stale.
@@ -102,7 +104,7 @@ class ReadyIn {
  private:
   std::shared_ptr<PyGraph> graph_;
   unsigned version_ = 0;
-  std::size_t nodes_ = 0;
+  Expression last_;
   unsigned count_ = 0;
 };
 

@@ -390,3 +390,22 @@ def test_errors_inside_a_builder_name_the_user_s_line():
     builder = dy.VanillaLSTMBuilder(1, 3, 4, dy.ParameterCollection())
     with pytest.raises(dy.ShapeError, match=r"test_builders.py:\d+"):
         builder.initial_state().add_input(dy.inputVector([1.0]))
+
+
+@pytest.mark.parametrize("name", ["GRUBuilder", "MLPAttentionBuilder"])
+def test_a_builder_first_used_above_a_mark_is_used_again_after_the_revert(name):
+    builder = getattr(dy, name)(*([1] if name == "GRUBuilder" else [2]), 2, 2, dy.Model())
+
+    def use(x):
+        if name == "GRUBuilder":
+            return builder.initial_state().add_input(x).output().npvalue()
+        return builder.attend(x, builder.read(dy.concatenate_cols([x, x]))).npvalue()
+
+    dy.renew_cg()
+    dy.ones(1)
+    dy.cg_checkpoint()
+    first = use(dy.inputVector([1, 2]))
+    dy.cg_revert()
+    for _ in range(100):  # as many nodes as there were, but others
+        x = dy.inputVector([1, 2])
+    np.testing.assert_array_equal(use(x), first)
