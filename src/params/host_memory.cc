@@ -5,7 +5,6 @@
 #endif
 
 #include <cstdlib>
-#include <cstring>
 #include <new>
 
 namespace dynet::params {
@@ -33,10 +32,8 @@ struct Origin {
 };
 static_assert(sizeof(Origin) <= 16);
 
-class HostMemory final : public ext::Memory {
+class HostMemory final : public HostVisibleMemory {
  public:
-  HostMemory() : Memory(true) {}
-
   void* allocate(std::size_t bytes, ext::Contents contents) override {
     if (bytes > SIZE_MAX - kAlignment) {
       return nullptr;
@@ -67,19 +64,6 @@ class HostMemory final : public ext::Memory {
       ::operator delete(origin.base, std::align_val_t{kAlignment});
     } else {
       std::free(origin.base);
-    }
-  }
-  void copy_in(const void* from, void* to, std::size_t bytes) override { copy(from, to, bytes); }
-  void copy_out(const void* from, void* to, std::size_t bytes) override { copy(from, to, bytes); }
-  void copy_to(const void* from, ext::Memory& other, void* to, std::size_t bytes) override {
-    other.copy_in(from, to, bytes);
-  }
-  void wait() override {}
-
- private:
-  static void copy(const void* from, void* to, std::size_t bytes) {
-    if (bytes != 0) {
-      std::memcpy(to, from, bytes);
     }
   }
 };

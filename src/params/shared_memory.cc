@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <mutex>
 #include <new>
 
+#include "params/host_memory.h"
 #include "util/fork.h"
 
 namespace dynet::params {
@@ -45,10 +45,8 @@ Chunk* map_chunk(std::size_t bytes) {
 
 /// The bookkeeping lies in the shared memory too, so a child leaves the chunks of its parent as
 /// they are: it would change what the parent counts.
-class SharedMemory final : public ext::Memory {
+class SharedMemory final : public HostVisibleMemory {
  public:
-  SharedMemory() : Memory(true) {}
-
   void* allocate(std::size_t bytes, ext::Contents /*contents*/) override {
     constexpr std::size_t kLargest = SIZE_MAX / 2;
     if (bytes > kLargest) {
@@ -88,20 +86,8 @@ class SharedMemory final : public ext::Memory {
     }
     munmap(origin.chunk, origin.chunk->bytes);
   }
-  void copy_in(const void* from, void* to, std::size_t bytes) override { copy(from, to, bytes); }
-  void copy_out(const void* from, void* to, std::size_t bytes) override { copy(from, to, bytes); }
-  void copy_to(const void* from, ext::Memory& other, void* to, std::size_t bytes) override {
-    other.copy_in(from, to, bytes);
-  }
-  void wait() override {}
 
  private:
-  static void copy(const void* from, void* to, std::size_t bytes) {
-    if (bytes != 0) {
-      std::memcpy(to, from, bytes);
-    }
-  }
-
   util::ForkMutex mutex_;
   Chunk* open_ = nullptr;  ///< where the next small block goes, if this process mapped it
 };

@@ -17,21 +17,14 @@
 #include "dynet/training.h"
 #include "dynet/transformer.h"
 
+#include "common.h"
+
 using namespace std;
 using namespace dynet;
 
 const unsigned DIM = 16;
 const unsigned VOCAB = 6;  // </s>, <s>, and four words
 const unsigned END = 0, BEGIN = 1;
-int wrong = 0;
-
-void check(bool ok, const string& what) {
-  if (!ok) {
-    cerr << "wrong: " << what << endl;
-    ++wrong;
-  }
-}
-
 using Sentence = vector<unsigned>;
 const vector<Sentence> CORPUS{{2, 3, 4}, {5, 4}, {3, 5, 2, 4}, {2}, {4, 3, 5}, {5, 2}};
 

@@ -12,17 +12,10 @@
 #include "dynet/lstm.h"
 #include "dynet/training.h"
 
+#include "common.h"
+
 using namespace std;
 using namespace dynet;
-
-int wrong = 0;
-
-void check(bool ok, const string& what) {
-  if (!ok) {
-    cerr << "wrong: " << what << endl;
-    ++wrong;
-  }
-}
 
 struct Tagger {
   ParameterCollection model;
