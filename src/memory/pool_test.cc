@@ -31,11 +31,11 @@ TEST(Pool, SmallBlocksTakeLittle) {
   Pool pool(params::host_memory());
   const auto* first = static_cast<std::byte*>(pool.allocate(4));
   for (int i = 1; i < 16; ++i) {
-    EXPECT_EQ(pool.allocate(4), first + 4 * i);
+    EXPECT_EQ(pool.allocate(4), first + std::ptrdiff_t{4} * i);
   }
   EXPECT_EQ(pool.mark().used, 64U);
   const std::byte* end = first + 64;
-  for (std::int64_t bytes : {4, 24, 8, 32, 12, 16, 1, 31}) {
+  for (const std::int64_t bytes : {4, 24, 8, 32, 12, 16, 1, 31}) {
     const auto* p = static_cast<std::byte*>(pool.allocate(bytes));
     const auto at = reinterpret_cast<std::uintptr_t>(p);
     EXPECT_EQ(at / 64, (at + static_cast<std::uintptr_t>(bytes) - 1) / 64) << bytes;
