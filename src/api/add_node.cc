@@ -31,7 +31,9 @@ ComputationGraph& graph_of(const Record& record, ComputationGraph* graph,
     throw ValueError(std::string(record.info->name) +
                      ": the list of arguments is empty; want at least one" + built_at(where));
   }
-  checked_argument(args[0], record, where);
+  if (args[0].pg == nullptr || !api::is_live(args[0].pg)) {
+    checked_argument(args[0], record, where);
+  }  // else a live graph; whether the node is alive is looked at with the other arguments'
   return *args[0].pg;
 }
 

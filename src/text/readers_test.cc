@@ -223,7 +223,7 @@ TEST(Columns, Conll2003) {
 }
 
 TEST(Columns, AsManyAsTheFirstLineHas) {
-  const auto found = read<ColumnReader>("a X\nb Y\n\nc Z\n", 0);
+  const auto found = read<ColumnReader>("a X\nb Y\n\nc Z\n", std::size_t{0});
   ASSERT_EQ(found.size(), 2U);
   EXPECT_FALSE(found[0].starts_document);
   EXPECT_EQ(found[0].columns, (std::vector<Words>{{"a", "b"}, {"X", "Y"}}));

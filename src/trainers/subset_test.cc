@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "dynet/devices.h"
 #include "dynet/training.h"
 
 #include "testing/errors.h"
@@ -123,6 +124,9 @@ void SignTrainer::update_lookup_params(real gscale, std::size_t idx) {
 }
 
 TEST(TrainerMacro, DeclaresWhatATrainerOverrides) {
+  if (!default_device->is_host_visible()) {
+    GTEST_SKIP() << "the trainer of the test changes numbers by itself";
+  }
   Model m;
   SignTrainer trainer(m.parameters, 0.25F);
   m.give_gradients();

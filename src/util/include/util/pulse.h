@@ -12,10 +12,13 @@ namespace dynet::util {
 /// Where this process counts; null, where nobody looks. Set before the process has threads.
 [[gnu::visibility("hidden")]] extern std::atomic<std::uint64_t>* pulse_word;
 
-/// Two instructions where nobody looks. With several threads a count may be lost, never all.
+/// Adds to the count. With several threads one may be lost, never all.
+[[gnu::visibility("hidden")]] void count_beat();
+
+/// A load and a test where nobody looks.
 inline void beat() {
-  if (pulse_word != nullptr) {
-    pulse_word->store(pulse_word->load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  if (pulse_word != nullptr) [[unlikely]] {
+    count_beat();
   }
 }
 
