@@ -228,7 +228,8 @@ TEST(Columns, AsManyAsTheFirstLineHas) {
   EXPECT_FALSE(found[0].starts_document);
   EXPECT_EQ(found[0].columns, (std::vector<Words>{{"a", "b"}, {"X", "Y"}}));
   EXPECT_EQ(found[1].columns, (std::vector<Words>{{"c"}, {"Z"}}));
-  expect_mistakes<ColumnReader>({{"a X\nb\n", "2:2: the line ends after column 1; want 2"}}, 0);
+  expect_mistakes<ColumnReader>({{"a X\nb\n", "2:2: the line ends after column 1; want 2"}},
+                                std::size_t{0});
 }
 
 const std::string kSpanish =

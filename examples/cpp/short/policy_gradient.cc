@@ -25,15 +25,18 @@ constexpr std::array<const char*, kSide> kMaze{"S.#..",  //
                                                ".##..",  //
                                                "#..#G"};
 
+bool is_at(unsigned cell, char what) { return kMaze[cell / kSide][cell % kSide] == what; }
+bool is_goal(unsigned cell) { return is_at(cell, 'G'); }
+
 /// Where a step leads: nowhere, if a wall is there.
 unsigned step(unsigned cell, unsigned action) {
   const int row = static_cast<int>(cell / kSide) + (action == 0 ? -1 : action == 1 ? 1 : 0);
   const int column = static_cast<int>(cell % kSide) + (action == 2 ? -1 : action == 3 ? 1 : 0);
   const int side = static_cast<int>(kSide);
   const bool is_inside = row >= 0 && row < side && column >= 0 && column < side;
-  return is_inside && kMaze[row][column] != '#' ? static_cast<unsigned>(row * side + column) : cell;
+  const auto there = is_inside ? static_cast<unsigned>(row * side + column) : cell;
+  return is_at(there, '#') ? cell : there;
 }
-bool is_goal(unsigned cell) { return kMaze[cell / kSide][cell % kSide] == 'G'; }
 
 class Policy {
  public:
