@@ -201,10 +201,8 @@ void bind_additions(nb::class_<Trainer>& trainer) {
            "Puts the parameters back; update() begins with it.");
 }
 
-void bind_base(nb::module_& m) {
+void bind_updates(nb::class_<Trainer>& trainer) {
   using nb::arg;
-  nb::class_<Trainer> trainer(m, "Trainer", "Base of the trainers. It keeps its collection alive.");
-  bind_additions(trainer);
   trainer
       .def(
           "update", [](Trainer& t) { update(t); },
@@ -219,7 +217,15 @@ void bind_base(nb::module_& m) {
                   "updated_lookups: collections.abc.Sequence[int]) -> None"),
           "Changes these parameters and tables alone, by their places in `parameters_list()` and "
           "`lookup_parameters_list()`. The others are as if frozen; their gradients stay for an "
-          "update of their own.")
+          "update of their own.");
+}
+
+void bind_base(nb::module_& m) {
+  using nb::arg;
+  nb::class_<Trainer> trainer(m, "Trainer", "Base of the trainers. It keeps its collection alive.");
+  bind_additions(trainer);
+  bind_updates(trainer);
+  trainer
       .def(
           "update_epoch", [](Trainer& t, float r) { t.update_epoch(r); }, arg("r") = 1.0F,
           "Ends an epoch, as before 2.0.")

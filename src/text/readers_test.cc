@@ -270,8 +270,7 @@ TEST(Conllu, RangesEmptyNodesAndComments) {
   EXPECT_EQ(feature("_", "Num"), "");
   std::ostringstream out;
   write(out, s);
-  std::string normal = kSpanish;
-  EXPECT_EQ(out.str(), normal);
+  EXPECT_EQ(out.str(), kSpanish);
 }
 
 /// A line of CoNLL-U.
@@ -330,6 +329,7 @@ TEST(Trees, PennAndSentiment) {
       "( (S (NP (DT The) (NN dog))\n     (VP (VBZ barks))))\r\n\n(3 (2 It)(4 (2 's) (4 fun)))"
       " ((A x) (B y))\n(S (NP\n-NONE-) word (X y))");
   std::vector<std::string> texts;
+  texts.reserve(found.size());
   for (const Tree& tree : found) {
     texts.push_back(text_of(tree));
   }

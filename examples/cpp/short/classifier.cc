@@ -9,7 +9,7 @@
 
 namespace {
 
-using namespace dynet;
+using namespace dynet;  // NOLINT(google-build-using-namespace): as programs do
 using example::Numbers;
 
 struct Document {
@@ -60,7 +60,8 @@ class Classifier {
 std::vector<Document> read(const std::string& file, Dict& words, Dict& classes) {
   std::vector<Document> documents;
   text::ParallelReader reader(file);
-  for (const text::SentencePair& pair : reader) {
+  text::SentencePair pair;
+  while (reader.next(pair)) {
     if (pair.target.size() != 1) {
       reader.lines().fail(1, "want one class behind |||");
     }

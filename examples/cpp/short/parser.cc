@@ -11,7 +11,7 @@
 
 namespace {
 
-using namespace dynet;
+using namespace dynet;  // NOLINT(google-build-using-namespace): as programs do
 using example::Numbers;
 
 constexpr unsigned kSize = 32;

@@ -12,7 +12,7 @@
 
 namespace {
 
-using namespace dynet;
+using namespace dynet;  // NOLINT(google-build-using-namespace): as programs do
 
 constexpr unsigned kSide = 5;
 constexpr unsigned kCells = kSide * kSide;

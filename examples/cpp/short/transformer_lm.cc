@@ -14,7 +14,7 @@
 
 namespace {
 
-using namespace dynet;
+using namespace dynet;  // NOLINT(google-build-using-namespace): as programs do
 using example::Numbers;
 
 constexpr unsigned kSize = 32;
@@ -89,11 +89,10 @@ class LanguageModel {
 };
 
 void model_language(const example::Setup& setup) {
-  const std::vector<text::Words> train = text::PlainReader(setup.train).read_all();
   Dict words;
   words.convert("</s>");  // kEnd
   std::vector<Numbers> examples;
-  for (const text::Words& sentence : train) {
+  for (const text::Words& sentence : text::PlainReader(setup.train)) {
     examples.push_back(example::numbers_of(sentence, words));
   }
   words.freeze();
