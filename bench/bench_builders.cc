@@ -152,6 +152,7 @@ class Trees {
     for (unsigned tree = 0; tree < kCount; ++tree) {
       std::vector<int> open;
       std::vector<std::vector<int>> nodes(kSteps / 2 + tree % 8);  // leaves
+      open.reserve(nodes.size());
       for (std::size_t i = 0; i < nodes.size(); ++i) {
         open.push_back(static_cast<int>(i));
       }

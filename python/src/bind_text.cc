@@ -267,7 +267,7 @@ struct PySource {
 /// Batches of a sequence or, where `data` is a function, of what it returns. Not thread-safe.
 class PyBucketed {
  public:
-  PyBucketed(nb::object data, nb::object length, const text::BucketOptions& options)
+  PyBucketed(nb::object data, const nb::object& length, const text::BucketOptions& options)
       : data_(std::move(data)), batches_(make(data_, length, options)) {}
 
   nb::list next() {
@@ -309,7 +309,7 @@ class PyBucketed {
       return length.is_none() ? nb::len(item) : nb::cast<std::size_t>(length(item));
     };
     if (PyCallable_Check(data.ptr()) != 0) {
-      return Stream([data] { return PySource{nb::iter(data())}; },
+      return Stream([data] { return PySource{nb::borrow(nb::iter(data()))}; },
                     [length_of](const nb::object& item) { return length_of(item); }, options);
     }
     const std::size_t count = nb::len(data);

@@ -103,7 +103,7 @@ class BucketStream {
  public:
   /// ValueError for a size or a window of 0.
   template <class Open>
-  BucketStream(Open open, std::function<std::size_t(const Example&)> length,
+  BucketStream(const Open& open, std::function<std::size_t(const Example&)> length,
                const BucketOptions& options = {})
       : open_([open]() -> Source {
           using Reader = decltype(open());
