@@ -353,10 +353,9 @@ void bind_batches(nb::module_& m) {
                    "position of other options or other data.");
   m.def(
       "bucketed",
-      [](nb::object data, std::size_t size, const std::string& of, nb::object length,
+      [](nb::object data, std::size_t size, const std::string& of, const nb::object& length,
          std::size_t window, bool shuffle, std::uint64_t seed) {
-        return PyBucketed(std::move(data), std::move(length),
-                          {size, size_named(of), window, shuffle, seed});
+        return PyBucketed(std::move(data), length, {size, size_named(of), window, shuffle, seed});
       },
       arg("data"), arg("size") = 32, arg("of") = "examples", arg("length") = nb::none(),
       arg("window") = 10000, arg("shuffle") = true, arg("seed") = 1,
