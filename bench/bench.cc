@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <exception>
 #include <fstream>
 #include <stdexcept>
 #include <string>
@@ -22,6 +21,7 @@
 
 #include "dynet/init.h"
 
+#include "program.h"
 #include "report.h"
 
 namespace dynet::bench {
@@ -160,10 +160,5 @@ int run(int argc, char** argv) {
 }  // namespace dynet::bench
 
 int main(int argc, char** argv) {
-  try {
-    return dynet::bench::run(argc, argv);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "dynet_bench: %s\n", e.what());
-    return 1;
-  }
+  return dynet::bench::run_program("dynet_bench", argc, argv, dynet::bench::run);
 }

@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <ctime>
-#include <exception>
 #include <functional>
 #include <string>
 #include <thread>
@@ -30,6 +29,7 @@
 
 #include "data.h"
 #include "probes.h"
+#include "program.h"
 #include "random_trees.h"
 #include "rnnlm_model.h"
 #include "tree_model.h"
@@ -368,10 +368,5 @@ int run(int argc, char** argv) {
 }  // namespace dynet::bench
 
 int main(int argc, char** argv) {
-  try {
-    return dynet::bench::run(argc, argv);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "dynet_scaling: %s\n", e.what());
-    return 1;
-  }
+  return dynet::bench::run_program("dynet_scaling", argc, argv, dynet::bench::run);
 }

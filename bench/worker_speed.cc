@@ -22,6 +22,7 @@
 #include "dynet/workers.h"
 
 #include "data.h"
+#include "program.h"
 #include "tagger_model.h"
 
 namespace dynet::bench {
@@ -221,10 +222,5 @@ int run(int argc, char** argv) {
 }  // namespace dynet::bench
 
 int main(int argc, char** argv) {
-  try {
-    return dynet::bench::run(argc, argv);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "dynet_worker_speed: %s\n", e.what());
-    return 1;
-  }
+  return dynet::bench::run_program("dynet_worker_speed", argc, argv, dynet::bench::run);
 }

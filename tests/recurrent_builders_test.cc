@@ -56,16 +56,8 @@ struct Program {
   Expression loss(ComputationGraph& cg) {
     reset_rng(3);  // the same masks and noise each time
     builder.new_graph(cg);
-    std::vector<Expression> in;
-    std::vector<Expression> state;
-    in.reserve(xs.size());
-    state.reserve(states.size());
-    for (const Parameter& p : xs) {
-      in.push_back(parameter(cg, p));
-    }
-    for (const Parameter& p : states) {
-      state.push_back(parameter(cg, p));
-    }
+    const std::vector<Expression> in = testing::nodes_of(cg, xs);
+    const std::vector<Expression> state = testing::nodes_of(cg, states);
     builder.start_new_sequence();
     std::vector<Expression> outputs = builder.transduce(in);
     outputs.push_back(builder.add_input(0, in[2]));

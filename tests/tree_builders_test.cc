@@ -73,16 +73,8 @@ struct Program {
   Expression loss(ComputationGraph& cg) {
     reset_rng(3);  // the same masks each time
     builder.new_graph(cg);
-    std::vector<Expression> in;
-    std::vector<Expression> state;
-    in.reserve(xs.size());
-    state.reserve(states.size());
-    for (const Parameter& p : xs) {
-      in.push_back(parameter(cg, p));
-    }
-    for (const Parameter& p : states) {
-      state.push_back(parameter(cg, p));
-    }
+    const std::vector<Expression> in = testing::nodes_of(cg, xs);
+    const std::vector<Expression> state = testing::nodes_of(cg, states);
     builder.start_new_sequence();
     const Expression first = add_tree(builder, {{}, {}, {0, 1}, {}, {3}, {2, 3, 4}}, in);
     builder.start_new_sequence(state);

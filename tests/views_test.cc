@@ -1,6 +1,7 @@
 // Pictures of what the library does: a timeline, and a graph in its groups.
 #include <cmath>
 #include <cstddef>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <limits>
@@ -117,6 +118,7 @@ TEST_F(Timeline, OneAtATimeAndOnlyWhereItCanBeWritten) {
   const TimelineScope scope(file_);
   EXPECT_THROW(TimelineScope(folder_.path() / "other.json"), UsageError);
   EXPECT_THROW(TimelineScope(folder_.path() / "other.json"), UsageError);  // still the first one's
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "other.json"));
 }
 
 TEST(Svg, HasABoxForEachGroupAndALineForEachArgument) {

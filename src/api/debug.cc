@@ -14,11 +14,13 @@ TraceScope::TraceScope(const std::string& words)
     : before_(util::set_trace(util::parse_trace(words, "TraceScope"))) {}
 TraceScope::~TraceScope() { util::set_trace(before_); }
 
-TimelineScope::TimelineScope(const std::string& file) : name_(file), file_(file) {
+TimelineScope::TimelineScope(const std::string& file) : name_(file) {
+  util::start_timeline();  // first: where it fails, what the file holds stays
+  file_.open(file);
   if (!file_) {
+    static_cast<void>(util::take_timeline());
     throw IoError("TimelineScope: cannot write " + name_);
   }
-  util::start_timeline();
 }
 
 TimelineScope::~TimelineScope() {

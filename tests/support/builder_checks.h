@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "dynet/expr.h"
 #include "dynet/io.h"
@@ -13,6 +14,17 @@
 #include "testing/temporary_folder.h"
 
 namespace dynet::testing {
+
+/// The nodes of parameters in a graph.
+inline std::vector<Expression> nodes_of(ComputationGraph& cg,
+                                        const std::vector<Parameter>& parameters) {
+  std::vector<Expression> nodes;
+  nodes.reserve(parameters.size());
+  for (const Parameter& p : parameters) {
+    nodes.push_back(parameter(cg, p));
+  }
+  return nodes;
+}
 
 /// Forward calls that compute `e`, but for those of nodes from `end` on.
 inline std::size_t calls_for(ComputationGraph& cg, const Expression& e, VariableIndex end) {
