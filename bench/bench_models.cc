@@ -51,12 +51,10 @@ double flops_of(const examples::Tree& tree) {
   return 3 * 2 * forward;
 }
 
-examples::ModelSettings tree_settings() {
-  examples::ModelSettings settings{"trees", kHidden, kClasses, {}};
-  for (unsigned i = 0; i < kWords; ++i) {
-    settings.words.push_back(std::to_string(i));
-  }
-  return settings;
+examples::Settings tree_settings() {
+  return {"trees",
+          {{"hidden", kHidden}, {"classes", kClasses}},
+          {{"words", std::vector<std::string>(kWords)}}};
 }
 
 /// Trains a tree LSTM on generated trees, `minibatch` of them an update.
@@ -67,7 +65,7 @@ class TreeTraining {
         batching_(batching),
         trees_(make_trees(256)),
         model_(tree_settings()),
-        trainer_(model_.parameters(), 0.001F) {}
+        trainer_(model_.m, 0.001F) {}
 
   void step() {
     ComputationGraph cg(batching_);
@@ -75,7 +73,7 @@ class TreeTraining {
     losses_.clear();
     for (unsigned i = 0; i < minibatch_; ++i) {
       const examples::Tree& tree = trees_[next_++ % trees_.size()];
-      losses_.push_back(model_.add_tree(cg, tree).loss);
+      losses_.push_back(model_.loss(cg, tree));
     }
     const Expression loss = minibatch_ == 1 ? losses_[0] : sum(losses_);
     cg.forward(loss);
@@ -110,7 +108,7 @@ class TreeTraining {
   }
   std::size_t dense_parameters() {
     std::size_t n = 0;
-    for (const auto& p : model_.parameters().parameters_list()) {
+    for (const auto& p : model_.m.parameters_list()) {
       n += p->size();
     }
     return n;

@@ -16,7 +16,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "examples", "py
 import dynet as dy
 
 from data import Random
-from tree_model import ModelSettings, TreeModel
+from model_file import Settings
+from tree_model import TreeModel
 from trees import Tree, TreeNode
 
 NODES = 2000
@@ -83,18 +84,19 @@ def make_trees(count: int) -> list[Tree]:
 
 def tree_rows() -> list[tuple[str, float, str, float, str]]:
     trees = make_trees(256)
-    model = TreeModel(ModelSettings("trees", 128, 5, [str(i) for i in range(18300)]))
-    trainer = dy.AdamTrainer(model.parameters, 0.001)
+    words = [str(i) for i in range(18300)]
+    model = TreeModel(Settings("trees", {"hidden": 128, "classes": 5}, {"words": words}))
+    trainer = dy.AdamTrainer(model.m, 0.001)
 
     def build() -> None:
         for tree in trees:
-            model.new_graph()
-            model.add_tree(tree)
+            dy.renew_cg()
+            model.loss(tree)
 
     def train() -> None:
         for tree in trees:
-            model.new_graph()
-            loss, _, _ = model.add_tree(tree)
+            dy.renew_cg()
+            loss = model.loss(tree)
             loss.forward()
             loss.backward()
             trainer.update()

@@ -10,16 +10,16 @@ namespace dynet::bench {
 /// node. `draw()` gives the number of a word.
 template <class Draw>
 void append_random_tree(examples::Tree& tree, unsigned words, examples::Random& random, Draw draw) {
-  const int label = static_cast<int>(random.below(5));
+  const unsigned label = random.below(5);
   if (words == 1) {
-    tree.nodes.push_back({-1, -1, draw(), label});
+    tree.nodes.push_back({examples::kNone, examples::kNone, draw(), label});
     return;
   }
   const unsigned left = 1 + random.below(words - 1);
   append_random_tree(tree, left, random, draw);
-  const int left_root = static_cast<int>(tree.nodes.size()) - 1;
+  const auto left_root = static_cast<unsigned>(tree.nodes.size()) - 1;
   append_random_tree(tree, words - left, random, draw);
-  tree.nodes.push_back({left_root, static_cast<int>(tree.nodes.size()) - 1, 0, label});
+  tree.nodes.push_back({left_root, static_cast<unsigned>(tree.nodes.size()) - 1, 0, label});
 }
 
 }  // namespace dynet::bench

@@ -27,7 +27,6 @@
 #include "dynet/model.h"
 #include "dynet/training.h"
 
-#include "data.h"
 #include "probes.h"
 #include "program.h"
 #include "random_trees.h"
@@ -250,20 +249,15 @@ void scale_softmax(const Table& table) {
   const std::string series = "words of a softmax,words in the softmax,us a word";
   for (const unsigned n : {1U, 16U}) {
     for (const unsigned words : table.sizes(256, 32768)) {
-      examples::RnnlmSettings settings;
-      settings.words.resize(words);
-      examples::RnnlmModel model(settings, 0);
-      AdamTrainer trainer(model.parameters(), 0.001F);
-      const auto sentences = make_sentences(n, 20, words);
-      std::vector<const examples::WordNumbers*> batch;
-      batch.reserve(n);
-      for (const auto& sentence : sentences) {
-        batch.push_back(&sentence);
-      }
+      examples::Rnnlm model({"rnnlm",
+                             {{"embedding", 128}, {"hidden", 256}},
+                             {{"words", std::vector<std::string>(words)}}});
+      AdamTrainer trainer(model.m, 0.001F);
+      const examples::Batch batch = make_sentences(n, 20, words);
       table.add(series, n == 1 ? "language model n1" : "language model n16", words, 20.0 * n, [&] {
         ComputationGraph cg;
         model.new_graph(cg);
-        const Expression loss = model.add_sentences(cg, batch);
+        const Expression loss = model.loss(cg, batch);
         cg.forward(loss);
         cg.backward(loss);
         trainer.update();
@@ -274,11 +268,11 @@ void scale_softmax(const Table& table) {
 
 void scale_trees(const Table& table) {
   const std::string series = "size of a tree,words in a tree,us a word";
-  examples::ModelSettings settings{"trees", 128, 5, {}};
-  settings.words.resize(18300);
+  const examples::Settings settings{
+      "trees", {{"hidden", 128}, {"classes", 5}}, {{"words", std::vector<std::string>(18300)}}};
   for (const unsigned words : table.sizes(2, 512)) {
     examples::TreeModel model(settings);
-    AdamTrainer trainer(model.parameters(), 0.001F);
+    AdamTrainer trainer(model.m, 0.001F);
     examples::Random random(1);
     std::vector<examples::Tree> trees(16);
     for (examples::Tree& tree : trees) {
@@ -288,7 +282,7 @@ void scale_trees(const Table& table) {
     table.add(series, "tree LSTM", words, words, [&] {
       ComputationGraph cg;
       model.new_graph(cg);
-      const Expression loss = model.add_tree(cg, trees[next++ % trees.size()]).loss;
+      const Expression loss = model.loss(cg, trees[next++ % trees.size()]);
       cg.forward(loss);
       cg.backward(loss);
       trainer.update();

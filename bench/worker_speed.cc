@@ -21,7 +21,6 @@
 #include "dynet/training.h"
 #include "dynet/workers.h"
 
-#include "data.h"
 #include "program.h"
 #include "tagger_model.h"
 
@@ -36,18 +35,17 @@ struct Options {
   unsigned pieces = 0;
 };
 
-examples::TaggerSettings tagger_settings() {
-  examples::TaggerSettings settings;
-  settings.words.resize(69500);
-  settings.tags.resize(9);
-  return settings;
+examples::Settings tagger_settings() {
+  return {"tagger",
+          {{"embedding", 128}, {"hidden", 50}, {"mlp", 32}, {"rows", 69500}},
+          {{"words", {}}, {"tags", std::vector<std::string>(9)}, {"characters", {}}}};
 }
 
 /// Sentences of 5 to 45 words, half of them among the first few hundred.
-std::vector<examples::TaggedSentence> make_sentences() {
+std::vector<examples::Sentence> make_sentences() {
   examples::Random random(1);
-  std::vector<examples::TaggedSentence> all(256);
-  for (examples::TaggedSentence& sentence : all) {
+  std::vector<examples::Sentence> all(256);
+  for (examples::Sentence& sentence : all) {
     const unsigned length = 5 + random.below(41);
     for (unsigned i = 0; i < length; ++i) {
       const unsigned word = random.below(random.below(2) == 0 ? 300U : 69500U);
@@ -65,13 +63,13 @@ class Training {
       : options_(options),
         sentences_(make_sentences()),
         model_(tagger_settings()),
-        trainer_(model_.parameters(), 0.001F) {}
+        trainer_(model_.m, 0.001F) {}
 
   Expression loss(ComputationGraph& cg, const std::vector<unsigned>& examples) {
     model_.new_graph(cg);
     losses_.clear();
     for (const unsigned n : examples) {
-      losses_.push_back(model_.add_sentence(cg, sentences_[n]));
+      losses_.push_back(model_.loss(cg, sentences_[n]));
     }
     return sum(losses_);
   }
@@ -98,12 +96,12 @@ class Training {
     pool.learn(examples, costs_);
     trainer_.update();
   }
-  ParameterCollection& parameters() { return model_.parameters(); }
+  ParameterCollection& parameters() { return model_.m; }
 
  private:
   const Options& options_;
-  std::vector<examples::TaggedSentence> sentences_;
-  examples::TaggerModel model_;
+  std::vector<examples::Sentence> sentences_;
+  examples::Tagger model_;
   AdamTrainer trainer_;
   std::vector<Expression> losses_;
   std::vector<unsigned> examples_;

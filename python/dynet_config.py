@@ -10,7 +10,10 @@ What is set here goes before the command line; what is left at its default does 
 from __future__ import annotations
 
 import builtins
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _CONFIG = "__DYNET_CONFIG"
 _GPU = "__DYNET_GPU"

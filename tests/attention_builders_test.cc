@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "dynet/attention.h"
+#include "dynet/transformer.h"
 
 #include "support/differences.h"
 #include "support/observe.h"
@@ -304,6 +305,37 @@ TEST(AttentionBuilders, ErrorsNameTheBuilderAndAllShapes) {
   EXPECT_THROW(DotAttentionBuilder(3, model).copy(DotAttentionBuilder(4, model)), ValueError);
 }
 
+/// They are there to be assigned to.
+TEST(AttentionBuilders, ThoseMadeByDefaultSaySo) {
+  ComputationGraph cg;
+  const auto text_of = [&](auto made) {
+    try {
+      made.new_graph(cg);
+    } catch (const StateError& e) {
+      return std::string(e.message());
+    }
+    return std::string();
+  };
+  const std::string wanted =
+      "a builder without parameters: new_graph: it was made by the default constructor; want one "
+      "with sizes";
+  EXPECT_EQ(text_of(MLPAttentionBuilder()), wanted);
+  EXPECT_EQ(text_of(DotAttentionBuilder()), wanted);
+  EXPECT_EQ(text_of(BiaffineAttentionBuilder()), wanted);
+  EXPECT_EQ(text_of(MultiHeadAttentionBuilder()), wanted);
+  EXPECT_EQ(text_of(TransformerEncoderBuilder()), wanted);
+  EXPECT_EQ(text_of(TransformerDecoderBuilder()), wanted);
+  const AttentionMemory none;
+  EXPECT_THROW(static_cast<void>(DotAttentionBuilder().attend(ones(cg, {1}), none)), StateError);
+  EXPECT_THROW(static_cast<void>(TransformerEncoderBuilder().encode(ones(cg, {1}))), StateError);
+  EXPECT_THROW(static_cast<void>(TransformerDecoderBuilder().start()), StateError);
+  MLPAttentionBuilder later;
+  ParameterCollection model;
+  later = MLPAttentionBuilder(2, 4, 5, model);
+  later.new_graph(cg);
+  EXPECT_EQ(later.read(ones(cg, {4, 3})).positions(), 3U);
+}
+
 // ---- several heads
 // --------------------------------------------------------------------------------
 
@@ -401,6 +433,61 @@ TEST_F(MultiHead, APaddedBatchIsWhatItsExamplesAre) {
   }
 }
 
+TEST_F(MultiHead, CausalInAPaddedBatchIsWhatItsExamplesAre) {
+  builder.new_graph(cg);
+  const std::vector<unsigned> lengths{2, 5, 1};
+  const Expression keys = drawn(Dim({kKey, 5}, 3));
+  const Expression queries = drawn(Dim({kDim, 5}, 3));
+  const Expression all = builder.attend_causally(queries, builder.read(keys, lengths));
+  for (unsigned e = 0; e < 3; ++e) {
+    const auto own = [&](const Expression& of) {
+      return pick_range(pick_batch_elem(of, e), 0, lengths[e], 1);
+    };
+    expect_same(own(all), builder.attend_causally(own(queries), builder.read(own(keys))));
+  }
+}
+
+TEST_F(MultiHead, OnePosition) {
+  builder.new_graph(cg);
+  const Expression key = drawn({kKey});
+  const Expression query = drawn({kDim});
+  const Expression wanted = builder.attend(query, builder.read(key));
+  EXPECT_EQ(testing::compare(numbers_of(wanted), by_hand(matrix_of(key), numbers_of(query), 1),
+                             tolerance::kMergedInDouble),
+            "");
+  expect_same(builder.attend_causally(query, builder.read(key)), wanted);
+  const AttentionMemory column = builder.read(reshape(key, {kKey, 1}));
+  expect_same(builder.attend(query, column), wanted);
+  expect_same(builder.attend_causally(reshape(query, {kDim, 1}), column),
+              reshape(wanted, {kDim, 1}));
+}
+
+TEST_F(MultiHead, OneExampleOfAMemoryStandsForAll) {
+  builder.new_graph(cg);
+  const Expression first = drawn({kKey, 2});
+  const Expression next = drawn(Dim({kKey}, 3));
+  const Expression query = drawn(Dim({kDim}, 3));
+  const AttentionMemory memory = builder.append({}, first);
+  const Expression all = builder.attend(query, builder.append(memory, next));
+  for (unsigned e = 0; e < 3; ++e) {
+    const AttentionMemory own = builder.append(memory, pick_batch_elem(next, e));
+    expect_same(pick_batch_elem(all, e), builder.attend(pick_batch_elem(query, e), own));
+  }
+}
+
+TEST_F(MultiHead, WithoutUpdateParametersGetNoGradient) {
+  for (const bool update : {false, true}) {
+    ComputationGraph graph;
+    builder.new_graph(graph, update);
+    const Expression q = parameter(graph, model.add_parameters({kDim}));
+    const AttentionMemory memory = builder.read(ones(graph, {kKey, 2}));
+    graph.backward(sum_elems(builder.attend(q, memory)));
+    for (const Parameter& p : builder.params()) {
+      EXPECT_EQ(p.p->has_grad(), update) << p.get_fullname();
+    }
+  }
+}
+
 TEST_F(MultiHead, GradientsAgreeWithDifferences) {
   const Parameter keys = model.add_parameters({kKey, 4});
   const Parameter queries = model.add_parameters({kDim, 4});
@@ -421,7 +508,7 @@ TEST_F(MultiHead, Errors) {
   builder.new_graph(cg);
   const AttentionMemory memory = builder.read(drawn(Dim({kKey, 3}, 2)), {3, 2});
   EXPECT_THROW(static_cast<void>(builder.append(memory, drawn(Dim({kKey}, 2)))), ValueError);
-  EXPECT_THROW(static_cast<void>(builder.append(memory, drawn({kKey}))), ShapeError);
+  EXPECT_THROW(static_cast<void>(builder.append(memory, drawn(Dim({kKey}, 3)))), ShapeError);
   EXPECT_THROW(static_cast<void>(builder.append({}, drawn({kKey + 1}))), ShapeError);
   for (const unsigned heads : {0U, 4U, 7U}) {
     EXPECT_THROW(MultiHeadAttentionBuilder(kDim, heads, model), ValueError);

@@ -168,6 +168,31 @@ TEST_F(CRF, WhatIsForbiddenHasNoProbability) {
   EXPECT_THROW(crf.viterbi(input(other, {kTags, 2}, drawn(2))), NumericError);
 }
 
+/// What is forbidden counts for the scores and for the tags at the same time.
+TEST_F(CRF, ConstraintsHoldFromTheNextGraphOn) {
+  ComputationGraph cg;
+  crf.new_graph(cg);
+  const std::vector<float> numbers = drawn(3);
+  const Expression scores = input(cg, {kTags, 3}, numbers);
+  const Tags tags{1, 2, 0};
+  const double before = value_of(crf.neg_log_likelihood(scores, tags));
+  crf.forbid_start(1);
+  crf.forbid(1, 2);
+  crf.forbid_end(0);
+  EXPECT_EQ(value_of(crf.neg_log_likelihood(scores, tags)), before);
+  ByHand by_hand(crf);
+  EXPECT_EQ(crf.viterbi(scores).tags, by_hand.best(numbers, 3));
+  crf.new_graph(cg);
+  EXPECT_THROW(crf.neg_log_likelihood(scores, tags), ValueError);
+  by_hand.start[1] = by_hand.transitions[(1 * kTags) + 2] = by_hand.end[0] = kMinusInf;
+  EXPECT_EQ(crf.viterbi(scores).tags, by_hand.best(numbers, 3));
+  CRFBuilder shared(kTags, model);
+  shared.new_graph(cg);
+  shared.copy(crf);
+  shared.new_graph(cg);
+  EXPECT_THROW(shared.neg_log_likelihood(scores, tags), ValueError);
+}
+
 TEST_F(CRF, GradientsAgreeWithDifferences) {
   const Parameter scores = model.add_parameters({kTags, 8});
   for (const bool is_constrained : {false, true}) {
@@ -270,13 +295,23 @@ TEST_F(CRF, Errors) {
   EXPECT_THROW(crf.viterbi(scores, Tags{1, 1}), ValueError);
   EXPECT_EQ(cg.nodes.size(), nodes) << "errors leave no nodes";
   EXPECT_THROW(crf.viterbi(ones(cg, Dim({kTags, 3}, 2))), ShapeError);
-  try {
-    crf.viterbi(ones(cg, {kTags + 1, 5}));
-    FAIL();
-  } catch (const ShapeError& e) {
-    EXPECT_EQ(std::string(e.what()),
-              "CRFBuilder: viterbi: scores are {4,5}; want {3,steps} with a step at least");
-  }
+  const auto text_of = [](const auto& call) {
+    try {
+      call();
+    } catch (const Error& e) {
+      return std::string(e.message());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(text_of([&] { crf.viterbi(ones(cg, {kTags + 1, 5})); }),
+            "CRFBuilder: viterbi: scores are {4,5}; want {3,steps} with a step at least");
+  EXPECT_EQ(text_of([&] { crf.viterbi(scores, Tags{4}); }),
+            "CRFBuilder: viterbi: a length is 4 for {3,3}; want 1 to 3");
+  EXPECT_EQ(text_of([&] { crf.viterbi(scores, Tags{1, 1}); }),
+            "CRFBuilder: viterbi: 2 lengths for {3,3}; want one for each example");
+  EXPECT_EQ(text_of([&] { CRFBuilder().new_graph(cg); }),
+            "a builder without parameters: new_graph: it was made by the default constructor; want "
+            "one with sizes");
 }
 
 /// Tag 1 never follows tag 1, and scores say nothing: the transitions alone can learn that.

@@ -43,6 +43,17 @@ TEST_P(Nan, AGraphThatWantsValidNumbersNamesTheFirstBadNode) {
   EXPECT_THROW(cg.backward(sum_elems(log(x) * 2.0F)), NumericError);
 }
 
+TEST_P(Nan, ACheckpointLooksAtWhatItComputes) {
+  ComputationGraph cg(GetParam());
+  cg.set_check_validity(true);
+  const Expression x = input(cg, -1.0F);
+  const Expression bad = log(x);
+  const std::string text = text_of_error<NumericError>([&] { cg.checkpoint(); });
+  EXPECT_TRUE(contains(text, "NaN or infinity in node 1, log(v0)")) << text;
+  cg.revert();  // no mark was set
+  EXPECT_FALSE(bad.is_stale());
+}
+
 TEST_P(Nan, WithinAnInferenceScopeWhatWasAskedForIsLookedAt) {
   ComputationGraph cg(GetParam());
   cg.set_check_validity(true);
@@ -104,6 +115,19 @@ TEST_P(Nan, TheTrainerNamesTheNode) {
   EXPECT_TRUE(contains(text, "NaN first in node 1, sqrt(v0) {1}, built at ")) << text;
   EXPECT_EQ(as_scalar(*m.p.values()), -1.0F);
   EXPECT_EQ(as_scalar(*m.p.gradients()), 0.0F);
+}
+
+/// The bad gradient came from another graph; the mask of the last one is meant.
+TEST_P(Nan, TheTrainerBlamesNoMask) {
+  Model m;
+  ComputationGraph first(GetParam());
+  first.backward(sqrt(parameter(first, m.p)));
+  ComputationGraph second(GetParam());
+  const Expression mask = input(second, -std::numeric_limits<float>::infinity());
+  const Expression scores = softmax(concatenate({parameter(second, m.p), mask}));
+  second.backward(pick(scores, 0U));
+  const std::string text = text_of_error<NumericError>([&] { m.trainer.update(); });
+  EXPECT_FALSE(contains(text, "infinity first")) << text;
 }
 
 /// A graph that is gone, or has other nodes since, is not asked.

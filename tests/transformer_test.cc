@@ -146,6 +146,57 @@ TEST_P(Transformer, APaddedBatchIsWhatItsExamplesAre) {
   expect_same(encoder.encode(one), reshape(encoder.encode(reshape(one, {kDim, 1})), {kDim}));
 }
 
+/// x, what was read and the memory: where one of them has one example, it stands for all.
+TEST_P(Transformer, OneExampleStandsForAll) {
+  const Expression seen = drawn(Dim({kMemory, 4}, 3));
+  const Expression one = drawn({kDim, 2});
+  const Expression next = drawn({kDim});
+  const Expression batch = drawn(Dim({kDim}, 3));
+  const TransformerState whole = decoder.add_input(decoder.start(seen), one);
+  EXPECT_EQ(whole.output.dim(), Dim({kDim, 2}, 3));
+  const TransformerState step = decoder.add_input(whole, next);  // two further steps
+  const TransformerState last = decoder.add_input(step, batch);
+  // A beginning that all examples have, read once.
+  const TransformerState begun = language_model.add_input(language_model.start(), one);
+  const TransformerState of_all = language_model.add_input(begun, batch);
+  const TransformerState again = language_model.add_input(of_all, next);
+  for (unsigned e = 0; e < 3; ++e) {
+    const auto own = [&](const Expression& of) { return pick_batch_elem(of, e); };
+    TransformerState state = decoder.add_input(decoder.start(own(seen)), one);
+    expect_same(own(whole.output), state.output);
+    state = decoder.add_input(state, next);
+    expect_same(own(step.output), state.output);
+    expect_same(own(last.output), decoder.add_input(state, own(batch)).output);
+    state = language_model.add_input(begun, own(batch));
+    expect_same(own(of_all.output), state.output);
+    expect_same(own(again.output), language_model.add_input(state, next).output);
+  }
+  const Expression two = drawn(Dim({kDim}, 2));
+  EXPECT_THROW(static_cast<void>(decoder.add_input(whole, two)), ShapeError);
+  EXPECT_THROW(static_cast<void>(decoder.add_input(decoder.start(seen), two)), ShapeError);
+  EXPECT_THROW(static_cast<void>(language_model.add_input(of_all, two)), ShapeError);
+  const TransformerState first = decoder.add_input(decoder.start(columns(seen, 0, 1)), one);
+  TransformerState mixed = first;
+  mixed.memory = decoder.start(drawn(Dim({kMemory, 4}, 2))).memory;
+  EXPECT_THROW(static_cast<void>(decoder.add_input(mixed, next)), ShapeError);
+}
+
+TEST_P(Transformer, SentencesOfOnePosition) {
+  const Expression x = drawn({kDim});
+  const Expression column = reshape(x, {kDim, 1});
+  const Expression seen = drawn({kMemory});
+  expect_same(reshape(encoder.encode(x), {kDim, 1}), encoder.encode(column));
+  // It is what a longer sentence has of it, where no other position counts.
+  const Expression padded = concatenate_cols({x, drawn({kDim, 2})});
+  expect_same(columns(encoder.encode(padded, {1}), 0, 1), encoder.encode(column));
+  const Expression decoded = decoder.add_input(decoder.start(seen), x).output;
+  EXPECT_EQ(decoded.dim(), Dim({kDim}));
+  const TransformerState start = decoder.start(reshape(seen, {kMemory, 1}));
+  expect_same(reshape(decoded, {kDim, 1}), decoder.add_input(start, column).output);
+  const Expression batch = concatenate_to_batch({x, drawn({kDim})});
+  expect_same(pick_batch_elem(decoder.add_input(start, batch).output, 0U), decoded);
+}
+
 TEST_P(Transformer, StatesAreValues) {
   const TransformerState start = language_model.start();
   const TransformerState one = language_model.add_input(start, drawn({kDim}));
@@ -266,6 +317,9 @@ TEST(Encodings, Learned) {
   ComputationGraph cg;
   EXPECT_EQ(numbers_of(encoding.add(ones(cg, {2, 2}), 1)), (Numbers{2, 1.5, 3, 1.5}));
   EXPECT_EQ(numbers_of(encoding.add(ones(cg, Dim({2}, 2)), 2)), (Numbers{3, 1.5, 3, 1.5}));
+  // Positions 1 and 2 of both examples.
+  EXPECT_EQ(numbers_of(encoding.add(input(cg, Dim({2, 2}, 2), {1, 1, 2, 1, 3, 1, 4, 1}), 1)),
+            (Numbers{2, 1.5, 4, 1.5, 4, 1.5, 6, 1.5}));
   EXPECT_THROW(static_cast<void>(encoding.add(ones(cg, {2, 2}), 2)), IndexError);
   EXPECT_THROW(static_cast<void>(encoding.add(ones(cg, {2}), 3)), IndexError);
   for (const bool update : {false, true}) {
@@ -294,6 +348,20 @@ TEST_P(Transformer, Dropout) {
   }
   encoder.disable_dropout();
   EXPECT_EQ(numbers_of(encoder.encode(x)), without);
+  const TransformerState start = decoder.start(drawn({kMemory, 2}));
+  const Numbers decoded = numbers_of(decoder.add_input(start, x).output);
+  decoder.set_dropout(0.5F);
+  const Numbers dropped = numbers_of(decoder.add_input(start, x).output);
+  EXPECT_NE(dropped, decoded);
+  EXPECT_NE(numbers_of(decoder.add_input(start, x).output), dropped) << "drawn anew";
+  decoder.set_dropout(1.0F);
+  if (GetParam()) {
+    const TransformerState other = decoder.start(drawn({kMemory, 3}));
+    expect_same(decoder.add_input(start, x).output, decoder.add_input(other, x).output);
+  }
+  decoder.disable_dropout();
+  EXPECT_EQ(numbers_of(decoder.add_input(start, x).output), decoded);
+  EXPECT_THROW(decoder.set_dropout(1.5F), ValueError);
   EXPECT_THROW(encoder.set_dropout(1.5F), ValueError);
   EXPECT_THROW(encoder.set_dropout(-0.5F), ValueError);
 }
@@ -317,7 +385,15 @@ TEST_P(Transformer, CopiesAndFiles) {
   EXPECT_EQ(numbers_of(shared.encode(x)), wanted);
   TransformerDecoderBuilder decoder2(kLayers, kDim, kHeads, kHidden, other, options);
   EXPECT_THROW(decoder2.copy(language_model), ValueError);
+  const Expression seen = drawn({kMemory, 4});
+  const auto decoded = [&](const TransformerDecoderBuilder& b) {
+    return numbers_of(b.add_input(b.start(seen), x).output);
+  };
+  decoder2.new_graph(cg);
+  EXPECT_NE(decoded(decoder2), decoded(decoder));
   decoder2.copy(decoder);
+  decoder2.new_graph(cg);
+  EXPECT_EQ(decoded(decoder2), decoded(decoder));
   for (const auto& wrong :
        {TransformerEncoderBuilder(kLayers + 1, kDim, kHeads, kHidden, other, options),
         TransformerEncoderBuilder(kLayers, kDim, 1, kHidden, other, options),
@@ -327,6 +403,26 @@ TEST_P(Transformer, CopiesAndFiles) {
     EXPECT_THROW(shared.copy(wrong), ValueError);
     shared.new_graph(cg);
     EXPECT_EQ(numbers_of(shared.encode(x)), wanted) << "what throws changes nothing";
+  }
+}
+
+TEST_P(Transformer, WithoutUpdateParametersGetNoGradient) {
+  for (const bool update : {false, true}) {
+    ComputationGraph graph;
+    encoder.new_graph(graph, update);
+    decoder.new_graph(graph, update);
+    const Parameter x = model.add_parameters({kDim, 3});
+    const Parameter memory = model.add_parameters({kMemory, 2});
+    const Expression in = parameter(graph, x);
+    const Expression read = decoder.add_input(decoder.start(parameter(graph, memory)), in).output;
+    graph.backward(squared_norm(encoder.encode(in)) + squared_norm(read));
+    EXPECT_TRUE(x.p->has_grad() && memory.p->has_grad());
+    for (const auto* own :
+         {&encoder.get_parameter_collection(), &decoder.get_parameter_collection()}) {
+      for (const auto& p : own->parameters_list()) {
+        EXPECT_EQ(p->has_grad(), update) << p->name;
+      }
+    }
   }
 }
 
@@ -365,6 +461,7 @@ TEST_P(Transformer, Errors) {
   const Expression none = drawn({kDim, 0});
   const TransformerState start = decoder.start(seen);
   const TransformerState read = decoder.add_input(start, x);
+  const TransformerState three = decoder.add_input(start, drawn(Dim({kDim}, 3)));
   const Expression batch = drawn(Dim({kDim}, 2));
   const std::size_t nodes = cg.nodes.size();
   refuses(shape, [&] { static_cast<void>(encoder.encode(wrong)); });
@@ -381,7 +478,7 @@ TEST_P(Transformer, Errors) {
   refuses(state_error, [&] { static_cast<void>(language_model.add_input(start, x)); });
   refuses(state_error, [&] { static_cast<void>(decoder.add_input(TransformerState(), x)); });
   refuses(value, [&] { static_cast<void>(decoder.add_input(read, x)); });
-  refuses(shape, [&] { static_cast<void>(decoder.add_input(read, batch)); });
+  refuses(shape, [&] { static_cast<void>(decoder.add_input(three, batch)); });
   refuses(graph_error, [&] { static_cast<void>(decoder.add_input(start, elsewhere)); });
   EXPECT_EQ(cg.nodes.size(), nodes);
   decoder.new_graph(other);

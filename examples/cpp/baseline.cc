@@ -32,7 +32,7 @@ class BagOfSymbols {
       total += s;
     }
     for (unsigned c = 0; c < classes_; ++c) {
-      const bool is_label = static_cast<int>(c) == tree.root().label;
+      const bool is_label = c == tree.root().label;
       scores_[c] = scores_[c] / total - (is_label ? 1.0 : 0.0);
     }
     for (const TreeNode& node : tree.nodes) {
@@ -79,7 +79,7 @@ Baselines measure_baselines(const std::vector<Tree>& train, const std::vector<Tr
                             unsigned symbols, unsigned classes, unsigned passes) {
   std::vector<std::size_t> count(classes, 0);
   for (const Tree& tree : train) {
-    ++count[static_cast<std::size_t>(tree.root().label)];
+    ++count[tree.root().label];
   }
   const auto frequent =
       static_cast<unsigned>(std::max_element(count.begin(), count.end()) - count.begin());
@@ -92,7 +92,7 @@ Baselines measure_baselines(const std::vector<Tree>& train, const std::vector<Tr
   std::size_t right_frequent = 0;
   std::size_t right_bag = 0;
   for (const Tree& tree : test) {
-    const auto label = static_cast<unsigned>(tree.root().label);
+    const unsigned label = tree.root().label;
     right_frequent += frequent == label ? 1 : 0;
     right_bag += bag.answer(tree) == label ? 1 : 0;
   }

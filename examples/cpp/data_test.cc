@@ -1,6 +1,4 @@
-// Readers of sentences, vocabularies, random orders.
-
-#include "data.h"
+// Readers of sentences, numbers for what they read, random orders.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -81,7 +79,7 @@ TEST(Sentences, MistakesAreNamedWithTheirPlace) {
     EXPECT_NE(found.find(":3:" + one[1]), std::string::npos) << one[0] << ": " << found;
   }
   const TextFile blank("\n \r\n\t\n");
-  Vocabulary vocabulary;
+  Dict vocabulary;
   const std::vector<std::function<void()>> readers = {
       [&] { read_tagged_file(blank.name()); }, [&] { read_text_file(blank.name()); },
       [&] { read_tree_file(blank.name(), vocabulary, 5); }};
@@ -111,17 +109,18 @@ TEST(Sentences, CharactersOfAWord) {
   EXPECT_TRUE(characters_of("").empty());
 }
 
-TEST(Vocabulary, NumbersAndFreezes) {
-  Vocabulary vocabulary;
-  EXPECT_EQ(vocabulary.number("a"), 1U);
-  EXPECT_EQ(vocabulary.number("b"), 2U);
-  EXPECT_EQ(vocabulary.number("a"), 1U);
-  vocabulary.freeze();
-  EXPECT_EQ(vocabulary.number("c"), 0U);
-  Vocabulary again(vocabulary.words());
-  EXPECT_EQ(again.words(), vocabulary.words());
-  EXPECT_EQ(again.number("b"), 2U);
-  EXPECT_EQ(again.number("c"), 0U);
+TEST(Settings, NumbersForWords) {
+  const Settings settings{"x", {{"hidden", 3}}, {{"words", {"<unk>", "a", "b"}}, {"tags", {}}}};
+  EXPECT_EQ(settings["hidden"], 3U);
+  EXPECT_EQ(settings["words"], 3U);
+  EXPECT_EQ(settings["tags"], 0U);
+  Dict words = settings.dict("words");
+  EXPECT_EQ(words.get_words(), settings.list("words"));
+  EXPECT_EQ(words.convert("b"), 2);
+  EXPECT_EQ(words.convert("new"), 0);
+  EXPECT_EQ(settings.dict("tags").size(), 0U);
+  EXPECT_THROW(static_cast<void>(settings["mlp"]), std::runtime_error);
+  EXPECT_THROW(static_cast<void>(settings.dict("mlp")), std::runtime_error);
 }
 
 TEST(Random, OrderIsAPermutation) {

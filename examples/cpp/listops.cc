@@ -1,6 +1,6 @@
 // The main job: trains a tree LSTM on ListOps, or on bracketed trees, and shows what it learned.
-// Start reading at main(); the model is tree_model.cc, the loop training.cc, the data
-// listops_data.h. The Python twin is ../python/listops.py.
+// Start reading at tree_model.h, the model; the data is listops_data.h, and program.h has what all
+// programs share. The Python twin is ../python/listops.py.
 
 #include <algorithm>
 #include <cstdio>
@@ -16,13 +16,9 @@
 #include <CLI/CLI.hpp>
 
 #include "baseline.h"
-#include "data.h"
 #include "listops_data.h"
-#include "options.h"
 #include "progress.h"
-#include "training.h"
 #include "tree_model.h"
-#include "trees.h"
 
 namespace examples {
 namespace {
@@ -41,7 +37,7 @@ struct TreeOptions : Options {
 
 /// What a run learns from and is tested on.
 struct Task {
-  ModelSettings settings;
+  Settings settings;
   std::vector<Tree> train;  ///< bracketed trees; for ListOps those of the baselines
   std::vector<Tree> test;
   std::vector<unsigned> test_depths;  ///< ListOps only
@@ -50,6 +46,19 @@ struct Task {
   std::function<const std::vector<const Tree*>&()> next_trees;
   TrainingPlan plan;
 };
+
+Settings make_settings(const std::string& task, unsigned hidden, unsigned classes,
+                       const std::vector<std::string>& words) {
+  return {task, {{"hidden", hidden}, {"classes", classes}}, {{"words", words}}};
+}
+
+/// Classes of the roots of the first trees.
+Numbers classify_roots(TreeModel& model, std::vector<Tree> trees, std::size_t limit) {
+  trees.resize(std::min(limit, trees.size()));
+  return answers_to(model, trees, [&](ComputationGraph& cg, const Tree& tree, Expressions& all) {
+    all.push_back(model.scores(cg, tree));
+  });
+}
 
 /// New trees of ListOps without end, none of which is held out.
 class ListOpsSource {
@@ -83,7 +92,7 @@ class ListOpsSource {
 };
 
 void make_listops_task(const TreeOptions& options, Task& task) {
-  task.settings = {"listops", options.hidden, kDigitCount, listops_words()};
+  task.settings = make_settings("listops", options.hidden, kDigitCount, listops_words());
   ListOpsGenerator test_lists(options.seed + 1000000007U);
   auto held_out = std::make_shared<std::unordered_set<std::string>>();
   while (task.test.size() < options.test_trees) {
@@ -126,13 +135,15 @@ class EpochSource {
 
 /// `task` stays where it is: the source refers to its trees.
 void read_task(const TreeOptions& options, Task& task) {
-  Vocabulary vocabulary;
+  Dict vocabulary;
+  vocabulary.convert("<unk>");
   task.train = read_tree_file(options.train, vocabulary, kSentimentClasses);
   vocabulary.freeze();
+  vocabulary.set_unk("<unk>");
   if (!options.dev.empty()) {
     task.test = read_tree_file(options.dev, vocabulary, kSentimentClasses);
   }
-  task.settings = {"trees", options.hidden, kSentimentClasses, vocabulary.words()};
+  task.settings = make_settings("trees", options.hidden, kSentimentClasses, vocabulary.get_words());
   task.test_limit = task.test.size();
   const auto source = std::make_shared<EpochSource>(options.seed, options.minibatch, task.train);
   task.next_trees = [source]() -> const std::vector<const Tree*>& { return source->next(); };
@@ -144,29 +155,34 @@ class TreeLearner : public Learner {
   explicit TreeLearner(const Task& task) : task_(task), model_(task.settings) {}
 
   [[nodiscard]] TreeModel& model() { return model_; }
-  dynet::ParameterCollection& parameters() override { return model_.parameters(); }
-  [[nodiscard]] Settings settings() const override { return task_.settings.saved(); }
+  ParameterCollection& parameters() override { return model_.m; }
+  [[nodiscard]] const Settings& settings() const override { return task_.settings; }
 
-  Losses add_next(dynet::ComputationGraph& cg) override {
+  Losses add_next(ComputationGraph& cg) override {
     model_.new_graph(cg);
-    losses_.clear();
+    Expressions losses;
     std::size_t count = 0;
     for (const Tree* tree : task_.next_trees()) {
-      const TreeModel::Outputs outputs = model_.add_tree(cg, *tree);
-      losses_.push_back(outputs.loss);
-      count += outputs.losses;
+      losses.push_back(model_.loss(cg, *tree));
+      count += tree->labels();
     }
-    return {losses_.size() == 1 ? losses_[0] : dynet::sum(losses_), count, losses_.size()};
+    return {losses.size() == 1 ? losses[0] : sum(losses), count, losses.size()};
   }
 
   [[nodiscard]] bool can_test() const override { return !task_.test.empty(); }
   [[nodiscard]] ScoreKind score_kind() const override { return {"root accuracy", true}; }
-  double test() override { return root_accuracy(model_, task_.test, task_.test_limit); }
+  double test() override {
+    const Numbers answers = classify_roots(model_, task_.test, task_.test_limit);
+    std::size_t right = 0;
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      right += answers[i] == task_.test[i].root().label ? 1 : 0;
+    }
+    return static_cast<double>(right) / static_cast<double>(answers.size());
+  }
 
  private:
   const Task& task_;
   TreeModel model_;
-  std::vector<dynet::Expression> losses_;
 };
 
 /// A tree small enough for a picture.
@@ -185,9 +201,10 @@ Tree example_tree(const Task& task) {
 }
 
 void write_graph(TreeModel& model, const Tree& tree, const std::string& file) {
-  dynet::ComputationGraph cg;
+  ComputationGraph cg;
   model.new_graph(cg);
-  model.add_tree(cg, tree);
+  model.loss(cg, tree);
+  make_folder_of(file);
   std::ofstream out(file);
   out << cg.to_dot();
   out.close();
@@ -199,14 +216,14 @@ void write_graph(TreeModel& model, const Tree& tree, const std::string& file) {
 void print_table(const Task& task, TreeModel& model, const TrainingResult& result,
                  const TreeOptions& options) {
   const Baselines baselines =
-      measure_baselines(task.train, task.test, static_cast<unsigned>(task.settings.words.size()),
-                        task.settings.classes, options.is_listops() ? 2 : 5);
-  const std::vector<unsigned> answers = classify_roots(model, task.test, task.test.size());
+      measure_baselines(task.train, task.test, task.settings["words"], task.settings["classes"],
+                        options.is_listops() ? 2 : 5);
+  const Numbers answers = classify_roots(model, task.test, task.test.size());
   std::size_t right[kListOpsMaxDepth + 1] = {};
   std::size_t count[kListOpsMaxDepth + 1] = {};
   std::size_t all_right = 0;
   for (std::size_t i = 0; i < answers.size(); ++i) {
-    const bool is_right = static_cast<int>(answers[i]) == task.test[i].root().label;
+    const bool is_right = answers[i] == task.test[i].root().label;
     const unsigned group = task.test_depths.empty() ? 0 : task.test_depths[i];
     right[group] += is_right ? 1 : 0;
     ++count[group];
@@ -238,17 +255,17 @@ void train_and_report(const TreeOptions& options) {
   }
   TreeLearner learner(task);
   TreeModel& model = learner.model();
-  set_initial_values(model.parameters(), options);
+  set_initial_values(model.m, options);
   if (!options.is_quiet) {
-    std::printf("%s: %zu words, state %u, %zu parameters, %s, batching %s, seed %u\n",
-                task.settings.task.c_str(), task.settings.words.size(), options.hidden,
-                model.parameters().parameter_count(), options.trainer.c_str(),
+    std::printf("%s: %u words, state %u, %zu parameters, %s, batching %s, seed %u\n",
+                task.settings.task.c_str(), task.settings["words"], options.hidden,
+                model.m.parameter_count(), options.trainer.c_str(),
                 options.autobatch ? "on" : "off", options.seed);
   }
   const TrainingResult result = train(learner, task.plan, options);
   write_graph(model, example_tree(task), options.dot);
   if (learner.can_test()) {
-    populate(model.parameters(), options.model);  // the best, as it was saved
+    populate(model.m, options.model);  // the best, as it was saved
     print_table(task, model, result, options);
   }
   if (!options.is_quiet) {
@@ -266,24 +283,22 @@ void predict_list(TreeModel& model, const std::string& text) {
 }
 
 void predict(const TreeOptions& options) {
-  const ModelSettings settings =
-      ModelSettings::from(load_settings(options.model, {"listops", "trees"}));
+  const Settings settings = load_settings(options.model, {"listops", "trees"});
   TreeModel model(settings);
-  populate(model.parameters(), options.model);
+  populate(model.m, options.model);
   if (settings.task == "listops") {
     predict_list(model, options.predict);
     return;
   }
-  Vocabulary vocabulary(settings.words);
-  const Tree tree = parse_tree(options.predict, vocabulary, settings.classes, "expression");
+  Dict vocabulary = settings.dict("words");
+  const Tree tree = parse_tree(options.predict, vocabulary, settings["classes"], "expression");
   std::printf("class %u\n", classify_roots(model, {tree}, 1).front());
 }
 
 void show_saved_model(const TreeOptions& options, const char* program) {
-  const ModelSettings settings =
-      ModelSettings::from(load_settings(options.model, {"listops", "trees"}));
+  const Settings settings = load_settings(options.model, {"listops", "trees"});
   TreeModel model(settings);
-  populate(model.parameters(), options.model);
+  populate(model.m, options.model);
   std::printf("\nthe saved model, read again:\n");
   for (const char* text : {"[MAX 3 [MIN 4 5] 1]", "[SM 7 [MED 2 9 4] 8]"}) {
     predict_list(model, text);

@@ -84,17 +84,17 @@ namespace {
 /// Appends the nodes of `expr`; the last one stands for it.
 void append(const ListExpr& expr, Tree& tree) {
   if (expr.is_digit) {
-    tree.nodes.push_back({-1, -1, expr.digit, static_cast<int>(expr.digit)});
+    tree.nodes.push_back({kNone, kNone, expr.digit, expr.digit});
     return;
   }
-  tree.nodes.push_back({-1, -1, kDigitCount + static_cast<unsigned>(expr.op), -1});
-  int so_far = static_cast<int>(tree.nodes.size()) - 1;
+  tree.nodes.push_back({kNone, kNone, kDigitCount + static_cast<unsigned>(expr.op), kNone});
+  auto so_far = static_cast<unsigned>(tree.nodes.size()) - 1;
   std::vector<unsigned> values;
   for (const ListExpr& arg : expr.args) {
     append(arg, tree);
-    values.push_back(static_cast<unsigned>(tree.nodes.back().label));
-    const int last = static_cast<int>(tree.nodes.size()) - 1;
-    tree.nodes.push_back({so_far, last, 0, static_cast<int>(value_of(expr.op, values))});
+    values.push_back(tree.nodes.back().label);
+    const auto last = static_cast<unsigned>(tree.nodes.size()) - 1;
+    tree.nodes.push_back({so_far, last, 0, value_of(expr.op, values)});
     so_far = last + 1;
   }
 }

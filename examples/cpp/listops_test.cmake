@@ -23,6 +23,6 @@ run_program(0 "left\n${REPORT}dev root accuracy.*held-out trees:.*tree LSTM" --t
             --dev ${OUT}/trees.txt --hidden 8 --epochs 5 --minibatch 2)
 run_program(0 "${REPORT}wrote" --train ${OUT}/trees.txt --hidden 8 --lookup-updates dense)
 run_program(0 "class [0-4]" --predict "(0 (0 fun) (0 unheard))")
-run_program(2 "expression:1:9: a node with one subtree" --predict "(0 (0 a))")
+run_program(2 "expression:1:2: want a word or two subtrees in a node" --predict "(0 (0 a))")
 file(WRITE ${OUT}/bad.txt "(3 (2 It) (4 fun))\n(3 (2 It) (7 fun))\n")
 run_program(2 "bad.txt:2:12: label 7 is out of range" --train ${OUT}/bad.txt)

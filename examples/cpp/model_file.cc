@@ -1,38 +1,35 @@
-#include "model_file.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <fstream>
+#include <sstream>
 #include <stdexcept>
 
+#include "dynet/ext/new_file.h"
 #include "dynet/io.h"
 
-#include "data.h"
+#include "program.h"
 
 namespace examples {
 
 namespace {
 
-template <class Value>
-const Value& find(const std::vector<std::pair<std::string, Value>>& values,
-                  const std::string& name) {
-  for (const auto& [key, value] : values) {
-    if (key == name) {
-      return value;
-    }
-  }
+/// Null where there is none.
+template <class Values>
+auto* find(Values& values, const std::string& name) {
+  const auto found = std::find_if(values.begin(), values.end(),
+                                  [&](const auto& entry) { return entry.first == name; });
+  return found == values.end() ? nullptr : &found->second;
+}
+[[noreturn]] void fail_find(const std::string& name) {
   throw std::runtime_error("the settings of this model have no '" + name + "'");
 }
 
 std::string settings_file(const std::string& model_file) { return model_file + ".settings"; }
 
 void save_settings(const Settings& settings, const std::string& model_file) {
-  const std::string file = settings_file(model_file);
-  const std::string unfinished = file + ".tmp";
-  std::ofstream out(unfinished);
+  std::ostringstream out;
   out << "task " << settings.task << "\n";
   for (const auto& [name, value] : settings.numbers) {
     out << name << " " << value << "\n";
@@ -43,10 +40,9 @@ void save_settings(const Settings& settings, const std::string& model_file) {
       out << word << "\n";
     }
   }
-  out.close();
-  if (!out || std::rename(unfinished.c_str(), file.c_str()) != 0) {
-    throw std::runtime_error("cannot write '" + file + "'");
-  }
+  ext::NewFile file(settings_file(model_file));
+  file.write(out.str());
+  file.commit();
 }
 
 /// Reads settings line by line.
@@ -147,16 +143,43 @@ std::vector<float> values_at(std::uint32_t parameter, std::size_t first, std::si
 
 }  // namespace
 
-unsigned Settings::number(const std::string& name) const { return find(numbers, name); }
-
-const std::vector<std::string>& Settings::list(const std::string& name) const {
-  return find(lists, name);
+unsigned Settings::operator[](const std::string& name) const {
+  const unsigned* const number = find(numbers, name);
+  return number != nullptr ? *number : static_cast<unsigned>(list(name).size());
 }
 
-void save_model(const Settings& settings, const dynet::ParameterCollection& parameters,
+unsigned& Settings::number(const std::string& name) {
+  unsigned* const number = find(numbers, name);
+  if (number == nullptr) {
+    fail_find(name);
+  }
+  return *number;
+}
+
+const std::vector<std::string>& Settings::list(const std::string& name) const {
+  const std::vector<std::string>* const words = find(lists, name);
+  if (words == nullptr) {
+    fail_find(name);
+  }
+  return *words;
+}
+
+Dict Settings::dict(const std::string& name) const {
+  Dict dict;
+  for (const std::string& word : list(name)) {
+    dict.convert(word);
+  }
+  dict.freeze();
+  if (dict.size() > 0) {
+    dict.set_unk(list(name).front());
+  }
+  return dict;
+}
+
+void save_model(const Settings& settings, const ParameterCollection& parameters,
                 const std::string& model_file) {
   save_settings(settings, model_file);
-  dynet::TextFileSaver saver(model_file);
+  TextFileSaver saver(model_file);
   saver.save(parameters);
   saver.close();
 }
@@ -166,15 +189,15 @@ Settings load_settings(const std::string& model_file, const std::vector<std::str
   return SettingsReader(file, tasks).read();
 }
 
-void populate(dynet::ParameterCollection& parameters, const std::string& model_file) {
-  dynet::TextFileLoader loader(model_file);
+void populate(ParameterCollection& parameters, const std::string& model_file) {
+  TextFileLoader loader(model_file);
   loader.populate(parameters);
 }
 
-void set_deterministic_values(dynet::ParameterCollection& parameters) {
+void set_deterministic_values(ParameterCollection& parameters) {
   std::uint32_t number = 0;
   for (const auto& storage : parameters.parameters_list()) {
-    const dynet::Dim& dim = storage->dim;
+    const Dim& dim = storage->dim;
     const double scale = dim.nd < 2 ? 0.0 : std::sqrt(6.0 / dim.sum_dims());
     storage->set_value(values_at(number++, 0, dim.size(), scale));
   }

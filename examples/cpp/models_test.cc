@@ -7,13 +7,12 @@
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "model_file.h"
 #include "rnnlm_model.h"
+#include "sequence_losses.h"
 #include "tagger_model.h"
 
 namespace examples {
@@ -43,44 +42,42 @@ class ModelsTest : public testing::Test {
   std::string file_;
 };
 
-const RnnlmSettings kSmallRnnlm{6, 9, {"<unk>", "<s>", "a", "b", "c", "d", "e"}};
+Settings small_rnnlm() {
+  return {"rnnlm",
+          {{"embedding", 6}, {"hidden", 9}},
+          {{"words", {"<unk>", "<s>", "a", "b", "c", "d", "e"}}}};
+}
 
 TEST_F(ModelsTest, BatchOfSentencesIsTheSumOfSentences) {
-  RnnlmModel model(kSmallRnnlm, 1);
-  set_deterministic_values(model.parameters());
-  const std::vector<WordNumbers> sentences = {{2, 3, 4, 5, 1}, {6, 2, 1}, {1}, {3, 3, 3, 3, 1}};
+  Rnnlm model(small_rnnlm());
+  set_deterministic_values(model.m);
+  const Batch sentences = {{2, 3, 4, 5, 1}, {3, 3, 3, 3, 1}, {6, 2, 1}, {1}};
   double sum = 0;
-  for (const WordNumbers& sentence : sentences) {
-    dynet::ComputationGraph cg;
+  for (const Numbers& sentence : sentences) {
+    ComputationGraph cg;
     model.new_graph(cg);
-    sum += dynet::as_scalar(model.add_sentence(cg, sentence).value());
+    sum += as_scalar(model.loss(cg, sentence).value());
   }
-  dynet::ComputationGraph cg;
+  ComputationGraph cg;
   model.new_graph(cg);
-  std::vector<const WordNumbers*> batch;
-  batch.reserve(sentences.size());
-  for (const WordNumbers& sentence : sentences) {
-    batch.push_back(&sentence);
-  }
-  const dynet::Expression loss = model.add_sentences(cg, batch);
-  EXPECT_EQ(loss.dim(), dynet::Dim({1}));
-  EXPECT_NEAR(dynet::as_scalar(loss.value()), sum, 1e-4);
-  EXPECT_NEAR(dynet::as_scalar(model.add_sequences(cg, batch).value()), sum, 1e-4);
+  const Expression loss = model.loss(cg, sentences);
+  EXPECT_EQ(loss.dim(), Dim({1}));
+  EXPECT_NEAR(as_scalar(loss.value()), sum, 1e-4);
+  EXPECT_NEAR(as_scalar(sequence_loss(model, cg, sentences).value()), sum, 1e-4);
 }
 
 TEST_F(ModelsTest, NextWordIsScoredAsInASentence) {
-  RnnlmModel model(kSmallRnnlm, 1);
-  set_deterministic_values(model.parameters());
-  dynet::ComputationGraph cg;
+  Rnnlm model(small_rnnlm());
+  set_deterministic_values(model.m);
+  ComputationGraph cg;
   model.new_graph(cg);
   // -log p(c a <s>), once by the loss of the sentence and once word by word.
-  const double loss = dynet::as_scalar(model.add_sentence(cg, {4, 2, 1}).value());
+  const double loss = as_scalar(model.loss(cg, Numbers{4, 2, 1}).value());
   double by_words = 0;
-  const WordNumbers words = {4, 2, 1};
+  const Numbers words = {4, 2, 1};
   for (std::size_t i = 0; i < words.size(); ++i) {
-    const WordNumbers before(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(i));
-    by_words +=
-        dynet::as_scalar(dynet::pickneglogsoftmax(model.score_next(cg, before), words[i]).value());
+    const Numbers before(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(i));
+    by_words += as_scalar(pickneglogsoftmax(model.scores_after(cg, before), words[i]).value());
   }
   EXPECT_NEAR(loss, by_words, 1e-5);
 }
@@ -90,69 +87,68 @@ TEST_F(ModelsTest, PaperSizesHaveThePapersParameters) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     words[i] = std::to_string(i);
   }
-  RnnlmModel rnnlm({128, 256, words}, 1);
-  EXPECT_EQ(rnnlm.parameters().parameter_count(), 2964240U + 1280000U);
-  TaggerSettings settings;
-  settings.rows = 69500;
-  settings.words = {"<unk>", "a"};
-  settings.tags = {"1", "2", "3", "4", "5", "6", "7", "8", "9"};
-  TaggerModel tagger(settings);
-  EXPECT_EQ(tagger.parameters().parameter_count(),
+  const Rnnlm rnnlm(Settings{"rnnlm", {{"embedding", 128}, {"hidden", 256}}, {{"words", words}}});
+  EXPECT_EQ(rnnlm.m.parameter_count(), 2964240U + 1280000U);
+  const Tagger tagger(Settings{
+      "tagger",
+      {{"embedding", 128}, {"hidden", 50}, {"mlp", 32}, {"rows", 69500}},
+      {{"words", {"<unk>", "a"}}, {"tags", std::vector<std::string>(9)}, {"characters", {}}}});
+  EXPECT_EQ(tagger.m.parameter_count(),
             2 * (200 * (128 + 50) + 200) + 32 * 100 + 9 * 32 + 69500 * 128);
 }
 
-TaggerSettings small_tagger(bool spells) {
-  TaggerSettings settings;
-  settings.embedding = 6;
-  settings.hidden = 5;
-  settings.mlp = 4;
-  settings.character_embedding = 2;
-  settings.character_hidden = 3;
-  settings.words = {"<unk>", "a", "b"};
-  settings.tags = {"O", "X"};
+Settings small_tagger(bool spells) {
+  std::vector<std::string> characters;
   if (spells) {
-    settings.characters = {"<unk>", "a", "b", "c"};
+    characters = {"<unk>", "a", "b", "c"};
   }
-  return settings;
+  return {"tagger",
+          {{"embedding", 6},
+           {"hidden", 5},
+           {"mlp", 4},
+           {"rows", 0},
+           {"character-embedding", 2},
+           {"character-hidden", 3}},
+          {{"words", {"<unk>", "a", "b"}}, {"tags", {"O", "X"}}, {"characters", characters}}};
 }
 
-std::vector<float> tag_scores(TaggerModel& model, const TaggedSentence& sentence) {
-  dynet::ComputationGraph cg;
+std::vector<float> tag_scores(Tagger& model, const Sentence& sentence) {
+  ComputationGraph cg;
   model.new_graph(cg);
-  return dynet::as_vector(dynet::concatenate(model.score_tags(cg, sentence.words)).value());
+  return as_vector(concatenate(model.scores(cg, sentence.words)).value());
 }
 
-TEST_F(ModelsTest, TaggerNumbersSpellUnknownWordsOnly) {
-  TaggerNumbers numbers(small_tagger(true));
-  const TaggedSentence sentence = numbers.sentence({{"b", "cab", "<unk>"}, {"X", "O", "new"}});
+TEST_F(ModelsTest, NumbersSpellUnknownWordsOnly) {
+  SentenceNumbers numbers(small_tagger(true));
+  const Sentence sentence = numbers.of({{"b", "cab", "<unk>"}, {"X", "O", "new"}});
   ASSERT_EQ(sentence.words.size(), 3U);
-  EXPECT_EQ(sentence.words[0].word, 2U);
-  EXPECT_TRUE(sentence.words[0].characters.empty());
-  EXPECT_EQ(sentence.words[1].characters, (std::vector<unsigned>{3, 1, 2}));
-  EXPECT_EQ(sentence.words[2].characters, (std::vector<unsigned>{0, 0, 0, 0, 0}));
-  EXPECT_EQ(sentence.tags, (std::vector<unsigned>{1, 0, kNoTag}));
-  TaggerNumbers plain(small_tagger(false));
-  EXPECT_TRUE(plain.sentence({{"cab"}, {}}).words[0].characters.empty());
+  EXPECT_EQ(sentence.words[0].number, 2U);
+  EXPECT_TRUE(sentence.words[0].letters.empty());
+  EXPECT_EQ(sentence.words[1].letters, (Numbers{3, 1, 2}));
+  EXPECT_EQ(sentence.words[2].letters, (Numbers{0, 0, 0, 0, 0}));
+  EXPECT_EQ(sentence.tags, (Numbers{1, 0, kNoTag}));
+  SentenceNumbers plain(small_tagger(false));
+  EXPECT_TRUE(plain.of({{"cab"}, {}}).words[0].letters.empty());
 }
 
 TEST_F(ModelsTest, TaggerTellsSpellingsApart) {
-  TaggerModel model(small_tagger(true));
-  set_deterministic_values(model.parameters());
-  TaggerNumbers numbers(small_tagger(true));
-  EXPECT_NE(tag_scores(model, numbers.sentence({{"ca"}, {}})),
-            tag_scores(model, numbers.sentence({{"ac"}, {}})));
-  TaggerModel plain(small_tagger(false));
-  TaggerNumbers plain_numbers(small_tagger(false));
-  EXPECT_EQ(tag_scores(plain, plain_numbers.sentence({{"ca"}, {}})),
-            tag_scores(plain, plain_numbers.sentence({{"ac"}, {}})));
+  Tagger model(small_tagger(true));
+  set_deterministic_values(model.m);
+  SentenceNumbers numbers(small_tagger(true));
+  EXPECT_NE(tag_scores(model, numbers.of({{"ca"}, {}})),
+            tag_scores(model, numbers.of({{"ac"}, {}})));
+  Tagger plain(small_tagger(false));
+  SentenceNumbers plain_numbers(small_tagger(false));
+  EXPECT_EQ(tag_scores(plain, plain_numbers.of({{"ca"}, {}})),
+            tag_scores(plain, plain_numbers.of({{"ac"}, {}})));
 }
 
 TEST_F(ModelsTest, TaggerReadsBothWays) {
-  TaggerModel model(small_tagger(false));
-  set_deterministic_values(model.parameters());
-  TaggerNumbers numbers(small_tagger(false));
-  const std::vector<float> one = tag_scores(model, numbers.sentence({{"a", "b", "a"}, {}}));
-  const std::vector<float> other = tag_scores(model, numbers.sentence({{"a", "b", "b"}, {}}));
+  Tagger model(small_tagger(false));
+  set_deterministic_values(model.m);
+  SentenceNumbers numbers(small_tagger(false));
+  const std::vector<float> one = tag_scores(model, numbers.of({{"a", "b", "a"}, {}}));
+  const std::vector<float> other = tag_scores(model, numbers.of({{"a", "b", "b"}, {}}));
   // The last word changes the scores of the first one, and the first tags' scores differ by place.
   EXPECT_NE(std::vector<float>(one.begin(), one.begin() + 2),
             std::vector<float>(other.begin(), other.begin() + 2));
@@ -162,27 +158,27 @@ TEST_F(ModelsTest, TaggerReadsBothWays) {
 
 TEST_F(ModelsTest, TaggerWrittenByTheSequenceIsTheSame) {
   for (const bool spells : {false, true}) {
-    TaggerModel model(small_tagger(spells));
-    set_deterministic_values(model.parameters());
-    const TaggedSentence sentence =
-        TaggerNumbers(small_tagger(spells)).sentence({{"a", "cb", "b"}, {"O", "X", "X"}});
-    dynet::ComputationGraph cg;
+    Tagger model(small_tagger(spells));
+    set_deterministic_values(model.m);
+    const Sentence sentence =
+        SentenceNumbers(small_tagger(spells)).of({{"a", "cb", "b"}, {"O", "X", "X"}});
+    ComputationGraph cg;
     model.new_graph(cg);
-    EXPECT_NEAR(dynet::as_scalar(model.add_sequence(cg, sentence).value()),
-                dynet::as_scalar(model.add_sentence(cg, sentence).value()), 1e-5);
+    EXPECT_NEAR(as_scalar(sequence_loss(model, cg, sentence).value()),
+                as_scalar(model.loss(cg, sentence).value()), 1e-5);
   }
 }
 
 TEST_F(ModelsTest, SavedTaggerGivesTheSameAnswers) {
-  const TaggerSettings settings = small_tagger(true);
-  TaggerModel model(settings);
-  save_model(settings.saved(), model.parameters(), file_);
-  const TaggerSettings loaded = TaggerSettings::from(load_settings(file_, {"tagger"}));
-  EXPECT_EQ(loaded.words, settings.words);
-  EXPECT_EQ(loaded.characters, settings.characters);
-  TaggerModel other(loaded);
-  populate(other.parameters(), file_);
-  const TaggedSentence sentence = TaggerNumbers(loaded).sentence({{"a", "cb", "b"}, {}});
+  const Settings settings = small_tagger(true);
+  Tagger model(settings);
+  save_model(settings, model.m, file_);
+  const Settings loaded = load_settings(file_, {"tagger"});
+  EXPECT_EQ(loaded.numbers, settings.numbers);
+  EXPECT_EQ(loaded.lists, settings.lists);
+  Tagger other(loaded);
+  populate(other.m, file_);
+  const Sentence sentence = SentenceNumbers(loaded).of({{"a", "cb", "b"}, {}});
   EXPECT_EQ(tag_scores(model, sentence), tag_scores(other, sentence));
 }
 
@@ -206,8 +202,8 @@ TEST_F(ModelsTest, SettingsThatAreWrong) {
   }
   EXPECT_EQ(mistake("task x\nwords[] 2\na b\n\nhidden 3\n"), "none");
   EXPECT_EQ(load_settings(file_, {"x"}).list("words"), (std::vector<std::string>{"a b", ""}));
-  EXPECT_EQ(load_settings(file_, {"x"}).number("hidden"), 3U);
-  EXPECT_THROW(static_cast<void>(load_settings(file_, {"x"}).number("mlp")), std::runtime_error);
+  EXPECT_EQ(load_settings(file_, {"x"})["hidden"], 3U);
+  EXPECT_THROW(static_cast<void>(load_settings(file_, {"x"})["mlp"]), std::runtime_error);
   EXPECT_THROW(load_settings((folder_ / "other.txt").string(), {"x"}), std::runtime_error);
 }
 

@@ -1,12 +1,10 @@
-#include "options.h"
-
 #include <cstdio>
 #include <exception>
 #include <filesystem>
 
 #include <CLI/CLI.hpp>
 
-#include "data.h"
+#include "program.h"
 
 namespace examples {
 
@@ -60,11 +58,11 @@ void declare_output(CLI::App& app, Options& o) {
 }
 
 /// Starts the library with `params`, the --dynet-* options, and what options of this program say.
-void start_library(dynet::DynetParams params, const Options& options) {
+void start_library(DynetParams params, const Options& options) {
   params.random_seed = params.random_seed != 0 ? params.random_seed : options.seed;
   params.autobatch = options.autobatch ? params.autobatch : 0;
   params.device = options.device != "CPU" ? options.device : params.device;
-  dynet::initialize(params);
+  initialize(params);
 }
 
 void set_files(Options& options) {
@@ -103,8 +101,18 @@ void declare_options(CLI::App& app, Options& options, const std::string& train_h
   declare_output(app, options);
 }
 
+void declare_sizes(CLI::App& app, Settings& sizes,
+                   const std::vector<std::pair<std::string, std::string>>& help) {
+  for (const auto& [name, text] : help) {
+    unsigned& value = sizes.number(name);
+    app.add_option("--" + name, value, text + " (" + std::to_string(value) + ")")
+        ->check(CLI::Range(1, 4096))
+        ->group("Model");
+  }
+}
+
 bool parse_options(CLI::App& app, int argc, char** argv, Options& options, int& exit_code) {
-  const dynet::DynetParams params = dynet::extract_dynet_params(argc, argv);
+  const DynetParams params = extract_dynet_params(argc, argv);
   try {
     app.parse(argc, argv);
     set_files(options);

@@ -1,184 +1,145 @@
 // Trains a recurrent language model on a file of sentences and tells its perplexity, or continues a
-// text. Start reading at run(); the model is rnnlm_model.cc, the loop training.cc, the reader
-// sentences.cc. The Python twin is ../python/rnnlm.py.
+// text. Start reading at rnnlm_model.h, the model; program.h has what all programs share. The
+// Python twin is ../python/rnnlm.py.
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 
-#include "data.h"
-#include "options.h"
 #include "rnnlm_model.h"
-#include "sentences.h"
-#include "training.h"
+#include "sequence_losses.h"
 
 namespace examples {
 namespace {
 
-constexpr const char* kEnd = "<s>";
-
 struct RnnlmOptions : Options {
+  Settings sizes{"rnnlm", {{"embedding", 128}, {"hidden", 256}}, {}};
   unsigned vocabulary = 10000;
-  unsigned embedding = 128;
-  unsigned hidden = 256;
   bool by_sequence = false;
 };
 
-WordNumbers numbers_of(const RawSentence& sentence, Vocabulary& vocabulary) {
-  WordNumbers numbers;
-  numbers.reserve(sentence.words.size() + 1);
-  for (const std::string& word : sentence.words) {
-    numbers.push_back(vocabulary.number(word));
-  }
-  numbers.push_back(vocabulary.number(kEnd));
-  return numbers;
-}
-
 /// All words of the training text, or the most frequent ones; `<unk>` and the end mark first.
-Vocabulary make_vocabulary(const std::vector<RawSentence>& sentences, std::size_t limit) {
-  std::vector<RawSentence> marks(1);
-  marks[0].words = {"<unk>", kEnd};
-  std::vector<std::string> words = marks[0].words;
+std::vector<std::string> make_vocabulary(const std::vector<RawSentence>& sentences,
+                                         std::size_t limit) {
+  std::vector<std::string> words = {"<unk>", "<s>"};
   for (const std::string& word : most_frequent(sentences, limit)) {
-    if (words.size() < limit && word != words[0] && word != words[1]) {
+    if (words.size() < limit && word != words[0] && word != words[kEndMark]) {
       words.push_back(word);
     }
   }
-  return Vocabulary(words);
+  return words;
+}
+
+Numbers numbers_of(const RawSentence& sentence, Dict& words) {
+  Numbers numbers;
+  for (const std::string& word : sentence.words) {
+    numbers.push_back(static_cast<unsigned>(words.convert(word)));
+  }
+  numbers.push_back(kEndMark);
+  return numbers;
 }
 
 /// Sentences in batches of equal size and similar length, so that little of a batch is filler.
-class Batches {
+std::vector<Batch> make_batches(const std::vector<RawSentence>& raw, const Settings& settings,
+                                std::size_t size) {
+  Dict words = settings.dict("words");
+  std::vector<std::size_t> order(raw.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const std::size_t length_a = raw[a].words.size();
+    const std::size_t length_b = raw[b].words.size();
+    return length_a != length_b ? length_a > length_b : a < b;
+  });
+  std::vector<Batch> batches((raw.size() + size - 1) / size);
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    batches[i / size].push_back(numbers_of(raw[order[i]], words));
+  }
+  return batches;
+}
+
+class RnnlmLearner : public ExampleLearner<Rnnlm, Batch> {
  public:
-  Batches(const std::vector<RawSentence>& raw, Vocabulary& vocabulary, std::size_t size)
-      : size_(size) {
-    for (const RawSentence& sentence : raw) {
-      sentences_.push_back(numbers_of(sentence, vocabulary));
-    }
-    std::stable_sort(
-        sentences_.begin(), sentences_.end(),
-        [](const WordNumbers& a, const WordNumbers& b) { return a.size() > b.size(); });
-  }
-  [[nodiscard]] std::size_t count() const { return (sentences_.size() + size_ - 1) / size_; }
-  /// Valid until the next call.
-  const std::vector<const WordNumbers*>& batch(std::size_t index) {
-    batch_.clear();
-    const std::size_t end = std::min((index + 1) * size_, sentences_.size());
-    for (std::size_t i = index * size_; i < end; ++i) {
-      batch_.push_back(&sentences_[i]);
-    }
-    return batch_;
-  }
+  RnnlmLearner(const RnnlmOptions& options, const Settings& settings,
+               const std::vector<RawSentence>& raw)
+      : ExampleLearner(settings, make_batches(raw, settings, options.minibatch),
+                       options.dev.empty()
+                           ? std::vector<Batch>()
+                           : make_batches(read_text_file(options.dev), settings, kTestBatch),
+                       options.seed, 1),
+        by_sequence_(options.by_sequence) {}
 
- private:
-  std::size_t size_;
-  std::vector<WordNumbers> sentences_;
-  std::vector<const WordNumbers*> batch_;
-};
-
-class RnnlmLearner : public Learner {
- public:
-  explicit RnnlmLearner(const RnnlmOptions& options)
-      : RnnlmLearner(options, read_text_file(options.train)) {}
-
-  dynet::ParameterCollection& parameters() override { return model_.parameters(); }
-  [[nodiscard]] Settings settings() const override { return settings_.saved(); }
-  [[nodiscard]] std::size_t updates_an_epoch() const { return order_.updates_an_epoch(); }
-  [[nodiscard]] std::size_t words() const { return settings_.words.size(); }
-
-  Losses add_next(dynet::ComputationGraph& cg) override {
-    return add(cg, train_.batch(order_.next()[0]));
-  }
-
-  [[nodiscard]] bool can_test() const override { return dev_.count() > 0; }
   [[nodiscard]] ScoreKind score_kind() const override { return {"perplexity", false}; }
   double test() override {
     double loss = 0;
     std::size_t words = 0;
-    for (std::size_t i = 0; i < dev_.count(); ++i) {
-      dynet::ComputationGraph cg;
-      const Losses losses = add(cg, dev_.batch(i));
-      loss += dynet::as_scalar(losses.sum.value());
+    for (const Batch& batch : dev) {
+      ComputationGraph cg;
+      model.new_graph(cg);
+      const Losses losses = add(cg, batch);
+      loss += as_scalar(losses.sum.value());
       words += losses.items;
     }
     return std::exp(loss / static_cast<double>(words));
   }
 
- private:
-  static constexpr std::size_t kTestBatch = 16;
-
-  RnnlmLearner(const RnnlmOptions& options, const std::vector<RawSentence>& train)
-      : vocabulary_(make_vocabulary(train, options.vocabulary)),
-        settings_{options.embedding, options.hidden, vocabulary_.words()},
-        train_(train, vocabulary_, options.minibatch),
-        dev_(options.dev.empty() ? std::vector<RawSentence>() : read_text_file(options.dev),
-             vocabulary_, kTestBatch),
-        order_(options.seed, train_.count(), 1),
-        by_sequence_(options.by_sequence),
-        model_(settings_, vocabulary_.number(kEnd)) {}
-
-  Losses add(dynet::ComputationGraph& cg, const std::vector<const WordNumbers*>& sentences) {
+ protected:
+  Losses add(ComputationGraph& cg, const Batch& batch) override {
     std::size_t words = 0;
-    for (const WordNumbers* sentence : sentences) {
-      words += sentence->size();
+    for (const Numbers& sentence : batch) {
+      words += sentence.size();
     }
-    model_.new_graph(cg);
-    const dynet::Expression loss =
-        by_sequence_ ? model_.add_sequences(cg, sentences) : model_.add_sentences(cg, sentences);
-    return {loss, words, words};
+    return {by_sequence_ ? sequence_loss(model, cg, batch) : model.loss(cg, batch), words, words};
   }
 
-  Vocabulary vocabulary_;
-  RnnlmSettings settings_;
-  Batches train_;
-  Batches dev_;
-  Minibatches order_;
+ private:
+  static constexpr std::size_t kTestBatch = 16;
   bool by_sequence_;
-  RnnlmModel model_;
 };
 
 void train_and_report(const RnnlmOptions& options) {
-  RnnlmLearner learner(options);
+  const std::vector<RawSentence> sentences = read_text_file(options.train);
+  Settings sizes = options.sizes;
+  sizes.lists = {{"words", make_vocabulary(sentences, options.vocabulary)}};
+  RnnlmLearner learner(options, sizes, sentences);
   set_initial_values(learner.parameters(), options);
   if (!options.is_quiet) {
-    std::printf(
-        "rnnlm: %zu words, embedding %u, state %u, %zu parameters, %u sentences an update\n",
-        learner.words(), options.embedding, options.hidden, learner.parameters().parameter_count(),
-        options.minibatch);
+    std::printf("rnnlm: %u words, embedding %u, state %u, %zu parameters, %u sentences an update\n",
+                sizes["words"], sizes["embedding"], sizes["hidden"],
+                learner.parameters().parameter_count(), options.minibatch);
   }
-  train(learner, {.unit = "words", .updates_an_epoch = learner.updates_an_epoch()}, options);
+  train(learner, {.unit = "words", .updates_an_epoch = learner.order.updates_an_epoch()}, options);
 }
 
 /// How well the model foresees a text, and what it thinks comes next.
 void predict(const RnnlmOptions& options) {
-  const RnnlmSettings settings = RnnlmSettings::from(load_settings(options.model, {"rnnlm"}));
-  Vocabulary vocabulary(settings.words);
-  RnnlmModel model(settings, vocabulary.number(kEnd));
-  populate(model.parameters(), options.model);
-  WordNumbers words = numbers_of(parse_words(options.predict), vocabulary);
+  const Settings settings = load_settings(options.model, {"rnnlm"});
+  Rnnlm model(settings);
+  populate(model.m, options.model);
+  Dict vocabulary = settings.dict("words");
+  Numbers words = numbers_of(parse_words(options.predict), vocabulary);
 
-  dynet::ComputationGraph cg;
+  ComputationGraph cg;
   model.new_graph(cg);
-  const double loss = dynet::as_scalar(model.add_sentence(cg, words).value());
+  const double loss = as_scalar(model.loss(cg, words).value());
   std::printf("perplexity %.1f\n", std::exp(loss / static_cast<double>(words.size())));
   words.pop_back();
   const std::vector<float> probabilities =
-      dynet::as_vector(dynet::softmax(model.score_next(cg, words)).value());
-  std::vector<std::size_t> order(probabilities.size());
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    order[i] = i;
-  }
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return probabilities[a] > probabilities[b];
+      as_vector(softmax(model.scores_after(cg, words)).value());
+  Numbers order(probabilities.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::sort(order.begin(), order.end(), [&](unsigned a, unsigned b) {
+    return probabilities[a] != probabilities[b] ? probabilities[a] > probabilities[b] : a < b;
   });
   order.resize(std::min<std::size_t>(order.size(), 5));
-  for (const std::size_t word : order) {
+  for (const unsigned word : order) {
     std::printf("next %5.1f %%  %s\n", 100 * static_cast<double>(probabilities[word]),
-                settings.words[word].c_str());
+                settings.list("words")[word].c_str());
   }
 }
 
@@ -191,12 +152,8 @@ int run(int argc, char** argv) {
                  "words at most, the most frequent ones (10000)")
       ->check(CLI::Range(2, 100000000))
       ->group("Model");
-  app.add_option("--embedding", options.embedding, "size of a word's vector (128)")
-      ->check(CLI::Range(1, 4096))
-      ->group("Model");
-  app.add_option("--hidden", options.hidden, "size of the LSTM's state (256)")
-      ->check(CLI::Range(1, 4096))
-      ->group("Model");
+  declare_sizes(app, options.sizes,
+                {{"embedding", "size of a word's vector"}, {"hidden", "size of the LSTM's state"}});
   app.add_flag("--sequence", options.by_sequence, "use the functions of whole sequences")
       ->group("Model");
   return run_task(app, argc, argv, options, train_and_report, predict);

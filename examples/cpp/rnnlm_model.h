@@ -1,71 +1,84 @@
 #pragma once
 
-// A recurrent language model: each word is predicted from those before it.
+// The language model of the paper: a table of words, one LSTM, and a softmax over all words. A
+// sentence starts with the end mark of the one before it.
 
-#include <cstddef>
-#include <span>
-#include <string>
-#include <vector>
+#include <algorithm>
 
-#include "dynet/dynet.h"
-#include "dynet/expr.h"
-#include "dynet/lstm.h"
-#include "dynet/model.h"
-
-#include "model_file.h"
+#include "sentences.h"
 
 namespace examples {
 
-/// What has to be known before a model file can be read.
-struct RnnlmSettings {
-  unsigned embedding = 128;
-  unsigned hidden = 256;
-  std::vector<std::string> words;
+struct Rnnlm {
+  ParameterCollection m;
+  LookupParameter words;
+  VanillaLSTMBuilder lstm;
+  Parameter weights, bias;
+  Expression w, b;  // in the graph
 
-  [[nodiscard]] Settings saved() const;
-  static RnnlmSettings from(const Settings& settings);
-};
+  explicit Rnnlm(const Settings& s)
+      : words(m.add_lookup_parameters(s["words"], {s["embedding"]})),
+        lstm(1, s["embedding"], s["hidden"], m),
+        weights(m.add_parameters({s["words"], s["hidden"]})),
+        bias(m.add_parameters({s["words"]})) {}
 
-/// Numbers of the words of a sentence, the end mark last.
-using WordNumbers = std::vector<unsigned>;
+  void new_graph(ComputationGraph& cg) {
+    lstm.new_graph(cg);
+    w = parameter(cg, weights);
+    b = parameter(cg, bias);
+  }
 
-/// A table of words, one LSTM, and a softmax over all words. A sentence starts with the end mark of
-/// the one before it. Thread rule: one graph at a time.
-class RnnlmModel {
- public:
-  /// `start`: the number of the end mark.
-  RnnlmModel(const RnnlmSettings& settings, unsigned start);
+  /// The scores of the word after a state.
+  Expression scores(const Expression& state) { return affine_transform({b, w, state}); }
 
-  /// Call once for each graph.
-  void new_graph(dynet::ComputationGraph& cg);
-  /// The sum of the losses of all words of the sentences, which are one batch: all of them take a
-  /// step together, and what comes after a sentence's end counts nothing. {1}
-  dynet::Expression add_sentences(dynet::ComputationGraph& cg,
-                                  std::span<const WordNumbers* const> sentences);
-  /// What add_sentences does, written with functions of whole sequences.
-  dynet::Expression add_sequences(dynet::ComputationGraph& cg,
-                                  std::span<const WordNumbers* const> sentences);
-  /// What add_sentences does, for one sentence.
-  dynet::Expression add_sentence(dynet::ComputationGraph& cg, const WordNumbers& sentence);
-  /// Scores of what follows after `words`. {number of words}
-  dynet::Expression score_next(dynet::ComputationGraph& cg, const WordNumbers& words);
+  /// The sum of the losses of all words.
+  Expression loss(ComputationGraph& cg, const Numbers& sentence) {
+    Expressions losses;
+    lstm.start_new_sequence();
+    losses.reserve(sentence.size());
+    unsigned before = kEndMark;
+    for (const unsigned word : sentence) {
+      losses.push_back(pickneglogsoftmax(scores(lstm.add_input(lookup(cg, words, before))), word));
+      before = word;
+    }
+    return sum(losses);
+  }
 
-  [[nodiscard]] dynet::ParameterCollection& parameters() { return parameters_; }
+  /// That of several sentences, from the longest to the shortest, which take each step together,
+  /// as one batch. What comes after a sentence's end counts nothing.
+  Expression loss(ComputationGraph& cg, const Batch& sentences) {
+    if (sentences.size() == 1) {
+      return loss(cg, sentences[0]);
+    }
+    Expressions losses;
+    lstm.start_new_sequence();
+    Numbers before(sentences.size(), kEndMark);
+    for (std::size_t t = 0; t < sentences[0].size(); ++t) {
+      Numbers now(before.size(), kEndMark);
+      std::vector<float> counts(before.size(), 0.0F);
+      for (std::size_t i = 0; i < now.size() && t < sentences[i].size(); ++i) {
+        now[i] = sentences[i][t];
+        counts[i] = 1.0F;
+      }
+      Expression one = pickneglogsoftmax(scores(lstm.add_input(lookup(cg, words, before))), now);
+      if (counts.back() == 0.0F) {
+        one = cmult(one, input(cg, one.dim(), counts));
+      }
+      losses.push_back(one);
+      before = now;
+    }
+    return sum_batches(sum(losses));
+  }
 
- private:
-  /// Scores of the word after a state. {number of words}
-  [[nodiscard]] dynet::Expression scores(const dynet::Expression& state) const;
-
-  unsigned start_;
-  dynet::ParameterCollection parameters_;
-  dynet::LookupParameter words_;
-  dynet::VanillaLSTMBuilder lstm_;
-  dynet::Parameter weights_;
-  dynet::Parameter bias_;
-  // The softmax in the current graph.
-  dynet::Expression weights_in_graph_;
-  dynet::Expression bias_in_graph_;
-  std::vector<dynet::Expression> losses_;  // kept to reuse its memory
+  /// The scores of what follows after `sentence`.
+  Expression scores_after(ComputationGraph& cg, const Numbers& sentence) {
+    lstm.start_new_sequence();
+    lstm.add_input(lookup(cg, words, kEndMark));
+    for (const unsigned word : sentence) {
+      lstm.add_input(lookup(cg, words, word));
+    }
+    return scores(lstm.back());
+  }
 };
 
 }  // namespace examples

@@ -33,7 +33,7 @@ file(WRITE ${OUT}/other.settings "task x\nhidden many\n")
 run_program(2 "other.settings:1:1: no settings of this program: the task is 'x'; want rnnlm"
             --model ${OUT}/other --predict a)
 file(WRITE ${OUT}/other.settings "task rnnlm\nhidden 3\n")
-run_program(1 "the settings of this model have no 'embedding'" --model ${OUT}/other --predict a)
+run_program(1 "the settings of this model have no '" --model ${OUT}/other --predict a)
 run_program(105 "--dev: needs --train" --dev ${OUT}/dev.txt --model none)
 run_program(105 "--train: is required: there is no 'none'" --model none --predict a)
 run_program(1 "cannot open 'none'" --train none)

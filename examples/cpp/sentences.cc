@@ -29,20 +29,20 @@ std::vector<std::pair<std::string, std::size_t>> count_words(
 
 RawSentence parse_words(std::string_view text) {
   RawSentence sentence;
-  dynet::text::for_each_word(
+  text::for_each_word(
       text, [&](std::string_view word, std::size_t) { sentence.words.emplace_back(word); });
   return sentence;
 }
 
 std::vector<RawSentence> read_tagged_file(const std::string& file) {
-  std::vector<RawSentence> sentences = dynet::text::TaggedReader(file).read_all();
+  std::vector<RawSentence> sentences = text::TaggedReader(file).read_all();
   check_not_blank(file, sentences.size());
   return sentences;
 }
 
 std::vector<RawSentence> read_text_file(const std::string& file) {
   std::vector<RawSentence> sentences;
-  for (dynet::text::Words& words : dynet::text::PlainReader(file)) {
+  for (text::Words& words : text::PlainReader(file)) {
     sentences.push_back({std::move(words), {}});
   }
   check_not_blank(file, sentences.size());
@@ -66,8 +66,8 @@ std::vector<std::string> most_frequent(const std::vector<RawSentence>& sentences
   for (std::size_t i = 0; i < order.size(); ++i) {
     order[i] = i;
   }
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return counts[a].second > counts[b].second;
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return counts[a].second != counts[b].second ? counts[a].second > counts[b].second : a < b;
   });
   order.resize(std::min(limit, order.size()));
   std::sort(order.begin(), order.end());
@@ -89,6 +89,33 @@ std::vector<std::string> characters_of(std::string_view word) {
     characters.back().push_back(byte);
   }
   return characters;
+}
+
+SentenceNumbers::SentenceNumbers(const Settings& settings)
+    : spells_(settings["characters"] > 0),
+      words_(settings.dict("words")),
+      characters_(settings.dict("characters")) {
+  for (const std::string& tag : settings.list("tags")) {
+    tags_.convert(tag);
+  }
+}
+
+Sentence SentenceNumbers::of(const RawSentence& raw) {
+  Sentence sentence;
+  for (const std::string& text : raw.words) {
+    Word word{static_cast<unsigned>(words_.convert(text))};
+    if (spells_ && word.number == 0) {
+      for (const std::string& character : characters_of(text)) {
+        word.letters.push_back(static_cast<unsigned>(characters_.convert(character)));
+      }
+    }
+    sentence.words.push_back(std::move(word));
+  }
+  for (const std::string& tag : raw.tags) {
+    sentence.tags.push_back(tags_.contains(tag) ? static_cast<unsigned>(tags_.convert(tag))
+                                                : kNoTag);
+  }
+  return sentence;
 }
 
 }  // namespace examples

@@ -1,104 +1,94 @@
 #pragma once
 
-// A tagger: an LSTM from the left and one from the right read a sentence, and a small network names
-// the tag of each word. Rare words may be spelled.
+// The tagger of the paper: an LSTM from the left and one from the right read a sentence, and a
+// small network names the tag of each word. Words that are spelled are read by two LSTMs as well.
 
-#include <cstddef>
-#include <string>
-#include <vector>
+#include <algorithm>
 
-#include "dynet/dynet.h"
-#include "dynet/expr.h"
-#include "dynet/lstm.h"
-#include "dynet/model.h"
-
-#include "data.h"
-#include "model_file.h"
 #include "sentences.h"
 
 namespace examples {
 
-/// What has to be known before a model file can be read.
-struct TaggerSettings {
-  unsigned embedding = 128;
-  unsigned hidden = 50;  ///< of each direction
-  unsigned mlp = 32;
-  unsigned rows = 0;  ///< of the table of words, where more than there are words
-  unsigned character_embedding = 20;
-  unsigned character_hidden = 64;  ///< of each direction; half of `embedding`
-  std::vector<std::string> words;  ///< `<unk>` first
-  std::vector<std::string> tags;
-  std::vector<std::string> characters;  ///< `<unk>` first; empty: nothing is spelled
+/// Two LSTMs: one reads a sequence from the left, one from the right.
+struct BothWays {
+  BothWays() = default;
+  BothWays(unsigned in, unsigned hidden, ParameterCollection& m)
+      : left(1, in, hidden, m), right(1, in, hidden, m) {}
+  void new_graph(ComputationGraph& cg) {
+    left.new_graph(cg);
+    right.new_graph(cg);
+  }
+  void start() {
+    left.start_new_sequence();
+    right.start_new_sequence();
+  }
 
-  [[nodiscard]] bool spells() const { return !characters.empty(); }
-  [[nodiscard]] Settings saved() const;
-  static TaggerSettings from(const Settings& settings);
+  VanillaLSTMBuilder left, right;
 };
 
-/// A word by its number, or, where it is spelled, by those of its characters.
-struct TaggerWord {
-  unsigned word = 0;
-  std::vector<unsigned> characters;
-};
+struct Tagger {
+  ParameterCollection m;
+  LookupParameter words, letters;
+  BothWays spelling, reading;
+  Parameter hidden, output;
+  Expression h, o;  // in the graph
 
-struct TaggedSentence {
-  std::vector<TaggerWord> words;
-  std::vector<unsigned> tags;  ///< empty, or one a word; `kNoTag` for one that no training has
-};
-constexpr unsigned kNoTag = ~0U;
+  explicit Tagger(const Settings& s)
+      : words(m.add_lookup_parameters(std::max(s["rows"], s["words"]), {s["embedding"]})) {
+    if (s["characters"] > 0) {
+      letters = m.add_lookup_parameters(s["characters"], {s["character-embedding"]});
+      spelling = {s["character-embedding"], s["character-hidden"], m};
+    }
+    reading = {s["embedding"], s["hidden"], m};
+    hidden = m.add_parameters({s["mlp"], 2 * s["hidden"]});
+    output = m.add_parameters({s["tags"], s["mlp"]});
+  }
 
-/// Puts numbers in the place of words, tags and characters.
-class TaggerNumbers {
- public:
-  explicit TaggerNumbers(const TaggerSettings& settings);
-  TaggedSentence sentence(const RawSentence& raw);
+  void new_graph(ComputationGraph& cg) {
+    spelling.new_graph(cg);
+    reading.new_graph(cg);
+    h = parameter(cg, hidden);
+    o = parameter(cg, output);
+  }
 
- private:
-  bool spells_;
-  Vocabulary words_;
-  Vocabulary characters_;
-  std::vector<std::string> tags_;
-};
+  Expression spell(ComputationGraph& cg, const Numbers& word) {
+    spelling.start();
+    for (const unsigned letter : word) {
+      spelling.left.add_input(lookup(cg, letters, letter));
+    }
+    for (std::size_t i = word.size(); i-- > 0;) {
+      spelling.right.add_input(lookup(cg, letters, word[i]));
+    }
+    return concatenate({spelling.left.back(), spelling.right.back()});
+  }
 
-/// Thread rule: one graph at a time.
-class TaggerModel {
- public:
-  explicit TaggerModel(const TaggerSettings& settings);
+  Expressions represent(ComputationGraph& cg, const std::vector<Word>& sentence) {
+    Expressions xs;
+    for (const Word& w : sentence) {
+      xs.push_back(w.letters.empty() ? lookup(cg, words, w.number) : spell(cg, w.letters));
+    }
+    return xs;
+  }
 
-  /// Call once for each graph.
-  void new_graph(dynet::ComputationGraph& cg);
-  /// The sum of the losses of all words. {1}
-  dynet::Expression add_sentence(dynet::ComputationGraph& cg, const TaggedSentence& sentence);
-  /// What the function above does, written with functions of whole sequences.
-  dynet::Expression add_sequence(dynet::ComputationGraph& cg, const TaggedSentence& sentence);
-  /// Scores of the tags of all words. {tags} each; valid until the next call.
-  const std::vector<dynet::Expression>& score_tags(dynet::ComputationGraph& cg,
-                                                   const std::vector<TaggerWord>& words);
+  /// The scores of the tags of each word.
+  Expressions scores(ComputationGraph& cg, const std::vector<Word>& sentence) {
+    Expressions xs = represent(cg, sentence);
+    reading.start();
+    const Expressions left = reading.left.transduce(xs);
+    for (std::size_t i = xs.size(); i-- > 0;) {
+      xs[i] = o * tanh(h * concatenate({left[i], reading.right.add_input(xs[i])}));
+    }
+    return xs;
+  }
 
-  [[nodiscard]] dynet::ParameterCollection& parameters() { return parameters_; }
-
- private:
-  dynet::Expression represent(dynet::ComputationGraph& cg, const TaggerWord& word);
-  dynet::Expression spell(dynet::ComputationGraph& cg, const std::vector<unsigned>& characters);
-
-  bool spells_;
-  dynet::ParameterCollection parameters_;
-  dynet::LookupParameter words_;
-  dynet::LookupParameter characters_;
-  dynet::VanillaLSTMBuilder spell_forward_;
-  dynet::VanillaLSTMBuilder spell_backward_;
-  dynet::VanillaLSTMBuilder forward_;
-  dynet::VanillaLSTMBuilder backward_;
-  dynet::Parameter hidden_;
-  dynet::Parameter output_;
-  // In the current graph.
-  dynet::Expression hidden_in_graph_;
-  dynet::Expression output_in_graph_;
-  // Of the current sentence; kept to reuse their memory.
-  std::vector<dynet::Expression> inputs_;
-  std::vector<dynet::Expression> left_;
-  std::vector<dynet::Expression> scores_;
-  std::vector<dynet::Expression> losses_;
+  /// The sum of the losses of all words.
+  Expression loss(ComputationGraph& cg, const Sentence& sentence) {
+    Expressions losses = scores(cg, sentence.words);
+    for (std::size_t i = 0; i < losses.size(); ++i) {
+      losses[i] = pickneglogsoftmax(losses[i], sentence.tags[i]);
+    }
+    return sum(losses);
+  }
 };
 
 }  // namespace examples

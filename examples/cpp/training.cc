@@ -1,4 +1,4 @@
-#include "training.h"
+#include "dynet/training.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,9 +10,8 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "dynet/training.h"
-
 #include "measure.h"
+#include "program.h"
 #include "progress.h"
 
 namespace examples {
@@ -21,6 +20,8 @@ double rate_factor(double share) {
   return share < 0.6 ? 1.0 : 1.0 - 0.98 * (std::min(share, 1.0) - 0.6) / 0.4;
 }
 
+namespace {
+
 std::string to_text(const ScoreKind& kind, double score) {
   char text[64];
   std::snprintf(text, sizeof text, kind.is_share ? "%s %.2f %%" : "%s %.1f", kind.name,
@@ -28,7 +29,9 @@ std::string to_text(const ScoreKind& kind, double score) {
   return text;
 }
 
-void set_initial_values(dynet::ParameterCollection& parameters, const Options& options) {
+}  // namespace
+
+void set_initial_values(ParameterCollection& parameters, const Options& options) {
   if (options.deterministic_init) {
     set_deterministic_values(parameters);
   }
@@ -66,26 +69,18 @@ class MeanLoss {
   double recent_ = 0;
 };
 
-std::unique_ptr<dynet::Trainer> make_trainer(dynet::ParameterCollection& parameters,
-                                             const Options& options) {
+std::unique_ptr<Trainer> make_trainer(ParameterCollection& parameters, const Options& options) {
   const auto rate = static_cast<float>(options.learning_rate);
-  std::unique_ptr<dynet::Trainer> trainer;
+  std::unique_ptr<Trainer> trainer;
   if (options.trainer == "sgd") {
-    trainer = std::make_unique<dynet::SimpleSGDTrainer>(parameters, rate);
+    trainer = std::make_unique<SimpleSGDTrainer>(parameters, rate);
   } else {
-    trainer = std::make_unique<dynet::AdamTrainer>(parameters, rate);
+    trainer = std::make_unique<AdamTrainer>(parameters, rate);
   }
-  dynet::LookupUpdates how{};
+  LookupUpdates how{};
   std::istringstream(options.lookup_updates) >> how;
   trainer->set_lookup_updates(how);
   return trainer;
-}
-
-void make_folder_of(const std::string& file) {
-  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
-  if (!folder.empty()) {
-    std::filesystem::create_directories(folder);
-  }
 }
 
 void write_curve(const std::vector<CurvePoint>& curve, const std::string& file) {
@@ -153,9 +148,9 @@ class Training {
     if (plan_.lowers_rate) {
       trainer_->learning_rate = static_cast<float>(options_.learning_rate * rate_factor(share));
     }
-    dynet::ComputationGraph cg;
+    ComputationGraph cg;
     const Losses losses = learner_.add_next(cg);
-    const float sum = dynet::as_scalar(cg.forward(losses.sum));
+    const float sum = as_scalar(cg.forward(losses.sum));
     if (result_.updates < options_.print_losses) {
       std::printf("loss %zu %.9g\n", result_.updates + 1, static_cast<double>(sum));
     }
@@ -200,7 +195,7 @@ class Training {
   const Options& options_;
   std::size_t updates_;
   std::size_t test_every_;
-  std::unique_ptr<dynet::Trainer> trainer_;
+  std::unique_ptr<Trainer> trainer_;
   Progress progress_;
   Stopwatch watch_;
   MeanLoss loss_;
@@ -208,6 +203,13 @@ class Training {
 };
 
 }  // namespace
+
+void make_folder_of(const std::string& file) {
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  if (!folder.empty()) {
+    std::filesystem::create_directories(folder);
+  }
+}
 
 TrainingResult train(Learner& learner, const TrainingPlan& plan, const Options& options) {
   for (const std::string& file : {options.model, options.curve}) {
@@ -225,6 +227,17 @@ TrainingResult train(Learner& learner, const TrainingPlan& plan, const Options& 
                 to_text(kind, result.best_score).c_str());
   }
   return result;
+}
+
+Numbers best_of_each(const Expressions& scores) {
+  const std::vector<float> all = as_vector(concatenate(scores).value());
+  const std::size_t size = all.size() / scores.size();
+  Numbers best;
+  for (auto begin = all.begin(); begin != all.end(); begin += static_cast<std::ptrdiff_t>(size)) {
+    const auto end = begin + static_cast<std::ptrdiff_t>(size);
+    best.push_back(static_cast<unsigned>(std::max_element(begin, end) - begin));
+  }
+  return best;
 }
 
 }  // namespace examples

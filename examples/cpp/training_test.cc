@@ -1,7 +1,5 @@
 // A few hundred updates on lists: the loss falls, and what is kept is the best or the last model.
 
-#include "training.h"
-
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -25,6 +23,7 @@ namespace {
 std::vector<Tree> make_lists(std::size_t count, std::uint32_t seed) {
   ListOpsGenerator lists(seed);
   std::vector<Tree> trees;
+  trees.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
     trees.push_back(to_tree(lists.next()));
   }
@@ -36,20 +35,20 @@ class ListLearner : public Learner {
  public:
   ListLearner(std::size_t minibatch, std::vector<double> scores)
       : minibatch_(minibatch), scores_(std::move(scores)), lists_(1), model_(settings_) {
-    set_deterministic_values(model_.parameters());
+    set_deterministic_values(model_.m);
   }
-  dynet::ParameterCollection& parameters() override { return model_.parameters(); }
-  [[nodiscard]] Settings settings() const override { return settings_.saved(); }
-  Losses add_next(dynet::ComputationGraph& cg) override {
+  ParameterCollection& parameters() override { return model_.m; }
+  [[nodiscard]] const Settings& settings() const override { return settings_; }
+  Losses add_next(ComputationGraph& cg) override {
     model_.new_graph(cg);
-    std::vector<dynet::Expression> losses;
+    Expressions losses;
     std::size_t count = 0;
     for (std::size_t i = 0; i < minibatch_; ++i) {
-      const TreeModel::Outputs outputs = model_.add_tree(cg, to_tree(lists_.next()));
-      losses.push_back(outputs.loss);
-      count += outputs.losses;
+      const Tree tree = to_tree(lists_.next());
+      losses.push_back(model_.loss(cg, tree));
+      count += tree.labels();
     }
-    return {dynet::sum(losses), count, minibatch_};
+    return {sum(losses), count, minibatch_};
   }
   [[nodiscard]] bool can_test() const override { return !scores_.empty(); }
   [[nodiscard]] ScoreKind score_kind() const override { return {"perplexity", false}; }
@@ -59,17 +58,17 @@ class ListLearner : public Learner {
   }
 
   std::vector<float> answers() {
-    dynet::ComputationGraph cg;
+    ComputationGraph cg;
     model_.new_graph(cg);
-    return dynet::as_vector(
-        model_.score_root(cg, to_tree(parse_list("[MAX 3 [MIN 4 5]]"))).value());
+    return as_vector(model_.scores(cg, to_tree(parse_list("[MAX 3 [MIN 4 5]]"))).value());
   }
   TreeModel& model() { return model_; }
   /// What the model answered at each test.
   [[nodiscard]] const std::vector<std::vector<float>>& tested() const { return tested_; }
 
  private:
-  const ModelSettings settings_{"listops", 24, kDigitCount, listops_words()};
+  const Settings settings_{
+      "listops", {{"hidden", 24}, {"classes", kDigitCount}}, {{"words", listops_words()}}};
   std::size_t minibatch_;
   std::vector<double> scores_;
   ListOpsGenerator lists_;
@@ -203,13 +202,19 @@ TEST_F(TrainingTest, UpdatesOfTables) {
 TEST_F(TrainingTest, SavedModelGivesTheSameAnswers) {
   ListLearner learner(1, {});
   train(learner, {.unit = "lists"}, options_);
-  const ModelSettings loaded = ModelSettings::from(load_settings(options_.model, {"listops"}));
+  const Settings loaded = load_settings(options_.model, {"listops"});
   EXPECT_EQ(loaded.task, "listops");
-  EXPECT_EQ(loaded.words, listops_words());
+  EXPECT_EQ(loaded.list("words"), listops_words());
   TreeModel other(loaded);
-  populate(other.parameters(), options_.model);
+  populate(other.m, options_.model);
   const std::vector<Tree> lists = make_lists(40, 11);
-  EXPECT_EQ(classify_roots(learner.model(), lists, 1000), classify_roots(other, lists, 1000));
+  const auto classes = [&](TreeModel& model) {
+    return answers_to(model, lists, [&](ComputationGraph& cg, const Tree& tree, Expressions& all) {
+      all.push_back(model.scores(cg, tree));
+    });
+  };
+  EXPECT_EQ(classes(learner.model()).size(), 40U);
+  EXPECT_EQ(classes(learner.model()), classes(other));
   EXPECT_EQ(saved_answers(), learner.answers());
 }
 

@@ -1,67 +1,55 @@
 #pragma once
 
-// A tree LSTM with a classifier at each node: all of the example that knows the library.
+// The tree LSTM of the paper: words are rows of a table, nodes are joined by a
+// BinaryTreeLSTMBuilder, and a matrix scores the classes of each node.
 
-#include <cstddef>
-#include <string>
-#include <vector>
-
-#include "dynet/dynet.h"
-#include "dynet/expr.h"
-#include "dynet/model.h"
-#include "dynet/treelstm.h"
-
-#include "model_file.h"
 #include "trees.h"
 
 namespace examples {
 
-/// What has to be known before a model file can be read.
-struct ModelSettings {
-  std::string task;  ///< "listops" or "trees"
-  unsigned hidden = 0;
-  unsigned classes = 0;
-  std::vector<std::string> words;
+struct TreeModel {
+  ParameterCollection m;
+  LookupParameter words;
+  BinaryTreeLSTMBuilder builder;
+  Parameter classes;
+  Expression c;  // in the graph
 
-  [[nodiscard]] Settings saved() const;
-  static ModelSettings from(const Settings& settings);
+  explicit TreeModel(const Settings& s)
+      : words(m.add_lookup_parameters(s["words"], {s["hidden"]})),
+        builder(s["hidden"], s["hidden"], m),
+        classes(m.add_parameters({s["classes"], s["hidden"]})) {}
+
+  void new_graph(ComputationGraph& cg) {
+    builder.new_graph(cg);
+    c = parameter(cg, classes);
+  }
+
+  std::vector<TreeState> states(ComputationGraph& cg, const Tree& tree) {
+    std::vector<TreeState> all;
+    all.reserve(tree.nodes.size());
+    for (const TreeNode& node : tree.nodes) {
+      all.push_back(node.is_word() ? builder.add_input(lookup(cg, words, node.symbol))
+                                   : builder.add_input(all[node.left], all[node.right]));
+    }
+    return all;
+  }
+
+  /// The sum over the nodes that have a label.
+  Expression loss(ComputationGraph& cg, const Tree& tree) {
+    const std::vector<TreeState> all = states(cg, tree);
+    Expressions losses;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (tree.nodes[i].has_label()) {
+        losses.push_back(pickneglogsoftmax(c * all[i].h, tree.nodes[i].label));
+      }
+    }
+    return sum(losses);
+  }
+
+  /// The scores of the root's classes.
+  Expression scores(ComputationGraph& cg, const Tree& tree) {
+    return c * states(cg, tree).back().h;
+  }
 };
-
-/// Words are rows of a table, nodes are joined by a BinaryTreeLSTMBuilder, and a {classes,hidden}
-/// matrix scores the classes. Thread rule: one graph at a time.
-class TreeModel {
- public:
-  explicit TreeModel(const ModelSettings& settings);
-
-  /// Call once for each graph, before add_tree.
-  void new_graph(dynet::ComputationGraph& cg);
-  struct Outputs {
-    dynet::Expression loss;         ///< {1}: sum over the labelled nodes
-    dynet::Expression root_scores;  ///< {classes}
-    unsigned losses = 0;            ///< how many are in the sum; at least one
-  };
-  Outputs add_tree(dynet::ComputationGraph& cg, const Tree& tree);
-  /// Scores of the root alone, {classes}.
-  dynet::Expression score_root(dynet::ComputationGraph& cg, const Tree& tree);
-
-  [[nodiscard]] dynet::ParameterCollection& parameters() { return parameters_; }
-
- private:
-  void add_states(dynet::ComputationGraph& cg, const Tree& tree);
-
-  dynet::ParameterCollection parameters_;
-  dynet::LookupParameter words_;
-  dynet::BinaryTreeLSTMBuilder builder_;
-  dynet::Parameter classifier_;
-  dynet::Expression weights_;              // the classifier in the current graph
-  std::vector<dynet::TreeState> states_;   // of the current tree's nodes
-  std::vector<dynet::Expression> losses_;  // kept to reuse its memory
-};
-
-/// Share of trees whose root is classified rightly.
-double root_accuracy(TreeModel& model, const std::vector<Tree>& trees, std::size_t limit);
-/// Class of the root, one a tree.
-std::vector<unsigned> classify_roots(TreeModel& model, const std::vector<Tree>& trees,
-                                     std::size_t limit);
 
 }  // namespace examples

@@ -1,145 +1,92 @@
 #include "trees.h"
 
+#include <algorithm>
+#include <charconv>
+#include <sstream>
 #include <utility>
+
+#include "dynet/text/trees.h"
 
 namespace examples {
 
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-/// A bracket that is not closed yet.
-struct Open {
-  std::size_t at;  ///< of the bracket in the text
-  int label;
-  int parts[2] = {-1, -1};
-  unsigned count = 0;
-  bool has_word = false;
-  unsigned symbol = 0;
-};
-
-/// Reads one tree with a stack of its own: depth is limited by memory, not by the call stack.
-class Parser {
+/// The binary tree of a bracketed one: a node over a word alone becomes that word.
+class Binary {
  public:
-  Parser(std::string_view text, Vocabulary& vocabulary, unsigned classes, const std::string& file,
-         std::size_t line)
-      : text_(text), vocabulary_(vocabulary), classes_(classes), file_(file), line_(line) {}
+  Binary(const text::TreeReader& reader, Dict& words, unsigned classes)
+      : reader_(reader), words_(words), classes_(classes) {}
 
-  Tree parse() {
-    skip_spaces();
-    if (at_ == text_.size() || text_[at_] != '(') {
-      fail(at_, "want a tree: '(', a label, then a word or two subtrees");
+  Tree of(const text::Tree& read) {
+    Tree tree;
+    places_.assign(read.nodes.size(), kNone);
+    for (std::size_t i = 0; i < read.nodes.size(); ++i) {
+      const text::Tree::Node& node = read.nodes[i];
+      if (node.is_word()) {
+        continue;
+      }
+      const text::Tree::Node& first = read.nodes[read.child(node, 0)];
+      const bool is_word = node.num_children == 1 && first.is_word();
+      const unsigned left = places_[read.child(node, 0)];
+      const unsigned right = node.num_children == 2 ? places_[read.child(node, 1)] : kNone;
+      if (!is_word && (left == kNone || right == kNone)) {
+        fail(node, "want a word or two subtrees in a node");
+      }
+      places_[i] = static_cast<unsigned>(tree.nodes.size());
+      tree.nodes.push_back({left, right,
+                            is_word ? static_cast<unsigned>(words_.convert(first.label)) : 0,
+                            label(node)});
     }
-    do {
-      step();
-      skip_spaces();
-    } while (!stack_.empty());
-    if (at_ != text_.size()) {
-      fail(at_, "text after the end of the tree");
-    }
-    return std::move(tree_);
+    return tree;
   }
 
  private:
-  [[noreturn]] void fail(std::size_t at, const std::string& reason) const {
-    throw DataError(file_, line_, at + 1, reason);
+  [[noreturn]] void fail(const text::Tree::Node& at, const std::string& reason) const {
+    reader_.lines().fail(at.line, at.column, reason);
   }
-  void skip_spaces() {
-    while (at_ < text_.size() && is_space(text_[at_])) {
-      ++at_;
+  [[nodiscard]] unsigned label(const text::Tree::Node& node) const {
+    unsigned value = 0;
+    const char* const end = node.label.data() + node.label.size();
+    const auto read = std::from_chars(node.label.data(), end, value);
+    if (read.ec != std::errc() || read.ptr != end || value >= classes_) {
+      fail(node,
+           "label " + node.label + " is out of range; want one below " + std::to_string(classes_));
     }
-  }
-  void step() {
-    if (at_ == text_.size()) {
-      fail(at_, "the tree ends before the '(' at column " + std::to_string(stack_.back().at + 1) +
-                    " is closed");
-    }
-    if (text_[at_] == '(') {
-      open();
-    } else if (text_[at_] == ')') {
-      close();
-    } else {
-      word();
-    }
-  }
-  void open() {
-    if (!stack_.empty()) {
-      if (stack_.back().has_word) {
-        fail(at_, "a subtree beside a word");
-      }
-      if (stack_.back().count == 2) {
-        fail(at_, "a third subtree; a node has a word or two subtrees");
-      }
-    }
-    const std::size_t bracket = at_++;
-    skip_spaces();
-    const std::size_t start = at_;
-    unsigned label = 0;
-    while (at_ < text_.size() && is_digit(text_[at_]) && label < 1000000) {
-      label = label * 10 + static_cast<unsigned>(text_[at_++] - '0');
-    }
-    const bool ends =
-        at_ == text_.size() || is_space(text_[at_]) || text_[at_] == '(' || text_[at_] == ')';
-    if (at_ == start || !ends) {
-      fail(start, "want a label after '(', a number below " + std::to_string(classes_));
-    }
-    if (label >= classes_) {
-      fail(start, "label " + std::to_string(label) + " is out of range; want one below " +
-                      std::to_string(classes_));
-    }
-    stack_.push_back({.at = bracket, .label = static_cast<int>(label)});
-  }
-  void word() {
-    const std::size_t start = at_;
-    while (at_ < text_.size() && !is_space(text_[at_]) && text_[at_] != '(' && text_[at_] != ')') {
-      ++at_;
-    }
-    Open& top = stack_.back();
-    if (top.has_word || top.count > 0) {
-      fail(start, "a word beside a word or a subtree; a node has a word or two subtrees");
-    }
-    top.has_word = true;
-    top.symbol = vocabulary_.number(text_.substr(start, at_ - start));
-  }
-  void close() {
-    const Open& top = stack_.back();
-    if (!top.has_word && top.count != 2) {
-      fail(at_, top.count == 0 ? "a node without a word or subtrees"
-                               : "a node with one subtree; want a word or two subtrees");
-    }
-    tree_.nodes.push_back({top.parts[0], top.parts[1], top.symbol, top.label});
-    stack_.pop_back();
-    ++at_;
-    if (!stack_.empty()) {
-      Open& parent = stack_.back();
-      parent.parts[parent.count++] = static_cast<int>(tree_.nodes.size()) - 1;
-    }
+    return value;
   }
 
-  std::string_view text_;
-  Vocabulary& vocabulary_;
+  const text::TreeReader& reader_;
+  Dict& words_;
   unsigned classes_;
-  const std::string& file_;
-  std::size_t line_;
-  std::size_t at_ = 0;
-  std::vector<Open> stack_;
-  Tree tree_;
+  std::vector<unsigned> places_;  ///< in the binary tree, of the nodes of the other one
 };
+
+std::vector<Tree> read_trees(text::Lines lines, Dict& words, unsigned classes) {
+  const std::string file = lines.file();
+  text::TreeReader reader(std::move(lines), text::TreeReader::Layout::kOnePerLine);
+  Binary binary(reader, words, classes);
+  std::vector<Tree> trees;
+  for (text::Tree tree; reader.next(tree);) {
+    trees.push_back(binary.of(tree));
+  }
+  check_not_blank(file, trees.size());
+  return trees;
+}
 
 }  // namespace
 
-Tree parse_tree(std::string_view text, Vocabulary& vocabulary, unsigned classes,
-                const std::string& file, std::size_t line) {
-  return Parser(text, vocabulary, classes, file, line).parse();
+std::size_t Tree::labels() const {
+  return static_cast<std::size_t>(
+      std::count_if(nodes.begin(), nodes.end(), [](const TreeNode& n) { return n.has_label(); }));
 }
 
-std::vector<Tree> read_tree_file(const std::string& file, Vocabulary& vocabulary,
-                                 unsigned classes) {
-  std::vector<Tree> trees;
-  for_each_line(file, [&](std::string_view text, std::size_t line) {
-    trees.push_back(parse_tree(text, vocabulary, classes, file, line));
-  });
-  return trees;
+Tree parse_tree(const std::string& text, Dict& words, unsigned classes, const std::string& file) {
+  std::istringstream in(text);
+  return read_trees({in, file}, words, classes).front();
+}
+
+std::vector<Tree> read_tree_file(const std::string& file, Dict& words, unsigned classes) {
+  return read_trees(file, words, classes);
 }
 
 }  // namespace examples

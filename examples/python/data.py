@@ -1,11 +1,11 @@
-"""What the readers of all programs share: errors with a place, vocabularies, random orders."""
+"""What the readers of all programs share: errors with a place, random orders."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from typing import TypeVar
 
-SPACE = " \t\r\n"  # ASCII: a no-break space is part of a word
+Item = TypeVar("Item")
 
 
 class DataError(ValueError):
@@ -17,40 +17,11 @@ class DataError(ValueError):
         self.column = column
 
 
-def numbered_lines(file: str) -> Iterator[tuple[int, str]]:
-    """The lines of a file that are not blank. Throws DataError where there are none."""
-    found = 0
-    # Bytes that are not UTF-8 stay what they are, as in C++.
-    with open(file, encoding="utf-8", errors="surrogateescape", newline="\n") as lines:
-        for number, text in enumerate(lines, 1):
-            if text.strip(SPACE):
-                found += 1
-                yield number, text
+def check_not_blank(file: str, found: list[Item]) -> list[Item]:
+    """What was found in a file. DataError where that is nothing."""
     if not found:
         raise DataError(file, 1, 1, "nothing but blank lines in this file")
-
-
-class Vocabulary:
-    """Numbers words in the order in which they are first seen; 0 is ``<unk>``, which every word
-    not seen before gets once the vocabulary is frozen. One with ``words`` is."""
-
-    def __init__(self, words: list[str] | None = None) -> None:
-        self.words = list(words) if words else ["<unk>"]
-        self._numbers = {word: i for i, word in enumerate(self.words)}
-        self._is_frozen = words is not None
-
-    def freeze(self) -> None:
-        self._is_frozen = True
-
-    def number(self, word: str) -> int:
-        found = self._numbers.get(word)
-        if found is not None:
-            return found
-        if self._is_frozen:
-            return 0
-        self._numbers[word] = len(self.words)
-        self.words.append(word)
-        return len(self.words) - 1
+    return found
 
 
 class Random:

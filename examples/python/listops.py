@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """The main job: trains a tree LSTM on ListOps, or on bracketed trees, and shows what it learned.
 
-Start reading at listops_job.py; the model is tree_model.py, the loop training.py, the data
-listops_data.py. The C++ twin is ../cpp/listops.cc; both take the same options and read each
-other's model files.
+Start reading at tree_model.py, the model; listops_job.py makes data, trains and predicts, and
+training.py has the loop. The C++ twin is ../cpp/listops.cc; both take the same options and read
+each other's model files.
 """
 
 from __future__ import annotations

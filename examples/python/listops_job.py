@@ -4,12 +4,13 @@ predicts."""
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 
 import dynet as dy
 
 from baseline import measure_baselines
-from data import Minibatches, Vocabulary
+from data import Minibatches
 from draw_curves import draw_all
 from listops_data import DIGITS, MAX_DEPTH, WORDS, ListExpr, ListOpsGenerator, parse_list
 from model_file import Settings, load_settings
@@ -21,10 +22,12 @@ from training import (
     ScoreKind,
     TrainingPlan,
     TrainingResult,
+    answers_to,
     set_initial_values,
+    total,
     train,
 )
-from tree_model import ModelSettings, TreeModel, classify_roots, root_accuracy
+from tree_model import TreeModel
 from trees import Tree, parse_tree, read_tree_file
 
 SENTIMENT_CLASSES = 5
@@ -61,6 +64,14 @@ class EpochSource:
         return [self._trees[i] for i in self._order.next()]
 
 
+def make_settings(task: str, hidden: int, classes: int, words: list[str]) -> Settings:
+    return Settings(task, {"hidden": hidden, "classes": classes}, {"words": words})
+
+
+def classify_roots(model: TreeModel, trees: list[Tree]) -> list[int]:
+    return answers_to(trees, lambda tree: [model.scores(tree)])
+
+
 class Task:
     """What a run learns from and is tested on."""
 
@@ -73,7 +84,7 @@ class Task:
             self._generate(options)
 
     def _generate(self, options: argparse.Namespace) -> None:
-        self.settings = ModelSettings("listops", options.hidden, DIGITS, WORDS)
+        self.settings = make_settings("listops", options.hidden, DIGITS, WORDS)
         lists = ListOpsGenerator(options.seed + 1000000007)
         held_out: dict[str, ListExpr] = {}
         while len(held_out) < options.test_trees:
@@ -89,14 +100,10 @@ class Task:
         self.plan = TrainingPlan("trees", lowers_rate=True, keeps_best=False)
 
     def _read(self, options: argparse.Namespace) -> None:
-        vocabulary = Vocabulary()
-        self.train = read_tree_file(options.train, vocabulary, SENTIMENT_CLASSES)
-        vocabulary.freeze()
-        self.test = (
-            read_tree_file(options.dev, vocabulary, SENTIMENT_CLASSES) if options.dev else []
-        )
+        self.train, words = read_tree_file(options.train, SENTIMENT_CLASSES)
+        self.test = read_tree_file(options.dev, SENTIMENT_CLASSES, words)[0] if options.dev else []
         self.test_limit = len(self.test)
-        self.settings = ModelSettings("trees", options.hidden, SENTIMENT_CLASSES, vocabulary.words)
+        self.settings = make_settings("trees", options.hidden, SENTIMENT_CLASSES, list(words))
         source = EpochSource(options.seed, options.minibatch, self.train)
         self.source = source
         self.plan = TrainingPlan("trees", source.updates_an_epoch)
@@ -108,21 +115,21 @@ class TreeLearner(Learner):
     def __init__(self, task: Task) -> None:
         self._task = task
         self.model = TreeModel(task.settings)
-        self.parameters = self.model.parameters
+        self.parameters = self.model.m
         self.can_test = bool(task.test)
 
     def settings(self) -> Settings:
-        return self._task.settings.saved()
+        return self._task.settings
 
     def add_next(self) -> Losses:
-        self.model.new_graph()
-        outputs = [self.model.add_tree(tree) for tree in self._task.source.next()]
-        losses = [loss for loss, _, _ in outputs]
-        loss = losses[0] if len(losses) == 1 else dy.esum(losses)
-        return Losses(loss, sum(count for _, _, count in outputs), len(losses))
+        dy.renew_cg()
+        trees = self._task.source.next()
+        return total([Losses(self.model.loss(tree), tree.labels(), 1) for tree in trees])
 
     def test(self) -> float:
-        return root_accuracy(self.model, self._task.test, self._task.test_limit)
+        trees = self._task.test[: self._task.test_limit]
+        answers = classify_roots(self.model, trees)
+        return sum(a == tree.root.label for a, tree in zip(answers, trees)) / len(trees)
 
 
 def example_tree(task: Task) -> Tree:
@@ -141,9 +148,9 @@ def print_table(
 ) -> None:
     settings = task.settings
     frequent, bag = measure_baselines(
-        task.train, task.test, len(settings.words), settings.classes, 5 if options.train else 2
+        task.train, task.test, settings["words"], settings["classes"], 5 if options.train else 2
     )
-    answers = classify_roots(model, task.test, len(task.test))
+    answers = classify_roots(model, task.test)
     right = [answer == tree.root.label for answer, tree in zip(answers, task.test)]
     print(
         f"\n{result.updates} updates in {minutes(result.seconds)} of training, "
@@ -161,8 +168,9 @@ def print_table(
 
 
 def write_graph(model: TreeModel, tree: Tree, file: str) -> None:
-    model.new_graph()
-    model.add_tree(tree)
+    dy.renew_cg()
+    model.loss(tree)
+    os.makedirs(os.path.dirname(os.path.abspath(file)), exist_ok=True)
     with open(file, "w", encoding="utf-8") as out:
         out.write(dy.cg().to_dot())
 
@@ -171,17 +179,17 @@ def train_and_report(options: argparse.Namespace) -> None:
     task = Task(options)
     learner = TreeLearner(task)
     model = learner.model
-    set_initial_values(model.parameters, options)
+    set_initial_values(model.m, options)
     if not options.quiet:
         print(
-            f"{task.settings.task}: {len(task.settings.words)} words, state {options.hidden}, "
-            f"{model.parameters.parameter_count()} parameters, {options.trainer}, batching "
+            f"{task.settings.task}: {task.settings['words']} words, state {options.hidden}, "
+            f"{model.m.parameter_count()} parameters, {options.trainer}, batching "
             f"{'on' if options.autobatch else 'off'}, seed {options.seed}"
         )
     result = train(learner, task.plan, options)
     write_graph(model, example_tree(task), options.dot)
     if learner.can_test:
-        model.parameters.populate(options.model)  # the best, as it was saved
+        model.m.populate(options.model)  # the best, as it was saved
         print_table(task, model, result, options)
     pictures = draw_all(options.curve, options.dot)
     if not options.quiet:
@@ -190,22 +198,21 @@ def train_and_report(options: argparse.Namespace) -> None:
 
 def predict_list(model: TreeModel, text: str) -> None:
     expr = parse_list(text)
-    answer = classify_roots(model, [expr.to_tree()], 1)[0]
+    answer = classify_roots(model, [expr.to_tree()])[0]
     value = expr.evaluate()
     print(f"{expr} = {answer}, {'right' if answer == value else f'not {value}'}")
 
 
 def predict(options: argparse.Namespace, texts: list[str]) -> None:
-    settings = ModelSettings.of(load_settings(options.model, ["listops", "trees"]))
+    settings = load_settings(options.model, ["listops", "trees"])
     model = TreeModel(settings)
-    model.parameters.populate(options.model)
+    model.m.populate(options.model)
     for text in texts:
         if settings.task == "listops":
             predict_list(model, text)
             continue
-        vocabulary = Vocabulary(settings.words)
-        tree = parse_tree(text, vocabulary, settings.classes, "expression")
-        print(f"class {classify_roots(model, [tree], 1)[0]}")
+        tree = parse_tree(text, settings["classes"], settings.numbers_of("words"))
+        print(f"class {classify_roots(model, [tree])[0]}")
 
 
 def run(options: argparse.Namespace) -> None:

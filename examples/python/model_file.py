@@ -29,6 +29,14 @@ class Settings:
     numbers: dict[str, int] = field(default_factory=dict)
     lists: dict[str, list[str]] = field(default_factory=dict)
 
+    def __getitem__(self, name: str) -> int:
+        """A number, or how long a list is."""
+        return self.numbers[name] if name in self.numbers else len(self.lists[name])
+
+    def numbers_of(self, name: str) -> dict[str, int]:
+        """The numbers of the words of a list."""
+        return {word: i for i, word in enumerate(self.lists[name])}
+
 
 def save_model(settings: Settings, parameters: dy.ParameterCollection, model_file: str) -> None:
     """Settings first, then parameters, each in place of the old file at once: a crash leaves the

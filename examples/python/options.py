@@ -95,9 +95,14 @@ def run_job(options: argparse.Namespace, job: str) -> None:
     ours = ["--dynet-seed", str(options.seed), "--dynet-devices", options.device]
     ours += ["--dynet-autobatch", str(options.autobatch)]
     sys.argv[1:1] = ours
+    for file in filter(None, (options.train, options.dev)):
+        if not os.path.exists(file):
+            sys.exit(f"{os.path.basename(sys.argv[0])}: there is no file '{file}'")
+    run = importlib.import_module(job).run
+    text_error = importlib.import_module("dynet").IoError  # of the library's readers
     try:
-        importlib.import_module(job).run(options)
-    except DataError as error:
+        run(options)
+    except (DataError, text_error) as error:
         print(error, file=sys.stderr)
         sys.exit(2)
     except OSError as error:

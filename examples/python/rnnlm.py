@@ -2,8 +2,8 @@
 """Trains a recurrent language model on a file of sentences and tells its perplexity, or continues a
 text.
 
-Start reading at rnnlm_job.py; the model is rnnlm_model.py, the loop training.py, the reader
-sentences.py. The C++ twin is ../cpp/rnnlm.cc; both take the same options and read each other's
+Start reading at rnnlm_model.py, the model; rnnlm_job.py reads, trains and predicts, and training.py
+has the loop. The C++ twin is ../cpp/rnnlm.cc; both take the same options and read each other's
 model files.
 """
 

@@ -1,4 +1,4 @@
-"""Sentences of words, with or without tags, and their reader.
+"""Sentences of words, with or without tags, as the library's readers give them, and their numbers.
 
 the luxury auto maker              one sentence a line, words separated by spaces
 The|I-ORG Beatles|I-ORG sang|O     the same with a tag after each word's last '|'
@@ -8,64 +8,70 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from typing import NamedTuple, Union
 
-from data import SPACE, DataError, numbered_lines
+import dynet as dy
 
-_WORD = re.compile(rf"[^{SPACE}]+")
+from data import check_not_blank
+from model_file import Settings
 
-
-@dataclass
-class RawSentence:
-    """Text as read, before words have numbers."""
-
-    words: list[str]
-    tags: list[str] = field(default_factory=list)  # empty, or one a word
-
-
-def parse_tagged(text: str, file: str = "sentence", line: int = 1) -> RawSentence:
-    sentence = RawSentence([])
-    for found in _WORD.finditer(text):
-        word, bar, tag = found.group().rpartition("|")
-        # Columns count bytes, as in C++.
-        column = len(text[: found.start()].encode(errors="surrogateescape")) + 1
-        if not bar:
-            raise DataError(file, line, column, "a word without a tag; want word|TAG")
-        if not word:
-            raise DataError(file, line, column, "no word before the '|'; want word|TAG")
-        if not tag:
-            column += len(word.encode(errors="surrogateescape"))
-            raise DataError(file, line, column, "no tag after the '|'; want word|TAG")
-        sentence.words.append(word)
-        sentence.tags.append(tag)
-    return sentence
+# A word by its number or, where it is spelled, by those of its characters.
+Word = Union[int, list[int]]
+NO_TAG = -1
+# The number of the end mark, which language models read before a sentence and predict after it.
+END = 1
 
 
-def parse_words(text: str) -> RawSentence:
-    return RawSentence(_WORD.findall(text))
+class Sentence(NamedTuple):
+    words: list[Word]
+    tags: list[int]  # none, or one per word; NO_TAG for one that no training has
 
 
-def read_tagged_file(file: str) -> list[RawSentence]:
-    return [parse_tagged(text, file, line) for line, text in numbered_lines(file)]
+_WORD = re.compile(r"[^ \t-\r]+")  # ASCII: a no-break space is part of a word
 
 
-def read_text_file(file: str) -> list[RawSentence]:
-    return [parse_words(text) for _, text in numbered_lines(file)]
+def words_of(text: str) -> list[str]:
+    return _WORD.findall(text)
 
 
-def _counts(sentences: list[RawSentence]) -> Counter[str]:
-    """In the order in which the words are first seen."""
-    return Counter(word for sentence in sentences for word in sentence.words)
+def read_tagged_file(file: str) -> list[tuple[list[str], list[str]]]:
+    """Words and tags of all sentences that are not blank."""
+    return check_not_blank(file, list(dy.TaggedReader(file)))
 
 
-def words_seen(sentences: list[RawSentence], count: int) -> list[str]:
+def read_text_file(file: str) -> list[list[str]]:
+    return check_not_blank(file, list(dy.PlainReader(file)))
+
+
+def words_seen(sentences: list[list[str]], count: int) -> list[str]:
     """The words that occur at least ``count`` times, in the order in which they are first seen."""
-    return [word for word, times in _counts(sentences).items() if times >= count]
+    counts = Counter(word for sentence in sentences for word in sentence)
+    return [word for word, times in counts.items() if times >= count]
 
 
-def most_frequent(sentences: list[RawSentence], limit: int) -> list[str]:
+def most_frequent(sentences: list[list[str]], limit: int) -> list[str]:
     """The ``limit`` most frequent words (of equally frequent ones those seen first), in the order
     in which they are first seen."""
-    counts = _counts(sentences)
+    counts = Counter(word for sentence in sentences for word in sentence)
     kept = set(sorted(counts, key=counts.__getitem__, reverse=True)[:limit])
     return [word for word in counts if word in kept]
+
+
+class SentenceNumbers:
+    """Puts numbers in the place of words, tags and characters, by the lists of a tagger."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._words = settings.numbers_of("words")
+        self._characters = settings.numbers_of("characters")
+        self._tags = settings.numbers_of("tags")
+
+    def of(self, words: list[str], tags: list[str]) -> Sentence:
+        return Sentence(
+            [self._word(word) for word in words], [self._tags.get(tag, NO_TAG) for tag in tags]
+        )
+
+    def _word(self, text: str) -> Word:
+        number = self._words.get(text, 0)
+        if self._characters and number == 0:
+            return [self._characters.get(character, 0) for character in text]
+        return number

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Trains a tagger on a file of sentences, or tags a sentence.
 
-Start reading at tagger_job.py; the model is tagger_model.py, the loop training.py, the reader
-sentences.py. The C++ twin is ../cpp/tagger.cc; both take the same options and read each other's
+Start reading at tagger_model.py, the model; tagger_job.py reads, trains and tags, and training.py
+has the loop. The C++ twin is ../cpp/tagger.cc; both take the same options and read each other's
 model files.
 """
 

@@ -3,97 +3,82 @@
 from __future__ import annotations
 
 import argparse
+from itertools import chain
 
-import dynet as dy
-
-from data import DataError, Minibatches, Vocabulary
+from data import DataError
 from model_file import Settings, load_settings
 from options import has_saved_model
-from sentences import RawSentence, parse_words, read_tagged_file, words_seen
-from tagger_model import TaggerModel, TaggerNumbers, TaggerSettings
-from training import Learner, Losses, ScoreKind, TrainingPlan, set_initial_values, train
+from sentences import Sentence, SentenceNumbers, read_tagged_file, words_of, words_seen
+from sequence_losses import tagger_loss
+from tagger_model import Tagger
+from training import (
+    ExampleLearner,
+    Losses,
+    ScoreKind,
+    TrainingPlan,
+    answers_to,
+    set_initial_values,
+    train,
+)
 
-# Several sentences a graph, so that the library has something to run together.
-TEST_SENTENCES = 16
+Tagged = list[tuple[list[str], list[str]]]
 
 
-def make_settings(options: argparse.Namespace, sentences: list[RawSentence]) -> TaggerSettings:
-    settings = TaggerSettings(
-        options.embedding,
-        options.hidden,
-        options.mlp,
-        options.rows,
-        options.character_embedding,
-        options.character_hidden,
-        ["<unk>", *words_seen(sentences, options.known_from)],
-        list(dict.fromkeys(tag for sentence in sentences for tag in sentence.tags)),
-    )
+def make_settings(options: argparse.Namespace, sentences: Tagged) -> Settings:
+    """What the model has to know: sizes, and the words, tags and characters of the text."""
+    names = ("embedding", "hidden", "mlp", "rows", "character_embedding", "character_hidden")
+    numbers = {name.replace("_", "-"): getattr(options, name) for name in names}
+    words = [words for words, _ in sentences]
+    characters: list[str] = []
     if options.characters:
-        characters = Vocabulary()
-        for sentence in sentences:
-            for word in sentence.words:
-                for character in word:
-                    characters.number(character)
-        settings.characters = characters.words
-        settings.embedding = 2 * settings.character_hidden
-    return settings
+        numbers["embedding"] = 2 * options.character_hidden  # spelled words are as long
+        characters = list(dict.fromkeys(["<unk>", *chain.from_iterable(chain(*words))]))
+    lists = {
+        "words": ["<unk>", *words_seen(words, options.known_from)],
+        "tags": list(dict.fromkeys(tag for _, tags in sentences for tag in tags)),
+        "characters": characters,
+    }
+    return Settings("tagger", numbers, lists)
 
 
-def best_tags(scores: list[dy.Expression], tags: int) -> list[int]:
-    """The tags with the highest scores, one a word."""
-    return dy.concatenate(scores).npvalue().reshape(-1, tags).argmax(axis=1).tolist()
-
-
-class TaggerLearner(Learner):
+class TaggerLearner(ExampleLearner):
     score_kind = ScoreKind("accuracy", is_share=True)
 
     def __init__(self, options: argparse.Namespace) -> None:
-        train = read_tagged_file(options.train)
-        self.sizes = make_settings(options, train)
-        numbers = TaggerNumbers(self.sizes)
-        self._train = [numbers.sentence(raw) for raw in train]
+        sentences = read_tagged_file(options.train)
+        settings = make_settings(options, sentences)
+        numbers = SentenceNumbers(settings)
         dev = read_tagged_file(options.dev) if options.dev else []
-        self._dev = [numbers.sentence(raw) for raw in dev]
-        self._order = Minibatches(options.seed, len(train), options.minibatch)
-        self._model = TaggerModel(self.sizes)
-        model = self._model
-        self._add_loss = model.add_sequence if options.sequence else model.add_sentence
-        self.parameters = model.parameters
-        self.can_test = bool(dev)
-        self.updates_an_epoch = self._order.updates_an_epoch
+        super().__init__(
+            settings,
+            Tagger(settings),
+            [numbers.of(*sentence) for sentence in sentences],
+            [numbers.of(*sentence) for sentence in dev],
+            options.seed,
+            options.minibatch,
+        )
+        self._by_sequence = options.sequence
 
-    def settings(self) -> Settings:
-        return self.sizes.saved()
-
-    def add_next(self) -> Losses:
-        self._model.new_graph()
-        sentences = [self._train[i] for i in self._order.next()]
-        losses = [self._add_loss(sentence) for sentence in sentences]
-        words = sum(len(sentence.words) for sentence in sentences)
-        return Losses(losses[0] if len(losses) == 1 else dy.esum(losses), words, words)
+    def add(self, example: Sentence) -> Losses:
+        words = len(example.words)
+        model = self.model
+        loss = tagger_loss(model, example) if self._by_sequence else model.loss(example)
+        return Losses(loss, words, words)
 
     def test(self) -> float:
-        right = words = 0
-        for first in range(0, len(self._dev), TEST_SENTENCES):
-            sentences = self._dev[first : first + TEST_SENTENCES]
-            self._model.new_graph()
-            scores = []
-            for sentence in sentences:
-                scores += self._model.score_tags(sentence.words)
-            tags = [tag for sentence in sentences for tag in sentence.tags]
-            answers = best_tags(scores, len(self.sizes.tags))
-            right += sum(answer == tag for answer, tag in zip(answers, tags))
-            words += len(tags)
-        return right / words
+        answers = answers_to(self.dev, lambda sentence: self.model.scores(sentence.words))
+        tags = [tag for sentence in self.dev for tag in sentence.tags]
+        right: int = sum(answer == tag for answer, tag in zip(answers, tags))
+        return right / len(tags)
 
 
 def train_and_report(options: argparse.Namespace) -> None:
     learner = TaggerLearner(options)
     set_initial_values(learner.parameters, options)
     if not options.quiet:
-        sizes = learner.sizes
+        sizes = learner.settings()
         print(
-            f"tagger: {len(sizes.words)} words, {len(sizes.tags)} tags, {len(sizes.characters)} "
+            f"tagger: {sizes['words']} words, {sizes['tags']} tags, {sizes['characters']} "
             f"characters, {learner.parameters.parameter_count()} parameters, {options.minibatch} "
             f"sentences an update, batching {'on' if options.autobatch else 'off'}"
         )
@@ -101,16 +86,15 @@ def train_and_report(options: argparse.Namespace) -> None:
 
 
 def predict(options: argparse.Namespace) -> None:
-    settings = TaggerSettings.of(load_settings(options.model, ["tagger"]))
-    model = TaggerModel(settings)
-    model.parameters.populate(options.model)
-    raw = parse_words(options.predict)
-    if not raw.words:
+    settings = load_settings(options.model, ["tagger"])
+    model = Tagger(settings)
+    model.m.populate(options.model)
+    words = words_of(options.predict)
+    if not words:
         raise DataError("sentence", 1, 1, "no word")
-    model.new_graph()
-    scores = model.score_tags(TaggerNumbers(settings).sentence(raw).words)
-    tags = best_tags(scores, len(settings.tags))
-    print(" ".join(f"{word}|{settings.tags[tag]}" for word, tag in zip(raw.words, tags)))
+    sentence = SentenceNumbers(settings).of(words, [])
+    answers = answers_to([sentence], lambda one: model.scores(one.words))
+    print(" ".join(f"{word}|{settings.lists['tags'][tag]}" for word, tag in zip(words, answers)))
 
 
 def run(options: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""The reader of trees and the generator of ListOps; with the module dynet also a small training.
+"""The generator of ListOps; with the module dynet also the reader of trees and a small training.
 
 python3 -m unittest discover examples/python
 """
@@ -15,9 +15,9 @@ from importlib.util import find_spec
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-from data import DataError, Vocabulary  # noqa: E402
+from data import DataError  # noqa: E402
 from listops_data import ListOpsGenerator, parse_list  # noqa: E402
-from trees import parse_tree  # noqa: E402
+from trees import parse_tree, read_tree_file  # noqa: E402
 
 
 class ListOpsTest(unittest.TestCase):
@@ -78,34 +78,49 @@ class ListOpsTest(unittest.TestCase):
             self.assertEqual(caught.exception.column, column, text[:40])
 
 
+@unittest.skipUnless(find_spec("dynet"), "needs the module dynet")
 class TreesTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.file = os.path.join(folder.name, "some.txt")
+
+    def write(self, text: str) -> str:
+        with open(self.file, "w", encoding="utf-8") as out:
+            out.write(text)
+        return self.file
+
     def test_reads(self) -> None:
-        vocabulary = Vocabulary()
-        tree = parse_tree("(3 (2 It) (4 (2 's) (4 fun)))\n", vocabulary, 5)
+        text = "(3 (2 It) (4 (2 's) (4 fun)))\n\n(1 8\u00a01/2)\n"
+        (tree, word), words = read_tree_file(self.write(text), 5)
         self.assertEqual([node.label for node in tree.nodes], [2, 2, 4, 4, 3])
-        self.assertEqual((tree.root.left, tree.root.right), (0, 3))
-        self.assertEqual(vocabulary.words, ["<unk>", "It", "'s", "fun"])
-        tree = parse_tree("(1 8\u00a01/2)", vocabulary, 5)  # a no-break space is part of a word
-        self.assertEqual(vocabulary.words[tree.root.symbol], "8\u00a01/2")
+        self.assertEqual((tree.root.left, tree.root.right, tree.labels()), (0, 3, 5))
+        self.assertEqual(list(words), ["<unk>", "It", "'s", "fun", "8\u00a01/2"])
+        self.assertEqual(word.root.symbol, 4)  # a no-break space is part of a word
+        self.assertEqual(parse_tree("(0 fun)", 5, words).root.symbol, 3)
+        self.assertEqual(parse_tree("(0 new)", 5, words).root.symbol, 0)
 
     def test_mistakes(self) -> None:
+        import dynet as dy
+
         cases = [
             ("hello", 1, "want a tree"),
             ("(3 (2 It) (4 fun)", 18, "column 1 is closed"),
             ("(3 (2 It) (4 fun)))", 19, "text after the end"),
-            ("(3 (2 It))", 10, "one subtree"),
-            ("(3)", 3, "without a word or two"),
-            ("(3 (2 a) (2 b) (2 c))", 16, "a third subtree"),
-            ("(3 It (2 a))", 7, "a subtree beside a word"),
-            ("(3 It is)", 7, "a word beside"),
-            ("(5 It)", 2, "label 5 is out of range"),
-            ("(x It)", 2, "want a label"),
-            ("(", 2, "want a label"),
+            ("(3)", 3, "without a word or"),
+            ("(3 (2 It))", 1, "want a word or two subtrees"),
+            ("(3 (2 a) (2 b) (2 c))", 1, "want a word or two subtrees"),
+            ("(3 It (2 a))", 1, "want a word or two subtrees"),
+            ("(3 It is)", 1, "want a word or two subtrees"),
+            ("(5 It)", 1, "label 5 is out of range; want one below 5"),
+            ("(x It)", 1, "label x is out of range"),
         ]
         for text, column, reason in cases:
-            with self.assertRaisesRegex(DataError, reason) as caught:
-                parse_tree(text, Vocabulary(), 5, "some.txt", 2)
-            self.assertEqual((caught.exception.line, caught.exception.column), (2, column), text)
+            with self.assertRaisesRegex((DataError, dy.IoError), reason) as caught:
+                read_tree_file(self.write("(1 fine)\n" + text), 5)
+            self.assertIn(f"some.txt:2:{column}: ", str(caught.exception))
+        with self.assertRaisesRegex(DataError, ":1:1: nothing but blank lines"):
+            read_tree_file(self.write("\n"), 5)
 
 
 @unittest.skipUnless(find_spec("dynet"), "needs the module dynet")

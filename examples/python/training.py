@@ -8,12 +8,14 @@ import gc
 import math
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import dynet as dy
 import numpy as np
 
+from data import Minibatches
 from measure import Stopwatch, peak_memory_mib, seconds_since_start
 from model_file import Settings, save_model, set_deterministic_values
 from progress import Progress
@@ -23,7 +25,7 @@ class Losses(NamedTuple):
     """The losses of one update."""
 
     sum: dy.Expression
-    count: int  # how many losses are in the sum
+    count: int  # type: ignore[assignment]  # how many losses are in the sum; hides tuple.count
     items: int  # how many of what the program counts: words, sentences
 
 
@@ -54,6 +56,57 @@ class Learner(ABC):
     @abstractmethod
     def test(self) -> float:
         """On the examples for testing, of which there is at least one where ``can_test``."""
+
+
+class ExampleLearner(Learner):
+    """A model, and examples that it learns from, some an update, in a random order."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        model: Any,
+        train: list[Any],
+        dev: list[Any],
+        seed: int,
+        minibatch: int,
+    ) -> None:
+        self._settings = settings
+        self.model = model
+        self.train = train
+        self.dev = dev
+        self._order = Minibatches(seed, len(train), minibatch)
+        self.parameters = model.m
+        self.can_test = bool(dev)
+        self.updates_an_epoch = self._order.updates_an_epoch
+
+    def settings(self) -> Settings:
+        return self._settings
+
+    @abstractmethod
+    def add(self, example: Any) -> Losses:
+        """The losses of one example."""
+
+    def add_next(self) -> Losses:
+        dy.renew_cg()
+        losses = [self.add(self.train[i]) for i in self._order.next()]
+        return total(losses)
+
+
+def total(losses: list[Losses]) -> Losses:
+    sums, counts, items = zip(*losses)
+    return Losses(sums[0] if len(sums) == 1 else dy.esum(list(sums)), sum(counts), sum(items))
+
+
+def answers_to(examples: list[Any], ask: Callable[[Any], list[dy.Expression]]) -> list[int]:
+    """Answers to examples, 16 in a graph, so that the library has something to run together: the
+    places of the largest numbers in each of what ``ask`` gives for an example."""
+    answers: list[int] = []
+    for first in range(0, len(examples), 16):
+        dy.renew_cg()
+        scores = [one for example in examples[first : first + 16] for one in ask(example)]
+        table = np.asarray(dy.concatenate(scores).npvalue()).reshape(len(scores), -1)
+        answers += table.argmax(axis=1).tolist()
+    return answers
 
 
 class CurvePoint(NamedTuple):

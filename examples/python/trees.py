@@ -1,4 +1,4 @@
-"""Binary trees with a label at each node, and the reader of bracketed ones.
+"""Binary trees with a label at each node, of bracketed trees as the library's reader gives them:
 
     (3 (2 It) (4 (2 's) (4 fun)))      one tree a line: a label, then a word or two subtrees
 
@@ -7,10 +7,12 @@ A tree is a flat list of nodes in which children stand before their parent; the 
 
 from __future__ import annotations
 
-import re
+import os
+import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from data import SPACE, DataError, Vocabulary, numbered_lines
+from data import DataError, check_not_blank
 
 
 class TreeNode:
@@ -34,97 +36,61 @@ class Tree:
     def root(self) -> TreeNode:
         return self.nodes[-1]
 
-
-_TOKEN = re.compile(rf"\([{SPACE}]*([^{SPACE}()]*)|\)|[^{SPACE}()]+")
-
-
-@dataclass
-class _Open:
-    """A bracket that is not closed yet."""
-
-    at: int
-    label: int
-    parts: list[int]
-    symbol: int = -1
+    def labels(self) -> int:
+        return sum(node.label >= 0 for node in self.nodes)
 
 
-class _Parser:
-    def __init__(
-        self, text: str, vocabulary: Vocabulary, classes: int, file: str, line: int
-    ) -> None:
-        self.text = text
-        self.vocabulary = vocabulary
-        self.classes = classes
-        self.place = (file, line)
-        self.stack: list[_Open] = []
-        self.nodes: list[TreeNode] = []
-
-    def fail(self, at: int, reason: str) -> DataError:
-        return DataError(*self.place, at + 1, reason)
-
-    def parse(self) -> Tree:
-        text = self.text.rstrip(SPACE)
-        start = len(text) - len(text.lstrip(SPACE))
-        if not text.startswith("(", start):
-            raise self.fail(start, "want a tree: '(', a label, then a word or two subtrees")
-        for token in _TOKEN.finditer(text, start):
-            at = token.start()
-            if not self.stack and at != start:
-                raise self.fail(at, "text after the end of the tree")
-            if text[at] == "(":
-                self.open(at, token)
-            elif text[at] == ")":
-                self.close(at)
-            else:
-                self.word(at, token.group())
-        if self.stack:
-            column = self.stack[-1].at + 1
-            raise self.fail(len(text), f"the tree ends before the '(' at column {column} is closed")
-        return Tree(self.nodes)
-
-    def open(self, at: int, token: re.Match[str]) -> None:
-        if self.stack and self.stack[-1].symbol >= 0:
-            raise self.fail(at, "a subtree beside a word")
-        if self.stack and len(self.stack[-1].parts) == 2:
-            raise self.fail(at, "a third subtree; a node has a word or two subtrees")
-        label = token.group(1)
-        if not re.fullmatch("[0-9]{1,6}", label):
-            reason = f"want a label after '(', a number below {self.classes}"
-            raise self.fail(token.start(1), reason)
-        if int(label) >= self.classes:
-            reason = f"label {int(label)} is out of range; want one below {self.classes}"
-            raise self.fail(token.start(1), reason)
-        self.stack.append(_Open(at, int(label), []))
-
-    def word(self, at: int, word: str) -> None:
-        top = self.stack[-1]
-        if top.symbol >= 0 or top.parts:
-            raise self.fail(
-                at, "a word beside a word or a subtree; a node has a word or two subtrees"
-            )
-        top.symbol = self.vocabulary.number(word)
-
-    def close(self, at: int) -> None:
-        top = self.stack[-1]
-        if top.symbol < 0 and len(top.parts) != 2:
-            what = "a node with one subtree; want" if top.parts else "a node without"
-            raise self.fail(at, what + " a word or two subtrees")
-        left, right = top.parts or (-1, -1)
-        self.nodes.append(TreeNode(left, right, max(top.symbol, 0), top.label))
-        self.stack.pop()
-        if self.stack:
-            self.stack[-1].parts.append(len(self.nodes) - 1)
+def _binary(
+    read: list[tuple[str, list[int]]], classes: int, number: Callable[[str], int]
+) -> list[TreeNode]:
+    """A node over a word alone becomes that word. ValueError says what is wrong."""
+    nodes: list[TreeNode] = []
+    places: list[int] = []  # in ``nodes``, of the nodes that were read; -1 for their words
+    for label, children in read:
+        places.append(-1)
+        if not children:
+            continue
+        if not (label.isascii() and label.isdigit() and int(label) < classes):
+            raise ValueError(f"label {label} is out of range; want one below {classes}")
+        below = [places[child] for child in children]
+        if len(below) == 1 and below[0] < 0 and not read[children[0]][1]:
+            node = TreeNode(-1, -1, number(read[children[0]][0]), int(label))
+        elif len(below) == 2 and min(below) >= 0:
+            node = TreeNode(below[0], below[1], 0, int(label))
+        else:
+            raise ValueError("want a word or two subtrees in a node")
+        places[-1] = len(nodes)
+        nodes.append(node)
+    return nodes
 
 
-def parse_tree(
-    text: str, vocabulary: Vocabulary, classes: int, file: str = "tree", line: int = 1
-) -> Tree:
-    """One tree from one line. Throws DataError; labels must be below ``classes``."""
-    return _Parser(text, vocabulary, classes, file, line).parse()
+def read_tree_file(
+    file: str, classes: int, words: dict[str, int] | None = None
+) -> tuple[list[Tree], dict[str, int]]:
+    """All trees of a file, blank lines left out, and the numbers of their words. Those that are not
+    in ``words`` are unknown; without it all are new. Labels must be below ``classes``. DataError,
+    and the IoError of the library, name the line."""
+    import dynet as dy  # late: what only generates lists does without
+
+    numbers = {"<unk>": 0} if words is None else words
+
+    def number(word: str) -> int:
+        return numbers.get(word, 0) if words else numbers.setdefault(word, len(numbers))
+
+    trees = []
+    reader = dy.TreeReader(file, one_per_line=True)
+    for tree in reader:
+        try:
+            trees.append(Tree(_binary(tree.nodes, classes, number)))
+        except ValueError as error:
+            raise DataError(file, reader.line, 1, str(error)) from None
+    return check_not_blank(file, trees), numbers
 
 
-def read_tree_file(file: str, vocabulary: Vocabulary, classes: int) -> list[Tree]:
-    """All trees of a file, blank lines left out. Throws DataError, also where there are none."""
-    return [
-        parse_tree(text, vocabulary, classes, file, line) for line, text in numbered_lines(file)
-    ]
+def parse_tree(text: str, classes: int, words: dict[str, int]) -> Tree:
+    """One tree, with the words of a vocabulary."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "expression")
+        with open(file, "w", encoding="utf-8") as out:
+            out.write(text)
+        return read_tree_file(file, classes, words)[0][0]

@@ -191,7 +191,7 @@ class MultiHeadAttentionBuilder final : public AttentionBuilder {
                                            Where where = Where::here()) const;
   /// `memory` with the positions `x` after those that it has: decoding step by step, in which
   /// attend(x, memory) is a column of attend_causally. A memory without positions is the beginning.
-  /// ValueError for a memory with lengths.
+  /// ValueError for a memory with lengths. One example of either stands for all of the other's.
   /// Shapes: {memory} or {memory,n}, xb.
   [[nodiscard]] AttentionMemory append(const AttentionMemory& memory, const Expression& x,
                                        Where where = Where::here()) const;

@@ -16,12 +16,17 @@ namespace dynet::detail {
 /// Invariant: `nodes` is empty before new_graph, else it has the node of each parameter in `graph`.
 class BuilderParameters {
  public:
+  /// What stands in errors for the name of a builder without parameters.
+  static constexpr const char* kNone = "a builder without parameters";
+
+  /// Those of a builder that was made by its default constructor.
   BuilderParameters() = default;
   /// `builder`: a literal, the class's name in errors; `collection`: that of the sub-collection.
   BuilderParameters(const char* builder, const char* collection, ParameterCollection& model);
 
   /// Appends a parameter, by default with Glorot's values.
   void add(const Dim& d, const char* name, const ParameterInit& init = ParameterInitGlorot());
+  /// StateError for a builder that was made by its default constructor.
   void new_graph(ComputationGraph& cg, bool update);
   /// StateError before new_graph; for each that is set, StaleExpression, and GraphError where it is
   /// a node of another graph.
@@ -33,11 +38,14 @@ class BuilderParameters {
   /// "MLPAttentionBuilder: attend: ", the beginning of an error.
   [[nodiscard]] std::string at(const char* call) const;
 
-  const char* builder = "";
+  const char* builder = kNone;
   ParameterCollection collection;
   std::vector<Parameter> params;
   std::vector<Expression> nodes;
   ComputationGraph* graph = nullptr;
+
+ private:
+  bool is_made_ = false;
 };
 
 }  // namespace dynet::detail

@@ -66,6 +66,7 @@ namespace detail {
 struct InGraph {
   ComputationGraph* graph = nullptr;
   bool update = true;
+  unsigned id = 0;  ///< the graph's at that time; it has another one once it is cleared
 };
 
 /// One choice among outcomes, given a vector x: softmax(w x + b), or between two outcomes
@@ -116,8 +117,10 @@ class Choice {
 class LossesByExample {
  public:
   void clear();
-  void add_all(const Expression& loss) { whole_.push_back(loss); }
-  void add_some(const Expression& loss, const std::vector<unsigned>& examples);
+  /// Losses of all examples.
+  void add(const Expression& loss) { whole_.push_back(loss); }
+  /// Losses of these examples, each once, of a batch of `size`; of all where there are as many.
+  void add(const Expression& loss, const std::vector<unsigned>& examples, std::size_t size);
   /// {1}xb for the b examples of rep.
   [[nodiscard]] Expression add_up(const InGraph& in, const Expression& rep, Where where);
 

@@ -56,17 +56,19 @@ struct Checkpoint {
 /// Trainer::update.
 class Checkpointer {
  public:
-  /// ValueError for a policy that keeps no last one, or an interval that is no number or negative.
+  /// ValueError for a policy that keeps no last one, or an interval that is no number or negative;
+  /// IoError where the folder cannot be made.
   Checkpointer(const std::string& folder, const ParameterCollection& model, Trainer& trainer,
                const CheckpointPolicy& policy = {});
 
   /// Goes on from the newest checkpoint; false where there is none: then nothing is changed. One
   /// that is damaged is passed over, with a line in the log, in favour of the one before it;
-  /// IoError where all are. Files that killed savers left are removed. All or nothing: IoError, or
-  /// as Trainer::populate, where a checkpoint is not of this model and trainer.
+  /// IoError where all are, or the folder cannot be read. Files that killed savers left are
+  /// removed, and so are checkpoints that save() would not keep. All or nothing: IoError, or as
+  /// Trainer::populate, where a checkpoint is not of this model and trainer.
   bool resume();
   /// Gives the model the parameters of the checkpoint with the best score, and nothing else: for
-  /// use, not to train on. UsageError where none has a score; IoError.
+  /// use, not to train on. UsageError where none has a score; IoError as resume().
   void load_best();
 
   /// To be called after each update; `position` says where in the data the next step begins. Saves

@@ -41,8 +41,8 @@ class CRFBuilder {
   explicit CRFBuilder(unsigned tags, ParameterCollection& model);
 
   /// No sequence may go from tag `from` to tag `to`, begin with a tag, or end with one: its score
-  /// is -inf, and the loss of tags that do is a ValueError. Holds from the next new_graph on, and
-  /// is not part of model files.
+  /// is -inf, and the loss of tags that do is a ValueError. Both hold from the next new_graph on,
+  /// and are not part of model files. IndexError for a tag that there is not.
   void forbid(unsigned from, unsigned to);
   void forbid_start(unsigned tag);
   void forbid_end(unsigned tag);
@@ -91,7 +91,8 @@ class CRFBuilder {
   detail::BuilderParameters parameters_;
   /// What is added to transitions, start and end: -inf where forbidden. Empty: nothing is.
   std::array<std::vector<float>, 3> masks_;
-  std::array<Expression, 3> scores_;  ///< the parameters' nodes with their masks
+  std::array<std::vector<float>, 3> masks_in_graph_;  ///< what they were at the last new_graph
+  std::array<Expression, 3> scores_;                  ///< the parameters' nodes with their masks
 };
 
 }  // namespace dynet

@@ -9,6 +9,8 @@
 namespace dynet {
 
 struct ComputationGraph;
+struct Expression;
+struct Tensor;
 
 /// While it lives, what `words` names ("graph", "plan", "memory", "execute", "time", separated by
 /// commas, or "all") reports to stderr, and nothing else does: for a while, the environment's
@@ -28,8 +30,15 @@ class TraceScope {
 /// Where numbers became bad first in a graph: "NaN first in node 12, log(v11) {3}, built at
 /// train.cc:33". Looks for NaN in the values that were computed; then, after a backward pass, for
 /// NaN and infinities in the gradients, from the loss down; then for infinite values. Empty where
-/// all is finite. What Trainer::update says of a bad gradient has it already.
+/// all is finite. Trainer::update says it where a gradient is bad, of the graph that
+/// ran backward last in its thread: that one must not be used by another thread meanwhile.
 [[nodiscard]] std::string find_nan(const ComputationGraph& cg);
+
+/// What errors say of a node: "node 5, tanh(v4) {3}, built at train.cc:33". StaleExpression.
+[[nodiscard]] std::string describe(const Expression& e);
+/// The value, where it is there already; null where it would have to be computed. It is valid as
+/// long as what value() returns. StaleExpression.
+[[nodiscard]] const Tensor* computed_value(const Expression& e);
 
 /// While it lives, records what the library does, in all threads: forward and backward passes, in
 /// them planning and each kernel call with its nodes, its group and the line of its first node, and

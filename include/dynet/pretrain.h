@@ -2,7 +2,9 @@
 
 // Embeddings as text, one line for each word: `word 0.25 -1 3.5e-05`. Files of word2vec, GloVe and
 // fastText (its .vec files) are read; where the first line has the number of words and the
-// dimension, as in word2vec and fastText, it is taken for what it is.
+// dimension, as in word2vec and fastText, it is taken for what it is: two whole numbers, the second
+// of them 2 or more. (The words of a table with one number per word that are numbers themselves
+// would look like it.) With a dimension of 1 it is one where as many lines follow as it says.
 
 #include <string>
 #include <unordered_map>

@@ -157,6 +157,8 @@ struct LayeredRNNBuilder : public RNNBuilder {
   [[nodiscard]] unsigned num_h0_components() const override;
   void copy(const RNNBuilder& params) override;
   ParameterCollection& get_parameter_collection() override { return local_model; }
+  /// The class's, as errors say it.
+  [[nodiscard]] virtual const char* name() const = 0;
 
   ParameterCollection local_model;
   std::vector<std::vector<Parameter>> params;       ///< [layer][parameter]
@@ -184,7 +186,6 @@ struct LayeredRNNBuilder : public RNNBuilder {
   Expression set_h_impl(int prev, const std::vector<Expression>& h_new) override;
   Expression set_s_impl(int prev, const std::vector<Expression>& s_new) override;
 
-  [[nodiscard]] virtual const char* name() const = 0;
   [[nodiscard]] virtual bool has_cells() const { return false; }
   /// Rate of the masks on cells; negative: there are none.
   [[nodiscard]] virtual float cell_rate() const { return -1.0F; }

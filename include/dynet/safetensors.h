@@ -90,7 +90,8 @@ class SafetensorsLoader : public Loader {
   /// The state that a saver was given. IoError where there is none, or as Trainer::populate.
   void populate(Trainer& trainer);
 
-  /// Names of the tensors of parameters, sorted.
+  /// Names of the tensors of parameters, sorted. Those of a trainer's state are not among them, nor
+  /// known to the two below.
   [[nodiscard]] std::vector<std::string> names() const;
   [[nodiscard]] bool contains(const std::string& name) const;
   /// As in the file: the rows of a table first. IoError where there is no tensor of that name.

@@ -10,7 +10,8 @@
 //   exact = softmax.neg_log_softmax(rep, word);                 to measure with
 //
 // The noise words are drawn once per graph and shared by its losses, so that these merge into one
-// product. Errors are those of softmax builders.
+// product, also where new_graph is called for it once more, with another `update`. Errors are those
+// of softmax builders.
 
 #include <vector>
 
@@ -77,8 +78,8 @@ class SampledSoftmaxBuilder final : public detail::CheckedSoftmaxBuilder {
 
   /// Draws other noise words for what follows in this graph.
   void resample();
-  /// Has these noise words, in the place of drawn ones, for what follows in this graph. ValueError
-  /// where there are none, IndexError.
+  /// Has these noise words, in the place of drawn ones, for what follows in this graph. StateError
+  /// before new_graph, ValueError where there are none, IndexError.
   void set_noise(const std::vector<unsigned>& words);
   /// The noise words that were used last.
   [[nodiscard]] const std::vector<unsigned>& noise() const { return noise_words_; }
@@ -117,7 +118,7 @@ class SampledSoftmaxBuilder final : public detail::CheckedSoftmaxBuilder {
   Nodes all_;            ///< w {words,rep_dim}, b {words}
   Nodes drawn_;          ///< of the noise words; b less ln(k q), the loss's own way
   std::vector<unsigned> noise_words_;
-  bool are_given_ = false;  ///< by set_noise
+  detail::InGraph noise_in_;  ///< the graph that has these; unset where others are to be drawn
   // Memory that the next call uses again.
   std::vector<unsigned> one_;
   std::vector<float> numbers_;

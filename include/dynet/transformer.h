@@ -57,7 +57,9 @@ void for_each_expression(TransformerState& state, F&& f) {
   for (AttentionMemory& read : state.layers) {
     for_each_expression(read, f);
   }
-  state.output = Expression();
+  if (state.output.pg != nullptr) {
+    f(state.output);
+  }
 }
 
 namespace detail {
@@ -179,15 +181,17 @@ class TransformerDecoderBuilder final : public detail::TransformerStack {
                                        const std::vector<unsigned>& lengths = {},
                                        Where where = Where::here()) const;
   /// The state after one more position; after `start` also after several, each of which sees those
-  /// before it. ValueError for several positions after others.
-  /// Shapes: {dim}xb or {dim,n}xb; that is also the form of the state's output.
+  /// before it. ValueError for several positions after others. Of x, what the state has read and
+  /// the memory, each has the b examples of the step, or one that stands for all of them.
+  /// Shapes: {dim}xb or {dim,n}xb; that, with all examples, is also the form of the state's output.
   [[nodiscard]] TransformerState add_input(const TransformerState& state, const Expression& x,
                                            Where where = Where::here()) const;
   /// ValueError for a builder of other sizes or options.
   void copy(const TransformerDecoderBuilder& other) { share(other); }
 
  private:
-  void check_state(const TransformerState& state, const Expression& x) const;
+  /// Returns the examples of the step.
+  [[nodiscard]] unsigned check_state(const TransformerState& state, const Expression& x) const;
 };
 
 /// Numbers that say which position it is, added to each position. Thread rule: one thread at a

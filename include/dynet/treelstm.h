@@ -144,6 +144,8 @@ struct TreeNodesBuilder : public TreeLSTMBuilder {
   [[nodiscard]] std::vector<Expression> get_h(RNNPointer i) const override;
   [[nodiscard]] std::vector<Expression> get_s(RNNPointer i) const override;
   ParameterCollection& get_parameter_collection() override { return local_model; }
+  /// The class's, as errors say it.
+  [[nodiscard]] virtual const char* name() const = 0;
 
   ParameterCollection local_model;
   std::vector<std::vector<Expression>> h;  ///< [id][layer]
@@ -163,7 +165,6 @@ struct TreeNodesBuilder : public TreeLSTMBuilder {
   void new_graph_impl(ComputationGraph& cg, bool update) final;
   void start_new_sequence_impl(const std::vector<Expression>& h_0) final;
 
-  [[nodiscard]] virtual const char* name() const = 0;
   [[nodiscard]] virtual bool has_cells() const { return false; }
   virtual void enter_graph(ComputationGraph& cg, bool update) = 0;
   virtual void start_tree(const std::vector<Expression>& h_0) = 0;
@@ -270,7 +271,10 @@ struct NaryTreeLSTMBuilder : public LayeredTreeBuilder {
 
  private:
   [[nodiscard]] std::size_t slot(std::size_t child) const;
+  void add_forget_gates(unsigned layer, const Expression& x,
+                        const std::vector<LayerState>& children);
   std::vector<Expression> forget_bias_;  ///< bf + 1, [layer]
+  Expression no_product_;                ///< stands where a gate has no matrix
 };
 
 /// The tree LSTM that adds its children up, for nodes with many or unordered ones (Tai et al.,
@@ -325,11 +329,11 @@ struct UnidirectionalTreeLSTMBuilder : public TreeNodesBuilder {
   void disable_dropout() override;
   [[nodiscard]] unsigned num_h0_components() const override;
   void copy(const RNNBuilder& params) override;
+  [[nodiscard]] const char* name() const override { return "UnidirectionalTreeLSTMBuilder"; }
 
   VanillaLSTMBuilder node_builder;
 
  protected:
-  [[nodiscard]] const char* name() const override { return "UnidirectionalTreeLSTMBuilder"; }
   [[nodiscard]] std::size_t state_size() const override { return 1; }
   void enter_graph(ComputationGraph& cg, bool update) override;
   void start_tree(const std::vector<Expression>& h_0) override;
@@ -351,12 +355,12 @@ struct BidirectionalTreeLSTMBuilder : public TreeNodesBuilder {
   void disable_dropout() override;
   [[nodiscard]] unsigned num_h0_components() const override;
   void copy(const RNNBuilder& params) override;
+  [[nodiscard]] const char* name() const override { return "BidirectionalTreeLSTMBuilder"; }
 
   VanillaLSTMBuilder fwd_node_builder;
   VanillaLSTMBuilder rev_node_builder;
 
  protected:
-  [[nodiscard]] const char* name() const override { return "BidirectionalTreeLSTMBuilder"; }
   [[nodiscard]] std::size_t state_size() const override { return 1; }
   void enter_graph(ComputationGraph& cg, bool update) override;
   void start_tree(const std::vector<Expression>& h_0) override;

@@ -118,7 +118,7 @@ class Crew {
   const std::byte* run(const Call& call);
   /// Distance of results, in bytes.
   [[nodiscard]] std::size_t result_stride() const;
-  /// Ends the workers. Does nothing where they have ended.
+  /// Ends the workers. Does nothing where they have ended. UsageError during a call of run().
   void close();
   /// The processes, by worker; empty when closed.
   [[nodiscard]] std::vector<int> pids() const;
@@ -157,7 +157,7 @@ class WorkerPool {
   double learn(const std::vector<unsigned>& examples, const std::vector<double>& costs = {});
   /// The sum of the losses or scores of any number of examples, 16 in a piece, without gradients.
   double evaluate(const std::vector<unsigned>& examples);
-  /// Ends the workers, as the destructor does.
+  /// Ends the workers, as the destructor does. UsageError during another call.
   void close();
   [[nodiscard]] std::vector<int> pids() const;
 

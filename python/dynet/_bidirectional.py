@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from . import Expression, ParameterCollection, RNNState, concatenate
 
-from _dynet import Expression, ParameterCollection, RNNState, concatenate
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any
 
-#: (layers, input_dim, hidden_dim, model) -> a recurrent builder, such as the classes themselves.
-Factory = Callable[[int, int, int, ParameterCollection], Any]
+    #: (layers, input_dim, hidden_dim, model) -> a recurrent builder, as the classes themselves.
+    Factory = Callable[[int, int, int, ParameterCollection], Any]
 
 
 class BiRNNBuilder:
@@ -100,6 +102,14 @@ class BiRNNBuilder:
         """(num_layers, input_dim, hidden_dim, rnn_builder_factory, builder_layers)."""
         return self._arguments
 
+    def __repr__(self) -> str:
+        layers, input_dim, hidden_dim = self._arguments[:3]
+        return (
+            f"BiRNNBuilder of {layers} layer{'' if layers == 1 else 's'}, "
+            f"{input_dim} -> {hidden_dim}, in {self.model.name()}: "
+            f"{self.model.parameter_count():,} values"
+        )
+
     @classmethod
     def from_spec(cls, spec: tuple[Any, ...], model: ParameterCollection) -> BiRNNBuilder:
         """A builder with what `spec` gave."""
@@ -133,7 +143,8 @@ class StackedRNNState:
 
     def output(self) -> Expression | None:
         """Output of the last builder; None for initial states."""
-        return self.states[-1].output()
+        last: Expression | None = self.states[-1].output()
+        return last
 
     def prev(self) -> StackedRNNState | None:
         """The states before the last input; None for those that it began with."""

@@ -7,13 +7,12 @@ the program has imported by itself, and must have `from_spec`.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
-from typing import Any
 
-from _dynet import (
+from _dynet import _Additions, _save_text
+
+from . import (
     IoError,
     LookupParameters,
     ParameterCollection,
@@ -22,50 +21,61 @@ from _dynet import (
     SafetensorsSaver,
 )
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
 _OBJECTS = "objects"  # the key of the metadata
 _SAFETENSORS = ".safetensors"
 
 
-def save(basename: str, objects: Iterable[Any]) -> None:
+def save(basename: str | os.PathLike[str], objects: Iterable[Any]) -> None:
     """Writes parameters, tables and builders, in order.
 
-    Where `basename` ends in ``.safetensors``, into that one file; else parameters into the text
-    file ``basename.data`` and what they belong to into ``basename.meta``. A class of your own takes
-    part if it has `spec`, a class method `from_spec(spec, model)`, and `param_collection()`. A
-    `spec` may have numbers, strings, None, tuples, lists, dicts with strings as keys, and classes:
-    TypeError for anything else.
+    Where `basename` ends in ``.safetensors``, into that one file, which takes the place of the old
+    one at once; else parameters into the text file ``basename.data`` and what they belong to into
+    ``basename.meta``. Both are complete before the old ones are replaced, but one after the other:
+    who is killed in between has a new and an old one. A class of your own takes part if it has
+    `spec`, a class method `from_spec(spec, model)`, and `param_collection()`. A `spec` may have
+    numbers, strings, None, tuples, lists, dicts with strings as keys, and classes: TypeError for
+    anything else, such as a named tuple.
     """
+    import json  # here: most programs that import dynet save nothing with it
+
+    basename = os.fspath(basename)
     objects = list(objects)
-    used: set[str] = set()
-    records = [_record(x, i, used) for i, x in enumerate(objects)]
+    keys = _Keys()
+    records = [_record(x, i, keys) for i, x in enumerate(objects)]
     text = json.dumps(records)
     if basename.endswith(_SAFETENSORS):
         with SafetensorsSaver(basename) as saver:
             saver.set_metadata(_OBJECTS, text)
             for x, record in zip(objects, records):
                 saver.save(_saved(x), record["key"])
-        return
-    for i, (x, record) in enumerate(zip(objects, records)):
-        _saved(x).save(basename + ".data", record["key"], i > 0)
-    temporary = f"{basename}.meta.{os.getpid()}"
-    with open(temporary, "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, basename + ".meta")
+    else:
+        pairs = [(_saved(x), record["key"]) for x, record in zip(objects, records)]
+        _save_text(basename, pairs, text)
 
 
-def load(basename: str, pc: ParameterCollection) -> list[Any]:
+def load(basename: str | os.PathLike[str], params: ParameterCollection) -> list[Any]:
     """The objects that `save` wrote, added to a collection.
 
-    IoError where a file is damaged, or names a class that the program has not imported or that has
-    no `from_spec`.
+    All or nothing: an error, whatever it is, leaves the collection as it was. IoError where a file
+    is damaged, or names a class that the program has not imported or that has no `from_spec`.
     """
-    return list(load_generator(basename, pc))
+    additions = _Additions(params)
+    try:
+        return list(load_generator(basename, params))
+    except BaseException:
+        additions.undo()
+        raise
 
 
-def load_generator(basename: str, pc: ParameterCollection) -> Iterator[Any]:
-    """`load`, an object at a time. Files and classes are checked before the first."""
+def load_generator(basename: str | os.PathLike[str], params: ParameterCollection) -> Iterator[Any]:
+    """`load`, an object at a time. Files and classes are checked before the first; after an error
+    the objects before it stay in the collection."""
+    basename = os.fspath(basename)
     if basename.endswith(_SAFETENSORS):
         data, meta = basename, basename
         loader = SafetensorsLoader(basename)
@@ -78,8 +88,9 @@ def load_generator(basename: str, pc: ParameterCollection) -> Iterator[Any]:
     else:
         data, meta = basename + ".data", basename + ".meta"
         text = _read_meta(meta)
-    records = _checked(text, meta)
-    return (_made(record, meta, data, pc) for record in records)
+    records = text if isinstance(text, list) else _parsed(text, meta)
+    _check(records, meta)
+    return (_made(record, meta, data, params) for record in records)
 
 
 def _saved(x: Any) -> Any:
@@ -87,29 +98,46 @@ def _saved(x: Any) -> Any:
     return x if isinstance(x, (Parameters, LookupParameters)) else x.param_collection()
 
 
-def _record(x: Any, i: int, used: set[str]) -> dict[str, Any]:
-    """What is said about the i-th object. Its key is its name, unless another object has that."""
+def _above(key: str) -> list[str]:
+    """The folders of a key, as that of a file: /a and /a/b of /a/b/c."""
+    return [key[:i] for i, c in enumerate(key) if c == "/" and i > 0]
+
+
+class _Keys:
+    """Keys of objects in a file: none is the same as or above another one.
+
+    What is below the key of a collection is taken for its parameters.
+    """
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+        self._above: set[str] = set()
+
+    def add(self, wanted: str, i: int) -> str:
+        """The key of the i-th object: the one that is wanted, or else one below its number."""
+        key, tries = wanted, 0
+        while key in self._above or not self._taken.isdisjoint([key, *_above(key)]):
+            key = f"/{i}{'' if tries == 0 else f'_{tries}'}/{wanted.lstrip('/')}"
+            tries += 1
+        self._taken.add(key)
+        self._above.update(_above(key))
+        return key
+
+
+def _record(x: Any, i: int, keys: _Keys) -> dict[str, Any]:
+    """What is said about the i-th object. Its key is its name, where that is free."""
     if isinstance(x, (Parameters, LookupParameters)):
-        names, key = [x.name()], x.name()
-        record = {"kind": "Parameters" if isinstance(x, Parameters) else "LookupParameters"}
-    else:
-        members = ("spec", "from_spec", "param_collection")
-        missing = [m for m in members if not hasattr(x, m)]
-        if missing:
-            raise TypeError(
-                f"save: object {i} is a {type(x).__name__} without {', '.join(missing)}; want "
-                "parameters, tables, and builders"
-            )
-        collection = x.param_collection()
-        names = [
-            p.name() for p in [*collection.parameters_list(), *collection.lookup_parameters_list()]
-        ]
-        key = collection.name().rstrip("/") or "/model"
-        record = {"kind": _class_name(type(x)), "spec": _encoded(x.spec)}
-    if not used.isdisjoint(names):
-        key = f"/{i}" + key
-    used.update(names)
-    return {**record, "key": key}
+        kind = "Parameters" if isinstance(x, Parameters) else "LookupParameters"
+        return {"kind": kind, "key": keys.add(x.name(), i)}
+    members = ("spec", "from_spec", "param_collection")
+    missing = [m for m in members if not hasattr(x, m)]
+    if missing:
+        raise TypeError(
+            f"save: object {i} is a {type(x).__name__} without {', '.join(missing)}; want "
+            "parameters, tables, and builders"
+        )
+    key = keys.add(x.param_collection().name().rstrip("/") or "/model", i)
+    return {"kind": _class_name(type(x)), "spec": _encoded(x.spec), "key": key}
 
 
 def _class_name(cls: type) -> str:
@@ -122,11 +150,11 @@ def _class_name(cls: type) -> str:
 
 def _encoded(x: Any) -> Any:
     """A value of a spec as JSON; containers and classes are marked, and come back as such."""
-    if x is None or isinstance(x, (bool, int, float, str)):
+    if _is_plain(x):
         return x
-    if isinstance(x, (tuple, list)):
+    if type(x) in (tuple, list):  # no class made from these, whose kind would be lost
         return {type(x).__name__: [_encoded(y) for y in x]}
-    if isinstance(x, dict) and all(isinstance(k, str) for k in x):
+    if type(x) is dict and all(isinstance(k, str) for k in x):
         return {"dict": {k: _encoded(v) for k, v in x.items()}}
     if isinstance(x, type):
         return {"class": _class_name(x)}
@@ -136,14 +164,21 @@ def _encoded(x: Any) -> Any:
     )
 
 
+def _is_plain(x: Any) -> bool:
+    return x is None or isinstance(x, (bool, int, float, str))
+
+
 def _decoded(x: Any, meta: str) -> Any:
-    if not isinstance(x, dict):
+    """What _encoded was given; TypeError, ValueError or AttributeError where it gives no such."""
+    if _is_plain(x):
         return x
     ((kind, value),) = x.items()
     if kind == "class":
         return _class(value, meta)
     if kind == "dict":
         return {k: _decoded(v, meta) for k, v in value.items()}
+    if kind not in ("tuple", "list") or not isinstance(value, list):
+        raise TypeError(f"a spec has '{kind}'; want tuple, list, dict or class")
     items = [_decoded(y, meta) for y in value]
     return tuple(items) if kind == "tuple" else items
 
@@ -160,37 +195,49 @@ def _class(name: str, meta: str) -> Any:
     return found
 
 
-def _read_meta(meta: str) -> str:
+def _read_meta(meta: str) -> str | list[Any]:
+    """What _parsed reads, or the records of a file of 2.1."""
     try:
         with open(meta, "rb") as file:
             content = file.read()
     except OSError as e:
         raise IoError(f"cannot open '{meta}': {e.strerror}") from None
     if content[:1] != b"[":
-        raise IoError(
-            f"'{meta}', byte 0: it is not the JSON that dynet.save writes. Files of DyNet 2.1 are "
-            "Python pickles, which could run anything and are not read: make the objects anew and "
-            "use populate() with the .data file"
-        )
+        from ._old_meta import records_of
+
+        return records_of(content, meta)
     return content.decode("utf-8", "replace")
 
 
-def _checked(text: str, meta: str) -> list[dict[str, Any]]:
-    """The records; IoError unless they are as _record makes them and all classes are there."""
+def _parsed(text: str, meta: str) -> list[Any]:
+    import json
+
     try:
         records = json.loads(text)
+    except (ValueError, RecursionError) as e:
+        raise _damaged(meta, e) from None
+    if not isinstance(records, list):
+        raise _damaged(meta, TypeError("want a list"))
+    return records
+
+
+def _check(records: list[Any], meta: str) -> None:
+    """IoError unless they are as _record makes them and all classes are there."""
+    try:
         for record in records:
             if not isinstance(record["key"], str):
-                raise TypeError
+                raise TypeError("a key is no text")
             if record["kind"] not in ("Parameters", "LookupParameters"):
                 _class(record["kind"], meta)
                 _decoded(record["spec"], meta)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as e:
         if isinstance(e, IoError):
             raise
-        raise IoError(f"'{meta}': what it says about its objects is damaged: {e}") from None
-    result: list[dict[str, Any]] = records
-    return result
+        raise _damaged(meta, e) from None
+
+
+def _damaged(meta: str, e: Exception) -> IoError:
+    return IoError(f"'{meta}': what it says about its objects is damaged: {e}")
 
 
 def _made(record: dict[str, Any], meta: str, data: str, pc: ParameterCollection) -> Any:
@@ -199,6 +246,11 @@ def _made(record: dict[str, Any], meta: str, data: str, pc: ParameterCollection)
         return pc.load_param(data, key)
     if kind == "LookupParameters":
         return pc.load_lookup_param(data, key)
-    made = _class(kind, meta).from_spec(_decoded(record["spec"], meta), pc)
+    try:
+        made = _class(kind, meta).from_spec(_decoded(record["spec"], meta), pc)
+    except (TypeError, ValueError, OverflowError, LookupError) as e:
+        if isinstance(e, IoError):
+            raise
+        raise IoError(f"'{meta}', '{key}': no {kind} can be made of its spec: {e}") from e
     made.param_collection().populate(data, key)
     return made

@@ -10,54 +10,70 @@
 #include "dynet/except.h"
 #include "dynet/ext/memory.h"
 
+#include "binding.h"
+#include "errors.h"
+#include "nested.h"
+
 namespace nb = nanobind;
 
 namespace dynet::python {
 namespace {
 
-nb::object numpy(const char* name) { return nb::module_::import_("numpy").attr(name); }
+nb::object numpy(const char* name) { return numpy_module().attr(name); }
 
-/// An array over `data`, which it deletes. Axes as arrays.h says.
-template <class T>
-nb::object wrap_array(T* data, const Dim& d, bool rows_first) {
+/// The axes of an array over a tensor, as arrays.h says.
+struct Axes {
+  Axes(const Dim& d, bool rows_first) {
+    std::int64_t step = 1;
+    const auto add = [&](unsigned extent) {
+      shape[count] = extent;
+      stride[count++] = step;
+      step *= extent;
+    };
+    for (unsigned i = 0; i < d.nd; ++i) {
+      add(d.d[i]);
+    }
+    if (d.bd > 1) {
+      add(d.bd);
+    }
+    if (rows_first && count > 0) {
+      std::rotate(shape, shape + count - 1, shape + count);
+      std::rotate(stride, stride + count - 1, stride + count);
+    }
+  }
   std::size_t shape[DYNET_MAX_TENSOR_DIM + 1];
   std::int64_t stride[DYNET_MAX_TENSOR_DIM + 1];
-  std::size_t axes = 0;
-  std::int64_t step = 1;
-  const auto add_axis = [&](unsigned extent) {
-    shape[axes] = extent;
-    stride[axes++] = step;
-    step *= extent;
-  };
-  for (unsigned i = 0; i < d.nd; ++i) {
-    add_axis(d.d[i]);
-  }
-  if (d.bd > 1) {
-    add_axis(d.bd);
-  }
-  if (rows_first && axes > 0) {
-    std::rotate(shape, shape + axes - 1, shape + axes);
-    std::rotate(stride, stride + axes - 1, stride + axes);
-  }
+  std::size_t count = 0;
+};
+
+/// An array over `data`, which it deletes.
+template <class T>
+nb::object wrap_array(T* data, const Dim& d, bool rows_first) {
+  const Axes axes(d, rows_first);
+  (void)numpy_module();  // to say what is missing in our words
   const nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
-  return nb::ndarray<nb::numpy, T>(data, axes, shape, owner, stride).cast();
+  return nb::ndarray<nb::numpy, T>(data, axes.count, axes.shape, owner, axes.stride).cast();
 }
 
-template <class T>
+/// A copy in double, as DyNet has always given arrays.
 nb::object make_array(const Tensor& t, double scale, bool rows_first) {
   const auto count = static_cast<std::size_t>(t.d.elements());
-  auto owned = std::make_unique<T[]>(count);
-  t.device->memory->copy_out(t.v, owned.get(), count * sizeof(T));
-  if (scale != 1.0) {
-    std::transform(owned.get(), owned.get() + count, owned.get(),
-                   [scale](T v) { return static_cast<T>(static_cast<double>(v) * scale); });
+  auto owned = std::make_unique<double[]>(count);
+  // Rounded as it is when a trainer multiplies the factor in.
+  const auto scaled = [scale]<class T>(T v) {
+    return static_cast<double>(static_cast<T>(static_cast<double>(v) * scale));
+  };
+  if (t.is_double()) {
+    t.device->memory->copy_out(t.v, owned.get(), count * sizeof(double));
+    std::transform(owned.get(), owned.get() + count, owned.get(), scaled);
+  } else if (t.device == nullptr || t.device->is_host_visible()) {
+    std::transform(t.v, t.v + count, owned.get(), scaled);
+  } else {
+    const auto numbers = std::make_unique<float[]>(count);
+    t.device->memory->copy_out(t.v, numbers.get(), count * sizeof(float));
+    std::transform(numbers.get(), numbers.get() + count, owned.get(), scaled);
   }
   return wrap_array(owned.release(), t.d, rows_first);
-}
-
-nb::object make_array(const Tensor& t, double scale, bool rows_first) {
-  return t.is_double() ? make_array<double>(t, scale, rows_first)
-                       : make_array<float>(t, scale, rows_first);
 }
 
 }  // namespace
@@ -85,10 +101,38 @@ Dim FloatArray::dim(bool batched) const {
   return d;
 }
 
+nb::module_ numpy_module() {
+  try {
+    return nb::module_::import_("numpy");
+  } catch (nb::python_error& error) {
+    // A NumPy that is there and broken explains itself.
+    if (!error.matches(PyExc_ModuleNotFoundError) ||
+        !nb::object(error.value().attr("name")).equal(nb::str("numpy"))) {
+      throw;
+    }
+    nb::raise_from(error, PyExc_ImportError,
+                   "an array was asked for or given, and NumPy is not installed: pip install numpy "
+                   "(vec_value() and scalar_value() give numbers without it)");
+  }
+}
+
 FloatArray read_array(nb::handle values) {
-  FloatArray result;
   using namespace nb::literals;  // NOLINT(google-build-using-namespace): "dtype"_a
-  result.array = numpy("asarray")(values, "dtype"_a = numpy("float32"), "order"_a = "F");
+  FloatArray result;
+  if (read_nested(values, false, result)) {
+    return result;
+  }
+  const bool is_foreign = !nb::hasattr(values, "__array__") && nb::hasattr(values, "__dlpack__");
+  try {
+    const nb::object source = is_foreign ? numpy("from_dlpack")(values) : nb::borrow(values);
+    result.array = numpy("asarray")(source, "dtype"_a = numpy("float32"), "order"_a = "F");
+  } catch (const nb::python_error& error) {
+    if (is_users_own(error.value().ptr())) {
+      throw;
+    }
+    throw TypeError("no numbers can be made of this; NumPy says: " +
+                    std::string(nb::str(error.value()).c_str()));
+  }
   const auto view = nb::cast<nb::ndarray<const float, nb::f_contig, nb::device::cpu>>(result.array);
   result.data = view.data();
   result.size = view.size();
@@ -99,33 +143,37 @@ FloatArray read_array(nb::handle values) {
 }
 
 FloatArray read_rows_first(nb::handle values) {
+  FloatArray result;
+  if (read_nested(values, true, result)) {
+    return result;
+  }
   const nb::object array = numpy("asarray")(values);
   if (nb::cast<int>(array.attr("ndim")) == 0) {
-    throw nb::type_error("want an array with rows");
+    throw TypeError("want an array with rows");
   }
   return read_array(numpy("moveaxis")(array, 0, -1));
 }
 
 const std::vector<float>& read_numbers(nb::handle values) {
-  thread_local std::vector<float> numbers;
-  numbers.clear();
-  if (PyList_CheckExact(values.ptr()) || PyTuple_CheckExact(values.ptr())) {
-    const nb::object fast = nb::steal(PySequence_Fast(values.ptr(), "want a list of numbers"));
-    const Py_ssize_t n = PySequence_Fast_GET_SIZE(fast.ptr());
-    numbers.reserve(static_cast<std::size_t>(n));
-    for (Py_ssize_t i = 0; i < n; ++i) {
-      const double v = PyFloat_AsDouble(PySequence_Fast_GET_ITEM(fast.ptr(), i));
-      if (v == -1.0 && PyErr_Occurred() != nullptr) {
-        throw nb::python_error();
-      }
-      numbers.push_back(static_cast<float>(v));
+  // While a list is read its memory is nobody else's: `__float__` of an entry may come here too.
+  thread_local std::vector<float> of_thread;
+  std::vector<float> numbers = std::exchange(of_thread, {});
+  if (!nb::hasattr(values, "__array__")) {
+    const auto read = [](PyObject* o, float& number) {
+      double wide = 0;
+      const bool is_number = read_real(o, wide);
+      number = static_cast<float>(wide);
+      return is_number;
+    };
+    if (!read_list(values.ptr(), "a list of numbers", numbers, read)) {
+      throw Refused();
     }
-    return numbers;
+  } else {
+    const FloatArray array = read_array(values);
+    numbers.assign(array.data, array.data + array.size);
   }
-  const bool is_array = nb::hasattr(values, "__array__");
-  const FloatArray array = read_array(is_array ? nb::borrow(values) : nb::object(nb::list(values)));
-  numbers.assign(array.data, array.data + array.size);
-  return numbers;
+  of_thread = std::move(numbers);
+  return of_thread;
 }
 
 HostArray::HostArray(nb::handle values, bool is_double) {
@@ -158,6 +206,59 @@ nb::object new_array(const Dim& d, bool is_double, void** data) {
   auto* numbers = new float[count];
   *data = numbers;
   return wrap_array(numbers, d, false);
+}
+
+namespace {
+using Share = std::shared_ptr<const void>;
+
+template <class Number, class Framework>
+nb::object view_of(const SharedValue& value) {
+  const Axes axes(value.tensor.d, false);
+  const nb::capsule owner(new Share(value.memory),
+                          [](void* p) noexcept { delete static_cast<Share*>(p); });
+  return nb::ndarray<Framework, Number>(reinterpret_cast<Number*>(value.tensor.v), axes.count,
+                                        axes.shape, owner, axes.stride)
+      .cast();
+}
+template <class Framework>
+nb::object view_of(const SharedValue& value) {
+  return value.tensor.is_double() ? view_of<const double, Framework>(value)
+                                  : view_of<const float, Framework>(value);
+}
+
+SharedValue copy_of(const SharedValue& value) {
+  SharedValue copy = value;
+  const auto bytes = static_cast<std::size_t>(value.tensor.d.elements()) *
+                     (value.tensor.is_double() ? sizeof(double) : sizeof(float));
+  const std::shared_ptr<std::byte[]> numbers(new std::byte[bytes]);
+  value.tensor.device->memory->copy_out(value.tensor.v, numbers.get(), bytes);
+  copy.tensor.v = reinterpret_cast<float*>(numbers.get());
+  copy.memory = std::shared_ptr<const void>(numbers, numbers.get());
+  return copy;
+}
+
+/// The value in memory of the host: its own, or a copy where the host cannot see that.
+SharedValue on_host(const SharedValue& value) {
+  return value.tensor.device->is_host_visible() ? value : copy_of(value);
+}
+}  // namespace
+
+nb::object to_numpy(const IndexTensor& t) {
+  const auto count = static_cast<std::size_t>(t.d.elements());
+  auto owned = std::make_unique<std::int64_t[]>(count);
+  std::copy_n(t.v, count, owned.get());
+  return wrap_array(owned.release(), t.d, false);
+}
+
+nb::object numpy_view(const SharedValue& value) {
+  (void)numpy_module();
+  return view_of<nb::numpy>(on_host(value));
+}
+nb::object dlpack_view(const SharedValue& value) { return view_of<nb::array_api>(on_host(value)); }
+nb::object dlpack_copy(const SharedValue& value) {
+  const SharedValue copy = copy_of(value);
+  return value.tensor.is_double() ? view_of<double, nb::array_api>(copy)
+                                  : view_of<float, nb::array_api>(copy);
 }
 
 nb::object to_numpy(const Tensor& t, double scale) { return make_array(t, scale, false); }

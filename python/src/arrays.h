@@ -4,12 +4,19 @@
 //
 // A tensor {d0,d1,..}xb is an array of shape (d0, d1, .., b), the last axis only where b > 1, with
 // element [i, j] of the tensor at [i, j]: NumPy's Fortran order. Lookup tables are presented with
-// their rows first. Arrays are copies, float32, or float64 on the device "CPU:double".
+// their rows first. Arrays are copies in float64, as DyNet 2.1 gives them; views show the numbers
+// where they lie, float32 or, on the device "CPU:double", float64, and cannot be written.
+//
+// NumPy is imported where an array is asked for or given, and nowhere else: numbers and lists need
+// none of it, and a program without arrays neither waits for NumPy nor needs it installed.
 
 #include <nanobind/nanobind.h>
 
+#include <memory>
 #include <vector>
 
+#include "dynet/index-tensor.h"
+#include "dynet/share.h"
 #include "dynet/tensor.h"
 
 namespace dynet::python {
@@ -17,6 +24,7 @@ namespace dynet::python {
 /// An array as memory of floats, column by column; what was given stays alive as long as this.
 struct FloatArray {
   nanobind::object array;
+  std::unique_ptr<float[]> owned;  // of lists, which have no memory of numbers
   const float* data = nullptr;
   std::size_t size = 0;
   std::vector<std::size_t> shape;
@@ -24,7 +32,10 @@ struct FloatArray {
   /// The shape with its last axis as batch or not. SizeError above seven dimensions.
   [[nodiscard]] Dim dim(bool batched) const;
 };
-/// The numbers of anything that NumPy makes an array of.
+/// The module. ImportError that says what to do where it is not installed.
+[[nodiscard]] nanobind::module_ numpy_module();
+
+/// The numbers of nested lists, and of anything else that NumPy makes an array of.
 [[nodiscard]] FloatArray read_array(nanobind::handle values);
 /// read_array with the first axis moved to the end: lookup tables.
 [[nodiscard]] FloatArray read_rows_first(nanobind::handle values);
@@ -42,6 +53,15 @@ struct HostArray {
 };
 /// A new array for a tensor, and its memory, column by column, to be filled.
 [[nodiscard]] nanobind::object new_array(const Dim& d, bool is_double, void** data);
+
+/// The positions, as int64.
+[[nodiscard]] nanobind::object to_numpy(const IndexTensor& t);
+/// A view of a value, as an array of NumPy or as an object with `__dlpack__`. A copy where the host
+/// does not see the memory.
+[[nodiscard]] nanobind::object numpy_view(const SharedValue& value);
+[[nodiscard]] nanobind::object dlpack_view(const SharedValue& value);
+/// A copy, which may be written, as an object with `__dlpack__`.
+[[nodiscard]] nanobind::object dlpack_copy(const SharedValue& value);
 
 [[nodiscard]] nanobind::object to_numpy(const Tensor& t, double scale = 1.0);
 /// The last dimension of the tensor becomes the first axis.

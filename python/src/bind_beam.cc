@@ -15,6 +15,7 @@
 #include "dynet/transformer.h"
 
 #include "binding.h"
+#include "errors.h"
 #include "graph.h"
 
 namespace dynet::python {
@@ -60,13 +61,16 @@ nb::object with_expressions(nb::handle state, F& f) {
     for (const nb::handle part : nb::iter(state)) {
       copy.append(with_expressions(part, f));
     }
+    if (nb::hasattr(state, "_make")) {  // a namedtuple
+      return state.attr("_make")(copy);
+    }
     return nb::isinstance<nb::list>(state) ? nb::object(copy) : nb::object(nb::tuple(copy));
   }
   if (nb::isinstance<nb::str>(state) || nb::isinstance<nb::int_>(state) ||
       nb::isinstance<nb::float_>(state) || state.is_none()) {
     return nb::borrow(state);
   }
-  throw nb::type_error(
+  throw TypeError(
       "beam_search: with checkpoints a state is an expression, a TransformerState, an "
       "AttentionMemory, a number, or a list, tuple or dict of these; states of recurrent builders "
       "are carried as s(), and begin anew with initial_state(vecs)");
@@ -83,7 +87,7 @@ std::vector<Hypothesis> search(const nb::callable& step, const nb::object& start
   const auto call = [&](const PyState& state, unsigned word) {
     const nb::tuple pair(step(state.object, word));
     if (pair.size() != 2 || !is_expression(nb::handle(pair[1]).ptr())) {
-      throw nb::type_error("beam_search: step gives a pair: the next state, and an Expression");
+      throw TypeError("beam_search: step gives a pair: the next state, and an Expression");
     }
     return std::make_pair(PyState{nb::borrow(pair[0])},
                           resolve(instance<PyExpression>(nb::object(pair[1]))));

@@ -7,6 +7,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,6 +30,9 @@ namespace {
 struct PyRNNBuilder {
   std::unique_ptr<RNNBuilder> builder;
   ReadyIn ready;
+  nb::object initial;            ///< a weak reference to the initial state that was given out last
+  std::vector<float> rates;      ///< of dropout, as they were set last; for pickle
+  unsigned initial_made_in = 0;  ///< its `made_in`
 };
 template <class Builder>
 struct PyRNNBuilderOf : PyRNNBuilder {
@@ -88,7 +92,21 @@ PyRNNState set_state(const PyRNNState& from, const std::vector<Expression>& es, 
   return next;
 }
 
-PyRNNState initial_state(nb::handle_t<PyRNNBuilder> self, const std::vector<Expression>& vecs,
+/// The initial state without values of its own: the same object as long as somebody has it.
+nb::object shared_initial_state(PyRNNBuilder& b, const PyRNNState& state) {
+  if (b.initial.is_valid() && b.initial_made_in == state.made_in) {
+    nb::object there = b.initial();
+    if (!there.is_none()) {
+      return there;
+    }
+  }
+  nb::object made = nb::cast(state);
+  b.initial = nb::weakref(made);
+  b.initial_made_in = state.made_in;
+  return made;
+}
+
+nb::object initial_state(nb::handle_t<PyRNNBuilder> self, const std::vector<Expression>& vecs,
                          bool update) {
   auto& b = instance<PyRNNBuilder>(self);
   if (!b.ready.is_ready()) {
@@ -97,10 +115,10 @@ PyRNNState initial_state(nb::handle_t<PyRNNBuilder> self, const std::vector<Expr
     b.ready.note();
   }
   const PyRNNState state{nb::borrow(self), &b, -1, b.ready.count(), Expression()};
-  return vecs.empty() ? state : set_state(state, vecs, true);
+  return vecs.empty() ? shared_initial_state(b, state) : nb::cast(set_state(state, vecs, true));
 }
 
-PyRNNState initial_state_from_arrays(nb::handle_t<PyRNNBuilder> self, nb::handle vecs,
+nb::object initial_state_from_arrays(nb::handle_t<PyRNNBuilder> self, nb::handle vecs,
                                      bool update) {
   const nb::object input = nb::module_::import_("_dynet").attr("inputTensor");
   std::vector<Expression> nodes;
@@ -130,7 +148,7 @@ std::vector<PyRNNState> add_inputs(const PyRNNState& from, const ExprListArg& xs
 
 void bind_state(nb::module_& m) {
   using nb::arg;
-  nb::class_<PyRNNState>(m, "RNNState", nb::pooled(256),
+  nb::class_<PyRNNState>(m, "RNNState", nb::pooled(256), nb::is_weak_referenceable(),
                          "A state of a recurrent network: what it has read so far. Several inputs "
                          "may be added to one state.")
       .def(
@@ -185,7 +203,28 @@ void bind_state(nb::module_& m) {
           },
           arg("es") = nb::none(),
           "A state that is this: for LSTMs one expression per layer for the cells, or also one "
-          "per layer for the hidden states.");
+          "per layer for the hidden states.")
+      .def(
+          "__eq__",
+          [](const PyRNNState& s, nb::handle other) {
+            if (!nb::isinstance<PyRNNState>(other)) {
+              return false;
+            }
+            const auto& o = nb::cast<const PyRNNState&>(other);
+            return s.builder == o.builder && s.index == o.index && s.made_in == o.made_in;
+          },
+          arg("other").none(), nb::sig("def __eq__(self, other: object, /) -> bool"),
+          "Whether it is the same step of the same builder.")
+      .def("__hash__",
+           [](const PyRNNState& s) {
+             return std::hash<const void*>()(s.builder) + static_cast<std::size_t>(s.index) * 31 +
+                    static_cast<std::size_t>(s.made_in) * 1009;
+           })
+      .def("__repr__", [](const PyRNNState& s) {
+        const std::string of = nb::cast<std::string>(nb::str(s.owner.type().attr("__name__")));
+        return s.index < 0 ? "initial RNNState of a " + of
+                           : "RNNState after step " + std::to_string(s.index) + " of a " + of;
+      });
 }
 
 void bind_base(nb::module_& m) {
@@ -197,16 +236,30 @@ void bind_base(nb::module_& m) {
             return initial_state(self, nodes_of(vecs), update);
           },
           arg("vecs") = nb::none(), arg("update") = true,
+          nb::sig("def initial_state(self, vecs: collections.abc.Iterable[Expression] | None = "
+                  "None, update: bool = True) -> RNNState"),
           "The state before the first input. The first call in a graph adds the parameters to it; "
           "without `update` they get no gradient.")
       .def("initial_state_from_raw_vectors", &initial_state_from_arrays, arg("vecs"),
-           arg("update") = true, "The same from arrays.")
+           arg("update") = true,
+           nb::sig("def initial_state_from_raw_vectors(self, vecs: collections.abc.Iterable["
+                   "typing.Any], update: bool = True) -> RNNState"),
+           "The same from arrays.")
       .def(
-          "set_dropout", [](PyRNNBuilder& b, float f) { b.builder->set_dropout(f); }, arg("f"),
-          "Share of the numbers that are set to 0, from 0 to 1.")
+          "set_dropout",
+          [](PyRNNBuilder& b, float f) {
+            b.builder->set_dropout(f);
+            b.rates = {f};
+          },
+          arg("f"), "Share of the numbers that are set to 0, from 0 to 1.")
       .def(
-          "disable_dropout", [](PyRNNBuilder& b) { b.builder->disable_dropout(); },
+          "disable_dropout",
+          [](PyRNNBuilder& b) {
+            b.builder->disable_dropout();
+            b.rates.clear();
+          },
           "No dropout any more.")
+      .def("_rates", [](const PyRNNBuilder& b) { return b.rates; })
       .def(
           "param_collection", [](PyRNNBuilder& b) { return b.builder->get_parameter_collection(); },
           "The collection of the builder's parameters.");
@@ -311,7 +364,14 @@ void add_constructor(nb::class_<PyRNNBuilderOf<Builder>, PyRNNBuilder>& c) {
   using nb::arg;
   if constexpr (kHasOptions<Builder>) {
     c.def("__init__", &construct<Builder, bool, float>, arg("layers"), arg("input_dim"),
-          arg("hidden_dim"), arg("model"), arg("ln_lstm") = false, arg("forget_bias") = 1.0F);
+          arg("hidden_dim"), arg("model"), arg("ln_lstm") = false, arg("forget_bias") = 1.0F)
+        .def(
+            "_first_norm",
+            [](const PyRNNBuilderOf<Builder>& b) {
+              const auto& norms = b.get().ln_params;
+              return norms.empty() ? std::string() : norms[0][0].get_fullname();
+            },
+            "The name of the first parameter of the norms, which are beside the builder's own.");
   } else {
     c.def("__init__", &construct<Builder>, arg("layers"), arg("input_dim"), arg("hidden_dim"),
           arg("model"));
@@ -326,14 +386,22 @@ void add_masks(nb::class_<PyRNNBuilderOf<Builder>, PyRNNBuilder>& c) {
   if constexpr (std::is_same_v<Builder, CoupledLSTMBuilder>) {
     c.def(
         "set_dropouts",
-        [](Py& b, float d, float d_h, float d_c) { b.get().set_dropout(d, d_h, d_c); }, arg("d"),
-        arg("d_h"), arg("d_c"),
+        [](Py& b, float d, float d_h, float d_c) {
+          b.get().set_dropout(d, d_h, d_c);
+          b.rates = {d, d_h, d_c};
+        },
+        arg("d"), arg("d_h"), arg("d_c"),
         "Rates of dropout of what the layers read, of their hidden states, and of cells where a "
         "peephole reads them.");
   } else {
     c.def(
-        "set_dropouts", [](Py& b, float d, float d_h) { b.get().set_dropout(d, d_h); }, arg("d"),
-        arg("d_h"), "Rates of dropout of what the layers read, and of their hidden states.");
+        "set_dropouts",
+        [](Py& b, float d, float d_h) {
+          b.get().set_dropout(d, d_h);
+          b.rates = {d, d_h};
+        },
+        arg("d"), arg("d_h"),
+        "Rates of dropout of what the layers read, and of their hidden states.");
   }
   c.def(
       "set_dropout_masks",

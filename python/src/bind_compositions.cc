@@ -27,38 +27,36 @@
 namespace dynet::python {
 namespace {
 
-using Dims = std::vector<unsigned>;
-
 void bind_reductions_over_dimensions(nb::module_& m) {
   using nb::arg;
   m.def(
       "sum_dim",
-      [](const ExprArg& x, const Dims& d, bool b, unsigned /*n*/) {
-        return PyExpression(sum_dim(x.node(), d, b, here()));
+      [](const ExprArg& x, const AxesArg& d, bool b, unsigned /*n*/) {
+        return PyExpression(sum_dim(x.node(), axes_of(x, d), b, here()));
       },
       arg("x"), arg("d"), arg("b") = false, arg("n") = 0U,
       "Sum over the dimensions `d`, which are removed, and, with `b`, over the batch. `n` means "
       "nothing.");
   m.def(
       "moment_dim",
-      [](const ExprArg& x, const Dims& d, unsigned r, bool b, unsigned n) {
-        return PyExpression(moment_dim(x.node(), d, r, b, n, here()));
+      [](const ExprArg& x, const AxesArg& d, unsigned r, bool b, unsigned n) {
+        return PyExpression(moment_dim(x.node(), axes_of(x, d), r, b, n, here()));
       },
       arg("x"), arg("d"), arg("r"), arg("b"), arg("n") = 0U,
       "Raw moment (1/n) sum x^r over the dimensions `d` and, with `b`, over the batch. With n = 0 "
       "the mean is over as many numbers as there are.");
   m.def(
       "mean_dim",
-      [](const ExprArg& x, const Dims& d, bool b, unsigned n) {
-        return PyExpression(mean_dim(x.node(), d, b, n, here()));
+      [](const ExprArg& x, const AxesArg& d, bool b, unsigned n) {
+        return PyExpression(mean_dim(x.node(), axes_of(x, d), b, n, here()));
       },
       arg("x"), arg("d"), arg("b"), arg("n") = 0U,
       "Mean over the dimensions `d` and, with `b`, over the batch. With n = 0 it is over as many "
       "numbers as there are.");
   m.def(
       "std_dim",
-      [](const ExprArg& x, const Dims& d, bool b, unsigned n) {
-        return PyExpression(std_dim(x.node(), d, b, n, here()));
+      [](const ExprArg& x, const AxesArg& d, bool b, unsigned n) {
+        return PyExpression(std_dim(x.node(), axes_of(x, d), b, n, here()));
       },
       arg("x"), arg("d"), arg("b"), arg("n") = 0U,
       "Standard deviation of a population over the dimensions `d` and, with `b`, over the batch.");
@@ -91,16 +89,16 @@ void bind_reductions_over_all(nb::module_& m) {
 void bind_lists_and_draws(nb::module_& m) {
   using nb::arg;
   m.def(
-      "emin", [](const ExprListArg& xs) { return PyExpression(min(xs.nodes(), here())); },
+      "emin", [](const ExprListArg& xs) { return PyExpression(min(xs.some_nodes(), here())); },
       arg("xs"), "The smallest of a list, element by element.");
   m.def(
       "logsumexp",
-      [](const ExprListArg& xs) { return PyExpression(logsumexp(xs.nodes(), here())); }, arg("xs"),
-      "ln(exp(x1) + exp(x2) + ...), element by element. Single: the expression itself.");
+      [](const ExprListArg& xs) { return PyExpression(logsumexp(xs.some_nodes(), here())); },
+      arg("xs"), "ln(exp(x1) + exp(x2) + ...), element by element. Single: the expression itself.");
   m.def(
       "hinge_dim",
-      [](const ExprArg& x, const Dims& v, unsigned d, float margin) {
-        return PyExpression(hinge_dim(x.node(), v, d, margin, here()),
+      [](const ExprArg& x, const IndexListArg& v, const AxisArg& d, float margin) {
+        return PyExpression(hinge_dim(x.node(), v.list, axis_of(x, d), margin, here()),
                             PyExpression::Settable::kIndices);
       },
       arg("x"), arg("v"), arg("d") = 0U, arg("m") = 1.0F,
@@ -119,20 +117,22 @@ void bind_lists_and_draws(nb::module_& m) {
 void bind_functions(nb::module_& m) {
   using nb::arg;
   m.def(
-      "emax", [](const ExprListArg& xs) { return PyExpression(max(xs.nodes(), here())); },
+      "emax", [](const ExprListArg& xs) { return PyExpression(max(xs.some_nodes(), here())); },
       arg("xs"), "The largest of a list, element by element.");
   m.def(
       "log_softmax",
-      [](const ExprArg& x, const std::optional<std::vector<unsigned>>& restriction, unsigned d) {
-        return PyExpression(restriction ? log_softmax(x.node(), *restriction, d, here())
-                                        : log_softmax(x.node(), d, here()));
+      [](const ExprArg& x, const std::optional<std::vector<unsigned>>& restriction,
+         const AxisArg& d) {
+        const unsigned axis = axis_of(x, d);
+        return PyExpression(restriction ? log_softmax(x.node(), *restriction, axis, here())
+                                        : log_softmax(x.node(), axis, here()));
       },
-      arg("x"), arg("restrict").none(), arg("d") = 0U,
+      arg("x"), arg("restrict") = nb::none(), arg("d") = 0U,
       "Logarithm of the softmax over the positions in `restrict` alone along dimension d: by "
       "default of each column. The others are -inf and get no gradient. None: over all.");
   m.def(
       "concatenate_cols",
-      [](const ExprListArg& xs) { return PyExpression(concatenate_cols(xs.nodes(), here())); },
+      [](const ExprListArg& xs) { return PyExpression(concatenate_cols(xs.some_nodes(), here())); },
       arg("xs"), "Lays matrices side by side: `concatenate` along dimension 1.");
   m.def(
       "pickrange",

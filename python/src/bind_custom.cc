@@ -25,9 +25,11 @@
 #include <vector>
 
 #include "dynet/ext/add_node.h"
+#include "dynet/interrupt.h"
 
 #include "arrays.h"
 #include "binding.h"
+#include "errors.h"
 #include "graph.h"
 #include "where.h"
 
@@ -204,6 +206,13 @@ void call_backward(nb::handle object, const ext::Call& call, bool whole) {
 // ---- the operation
 // --------------------------------------------------------------------------------------
 
+/// While code of the user's runs within a computation. What it computes itself, in the graph of
+/// another thread, is not to ask the check of this computation, which may release the GIL.
+struct UsersCode {
+  nb::gil_scoped_acquire gil;
+  InterruptScope nobody_is_asked{nullptr};
+};
+
 Dim shape_of(std::uint64_t index, const ext::Shapes& in) {
   const nb::gil_scoped_acquire gil;
   const nb::object object = object_of(index);
@@ -240,11 +249,11 @@ struct PythonOp {
   static constexpr bool kOnHost = true;
   Dim shape(const ext::Shapes& in) const { return shape_of(object, in); }
   void forward(ext::Call& call) const {
-    const nb::gil_scoped_acquire gil;
+    const UsersCode begun;
     call_forward(object_of(object), call, false);
   }
   void backward(ext::Call& call) const {
-    const nb::gil_scoped_acquire gil;
+    const UsersCode begun;
     call_backward(object_of(object), call, false);
   }
   static std::vector<ext::Example<PythonOp>> examples() { return {}; }
@@ -272,11 +281,11 @@ struct PythonBatchOp {
     return d;
   }
   void forward(ext::Call& call) const {
-    const nb::gil_scoped_acquire gil;
+    const UsersCode begun;
     call_forward(object_of(object), call, true);
   }
   void backward(ext::Call& call) const {
-    const nb::gil_scoped_acquire gil;
+    const UsersCode begun;
     call_backward(object_of(object), call, true);
   }
   static std::vector<ext::Example<PythonBatchOp>> examples() { return {}; }
@@ -291,12 +300,12 @@ Expression add(std::uint64_t index, std::span<const Expression> xs) {
 PyExpression apply(nb::handle operation, nb::args xs) {
   ExprListArg list;
   nb::detail::make_caster<ExprListArg> caster;
-  if (!caster.from_python(xs, 0, nullptr) || caster.value.count == 0) {
-    throw nb::type_error("apply: want an operation and one expression or more");
+  if (!caster.from_python(xs, 0, nullptr) || caster.value.count() == 0) {
+    throw TypeError("apply: want an operation and one expression or more");
   }
   for (const char* function : {"forward", "backward"}) {
     if (!nb::hasattr(operation, function)) {
-      throw nb::type_error(("apply: " + class_name(operation) + " has no " + function).c_str());
+      throw TypeError("apply: " + class_name(operation) + " has no " + function);
     }
   }
   const std::uint64_t index = enter(operation);

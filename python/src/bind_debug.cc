@@ -78,7 +78,12 @@ void bind_timeline(nb::module_& m) {
            })
       .def("__exit__", [](Timeline& self, const nb::args&) {
         if (self.scope) {
-          self.scope->close();
+          try {
+            self.scope->close();
+          } catch (...) {  // it records no more, and another one may begin
+            self.scope.reset();
+            throw;
+          }
           self.scope.reset();
         }
       });

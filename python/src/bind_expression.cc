@@ -13,6 +13,7 @@
 
 #include "arrays.h"
 #include "binding.h"
+#include "errors.h"
 #include "graph.h"
 #include "where.h"
 
@@ -104,38 +105,37 @@ class Slices {
 
 nb::object get_item(const PyExpression& x, nb::handle index) {
   const Expression e = resolve(x);
-  if (PyIndex_Check(index.ptr()) != 0) {
-    return make_expression(pick_index(e, nb::cast<long>(nb::object(index.attr("__index__")()))),
-                           PyExpression::Settable::kIndices);
+  const bool is_slice = PySlice_Check(index.ptr());
+  if (!is_slice && !PyTuple_Check(index.ptr())) {
+    std::int64_t at = 0;
+    if (!read_whole(index.ptr(), whole<long>(), at)) {
+      throw Refused();
+    }
+    return make_expression(pick_index(e, at), PyExpression::Settable::kIndices);
   }
   Slices slices(e);
-  if (PySlice_Check(index.ptr())) {
+  if (is_slice) {
     slices.add(index);
-  } else if (PyTuple_Check(index.ptr())) {
+  } else {
     for (const nb::handle part : nb::borrow<nb::tuple>(index)) {
       if (!PySlice_Check(part.ptr()) || slices.is_full()) {
-        throw nb::type_error(
+        throw TypeError(
             "an expression's index is an int, a slice, or a tuple of one slice for each dimension "
             "at most, and one for the batch");
       }
       slices.add(part);
     }
-  } else {
-    throw nb::type_error("an expression's index is an int, a slice, or a tuple of slices");
   }
   return make_expression(slices.taken());
 }
 
 void set_indices(const PyExpression& x, nb::handle value) {
-  if (PyIndex_Check(value.ptr()) != 0) {
+  if (PyNumber_Check(value.ptr()) != 0 && !nb::hasattr(value, "__len__")) {
     const unsigned index = read_index(value);
     ext::set_payload(x.e, std::span<const unsigned>(&index, 1));
     return;
   }
-  std::vector<unsigned> indices;
-  for (const nb::handle index : nb::iter(value)) {
-    indices.push_back(read_index(index));
-  }
+  const std::vector<unsigned> indices = read_indices(value);
   ext::set_payload(x.e, std::span<const unsigned>(indices));
 }
 
@@ -151,10 +151,6 @@ void set_value(const PyExpression& x, nb::handle value) {
   } else {
     ext::set_payload(x.e, std::span<const float>(read_numbers(value)));
   }
-}
-
-std::string expression_text(const PyExpression& x) {
-  return "expression " + std::to_string(x.e.i) + "/" + std::to_string(current_graph().version());
 }
 
 void bind_values(nb::class_<PyExpression>& c) {
@@ -221,11 +217,7 @@ void bind_parts(nb::class_<PyExpression>& c) {
           "A part: `pick` for an int, `strided_select` for a slice or a tuple of slices, of which "
           "the "
           "one after those of the dimensions is for the batch.")
-      .def(
-          "__len__", [](const PyExpression& x) { return resolve(x).dim().d[0]; },
-          "Extent of the first dimension.")
       .def("__bool__", [](const PyExpression&) { return true; })
-      .def("__repr__", &expression_text)
       .def(
           "device_name", [](const PyExpression& x) { return resolve(x).get_device_name(); },
           "Name of the device that the value is on.")

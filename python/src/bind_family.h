@@ -18,6 +18,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -60,6 +61,8 @@ template <class T>
 ext::NodePayload payload_of(const T& v) {
   return ext::NodePayload::of(v);
 }
+inline ext::NodePayload payload_of(const IndexArg& v) { return ext::NodePayload::of(v.index); }
+inline ext::NodePayload payload_of(const IndexListArg& v) { return ext::NodePayload::of(v.list); }
 
 template <std::size_t kOutputs>
 auto outputs(const Expression& first, PyExpression::Settable settable) {
@@ -71,6 +74,20 @@ auto outputs(const Expression& first, PyExpression::Settable settable) {
           Expression(first.pg, first.i + static_cast<VariableIndex>(kI), first.graph_id))...);
     }(std::make_index_sequence<kOutputs>{});
   }
+}
+
+/// The shape that attributes which count from the end refer to: that of the first argument; in a
+/// list, that with most dimensions.
+template <class... X>
+Dim shape_of(const ExprArg& first, const X&... /*others*/) {
+  return first.node().dim();
+}
+inline Dim shape_of(const ExprListArg& list) {
+  Dim most;
+  for (const Expression& x : list.nodes()) {
+    most = x.dim().nd > most.nd ? x.dim() : most;
+  }
+  return most;
 }
 
 inline Expression node_of(const ExprArg& arg) { return arg.node(); }
@@ -95,7 +112,7 @@ template <class Op, class... X, class... V, class... A, class... B>
 struct Function<Op, Types<X...>, Types<V...>, Types<A...>, Types<B...>> {
   static auto call(X... x, V... payload, A... attr, B... batch_size) {
     Op op = [&]<std::size_t... kI>(std::index_sequence<kI...>) {
-      return Op{AttrParam<Member<Op, kI>>::read(attr)...};
+      return Op{read<kI>(attr, batch_size..., x...)...};
     }(std::index_sequence_for<A...>{});
     if constexpr (sizeof...(B) > 0) {
       set_batches(op, batch_size...);
@@ -107,8 +124,25 @@ struct Function<Op, Types<X...>, Types<V...>, Types<A...>, Types<B...>> {
   }
 
  private:
+  /// Attribute kI. Shapes, which not all need, are asked for where it counts from the end.
+  template <std::size_t kI, class Attr, class... Arguments>
+  static auto read(const Attr& attr, const Arguments&... arguments) {
+    if constexpr (std::is_same_v<Attr, AxisArg>) {
+      return attr.axis >= 0 ? static_cast<unsigned>(attr.axis) : attr.in(shape_of(arguments...));
+    } else if constexpr (std::is_same_v<Attr, AxesArg>) {
+      return AttrParam<Member<Op, kI>>::read(attr.in(shape_of(arguments...)));
+    } else if constexpr (std::is_same_v<Attr, RestDimArg>) {
+      return rest_of(attr, arguments...);
+    } else {
+      return AttrParam<Member<Op, kI>>::read(attr);
+    }
+  }
+  static Dim rest_of(const RestDimArg& attr, unsigned batch_size, const ExprArg& x) {
+    return attr.rest == RestDimArg::kNone ? attr.dim : attr.of(shape_of(x), batch_size);
+  }
+
   static Expression add(const Op& op, const ExprListArg& list, const ext::NodePayload& payload) {
-    return add_to(op, list.nodes(), payload);
+    return add_to(op, list.some_nodes(), payload);
   }
   template <class... Args>
   static Expression add(const Op& op, const Args&... args) {
@@ -167,6 +201,28 @@ auto expression_arg(const char* name) {
 // ---- definitions
 // ---------------------------------------------------------------------------------------
 
+/// The attributes "d" and "dims" of an operation that has arguments say which of their dimensions;
+/// its shape is one that they get.
+template <class Op, std::size_t kI>
+auto attribute_param() {
+  using Attribute = AttrParam<Member<Op, kI>>;
+  constexpr std::string_view kName = Op::kInfo.attrs[kI];
+  if constexpr (ext::kArgCount<Op> == 0 && !ext::detail::is_variadic<Op>()) {
+    return std::type_identity<typename Attribute::Type>();
+  } else if constexpr (std::is_same_v<Member<Op, kI>, Dim>) {
+    return std::type_identity<RestDimArg>();
+  } else if constexpr (kName == "d" && std::is_same_v<Member<Op, kI>, unsigned>) {
+    return std::type_identity<AxisArg>();
+  } else if constexpr (kName == "dims" &&
+                       std::is_same_v<typename Attribute::Type, std::vector<unsigned>>) {
+    return std::type_identity<AxesArg>();
+  } else {
+    return std::type_identity<typename Attribute::Type>();
+  }
+}
+template <class Op, std::size_t kI>
+using AttributeParam = typename decltype(attribute_param<Op, kI>())::type;
+
 /// The types of one form of an operation's function. V: type of its payload, or nothing.
 template <class Op, class Vs>
 struct Form;
@@ -181,8 +237,7 @@ struct Form<Op, Types<V...>> {
     }
   }
   template <std::size_t... kI>
-  static auto attrs_of(std::index_sequence<kI...> /*members*/)
-      -> Types<typename AttrParam<Member<Op, kI>>::Type...>;
+  static auto attrs_of(std::index_sequence<kI...> /*members*/) -> Types<AttributeParam<Op, kI>...>;
 
   using Args = std::make_index_sequence<ext::kArgCount<Op>>;
   using Attrs = std::make_index_sequence<ext::kAttrCount<Op>>;
@@ -257,13 +312,13 @@ void define_op(nb::module_& m) {
         // There is only the form with a list.
       } else if (names.payload_default >= 0) {
         define_form<Op>(
-            m, Types<unsigned>{}, name, names,
+            m, Types<IndexArg>{}, name, names,
             nb::arg(keep(names.all[at])) = static_cast<unsigned>(names.payload_default));
       } else {
-        define_form<Op>(m, Types<unsigned>{}, name, names, nb::arg(keep(names.all[at])));
+        define_form<Op>(m, Types<IndexArg>{}, name, names, nb::arg(keep(names.all[at])));
       }
       if (!kInfo.python_batch.empty()) {
-        define_form<Op>(m, Types<std::vector<unsigned>>{}, kInfo.python_batch, names,
+        define_form<Op>(m, Types<IndexListArg>{}, kInfo.python_batch, names,
                         nb::arg(keep(plural(names.all[at]))));
       }
     }

@@ -15,6 +15,9 @@
 #include <vector>
 
 #include "dynet/checkpoint.h"
+#include "dynet/ext/additions.h"
+#include "dynet/ext/new_file.h"
+#include "dynet/io.h"
 #include "dynet/safetensors.h"
 #include "dynet/training.h"
 
@@ -23,44 +26,50 @@
 namespace dynet::python {
 namespace {
 
+/// Python destroys objects at any time, also while an exception passes: only close() commits.
+struct PySaver : SafetensorsSaver {
+  using SafetensorsSaver::SafetensorsSaver;
+  PySaver(const PySaver&) = delete;
+  PySaver& operator=(const PySaver&) = delete;
+  ~PySaver() override { abandon(); }
+};
+
 void bind_saver(nb::module_& m) {
   using nb::arg;
-  nb::class_<SafetensorsSaver> c(
+  nb::class_<PySaver> c(
       m, "SafetensorsSaver",
-      "Writes a safetensors file part by part. close() puts it in the place of the old one; as a "
-      "context manager it closes at the end of the block, unless that raised.");
+      "Writes a safetensors file part by part. close() puts it in the place of the old one; "
+      "without "
+      "it the old one stays. As a context manager it closes at the end of the block, unless that "
+      "raised.");
   c.def(nb::init<const std::string&, bool>(), arg("fname"), arg("append") = false)
       .def(
           "save",
-          [](SafetensorsSaver& s, const ParameterCollection& pc, const std::string& key) {
+          [](PySaver& s, const ParameterCollection& pc, const std::string& key) {
             s.save(pc, key);
           },
           arg("object"), arg("key") = "", "Adds a collection, a parameter or a table, by name.")
       .def(
           "save",
-          [](SafetensorsSaver& s, const PyParameters& p, const std::string& key) {
-            s.save(p.p, key);
-          },
+          [](PySaver& s, const PyParameters& p, const std::string& key) { s.save(p.p, key); },
           arg("object"), arg("key") = "")
       .def(
           "save",
-          [](SafetensorsSaver& s, const PyLookupParameters& p, const std::string& key) {
-            s.save(p.p, key);
-          },
+          [](PySaver& s, const PyLookupParameters& p, const std::string& key) { s.save(p.p, key); },
           arg("object"), arg("key") = "")
       .def(
-          "save_trainer", [](SafetensorsSaver& s, Trainer& t) { s.save(t); }, arg("trainer"),
+          "save_trainer", [](PySaver& s, Trainer& t) { s.save(t); }, arg("trainer"),
           "Adds the state of a trainer; one per file.")
-      .def("set_metadata", &SafetensorsSaver::set_metadata, arg("key"), arg("text"),
+      .def("set_metadata", &PySaver::set_metadata, arg("key"), arg("text"),
            "Text that the file has beside the tensors.")
-      .def("close", &SafetensorsSaver::close, "Ends the file; nothing can be saved afterwards.")
+      .def("close", &PySaver::close, "Ends the file; nothing can be saved afterwards.")
       .def(
           "__enter__", [](nb::object self) { return self; },
           nb::sig("def __enter__(self) -> SafetensorsSaver"))
       .def(
           "__exit__",
           [](nb::handle self, const nb::args& args) {
-            auto& saver = nb::cast<SafetensorsSaver&>(self);
+            auto& saver = nb::cast<PySaver&>(self);
             if (args[0].is_none()) {
               saver.close();
             } else {
@@ -219,9 +228,43 @@ void bind_checkpointer(nb::module_& m) {
   bind_saved_steps(c);
 }
 
+void bind_additions(nb::module_& m) {
+  using Additions = ext::Additions;
+  nb::class_<Additions>(m, "_Additions", "What is added to a collection from now on.")
+      .def(nb::init<const ParameterCollection&>(), nb::arg("to"))
+      .def("undo", &Additions::undo, "Takes it out again.");
+}
+
+/// The two text files of dynet.save: both are complete before the first takes its place.
+void save_text(const std::string& basename, const nb::list& objects, const std::string& text) {
+  ext::NewFile meta(basename + ".meta");
+  TextFileSaver data(basename + ".data");
+  for (const nb::handle pair : objects) {
+    const nb::object object = pair[0];
+    const auto key = nb::cast<std::string>(pair[1]);
+    if (nb::isinstance<PyParameters>(object)) {
+      data.save(nb::cast<const PyParameters&>(object).p, key);
+    } else if (nb::isinstance<PyLookupParameters>(object)) {
+      data.save(nb::cast<const PyLookupParameters&>(object).p, key);
+    } else if (nb::isinstance<ParameterCollection>(object)) {
+      data.save(nb::cast<const ParameterCollection&>(object), key);
+    } else {
+      throw nb::type_error("save: what param_collection() gives is no ParameterCollection");
+    }
+  }
+  meta.write(text);
+  data.close();
+  meta.commit();
+}
+
 }  // namespace
 
 void bind_files(nb::module_& m) {
+  m.def("_save_text", &save_text, nb::arg("basename"), nb::arg("objects"), nb::arg("text"),
+        nb::sig("def _save_text(basename: str, objects: list[tuple[typing.Any, str]], text: str) "
+                "-> None"),
+        "Writes basename.data and basename.meta; an object has its key.");
+  bind_additions(m);
   bind_saver(m);
   bind_loader(m);
   bind_checkpointer(m);

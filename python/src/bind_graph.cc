@@ -48,10 +48,11 @@ void compute_all(std::vector<Expression> exps, bool recalculate) {  // a copy: P
 }
 
 nb::list values_of(const ExprListArg& exps, bool recalculate, const char* method) {
+  const nb::tuple all(exps.owner);  // other threads may change the list meanwhile
   compute_all(exps.nodes(), recalculate);
   nb::list values;
-  for (std::size_t i = 0; i < exps.count; ++i) {
-    values.append(nb::handle(exps.items[i]).attr(method)());
+  for (const nb::handle e : all) {
+    values.append(e.attr(method)());
   }
   return values;
 }
@@ -61,7 +62,7 @@ void bind_graph_class(nb::module_& m) {
   nb::class_<PyGraph>(m, "ComputationGraph",
                       "The graph of a thread. Functions make nodes in it; `renew_cg` empties it.")
       .def("__init__",
-           [](nb::handle, nb::args) {
+           [](nb::handle, const nb::args&) {
              throw UsageError("graphs are not made by programs: each thread has one, cg()");
            })
       .def(

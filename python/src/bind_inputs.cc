@@ -13,6 +13,7 @@
 
 #include "arrays.h"
 #include "binding.h"
+#include "errors.h"
 #include "graph.h"
 #include "where.h"
 
@@ -43,30 +44,51 @@ PyExpression add_numbers(const Dim& d, const float* data, std::size_t count, Set
                     settable, device);
 }
 
-PyExpression input_vector(nb::handle values, const std::string& device) {
-  const std::vector<float>& numbers = read_numbers(values);
+PyExpression input_vector(const NumbersArg& v, const std::string& device) {
+  const std::vector<float>& numbers = read_numbers(v.values);
   const unsigned n = to_extent(static_cast<std::int64_t>(numbers.size()), "inputVector");
   return add_numbers(Dim({n}), numbers.data(), numbers.size(), Settable::kNumbers, device);
 }
 
-bool is_array(nb::handle o) { return nb::hasattr(o, "__array__"); }
+bool is_array(nb::handle o) { return nb::hasattr(o, "__array__") || nb::hasattr(o, "__dlpack__"); }
 
-/// A list of arrays is a batch of them.
+/// A list of arrays is a batch of them. None where an element is a number, of NumPy too, or a list.
 nb::object stack_arrays(nb::handle list) {
-  return nb::module_::import_("numpy").attr("stack")(list, nb::arg("axis") = -1);
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list.ptr()); ++i) {
+    if (is_expression(PySequence_Fast_GET_ITEM(list.ptr(), i))) {
+      throw TypeError("inputTensor: element [" + std::to_string(i) +
+                      "] is an expression; concatenate, concatenate_cols and "
+                      "concatenate_to_batch put expressions together");
+    }
+  }
+  nb::list arrays;
+  for (const nb::handle element : nb::iter(list)) {
+    if (!is_array(element)) {
+      return nb::none();
+    }
+    const nb::object array = nb::hasattr(element, "__array__")
+                                 ? nb::borrow(element)
+                                 : numpy_module().attr("from_dlpack")(element);
+    if (nb::cast<int>(numpy_module().attr("ndim")(array)) == 0) {
+      return nb::none();
+    }
+    arrays.append(array);
+  }
+  return nb::len(arrays) == 0 ? nb::none()
+                              : numpy_module().attr("stack")(arrays, nb::arg("axis") = -1);
 }
 
 PyExpression input_tensor(nb::handle values, bool batched, const std::string& device,
                           bool reusable_expr) {
   nb::object source = nb::borrow(values);
   if (PyList_Check(values.ptr()) || PyTuple_Check(values.ptr())) {
-    if (nb::len(values) > 0 && is_array(values[0])) {
-      source = stack_arrays(values);
+    const nb::object batch = stack_arrays(values);
+    if (!batch.is_none()) {
+      source = batch;
       batched = true;
     }
   } else if (!is_array(values)) {
-    throw nb::type_error(
-        "inputTensor: want an array, a list of numbers (nested), or a list of arrays");
+    throw TypeError("inputTensor: want an array, a list of numbers (nested), or a list of arrays");
   }
   const FloatArray array = read_array(source);
   if (array.shape.empty()) {
@@ -76,9 +98,9 @@ PyExpression input_tensor(nb::handle values, bool batched, const std::string& de
                      reusable_expr ? Settable::kNumbers : Settable::kNot, device);
 }
 
-PyExpression input_tensor_transpose(nb::handle values, const nb::object& dim, unsigned batch_size,
-                                    const std::string& device) {
-  const std::vector<float>& numbers = read_numbers(values);
+PyExpression input_tensor_transpose(const NumbersArg& val, const nb::object& dim,
+                                    unsigned batch_size, const std::string& device) {
+  const std::vector<float>& numbers = read_numbers(val.values);
   DimArg d;
   if (dim.is_none()) {
     d.dim = Dim({static_cast<unsigned>(numbers.size() / std::max(1U, batch_size))});
@@ -127,8 +149,8 @@ std::vector<std::size_t> flat_positions(nb::handle idxs, const Dim& d, std::size
   return flat;
 }
 
-PyExpression sparse_input(nb::handle idxs, nb::handle values, const DimArg& shape, bool batched,
-                          float defval, const std::string& device) {
+PyExpression sparse_input(nb::handle idxs, const NumbersArg& values, const DimArg& shape,
+                          bool batched, float defval, const std::string& device) {
   Dim d = shape.dim;
   const std::size_t axes = d.nd;
   if (batched) {
@@ -140,7 +162,7 @@ PyExpression sparse_input(nb::handle idxs, nb::handle values, const DimArg& shap
     d.bd = batch;
   }
   const std::vector<std::size_t> flat = flat_positions(idxs, d, axes);
-  const std::vector<float>& given = read_numbers(values);
+  const std::vector<float>& given = read_numbers(values.values);
   if (given.size() != flat.size()) {
     throw ValueError("sparse_inputTensor: " + std::to_string(given.size()) + " values for " +
                      std::to_string(flat.size()) + " positions");
@@ -154,12 +176,10 @@ PyExpression sparse_input(nb::handle idxs, nb::handle values, const DimArg& shap
 
 PyExpression one_hot(unsigned d, nb::handle idx, const std::string& device) {
   std::vector<unsigned> ids;
-  if (PyIndex_Check(idx.ptr()) != 0) {
+  if (PyNumber_Check(idx.ptr()) != 0 && !nb::hasattr(idx, "__len__")) {
     ids.push_back(read_index(idx));
   } else {
-    for (const nb::handle i : nb::iter(idx)) {
-      ids.push_back(read_index(i));
-    }
+    ids = read_indices(idx);
   }
   return PyExpression(dynet::one_hot(graph_here(), d, ids, device_named(device)));
 }
@@ -190,7 +210,8 @@ void bind_numbers(nb::module_& m) {
   m.def("inputTensor", &input_tensor, arg("arr"), arg("batched") = false, arg("device") = "",
         arg("reusable_expr") = false,
         "The numbers of an array or nested list, index for index. `batched`: the last axis is the "
-        "batch. A list of arrays is a batch of them. With `reusable_expr` it can be `set`.");
+        "batch. A list of arrays with one axis or more is a batch of them. With `reusable_expr` it "
+        "can be `set`.");
   m.def("inputTensorTranspose", &input_tensor_transpose, arg("val"), arg("dim") = nb::none(),
         arg("batch_size") = 1U, arg("device") = "",
         "Numbers as they lie in memory, column by column.");
@@ -206,15 +227,15 @@ void bind_lookups(nb::module_& m) {
   using nb::arg;
   m.def(
       "lookup",
-      [](const PyLookupParameters& p, unsigned index, bool update) {
-        return add_lookup(p, ext::NodePayload::of(index), update);
+      [](const PyLookupParameters& p, const IndexArg& index, bool update) {
+        return add_lookup(p, ext::NodePayload::of(index.index), update);
       },
       arg("p"), arg("index") = 0U, arg("update") = true,
       "A row of a lookup table; without `update` it gets no gradient. It can be `set`.");
   m.def(
       "lookup_batch",
-      [](const PyLookupParameters& p, const std::vector<unsigned>& indices, bool update) {
-        return add_lookup(p, ext::NodePayload::of(indices), update);
+      [](const PyLookupParameters& p, const IndexListArg& indices, bool update) {
+        return add_lookup(p, ext::NodePayload::of(indices.not_empty()), update);
       },
       arg("p"), arg("indices"), arg("update") = true, "A batch of rows of a lookup table.");
 }

@@ -16,6 +16,7 @@
 
 #include "arrays.h"
 #include "binding.h"
+#include "calls.h"
 #include "errors.h"
 #include "graph.h"
 #include "params.h"
@@ -182,10 +183,13 @@ void bind_additions(nb::class_<ParameterCollection>& c) {
            arg("device") = "", "A table; the first axis of the array is that of the rows.")
       .def(
           "add_subcollection",
-          [](ParameterCollection& pc, const char* name) {
-            return pc.add_subcollection(name == nullptr ? "" : name);
+          [](ParameterCollection& pc, const nb::object& name) {
+            return pc.add_subcollection(name.is_none() ? std::string()
+                                                       : nb::cast<std::string>(name));
           },
-          arg("name").none() = nb::none(), "A collection whose parameters are also this one's.");
+          arg("name") = nb::none(),
+          nb::sig("def add_subcollection(self, name: str | None = None) -> ParameterCollection"),
+          "A collection whose parameters are also this one's.");
 }
 
 void bind_collection_files(nb::class_<ParameterCollection>& c) {
@@ -353,8 +357,7 @@ void bind_parameters(nb::module_& m) {
           [](PyParameters& x, float left, float right) { x.p.clip_inplace(left, right); },
           arg("left"), arg("right"))
       .def("expr", &parameter_node, arg("update") = false,
-           "A node of its own in this graph; without `update` it gives no gradient.")
-      .def("__repr__", [](const PyParameters& x) { return "Parameter " + x.p.get_fullname(); });
+           "A node of its own in this graph; without `update` it gives no gradient.");
 }
 
 // ---- lookup tables
@@ -380,7 +383,7 @@ nb::object rows_array(const std::vector<Tensor>& rows, const std::vector<unsigne
   for (const unsigned i : indices) {
     arrays.append(to_numpy(settled(row_of(rows, i)), scale));
   }
-  return nb::module_::import_("numpy").attr("stack")(arrays);
+  return numpy_module().attr("stack")(arrays);
 }
 
 /// Sets the first rows, one a row of the array.
@@ -430,30 +433,30 @@ void bind_table_arrays(nb::class_<PyLookupParameters, PyExpression>& c) {
           nb::sig("def grad_as_array(self) -> numpy.typing.NDArray[typing.Any]"))
       .def(
           "row_as_array",
-          [=](const PyLookupParameters& x, unsigned row) {
-            return to_numpy(settled(row_of(shown(x).values, row)), factor(x));
+          [=](const PyLookupParameters& x, const IndexArg& row) {
+            return to_numpy(settled(row_of(shown(x).values, row.index)), factor(x));
           },
           arg("row"),
           nb::sig("def row_as_array(self, row: int) -> numpy.typing.NDArray[typing.Any]"))
       .def(
           "rows_as_array",
-          [=](const PyLookupParameters& x, const std::vector<unsigned>& rows) {
-            return rows_array(shown(x).values, rows, factor(x));
+          [=](const PyLookupParameters& x, const IndexListArg& rows) {
+            return rows_array(shown(x).values, rows.list, factor(x));
           },
           arg("rows"),
           nb::sig("def rows_as_array(self, rows: collections.abc.Sequence[int]) -> "
                   "numpy.typing.NDArray[typing.Any]"))
       .def(
           "row_grad_as_array",
-          [](const PyLookupParameters& x, unsigned row) {
-            return to_numpy(settled(row_of(x.p.get_storage().grads, row)));
+          [](const PyLookupParameters& x, const IndexArg& row) {
+            return to_numpy(settled(row_of(x.p.get_storage().grads, row.index)));
           },
           arg("row"),
           nb::sig("def row_grad_as_array(self, row: int) -> numpy.typing.NDArray[typing.Any]"))
       .def(
           "rows_grad_as_array",
-          [](const PyLookupParameters& x, const std::vector<unsigned>& rows) {
-            return rows_array(x.p.get_storage().grads, rows, 1.0);
+          [](const PyLookupParameters& x, const IndexListArg& rows) {
+            return rows_array(x.p.get_storage().grads, rows.list, 1.0);
           },
           arg("rows"),
           nb::sig("def rows_grad_as_array(self, rows: collections.abc.Sequence[int]) -> "
@@ -462,11 +465,12 @@ void bind_table_arrays(nb::class_<PyLookupParameters, PyExpression>& c) {
 
 /// `E[i]`, on the hot path: called by Python directly.
 PyObject* table_item(PyObject* self, PyObject* index) {
-  return guarded([&] {
+  PyObject* result = guarded([&] {
     const auto& x = instance<PyLookupParameters>(self);
     const unsigned row = read_index(index);
     return nb::cast(add_lookup(x, ext::NodePayload::of(row)), nb::rv_policy::move).release().ptr();
   });
+  return result != nullptr ? result : explain_slot("__getitem__", self, index);
 }
 
 void bind_lookup_parameters(nb::module_& m) {
@@ -478,15 +482,15 @@ void bind_lookup_parameters(nb::module_& m) {
   bind_table_arrays(c);
   c.def(
        "__getitem__",
-       [](const PyLookupParameters& x, unsigned index) {
-         return add_lookup(x, ext::NodePayload::of(index));
+       [](const PyLookupParameters& x, const IndexArg& index) {
+         return add_lookup(x, ext::NodePayload::of(index.index));
        },
        arg("index"), nb::sig("def __getitem__(self, index: int, /) -> Expression"),
        "Row `index`: `lookup`.")
       .def(
           "batch",
-          [](const PyLookupParameters& x, const std::vector<unsigned>& indices) {
-            return add_lookup(x, ext::NodePayload::of(indices));
+          [](const PyLookupParameters& x, const IndexListArg& indices) {
+            return add_lookup(x, ext::NodePayload::of(indices.not_empty()));
           },
           arg("indices"), "A batch of rows: `lookup_batch`.")
       .def("__len__", [](const PyLookupParameters& x) { return x.p.p->rows(); })
@@ -496,15 +500,13 @@ void bind_lookup_parameters(nb::module_& m) {
       .def("init_from_array", &init_rows, arg("arr"), "Sets the first rows.")
       .def(
           "init_row",
-          [](PyLookupParameters& x, unsigned i, nb::handle row) {
-            x.p.initialize(i, read_numbers(row));
+          [](PyLookupParameters& x, const IndexArg& i, nb::handle row) {
+            x.p.initialize(i.index, read_numbers(row));
           },
           arg("i"), arg("row"))
       .def(
           "expr", [](nb::object self, bool) { return self; }, arg("update") = false,
-          nb::sig("def expr(self, update: bool = False) -> LookupParameters"), "Itself.")
-      .def("__repr__",
-           [](const PyLookupParameters& x) { return "LookupParameter " + x.p.get_fullname(); });
+          nb::sig("def expr(self, update: bool = False) -> LookupParameters"), "Itself.");
   reinterpret_cast<PyTypeObject*>(c.ptr())->tp_as_mapping->mp_subscript = &table_item;
 }
 
@@ -519,12 +521,12 @@ nb::object parameter_function(const nb::args& args) {
       continue;
     }
     if (!is_expression(arg.ptr())) {
-      throw nb::type_error("parameter: want parameters");
+      throw TypeError("parameter: want parameters");
     }
     rest.append(arg);
   }
   if (rest.empty()) {
-    throw nb::type_error("parameter: want a parameter");
+    throw TypeError("parameter: want a parameter");
   }
   return rest.size() == 1 ? nb::object(rest[0]) : nb::object(nb::tuple(rest));
 }
@@ -544,7 +546,7 @@ void bind_params(nb::module_& m) {
         nb::list nodes;
         for (const nb::handle arg : args) {
           if (!is_expression(arg.ptr())) {
-            throw nb::type_error("const_parameter: want parameters");
+            throw TypeError("const_parameter: want parameters");
           }
           const Expression e = resolve(instance<PyExpression>(arg));
           nodes.append(make_expression(ext::add_node(ext::kRecord<ops::NoBackprop>, &kNoAttributes,

@@ -62,8 +62,9 @@ void bind_segments(nb::module_& m) {
                          const char* doc) {
     m.def(
         name,
-        [f, settable](const ExprArg& x, const Indices& indices, unsigned segments, unsigned d) {
-          return PyExpression(f(x.node(), indices, segments, d, here()), settable);
+        [f, settable](const ExprArg& x, const IndexListArg& indices, unsigned segments,
+                      const AxisArg& d) {
+          return PyExpression(f(x.node(), indices.list, segments, axis_of(x, d), here()), settable);
         },
         nb::arg("x"), nb::arg("indices"), nb::arg("segments"), nb::arg("d") = 1U, doc);
   };
@@ -96,8 +97,8 @@ void bind_selections(nb::module_& m) {
       "Entries that are missing take everything.");
   m.def(
       "scatter_add",
-      [](const ExprArg& x, const std::vector<unsigned>& indices, unsigned rows, unsigned d) {
-        return PyExpression(scatter_add(x.node(), indices, rows, d, here()),
+      [](const ExprArg& x, const IndexListArg& indices, unsigned rows, const AxisArg& d) {
+        return PyExpression(scatter_add(x.node(), indices.list, rows, axis_of(x, d), here()),
                             PyExpression::Settable::kIndices);
       },
       arg("x"), arg("indices"), arg("rows"), arg("d") = 0U,

@@ -99,7 +99,8 @@ void apply_config(DynetParams& params, const nb::dict& conf) {
   }
 }
 
-/// Messages of the library go to Python's logging, which shows none unless asked.
+/// Messages of the library go to Python's logging, which shows none unless asked: a program that
+/// has not imported it has not asked, and need not wait for it.
 void send_log_to_python() {
   set_log_sink([](const std::string& text) {
     if (Py_IsInitialized() == 0) {
@@ -107,7 +108,9 @@ void send_log_to_python() {
     }
     const nb::gil_scoped_acquire gil;
     try {
-      nb::module_::import_("logging").attr("getLogger")("dynet").attr("info")("%s", text);
+      if (nb::cast<nb::dict>(nb::module_::import_("sys").attr("modules")).contains("logging")) {
+        nb::module_::import_("logging").attr("getLogger")("dynet").attr("info")("%s", text);
+      }
     } catch (nb::python_error& e) {
       e.discard_as_unraisable("dynet log");
     }

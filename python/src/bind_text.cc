@@ -274,11 +274,17 @@ class PyBucketed {
     nb::list batch;
     if (auto* const buckets = std::get_if<text::Buckets>(&batches_)) {
       std::vector<std::size_t> places;
+      const text::BucketPosition before = buckets->position();
       if (!buckets->next(places)) {
         throw nb::stop_iteration();
       }
-      for (const std::size_t place : places) {
-        batch.append(data_[place]);
+      try {
+        for (const std::size_t place : places) {
+          batch.append(data_[place]);
+        }
+      } catch (...) {  // the batch comes again
+        buckets->seek(before);
+        throw;
       }
       return batch;
     }
@@ -305,8 +311,17 @@ class PyBucketed {
 
   static Batches make(const nb::object& data, const nb::object& length,
                       const text::BucketOptions& options) {
-    const auto length_of = [length](nb::handle item) {
-      return length.is_none() ? nb::len(item) : nb::cast<std::size_t>(length(item));
+    const auto length_of = [length](nb::handle item) -> std::size_t {
+      if (length.is_none()) {
+        return nb::len(item);
+      }
+      const nb::object given = length(item);
+      std::size_t number = 0;
+      if (!nb::try_cast(given, number)) {
+        throw ValueError(std::string("bucketed: length gave ") + nb::repr(given).c_str() +
+                         "; want a whole number of 0 or more");
+      }
+      return number;
     };
     if (PyCallable_Check(data.ptr()) != 0) {
       return Stream([data] { return PySource{nb::borrow(nb::iter(data()))}; },

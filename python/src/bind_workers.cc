@@ -162,7 +162,7 @@ void bind_workers(nb::module_& m) {
       .def("evaluate", &evaluate_all, arg("examples"),
            "The sum of the losses or scores of any number of examples, without gradients. "
            "WorkerError.")
-      .def("close", &WorkerPool::close, "Ends the workers.")
+      .def("close", &WorkerPool::close, "Ends the workers. UsageError during another call.")
       .def_prop_ro("pids", &WorkerPool::pids, "The processes, by worker; empty when closed.")
       .def("__enter__", [](nb::handle self) { return nb::borrow(self); })
       .def("__exit__", [](WorkerPool& pool, const nb::args&) { pool.close(); });

@@ -4,7 +4,8 @@
 //
 // bind_family.h makes the functions of all operations by a loop over each family's list; it has no
 // line for any one of them. The other bind_*.cc bind what is not an operation, a file a topic.
-// module.cc puts them together, in the order in which types must exist.
+// module.cc puts them together, in the order in which types must exist. arguments.h reads what they
+// are given, calls.h tells what does not fit.
 //
 // A thread has one graph, the default graph (graph.h), and all expressions of a thread are nodes of
 // it. Parameters are expressions too: their node is made when they are first used in a graph and is
@@ -26,6 +27,8 @@
 #include "dynet/dynet.h"
 #include "dynet/except.h"
 
+#include "arguments.h"
+
 namespace nb = nanobind;
 
 namespace dynet::python {
@@ -39,9 +42,10 @@ struct PyExpression {
   Kind kind = Kind::kNode;
   Settable settable = Settable::kNot;  ///< what `set` replaces
 
+  unsigned version = 0;  ///< of its graph, when it was made
+
   PyExpression() = default;
-  explicit PyExpression(const Expression& expression, Settable what = Settable::kNot)
-      : e(expression), settable(what) {}
+  explicit PyExpression(const Expression& expression, Settable what = Settable::kNot);
 
  protected:
   explicit PyExpression(Kind k) : kind(k) {}
@@ -69,6 +73,8 @@ struct PyLookupParameters : PyExpression {
 extern PyTypeObject* expression_type;
 
 [[noreturn]] void fail_uninitialised(nb::handle object);
+/// The misfit of what is no expression, or one that was not initialised. Returns false.
+bool refuse_expression(PyObject* o) noexcept;
 
 inline bool is_expression(PyObject* o) {
   return Py_TYPE(o) == expression_type || PyType_IsSubtype(Py_TYPE(o), expression_type) != 0;
@@ -98,11 +104,15 @@ struct ExprArg {
 
 /// A list of them: any sequence or iterable. Keeps what it refers to alive.
 struct ExprListArg {
-  nb::object owner;
-  PyObject** items = nullptr;
-  std::size_t count = 0;
-  /// The nodes, in memory that is reused by the next call of this thread.
+  nb::object owner;  ///< a list or tuple
+  [[nodiscard]] std::size_t count() const {
+    return static_cast<std::size_t>(PySequence_Fast_GET_SIZE(owner.ptr()));
+  }
+  /// The nodes, in memory that is reused by the next call of this thread. TypeError where code of
+  /// the user's, that ran since, put something else into the list.
   [[nodiscard]] std::vector<Expression>& nodes() const;
+  /// Their nodes, of which there must be one at least: EmptyListError.
+  [[nodiscard]] std::vector<Expression>& some_nodes() const;
 };
 
 /// A shape: an int, or a sequence of ints.
@@ -112,11 +122,21 @@ struct DimArg {
   [[nodiscard]] Dim with_batch(unsigned batch_size) const;
 };
 
-/// An index given as an int of any kind. IndexError where it is negative, TypeError for other
-/// things.
-unsigned read_index(nb::handle index);
-/// Indices given as any iterable of such ints.
-std::vector<unsigned> read_indices(nb::handle list);
+/// A shape, of which one extent may be -1: what is left of another shape.
+struct RestDimArg : DimArg {
+  static constexpr unsigned kNone = DYNET_MAX_TENSOR_DIM;
+  unsigned rest = kNone;  ///< which extent that is
+  /// For an expression of the shape `from`, in examples of which there are `batch_size`. ShapeError
+  /// where the rest is no whole number.
+  [[nodiscard]] Dim of(const Dim& from, unsigned batch_size) const;
+};
+
+inline unsigned axis_of(const ExprArg& x, const AxisArg& d) {
+  return d.axis >= 0 ? static_cast<unsigned>(d.axis) : d.in(x.node().dim());
+}
+inline std::vector<unsigned> axes_of(const ExprArg& x, const AxesArg& d) {
+  return d.in(x.node().dim());
+}
 
 // Each binds one topic.
 void bind_errors(nb::module_& m);
@@ -142,6 +162,9 @@ void bind_custom(nb::module_& m);
 void bind_debug(nb::module_& m);
 void bind_start(nb::module_& m);
 void bind_workers(nb::module_& m);
+void bind_views(nb::module_& m);
+void bind_old_names(nb::module_& m);
+void bind_repr(nb::module_& m);
 
 }  // namespace dynet::python
 
@@ -152,7 +175,7 @@ struct type_caster<dynet::python::ExprArg> {
   NB_TYPE_CASTER(dynet::python::ExprArg, make_caster<dynet::python::PyExpression>::Name)
   bool from_python(handle src, uint32_t /*flags*/, cleanup_list* /*cleanup*/) noexcept {
     if (!dynet::python::is_expression(src.ptr()) || !inst_ready(src)) {
-      return false;
+      return dynet::python::refuse_expression(src.ptr());
     }
     value.x = inst_ptr<dynet::python::PyExpression>(src);
     return true;
@@ -164,6 +187,12 @@ struct type_caster<dynet::python::ExprListArg> {
   NB_TYPE_CASTER(dynet::python::ExprListArg, const_name("collections.abc.Iterable[") +
                                                  make_caster<dynet::python::PyExpression>::Name +
                                                  const_name("]"))
+  bool from_python(handle src, uint32_t flags, cleanup_list* cleanup) noexcept;
+};
+
+template <>
+struct type_caster<dynet::python::RestDimArg> {
+  NB_TYPE_CASTER(dynet::python::RestDimArg, const_name("int | collections.abc.Sequence[int]"))
   bool from_python(handle src, uint32_t flags, cleanup_list* cleanup) noexcept;
 };
 

@@ -1,19 +1,174 @@
-// How lists of expressions and shapes arrive from Python.
+// How numbers, lists and shapes arrive from Python.
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "binding.h"
+#include "errors.h"
 
 namespace dynet::python {
+namespace {
+
+Misfit& misfit() {
+  static thread_local Misfit of_thread;
+  return of_thread;
+}
+
+/// The error that is set, normalised, and no longer set.
+PyObject* take_error() {
+  const nb::python_error error;
+  return Py_NewRef(error.value().ptr());
+}
+
+bool refuse_number(PyObject* o, const Whole& want) noexcept {
+  refuse(o, "a whole number");
+  Misfit& it = misfit();
+  it.is_number = it.value != nullptr;
+  it.is_index = want.is_index;
+  it.low = want.low;
+  it.high = want.high;
+  return false;
+}
+
+/// Numbers of all kinds; text and expressions are none.
+bool is_number(PyObject* o) {
+  return PyNumber_Check(o) != 0 && PyComplex_Check(o) == 0 && !is_expression(o);
+}
+
+}  // namespace
+
+// Python code leaves a traceback, and what converts numbers raises these three only.
+bool is_users_own(PyObject* error) noexcept {
+  const nb::object traceback = nb::steal(PyException_GetTraceback(error));
+  return traceback.is_valid() || (PyErr_GivenExceptionMatches(error, PyExc_TypeError) == 0 &&
+                                  PyErr_GivenExceptionMatches(error, PyExc_ValueError) == 0 &&
+                                  PyErr_GivenExceptionMatches(error, PyExc_OverflowError) == 0);
+}
+
+bool raised_meanwhile() noexcept { return misfit().raised != nullptr; }
+
+Misfit take_misfit() noexcept { return std::exchange(misfit(), Misfit()); }
+
+bool refuse(PyObject* value, const char* want) noexcept {
+  Misfit& it = misfit();
+  if (PyErr_Occurred() != nullptr) {
+    PyObject* error = take_error();
+    if (it.raised == nullptr && is_users_own(error)) {
+      it.raised = error;
+    } else {
+      Py_DECREF(error);
+    }
+  }
+  PyObject* raised = std::exchange(it.raised, nullptr);
+  Py_XDECREF(it.value);
+  it = Misfit{.value = Py_NewRef(value), .raised = raised, .want = want};
+  return false;
+}
+
+bool refuse_changed() noexcept {
+  Misfit& it = misfit();
+  if (it.raised == nullptr) {
+    PyErr_Clear();
+    it.raised =
+        PyObject_CallFunction(PyExc_ValueError, "s", "a list changed its length while it was read");
+  }
+  return false;
+}
+
+bool refuse_entry(PyObject* list, Py_ssize_t i) noexcept {
+  Misfit& it = misfit();
+  if (it.value != nullptr && it.depth < Misfit::kMaxDepth) {
+    std::copy_backward(it.place, it.place + it.depth, it.place + it.depth + 1);
+    it.place[0] = i;
+    ++it.depth;
+    Py_SETREF(it.value, Py_NewRef(list));
+  }
+  return false;
+}
+
+bool refused(std::uint32_t flags) noexcept {
+  if ((flags & static_cast<std::uint32_t>(nb::detail::cast_flags::convert)) == 0) {
+    Misfit& it = misfit();
+    PyObject* raised = std::exchange(it.raised, nullptr);
+    Py_XDECREF(it.value);
+    it = Misfit{.raised = raised};
+  }
+  return false;
+}
+
+bool read_whole(PyObject* o, const Whole& want, std::int64_t& number) noexcept {
+  int overflow = 0;
+  if (PyLong_CheckExact(o)) {
+    number = PyLong_AsLongAndOverflow(o, &overflow);
+  } else if (PyIndex_Check(o) != 0) {
+    const nb::object index = nb::steal(PyNumber_Index(o));
+    if (!index.is_valid()) {
+      return refuse(o, "a whole number");
+    }
+    number = PyLong_AsLongAndOverflow(index.ptr(), &overflow);
+  } else if (is_number(o)) {
+    const double real = PyFloat_AsDouble(o);
+    if (real == -1.0 && PyErr_Occurred() != nullptr) {
+      return refuse(o, "a whole number");
+    }
+    if (std::nearbyint(real) != real) {
+      return refuse(o, "a whole number");
+    }
+    overflow = static_cast<int>(std::abs(real) >= 0x1p63);
+    number = overflow != 0 ? 0 : static_cast<std::int64_t>(real);
+  } else {
+    return refuse(o, "a whole number");
+  }
+  return (overflow == 0 && number >= want.low && number <= want.high) || refuse_number(o, want);
+}
+
+bool read_real(PyObject* o, double& number) noexcept {
+  if (PyFloat_CheckExact(o)) {
+    number = PyFloat_AS_DOUBLE(o);
+    return true;
+  }
+  if (!is_number(o)) {
+    return refuse(o, "a number");
+  }
+  number = PyFloat_AsDouble(o);
+  return number != -1.0 || PyErr_Occurred() == nullptr || refuse(o, "a number");
+}
+
+nb::object read_sequence(PyObject* o, const char* want) noexcept {
+  if (PyList_CheckExact(o) || PyTuple_CheckExact(o)) {
+    return nb::borrow(o);
+  }
+  PyObject* list = nullptr;
+  if (!is_expression(o) && !PyUnicode_Check(o) && !PyBytes_Check(o)) {
+    list = PySequence_List(o);
+  }
+  if (list == nullptr) {
+    refuse(o, want);
+  }
+  return nb::steal(list);
+}
 
 std::vector<Expression>& ExprListArg::nodes() const {
   thread_local std::vector<Expression> nodes;
   nodes.clear();
-  for (std::size_t i = 0; i < count; ++i) {
-    nodes.push_back(resolve(instance<PyExpression>(items[i])));
+  for (std::size_t i = 0; i < count(); ++i) {
+    const nb::handle item = PySequence_Fast_GET_ITEM(owner.ptr(), static_cast<Py_ssize_t>(i));
+    if (!is_expression(item.ptr())) {
+      throw TypeError("a list of expressions was changed while the arguments were read");
+    }
+    nodes.push_back(resolve(instance<PyExpression>(item)));
   }
   return nodes;
+}
+
+std::vector<Expression>& ExprListArg::some_nodes() const {
+  if (count() == 0) {
+    throw EmptyListError("the list of expressions is empty; want at least one");
+  }
+  return nodes();
 }
 
 void fail_uninitialised(nb::handle object) {
@@ -21,6 +176,54 @@ void fail_uninitialised(nb::handle object) {
                "%s: the object was not initialised; a subclass must call super().__init__() first",
                Py_TYPE(object.ptr())->tp_name);
   throw nb::python_error();
+}
+
+bool refuse_expression(PyObject* o) noexcept {
+  return refuse(o, is_expression(o)
+                       ? "one that was initialised: a subclass must call super().__init__() first"
+                       : "an expression");
+}
+
+Dim RestDimArg::of(const Dim& from, unsigned batch_size) const {
+  if (rest == kNone) {
+    return dim;
+  }
+  const std::int64_t others = dim.example_elements() * batch_size;  // the rest stands as 1
+  const std::int64_t all = batch_size == 1 ? from.example_elements() : from.elements();
+  if (others == 0 || all % others != 0) {
+    throw ShapeError("no extent of dimension " + std::to_string(rest) + " makes " +
+                     to_string(from) + " of " + std::to_string(others) + " times as many elements");
+  }
+  Dim full = dim;
+  full.d[rest] = to_extent(all / others, "reshape");
+  return full;
+}
+
+const std::vector<unsigned>& IndexListArg::not_empty() const {
+  if (list.empty()) {
+    throw EmptyListError("the list of indices is empty; want at least one");
+  }
+  return list;
+}
+
+unsigned AxisArg::in(const Dim& shape) const {
+  if (axis >= 0) {
+    return static_cast<unsigned>(axis);
+  }
+  if (-static_cast<std::int64_t>(axis) > shape.nd) {
+    throw ShapeError("dimension " + std::to_string(axis) + " of " + to_string(shape) +
+                     ", which has " + std::to_string(shape.nd));
+  }
+  return shape.nd - static_cast<unsigned>(-axis);
+}
+
+std::vector<unsigned> AxesArg::in(const Dim& shape) const {
+  std::vector<unsigned> axes;
+  axes.reserve(list.size());
+  for (const int axis : list) {
+    axes.push_back(AxisArg{axis}.in(shape));
+  }
+  return axes;
 }
 
 Dim DimArg::with_batch(unsigned batch_size) const {
@@ -33,24 +236,18 @@ Dim DimArg::with_batch(unsigned batch_size) const {
 }
 
 unsigned read_index(nb::handle index) {
-  if (PyIndex_Check(index.ptr()) == 0) {
-    PyErr_Format(PyExc_TypeError, "an index is an int, not %R", index.ptr());
-    throw nb::python_error();
+  unsigned number = 0;
+  if (!read_index(index.ptr(), number)) {
+    throw Refused();
   }
-  const Py_ssize_t n = PyNumber_AsSsize_t(index.ptr(), PyExc_IndexError);
-  if (n == -1 && PyErr_Occurred() != nullptr) {
-    throw nb::python_error();
-  }
-  if (n < 0 || n > static_cast<Py_ssize_t>(std::numeric_limits<unsigned>::max())) {
-    throw IndexError("index " + std::to_string(n) + "; want at least 0, and less than 2^32");
-  }
-  return static_cast<unsigned>(n);
+  return number;
 }
 
 std::vector<unsigned> read_indices(nb::handle list) {
   std::vector<unsigned> indices;
-  for (const nb::handle index : nb::iter(list)) {
-    indices.push_back(read_index(index));
+  const auto read = [](PyObject* o, unsigned& entry) { return read_index(o, entry); };
+  if (!read_list(list.ptr(), "a list of whole numbers", indices, read)) {
+    throw Refused();
   }
   return indices;
 }
@@ -61,73 +258,90 @@ namespace nanobind::detail {
 
 using dynet::python::DimArg;
 using dynet::python::ExprListArg;
+using dynet::python::RestDimArg;
 
-bool type_caster<ExprListArg>::from_python(handle src, uint32_t /*flags*/,
+bool type_caster<ExprListArg>::from_python(handle src, uint32_t flags,
                                            cleanup_list* /*cleanup*/) noexcept {
-  PyObject* sequence = nullptr;
-  if (PyList_CheckExact(src.ptr()) || PyTuple_CheckExact(src.ptr())) {
-    sequence = Py_NewRef(src.ptr());
-  } else if (!dynet::python::is_expression(src.ptr()) && !PyUnicode_Check(src.ptr())) {
-    sequence = PySequence_List(src.ptr());
+  using namespace dynet::python;  // NOLINT(google-build-using-namespace): this is its caster
+  value.owner = read_sequence(src.ptr(), "a list of expressions");
+  if (!value.owner.is_valid()) {
+    return refused(flags);
   }
-  if (sequence == nullptr) {
-    PyErr_Clear();
-    return false;
-  }
-  value.owner = steal(sequence);
-  value.items = PySequence_Fast_ITEMS(sequence);
-  value.count = static_cast<std::size_t>(PySequence_Fast_GET_SIZE(sequence));
-  for (std::size_t i = 0; i < value.count; ++i) {
-    if (!dynet::python::is_expression(value.items[i])) {
-      return false;
+  const Py_ssize_t count = PySequence_Fast_GET_SIZE(value.owner.ptr());
+  for (Py_ssize_t i = 0; i < count; ++i) {  // no code of the user's runs meanwhile
+    PyObject* item = PySequence_Fast_GET_ITEM(value.owner.ptr(), i);
+    if (!is_expression(item)) {
+      dynet::python::refuse_expression(item);
+      refuse_entry(src.ptr(), i);
+      return refused(flags);
     }
   }
   return true;
 }
 
 namespace {
-bool read_extent(PyObject* o, unsigned& extent) {
-  if (PyIndex_Check(o) == 0) {
+constexpr const char* kShape = "a whole number or a list of at most 7";
+
+/// `low`: the least that an extent may be.
+bool read_extent(PyObject* o, std::int64_t low, std::int64_t& extent) {
+  return dynet::python::read_whole(o, {low, std::numeric_limits<unsigned>::max()}, extent);
+}
+
+/// Calls `set(i, extent)` for each extent, after the number of them is in `dim`.
+template <class Set>
+bool read_shape(PyObject* o, std::int64_t low, dynet::Dim& dim, const Set& set) {
+  using namespace dynet::python;  // NOLINT(google-build-using-namespace): this is its caster
+  dim = dynet::Dim();
+  dim.nd = 1;
+  std::int64_t extent = 0;
+  if (PySequence_Check(o) == 0) {
+    return read_extent(o, low, extent) && (set(0U, extent), true);
+  }
+  const object entries = read_sequence(o, kShape);
+  if (!entries.is_valid()) {
     return false;
   }
-  const Py_ssize_t n = PyNumber_AsSsize_t(o, nullptr);
-  if (n == -1 && PyErr_Occurred() != nullptr) {
-    PyErr_Clear();
+  const Py_ssize_t n = PySequence_Fast_GET_SIZE(entries.ptr());
+  if (n > DYNET_MAX_TENSOR_DIM) {
+    return refuse(o, kShape);
   }
-  if (n < 0 || n > static_cast<Py_ssize_t>(std::numeric_limits<unsigned>::max())) {
-    return false;
+  dim.nd = static_cast<unsigned>(n);
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    if (PySequence_Fast_GET_SIZE(entries.ptr()) != n) {
+      return refuse_changed();
+    }
+    const object held = borrow(PySequence_Fast_GET_ITEM(entries.ptr(), i));
+    if (!read_extent(held.ptr(), low, extent)) {
+      return refuse_entry(o, i);
+    }
+    set(static_cast<unsigned>(i), extent);
   }
-  extent = static_cast<unsigned>(n);
   return true;
 }
 }  // namespace
 
-bool type_caster<DimArg>::from_python(handle src, uint32_t /*flags*/,
+bool type_caster<DimArg>::from_python(handle src, uint32_t flags,
                                       cleanup_list* /*cleanup*/) noexcept {
-  value.dim = dynet::Dim();
-  value.dim.nd = 1;
-  if (PyIndex_Check(src.ptr()) != 0) {
-    return read_extent(src.ptr(), value.dim.d[0]);
-  }
-  if (PyUnicode_Check(src.ptr()) || PySequence_Check(src.ptr()) == 0) {
-    return false;
-  }
-  const object fast = steal(PySequence_Fast(src.ptr(), ""));
-  if (!fast.is_valid()) {
-    PyErr_Clear();
-    return false;
-  }
-  const Py_ssize_t n = PySequence_Fast_GET_SIZE(fast.ptr());
-  if (n > DYNET_MAX_TENSOR_DIM) {
-    return false;
-  }
-  value.dim.nd = static_cast<unsigned>(n);
-  for (Py_ssize_t i = 0; i < n; ++i) {
-    if (!read_extent(PySequence_Fast_GET_ITEM(fast.ptr(), i), value.dim.d[i])) {
-      return false;
+  const auto set = [this](unsigned i, std::int64_t extent) {
+    value.dim.d[i] = static_cast<unsigned>(extent);
+  };
+  return read_shape(src.ptr(), 0, value.dim, set) || dynet::python::refused(flags);
+}
+
+bool type_caster<RestDimArg>::from_python(handle src, uint32_t flags,
+                                          cleanup_list* /*cleanup*/) noexcept {
+  unsigned rests = 0;
+  const auto set = [&](unsigned i, std::int64_t extent) {
+    value.dim.d[i] = extent < 0 ? 1 : static_cast<unsigned>(extent);
+    if (extent < 0) {
+      value.rest = i;
+      ++rests;
     }
+  };
+  if (!read_shape(src.ptr(), -1, value.dim, set)) {
+    return dynet::python::refused(flags);
   }
-  return true;
+  return rests < 2 || dynet::python::refuse(src.ptr(), "a shape with one -1 at most");
 }
 
 }  // namespace nanobind::detail

@@ -1,14 +1,21 @@
 #include "errors.h"
 
+#include <nanobind/stl/string.h>
+
 #include <cstring>
+#include <functional>
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <typeinfo>
 
 #include "dynet/workers.h"
 
 #include "binding.h"
+#include "ended.h"
+#include "where.h"
 
 namespace dynet::python {
 namespace {
@@ -20,13 +27,12 @@ PyObject* class_of = nullptr;
 /// The common base is not an exception of its own: it stands beside a built-in one in the bases.
 PyObject* error_base = nullptr;
 
-template <class... Builtin>
-PyObject* make_class(nb::module_& m, const char* name, const char* doc, Builtin... builtin) {
-  const nb::object bases = error_base == nullptr
-                               ? nb::make_tuple(nb::handle(builtin)...)
-                               : nb::make_tuple(nb::handle(error_base), nb::handle(builtin)...);
+/// Stands for "see the misfit"; no user sees it.
+PyObject* refusal = nullptr;
+
+PyObject* make_class_of(nb::module_& m, const char* name, const char* doc, const nb::tuple& bases) {
   PyObject* type =
-      PyErr_NewExceptionWithDoc((std::string("_dynet.") + name).c_str(), doc, bases.ptr(), nullptr);
+      PyErr_NewExceptionWithDoc((std::string("dynet.") + name).c_str(), doc, bases.ptr(), nullptr);
   if (type == nullptr) {
     throw nb::python_error();
   }
@@ -34,12 +40,22 @@ PyObject* make_class(nb::module_& m, const char* name, const char* doc, Builtin.
   return type;
 }
 
+template <class... Builtin>
+PyObject* make_class(nb::module_& m, const char* name, const char* doc, Builtin... builtin) {
+  return make_class_of(m, name, doc,
+                       nb::make_tuple(nb::handle(error_base), nb::handle(builtin)...));
+}
+
 template <class E>
 bool set_if(const Error& error) {
   if (dynamic_cast<const E*>(&error) == nullptr) {
     return false;
   }
-  PyErr_SetString(class_of<E>, error.message());
+  if constexpr (std::is_same_v<E, StaleExpression>) {
+    PyErr_SetString(class_of<E>, (error.message() + end_text()).c_str());
+  } else {
+    PyErr_SetString(class_of<E>, error.message());
+  }
   return true;
 }
 
@@ -70,11 +86,13 @@ void translate(const std::exception_ptr& pointer, void* /*payload*/) {
   try {
     std::rethrow_exception(pointer);
   } catch (const Error& error) {
-    set_first_of<ShapeError, IndexError, ValueError, SizeError, StateError, DomainError, GraphError,
-                 StaleExpression, UsageError, DeviceError, IoError, NumericError, out_of_memory>(
-        error);
+    set_first_of<ShapeError, IndexError, ValueError, TypeError, EmptyListError, SizeError,
+                 StateError, DomainError, GraphError, StaleExpression, UsageError, DeviceError,
+                 IoError, NumericError, out_of_memory>(error);
+  } catch (const Refused&) {
+    PyErr_SetString(refusal, "an argument does not fit");
   } catch (const std::bad_cast&) {  // nanobind's, where a binding converts by hand
-    PyErr_SetString(PyExc_TypeError, "an argument is of the wrong type");
+    PyErr_SetString(refusal, "an argument does not fit");
   }
 }
 
@@ -84,6 +102,8 @@ void set_python_error(const std::exception_ptr& error) noexcept {
   try {
     std::rethrow_exception(error);
   } catch (const Error&) {
+    translate(error, nullptr);
+  } catch (const Refused&) {
     translate(error, nullptr);
   } catch (const std::bad_cast&) {
     translate(error, nullptr);
@@ -100,16 +120,60 @@ void set_python_error(const std::exception_ptr& error) noexcept {
   }
 }
 
+nb::handle refused_class() { return refusal; }
+
+namespace {
+/// Whether a text begins as our errors do: "lookup: ...", "save(): ...".
+bool names_function(std::string_view text) {
+  const std::size_t end =
+      text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.()");
+  return end != 0 && end != std::string_view::npos && text[end] == ':';
+}
+
+}  // namespace
+
+void complete_error(nb::handle error, const std::function<std::string()>& name) {
+  if (PyErr_GivenExceptionMatches(error.ptr(), error_base) == 0) {
+    return;
+  }
+  const nb::tuple args(error.attr("args"));
+  if (args.size() != 1 || !PyUnicode_Check(nb::object(args[0]).ptr())) {
+    return;
+  }
+  const std::string text = nb::str(args[0]).c_str();
+  if (text.find("built at ") != std::string::npos || text.find("called at ") != std::string::npos) {
+    return;
+  }
+  const std::string line = line_here();
+  error.attr("args") = nb::make_tuple((names_function(text) ? "" : name() + ": ") + text +
+                                      (line.empty() ? "" : "\n  called at " + line));
+}
+
 void bind_errors(nb::module_& m) {
   PyObject* value = PyExc_ValueError;
   PyObject* runtime = PyExc_RuntimeError;
-  error_base = make_class(m, "Error", "Base of all exceptions of the library.", PyExc_Exception);
+  error_base = make_class_of(m, "Error", "Base of all exceptions of the library.",
+                             nb::make_tuple(nb::handle(PyExc_Exception)));
+  refusal = make_class_of(m, "_Refused", "What calls.cc replaces.",
+                          nb::make_tuple(nb::handle(PyExc_Exception)));
   class_of<ShapeError> =
       make_class(m, "ShapeError", "Arguments whose shapes do not fit the operation.", value);
   class_of<IndexError> =
-      make_class(m, "IndexError_", "An index or label out of range.", PyExc_IndexError, value);
+      make_class(m, "IndexError", "An index or label out of range.", PyExc_IndexError, value);
   class_of<ValueError> =
-      make_class(m, "ValueError_", "Another argument with a value that is not allowed.", value);
+      make_class(m, "ValueError", "Another argument with a value that is not allowed.", value);
+  class_of<TypeError> =
+      make_class(m, "TypeError", "A value of the wrong kind, an argument too many or too few.",
+                 PyExc_TypeError);
+  class_of<EmptyListError> = make_class_of(
+      m, "EmptyListError", "An empty list where one expression or more is wanted.",
+      nb::make_tuple(nb::handle(class_of<ValueError>), nb::handle(PyExc_AssertionError)));
+  PyObject* range =
+      make_class_of(m, "RangeError", "A number that no size, or no argument of its kind, can be.",
+                    nb::make_tuple(nb::handle(class_of<ValueError>),
+                                   nb::handle(PyExc_OverflowError), nb::handle(PyExc_TypeError)));
+  make_class_of(m, "IndexRangeError", "A number that no index can be.",
+                nb::make_tuple(nb::handle(class_of<IndexError>), nb::handle(range)));
   class_of<SizeError> =
       make_class(m, "SizeError", "More elements than can be counted, or another number.", value);
   class_of<StateError> = make_class(

@@ -5,8 +5,29 @@
 #include <nanobind/nanobind.h>
 
 #include <exception>
+#include <functional>
+#include <string>
+
+#include "dynet/except.h"
 
 namespace dynet::python {
+
+/// A value of the wrong kind, an argument too many or too few: also Python's TypeError.
+struct TypeError : dynet::detail::ErrorOf<std::invalid_argument> {
+  using ErrorOf::ErrorOf;
+};
+/// An empty list where one expression or more is wanted: as in DyNet 2.1 also Python's
+/// AssertionError.
+struct EmptyListError : dynet::detail::ErrorOf<std::invalid_argument> {
+  using ErrorOf::ErrorOf;
+};
+
+/// The class of the error that stands for "the arguments do not fit, see the misfit" until calls.cc
+/// replaces it. Borrowed.
+nanobind::handle refused_class();
+/// Gives an error of ours the function's name, which is asked for then, and the user's line where
+/// it lacks them.
+void complete_error(nanobind::handle error, const std::function<std::string()>& name);
 
 /// Sets the Python error for an exception of the library or the standard library.
 void set_python_error(const std::exception_ptr& error) noexcept;

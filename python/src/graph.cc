@@ -6,8 +6,10 @@
 #include "dynet/ext/add_node.h"
 #include "dynet/ext/memory.h"
 #include "dynet/globals.h"
+#include "dynet/interrupt.h"
 #include "dynet/ops/input.h"
 
+#include "ended.h"
 #include "where.h"
 
 namespace dynet::python {
@@ -18,20 +20,43 @@ namespace {
 constexpr std::size_t kManyNodes = 400;
 constexpr std::int64_t kManyElements = 200'000;
 
-/// A small graph runs with the GIL; a large one lets other Python threads go on.
-class MaybeReleased {
+/// While it lives, this thread computes. What is known to take long lets other Python threads go on
+/// from its start; what turns out to does so when it is asked first whether to go on. Ctrl-C stops
+/// what the main thread computes; other threads get no signals.
+class Computing {
  public:
-  explicit MaybeReleased(bool released) : state_(released ? PyEval_SaveThread() : nullptr) {}
-  ~MaybeReleased() {
+  explicit Computing(bool is_long) : scope_(&Computing::look, this) {
+    if (is_long) {
+      state_ = PyEval_SaveThread();
+    }
+  }
+  ~Computing() {
     if (state_ != nullptr) {
       PyEval_RestoreThread(state_);
     }
   }
-  MaybeReleased(const MaybeReleased&) = delete;
-  MaybeReleased& operator=(const MaybeReleased&) = delete;
+  Computing(const Computing&) = delete;
+  Computing& operator=(const Computing&) = delete;
 
  private:
-  PyThreadState* state_;
+  /// Asked each time: after a fork it is another one.
+  static bool is_main_thread() {
+    const nb::object main = nb::module_::import_("threading").attr("main_thread")();
+    return nb::cast<unsigned long>(main.attr("ident")) == PyThread_get_thread_ident();
+  }
+  /// Runs the program's signal handlers. What they raise, such as KeyboardInterrupt, is thrown.
+  static void look(void* of) {
+    auto& self = *static_cast<Computing*>(of);
+    if (self.state_ == nullptr) {
+      self.state_ = PyEval_SaveThread();
+    }
+    const nb::gil_scoped_acquire gil;
+    if (is_main_thread() && PyErr_CheckSignals() != 0) {
+      throw nb::python_error();
+    }
+  }
+  PyThreadState* state_ = nullptr;  ///< where the GIL is released
+  InterruptScope scope_;
 };
 
 /// This thread's graph, owned by a capsule in the dictionary of the Python thread: it ends with the
@@ -78,6 +103,7 @@ void PyGraph::renew(bool immediate_compute, bool check_validity, std::optional<b
   cg.set_immediate_compute(immediate_compute);
   cg.set_check_validity(check_validity);
   cg.set_batching(batching.value_or(autobatch_flag != 0));
+  note_end("renew_cg");
   ++version_;
   ++stamp_;
   used_ = 0;
@@ -86,6 +112,7 @@ void PyGraph::renew(bool immediate_compute, bool check_validity, std::optional<b
 
 void PyGraph::revert() {
   cg.revert();
+  note_end("cg_revert");
   std::vector<Slot> kept;
   for (const Slot& s : slots_) {
     if (s.stamp == stamp_ && s.node.i < cg.nodes.size()) {
@@ -141,19 +168,29 @@ Expression PyGraph::node(const PyExpression& parameter) {
   return e;
 }
 
-bool PyGraph::is_long() {
-  const std::size_t size = cg.nodes.size();
-  if (size - std::min(size, computed_) > kManyNodes) {
+bool PyGraph::is_long(std::size_t first, const Expression& last) {
+  const std::size_t end = last.i + std::size_t{1};
+  if (end > first + kManyNodes) {
     return true;
   }
   std::int64_t elements = 0;
-  for (std::size_t i = computed_; i < size; ++i) {
+  for (std::size_t i = first; i < end; ++i) {
     elements += cg.get_dimension(static_cast<VariableIndex>(i)).elements();
   }
   return elements > kManyElements;
 }
 
-void PyGraph::note_computed() { computed_ = cg.nodes.size(); }
+bool PyGraph::is_long_to_compute(const Expression& e) { return is_long(computed_, e); }
+bool PyGraph::is_long_in_all(const Expression& e) { return is_long(0, e); }
+
+void PyGraph::note_computed(const Expression& e) {
+  computed_ = std::min(std::max(computed_, e.i + std::size_t{1}), cg.nodes.size());
+}
+
+PyExpression::PyExpression(const Expression& expression, Settable what)
+    : e(expression),
+      settable(what),
+      version(static_cast<PyGraph::Cg*>(expression.pg)->owner.version()) {}
 
 Expression resolve_parameter(const PyExpression& x) { return current_graph().node(x); }
 
@@ -180,11 +217,11 @@ namespace {
 
 const Tensor& compute_in(PyGraph& graph, const Expression& e, bool recalculate) {
   const auto run = [&]() -> const Tensor& {
-    const MaybeReleased gil(recalculate || graph.is_long());
+    const Computing computing(recalculate || graph.is_long_to_compute(e));
     return recalculate ? graph.cg.forward(e) : graph.cg.incremental_forward(e);
   };
   const Tensor& value = run();
-  graph.note_computed();
+  graph.note_computed(e);
   return value;
 }
 
@@ -217,15 +254,18 @@ Value evaluate(const Expression& e, bool recalculate) {
 void run_backward(const Expression& e, bool full) {
   const std::shared_ptr<PyGraph> graph = graph_of(e);
   {
-    const MaybeReleased gil(graph->cg.nodes.size() > kManyNodes || graph->is_long());
+    const Computing computing(graph->is_long_in_all(e));
     graph->cg.backward(e, full);
   }
-  graph->note_computed();
+  graph->note_computed(e);
 }
 
 Value gradient_of(const Expression& e) {
   const std::shared_ptr<PyGraph> graph = graph_of(e);
-  return settled(graph, [&]() -> const Tensor& { return graph->cg.get_gradient(e); });
+  return settled(graph, [&]() -> const Tensor& {
+    const Computing computing(false);  // most are there; others take a second backward
+    return graph->cg.get_gradient(e);
+  });
 }
 
 }  // namespace dynet::python

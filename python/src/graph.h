@@ -27,9 +27,12 @@ class PyGraph : public std::enable_shared_from_this<PyGraph> {
   Expression node(const PyExpression& parameter);
   /// How often it was renewed.
   [[nodiscard]] unsigned version() const { return version_; }
-  /// Whether computing what was added since the last computation is worth releasing the GIL.
-  [[nodiscard]] bool is_long();
-  void note_computed();
+  /// Whether computing `e` is worth releasing the GIL from the start: by what was added since the
+  /// last computation, and by all of it.
+  [[nodiscard]] bool is_long_to_compute(const Expression& e);
+  [[nodiscard]] bool is_long_in_all(const Expression& e);
+  /// `e` was computed.
+  void note_computed(const Expression& e);
 
   /// Knows whose it is: expressions know only the ComputationGraph.
   struct Cg : ComputationGraph {
@@ -45,6 +48,7 @@ class PyGraph : public std::enable_shared_from_this<PyGraph> {
     Expression node;
     unsigned stamp = 0;
   };
+  [[nodiscard]] bool is_long(std::size_t first, const Expression& last);
   Slot& slot(const void* storage);
   void enter(const void* storage, const Expression& node);
 
@@ -52,7 +56,7 @@ class PyGraph : public std::enable_shared_from_this<PyGraph> {
   std::size_t used_ = 0;
   unsigned stamp_ = 1;
   unsigned version_ = 0;
-  std::size_t computed_ = 0;  ///< nodes that the last computation may have covered
+  std::size_t computed_ = 0;  ///< nodes that computations may have covered: a guess
 };
 
 /// This thread's graph.

@@ -1,13 +1,18 @@
 // The module `_dynet`. `import dynet` starts the library; importing this alone does not.
 
 #include "binding.h"
+#include "calls.h"
 #include "operators.h"
+#include "pickling.h"
 #include "where.h"
 
 NB_MODULE(_dynet, m) {
   namespace py = dynet::python;
   // A library must not write to the streams of its program, not even at exit.
   nb::set_leak_warnings(false);
+  // What users read says `dynet`, where they find it all: types and functions take it from here.
+  const nb::object own_name = m.attr("__name__");
+  m.attr("__name__") = "dynet";
   m.attr("__doc__") = "DyNet: neural networks whose structure changes with every input.";
   py::bind_errors(m);
   py::install_location_resolver();
@@ -34,4 +39,10 @@ NB_MODULE(_dynet, m) {
   py::bind_debug(m);
   py::bind_start(m);
   py::bind_workers(m);
+  py::bind_views(m);
+  py::bind_old_names(m);
+  py::bind_pickling(m);
+  py::bind_repr(m);  // last: of all classes
+  py::watch_calls(m);
+  m.attr("__name__") = own_name;
 }

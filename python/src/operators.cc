@@ -40,7 +40,8 @@ PyObject* add(const ext::Record& record, std::span<const Expression> args,
 
 Expression node(PyObject* o) { return resolve(instance<PyExpression>(o)); }
 
-/// False, without an error, where `o` is no number.
+/// False, without an error, where `o` is no number. What its own `__float__` raises goes to the
+/// user.
 bool read_number(PyObject* o, float& number) {
   if (PyFloat_CheckExact(o)) {
     number = static_cast<float>(PyFloat_AS_DOUBLE(o));
@@ -51,7 +52,10 @@ bool read_number(PyObject* o, float& number) {
   }
   const double v = PyFloat_AsDouble(o);
   if (v == -1.0 && PyErr_Occurred() != nullptr) {
-    PyErr_Clear();
+    nb::python_error error;
+    if (is_users_own(error.value().ptr())) {
+      throw error;
+    }
     return false;
   }
   number = static_cast<float>(v);

@@ -1,6 +1,9 @@
 // Reading the frame through the public functions makes a frame object for it, about 100 ns for the
 // first node of each call of a Python function. In 3.11 its two fields are read directly instead.
 #include <Python.h>
+#if PY_VERSION_HEX < 0x030b0000
+#include <frameobject.h>  // the frame itself: 3.10 has no function for where it is
+#endif
 #if PY_VERSION_HEX >= 0x030b0000 && PY_VERSION_HEX < 0x030c0000 && \
     __has_include(<internal/pycore_frame.h>)
 #define DYNET_READS_FRAME 1
@@ -13,6 +16,7 @@
 #include <string>
 #include <unordered_set>
 
+#include "ended.h"
 #include "where.h"
 
 namespace dynet::python {
@@ -60,7 +64,11 @@ Place innermost() {
   PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
   if (frame != nullptr) {
     place.code = PyFrame_GetCode(frame);
+#if PY_VERSION_HEX < 0x030b0000
+    place.offset = frame->f_lasti * 2;  // it counts instructions, of two bytes each
+#else
     place.offset = PyFrame_GetLasti(frame);
+#endif
   }
 #endif
   if (place.code != nullptr) {
@@ -105,6 +113,31 @@ Where here() {
   return place.code == nullptr ? Where()
                                : Where::in_code(place.code, static_cast<unsigned>(place.offset));
 }
+
+namespace {
+struct End {
+  const char* by = nullptr;
+  Place place;
+};
+End& last_end() {
+  static thread_local End of_thread;
+  return of_thread;
+}
+std::string text_of(const Place& place) {
+  return place.code == nullptr ? std::string()
+                               : describe(place.code, static_cast<unsigned>(place.offset));
+}
+}  // namespace
+
+void note_end(const char* by) { last_end() = {by, innermost()}; }
+
+std::string end_text() {
+  const End& end = last_end();
+  const std::string place = text_of(end.place);
+  return place.empty() ? place : std::string("\n  ") + end.by + "() at " + place;
+}
+
+std::string line_here() { return text_of(innermost()); }
 
 void install_location_resolver() { ext::set_location_resolver(&describe); }
 

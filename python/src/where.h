@@ -2,6 +2,8 @@
 
 // The user's line: which Python code is making a node.
 
+#include <string>
+
 #include "dynet/ext/payload.h"
 
 namespace dynet::python {
@@ -10,6 +12,9 @@ namespace dynet::python {
 /// The code object is kept alive for the rest of the process, so nodes may refer to it. Nothing
 /// where no Python code runs. GIL held.
 [[nodiscard]] Where here();
+
+/// That line as text, "train.py:42 in forward()"; empty where no Python code runs. GIL held.
+[[nodiscard]] std::string line_here();
 
 /// Makes errors print such places: "train.py:42 in forward()".
 void install_location_resolver();

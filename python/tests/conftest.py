@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import signal
+
 import pytest
 from far import DEVICE, LEFT_OUT, PRELUDE
 
 exec(PRELUDE)  # before dynet is imported
 
 import dynet as dy  # noqa: E402
+
+# Jobs in the background of a shell ignore Ctrl-C, and so would the programs that tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import itertools
 
 import dynet as dy
@@ -96,6 +97,36 @@ def test_checkpoints_give_the_same(kind):
     dy.renew_cg()
     begin = start()
     bounded = dy.beam_search(step, begin, BEGIN, END, checkpoints=True, **options)
+    assert [h.words for h in bounded] == [h.words for h in plain]
+    np.testing.assert_allclose([h.score for h in bounded], [h.score for h in plain], 1e-4)
+    assert max(len(h.words) for h in plain) > 2
+
+
+Carried = collections.namedtuple("Carried", ["words", "cells"])
+FORMS = {
+    "list": (list, list),
+    "tuple": (tuple, list),
+    "dict": (lambda s: dict(enumerate(s)), lambda s: list(s.values())),
+    "nested": (lambda s: {"all": [(e,) for e in s]}, lambda s: [e for (e,) in s["all"]]),
+    "namedtuple": (lambda s: Carried(len(s), tuple(s)), lambda s: list(s.cells)),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_checkpoints_carry_states_of_every_form(form):
+    wrap, unwrap = FORMS[form]
+    start, step = network("lstm")
+
+    def wrapped(state, word):
+        after, logs = step(unwrap(state), word)
+        return wrap(after), logs
+
+    options = {"width": 3, "max_length": 12, "n_best": 3, "length_norm": dy.length_wu(1.0)}
+    dy.renew_cg()
+    plain = dy.beam_search(step, start(), BEGIN, END, **options)
+    dy.renew_cg()
+    begin = wrap(())
+    bounded = dy.beam_search(wrapped, begin, BEGIN, END, checkpoints=True, **options)
     assert [h.words for h in bounded] == [h.words for h in plain]
     np.testing.assert_allclose([h.score for h in bounded], [h.score for h in plain], 1e-4)
     assert max(len(h.words) for h in plain) > 2

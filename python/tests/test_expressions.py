@@ -13,7 +13,7 @@ def test_arrays_keep_their_indices(shape: tuple[int, ...], order: str):
     array = np.asarray(np.random.default_rng(1).normal(size=shape).astype(np.float32), order=order)
     e = dy.inputTensor(array)
     assert e.dim() == (shape, 1)
-    assert e.npvalue().dtype == np.float32
+    assert e.npvalue().dtype == np.float64 and e.numpy().dtype == np.float32
     np.testing.assert_array_equal(e.npvalue(), array)
     np.testing.assert_array_equal(e.vec_value(), array.flatten(order="F"))
 
@@ -101,7 +101,6 @@ def test_parts():
     np.testing.assert_array_equal(e[1:3].npvalue(), array[1:3])
     np.testing.assert_array_equal(e[1:].npvalue(), array[1:])
     np.testing.assert_array_equal(e[:2, 1:3].npvalue(), array[:2, 1:3])
-    assert len(e) == 4
     assert [part.npvalue().tolist() for part in e] == array.tolist()
     for wrong in ["a", 1.5, None]:
         with pytest.raises(TypeError):
@@ -184,7 +183,8 @@ def test_text():
     dy.renew_cg()
     version = dy.cg_version()
     x = dy.scalarInput(1)
-    assert repr(x) == str(x) == f"expression 0/{version}"
+    assert str(x) == f"expression 0/{version}"
+    assert repr(x).startswith(f"expression 0/{version}: input(")
     assert x  # always true, whatever its value
     assert dy.zeros(1)
 

@@ -137,6 +137,33 @@ def test_parts_trainer_and_metadata(tmp_path):
     assert "/alone" in dy.SafetensorsLoader(file)
 
 
+def test_a_saver_that_is_dropped_leaves_the_old_file(tmp_path):
+    m, parameters, _ = make_model()
+    file = tmp_path / "m.safetensors"
+    m.save(str(file))
+    before = file.read_bytes()
+    saver = dy.SafetensorsSaver(str(file))
+    saver.save(parameters[0])
+    del saver
+    assert file.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["m.safetensors"]
+
+
+def test_the_state_of_a_trainer_is_no_parameter(tmp_path):
+    m, _, _ = make_model()
+    trainer = dy.AdamTrainer(m)
+    trainer.update()
+    file = str(tmp_path / "m.safetensors")
+    with dy.SafetensorsSaver(file) as saver:
+        saver.save_trainer(trainer)
+        saver.save(m)
+    loader = dy.SafetensorsLoader(file)
+    assert "#trainer/0" in safetensors_numpy.load_file(file)
+    assert "#trainer/0" not in loader and "/W" in loader
+    with pytest.raises(dy.IoError, match="no tensor"):
+        loader.shape("#trainer/0")
+
+
 def test_damage(tmp_path):
     m, parameters, _ = make_model()
     file = tmp_path / "m.safetensors"

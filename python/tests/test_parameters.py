@@ -84,7 +84,7 @@ def test_tables_have_rows_first():
     with pytest.raises(IndexError):
         table.row_as_array(5)
     np.testing.assert_array_equal(table[np.int64(3)].npvalue(), array[3])
-    for wrong_row in ["a", None, 1.0, slice(2)]:
+    for wrong_row in ["a", None, 1.5, slice(2)]:
         with pytest.raises(TypeError):
             table[wrong_row]
     with pytest.raises(IndexError):

@@ -37,7 +37,7 @@ def module_names() -> Names:
     """By the first line of the documentation, which nanobind writes."""
     names = set()
     for name, value in vars(dy).items():
-        line = (getattr(value, "__doc__", None) or "").split("\n")[0].replace("_dynet.", "")
+        line = (getattr(value, "__doc__", None) or "").split("\n")[0].replace("dynet.", "")
         if (
             callable(value)
             and re.match(r"\w+\(.*\) -> ", line)
@@ -48,7 +48,7 @@ def module_names() -> Names:
 
 
 def stub_names() -> Names:
-    stub = pathlib.Path(_dynet.__file__).parent / "_dynet-stubs" / "__init__.pyi"
+    stub = pathlib.Path(_dynet.__file__).parent / "dynet" / "__init__.pyi"
     tree = ast.parse(stub.read_text())
     names = {
         n.name

@@ -45,7 +45,7 @@ def test_adaptive_softmax_computes_its_equations():
     batch = dy.inputTensor(np.stack([vector(0), vector(1), vector(2)], axis=1), batched=True)
     losses = softmax.neg_log_softmax_batch(batch, [0, 4, 9])
     assert losses.dim() == ((1,), 3)
-    with pytest.raises(ValueError, match="cutoff is 12; want 1 to 9"):
+    with pytest.raises(ValueError, match="cutoff 0 is 12; want more than 0 and less than 10"):
         dy.AdaptiveSoftmaxBuilder(8, 10, [12], m)
     with pytest.raises(IndexError):
         softmax.neg_log_softmax(dy.inputVector(vector(0)), 10)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import collections
 import json
+import os
+import threading
+from typing import NamedTuple
 
 import dynet as dy
 import numpy as np
@@ -26,6 +30,49 @@ class Tagger:
 
     def param_collection(self):
         return self.model
+
+
+class Whole:
+    """Its parameters are those of a collection without a name."""
+
+    def __init__(self, model, size):
+        self.model = dy.ParameterCollection()
+        self.spec = size
+        self.W = self.model.add_parameters(size, name="W")
+
+    @classmethod
+    def from_spec(cls, spec, model):
+        return cls(model, spec)
+
+    def param_collection(self):
+        return self.model
+
+
+class Fails(Tagger):
+    """Saves once; is never made anew."""
+
+    times = 0
+
+    @classmethod
+    def from_spec(cls, spec, model):
+        Tagger(model, [2, 3])
+        raise KeyboardInterrupt
+
+    def param_collection(self):
+        self.times += 1
+        if self.times > 1 and self.times < 3:
+            raise OSError("once")
+        return self.model
+
+
+class NameOnly:
+    def name(self):
+        return "/tagger"
+
+
+class Pair(NamedTuple):
+    a: int
+    b: int
 
 
 def values(x) -> list[np.ndarray]:
@@ -73,6 +120,33 @@ def test_names_in_the_file(tmp_path):
     assert {"/W", "/E", "/5/W", "/6/W", "/birnn/vanilla-lstm-builder/_0"} <= set(names)
 
 
+@pytest.mark.parametrize("name", ["model", "model.safetensors"])
+def test_names_of_one_below_another(tmp_path, name):
+    """What is below a collection's key would be taken for one of its parameters."""
+    m, other, numbers = (dy.ParameterCollection() for _ in range(3))
+    whole, below = m.add_subcollection("m"), other.add_subcollection("m").add_subcollection("x")
+    objects = [
+        dy.VanillaLSTMBuilder(1, 2, 2, whole),
+        other.add_subcollection("vanilla-lstm-builder").add_parameters(3, name="extra"),
+        below.add_parameters(4, name="W"),
+        Tagger(m, [2, 3]),
+        Tagger(other, [2, 3]).rnn,
+        numbers.add_subcollection("7").add_parameters(5, name="W"),
+        m.add_parameters(3, name="W"),
+        other.add_parameters(4, name="W"),
+        dy.ParameterCollection().add_subcollection("7").add_parameters(6, name="W"),
+        Whole(dy.ParameterCollection(), 3),
+        dy.ParameterCollection().add_subcollection("model").add_parameters(6, name="W"),
+        Whole(dy.ParameterCollection(), 4),
+    ]
+    path = str(tmp_path / name)
+    dy.save(path, objects)
+    loaded = dy.load(path, dy.ParameterCollection())
+    for x, y in zip(objects, loaded):
+        for a, b in zip(values(x), values(y)):
+            np.testing.assert_array_equal(a, b)
+
+
 def test_what_cannot_be_saved(tmp_path):
     path = str(tmp_path / "m.safetensors")
     m = dy.ParameterCollection()
@@ -85,12 +159,143 @@ def test_what_cannot_be_saved(tmp_path):
     with pytest.raises(TypeError, match="a spec has a ndarray"):
         dy.save(path, [tagger])
 
+    for thing in (Pair(1, 2), {"a": collections.OrderedDict()}, {1: 2}, {3}):
+        tagger.spec = [thing]
+        with pytest.raises(TypeError, match=r"a spec has a (Pair|OrderedDict|dict|set)"):
+            dy.save(path, [tagger])
+
     class Inside(Tagger):
         pass
 
     with pytest.raises(TypeError, match="inside a function"):
         dy.save(path, [Inside(m, [2, 2])])
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["model", "model.safetensors"])
+def test_a_save_that_fails_leaves_the_old_model(tmp_path, name):
+    path = str(tmp_path / name)
+    dy.save(path, make_objects()[:2])
+    before = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
+    m = dy.ParameterCollection()
+    with pytest.raises((OSError, dy.IoError), match="once"):
+        dy.save(path, [m.add_parameters(3), Fails(m, [2, 3])])
+    assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == before
+
+
+def test_a_second_file_that_cannot_be_written(tmp_path):
+    dy.save(str(tmp_path / "model"), make_objects()[:1])
+    before = (tmp_path / "model.data").read_bytes()
+    (tmp_path / "model.meta").unlink()
+    (tmp_path / "model.meta").mkdir()
+    with pytest.raises(dy.IoError, match=r"cannot write '.*model\.meta': Is a directory"):
+        dy.save(str(tmp_path / "model"), make_objects()[:2])
+    assert (tmp_path / "model.data").read_bytes() == before
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["model.data", "model.meta"]
+    with pytest.raises(dy.IoError, match=r"cannot create a file beside .*none/model"):
+        dy.save(str(tmp_path / "none" / "model"), make_objects()[:1])
+
+
+def test_links_and_rights_are_kept(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    target = tmp_path / "elsewhere" / "data"
+    target.touch(0o600)
+    (tmp_path / "model.data").symlink_to(target)
+    dy.save(str(tmp_path / "model"), make_objects()[:1])
+    assert (tmp_path / "model.data").is_symlink()
+    assert target.stat().st_mode & 0o777 == 0o600 and target.stat().st_size > 0
+
+
+def test_names_beside_the_files_belong_to_others(tmp_path):
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    for end in (".data", ".meta"):
+        (tmp_path / f"model{end}.{os.getpid()}").symlink_to(victim)
+    dy.save(str(tmp_path / "model"), make_objects()[:1])
+    assert victim.read_text() == "mine"
+    assert len(list(tmp_path.iterdir())) == 5
+
+
+def test_what_a_killed_save_left_is_removed_by_the_next(tmp_path):
+    for end in (".data", ".meta"):
+        (tmp_path / f"model{end}.tmp.0123456789abcdef").touch()
+    dy.save(str(tmp_path / "model"), make_objects()[:1])
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["model.data", "model.meta"]
+
+
+def test_threads_that_save_at_once_have_files_of_their_own(tmp_path):
+    path = str(tmp_path / "model")
+    models = []
+    for i in range(4):
+        m = dy.ParameterCollection()
+        models.append([m.add_parameters(50, init=i) for _ in range(20)])
+    wrong = []
+
+    def save(objects):
+        try:
+            for _ in range(5):
+                dy.save(path, objects)
+        except Exception as e:
+            wrong.append(e)
+
+    threads = [threading.Thread(target=save, args=(objects,)) for objects in models]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    loaded = dy.load(path, dy.ParameterCollection())
+    assert len({float(x) for p in loaded for x in p.as_array()}) == 1
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["model.data", "model.meta"]
+
+
+@pytest.mark.skipif(not os.access("/proc/self/io", os.R_OK), reason="needs /proc/self/io")
+def test_each_object_is_written_once(tmp_path):
+    def written():
+        with open("/proc/self/io") as file:
+            return int(file.read().split("wchar: ")[1].split()[0])
+
+    m = dy.ParameterCollection()
+    objects = [m.add_parameters(1000) for _ in range(40)]
+    before = written()
+    dy.save(str(tmp_path / "model"), objects)
+    files = sum(p.stat().st_size for p in tmp_path.iterdir())
+    assert files <= written() - before < 2 * files
+
+
+def test_what_gives_no_collection(tmp_path):
+    tagger = Tagger(dy.ParameterCollection(), [2, 2])
+    tagger.model = NameOnly()
+    with pytest.raises(TypeError, match="no ParameterCollection"):
+        dy.save(str(tmp_path / "model"), [tagger])
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["model", "model.safetensors"])
+def test_a_load_that_fails_leaves_the_collection(tmp_path, name):
+    path = str(tmp_path / name)
+    m = dy.ParameterCollection()
+    objects = [*make_objects(), Fails(m, [2, 3])]
+    objects[-1].times = 5
+    dy.save(path, objects)
+    root = dy.ParameterCollection()
+    pc = root.add_subcollection("part")
+    pc.add_parameters(2, name="W")
+    root.add_parameters(2)
+    with pytest.raises(KeyboardInterrupt):
+        dy.load(path, pc)
+    assert [p.name() for p in root.parameters_list()] == ["/part/W", "/_0"]
+    assert not root.lookup_parameters_list() and root.parameter_count() == 4
+    assert [p.name() for p in pc.parameters_list()] == ["/part/W"]
+    # Names are free again, and a load works.
+    assert pc.add_subcollection("tagger").name() == "/part/tagger/"
+    assert pc.add_parameters(1, name="W").name() == "/part/W_1"
+    root.add_lookup_parameters((3, 2))
+    dy.save(path, objects[:-1])
+    loaded = dy.load(path, pc)
+    for x, y in zip(objects, loaded):
+        for a, b in zip(values(x), values(y)):
+            np.testing.assert_array_equal(a, b)
 
 
 def meta_with(tmp_path, records) -> str:
@@ -113,7 +318,11 @@ def test_only_imported_classes_with_from_spec_are_made(tmp_path, kind):
 
 @pytest.mark.parametrize("text", ["[", "[3]", '[{"kind": "Parameters"}]', '[{"kind": "Parameters", "key": 3}]',
                                   "[" * 100000, '[{"kind": 3, "key": "/W"}]',
-                                  '[{"kind": "_dynet:VanillaLSTMBuilder", "spec": {"a": 1, "b": 2}, "key": "/W"}]'])  # fmt: skip
+                                  '[{"kind": "_dynet:VanillaLSTMBuilder", "spec": {"a": 1, "b": 2}, "key": "/W"}]',
+                                  '[{"kind": "_dynet:VanillaLSTMBuilder", "spec": {"Pair": [1, 2]}, "key": "/W"}]',
+                                  '[{"kind": "_dynet:VanillaLSTMBuilder", "spec": {"set": [1]}, "key": "/W"}]',
+                                  '[{"kind": "_dynet:VanillaLSTMBuilder", "spec": {"tuple": "ab"}, "key": "/W"}]',
+                                  '[{"kind": "_dynet:VanillaLSTMBuilder", "spec": [1, 2], "key": "/W"}]'])  # fmt: skip
 def test_damaged_descriptions(tmp_path, text):
     path = meta_with(tmp_path, text)
     pc = dy.ParameterCollection()
@@ -124,7 +333,7 @@ def test_damaged_descriptions(tmp_path, text):
 
 def test_files_that_are_not_ours(tmp_path):
     path = meta_with(tmp_path, "\x80\x03X")
-    with pytest.raises(dy.IoError, match="pickles"):
+    with pytest.raises(dy.IoError, match="neither JSON nor what DyNet"):
         dy.load(path, dy.ParameterCollection())
     with pytest.raises(dy.IoError, match="cannot open"):
         dy.load(str(tmp_path / "none"), dy.ParameterCollection())
@@ -133,3 +342,14 @@ def test_files_that_are_not_ours(tmp_path):
     m.save(str(tmp_path / "m.safetensors"))
     with pytest.raises(dy.IoError, match="does not say what objects"):
         dy.load(str(tmp_path / "m.safetensors"), m)
+
+
+@pytest.mark.parametrize("end", ["", ".safetensors"])
+def test_a_path_is_a_name(end, tmp_path):
+    m = dy.ParameterCollection()
+    w = m.add_parameters((2, 3))
+    path = tmp_path / f"objects{end}"
+    dy.save(path, [w])
+    for load in (dy.load, dy.load_generator):
+        (again,) = load(path, dy.ParameterCollection())
+        np.testing.assert_array_equal(again.as_array(), w.as_array())

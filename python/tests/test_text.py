@@ -17,7 +17,7 @@ def write(tmp_path):
 def mistake(make):
     with pytest.raises(dy.IoError) as e:
         list(make())
-    return str(e.value).replace("\\", "/").rsplit("/", 1)[-1]
+    return str(e.value).splitlines()[0].replace("\\", "/").rsplit("/", 1)[-1]
 
 
 def test_plain_text(write):
@@ -158,6 +158,27 @@ def test_buckets_of_a_reader_and_of_what_fails(write):
     with pytest.raises(ValueError, match="size 0"):
         dy.bucketed(["a"], size=0)
     assert list(dy.bucketed([])) == []
+    for length in (lambda item: -1, lambda item: "two", lambda item: None):
+        with pytest.raises(ValueError, match=r"length gave .*; want a whole number"):
+            dy.bucketed(["a"], length=length)
+
+
+def test_a_batch_that_could_not_be_given_comes_again():
+    class Fails(list):
+        fails = False
+
+        def __getitem__(self, at):
+            if Fails.fails:
+                raise KeyError("not now")
+            return super().__getitem__(at)
+
+    batches = dy.bucketed(Fails("abcd"), size=2, shuffle=False)
+    first = next(batches)
+    Fails.fails = True
+    with pytest.raises(KeyError, match="not now"):
+        next(batches)
+    Fails.fails = False
+    assert sorted(first + next(batches)) == ["a", "b", "c", "d"]
 
 
 def test_clusters(write, tmp_path):

@@ -40,14 +40,14 @@ void ComputationGraph::clear() {
     state_->executor.remove_all();
     state_->graph.clear();
     state_->interner.trim(api::kKeepTableBytes);
-    state_->epoch = api::next_epoch();
+    state_->begin_life();
     state_->has_random_stream = false;
   });
 }
 
 void ComputationGraph::checkpoint() {
   exclusively(*state_, [&] {
-    state_->executor.compute_all();
+    api::compute_all(*state_);
     state_->marks.push_back({state_->graph.mark(), state_->executor.mark()});
   });
 }

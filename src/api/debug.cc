@@ -2,8 +2,10 @@
 
 #include <exception>
 
+#include "dynet/dynet.h"
 #include "dynet/except.h"
 
+#include "api/graph_state.h"
 #include "execute/profile.h"
 #include "util/timeline.h"
 #include "util/trace.h"
@@ -13,6 +15,21 @@ namespace dynet {
 TraceScope::TraceScope(const std::string& words)
     : before_(util::set_trace(util::parse_trace(words, "TraceScope"))) {}
 TraceScope::~TraceScope() { util::set_trace(before_); }
+
+std::string describe(const Expression& e) {
+  const graph::NodeId n = api::checked_node(e, "describe");
+  return e.pg->state().graph.describe(n);
+}
+
+const Tensor* computed_value(const Expression& e) {
+  const graph::NodeId n = api::checked_node(e, "computed_value");
+  api::GraphState& state = e.pg->state();
+  return api::exclusively(state, [&]() -> const Tensor* {
+    const execute::Values& values = state.executor.values();
+    const bool is_there = n < values.size() && values.has(n);
+    return is_there ? &state.executor.value(n) : nullptr;
+  });
+}
 
 TimelineScope::TimelineScope(const std::string& file) : name_(file) {
   util::start_timeline();  // first: where it fails, what the file holds stays

@@ -47,6 +47,8 @@ Busy::Busy(GraphState& state) : state_(state) {
   }
 }
 
+void GraphState::begin_life() { born = epoch = next_epoch(); }
+
 void GraphState::reset() {
   executor.clear(kKeepNumbers);
   graph.clear();
@@ -78,7 +80,7 @@ std::unique_ptr<GraphState> borrow_state(const Device& device) {
   }
   state->graph.set_device(device);
   state->executor.follow_device();
-  state->epoch = next_epoch();
+  state->begin_life();
   return state;
 }
 

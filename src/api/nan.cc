@@ -75,6 +75,10 @@ NodeId first_invalid(const execute::Executor& executor, std::uint32_t first_grou
   return first;
 }
 
+[[noreturn]] void fail_invalid(const GraphState& state, NodeId bad) {
+  throw NumericError("NaN or infinity in " + state.graph.describe(bad));
+}
+
 }  // namespace
 
 const Tensor& checked_value(GraphState& state, NodeId n) {
@@ -89,9 +93,18 @@ const Tensor& checked_value(GraphState& state, NodeId n) {
     bad = std::min(n, first_invalid(executor, 0));
   }
   if (bad != kNone) {
-    throw NumericError("NaN or infinity in " + state.graph.describe(bad));
+    fail_invalid(state, bad);
   }
   return value;
+}
+
+void compute_all(GraphState& state) {
+  const std::uint32_t first_group = state.executor.history().size();
+  state.executor.compute_all();
+  const NodeId bad = state.check_validity ? first_invalid(state.executor, first_group) : kNone;
+  if (bad != kNone) {
+    fail_invalid(state, bad);
+  }
 }
 
 /// Infinite values may be meant, such as those of a mask, and count for the least.
@@ -117,7 +130,9 @@ void suspect(const ComputationGraph& graph, const GraphState& state) {
                          return std::string();
                        }
                        try {
-                         return dynet::find_nan(*suspected);
+                         const std::string text = dynet::find_nan(*suspected);
+                         // Bad gradients of this graph would be named: infinite values are meant.
+                         return text.rfind("infinity", 0) == 0 ? std::string() : text;
                        } catch (const Error&) {  // the error that asks is the one to report
                          return std::string();
                        }

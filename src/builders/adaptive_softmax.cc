@@ -15,14 +15,14 @@ namespace {
 constexpr const char* kName = "AdaptiveSoftmaxBuilder";
 
 void check_cutoffs(const std::vector<unsigned>& cutoffs, unsigned num_classes) {
-  unsigned above = 0;
-  for (const unsigned cutoff : cutoffs) {
-    if (cutoff <= above || cutoff >= num_classes) {
-      throw ValueError(std::string(kName) + ": a cutoff is " + std::to_string(cutoff) + "; want " +
-                       std::to_string(above + 1) + " to " + std::to_string(num_classes - 1) +
-                       ", rising");
+  for (std::size_t i = 0; i < cutoffs.size(); ++i) {
+    const unsigned before = i == 0 ? 0 : cutoffs[i - 1];
+    if (cutoffs[i] <= before || cutoffs[i] >= num_classes) {
+      throw ValueError(std::string(kName) + ": cutoff " + std::to_string(i) + " is " +
+                       std::to_string(cutoffs[i]) + "; want more than " + std::to_string(before) +
+                       (i == 0 ? "" : ", the one before it,") + " and less than " +
+                       std::to_string(num_classes) + ", the number of classes");
     }
-    above = cutoff;
   }
   if (cutoffs.empty()) {
     throw ValueError(std::string(kName) + ": there are no cutoffs; want at least one");
@@ -88,7 +88,7 @@ Expression AdaptiveSoftmaxBuilder::losses(const Expression& rep, const std::vect
     }
   }
   sums_.clear();
-  sums_.add_all(head_.loss(in_, rep, outcomes_, signs_, where));
+  sums_.add(head_.loss(in_, rep, outcomes_, signs_, where));
   for (std::size_t i = 0; i < tails_.size(); ++i) {
     members_.clear();
     outcomes_.clear();
@@ -105,11 +105,7 @@ Expression AdaptiveSoftmaxBuilder::losses(const Expression& rep, const std::vect
     const Expression x = all ? rep : pick_batch_elems(rep, members_, where);
     const Expression narrow = tails_[i].projection.scores(in_, x, where);
     const Expression loss = tails_[i].words.loss(in_, narrow, outcomes_, signs_, where);
-    if (all) {
-      sums_.add_all(loss);
-    } else {
-      sums_.add_some(loss, members_);
-    }
+    sums_.add(loss, members_, words.size());
   }
   return sums_.add_up(in_, rep, where);
 }

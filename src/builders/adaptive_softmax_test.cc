@@ -126,6 +126,21 @@ TEST_F(AdaptiveSoftmax, ErrorsOfCalls) {
   EXPECT_THROW(make({3, 2}), ValueError);
   EXPECT_THROW(make({kWords}), ValueError);
   EXPECT_THROW(make({3}, 0.5F), ValueError);
+  const auto text_of = [&](const std::vector<unsigned>& cutoffs) {
+    try {
+      make(cutoffs);
+    } catch (const ValueError& e) {
+      return std::string(e.message());
+    }
+    return std::string();
+  };
+  const std::string classes = std::to_string(kWords);
+  EXPECT_EQ(text_of({3, 5, 5}),
+            "AdaptiveSoftmaxBuilder: cutoff 2 is 5; want more than 5, the one before it, and less "
+            "than " +
+                classes + ", the number of classes");
+  EXPECT_EQ(text_of({0}), "AdaptiveSoftmaxBuilder: cutoff 0 is 0; want more than 0 and less than " +
+                              classes + ", the number of classes");
   EXPECT_EQ(model.parameters_list().size(), before);
   const Expression rep = ones(cg, {kRep});
   EXPECT_THROW(builder.neg_log_softmax(rep, 1), StateError);

@@ -305,9 +305,11 @@ void MultiHeadAttentionBuilder::check_appended(const char* call, const Attention
   }
   parameters_.check(call, {memory.keys, memory.values});
   const Dim& k = memory.keys.dim();
-  if (k.rows() != parameters_.params[kHeadsWk].dim().rows() || k.bd != x.dim().bd) {
+  if (k.rows() != parameters_.params[kHeadsWk].dim().rows() ||
+      (k.bd != x.dim().bd && k.bd != 1 && x.dim().bd != 1)) {
     throw ShapeError(parameters_.at(call) + "x is " + to_string(x.dim()) +
-                     " and the memory's keys " + to_string(k) + "; want as many examples");
+                     " and the memory's keys " + to_string(k) +
+                     "; want as many examples, or one that stands for all");
   }
   if (!memory.lengths.empty()) {
     throw ValueError(parameters_.at(call) + "to a memory " + to_string(k) +

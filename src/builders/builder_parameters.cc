@@ -7,13 +7,17 @@ namespace dynet::detail {
 
 BuilderParameters::BuilderParameters(const char* builder_name, const char* name,
                                      ParameterCollection& model)
-    : builder(builder_name), collection(model.add_subcollection(name)) {}
+    : builder(builder_name), collection(model.add_subcollection(name)), is_made_(true) {}
 
 void BuilderParameters::add(const Dim& d, const char* name, const ParameterInit& init) {
   params.push_back(collection.add_parameters(d, init, name));
 }
 
 void BuilderParameters::new_graph(ComputationGraph& cg, bool update) {
+  if (!is_made_) {
+    throw StateError(at("new_graph") +
+                     "it was made by the default constructor; want one with sizes");
+  }
   std::vector<Expression> made;
   made.reserve(params.size());
   for (const Parameter& p : params) {

@@ -24,6 +24,10 @@ void check_count(const char* builder, const char* what, std::size_t given, std::
   }
 }
 
+void fail_kind(const char* builder) {
+  throw ValueError(std::string(builder) + ": can copy only a " + builder);
+}
+
 unsigned gate_rows(const char* builder, unsigned count, unsigned hidden) {
   return to_extent(ext::Count(count) * hidden, std::string(builder) + ": a parameter has {" +
                                                    std::to_string(count) + "h} rows, h is " +

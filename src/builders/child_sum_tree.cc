@@ -1,11 +1,14 @@
 // Trees whose layers add the children's states up.
 
+#include <array>
 #include <cstddef>
+#include <span>
 #include <utility>
 
 #include "dynet/treelstm.h"
 
 #include "builders/builder_support.h"
+#include "builders/gate_products.h"
 
 namespace dynet {
 
@@ -32,35 +35,43 @@ std::vector<std::vector<Parameter>> make_gates(ParameterCollection& model, unsig
   return params;
 }
 
-/// bias + x2g x + h2g H for gate number `gate` of those; H may be absent.
-Expression add_gate(const std::vector<Expression>& vars, std::size_t gate, const Expression& x,
-                    const Expression* all, Where where) {
-  Affine a(vars[3 * gate + 2]);
-  a.add(vars[3 * gate], x);
-  if (all != nullptr) {
-    a.add(vars[3 * gate + 1], *all);
+/// bias + x2g x + h2g H for some gates of those; H may be absent.
+template <std::size_t kGates>
+std::array<Expression, kGates> add_gates(const std::vector<Expression>& vars,
+                                         const std::size_t (&gates)[kGates], const Expression& x,
+                                         const Expression* all, Where where) {
+  std::array<Expression, 3 * kGates + 2> list;
+  for (std::size_t k = 0; k < kGates; ++k) {
+    list[k] = vars[3 * gates[k] + 2];
+    list[kGates + k] = vars[3 * gates[k]];
+    list[2 * kGates + 1 + k] = vars[3 * gates[k] + 1];
   }
-  return a.build(where);
+  list[2 * kGates] = x;
+  if (all != nullptr) {
+    list[3 * kGates + 1] = *all;
+  }
+  const std::size_t used = all == nullptr ? 2 * kGates + 1 : list.size();
+  return builders::gate_products<kGates>(std::span(list).first(used), where);
 }
 
-/// One gate for each child: bias + x2g x + h2g h_k. The product with x is made once; it is added in
-/// a node of its own, because products whose biases are other nodes' results run one by one.
+/// One gate for each child: bias + x2g x + h2g h_k. What does not depend on the child is computed
+/// once.
 class GateOfChildren {
  public:
   GateOfChildren(const std::vector<Expression>& vars, std::size_t gate, const Expression& x,
                  Where where)
-      : bias_(vars[3 * gate + 2]),
-        h2g_(vars[3 * gate + 1]),
-        of_x_(detail::Located(vars[3 * gate], where) * x),
-        where_(where) {}
+      : h2g_(vars[3 * gate + 1]), where_(where) {
+    Affine a(vars[3 * gate + 2]);
+    a.add(vars[3 * gate], x);
+    of_x_ = a.build(where);
+  }
   [[nodiscard]] Expression of(const Expression& child) const {
-    Affine a(bias_);
+    Affine a(of_x_);
     a.add(h2g_, child);
-    return detail::Located(of_x_, where_) + a.build(where_);
+    return a.build(where_);
   }
 
  private:
-  const Expression& bias_;
   const Expression& h2g_;
   Expression of_x_;
   Where where_;
@@ -83,9 +94,6 @@ LayeredTreeBuilder::LayerState ChildSumTreeLSTMBuilder::add_layer(
   const std::vector<Expression>& vars = param_vars[layer];
   const bool is_leaf = children.empty();
   const Expression all = is_leaf ? Expression() : sum_of_h(children);
-  const auto gate = [&](std::size_t of) {
-    return add_gate(vars, of, x, is_leaf ? nullptr : &all, user_where);
-  };
   forget_.clear();
   if (!is_leaf) {
     const GateOfChildren forget(vars, kForget, x, user_where);
@@ -93,9 +101,9 @@ LayeredTreeBuilder::LayerState ChildSumTreeLSTMBuilder::add_layer(
       forget_.push_back(forget.of(child.h));
     }
   }
-  const Expression i = gate(kInput);
-  const Expression o = gate(kOutput);
-  return close_cell(i, gate(kCandidate), o, children);
+  const auto [i, o, g] =
+      add_gates(vars, {kInput, kOutput, kCandidate}, x, is_leaf ? nullptr : &all, user_where);
+  return close_cell(i, g, o, children);
 }
 
 // ---- gated recurrent unit
@@ -111,21 +119,26 @@ TreeGRUBuilder::TreeGRUBuilder(unsigned layer_count, unsigned input_size, unsign
 LayeredTreeBuilder::LayerState TreeGRUBuilder::add_layer(unsigned layer, const Expression& x,
                                                          const std::vector<LayerState>& children) {
   const std::vector<Expression>& vars = param_vars[layer];
-  Expression all;
-  Expression kept;
-  if (!children.empty()) {
-    all = sum_of_h(children);
-    const GateOfChildren reset(vars, kReset, x, user_where);
-    terms_.clear();
-    for (const LayerState& child : children) {
-      const Expression r = logistic(reset.of(child.h), user_where);
-      terms_.push_back(cmult(r, child.h, user_where));
-    }
-    kept = terms_.size() == 1 ? terms_[0] : sum(terms_, user_where);
+  if (children.empty()) {
+    const auto [z, a] = add_gates(vars, {kUpdate, kNew}, x, nullptr, user_where);
+    return {Expression(), coupled_lstm_c(z, a, {}, user_where)};
   }
-  const bool is_leaf = children.empty();
-  const Expression z = add_gate(vars, kUpdate, x, is_leaf ? nullptr : &all, user_where);
-  const Expression a = add_gate(vars, kNew, x, is_leaf ? nullptr : &kept, user_where);
+  const Expression all = sum_of_h(children);
+  const GateOfChildren reset(vars, kReset, x, user_where);
+  terms_.clear();
+  for (const LayerState& child : children) {
+    const Expression r = logistic(reset.of(child.h), user_where);
+    terms_.push_back(cmult(r, child.h, user_where));
+  }
+  const Expression kept = terms_.size() == 1 ? terms_[0] : sum(terms_, user_where);
+  const auto gate = [&](GruGate of, const Expression& state) {
+    Affine a(vars[3 * of + 2]);
+    a.add(vars[3 * of], x);
+    a.add(vars[3 * of + 1], state);
+    return a.build(user_where);
+  };
+  const Expression z = gate(kUpdate, all);
+  const Expression a = gate(kNew, kept);
   // The new cell of a coupled LSTM: an input gate z, and what is forgotten is 1 - z of the old.
   return {Expression(), coupled_lstm_c(z, a, all, user_where)};
 }

@@ -1,3 +1,4 @@
+#include <span>
 #include <utility>
 
 #include "dynet/deep-lstm.h"
@@ -5,6 +6,7 @@
 #include "dynet/lstm.h"
 
 #include "builders/builder_support.h"
+#include "builders/gate_products.h"
 
 namespace dynet {
 
@@ -39,34 +41,53 @@ CoupledGatesBuilder::CoupledGatesBuilder(const char* collection, unsigned layer_
 
 LayeredRNNBuilder::LayerState CoupledGatesBuilder::add_layer(unsigned layer, const Expression& x,
                                                              const LayerState* before) {
+  return has_peepholes(before == nullptr) ? add_with_peepholes(layer, x, before)
+                                          : add_without_peepholes(layer, x, before);
+}
+
+void CoupledGatesBuilder::new_graph_impl(ComputationGraph& cg, bool update) {
+  LSTMBuilderBase::new_graph_impl(cg, update);
+  no_product_ = layers == 0 ? Expression() : const_parameter(cg, params[0][kBi]);
+}
+
+LayeredRNNBuilder::LayerState CoupledGatesBuilder::add_without_peepholes(unsigned layer,
+                                                                         const Expression& x,
+                                                                         const LayerState* before) {
+  const std::vector<Expression>& vars = param_vars[layer];
+  const bool is_first = before == nullptr;
+  const Expression list[] = {vars[kBi],  vars[kBc],  vars[kBo],  //
+                             vars[kX2i], vars[kX2c], vars[kX2o], x,
+                             vars[kH2i], vars[kH2c], vars[kH2o], is_first ? x : before->h};
+  const auto [i, g, o] =
+      builders::gate_products<3>(std::span(list).first(is_first ? 7 : 11), user_where);
+  const Expression cell = coupled_lstm_c(i, g, is_first ? Expression() : before->c, user_where);
+  return {cell, coupled_lstm_h(o, cell, user_where)};
+}
+
+/// The output gate looks at the new cell, so it has a node of its own.
+LayeredRNNBuilder::LayerState CoupledGatesBuilder::add_with_peepholes(unsigned layer,
+                                                                      const Expression& x,
+                                                                      const LayerState* before) {
   const std::vector<Expression>& vars = param_vars[layer];
   const auto seen = [&](const Expression& cell) {
     return cell_rate() > 0.0F ? cmult(cell, masks[layer][2], user_where) : cell;
   };
-  const bool looks = has_peepholes(before == nullptr);
-  Affine input(vars[kBi]);
-  Affine candidate(vars[kBc]);
+  const bool is_first = before == nullptr;
+  const Expression none;
+  const Expression list[] = {vars[kBi],  vars[kBc],  //
+                             vars[kX2i], vars[kX2c],  x,
+                             vars[kH2i], vars[kH2c],  is_first ? none : before->h,
+                             vars[kC2i], no_product_, is_first ? none : seen(before->c)};
+  const auto [i, g] =
+      builders::gate_products<2>(std::span(list).first(is_first ? 5 : 11), user_where);
+  const Expression cell = coupled_lstm_c(i, g, is_first ? none : before->c, user_where);
   Affine output(vars[kBo]);
-  input.add(vars[kX2i], x);
-  candidate.add(vars[kX2c], x);
   output.add(vars[kX2o], x);
-  if (before != nullptr) {
-    input.add(vars[kH2i], before->h);
-    if (looks) {
-      input.add(vars[kC2i], seen(before->c));
-    }
-    candidate.add(vars[kH2c], before->h);
+  if (!is_first) {
     output.add(vars[kH2o], before->h);
   }
-  const Expression i = input.build(user_where);
-  const Expression g = candidate.build(user_where);
-  const Expression cell =
-      coupled_lstm_c(i, g, before == nullptr ? Expression() : before->c, user_where);
-  if (looks) {
-    output.add(vars[kC2o], seen(cell));
-  }
-  const Expression o = output.build(user_where);
-  return {cell, coupled_lstm_h(o, cell, user_where)};
+  output.add(vars[kC2o], seen(cell));
+  return {cell, coupled_lstm_h(output.build(user_where), cell, user_where)};
 }
 
 // ---- with peepholes

@@ -6,6 +6,8 @@
 #include "dynet/crf-builder.h"
 #include "dynet/except.h"
 
+#include "builders/columns.h"
+
 namespace dynet {
 
 namespace {
@@ -70,14 +72,14 @@ void CRFBuilder::check_allowed(const Expression& scores, const std::vector<unsig
   for (const unsigned tag : tags) {
     check_tag("neg_log_likelihood", tag);
   }
-  if (is_forbidden(masks_[kStart], tags.front())) {
+  if (is_forbidden(masks_in_graph_[kStart], tags.front())) {
     fail("to begin with tag " + std::to_string(tags.front()));
   }
-  if (is_forbidden(masks_[kEnd], tags.back())) {
+  if (is_forbidden(masks_in_graph_[kEnd], tags.back())) {
     fail("to end with tag " + std::to_string(tags.back()));
   }
   for (std::size_t k = 1; k < tags.size(); ++k) {
-    if (is_forbidden(masks_[kTransitions], (std::size_t{tags[k - 1]} * tags_) + tags[k])) {
+    if (is_forbidden(masks_in_graph_[kTransitions], (std::size_t{tags[k - 1]} * tags_) + tags[k])) {
       fail("to go from tag " + std::to_string(tags[k - 1]) + " to tag " + std::to_string(tags[k]) +
            " (step " + std::to_string(k) + ")");
     }
@@ -88,10 +90,8 @@ void CRFBuilder::check_allowed(const Expression& scores, const std::vector<unsig
 // ---------------------------------------------------------------------------------------
 
 void CRFBuilder::new_graph(ComputationGraph& cg, bool update) {
-  if (tags_ == 0) {
-    throw StateError("CRFBuilder: new_graph of a builder without parameters");
-  }
   parameters_.new_graph(cg, update);
+  masks_in_graph_ = masks_;
   for (std::size_t i = 0; i < scores_.size(); ++i) {
     scores_[i] = parameters_[i];
     if (!masks_[i].empty()) {
@@ -151,17 +151,7 @@ Expression CRFBuilder::neg_log_likelihood(const Expression& scores,
 std::array<Expression, 2> CRFBuilder::best_path(const Expression& scores,
                                                 const std::vector<unsigned>& lengths, Where where) {
   check_scores("viterbi", scores);
-  const Dim& d = scores.dim();
-  if (!lengths.empty() && lengths.size() != d.bd) {
-    throw ValueError("CRFBuilder: viterbi: scores are " + to_string(d) + " and there are " +
-                     std::to_string(lengths.size()) + " lengths; want one for each example");
-  }
-  for (const unsigned length : lengths) {
-    if (length == 0 || length > d.cols()) {
-      throw ValueError("CRFBuilder: viterbi: scores are " + to_string(d) + " and a length is " +
-                       std::to_string(length) + "; want 1 to " + std::to_string(d.cols()));
-    }
-  }
+  builders::check_lengths(parameters_.at("viterbi"), scores, lengths);
   return crf_viterbi(scores, scores_[kTransitions], scores_[kStart], scores_[kEnd], lengths, where);
 }
 

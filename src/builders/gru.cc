@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "builders/builder_support.h"
+#include "builders/gate_products.h"
 
 namespace dynet {
 
@@ -40,21 +41,18 @@ Expression GRUBuilder::add_input_impl(int prev, const Expression& x) {
 LayeredRNNBuilder::LayerState GRUBuilder::add_layer(unsigned layer, const Expression& x,
                                                     const LayerState* before) {
   const std::vector<Expression>& vars = param_vars[layer];
-  builders::Affine update(vars[kBz]);
-  builders::Affine candidate(vars[kBh]);
-  update.add(vars[kX2z], x);
-  candidate.add(vars[kX2h], x);
-  Expression old;
-  if (before != nullptr) {
-    old = before->h;
-    builders::Affine reset(vars[kBr]);
-    reset.add(vars[kX2r], x);
-    reset.add(vars[kH2r], old);
-    update.add(vars[kH2z], old);
-    candidate.add(vars[kH2h],
-                  cmult(logistic(reset.build(user_where), user_where), old, user_where));
+  if (before == nullptr) {
+    const Expression list[] = {vars[kBz], vars[kBh], vars[kX2z], vars[kX2h], x};
+    const auto [z, candidate] = builders::gate_products<2>(list, user_where);
+    return {Expression(), coupled_lstm_c(z, candidate, {}, user_where)};
   }
-  const Expression z = update.build(user_where);
+  const Expression& old = before->h;
+  const Expression list[] = {vars[kBz], vars[kBr],  vars[kX2z], vars[kX2r],
+                             x,         vars[kH2z], vars[kH2r], old};
+  const auto [z, r] = builders::gate_products<2>(list, user_where);
+  builders::Affine candidate(vars[kBh]);
+  candidate.add(vars[kX2h], x);
+  candidate.add(vars[kH2h], cmult(logistic(r, user_where), old, user_where));
   // The new cell of a coupled LSTM: an input gate z, and what is forgotten is 1 - z of the old.
   // (One node instead of two for r * h' would save 0.1 us per layer and step, 2 % with 128 rows.)
   return {Expression(), coupled_lstm_c(z, candidate.build(user_where), old, user_where)};

@@ -71,11 +71,7 @@ ComputationGraph& LayeredRNNBuilder::graph() const {
 }
 
 void LayeredRNNBuilder::copy(const RNNBuilder& other) {
-  const auto* same = dynamic_cast<const LayeredRNNBuilder*>(&other);
-  if (same == nullptr || std::string(same->name()) != name()) {
-    throw ValueError(std::string(name()) + ": can copy only a " + name());
-  }
-  builders::share_parameters(name(), same->params, params);
+  builders::share_parameters(name(), builders::check_kind(*this, other).params, params);
 }
 
 // ---- dropout

@@ -7,6 +7,7 @@
 #include "dynet/treelstm.h"
 
 #include "builders/builder_support.h"
+#include "builders/gate_products.h"
 
 namespace dynet {
 
@@ -78,6 +79,7 @@ void NaryTreeLSTMBuilder::enter_graph(ComputationGraph& cg, bool update) {
     }
     forget_bias_.push_back(param_vars[layer][kBf] + 1.0F);
   }
+  no_product_ = layers == 0 ? Expression() : const_parameter(cg, params[0][kBi]);
 }
 
 std::size_t NaryTreeLSTMBuilder::slot(std::size_t child) const {
@@ -86,37 +88,51 @@ std::size_t NaryTreeLSTMBuilder::slot(std::size_t child) const {
 
 LayeredTreeBuilder::LayerState NaryTreeLSTMBuilder::add_layer(
     unsigned layer, const Expression& x, const std::vector<LayerState>& children) {
+  add_forget_gates(layer, x, children);
   const std::vector<Expression>& vars = param_vars[layer];
   const std::vector<std::vector<Expression>>& tables = lparam_vars[layer];
-  // The bias and the products with all children, whose matrices are at row(place) of the tables.
-  const auto add_products = [&](Table h2g, Table c2g, const auto& row) {
-    for (std::size_t j = 0; j < children.size(); ++j) {
-      const std::size_t at = row(slot(j));
-      terms_.insert(terms_.end(), {tables[h2g][at], children[j].h});
-      if (c2g != kTables) {
-        terms_.insert(terms_.end(), {tables[c2g][at], children[j].c});
-      }
-    }
-    return affine_transform(terms_, user_where);
-  };
-  const auto gate = [&](Matrix bias, Matrix x2g, Table h2g, Table c2g) {
-    terms_.assign({vars[bias], vars[x2g], x});
-    return add_products(h2g, c2g, [](std::size_t place) { return place; });
-  };
-  forget_.clear();
-  if (!children.empty()) {
-    // Added in a node of its own: products whose biases are other nodes' results run one by one.
-    const Expression of_x = detail::Located(vars[kX2f], user_where) * x;
-    for (std::size_t k = 0; k < children.size(); ++k) {
-      terms_.assign(1, forget_bias_[layer]);
-      const Expression of_children =
-          add_products(kH2f, kC2f, [&](std::size_t place) { return place * N + slot(k); });
-      forget_.push_back(detail::Located(of_x, user_where) + of_children);
-    }
+  terms_.assign({vars[kBi], vars[kBo], vars[kBc], vars[kX2i], vars[kX2o], vars[kX2c], x});
+  for (std::size_t j = 0; j < children.size(); ++j) {
+    const std::size_t at = slot(j);
+    terms_.insert(terms_.end(),
+                  {tables[kH2i][at], tables[kH2o][at], tables[kH2c][at], children[j].h,
+                   tables[kC2i][at], tables[kC2o][at], no_product_, children[j].c});
   }
-  const Expression i = gate(kBi, kX2i, kH2i, kC2i);
-  const Expression g = gate(kBc, kX2c, kH2c, kTables);
-  return close_cell(i, g, gate(kBo, kX2o, kH2o, kC2o), children);
+  const auto [i, o, g] = builders::gate_products<3>(terms_, user_where);
+  return close_cell(i, g, o, children);
+}
+
+/// Fills `forget_`; two children's gates are one node, as they are sums over the same states.
+void NaryTreeLSTMBuilder::add_forget_gates(unsigned layer, const Expression& x,
+                                           const std::vector<LayerState>& children) {
+  forget_.clear();
+  if (children.empty()) {
+    return;
+  }
+  const std::vector<std::vector<Expression>>& tables = lparam_vars[layer];
+  const auto matrix = [&](Table table, std::size_t j, std::size_t k) {
+    return tables[table][slot(j) * N + slot(k)];
+  };
+  const Expression of_x =
+      affine_transform({forget_bias_[layer], param_vars[layer][kX2f], x}, user_where);
+  std::size_t k = 0;
+  for (; k + 2 <= children.size(); k += 2) {
+    terms_.assign(2, of_x);
+    for (std::size_t j = 0; j < children.size(); ++j) {
+      terms_.insert(terms_.end(), {matrix(kH2f, j, k), matrix(kH2f, j, k + 1), children[j].h,
+                                   matrix(kC2f, j, k), matrix(kC2f, j, k + 1), children[j].c});
+    }
+    const auto gates = builders::gate_products<2>(terms_, user_where);
+    forget_.insert(forget_.end(), gates.begin(), gates.end());
+  }
+  if (k < children.size()) {
+    terms_.assign(1, of_x);
+    for (std::size_t j = 0; j < children.size(); ++j) {
+      terms_.insert(terms_.end(), {matrix(kH2f, j, k), children[j].h,  //
+                                   matrix(kC2f, j, k), children[j].c});
+    }
+    forget_.push_back(affine_transform(terms_, user_where));
+  }
 }
 
 }  // namespace dynet

@@ -160,29 +160,35 @@ unsigned SampledSoftmaxBuilder::draw(const Expression& rep, Where where) {
 // ---- sampled
 // --------------------------------------------------------------------------------------
 
-void SampledSoftmaxBuilder::resample() { drawn_ = Nodes(); }
+void SampledSoftmaxBuilder::resample() {
+  noise_in_ = {};
+  drawn_ = {};
+}
 
 void SampledSoftmaxBuilder::set_noise(const std::vector<unsigned>& words) {
+  if (in_.graph == nullptr) {
+    throw StateError(std::string(kName) + ": set_noise before new_graph");
+  }
   if (words.empty()) {
     throw ValueError(std::string(kName) + ": set_noise without words");
   }
   check_words(words);
   noise_words_ = words;
-  are_given_ = true;
-  drawn_ = Nodes();
+  noise_in_ = in_;
+  drawn_ = {};
 }
 
 void SampledSoftmaxBuilder::enter_noise(Where where) {
   if (drawn_.fit(in_)) {
     return;
   }
-  if (!are_given_) {
+  if (noise_in_.graph != in_.graph || noise_in_.id != in_.id) {
     noise_words_.resize(samples_);
     for (unsigned& word : noise_words_) {
       word = noise_.sample();
     }
   }
-  are_given_ = false;
+  noise_in_ = in_;
   const auto k = static_cast<unsigned>(noise_words_.size());
   const double log_k = loss_ == SampledLoss::kBlackOut ? 0.0 : std::log(static_cast<double>(k));
   numbers_.clear();

@@ -169,6 +169,85 @@ TEST_P(SampledSoftmax, NoiseIsSharedByTheLossesOfAGraph) {
   });
 }
 
+/// Words that are drawn once in a thousand tests.
+const std::vector<unsigned> kRareNoise{5, 5, 4, 5, 4};
+
+TEST_P(SampledSoftmax, NoiseThatWasGivenGivesWayToResample) {
+  builder.new_graph(cg);
+  const Expression rep = ones(cg, {kRep});
+  builder.set_noise(kRareNoise);
+  builder.resample();
+  builder.sampled_loss(rep, 2);
+  EXPECT_NE(builder.noise(), kRareNoise);
+  builder.set_noise(kRareNoise);
+  builder.sampled_loss(rep, 2);
+  builder.resample();
+  builder.sampled_loss(rep, 2);
+  EXPECT_NE(builder.noise(), kRareNoise);
+}
+
+TEST_P(SampledSoftmax, NoiseThatWasGivenIsOfItsGraph) {
+  EXPECT_THROW(builder.set_noise(kRareNoise), StateError);
+  builder.new_graph(cg);
+  builder.set_noise(kRareNoise);  // and no loss in this graph
+  ComputationGraph other;
+  builder.new_graph(other);
+  builder.sampled_loss(ones(other, {kRep}), 2);
+  EXPECT_NE(builder.noise(), kRareNoise);
+  builder.set_noise(kRareNoise);
+  other.clear();
+  builder.new_graph(other);
+  builder.sampled_loss(ones(other, {kRep}), 2);
+  EXPECT_NE(builder.noise(), kRareNoise) << "a graph that was cleared is a new one";
+}
+
+TEST_P(SampledSoftmax, NoiseStaysInItsGraph) {
+  for (const bool is_given : {true, false}) {
+    cg.clear();
+    builder.new_graph(cg);
+    const Expression rep = ones(cg, {kRep});
+    if (is_given) {
+      builder.set_noise(kRareNoise);
+    }
+    cg.checkpoint();
+    const Numbers wanted = numbers_of(builder.sampled_loss(rep, 2));
+    const std::vector<unsigned> noise_words = builder.noise();
+    cg.revert();
+    EXPECT_EQ(numbers_of(builder.sampled_loss(rep, 2)), wanted);
+    builder.new_graph(cg, false);  // its nodes are others now, but not the words
+    EXPECT_EQ(numbers_of(builder.sampled_loss(rep, 2)), wanted);
+    EXPECT_EQ(builder.noise(), noise_words);
+  }
+}
+
+/// Also where no node of those that were there when it was given or drawn is left.
+TEST_P(SampledSoftmax, NoiseStaysThroughReverts) {
+  for (const bool is_given : {true, false}) {
+    for (const bool is_empty : {true, false}) {
+      cg.clear();
+      builder.new_graph(cg);
+      if (!is_empty) {
+        ones(cg, {kRep});
+      }
+      cg.checkpoint();
+      const Expression rep = ones(cg, {kRep});
+      if (is_given) {
+        builder.set_noise(kRareNoise);
+      } else {
+        builder.sampled_loss(rep, 2);
+      }
+      const std::vector<unsigned> noise_words = is_given ? kRareNoise : builder.noise();
+      for (int i = 0; i < 5; ++i) {  // that others are drawn by chance is not likely
+        cg.revert();
+        cg.checkpoint();
+        builder.new_graph(cg, i % 2 == 1);
+        builder.sampled_loss(ones(cg, {kRep}), 2);
+        EXPECT_EQ(builder.noise(), noise_words) << is_given << is_empty;
+      }
+    }
+  }
+}
+
 TEST_P(SampledSoftmax, ChangesTheRowsItLookedAt) {
   for (const bool update : {false, true}) {
     builder.new_graph(cg, update);

@@ -8,6 +8,7 @@
 #include "dynet/cfsm-builder.h"
 #include "dynet/except.h"
 
+#include "api/graph_state.h"
 #include "builders/softmax_support.h"
 
 namespace dynet {
@@ -171,7 +172,12 @@ void LossesByExample::clear() {
   owners_.clear();
 }
 
-void LossesByExample::add_some(const Expression& loss, const std::vector<unsigned>& examples) {
+void LossesByExample::add(const Expression& loss, const std::vector<unsigned>& examples,
+                          std::size_t size) {
+  if (examples.size() == size) {
+    add(loss);
+    return;
+  }
   parts_.push_back(loss);
   owners_.insert(owners_.end(), examples.begin(), examples.end());
 }
@@ -190,7 +196,9 @@ Expression LossesByExample::add_up(const InGraph& in, const Expression& rep, Whe
   return whole_.size() == 1 ? whole_[0] : sum(whole_, where);
 }
 
-void CheckedSoftmaxBuilder::new_graph(ComputationGraph& cg, bool update) { in_ = {&cg, update}; }
+void CheckedSoftmaxBuilder::new_graph(ComputationGraph& cg, bool update) {
+  in_ = {&cg, update, cg.state().born};
+}
 
 const InGraph& CheckedSoftmaxBuilder::ready(const char* call, const Expression& rep) const {
   if (in_.graph == nullptr) {

@@ -257,8 +257,8 @@ TransformerState TransformerDecoderBuilder::start(const Expression& seen,
   return state;
 }
 
-void TransformerDecoderBuilder::check_state(const TransformerState& state,
-                                            const Expression& x) const {
+unsigned TransformerDecoderBuilder::check_state(const TransformerState& state,
+                                                const Expression& x) const {
   check("add_input", x);
   const std::string at = parameters_.at("add_input");
   const bool has_memory = state.memory != nullptr;
@@ -267,15 +267,19 @@ void TransformerDecoderBuilder::check_state(const TransformerState& state,
     throw StateError(at + "of a state that this builder did not start");
   }
   const Dim& d = x.dim();
-  for (const AttentionMemory& read : state.layers) {
-    if (read.positions() == 0) {
-      continue;
+  unsigned examples = d.bd;
+  const auto check_keys = [&](const AttentionMemory& memory, const char* whose) {
+    parameters_.check("add_input", {memory.keys, memory.values});
+    const Dim& k = memory.keys.dim();
+    if (k.rows() != dim_ || (k.bd != 1 && examples != 1 && k.bd != examples)) {
+      throw ShapeError(at + "x is " + to_string(d) + " and the " + whose + "'s keys " +
+                       to_string(k) + "; want as many examples, or one that stands for all");
     }
-    parameters_.check("add_input", {read.keys, read.values});
-    const Dim& k = read.keys.dim();
-    if (k.rows() != dim_ || k.bd != d.bd) {
-      throw ShapeError(at + "x is " + to_string(d) + " and the state's keys " + to_string(k) +
-                       "; want as many examples");
+    examples = std::max(examples, k.bd);
+  };
+  for (const AttentionMemory& read : state.layers) {
+    if (read.positions() > 0) {
+      check_keys(read, "state");
     }
   }
   if (d.cols() > 1 && state.positions() > 0) {
@@ -285,22 +289,22 @@ void TransformerDecoderBuilder::check_state(const TransformerState& state,
   }
   if (has_memory) {
     for (const AttentionMemory& memory : *state.memory) {
-      parameters_.check("add_input", {memory.keys, memory.values});
-      const Dim& k = memory.keys.dim();
-      if (k.bd != d.bd && k.bd != 1 && d.bd != 1) {
-        throw ShapeError(at + "x is " + to_string(d) + " and the memory's keys " + to_string(k) +
-                         "; want as many examples");
-      }
+      check_keys(memory, "memory");
     }
   }
+  return examples;
 }
 
 TransformerState TransformerDecoderBuilder::add_input(const TransformerState& state,
                                                       const Expression& x, Where where) const {
-  check_state(state, x);
+  const unsigned examples = check_state(state, x);
   TransformerState next = state;
-  const Dim like = x.dim();
-  Expression y = as_batch(x, where);
+  // As many examples in all layers, so that the next step finds them so.
+  const bool stands_for_all = x.dim().bd != examples;
+  const Expression all =
+      stands_for_all ? pick_batch_elems(x, std::vector<unsigned>(examples, 0), where) : x;
+  const Dim like = all.dim();
+  Expression y = as_batch(all, where);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const AttentionMemory* memory = state.memory == nullptr ? nullptr : &(*state.memory)[i];
     y = layers_[i].decode(y, like, next.layers[i], memory, where);

@@ -46,7 +46,7 @@ namespace {
 std::string at_node(const char* builder, int id) {
   return std::string(builder) + ": node " + std::to_string(id) + ": ";
 }
-/// "0, 1 or 2" for three.
+/// "0 to 2" for three.
 std::string to_last(std::size_t size) {
   return size == 0 ? "none" : "0 to " + std::to_string(size - 1);
 }
@@ -207,11 +207,7 @@ void LayeredTreeBuilder::start_tree(const std::vector<Expression>& /*h_0*/) {
 unsigned LayeredTreeBuilder::num_h0_components() const { return (has_cells() ? 2 : 1) * layers; }
 
 void LayeredTreeBuilder::copy(const RNNBuilder& other) {
-  const auto* same = dynamic_cast<const LayeredTreeBuilder*>(&other);
-  if (same == nullptr || std::string(same->name()) != name()) {
-    throw ValueError(std::string(name()) + ": can copy only a " + name());
-  }
-  builders::share_parameters(name(), same->params, params);
+  builders::share_parameters(name(), builders::check_kind(*this, other).params, params);
 }
 
 void LayeredTreeBuilder::set_dropout(float d) { set_dropout(d, d); }
@@ -283,6 +279,12 @@ Expression LayeredTreeBuilder::sum_of_h(const std::vector<LayerState>& children)
 LayeredTreeBuilder::LayerState LayeredTreeBuilder::close_cell(
     const Expression& i, const Expression& g, const Expression& o,
     const std::vector<LayerState>& children) {
+  if (children.size() == 2) {  // most joins: two nodes instead of eight
+    const auto [cell, hidden] =
+        tree_lstm_cell(concatenate({i, o, g}, 0, user_where), forget_[0], forget_[1], children[0].c,
+                       children[1].c, user_where);
+    return {cell, hidden};
+  }
   Expression cell = coupled_lstm_c(i, g, {}, user_where);  // without a state before: i * g
   if (!children.empty()) {
     terms_.assign(1, cell);

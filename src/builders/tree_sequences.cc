@@ -6,6 +6,8 @@
 #include "dynet/except.h"
 #include "dynet/treelstm.h"
 
+#include "builders/builder_support.h"
+
 namespace dynet {
 
 namespace {
@@ -16,15 +18,6 @@ void check_sizes(const char* builder, unsigned input, unsigned hidden) {
                      " and hidden_dim " + std::to_string(hidden) +
                      "; want the same, because children are read as inputs");
   }
-}
-
-template <class Builder>
-const Builder& same_kind(const char* builder, const RNNBuilder& other) {
-  const auto* same = dynamic_cast<const Builder*>(&other);
-  if (same == nullptr) {
-    throw ValueError(std::string(builder) + ": can copy only a " + builder);
-  }
-  return *same;
 }
 
 }  // namespace
@@ -48,7 +41,7 @@ unsigned UnidirectionalTreeLSTMBuilder::num_h0_components() const {
   return node_builder.num_h0_components();
 }
 void UnidirectionalTreeLSTMBuilder::copy(const RNNBuilder& other) {
-  node_builder.copy(same_kind<UnidirectionalTreeLSTMBuilder>(name(), other).node_builder);
+  node_builder.copy(builders::check_kind(*this, other).node_builder);
 }
 void UnidirectionalTreeLSTMBuilder::enter_graph(ComputationGraph& cg, bool update) {
   node_builder.new_graph(cg, update);
@@ -95,7 +88,7 @@ unsigned BidirectionalTreeLSTMBuilder::num_h0_components() const {
   return fwd_node_builder.num_h0_components();
 }
 void BidirectionalTreeLSTMBuilder::copy(const RNNBuilder& other) {
-  const auto& same = same_kind<BidirectionalTreeLSTMBuilder>(name(), other);
+  const BidirectionalTreeLSTMBuilder& same = builders::check_kind(*this, other);
   fwd_node_builder.copy(same.fwd_node_builder);  // which refuses what the other one would
   rev_node_builder.copy(same.rev_node_builder);
 }

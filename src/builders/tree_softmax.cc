@@ -92,11 +92,7 @@ void TreeSoftmaxBuilder::add_loss(const Range& range, const Expression& rep,
   }
   const Expression x = all ? rep : pick_batch_elems(rep, s.members, where);
   const Expression loss = choice.loss(in_, x, s.outcomes, s.numbers, where);
-  if (all) {
-    s.sums.add_all(loss);
-  } else {
-    s.sums.add_some(loss, s.members);
-  }
+  s.sums.add(loss, s.members, words.size());
 }
 
 /// Pushes the ranges of examples that go on to the same child.

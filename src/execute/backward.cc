@@ -9,7 +9,6 @@
 #include "execute/reading.h"
 #include "execute/verify.h"
 #include "kernels/float_mode.h"
-#include "util/pulse.h"
 
 namespace dynet::execute {
 
@@ -28,6 +27,7 @@ void Executor::backward(NodeId root, bool full) {
   compute(root, false);
   const Reading reading(graph);
   forget_gradients();
+  const Interrupt::Request interruptible(interrupt_);
   try {
     if (alone_ != nullptr) {
       remember_alone(root, full);
@@ -71,12 +71,13 @@ void Executor::run_backward(NodeId root, bool full, Pass pass) {
   // A pass that only inspects leaves the memory of the views handed out so far alone.
   gradients_.begin(pass == Pass::kInspect);
   weights_.begin();
+  computed_weights_.begin();
   upload_.clear();
   path_.find(root, full, pass == Pass::kAccumulate, gradients_);
   const NodeId owner = gradients_.owner(root);
   context_.kernels(owner).fill(gradients_.target(owner).data, 1.0, 1);
   path_.walk_groups([&](std::uint32_t g) {
-    util::beat();
+    pass_group(g);
     const schedule::Group& group = history_.group(g);
     if (watch_ != nullptr) {
       watch_->begin_group(g);
@@ -85,12 +86,26 @@ void Executor::run_backward(NodeId root, bool full, Pass pass) {
       backward_segment(history_.segment(group, s), history_.call(s), pass);
     }
   });
+  computed_weights_.finish_all();  // of rows of tables
+}
+
+/// The products that were left for the gradients of nodes that the pass comes to.
+void Executor::finish_weights(std::span<const NodeId> members) {
+  const std::uint32_t outputs = context_.graph[members[0]].record().outputs;
+  for (const NodeId m : members) {
+    for (std::uint32_t k = 0; k < outputs; ++k) {
+      computed_weights_.finish(m + k);
+    }
+  }
 }
 
 void Executor::backward_segment(const SegmentView& segment, Assembled* whole, Pass pass) {
   const ext::Record& record = context_.graph[segment.members[0]].record();
   if (record.stops_gradient || record.gradient_goes_to != ext::GradientTo::kArguments) {
     return;
+  }
+  if (computed_weights_.has_any()) {
+    finish_weights(segment.members);
   }
   const auto is_active = [outputs = record.outputs, notes = gradients_.notes()](NodeId m) {
     bool reached = notes.is_written(m);

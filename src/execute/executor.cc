@@ -23,6 +23,22 @@ const Tensor& Executor::value(NodeId n) {
   return value_views_.view(n, context_.tensor(n, values_.at(n)));
 }
 
+/// An alias lies where its argument does. What is in no pool is a parameter as it is stored.
+std::shared_ptr<const void> Executor::share(NodeId n) {
+  const graph::Graph& graph = context_.graph;
+  NodeId from = n;
+  while (graph[from].record().aliases) {
+    from = graph.args(from)[0];
+  }
+  if (graph.bytes(from) == 0) {
+    return nullptr;  // there is nothing to read
+  }
+  if (values_.pools().contains(context_.memory(from), values_.at(from))) {
+    return values_.pools().share(context_.memory(from), values_.at(from));
+  }
+  return graph.storages()[graph[from].payload->storage_slot].storage;
+}
+
 void Executor::compute_all() {
   if (context_.graph.size() != 0) {
     compute(context_.graph.size() - 1, true);
@@ -40,6 +56,7 @@ void Executor::compute(NodeId last, bool all) {
   const kernels::FlushDenormals float_mode;
   const Watch watch(context_.graph, false, watch_);
   const Mark before = mark();
+  const Interrupt::Request interruptible(interrupt_);
   try {
     if (all) {
       wanted_.collect_all(context_.graph, values_, values_.complete_below());

@@ -65,9 +65,22 @@ bool Executor::assemble_uploaded(std::uint32_t g) {
   return true;
 }
 
+/// Before each group, forward and backward.
+void Executor::pass_group(std::uint32_t g) {
+  util::beat();
+  if (interrupt_.is_on()) [[unlikely]] {
+    const std::span<const NodeId> members = history_.members(g);
+    std::int64_t numbers = context_.graph.elements(members[0]);
+    for (const NodeId argument : context_.graph.args(members[0])) {
+      numbers += context_.graph.elements(argument);
+    }
+    interrupt_.pass(numbers * static_cast<std::int64_t>(members.size()));
+  }
+}
+
 /// `is_made`: its calls are.
 void Executor::run_group(std::uint32_t g, bool is_made, bool has_backward) {
-  util::beat();
+  pass_group(g);
   const schedule::Group& group = history_.group(g);
   if (watch_ != nullptr) {
     watch_->begin_group(g);

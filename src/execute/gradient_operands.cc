@@ -6,7 +6,8 @@ namespace dynet::execute {
 
 void GradientOperands::attach(Assembled& assembled, std::span<const NodeId> members,
                               std::uint64_t shared, bool has_sinks) {
-  const ext::Record& record = context_.graph[members[0]].record();
+  const graph::Signature& signature = *context_.graph[members[0]].signature;
+  const ext::Record& record = *signature.record;
   const std::span<const Argument> arguments = assembled.arguments;
   ext::Call& call = assembled.call;
   call.left_for_later = 0;
@@ -25,11 +26,12 @@ void GradientOperands::attach(Assembled& assembled, std::span<const NodeId> memb
     if (argument.nodes.empty()) {
       return ext::Operand();
     }
-    const bool is_weight =
+    const bool is_stored =
         has_sinks && segment.is_shared(argument.index) &&
         context_.graph[argument.nodes[0]].record().gradient_goes_to == ext::GradientTo::kStorage;
-    if (is_weight) {
-      return of_weight(argument.nodes[0]);
+    if (is_stored || (has_sinks && !record.has_whole && record.has_shared &&
+                      is_computed_weight(argument, signature.role(argument.index)))) {
+      return of_weight(argument.nodes[0], is_stored);
     }
     return record.has_whole
                ? by_node(of_nodes(argument.nodes), context_.graph.dim(argument.nodes[0]))
@@ -84,8 +86,17 @@ void GradientOperands::zero_shared(bool partial, std::span<const Argument> argum
   }
 }
 
-/// Memory and sink of a parameter that all members share.
-ext::Operand GradientOperands::of_weight(NodeId n) {
+/// Whether all members have one matrix there that is no parameter, where products are made with it.
+bool GradientOperands::is_computed_weight(const Argument& argument, ext::Role role) const {
+  const NodeId n = argument.nodes[0];
+  return role == ext::Role::kEither && argument.nodes.size() == 1 &&
+         argument.index < schedule::kMaxMaskedArgs && gradients_.needs(n) &&
+         context_.graph[n].examples == 1 && context_.graph.dim(n).nd == 2 &&
+         context_.graph[n].record().gradient_goes_to != ext::GradientTo::kStorage;
+}
+
+/// Memory and sink of a weight that all members share: of a parameter (`is_stored`), or computed.
+ext::Operand GradientOperands::of_weight(NodeId n, bool is_stored) {
   const Dim& dim = context_.graph.dim(n);
   if (!gradients_.needs(n)) {
     return {.dim = dim};
@@ -97,7 +108,8 @@ ext::Operand GradientOperands::of_weight(NodeId n) {
           .examples = 1,
           .blocks = block,
           .block_count = 1,
-          .sink = &weights_.sink(context_.graph[n].payload->storage_slot)};
+          .sink = is_stored ? &weights_.sink(context_.graph[n].payload->storage_slot)
+                            : &computed_.sink(t)};
 }
 
 /// Where the gradient of an operand goes: absent where none of its nodes wants one.

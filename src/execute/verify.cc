@@ -135,7 +135,7 @@ class Verifier {
     std::uint32_t offset = 0;
     for (const NodeId m : members) {
       const auto* at = static_cast<const std::byte*>(values_.at(m));
-      if (!values_.pools().contains(*device.memory, at)) {
+      if (graph_.bytes(m) != 0 && !values_.pools().contains(*device.memory, at)) {
         fail("its value is not in the memory of its device", m);
       }
       if (values_.offset(m) != offset || (next != nullptr && at != next)) {
@@ -167,7 +167,8 @@ class Verifier {
     if (has_gradients_ && n < gradients_.size() && gradients_.is_written(n)) {
       if (gradients_.at(n) == nullptr) {
         fail("has a gradient without memory", n);
-      } else if (!gradients_.pools().contains(context_.memory(n), gradients_.at(n))) {
+      } else if (graph_.bytes(n) != 0 &&
+                 !gradients_.pools().contains(context_.memory(n), gradients_.at(n))) {
         fail("its gradient is not in the memory of its device", n);
       }
     }

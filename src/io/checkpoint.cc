@@ -93,6 +93,22 @@ Checkpoint describe(const SafetensorsFile& file) {
   return c;
 }
 
+/// All files of a folder that have names of checkpoints. IoError.
+std::vector<std::string> checkpoints_in(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (has_name_of_checkpoint(entry->path().filename().string())) {
+      files.push_back(entry->path().string());
+    }
+  }
+  if (error) {
+    throw IoError("Checkpointer: cannot read the folder '" + folder + "': " + error.message());
+  }
+  return files;
+}
+
 /// Seed and number of streams of random operations, then the generator of initial values.
 std::string random_state() {
   std::ostringstream text;
@@ -131,7 +147,8 @@ Checkpointer::Checkpointer(const std::string& folder, const ParameterCollection&
   }
   std::error_code error;
   fs::create_directories(folder, error);
-  if (!fs::is_directory(folder)) {
+  std::error_code also_said_above;
+  if (!fs::is_directory(folder, also_said_above)) {
     throw IoError("Checkpointer: cannot make the folder '" + folder + "': " + error.message());
   }
   io::remove_abandoned(folder, has_name_of_checkpoint);
@@ -140,13 +157,9 @@ Checkpointer::Checkpointer(const std::string& folder, const ParameterCollection&
 /// Reads the headers of all files of the folder that have such a name. What is damaged is left out.
 void Checkpointer::list() {
   std::vector<Checkpoint> found;
-  for (const auto& entry : fs::directory_iterator(folder_)) {
-    const std::string name = entry.path().filename().string();
-    if (!has_name_of_checkpoint(name)) {
-      continue;
-    }
+  for (const std::string& file : checkpoints_in(folder_)) {
     try {
-      found.push_back(describe(SafetensorsFile(entry.path().string())));
+      found.push_back(describe(SafetensorsFile(file)));
     } catch (const IoError& e) {
       params::log(std::string("Checkpointer: passed over: ") + e.what());
     }
@@ -170,12 +183,10 @@ bool Checkpointer::resume() {
     }
   }
   if (!file) {
-    for (const auto& entry : fs::directory_iterator(folder_)) {
-      if (has_name_of_checkpoint(entry.path().filename().string())) {
-        const SafetensorsFile damaged(entry.path().string());  // says what is wrong
-        damaged.check_all();
-        describe(damaged);
-      }
+    for (const std::string& name : checkpoints_in(folder_)) {
+      const SafetensorsFile damaged(name);  // says what is wrong
+      damaged.check_all();
+      describe(damaged);
     }
     owns_folder_ = true;
     return false;
@@ -195,7 +206,7 @@ bool Checkpointer::resume() {
     const params::UpdateScope scope(params::usage_of(model_), "Checkpointer::resume");
   }
   io::populate_trainer(*file, *trainer_);
-  // Everything is read: nothing below throws.
+  // Everything is read: nothing below throws, or else when all numbers are in their places.
   const params::UpdateScope scope(params::usage_of(model_), "Checkpointer::resume");
   reader.commit();
   *rndeng = random.generator;
@@ -205,6 +216,7 @@ bool Checkpointer::resume() {
   metadata = std::move(texts);
   last_save_ = std::chrono::steady_clock::now();
   owns_folder_ = true;
+  prune();  // one that was killed had saved, and not yet removed
   return true;
 }
 

@@ -177,6 +177,27 @@ TEST_F(CheckpointTest, KilledRunsGoOnToTheBit) {
   EXPECT_GT(kills, 5U);
 }
 
+/// A saver that is killed between the two leaves an old one beside the new one.
+TEST_F(CheckpointTest, ResumeRemovesWhatSavingWouldHave) {
+  Session run(folder, every(7));
+  const auto save_next = [&run] {
+    for (int i = 0; i < 7; ++i) {
+      run.step();
+      run.checkpoints->step(std::to_string(run.position));
+    }
+  };
+  save_next();
+  const std::string old = (std::filesystem::path(folder) / name(7)).string();
+  std::filesystem::copy_file(old, root_.file("kept"));
+  save_next();
+  ASSERT_EQ(files(), std::vector<std::string>{name(14)});
+  std::filesystem::copy_file(root_.file("kept"), old);
+  Session again(folder, every(7));
+  again.resume();
+  EXPECT_EQ(again.checkpoints->steps(), 14U);
+  EXPECT_EQ(files(), std::vector<std::string>{name(14)});
+}
+
 TEST_F(CheckpointTest, KeepsTheBestAndTheLast) {
   CheckpointPolicy policy;
   policy.keep_best = 2;
@@ -261,6 +282,15 @@ TEST_F(CheckpointTest, WhatCannotBe) {
   EXPECT_THROW(Session(folder, policy), ValueError);
   std::ofstream(root_.file("file")) << "x";
   EXPECT_THROW(Session(root_.file("file")), IoError);
+  fs::create_symlink("loop", root_.file("loop"));
+  EXPECT_THROW(Session(root_.file("loop")), IoError);
+  {
+    Session gone(root_.file("gone"));
+    fs::remove_all(root_.file("gone"));
+    EXPECT_THROW(gone.checkpoints->resume(), IoError);
+    EXPECT_THROW(gone.checkpoints->load_best(), IoError);
+    EXPECT_THROW(gone.checkpoints->save(), IoError);
+  }
   Session run(folder);
   EXPECT_FALSE(run.checkpoints->resume());
   EXPECT_THROW(run.checkpoints->load_best(), UsageError);

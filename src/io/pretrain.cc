@@ -70,25 +70,17 @@ class EmbeddingReader {
     if (dimension_ == 0) {
       fail("'" + std::string(fields_[0]) + "' has no numbers");
     }
+    Embedding first = parse();
+    if (has_two_counts && dimension > 1) {
+      dimension_ = dimension;
+    }
     std::vector<Embedding> all;
-    if (!has_two_counts) {
+    while (next()) {
       all.push_back(parse());
-      read_rest(all);
-      return all;
     }
     // Two counts, or a word that is a number and has one number. With a dimension of 1, both look
     // the same: then it is a first line if there are as many lines as it says.
-    Embedding first = parse();
-    const bool has_more = next();
-    bool is_header = dimension > 1 && has_more && fields_.size() > dimension;
-    if (is_header) {
-      dimension_ = dimension;
-    }
-    if (has_more) {
-      all.push_back(parse());
-      read_rest(all);
-    }
-    is_header = is_header || (dimension == 1 && all.size() == words);
+    const bool is_header = has_two_counts && (dimension > 1 || all.size() == words);
     if (is_header && all.size() != words) {
       fail("the first line says " + std::to_string(words) + " words; there are " +
            std::to_string(all.size()));
@@ -124,11 +116,6 @@ class EmbeddingReader {
       fail("the file cannot be read");
     }
     return !fields_.empty();
-  }
-  void read_rest(std::vector<Embedding>& all) {
-    while (next()) {
-      all.push_back(parse());
-    }
   }
   /// The last fields are numbers, the others the word.
   Embedding parse() const {

@@ -108,6 +108,9 @@ TEST_F(Pretrain, FilesOfOtherPrograms) {
   Dict one;
   write("2 1\na 1\nb 2\n");  // as many lines as the first one says
   EXPECT_EQ(read(one), (Vectors{{0, {1}}, {1, {2}}}));
+  Dict none;
+  write("0 300\n");
+  EXPECT_TRUE(read(none).empty());
   Dict numbers;
   write("20 1\n30 2\n");  // no first line, but words that are numbers
   EXPECT_EQ(read(numbers), (Vectors{{0, {1}}, {1, {2}}}));
@@ -139,6 +142,8 @@ TEST_F(Pretrain, DamageIsFound) {
   expect_damage("the 1 nan\n", "1:7", "'nan'");
   expect_damage("the 1e39 2\n", "1:5", "'1e39'");
   expect_damage("3 2\nthe 1 2\nof 3 4\n", "3:1", "says 3 words; there are 2");
+  expect_damage("2 300\n", "1:1", "says 2 words; there are 0");
+  expect_damage("2 2\nthe 1\nof 3 4\n", "2:5", "1 numbers; want 2");
 }
 
 }  // namespace

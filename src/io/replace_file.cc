@@ -231,6 +231,39 @@ void ReplaceFile::copy_old() {
   ::close(old);
 }
 
+void ReplaceFile::reserve(std::uint64_t bytes) {
+#ifdef FALLOC_FL_KEEP_SIZE
+  const auto length = static_cast<off_t>(bytes);
+  if (is_direct_) {
+    return;
+  }
+  if (::fallocate(file_, FALLOC_FL_KEEP_SIZE, 0, length) == 0) {
+    reserved_ = std::max(reserved_, bytes);
+  } else if (errno == ENOSPC || errno == EDQUOT) {
+    fail("write");
+  }  // else it makes no promises
+#else
+  static_cast<void>(bytes);
+#endif
+}
+
+/// The disk works while more is computed, and commit() waits for the rest only: by itself the
+/// system begins when a tenth of the memory is full, or after half a minute.
+void ReplaceFile::wrote(std::uint64_t offset, std::uint64_t bytes) {
+  constexpr std::uint64_t kEnough = std::uint64_t{8} << 20;
+  if (offset != written_) {
+    written_ = asked_ = offset;
+  }
+  written_ += bytes;
+#ifdef SYNC_FILE_RANGE_WRITE
+  if (!is_direct_ && written_ - asked_ >= kEnough) {
+    ::sync_file_range(file_, static_cast<off_t>(asked_), static_cast<off_t>(written_ - asked_),
+                      SYNC_FILE_RANGE_WRITE);  // a hint: commit() finds every error
+    asked_ = written_;
+  }
+#endif
+}
+
 void ReplaceFile::write(const char* data, std::size_t bytes) {
   while (bytes > 0) {
     const ssize_t n = ::write(file_, data, bytes);
@@ -240,6 +273,7 @@ void ReplaceFile::write(const char* data, std::size_t bytes) {
     if (n < 0) {
       fail("write");
     }
+    wrote(written_, static_cast<std::uint64_t>(n));
     data += n;
     bytes -= static_cast<std::size_t>(n);
   }
@@ -258,6 +292,7 @@ void ReplaceFile::write_at(std::uint64_t offset, const void* data, std::size_t b
     if (n < 0) {
       fail("write");
     }
+    wrote(offset, static_cast<std::uint64_t>(n));
     from += n;
     offset += static_cast<std::uint64_t>(n);
     bytes -= static_cast<std::size_t>(n);
@@ -284,14 +319,28 @@ void ReplaceFile::move_up(std::uint64_t from, std::uint64_t to, std::uint64_t by
   }
 }
 
+/// Blocks behind the end stay the file's until its size is set.
+void ReplaceFile::give_back_rest() {
+  struct stat written{};
+  if (::fstat(file_, &written) == 0 && static_cast<std::uint64_t>(written.st_size) < reserved_ &&
+      ::ftruncate(file_, written.st_size) != 0) {
+    fail("write");
+  }
+}
+
+void ReplaceFile::sync() {
+  if (!is_direct_ && ::fsync(file_) != 0) {
+    fail("write");
+  }
+}
+
 void ReplaceFile::commit() {
   if (is_direct_) {
     close_checked();
     return;
   }
-  if (::fsync(file_) != 0) {
-    fail("write");
-  }
+  give_back_rest();
+  sync();
   if (temporary_.empty()) {
     link_anonymous();
   }

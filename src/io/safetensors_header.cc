@@ -402,8 +402,8 @@ std::string header_text(const SafetensorsHeader& header, std::uint64_t least) {
   std::string tensors;
   std::string checksums;
   for (const auto& [name, t] : header.tensors) {
-    tensors += "," + quoted(name) + ":{\"dtype\":\"" + t.type +
-               "\",\"shape\":" + to_string(t.shape) + ",\"data_offsets\":[" +
+    tensors += "," + quoted(name) + ":{\"dtype\":" + quoted(t.type) +
+               ",\"shape\":" + to_string(t.shape) + ",\"data_offsets\":[" +
                std::to_string(t.begin) + "," + std::to_string(t.end) + "]}";
     checksums +=
         (checksums.empty() ? "" : " ") + (t.checksum.empty() ? std::string(kNoDigits) : t.checksum);

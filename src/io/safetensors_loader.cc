@@ -75,7 +75,7 @@ void ModelReader::want_all(const ParameterCollection& model, const std::string& 
   const std::string own = model.get_fullname();
   const std::string begin = prefix.empty() && own != "/" ? own : prefix;
   for (const auto& [name, tensor] : file_.header().tensors) {
-    if (name.starts_with(begin) && name.front() != kNoParameter && used.count(name) == 0) {
+    if (name.starts_with(begin) && is_parameter_name(name) && used.count(name) == 0) {
       file_.fail(tensor, "there is a tensor '" + name + "' of shape " + to_string(tensor.shape) +
                              ", for which the model has no parameter; want none");
     }
@@ -217,20 +217,20 @@ LookupParameter SafetensorsLoader::load_lookup_param(ParameterCollection& model,
 std::vector<std::string> SafetensorsLoader::names() const {
   std::vector<std::string> names;
   for (const auto& [name, tensor] : file_->header().tensors) {
-    if (name.empty() || name.front() != io::kNoParameter) {
+    if (io::is_parameter_name(name)) {
       names.push_back(name);
     }
   }
   return names;
 }
 bool SafetensorsLoader::contains(const std::string& name) const {
-  return file_->find(name) != nullptr;
+  return io::is_parameter_name(name) && file_->find(name) != nullptr;
 }
 std::vector<std::size_t> SafetensorsLoader::shape(const std::string& name) const {
-  const io::FileTensor* const tensor = file_->find(name);
-  if (tensor == nullptr) {
+  if (!contains(name)) {
     throw IoError(io::no_tensor(*file_, name));
   }
+  const io::FileTensor* const tensor = file_->find(name);
   return {tensor->shape.begin(), tensor->shape.end()};
 }
 std::map<std::string, std::string> SafetensorsLoader::metadata() const {

@@ -114,6 +114,13 @@ TEST(Crc32cTest, KnownValuesByInstructionAndByTables) {
       ASSERT_EQ(crc, io::crc32c_by_tables(7, data.data() + begin, n));
     }
   }
+  std::string much(60'000, '\0');  // enough for chains side by side
+  for (char& c : much) {
+    c = static_cast<char>(random());
+  }
+  for (std::size_t n = 12'000; n < much.size(); n += 1'237) {
+    ASSERT_EQ(io::crc32c(7, much.data(), n), io::crc32c_by_tables(7, much.data(), n)) << n;
+  }
 }
 
 /// Element (i,j) of a parameter is [i,j] of the file, which has its last axis as the fastest.
@@ -332,6 +339,26 @@ TEST_F(SafetensorsTest, ManySavesMetadataAndAppending) {
   other.add_parameters({6}, ParameterInitConst(-1), "again");
   check();
   EXPECT_EQ(as_vector(*Parameter(other.parameters_list()[100]).values())[5], 5.0F);
+}
+
+/// Other programs may use any text for the name of a tensor or of its type.
+TEST_F(SafetensorsTest, StrangeNamesAndTypes) {
+  write(R"({"":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
+        R"("t":{"dtype":"\"F\\9","shape":[7],"data_offsets":[4,6]}})",
+        "123456");
+  ParameterCollection model;
+  const Parameter p = model.add_parameters({1}, ParameterInitConst(7), "a");
+  {
+    SafetensorsSaver saver(file, true);
+    saver.save(p);
+    saver.close();
+  }
+  SafetensorsLoader loader(file);
+  EXPECT_EQ(loader.names(), (std::vector<std::string>{"", "/a", "t"}));
+  EXPECT_TRUE(loader.contains(""));
+  EXPECT_FALSE(loader.contains("x"));
+  const std::string error = error_of([&] { loader.populate(model); });
+  EXPECT_NE(error.find("a tensor '' of shape [1]"), std::string::npos) << error;
 }
 
 TEST_F(SafetensorsTest, TheFormatOfAnyFile) {

@@ -36,7 +36,8 @@ void multiply(T* numbers, std::size_t n, double scale) {
 }  // namespace
 
 SafetensorsWriter::SafetensorsWriter(const std::string& name, bool append) : file_(name, false) {
-  if (append && std::filesystem::exists(name)) {
+  std::error_code error;
+  if (append && (std::filesystem::exists(name, error) || error)) {
     copy_old(name);
   }
 }
@@ -58,10 +59,14 @@ void SafetensorsWriter::copy_old(const std::string& name) {
   flush();
 }
 
-/// Before the first number is written: the place of the data.
 void SafetensorsWriter::make_room() {
+  constexpr std::uint64_t kMuch = std::uint64_t{1} << 20;  // less is not worth a call
   if (room_ == 0) {
     room_ = kLengthBytes + header_text(header_, 0).size();
+  }
+  if (end_ > reserved_ + kMuch) {
+    file_.reserve(room_ + end_);
+    reserved_ = end_;
   }
 }
 

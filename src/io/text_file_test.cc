@@ -435,36 +435,6 @@ TEST_F(TextFileTest, AbandonedFilesAreRemoved) {
   EXPECT_NE(content(), "all");
 }
 
-TEST_F(TextFileTest, BothKindsOfNewFilesCommitOrVanish) {
-  for (const auto name : {io::ReplaceFile::Name::kAtTheEnd, io::ReplaceFile::Name::kFromTheStart}) {
-    fs::remove(file);
-    for (const char* text : {"new", "newer"}) {  // without and with an old file
-      {
-        io::ReplaceFile(file, false, name).write("x", 1);
-      }
-      io::ReplaceFile replacement(file, false, name);
-      replacement.write(text, std::strlen(text));
-      EXPECT_NE(content(), text);
-      replacement.commit();
-      EXPECT_EQ(content(), text);
-      EXPECT_EQ(files_in_folder(), 1U);
-    }
-    io::ReplaceFile late(file, false, name);
-    fs::remove(file);
-    late.write("late", 4);
-    late.commit();
-    EXPECT_EQ(content(), "late");
-  }
-  // A file that appears while a new one is written is replaced as one that was there before.
-  fs::remove(file);
-  io::ReplaceFile first(file, false);
-  write("other");
-  first.write("first", 5);
-  first.commit();
-  EXPECT_EQ(content(), "first");
-  EXPECT_EQ(files_in_folder(), 1U);
-}
-
 /// Killed at any moment of saving over an old file: the file is the old or the new one, and nothing
 /// stays beside it for longer than until the next save.
 TEST_F(TextFileTest, KilledSaversLeaveNothingBehind) {

@@ -14,6 +14,26 @@ namespace {
 constexpr std::size_t kFirstChunk = std::size_t{1} << 20;
 constexpr std::size_t kLargestGrowth = std::size_t{1} << 28;  // doubling stops here
 std::atomic<std::size_t> held_by_all{0};
+
+void free_chunk(ext::Memory& memory, void* data, std::size_t bytes) {
+  held_by_all -= bytes;
+  memory.free(data, bytes);
+}
+
+/// Frees a chunk when the last one who shares it goes.
+struct SharedChunk {
+  ext::Memory* memory = nullptr;
+  std::byte* data = nullptr;
+  std::size_t bytes = 0;
+  SharedChunk() = default;
+  SharedChunk(const SharedChunk&) = delete;
+  SharedChunk& operator=(const SharedChunk&) = delete;
+  ~SharedChunk() {
+    if (memory != nullptr) {
+      free_chunk(*memory, data, bytes);
+    }
+  }
+};
 }  // namespace
 
 // The option --dynet-mem-cap sets the same number.
@@ -71,7 +91,7 @@ void Pool::trim(std::size_t bytes) {
     bytes = std::max(bytes, first_size());
   }
   while (held_ > bytes && !chunks_.empty()) {
-    drop_last_chunk();
+    drop(chunks_.size() - 1);
   }
   reset();
 }
@@ -79,21 +99,60 @@ void Pool::trim(std::size_t bytes) {
 void Pool::give_back_unused() {
   const std::size_t used_chunks = chunk_ + (used_ == 0 ? 0 : 1);
   while (chunks_.size() > used_chunks) {
-    drop_last_chunk();
+    drop(chunks_.size() - 1);
   }
 }
 
-void Pool::drop_last_chunk() {
-  held_ -= chunks_.back().bytes;
-  held_by_all -= chunks_.back().bytes;
-  memory_->free(chunks_.back().data, chunks_.back().bytes);
-  chunks_.pop_back();
+void Pool::drop(std::size_t chunk) {
+  const auto it = chunks_.begin() + static_cast<std::ptrdiff_t>(chunk);
+  held_ -= it->bytes;
+  if (it->owner == nullptr) {
+    free_chunk(*memory_, it->data, it->bytes);
+  }
+  chunks_.erase(it);
 }
 
-bool Pool::contains(const void* data) const {
-  return std::any_of(chunks_.begin(), chunks_.end(), [data](const Chunk& chunk) {
-    return data >= chunk.data && data <= chunk.data + chunk.bytes;
+std::size_t Pool::find(const void* data) const {
+  const auto found = std::find_if(chunks_.begin(), chunks_.end(), [data](const Chunk& chunk) {
+    return data >= chunk.data && data < chunk.data + chunk.bytes;
   });
+  return static_cast<std::size_t>(found - chunks_.begin());
+}
+
+bool Pool::contains(const void* data) const { return find(data) < chunks_.size(); }
+
+std::shared_ptr<const void> Pool::share(const void* data) {
+  Chunk& chunk = chunks_[find(data)];
+  if (chunk.owner == nullptr) {
+    // Made empty: who runs out of memory here must not free the chunk, which stays the pool's.
+    const auto owner = std::make_shared<SharedChunk>();
+    owner->memory = memory_;
+    owner->data = chunk.data;
+    owner->bytes = chunk.bytes;
+    chunk.owner = std::shared_ptr<const void>(owner, chunk.data);
+  }
+  is_shared_ = true;
+  return chunk.owner;
+}
+
+/// After a release: a chunk of which nothing is allocated any more is left to those who share it,
+/// and the rest of the last one, where earlier numbers have to stay, is not dealt out.
+void Pool::leave_shared() {
+  is_shared_ = false;
+  for (std::size_t i = chunks_.size(); i-- > 0;) {
+    if (chunks_[i].owner == nullptr || chunks_[i].owner.use_count() == 1) {
+      continue;  // nobody else can come to hold it
+    }
+    if (i > chunk_ || (i == chunk_ && used_ == 0)) {
+      drop(i);
+      continue;
+    }
+    is_shared_ = true;
+    if (i == chunk_) {
+      used_ = chunks_[i].bytes;
+    }
+  }
+  std::atomic_thread_fence(std::memory_order_acquire);  // after the last read of others
 }
 
 void Pool::set_memory(ext::Memory& memory) {

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <cstring>
+#include <memory>
+#include <vector>
 
 #include "dynet/devices.h"
 #include "dynet/except.h"
@@ -102,6 +104,51 @@ TEST(Pool, TheFirstSizeIsWhatWasAskedFor) {
   first = 0;
   pool.allocate(64);
   EXPECT_EQ(pool.held(), std::size_t{1} << 20);
+}
+
+/// Deals out one block from its start to its end, so that chunks lie one behind the other.
+class OneBlock : public ext::Memory {
+ public:
+  OneBlock() : Memory(true), block_(std::size_t{8} << 20) {}
+  void* allocate(std::size_t bytes, ext::Contents /*contents*/) override {
+    void* const begin = block_.data() + used_;
+    used_ += bytes;
+    return used_ <= block_.size() ? begin : nullptr;
+  }
+  void free(void* data, std::size_t /*bytes*/) noexcept override { freed.push_back(data); }
+  void copy_in(const void* from, void* to, std::size_t bytes) override {
+    std::memcpy(to, from, bytes);
+  }
+  void copy_out(const void* from, void* to, std::size_t bytes) override {
+    std::memcpy(to, from, bytes);
+  }
+  void wait() override {}
+  std::vector<void*> freed;
+
+ private:
+  std::vector<std::byte> block_;
+  std::size_t used_ = 0;
+};
+
+/// What starts where a chunk ends lies in the next one.
+TEST(Pool, SharesTheChunkThatTheNumbersLieIn) {
+  OneBlock memory;
+  std::shared_ptr<const void> kept;
+  void* first = nullptr;
+  void* second = nullptr;
+  {
+    Pool pool(memory);
+    first = pool.allocate(std::int64_t{1} << 20);
+    second = static_cast<std::byte*>(first) + (std::size_t{1} << 20);
+    EXPECT_FALSE(pool.contains(second));
+    ASSERT_EQ(pool.allocate(64), second);
+    EXPECT_TRUE(pool.contains(second));
+    kept = pool.share(second);
+    EXPECT_EQ(kept.get(), second);
+  }
+  EXPECT_EQ(memory.freed, std::vector<void*>{first});
+  kept.reset();
+  EXPECT_EQ(memory.freed, (std::vector<void*>{first, second}));
 }
 
 /// Marks cover all pools, those too that are made after the mark.

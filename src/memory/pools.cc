@@ -35,6 +35,15 @@ bool Pools::contains(const ext::Memory& memory, const void* data) const {
   });
 }
 
+std::shared_ptr<const void> Pools::share(const ext::Memory& memory, const void* data) {
+  if (&memory == own_memory_) {
+    return own_.share(data);
+  }
+  return (*std::find_if(others_.begin(), others_.end(),
+                        [&](const auto& other) { return other->memory == &memory; }))
+      ->pool.share(data);
+}
+
 void Pools::set_own(ext::Memory& memory) {
   if (own_memory_ == &memory) {
     return;

@@ -44,6 +44,26 @@ void check_shape(const Dim& d, const std::string& what) {
   }
 }
 
+/// In a collection that replays: what is there under this name.
+template <class Storage>
+std::shared_ptr<Storage> find_again(const std::vector<std::shared_ptr<Storage>>& list,
+                                    const std::string& name, const Dim& want,
+                                    Dim Storage::* shape) {
+  const auto found = std::find_if(list.begin(), list.end(),
+                                  [&](const auto& storage) { return storage->name == name; });
+  if (found == list.end()) {
+    throw UsageError("Replay: there is no '" + name + "'");
+  }
+  if ((**found).*shape != want) {
+    throw UsageError("Replay: '" + name + "' is " + to_string((**found).*shape) + "; want " +
+                     to_string(want));
+  }
+  return *found;
+}
+bool replays(const detail::CollectionState& state) {
+  return state.replays != nullptr && *state.replays;
+}
+
 }  // namespace
 
 ParameterCollectionStorage::ParameterCollectionStorage(float weight_decay_lambda)
@@ -111,6 +131,11 @@ Parameter ParameterCollection::add_parameters(const Dim& d, const ParameterInit&
   const std::string full = state.name + numbered(name, uses_of(state.names, name));
   const std::string what = "add_parameters " + full + " " + to_string(d);
   check_shape(d, what);
+  if (replays(state)) {
+    Parameter again(find_again(storage_->params, full, d, &ParameterStorage::dim));
+    ++state.names[name];
+    return again;
+  }
   auto storage = ModelAccess::make_parameter(d, checked(device, what), what);
   init.initialize_params(storage->values);
   storage->name = full;
@@ -134,6 +159,14 @@ LookupParameter ParameterCollection::add_lookup_parameters(unsigned n, const Dim
   const std::string what =
       "add_lookup_parameters " + full + ", " + std::to_string(n) + " rows of " + to_string(d);
   check_shape(d, what);
+  if (replays(state)) {
+    Dim all = d;
+    all.add_dim(n);
+    LookupParameter again(
+        find_again(storage_->lookup_params, full, all, &LookupParameterStorage::all_dim));
+    ++state.names[name];
+    return again;
+  }
   auto storage = ModelAccess::make_lookup(n, d, checked(device, what), what);
   init.initialize_params(storage->all_values);
   storage->name = full;
@@ -146,6 +179,12 @@ ParameterCollection ParameterCollection::add_subcollection(const std::string& na
                                                            float weight_decay_lambda) {
   check_name("add_subcollection", name);
   detail::CollectionState& state = *storage_->state_;
+  ParameterCollection root = ModelAccess::root(*this);
+  if (replays(state)) {
+    const std::string full = state.name + numbered(name, uses_of(state.sub_names, name)) + "/";
+    ++state.sub_names[name];
+    return ModelAccess::part(root, full, state.replays);
+  }
   auto sub = std::make_shared<ParameterCollectionStorage>(std::max(weight_decay_lambda, 0.0F));
   sub->state_->name = state.name + numbered(name, uses_of(state.sub_names, name)) + "/";
   sub->state_->usage = state.usage;
@@ -153,6 +192,7 @@ ParameterCollection ParameterCollection::add_subcollection(const std::string& na
   if (weight_decay_lambda < 0.0F) {
     sub->weight_decay.inherit(state.decay->own);
   }
+  ModelAccess::state(root).parts[sub->state_->name] = sub;
   ++state.sub_names[name];
   sub->state_->parent = storage_;  // last: until then `sub` counts as a root of its own
   return ParameterCollection(std::move(sub));
@@ -289,6 +329,23 @@ void ModelAccess::enlist(const std::shared_ptr<ParameterCollectionStorage>& to,
     if (table != nullptr) {
       c->lookup_params.push_back(table);
     }
+  }
+}
+
+void ModelAccess::delist(const ParameterCollection& from,
+                         const std::unordered_set<const ParameterStorageBase*>& storages) {
+  const auto is_listed = [&storages](const auto& storage) {
+    return storages.count(storage.get()) > 0;
+  };
+  for (const auto& storage : from.storage_->all_params) {
+    if (is_listed(storage)) {
+      storage->owner = nullptr;
+    }
+  }
+  for (auto* c = from.storage_.get(); c != nullptr; c = c->state_->parent.get()) {
+    std::erase_if(c->params, is_listed);
+    std::erase_if(c->lookup_params, is_listed);
+    std::erase_if(c->all_params, is_listed);
   }
 }
 

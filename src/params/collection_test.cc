@@ -6,6 +6,7 @@
 #include <limits>
 #include <thread>
 
+#include "dynet/ext/additions.h"
 #include "dynet/model.h"
 #include "dynet/shadow-params.h"
 
@@ -236,6 +237,36 @@ TEST(UseCount, UpdatesAndRunsExcludeEachOther) {
   }
   const params::RunScope again(usage);
   EXPECT_NE(&usage, &params::usage_of(ParameterCollection()));
+}
+
+TEST(AdditionsTest, AreTakenOutAgain) {
+  ParameterCollection root;
+  ParameterCollection part = root.add_subcollection("part");
+  part.add_parameters({2}, "W");
+  Parameter lost;
+  {
+    ext::Additions additions(part);
+    lost = part.add_parameters({3}, "W");
+    const ParameterCollection below = part.add_subcollection("below");
+    ParameterCollection(below).add_lookup_parameters(4, {2}, "L");
+    root.add_parameters({5}, "other");  // is none of part's
+    EXPECT_EQ(root.parameter_count(), 18U);
+    {
+      const params::RunScope running(params::usage_of(root));
+      EXPECT_THROW(additions.undo(), GraphError);
+    }
+    EXPECT_EQ(root.parameter_count(), 18U);
+    additions.undo();
+    additions.undo();
+  }
+  EXPECT_EQ(root.parameter_count(), 7U);
+  EXPECT_EQ(root.parameters_list().size(), 2U);
+  EXPECT_TRUE(root.lookup_parameters_list().empty());
+  EXPECT_EQ(part.parameter_count(), 2U);
+  EXPECT_EQ(lost.dim(), Dim({3}));
+  EXPECT_EQ(lost.p->owner, nullptr);
+  EXPECT_EQ(part.add_parameters({1}, "W").get_fullname(), "/part/W_1");
+  EXPECT_EQ(part.add_subcollection("below").get_fullname(), "/part/below/");
 }
 
 }  // namespace

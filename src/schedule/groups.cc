@@ -3,6 +3,7 @@
 #include "groups.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 
 #include "places.h"
@@ -10,6 +11,12 @@
 
 namespace dynet::schedule {
 namespace {
+
+/// So many calls are worth it for a weight that is read once in each.
+constexpr std::size_t kFewWeights = 8;
+
+/// Is Graph::identity that of a node, and not of a storage?
+constexpr bool is_node(std::uint64_t identity) { return (identity >> 63) != 0; }
 
 /// Must this argument be one storage within a call? Weights, and one example beside a batch.
 [[gnu::always_inline]] inline bool must_share(const graph::Graph& graph, const graph::Node& node,
@@ -24,7 +31,8 @@ namespace {
 }
 
 /// The mask of a node that runs by itself.
-std::uint64_t mask_of_one(const graph::Graph& graph, const graph::Node& node) {
+[[gnu::always_inline]] inline std::uint64_t mask_of_one(const graph::Graph& graph,
+                                                        const graph::Node& node) {
   std::uint64_t mask = 0;
   if (node.record().has_shared) {
     const std::uint32_t arity = std::min(node.arity, kMaxMaskedArgs);
@@ -35,8 +43,8 @@ std::uint64_t mask_of_one(const graph::Graph& graph, const graph::Node& node) {
   return mask;
 }
 
-/// Bit a: the argument has to be equal within a segment. Which arguments have to may differ between
-/// members (one has a parameter where another has a computed value), so the mask is the union.
+/// Bit a: the argument has to be one storage within a segment of some member. Others may have a
+/// computed value there, which is stacked in segments of its own.
 std::uint64_t sharing_mask(const graph::Graph& graph, std::span<const NodeId> group,
                            std::uint64_t args) {
   const graph::Node& first = graph[group[0]];
@@ -53,6 +61,38 @@ std::uint64_t sharing_mask(const graph::Graph& graph, std::span<const NodeId> gr
       if (((args >> a) & 1) != 0 && !is_known && must_share(graph, node, a)) {
         mask |= std::uint64_t{1} << a;
       }
+    }
+  }
+  return mask;
+}
+
+/// For terms of so many arguments: bit p is set unless argument p after the heads ends a term.
+constexpr auto kWeightsOfTerms = [] {
+  std::array<std::uint64_t, 9> masks{};
+  for (std::uint32_t each = 1; each < masks.size(); ++each) {
+    for (std::uint32_t p = 0; p < kMaxMaskedArgs; ++p) {
+      masks[each] |= std::uint64_t{p % each != each - 1} << p;
+    }
+  }
+  return masks;
+}();
+
+/// Bit a: the members have a computed weight there, a matrix that is not in `must`. Weights are the
+/// arguments of a sum that stand before the last one of each term.
+std::uint64_t computed_weights(const graph::Graph& graph, const graph::Node& first,
+                               std::uint64_t must, std::uint64_t args) {
+  const std::uint32_t each = first.record().term_args;
+  const std::uint32_t arity = std::min(first.arity, kMaxMaskedArgs);
+  std::uint64_t mask = 0;
+  if (each >= kWeightsOfTerms.size() || arity == 0) {
+    return mask;
+  }
+  const std::uint64_t all = ~std::uint64_t{0} >> (kMaxMaskedArgs - arity);
+  const std::uint64_t weights = (kWeightsOfTerms[each] << first.record().outputs) & all;
+  for (std::uint64_t m = weights & ~must & args; m != 0; m &= m - 1) {
+    const auto a = static_cast<std::uint32_t>(__builtin_ctzll(m));
+    if (graph[first.args[a]].examples == 1 && graph.dim(first.args[a]).nd == 2) {
+      mask |= std::uint64_t{1} << a;
     }
   }
   return mask;
@@ -99,14 +139,16 @@ void add_segment(const graph::Graph& graph, std::span<const NodeId> members, std
 
 }  // namespace
 
-/// Finds for each member the first one with the same shared operands.
+/// Finds for each member the first one with the same shared operands. `weights` are computed and
+/// count as shared.
 class GroupMaker::Classes {
  public:
-  Classes(const graph::Graph& graph, std::span<const NodeId> nodes, std::uint64_t mask,
-          GroupMaker& buffers)
+  Classes(const graph::Graph& graph, std::span<const NodeId> nodes, std::uint64_t must,
+          std::uint64_t weights, GroupMaker& buffers)
       : graph_(graph),
         nodes_(nodes),
-        mask_(mask),
+        mask_(must | weights),
+        weights_(weights),
         heads_(buffers.class_heads_),
         table_(buffers.class_table_) {
     heads_.clear();
@@ -132,25 +174,39 @@ class GroupMaker::Classes {
  private:
   static constexpr std::size_t kFew = 8;
 
-  /// A shared operand has one example.
   [[nodiscard]] bool same(std::uint32_t x, std::uint32_t y) const {
     const NodeId* of_x = graph_[nodes_[x]].args;
     const NodeId* of_y = graph_[nodes_[y]].args;
     for (std::uint64_t m = mask_; m != 0; m &= m - 1) {
       const auto a = static_cast<std::uint32_t>(__builtin_ctzll(m));
-      if ((of_x[a] != of_y[a] && graph_.identity(of_x[a]) != graph_.identity(of_y[a])) ||
-          graph_.dim(of_x[a]).bd != 1) {
+      if (of_x[a] == of_y[a]) {
+        continue;
+      }
+      const std::uint64_t id_x = graph_.identity(of_x[a]);
+      const std::uint64_t id_y = graph_.identity(of_y[a]);
+      if (id_x != id_y && (!is_node(id_x) || !is_node(id_y) || !stack(x, y, a))) {
         return false;
       }
     }
     return true;
   }
 
+  /// Members that both stack their argument may stand together.
+  [[nodiscard, gnu::noinline]] bool stack(std::uint32_t x, std::uint32_t y, std::uint32_t a) const {
+    return !is_shared(graph_[nodes_[x]], a) && !is_shared(graph_[nodes_[y]], a);
+  }
+  [[nodiscard]] bool is_shared(const graph::Node& node, std::uint32_t a) const {
+    return ((weights_ >> a) & 1) != 0 || must_share(graph_, node, a);
+  }
+
   [[nodiscard]] std::uint64_t hash(std::uint32_t member) const {
     std::uint64_t h = 0;
+    const graph::Node& node = graph_[nodes_[member]];
     for (std::uint64_t m = mask_; m != 0; m &= m - 1) {
-      const NodeId arg = graph_[nodes_[member]].args[__builtin_ctzll(m)];
-      h = (h ^ graph_.identity(arg)) * 0x9E3779B97F4A7C15ULL;
+      const auto a = static_cast<std::uint32_t>(__builtin_ctzll(m));
+      if (is_shared(node, a)) {
+        h = (h ^ graph_.identity(node.args[a])) * 0x9E3779B97F4A7C15ULL;
+      }
     }
     return h >> 20;
   }
@@ -175,23 +231,29 @@ class GroupMaker::Classes {
   const graph::Graph& graph_;
   std::span<const NodeId> nodes_;
   std::uint64_t mask_;
+  std::uint64_t weights_;
   std::vector<std::uint32_t>& heads_;
   util::IndexTable& table_;
 };
 
 /// Fills `order_` so that members with the same shared operands stand together, classes in order of
 /// first appearance, members of a class as they stood, and `places_` with where each class ends.
-/// False, and nothing was filled, where all are of one class.
+/// False, and nothing was filled, where all are of one class, and for computed weights where each
+/// member has one of its own, or there are more than kFewWeights and more than half as many as
+/// there are members: so many calls would cost more than they save.
 bool GroupMaker::order_by_class(const graph::Graph& graph, std::span<const NodeId> nodes,
-                                std::uint64_t mask) {
+                                std::uint64_t must, std::uint64_t weights) {
   const std::size_t count = nodes.size();
-  Classes classes(graph, nodes, mask, *this);
+  Classes classes(graph, nodes, must, weights, *this);
   classes_.resize(count);
   for (std::uint32_t i = 0; i < count; ++i) {
     classes_[i] = classes.of(i, i == 0 ? 0 : classes_[i - 1]);
+    if (weights != 0 && class_heads_.size() > std::max(kFewWeights, count / 2)) {
+      return false;
+    }
   }
   const std::size_t class_count = class_heads_.size();
-  if (class_count == 1) {
+  if (class_count == 1 || (weights != 0 && class_count == count)) {
     return false;
   }
   find_places(classes_, class_count, [](std::uint32_t c) { return c; }, places_);
@@ -206,24 +268,40 @@ bool GroupMaker::order_by_class(const graph::Graph& graph, std::span<const NodeI
   return true;
 }
 
+/// order_by_class, by computed weights too where they repeat.
+bool GroupMaker::order_by_weights(const graph::Graph& graph, std::span<const NodeId> nodes,
+                                  std::uint64_t must, std::uint64_t args) {
+  const std::uint64_t weights = computed_weights(graph, graph[nodes[0]], must, args);
+  if (weights != 0) {
+    if (order_by_class(graph, nodes, must, weights)) {
+      return true;
+    }
+    if (class_heads_.size() == 1) {
+      return false;
+    }
+  }
+  return must != 0 && order_by_class(graph, nodes, must, 0);
+}
+
 std::span<const std::uint32_t> GroupMaker::add(const graph::Graph& graph,
                                                std::span<const NodeId> nodes, Part part,
                                                std::uint64_t args, Plan& plan) {
   const auto first_segment = static_cast<std::uint32_t>(plan.segments.size());
   const auto first_member = static_cast<std::uint32_t>(plan.members.size());
   const bool masked = graph[nodes[0]].arity <= kMaxMaskedArgs;
-  const std::uint64_t mask = sharing_mask(graph, nodes, args);
+  const std::uint64_t must = sharing_mask(graph, nodes, args);
   std::span<const std::uint32_t> order;
   if (!masked && nodes.size() > 1) {
     for (const NodeId n : nodes) {
       add_segment(graph, {&n, 1}, 0, args, plan);
     }
-  } else if (nodes.size() == 1 || mask == 0 || !order_by_class(graph, nodes, mask)) {
-    add_segment(graph, nodes, mask, args, plan);
+  } else if (nodes.size() == 1 || !order_by_weights(graph, nodes, must, args)) {
+    add_segment(graph, nodes, must, args, plan);
   } else {
     order = order_;
     std::uint32_t begin = 0;
     for (const std::uint32_t end : places_) {
+      const std::uint64_t mask = must & mask_of_one(graph, graph[sorted_[begin]]);
       add_segment(graph, std::span(sorted_).subspan(begin, end - begin), mask, args, plan);
       begin = end;
     }

@@ -17,6 +17,8 @@
 
 #include <algorithm>
 
+#include "groups.h"
+
 namespace dynet::schedule {
 namespace {
 
@@ -31,7 +33,7 @@ std::uint64_t bit_of(std::uint32_t number) {
 
 bool may_split(const graph::Node& node) {
   const std::uint32_t each = node.record().term_args;
-  return each != 0 && node.arity > 1 + each && node.arity <= kMaxMaskedArgs;
+  return each != 0 && node.arity > node.record().outputs + each && node.arity <= kMaxMaskedArgs;
 }
 
 }  // namespace
@@ -151,13 +153,13 @@ std::uint64_t Units::visit_site(const graph::Graph& graph, NodeId id, std::uint3
   return bit;
 }
 
-/// Have two nodes of one key the same weights? Those are argument 0 and all but the last argument
-/// of each term; one that waits for a node of the key is no weight.
+/// Have two nodes of one key the same weights? Those are the arguments before the terms and all but
+/// the last one of each term; one that waits for a node of the key is no weight.
 bool Units::is_same_site(const graph::Graph& graph, const graph::Node& x, const graph::Node& y,
                          std::uint64_t own_key) const {
-  const std::uint32_t each = x.record().term_args;
+  TermEnds ends(x.record());
   for (std::uint32_t a = 0; a < x.arity; ++a) {
-    if (x.args[a] == y.args[a] || (a != 0 && a % each == 0)) {
+    if (ends.is_at(a) || x.args[a] == y.args[a]) {
       continue;
     }
     const std::uint32_t arg = local_[y.args[a]];
@@ -278,11 +280,15 @@ std::uint64_t Units::first_terms(const graph::Node& node, std::uint32_t i) {
     waits_for_its_like = waits_for_its_like || waits;
     return waits || ((recurrent >> a) & 1) != 0;
   };
-  if (stays(0)) {
-    return 0;
+  const std::uint32_t heads = node.record().outputs;
+  for (std::uint32_t a = 0; a < heads; ++a) {
+    if (stays(a)) {
+      return 0;
+    }
   }
-  std::uint64_t mask = 1;
-  for (std::uint32_t term = 1; term < node.arity; term += each) {
+  const std::uint64_t only_heads = (std::uint64_t{1} << heads) - 1;
+  std::uint64_t mask = only_heads;
+  for (std::uint32_t term = heads; term < node.arity; term += each) {
     bool leaves = true;
     for (std::uint32_t a = term; a < term + each; ++a) {
       leaves = !stays(a) && leaves;
@@ -291,7 +297,7 @@ std::uint64_t Units::first_terms(const graph::Node& node, std::uint32_t i) {
       mask |= ((std::uint64_t{1} << each) - 1) << term;
     }
   }
-  return mask == 1 || !waits_for_its_like ? 0 : mask;
+  return mask == only_heads || !waits_for_its_like ? 0 : mask;
 }
 
 /// The type of the first terms of `whole`'s nodes; the type of their other terms follows it. Nodes

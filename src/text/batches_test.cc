@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <set>
 #include <sstream>
@@ -275,6 +276,26 @@ TEST(BucketStream, GoesOnAfterAnErrorOfItsSource) {
   EXPECT_EQ(batch, (std::vector<int>{42}));
   EXPECT_TRUE(stream.next(batch));
   EXPECT_EQ(batch, (std::vector<int>{1, 2, 3, 4, 6, 7, 8}));
+}
+
+TEST(BucketStream, GoesOnAfterASeekThatItsSourceEnds) {
+  BucketOptions two = options(1, BatchSize::kExamples, 2);
+  two.shuffle = false;
+  BucketStream<int> stream([] { return Stumbling{std::make_shared<int>(0)}; },
+                           [](int number) { return static_cast<std::size_t>(number); }, two);
+  BucketPosition second = stream.position();
+  second.window = 1;
+  second.batch = 1;
+  // Reads 1 and 2, then 3 and 4, and, to know whether there is more, the one that throws.
+  EXPECT_THROW(stream.seek(second), IoError);
+  std::vector<int> batch;
+  std::vector<int> rest;
+  while (stream.next(batch)) {
+    rest.insert(rest.end(), batch.begin(), batch.end());
+  }
+  EXPECT_EQ(rest.back(), 8);
+  second.window = std::numeric_limits<std::uint64_t>::max();
+  EXPECT_THROW(stream.seek(second), ValueError);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "io/replace_file.h"
 #include "text/cluster_tree.h"
+#include "text/text_support.h"
 
 namespace dynet::text {
 
@@ -66,6 +67,9 @@ double information(const BigramCounts& counts, const std::vector<unsigned>& clus
 
 void save_lines(const std::string& file, const Clusters& clusters, char separator,
                 const std::vector<std::string>& names) {
+  for (const Clusters::Word& word : clusters.words) {
+    check_word("word", word.word);
+  }
   io::ReplaceFile out(file, false);
   for (const Clusters::Word& word : clusters.words) {
     const std::string line =

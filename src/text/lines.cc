@@ -73,7 +73,7 @@ std::size_t find_no_utf8(std::string_view text) {
 void check_word(const char* what, const std::string& word, std::string_view others) {
   if (word.empty() || word.find_first_of(kNoPartOfWords) != std::string::npos ||
       word.find_first_of(others) != std::string::npos) {
-    std::string text = std::string("text::write: the ") + what + " '" + word +
+    std::string text = std::string("text: the ") + what + " '" + word +
                        "'; want one that is not empty and has no white space";
     for (const char other : others) {
       text += std::string(", no '") + other + "'";

@@ -197,6 +197,20 @@ TEST(Parallel, TwoFilesAndOne) {
             (std::vector<SentencePair>{{{"x"}, {"u", "v"}}, {{}, {"w"}}}));
   expect_mistakes<ParallelReader>({{"a ||| b\na b\n", "2:4: the line ends without '|||'"},
                                    {"a ||| b ||| c\n", "1:9: a second '|||'"}});
+  // Behind a bad line of either file, line n still belongs to line n.
+  for (const bool is_source : {false, true}) {
+    std::istringstream bad("a\n\xFF\nc\n");
+    std::istringstream good("1\n2\n3\n");
+    ParallelReader reader(is_source ? Lines(bad, "bad") : Lines(good, "good"),
+                          is_source ? Lines(good, "good") : Lines(bad, "bad"));
+    SentencePair pair;
+    EXPECT_TRUE(reader.next(pair));
+    EXPECT_THROW(reader.next(pair), TextError);
+    EXPECT_TRUE(reader.next(pair));
+    EXPECT_EQ(is_source ? pair.source : pair.target, Words{"c"});
+    EXPECT_EQ(is_source ? pair.target : pair.source, Words{"3"});
+    EXPECT_FALSE(reader.next(pair));
+  }
   for (const bool is_source : {false, true}) {
     std::istringstream shorter("x\n");
     std::istringstream longer("x\ny\n");

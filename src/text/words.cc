@@ -123,6 +123,8 @@ bool ParallelReader::next_of_one() {
 
 bool ParallelReader::next_of_two(Lines& second) {
   std::string_view line;
+  while (second.number() < first_.number() && second.next(line)) {
+  }  // behind an error in the source, the target's line is passed over too
   const bool has_source = first_.next(line);
   if (has_source) {
     read_words(line, read_.source);

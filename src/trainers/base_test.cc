@@ -394,5 +394,54 @@ TEST(Trainer, UsersCanWriteTheirOwn) {
   EXPECT_EQ(as_vector(l.get_storage().all_values), (std::vector<float>{0, -3}));
 }
 
+/// Fails at one row, once; and has rows updated by a program's own call.
+struct FailingTrainer : MomentumSGDTrainer {
+  using MomentumSGDTrainer::momentum;
+  using MomentumSGDTrainer::MomentumSGDTrainer;
+  void update_row(std::size_t row) { MomentumSGDTrainer::update_lookup_params(1.0F, 0, row); }
+  bool fails = true;
+  int open = 0;
+
+ protected:
+  using MomentumSGDTrainer::update_lookup_params;
+  void update_lookup_params(real gscale, std::size_t idx, std::size_t lidx) override {
+    if (fails && lidx == 2) {
+      fails = false;
+      throw StateError("once");
+    }
+    MomentumSGDTrainer::update_lookup_params(gscale, idx, lidx);
+  }
+  void begin_rows(real gscale, std::size_t idx) override {
+    ++open;
+    MomentumSGDTrainer::begin_rows(gscale, idx);
+  }
+  void end_rows() override {
+    --open;
+    MomentumSGDTrainer::end_rows();
+  }
+};
+
+/// What the rows of an update have in common is forgotten with it, however it ends.
+TEST(Trainer, AnUpdateThatFailsEndsItsRows) {
+  ParameterCollection model;
+  const LookupParameter l = model.add_lookup_parameters(8, {1}, ParameterInitConst(0));
+  FailingTrainer trainer(model, 0.5F, 0.5F);
+  float g = 2.0F;
+  const auto add = [&](unsigned row) {
+    l.p->accumulate_grad(row, Tensor({1}, &g, nullptr, DeviceMempool::NONE));
+  };
+  for (const unsigned row : {0U, 2U, 3U, 4U, 5U}) {
+    add(row);
+  }
+  EXPECT_THROW(trainer.update(), StateError);
+  EXPECT_EQ(trainer.open, 0);
+  trainer.momentum = 0.0F;
+  model.reset_gradient();
+  add(0);
+  trainer.update_row(0);  // with the rule of now, not of the update that failed
+  EXPECT_EQ(as_vector(l.get_storage().all_values)[0], -2.0F);
+  EXPECT_EQ(trainer.open, -1) << "end_rows is told after a row by itself, too";
+}
+
 }  // namespace
 }  // namespace dynet

@@ -2,6 +2,7 @@
 
 #include "dynet/trainers/rule_trainer.h"
 
+#include <algorithm>
 #include <array>
 #include <mutex>
 #include <type_traits>
@@ -136,6 +137,37 @@ void RuleTrainerBase::update_params(real gscale, std::size_t idx) {
 }
 
 void RuleTrainerBase::begin_rows(real gscale, std::size_t idx) {
+  constexpr int kAhead = 4;
+  open_rows(gscale, idx);
+  const LookupParameterStorage& p = *ModelAccess::lookups(*model)[idx];
+  if (p.device->is_host_visible()) {
+    const std::vector<unsigned>& rows = p.state().touched;
+    rows_.next = rows.data();
+    rows_.end = rows.data() + rows.size();
+    for (int i = 0; i < kAhead; ++i) {
+      fetch_row(info().inputs);
+    }
+  }
+}
+
+/// Rows lie anywhere in a table that may be larger than all caches: those that come soon are
+/// fetched while others are computed. Where a row is long, the processor fetches its rest.
+void RuleTrainerBase::fetch_row(std::size_t inputs) {
+  constexpr std::int64_t kLine = 64;
+  constexpr std::int64_t kMost = 1024;
+  if (rows_.next == rows_.end) {
+    return;
+  }
+  const std::int64_t begin = static_cast<std::int64_t>(*rows_.next++) * rows_.row_bytes;
+  const std::int64_t end = begin + std::min(kMost, rows_.row_bytes);
+  for (std::size_t k = 0; k < inputs; ++k) {
+    for (std::int64_t at = begin; at < end; at += kLine) {
+      __builtin_prefetch(rows_.first[k] + at, /*written, too:*/ 1);
+    }
+  }
+}
+
+void RuleTrainerBase::open_rows(real gscale, std::size_t idx) {
   const LookupParameterStorage& p = *ModelAccess::lookups(*model)[idx];
   StorageState& s = p.state();
   prepare(facts_for(gscale, p, 1.0));
@@ -159,10 +191,11 @@ void RuleTrainerBase::update_lookup_params(real gscale, std::size_t idx, std::si
   const bool has_begun = rows_.kernels != nullptr && rows_.table == idx && rows_.gscale == gscale &&
                          rows_.rate == learning_rate;
   if (!has_begun) {  // a program calls this itself
-    begin_rows(gscale, idx);
+    open_rows(gscale, idx);
   }
   const std::int64_t offset = static_cast<std::int64_t>(lidx) * rows_.row_bytes;
   const ext::UpdateInfo& what = info();
+  fetch_row(what.inputs);
   void* data[2 + kMaxStates] = {};
   for (std::size_t k = 0; k < what.inputs; ++k) {
     data[k] = rows_.first[k] + offset;

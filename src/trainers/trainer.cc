@@ -351,14 +351,22 @@ void Trainer::update_table(real gscale, std::size_t idx) {
       missed->stepped_all();
     }
   } else {
-    if (!s.touched.empty()) {
-      begin_rows(gscale, idx);
-    }
-    for (const unsigned row : s.touched) {
-      if (missed != nullptr) {
-        missed->catch_up(row);
+    const auto update_rows = [&] {
+      if (!s.touched.empty()) {
+        begin_rows(gscale, idx);
       }
-      update_lookup_params(gscale, idx, row);
+      for (const unsigned row : s.touched) {
+        if (missed != nullptr) {
+          missed->catch_up(row);
+        }
+        update_lookup_params(gscale, idx, row);
+      }
+    };
+    try {
+      update_rows();
+    } catch (...) {  // from a user's own rule, say: what rows have in common ends with them
+      end_rows();
+      throw;
     }
     end_rows();
     if (missed != nullptr) {

@@ -71,6 +71,9 @@ void record(TimelineEvent event) {
   }
   Timeline& all = timeline();
   const std::lock_guard lock(all.mutex);
+  if (!is_recording() || event.begin < all.start) {
+    return;  // it began for a recording that has ended
+  }
   if (all.events.size() >= kMostEvents) {
     ++all.dropped;
     return;
@@ -94,6 +97,9 @@ void start_timeline() {
   if (is_recording()) {
     throw UsageError("TimelineScope: another one records already; want one at a time");
   }
+  all.events.clear();
+  all.threads.clear();
+  all.dropped = 0;
   all.start = TimelineClock::now();
   detail::is_recording.store(true);
 }

@@ -114,7 +114,7 @@ class Crew::Implementation {
   Implementation(const Implementation&) = delete;
   Implementation& operator=(const Implementation&) = delete;
   ~Implementation() {
-    close();
+    end();
     for (std::size_t i = 0; i < options_.workers; ++i) {
       sem_destroy(&cell(i).go);
     }
@@ -139,17 +139,8 @@ class Crew::Implementation {
     return results();
   }
   void close() {
-    constexpr double kPatience = 1;
-    if (processes_.pids().empty() || getpid() != owner_) {
-      return;
-    }
-    control().must_leave = true;
-    for (std::size_t i = 0; i < options_.workers; ++i) {
-      sem_post(&cell(i).go);
-    }
-    processes_.wait(kPatience);
-    processes_.kill_all();
-    why_closed_ = why_closed_.empty() ? "it was closed" : why_closed_;
+    const InUse in_use(is_in_use_);
+    end();
   }
   [[nodiscard]] std::size_t stride() const { return stride_; }
   [[nodiscard]] std::vector<int> pids() const {
@@ -160,7 +151,9 @@ class Crew::Implementation {
   struct InUse {
     explicit InUse(std::atomic<bool>& use) : flag(use) {
       if (flag.exchange(true)) {
-        throw UsageError("workers: another thread has given them work; want one at a time");
+        throw UsageError(
+            "workers: a call is in progress, which another thread may have made; want one at a "
+            "time, and close() after it");
       }
     }
     InUse(const InUse&) = delete;
@@ -197,6 +190,7 @@ class Crew::Implementation {
   [[nodiscard]] std::byte* results() const { return area_.data() + results_at_; }
 
   // In the parent.
+  void end();
   void check(const Call& call) const;
   void start(const Call& call);
   void wait();
@@ -229,6 +223,21 @@ class Crew::Implementation {
   pid_t owner_;
   Processes processes_;  // last: the workers end before what they use does
 };
+
+/// Ends the workers, where this process has any.
+void Crew::Implementation::end() {
+  constexpr double kPatience = 1;
+  if (processes_.pids().empty() || getpid() != owner_) {
+    return;
+  }
+  control().must_leave = true;
+  for (std::size_t i = 0; i < options_.workers; ++i) {
+    sem_post(&cell(i).go);
+  }
+  processes_.wait(kPatience);
+  processes_.kill_all();
+  why_closed_ = why_closed_.empty() ? "it was closed" : why_closed_;
+}
 
 void Crew::Implementation::check(const Call& call) const {
   if (getpid() != owner_) {
@@ -332,7 +341,7 @@ void Crew::Implementation::end_after(const std::string& reason) {
 
 void Crew::Implementation::be_worker(std::size_t number) {
   util::pulse_word = &cell(number).pulse;
-  slots_.enter();
+  bool is_new = true;
   while (true) {
     while (sem_wait(&cell(number).go) != 0) {
     }
@@ -340,6 +349,9 @@ void Crew::Implementation::be_worker(std::size_t number) {
       break;
     }
     try {
+      if (std::exchange(is_new, false)) {
+        slots_.enter();
+      }
       take_part();
     } catch (...) {
       const std::string text = text_of_exception();

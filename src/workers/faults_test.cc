@@ -4,10 +4,13 @@
 #include <dirent.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cmath>
@@ -20,6 +23,8 @@
 #include "dynet/training.h"
 #include "dynet/workers.h"
 
+#include "testing/errors.h"
+#include "testing/sanitized.h"
 #include "worker_test_model.h"
 
 namespace dynet {
@@ -229,6 +234,74 @@ TEST_F(Faults, AnErrorInTheParent) {
   EXPECT_THROW(crew.run({examples.data(), 4, 4, true, 1.0}), UsageError);
   EXPECT_FALSE(has_children());
   EXPECT_TRUE(crew.pids().empty());
+}
+
+/// Says, through memory that is shared, whether a child of the process that made it left its scope.
+class Scope {
+ public:
+  explicit Scope(std::atomic<bool>& was_left) : was_left_(was_left) {}
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+  ~Scope() {
+    if (getpid() != owner_) {
+      was_left_ = true;
+      _exit(3);  // so that it does not go on with the tests
+    }
+  }
+
+ private:
+  std::atomic<bool>& was_left_;
+  pid_t owner_ = getpid();
+};
+/// Makes a crew and gives it to `use`. False where a worker came back to its parent's functions.
+bool stays_in_workers(const SmallModel& model, const workers::Hooks& hooks,
+                      const std::function<void(workers::Crew&)>& use) {
+  void* const page = mmap(nullptr, sizeof(std::atomic<bool>), PROT_READ | PROT_WRITE,
+                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  auto& was_left = *new (page) std::atomic<bool>(false);
+  {
+    const Scope scope(was_left);
+    workers::Crew crew(model.parameters, [](const workers::Piece& /*piece*/) {}, 8, 4, {2}, hooks);
+    use(crew);
+  }
+  const bool stayed = !was_left;
+  munmap(page, sizeof(std::atomic<bool>));
+  return stayed;
+}
+
+TEST_F(Faults, AWorkerThatThrowsAtItsEndStaysAWorker) {
+  workers::Hooks hooks;
+  hooks.leave = [] { throw UsageError("at the end"); };
+  EXPECT_TRUE(stays_in_workers(SmallModel(), hooks, [](workers::Crew& crew) { crew.close(); }));
+  EXPECT_FALSE(has_children());
+}
+
+/// The gradients of its tables, which it makes itself, find no memory.
+TEST_F(Faults, AWorkerWithoutMemoryIsAnErrorInTheParent) {
+#ifdef DYNET_SANITIZED
+  GTEST_SKIP() << "a sanitizer needs memory of its own";
+#endif
+  SmallModel model;
+  model.parameters.add_lookup_parameters(10'000, {1000}, ParameterInitConst(0));
+  workers::Hooks hooks;
+  hooks.fork = [] {
+    const pid_t child = fork();
+    if (child == 0) {
+      std::size_t pages = 0;
+      std::ifstream("/proc/self/statm") >> pages;
+      const rlim_t most = pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) + (16U << 20);
+      const rlimit limit{most, most};
+      setrlimit(RLIMIT_AS, &limit);
+    }
+    return child;
+  };
+  std::string error;
+  EXPECT_TRUE(stays_in_workers(model, hooks, [&](workers::Crew& crew) {
+    const std::vector<unsigned> examples(4);
+    error =
+        testing::text_of_error<WorkerError>([&] { crew.run({examples.data(), 4, 4, true, 1.0}); });
+  }));
+  EXPECT_NE(error.find("threw: workers: the system refused to map"), std::string::npos) << error;
 }
 
 constexpr int kKills = 20;

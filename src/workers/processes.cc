@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 #include <iostream>
 #include <thread>
 
@@ -37,6 +38,26 @@ void prepare(pid_t parent) {
   sigaction(SIGINT, &ignore, nullptr);
 }
 
+/// The whole life of a worker. What the parent made at its start is not this process's to destroy,
+/// and its callers are not to go on here: nothing returns or is thrown from here on.
+[[noreturn]] void be_child(pid_t parent, std::size_t number, const std::function<void()>& body) {
+  const auto report = [number](const char* what) {
+    std::fprintf(stderr, "workers: worker %zu ends: %s\n", number, what);
+  };
+  try {
+    prepare(parent);
+    body();
+    flush_streams();
+  } catch (const std::exception& e) {
+    report(e.what());
+    _exit(1);
+  } catch (...) {
+    report("an exception that is no std::exception");
+    _exit(1);
+  }
+  _exit(0);
+}
+
 }  // namespace
 
 void Processes::add(const std::function<int()>& fork, const std::function<void()>& body) {
@@ -49,10 +70,7 @@ void Processes::add(const std::function<int()>& fork, const std::function<void()
                      std::to_string(pids_.size()) + ": " + std::strerror(error));
   }
   if (child == 0) {
-    prepare(owner_);
-    body();
-    flush_streams();
-    _exit(0);  // what the parent made at its start is not this process's to destroy
+    be_child(owner_, pids_.size(), body);
   }
   pids_.push_back(child);
 }

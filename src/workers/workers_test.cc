@@ -377,7 +377,11 @@ TEST(Workers, OneCallAtATime) {
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   EXPECT_TRUE(
       has(testing::text_of_error<UsageError>([&] { pool.evaluate({1}); }), "another thread"));
+  EXPECT_TRUE(has(testing::text_of_error<UsageError>([&] { pool.close(); }), "close() after it"));
   first.join();
+  EXPECT_EQ(pool.evaluate({1, 2}), 1.0);
+  pool.close();
+  EXPECT_TRUE(pool.pids().empty());
 }
 
 }  // namespace

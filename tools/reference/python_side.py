@@ -46,7 +46,7 @@ class Module:
 
 
 def stub_path() -> Path:
-    return Path(_dynet.__file__).parent / "_dynet-stubs" / "__init__.pyi"
+    return Path(_dynet.__file__).parent / "dynet" / "__init__.pyi"
 
 
 def short_number(match: re.Match[str]) -> str:

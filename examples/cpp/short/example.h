@@ -49,7 +49,9 @@ inline int run(int argc, char** argv, const char* about, const char* data, Setup
     app.add_option("--rate", setup.rate, "learning rate")->capture_default_str();
     app.add_option("--seed", setup.seed)->capture_default_str();
     CLI11_PARSE(app, argc, argv);
-    params.random_seed = setup.seed;
+    if (params.random_seed == 0) {  // --dynet-seed goes first
+      params.random_seed = setup.seed;
+    }
     dynet::initialize(params);
     program(setup);
     return 0;

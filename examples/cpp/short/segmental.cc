@@ -61,7 +61,7 @@ class SegmentalTagger {
     const std::vector<Expression> scores = score(cg, words);
     struct Way {
       float score = -1e30F;
-      std::size_t length = 0;
+      std::size_t length = 1;
       unsigned tag = 0;
     };
     const std::vector<float> all = as_vector(concatenate(scores).value());  // one plan for all

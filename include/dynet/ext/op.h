@@ -37,10 +37,10 @@
 //                                   shape rule asks in.has(i). In C++ an absent argument is an empty
 //                                   Expression, in Python None, in an example absent()
 //   bool kVariadic                  any number of arguments >= 1
-//   unsigned kTermArgs              the value is argument 0 plus terms of this many arguments each:
-//                                   forward and backward may be called with some of the terms, with
-//                                   or without argument 0; without it forward adds, as the blocks
-//                                   of `out` say
+//   unsigned kTermArgs              result k is argument k plus terms of this many arguments each,
+//                                   weights and what they multiply: forward and backward may be
+//                                   called with some of the terms, with or without the arguments
+//                                   before them; without, forward adds, as the blocks of `out` say
 //   bool kAddsArguments             the value is the sum of the arguments, element by element: where
 //                                   each has one example, a call may get them as the examples of
 //                                   one operand, in `in` and in `d_in`
@@ -147,7 +147,7 @@ struct Record {
   std::uint8_t arg_count;
   std::uint8_t outputs;
   std::uint8_t saved;
-  std::uint8_t term_args;  ///< a sum: arguments of each term after argument 0; 0: not a sum
+  std::uint8_t term_args;  ///< sums: arguments of each term, after one per output; 0: no sum
   bool variadic, has_whole, has_shared, aliases, stops_gradient, partial_gradient, random;
   bool surrogate_gradient;
   bool adds_arguments;

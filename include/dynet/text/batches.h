@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -127,13 +128,13 @@ class BucketStream {
     if (!has_window_) {
       fill();
     }
-    if (position_.batch == batches_.size() && !is_last_) {
+    if (position_.batch >= batches_.size() && !is_last_) {
       ++position_.window;
       position_.batch = 0;
       has_window_ = false;
       fill();
     }
-    if (position_.batch == batches_.size()) {
+    if (position_.batch >= batches_.size()) {
       position_ = {position_.epoch + 1, 0, 0, position_.of};
       forget();
       return false;
@@ -150,10 +151,14 @@ class BucketStream {
   [[nodiscard]] const BucketPosition& position() const { return position_; }
 
   /// Opens the source anew and reads up to the position. ValueError where it is one of other
-  /// options, or the source has no such batch; then the next call begins the epoch it was in.
+  /// options, or the source has no such batch; then the next call begins an epoch. What the source
+  /// throws is thrown: a source with errors cannot be resumed behind them.
   void seek(const BucketPosition& position) {
     if (position.of != position_.of) {
       throw ValueError("text::BucketStream: a position of other options");
+    }
+    if (position.window > std::numeric_limits<std::uint64_t>::max() / options_.window) {
+      throw ValueError("text::BucketStream: the source ends before the position");
     }
     position_ = {position_.epoch, 0, 0, position_.of};
     forget();

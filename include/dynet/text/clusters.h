@@ -81,10 +81,11 @@ struct Clusters {
     const std::function<void(std::size_t done, std::size_t all)>& progress = {});
 
 /// A file for ClassFactoredSoftmaxBuilder: `<class> <word> <count>` per line. The old file stays
-/// until the new one is complete. IoError.
+/// until the new one is complete. ValueError for a word that is empty or has white space in it;
+/// IoError.
 void save_classes(const std::string& file, const Clusters& clusters);
 /// A file for HierarchicalSoftmaxBuilder: `0 1 1 0<tab><word><tab><count>` per line. ValueError for
-/// a tree that is deeper than the builder's 1000; IoError.
+/// a tree that is deeper than the builder's 1000, and for words as in save_classes; IoError.
 void save_paths(const std::string& file, const Clusters& clusters);
 
 }  // namespace dynet::text

@@ -150,12 +150,14 @@ struct RuleTrainerBase : Trainer {
              std::int64_t elements);
   void apply_to_rows(const ext::Kernels& kernels, const Facts& facts, void* const* data,
                      std::int64_t rows, std::int64_t row_elements, std::int64_t row_bytes);
+  void open_rows(real gscale, std::size_t idx);
+  void fetch_row(std::size_t inputs);
 
   // The last step, ready to run: it is the same for many parameters.
   alignas(16) unsigned char step_[512] = {};
   bool has_step_ = false;
-  /// Between begin_rows and end_rows: where row 0 of a table and of its states lie. `step_` is that
-  /// of these rows.
+  /// Between begin_rows and end_rows: where row 0 of a table and of its states lie, and which rows
+  /// will come, from the one on that is fetched next. `step_` is that of these rows.
   struct Rows {
     const ext::Kernels* kernels = nullptr;  ///< null: no rows are being updated
     std::size_t table = 0;
@@ -164,6 +166,8 @@ struct RuleTrainerBase : Trainer {
     std::int64_t row_bytes = 0;
     std::int64_t row_elements = 0;
     unsigned char* first[2 + kMaxStates] = {};
+    const unsigned* next = nullptr;
+    const unsigned* end = nullptr;
   };
   Rows rows_;
 };

@@ -28,13 +28,15 @@ namespace dynet::api {
 /// signatures, where programs have hundreds.
 inline constexpr std::size_t kKeepTableBytes = std::size_t{16} << 20;
 
-/// A graph with its executor. Invariant: `epoch` is that of nodes made from now on. Not
-/// thread-safe; `Busy` turns a second thread into a GraphError.
+/// A graph with its executor. Invariants: `epoch` is that of nodes made from now on; `born` is the
+/// first one since the graph was made or cleared, which a revert leaves as it is. Not thread-safe;
+/// `Busy` turns a second thread into a GraphError.
 struct GraphState {
   graph::Interner interner;
   graph::Graph graph{interner};
   execute::Executor executor{graph};
   std::uint32_t epoch = 0;
+  std::uint32_t born = 0;
   bool has_random_stream = false;
   bool immediate = false;
   bool check_validity = false;
@@ -46,6 +48,8 @@ struct GraphState {
   std::vector<Mark> marks;
   std::vector<graph::NodeId> args;  ///< room for those of the node being added
 
+  /// For a graph without nodes: what was made in it before is of another one.
+  void begin_life();
   /// Removes all nodes and settings; keeps warm memory.
   void reset();
 };

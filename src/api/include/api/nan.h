@@ -10,6 +10,9 @@ namespace dynet::api {
 /// NumericError names the first node that was computed for it and has others.
 const Tensor& checked_value(GraphState& state, graph::NodeId n);
 
+/// Computes all nodes, and looks at them as checked_value does.
+void compute_all(GraphState& state);
+
 /// See dynet::find_nan.
 [[nodiscard]] std::string find_nan(GraphState& state);
 

@@ -16,6 +16,7 @@
 // of saved models, and steps live in vectors that are never freed (detail::StepMemory), so that a
 // sequence like an earlier one allocates nothing.
 
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,17 @@ void check_share(const char* builder, const std::string& what, float share);
 void check_rate(const char* builder, const char* name, float rate);
 /// ValueError unless `given` is `wanted`.
 void check_count(const char* builder, const char* what, std::size_t given, std::size_t wanted);
+[[noreturn]] void fail_kind(const char* builder);
+/// `other` as a builder of the class of `self`, whose parameters it is to share. ValueError for
+/// another class, and another name.
+template <class Builder>
+const Builder& check_kind(const Builder& self, const RNNBuilder& other) {
+  const auto* same = dynamic_cast<const Builder*>(&other);
+  if (same == nullptr || std::strcmp(same->name(), self.name()) != 0) {
+    fail_kind(self.name());
+  }
+  return *same;
+}
 [[noreturn]] void fail_step(const char* builder, RNNPointer i, std::size_t steps);
 /// IndexError unless -1 <= i < steps.
 inline void check_step(const char* builder, RNNPointer i, std::size_t steps) {

@@ -48,6 +48,7 @@
 #include "execute/gradient_operands.h"
 #include "execute/gradients.h"
 #include "execute/history.h"
+#include "execute/interrupt.h"
 #include "execute/lifetimes.h"
 #include "execute/observer.h"
 #include "execute/operand_arena.h"
@@ -94,6 +95,8 @@ class Executor {
 
   /// Computes what node `n` needs and does not have.
   const Tensor& value(NodeId n);
+  /// Shares the memory that the value of `n` lies in: see memory::Pool::share.
+  [[nodiscard]] std::shared_ptr<const void> share(NodeId n);
   /// Computes all nodes up to the last one.
   void compute_all();
   /// Forgets values and gradients; the next evaluation of random nodes draws anew.
@@ -177,10 +180,13 @@ class Executor {
   void remember_alone(NodeId root, bool full);
   void run_backward(NodeId root, bool full, Pass pass);
   void backward_segment(const SegmentView& segment, Assembled* whole, Pass pass);
+  void finish_weights(std::span<const NodeId> members);
   void copy_back(std::span<const NodeId> active);
   void backward_alias(NodeId n);
   void backward_call(const SegmentView& segment, std::span<const NodeId> active, Assembled& whole,
                      Pass pass);
+
+  void pass_group(std::uint32_t g);
 
   // asked_gradients.cc
   void inspect();
@@ -193,6 +199,7 @@ class Executor {
 
   Context context_;
   Observer* observer_ = nullptr;
+  Interrupt interrupt_;
   Watch* watch_ = nullptr;  ///< of the request that runs, where somebody wants to know
 
   History history_;
@@ -217,7 +224,8 @@ class Executor {
 
   Gradients gradients_{context_, values_, history_};
   WeightGradients weights_;
-  GradientOperands gradient_operands_{gradients_, weights_, arena_};
+  ComputedWeights computed_weights_{gradients_};
+  GradientOperands gradient_operands_{gradients_, weights_, computed_weights_, arena_};
   DeviceCopies copies_{context_, values_, gradients_, call_memory_};
   Path path_{context_, values_, history_};
   Request request_;

@@ -2,6 +2,7 @@
 
 #include <span>
 
+#include "execute/computed_weights.h"
 #include "execute/gradients.h"
 #include "execute/operand_arena.h"
 #include "execute/segment.h"
@@ -13,8 +14,13 @@ namespace dynet::execute {
 /// gradient stores, later ones add (`fresh`). Not thread-safe.
 class GradientOperands {
  public:
-  GradientOperands(Gradients& gradients, WeightGradients& weights, OperandArena& arena)
-      : gradients_(gradients), weights_(weights), arena_(arena), context_(gradients.context()) {}
+  GradientOperands(Gradients& gradients, WeightGradients& weights, ComputedWeights& computed,
+                   OperandArena& arena)
+      : gradients_(gradients),
+        weights_(weights),
+        computed_(computed),
+        arena_(arena),
+        context_(gradients.context()) {}
 
   /// dy of all outputs and dx of all operands. `has_sinks`: gradients of weights may be left for
   /// later.
@@ -26,12 +32,14 @@ class GradientOperands {
  private:
   ext::Operand of_output(std::span<const NodeId> members, std::uint32_t output);
   ext::Operand of_nodes(std::span<const NodeId> nodes);
-  ext::Operand of_weight(NodeId n);
+  [[nodiscard]] bool is_computed_weight(const Argument& argument, ext::Role role) const;
+  ext::Operand of_weight(NodeId n, bool is_stored);
   Gradients::Target make_target(NodeId n);
   void zero_shared(bool partial, std::span<const Argument> arguments);
 
   Gradients& gradients_;
   WeightGradients& weights_;
+  ComputedWeights& computed_;
   OperandArena& arena_;
   const Context& context_;
 };

@@ -38,12 +38,18 @@ class ReplaceFile {
   ReplaceFile& operator=(const ReplaceFile&) = delete;
   ~ReplaceFile();
 
+  /// Room for a file of so many bytes, where the file system can promise it: IoError if it is full.
+  /// Blocks that are given out at once are written faster than those that come one after the other.
+  /// What the file does not need in the end is given back by commit().
+  void reserve(std::uint64_t bytes);
   void write(const char* data, std::size_t bytes);
   /// Writes at a byte of the file, which may lie behind its end; IoError where the target is no
   /// regular file. Not to be mixed with write().
   void write_at(std::uint64_t offset, const void* data, std::size_t bytes);
   /// Moves bytes towards the end of the file: what was written at `from` stands at `to` then.
   void move_up(std::uint64_t from, std::uint64_t to, std::uint64_t bytes);
+  /// Writes everything to the disk, so that commit() has little left that can fail. IoError.
+  void sync();
   /// Writes everything to the disk, then renames. IoError; then the old file is still there.
   void commit();
 
@@ -52,6 +58,8 @@ class ReplaceFile {
   bool create_named();
   void link_anonymous();
   void copy_old();
+  void give_back_rest();
+  void wrote(std::uint64_t offset, std::uint64_t bytes);
   void close_checked();
   void discard();
   [[noreturn]] void fail(const char* step) const;
@@ -62,6 +70,10 @@ class ReplaceFile {
   bool is_direct_ = false;    ///< what is written goes to the target itself
   bool takes_place_ = false;  ///< there is an old file
   int file_ = -1;
+  std::uint64_t reserved_ = 0;
+  // What was written one after the other, and how far the disk was asked to take it.
+  std::uint64_t written_ = 0;
+  std::uint64_t asked_ = 0;
 };
 
 /// Removes the files of a folder that savers of processes that are gone left there, for the targets

@@ -22,6 +22,9 @@ namespace dynet::io {
 inline constexpr std::string_view kOwnKeys = "dynet.";
 /// Tensors whose names begin so are none of a model; no parameter's key may have it.
 inline constexpr char kNoParameter = '#';
+[[nodiscard]] inline bool is_parameter_name(std::string_view tensor) {
+  return !tensor.starts_with(kNoParameter);
+}
 /// The metadata among the names of tensors.
 inline constexpr std::string_view kMetadata = "__metadata__";
 /// Bytes of the length.

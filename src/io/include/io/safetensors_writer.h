@@ -47,6 +47,7 @@ class SafetensorsWriter {
 
  private:
   void copy_old(const std::string& name);
+  /// Before numbers that were announced are written.
   void make_room();
   /// What will be written next. ValueError where the file has the name, or it is not UTF-8.
   void announce(const std::string& name, std::vector<std::uint64_t> shape, bool is_double);
@@ -60,9 +61,10 @@ class SafetensorsWriter {
 
   ReplaceFile file_;
   SafetensorsHeader header_;
-  std::uint64_t room_ = 0;  ///< bytes before the data; 0: not decided
-  std::uint64_t end_ = 0;   ///< of the data that was announced
-  std::uint64_t done_ = 0;  ///< of the data that the system has
+  std::uint64_t room_ = 0;      ///< bytes before the data; 0: not decided
+  std::uint64_t end_ = 0;       ///< of the data that was announced
+  std::uint64_t done_ = 0;      ///< of the data that the system has
+  std::uint64_t reserved_ = 0;  ///< of the data for which room was reserved
   // Tensors are written in the order in which they were announced; what comes next is collected.
   std::vector<std::byte> next_;
   std::size_t used_ = 0;

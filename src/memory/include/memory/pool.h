@@ -17,6 +17,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "dynet/ext/memory.h"
@@ -66,6 +67,9 @@ class Pool {
   void release(const Mark& m) {
     chunk_ = m.chunk;
     used_ = m.used;
+    if (is_shared_) [[unlikely]] {
+      leave_shared();
+    }
   }
   void reset() { release({}); }
   /// Gives chunks back to the system until at most `bytes`, or the first size where that is more,
@@ -73,8 +77,13 @@ class Pool {
   void trim(std::size_t bytes);
   /// Gives the chunks back that lie beyond all that is allocated.
   void give_back_unused();
-  /// Whether `data` lies in a chunk of this pool.
+  /// Whether `data` lies in a chunk of this pool. Of no use for blocks of 0 bytes, which may start
+  /// where a chunk ends.
   [[nodiscard]] bool contains(const void* data) const;
+  /// Shares the chunk that `data`, which is allocated, lies in. What is allocated there now is not
+  /// dealt out again while the result or a copy of it lives, whatever is released and even when the
+  /// pool ends; the last one to go frees the chunk.
+  [[nodiscard]] std::shared_ptr<const void> share(const void* data);
   [[nodiscard]] std::size_t held() const { return held_; }
   [[nodiscard]] std::size_t used() const {
     std::size_t bytes = used_;
@@ -88,11 +97,15 @@ class Pool {
   void set_memory(ext::Memory& memory);
 
  private:
-  void drop_last_chunk();
   struct Chunk {
     std::byte* data;
     std::size_t bytes;
+    std::shared_ptr<const void> owner =
+        nullptr;  ///< frees it, since it was shared first; else null
   };
+  void drop(std::size_t chunk);
+  void leave_shared();
+  [[nodiscard]] std::size_t find(const void* data) const;
   void* allocate_slow(std::size_t bytes);
   [[nodiscard]] std::size_t first_size() const;
 
@@ -102,6 +115,7 @@ class Pool {
   std::size_t chunk_ = 0;
   std::size_t used_ = 0;
   std::size_t held_ = 0;
+  bool is_shared_ = false;  ///< whether others may hold a chunk
 };
 
 }  // namespace dynet::memory

@@ -32,6 +32,8 @@ class Pools {
   [[nodiscard]] bool are_host_visible() const;
   /// For what lies in the memory of `device`, whose pool has been asked for.
   [[nodiscard]] bool contains(const ext::Memory& memory, const void* data) const;
+  /// Pool::share of what lies in the memory of `device`.
+  [[nodiscard]] std::shared_ptr<const void> share(const ext::Memory& memory, const void* data);
   /// Deals out another memory as its own from now on and gives all other memory back. Nothing may
   /// be allocated.
   void set_own(ext::Memory& memory);

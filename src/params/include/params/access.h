@@ -5,6 +5,8 @@
 
 #include <memory>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "dynet/model.h"
@@ -14,6 +16,8 @@
 namespace dynet::detail {
 
 struct ModelAccess {
+  using Uses = std::unordered_map<std::string, unsigned>;
+
   static const std::vector<std::shared_ptr<ParameterStorage>>& parameters(
       const ParameterCollection& c) {
     return c.storage_->params;
@@ -27,6 +31,17 @@ struct ModelAccess {
     return c.storage_->all_params;
   }
   static const CollectionState& state(const ParameterCollection& c) { return *c.storage_->state_; }
+  static CollectionState& state(ParameterCollection& c) { return *c.storage_->state_; }
+  static const void* identity(const ParameterCollection& c) { return c.storage_.get(); }
+  static ParameterCollection root(const ParameterCollection& c);
+  /// A new collection below `parent`, of the root's parameters whose names begin with `fullname`.
+  static ParameterCollection part(const ParameterCollection& parent, const std::string& fullname,
+                                  const std::shared_ptr<bool>& replays);
+  /// The part of a root that lives under this name, or null.
+  static std::unique_ptr<ParameterCollection> living_part(const ParameterCollection& root,
+                                                          const std::string& fullname);
+  /// From now on it is the living part of its name.
+  static void note_part(const ParameterCollection& part);
   /// Makes the public data of a storage true, and keeps the gradient true from then on.
   static void expose(ParameterStorageBase& storage);
 
@@ -39,6 +54,15 @@ struct ModelAccess {
   static void enlist(const std::shared_ptr<ParameterCollectionStorage>& to,
                      const std::shared_ptr<ParameterStorage>& parameter,
                      const std::shared_ptr<LookupParameterStorage>& table);
+  /// Takes storages out of a collection and all above.
+  static void delist(const ParameterCollection& from,
+                     const std::unordered_set<const ParameterStorageBase*>& storages);
+  /// Which names were given how often, in the collection itself.
+  static void restore_names(const ParameterCollection& c, const Uses& names,
+                            const Uses& sub_names) {
+    c.storage_->state_->names = names;
+    c.storage_->state_->sub_names = sub_names;
+  }
   /// The handle of a root's storage that `owner` points to; it does not keep the root alive.
   static std::unique_ptr<ParameterCollection> unowned(ParameterCollectionStorage& root) {
     return std::unique_ptr<ParameterCollection>(new ParameterCollection(

@@ -162,7 +162,10 @@ struct CollectionState {
   std::unordered_map<std::string, unsigned> names;      ///< uses of each given name
   std::unordered_map<std::string, unsigned> sub_names;  ///< the same for sub-collections
   std::unique_ptr<ParameterCollection> self;            ///< of a root: what `owner` points to
-  bool exposed = false;                                 ///< its lists were given to a user
+  /// In a root: those below it by their full names, for who asks for one that lives.
+  std::unordered_map<std::string, std::weak_ptr<ParameterCollectionStorage>> parts;
+  bool exposed = false;           ///< its lists were given to a user
+  std::shared_ptr<bool> replays;  ///< null, or whether additions are found (dynet/replay.h)
 };
 
 }  // namespace dynet::detail

@@ -41,7 +41,7 @@ struct Segment {
 /// Which terms of its members a group computes.
 enum class Part : std::uint8_t {
   kWhole,
-  kFirst,  ///< argument 0 and some terms: stores
+  kFirst,  ///< what stands before the terms, and some terms: stores
   kRest    ///< the other terms: adds
 };
 inline constexpr std::uint64_t kAllArgs = ~std::uint64_t{0};

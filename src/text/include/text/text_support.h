@@ -6,7 +6,7 @@
 // format: words.cc (plain, tagged and parallel text), columns.cc, conllu.cc, trees.cc. A reader
 // keeps one sentence in memory and says file, line and column of what it cannot understand.
 // dict_file.cc saves dictionaries, batches.cc puts examples of like lengths together, and
-// bigrams.cc, brown.cc and clusters.cc make the files that softmax builders read.
+// clusters.cc and brown.cc make the files that softmax builders read.
 //
 // Start reading at dynet/text/lines.h. Nothing here knows graphs or numbers. Surprising: readers
 // read into a sentence of their own and swap it with the caller's when it is complete. So an error

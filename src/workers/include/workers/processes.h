@@ -29,7 +29,8 @@ class Processes {
   Processes& operator=(const Processes&) = delete;
   ~Processes() { kill_all(); }
 
-  /// One more process, which runs `body` and ends. UsageError where the system gives none.
+  /// One more process, which runs `body` and ends; what that throws goes to standard error, and the
+  /// process ends with status 1. UsageError where the system gives none.
   void add(const std::function<int()>& fork, const std::function<void()>& body);
   /// The first that is gone, which is forgotten; false where all live.
   bool find_gone(End& end);

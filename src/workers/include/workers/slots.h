@@ -38,7 +38,7 @@ class Slots {
   /// Empties all gradients, whatever a call that failed wrote.
   void forget();
 
-  /// Once, in a new worker.
+  /// Once in a new worker, before its first call. out_of_memory.
   void enter();
   /// At the begin of a call.
   void follow();

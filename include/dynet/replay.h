@@ -1,0 +1,56 @@
+#pragma once
+
+// Handles of what a tree of collections has already: for programs that copy models, as Python's
+// pickle and deepcopy do.
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dynet/model.h"
+
+namespace dynet {
+
+/// The collection that has no other above it.
+[[nodiscard]] ParameterCollection root_of(const ParameterCollection& collection);
+
+/// What tells it from all other collections, as long as one handle of it lives.
+[[nodiscard]] const void* identity_of(const ParameterCollection& collection);
+/// All parameters and tables in the order of creation, for their names and shapes: the gradients in
+/// it may not be true (get_storage()).
+[[nodiscard]] const std::vector<std::shared_ptr<ParameterStorageBase>>& all_of(
+    const ParameterCollection& collection);
+
+/// The sub-collection `fullname` ("/enc/") of a root, or the root for "/": the one that has been
+/// made under this name, as long as a handle of it lives, else a new one. That lists the
+/// parameters whose names begin so; what is added to it gets the next names, and weight decay is
+/// that of the collection above. Nobody gets its name afterwards, even if it is empty. UsageError
+/// for what is no name of a sub-collection.
+[[nodiscard]] ParameterCollection find_subcollection(const ParameterCollection& root,
+                                                     const std::string& fullname);
+/// Counts names anew, after parameters were renamed, so that the next ones do not get a name twice.
+void recount_names(ParameterCollection& root);
+
+/// Makes an object once more of parameters that are there. While it lives, what is added to
+/// `collection()`, and to collections made in that, is the parameter of the root that has the name
+/// of the added one; nothing is initialised, and a missing one, or one of another shape, is a
+/// UsageError. Afterwards these collections are as all others. Thread rule: that of adding.
+class Replay {
+ public:
+  /// Like the collection `fullname` of `root` at the time when of each name in `uses` so many
+  /// parameters had been added, and of each in `sub_uses` so many sub-collections.
+  Replay(const ParameterCollection& root, const std::string& fullname,
+         const std::map<std::string, unsigned>& uses,
+         const std::map<std::string, unsigned>& sub_uses);
+  ~Replay();
+  Replay(const Replay&) = delete;
+  Replay& operator=(const Replay&) = delete;
+  [[nodiscard]] ParameterCollection collection() const { return collection_; }
+
+ private:
+  ParameterCollection collection_;
+  std::shared_ptr<bool> is_on_;
+};
+
+}  // namespace dynet

@@ -1,0 +1,400 @@
+"""What the user is told of a call whose arguments do not fit, and how some such calls are mended.
+
+The extension module calls :func:`explain` when it has refused a call (src/calls.h). A function's
+parameters are read from the signature that the binding library keeps, and each argument is
+compared with what its parameter promises. What the module itself found when it read the arguments,
+the misfit, goes first: it knows the limits of numbers, and where in a list it stopped.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import functools
+import os
+import re
+import reprlib
+import warnings
+from typing import Any, NamedTuple
+
+import dynet as _dynet
+
+_MISSING = object()
+_OWN = ("self", "cls")  # the argument that the user does not write
+_Misfit = Any  # (value, places in it, what is wanted, (low, high) or None, whether it is an index)
+
+
+class _Parameter(NamedTuple):
+    name: str
+    promise: ast.expr | None  # its type, as in the signature
+    default: Any = _MISSING
+    by_position: bool = True
+    by_name: bool = True
+    rest: bool = False  # *args or **kwargs
+
+
+class _Problem(Exception):
+    """An argument that does not fit. `at`: how many did before it."""
+
+    def __init__(self, text: str, error: type[Exception] | None = None, at: int = 0):
+        super().__init__(text)
+        self.error = error or _dynet.TypeError
+        self.at = at
+
+
+# ---- signatures ---------------------------------------------------------------------------------
+
+
+def _default_of(node: ast.expr, defaults: tuple[Any, ...]) -> Any:
+    """The signature has numbers where defaults are objects; the rest is text."""
+    if isinstance(node, ast.Call):
+        assert isinstance(node.args[0], ast.Constant)
+        return defaults[int(str(node.args[0].value))]
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        return None
+
+
+def _parameters(signature: tuple[str, str | None, tuple[Any, ...] | None]) -> list[_Parameter]:
+    text, _, defaults = signature
+    text = re.sub(r"= \\=?(\d+)", r"= default(\1)", text.splitlines()[-1])
+    definition = ast.parse(text + ": ...").body[0]
+    assert isinstance(definition, ast.FunctionDef)
+    all_args = definition.args
+    parameters: list[_Parameter] = []
+    positional = all_args.posonlyargs + all_args.args
+    absent = len(positional) - len(all_args.defaults)
+    for i, arg in enumerate(positional):
+        default = (
+            _MISSING if i < absent else _default_of(all_args.defaults[i - absent], defaults or ())
+        )
+        by_name = i >= len(all_args.posonlyargs)
+        parameters.append(_Parameter(arg.arg, arg.annotation, default, True, by_name))
+    if all_args.vararg:
+        parameters.append(_Parameter(all_args.vararg.arg, None, rest=True, by_name=False))
+    for arg, node in zip(all_args.kwonlyargs, all_args.kw_defaults):
+        default = _MISSING if node is None else _default_of(node, defaults or ())
+        parameters.append(_Parameter(arg.arg, arg.annotation, default, False))
+    if all_args.kwarg:
+        parameters.append(_Parameter(all_args.kwarg.arg, None, rest=True, by_position=False))
+    return parameters
+
+
+@functools.cache
+def _forms(function: Any) -> list[list[_Parameter]]:
+    """The parameters of each form of a function, without those forms that no user calls."""
+    forms = [_parameters(signature) for signature in function.__nb_signature__]
+    owner = ast.Name(str(function.__qualname__).split(".")[0])
+    for form in forms:
+        if form and form[0].name == "self":
+            form[0] = form[0]._replace(promise=owner)
+    if function.__name__ == "__new__" and len(forms) > 1:
+        del forms[0]  # the binding library's own, for pickling
+    return forms
+
+
+def name_of(function: Any) -> str:
+    """``ParameterCollection.save``; of constructors and operators, the class."""
+    name = str(function.__qualname__ or function.__name__)
+    if not name or name.endswith("."):
+        return _property_of(function)
+    return name.replace(".__getitem__", "[index]").split(".__")[0]
+
+
+def _property_of(function: Any) -> str:
+    """``Trainer.learning_rate`` of the function that gets or sets it, which has no name itself."""
+    for owner in vars(_dynet).values():
+        for name, member in vars(owner).items() if isinstance(owner, type) else ():
+            if isinstance(member, property) and function in (member.fget, member.fset):
+                return f"{owner.__name__}.{name}"
+    return "a property"
+
+
+# ---- words --------------------------------------------------------------------------------------
+
+_WORDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "True or False",
+    "str": "text",
+    "dict": "a dict",
+    "slice": "a slice",
+    "Expression": "an expression",
+    "PathLike": "a path",
+    "Callable": "a function",
+    "object": "a value",
+    "Any": "a value",
+}
+_KINDS = {"Parameters": "a parameter", "LookupParameters": "a table"}
+_PLURALS = {"int": "whole numbers", "float": "numbers", "str": "texts", "Expression": "expressions"}
+
+
+def _last_name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else ast.unparse(node)
+
+
+def _alternatives(promise: ast.expr) -> list[ast.expr]:
+    if isinstance(promise, ast.BinOp):
+        return _alternatives(promise.left) + _alternatives(promise.right)
+    return [promise]
+
+
+def _words(promise: ast.expr) -> str:
+    """What is promised, in plain words."""
+    parts = []
+    for one in _alternatives(promise):
+        if isinstance(one, ast.Constant):
+            parts.append("None")
+        elif isinstance(one, ast.Subscript):
+            name = _last_name(one.value)
+            inner = one.slice.elts[0] if isinstance(one.slice, ast.Tuple) else one.slice
+            if name in _WORDS:
+                parts.append(_WORDS[name])
+            elif isinstance(inner, ast.Subscript):
+                parts.append(
+                    "a list of lists of " + _PLURALS.get(_last_name(_entry(inner)), "values")
+                )
+            else:
+                kind = "tuple" if name == "tuple" else "list"
+                parts.append(
+                    f"a {kind} of " + _PLURALS.get(_last_name(inner), _last_name(inner) + "s")
+                )
+        else:
+            name = _last_name(one)
+            parts.append(_WORDS.get(name) or ("an " if name[0] in "AEIOU" else "a ") + name)
+    return " or ".join(dict.fromkeys(parts))
+
+
+def _entry(node: ast.Subscript) -> ast.expr:
+    return node.slice.elts[0] if isinstance(node.slice, ast.Tuple) else node.slice
+
+
+def _shape(value: Any) -> str:
+    """As the library writes shapes: {3,2}x8. Adds no node for a parameter."""
+    if isinstance(value, (_dynet.Parameters, _dynet.LookupParameters)):
+        extents, batch = value.shape(), 1
+    else:
+        extents, batch = value.dim()
+    return "{" + ",".join(map(str, extents)) + "}" + (f"x{batch}" if batch != 1 else "")
+
+
+def _text(value: Any) -> str:
+    """A value, short."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the binding library's, of objects not initialised
+        return _short(value)
+
+
+def _short(value: Any) -> str:
+    try:
+        if isinstance(value, _dynet.Expression):
+            return _KINDS.get(type(value).__name__, "an expression") + " " + _shape(value)
+        if hasattr(value, "__array__") and hasattr(value, "shape") and value.shape != ():
+            return f"an array of shape {tuple(value.shape)}"
+        return reprlib.repr(value)
+    except _dynet.StaleExpression:
+        return "an expression of an earlier graph"
+    except Exception:  # a repr that fails
+        return "a value"
+
+
+def _told(value: Any) -> str:
+    """A value and its type."""
+    if value is None or isinstance(value, _dynet.Expression):
+        return _text(value)
+    name = type(value).__name__
+    return f"{_text(value)}, of type {name}"
+
+
+# ---- do arguments fit? --------------------------------------------------------------------------
+
+
+def _is_number(value: Any) -> bool:
+    return hasattr(value, "__float__") or hasattr(value, "__index__")
+
+
+def _fits_name(name: str, value: Any) -> bool:
+    """Whether a value is of a kind that has no entries. Numbers the module itself has looked at."""
+    if name in ("object", "Any"):
+        return True
+    if name in ("int", "float"):
+        return _is_number(value)
+    if name == "bool":
+        return isinstance(value, bool)
+    if name == "str":
+        return isinstance(value, str)
+    if name == "PathLike":
+        return hasattr(value, "__fspath__")
+    if name in ("dict", "slice", "tuple", "list"):
+        return isinstance(value, {"dict": dict, "slice": slice, "tuple": tuple, "list": list}[name])
+    kind = getattr(_dynet, name, None)
+    return not isinstance(kind, type) or isinstance(value, kind)
+
+
+def _fits(promise: ast.expr | None, value: Any) -> bool:
+    if promise is None:
+        return True
+    for one in _alternatives(promise):
+        if isinstance(one, ast.Constant):
+            fits = value is one.value
+        elif not isinstance(one, ast.Subscript):
+            fits = _fits_name(_last_name(one), value)
+        elif _last_name(one.value) == "Callable":
+            fits = callable(value)
+        else:
+            is_list = hasattr(value, "__iter__") and not isinstance(value, (str, bytes))
+            entries = value if isinstance(value, (list, tuple)) else ()
+            fits = is_list and all(_fits(_entry(one), entry) for entry in entries)
+        if fits:
+            return True
+    return False
+
+
+def _mended(parameter: _Parameter, value: Any) -> Any:
+    """What stands for a value that does not fit; the value itself where nothing does."""
+    if parameter.promise is None:
+        return value
+    names = {_last_name(one) for one in _alternatives(parameter.promise)}
+    if value is None:
+        return parameter.default if parameter.default is not _MISSING else value
+    if "bool" in names and _is_number(value) and value in (0, 1):
+        return bool(value)
+    if "str" in names and isinstance(value, (bytes, os.PathLike)):
+        return os.fsdecode(value)
+    return value
+
+
+# ---- one call -----------------------------------------------------------------------------------
+
+
+def _names(parameters: list[_Parameter]) -> str:
+    return ", ".join(p.name for p in parameters if not p.rest and p.name not in _OWN) or "none"
+
+
+def _given(parameters: list[_Parameter], args: list[Any], named: dict[str, Any]) -> dict[str, Any]:
+    """The arguments by name; those of *args are left out. _Problem where the call has others."""
+    given: dict[str, Any] = {}
+    by_position = [p for p in parameters if p.by_position and not p.rest]
+    if len(args) > len(by_position) and not any(p.rest and p.by_position for p in parameters):
+        own = sum(p.name in _OWN for p in by_position)
+        most = len(by_position) - own
+        wanted = f"it takes {most}: {_names(parameters)}" if most else "it takes none"
+        raise _Problem(f"{len(args) - own} arguments given; {wanted}")
+    given.update(zip((p.name for p in by_position), args))
+    known = {p.name for p in parameters if p.by_name and not p.rest}
+    for name, value in named.items():
+        if name in given:
+            raise _Problem(f"the argument {name} is given twice")
+        if name not in known and not any(p.rest and p.by_name for p in parameters):
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise _Problem(f"there is no argument {name}; there are: {_names(parameters)}{hint}")
+        given[name] = value
+    missing = [
+        p for p in parameters if p.default is _MISSING and not p.rest and p.name not in given
+    ]
+    if missing:
+        words = _words(missing[0].promise) if missing[0].promise is not None else "a value"
+        raise _Problem(f"the argument {missing[0].name} is missing; want {words}", at=len(given))
+    return given
+
+
+def _misfit_problem(given: dict[str, Any], parameters: list[_Parameter], misfit: _Misfit) -> None:
+    """Raises the problem that the module found itself."""
+    value, places, want, limits, is_index = misfit
+    name, promise = "an argument", None
+    for parameter in parameters:
+        if given.get(parameter.name, _MISSING) is value:
+            name, promise = parameter.name, parameter.promise
+            break
+    name += "".join(f"[{place}]" for place in places)
+    try:
+        for place in places:
+            value = value[place]
+    except Exception:  # a generator is not there any more
+        value = _MISSING
+    if promise is not None and not places and not _fits(promise, value):
+        want = _words(promise)
+    if limits is not None:
+        want = f"a whole number from {limits[0]} to {limits[1]}"
+        for table in given.values():
+            if is_index and isinstance(table, _dynet.LookupParameters):
+                want = f"a row from 0 to {len(table) - 1}"
+    got = "does not fit" if value is _MISSING else f"is {_told(value)}"
+    error = None
+    if limits is not None:
+        got = "is out of range" if value is _MISSING else f"is {_text(value)}"
+        error = _dynet.IndexRangeError if is_index else _dynet.RangeError
+    elif isinstance(value, float) and want.startswith("a whole number"):
+        got = f"is {_text(value)}, which is not whole"
+    raise _Problem(f"{name} {got}; want {want}", error, at=len(given) + 1)
+
+
+def _check(parameters: list[_Parameter], given: dict[str, Any], misfit: _Misfit | None) -> None:
+    """Raises the first problem among the values."""
+    if misfit is not None:
+        _misfit_problem(given, parameters, misfit)
+    for i, parameter in enumerate(parameters):
+        value = given.get(parameter.name, _MISSING)
+        if value is _MISSING or _fits(parameter.promise, value):
+            continue
+        assert parameter.promise is not None
+        raise _Problem(
+            f"{parameter.name} is {_told(value)}; want {_words(parameter.promise)}", at=i
+        )
+
+
+def _try_form(
+    parameters: list[_Parameter],
+    args: list[Any],
+    named: dict[str, Any],
+    misfit: _Misfit | None,
+    may_mend: bool,
+) -> tuple[list[Any], tuple[str, ...]]:
+    """The mended call: its arguments, and the names of the last ones. _Problem: there is none."""
+    given = _given(parameters, args, named)
+    changed = False
+    if may_mend:
+        for parameter in parameters:
+            value = given.get(parameter.name, _MISSING)
+            if value is _MISSING or _fits(parameter.promise, value):
+                continue
+            given[parameter.name] = _mended(parameter, value)
+            changed = changed or given[parameter.name] is not value
+    if not changed:
+        _check(parameters, given, misfit)
+        raise _Problem(f"the arguments do not fit; it takes: {_names(parameters)}", at=-1)
+    by_position = [p.name for p in parameters if p.by_position and not p.rest][: len(args)]
+    values = [given.pop(name) for name in by_position] + args[len(by_position) :]
+    return values + list(given.values()), tuple(given)
+
+
+def explain(
+    function: Any,
+    args: list[Any],
+    named: dict[str, Any],
+    misfit: _Misfit | None,
+    line: str,
+    may_mend: bool,
+) -> Any:
+    """The error for a call that was refused; or, as a tuple, a call to make instead."""
+    problem = None
+    for form in _forms(function):
+        try:
+            return _try_form(form, args, named, misfit, may_mend)
+        except _Problem as one:
+            if problem is None or one.at > problem.at:
+                problem = one
+    assert problem is not None
+    text = f"{name_of(function)}: {problem}"
+    shapes = [
+        f"{_text(value)}"
+        for value in [*args, *named.values()]
+        if isinstance(value, _dynet.Expression)
+    ]
+    if shapes:
+        text += "\n  given " + ", ".join(shapes)
+    if line:
+        text += "\n  called at " + line
+    return problem.error(text)

@@ -1,0 +1,291 @@
+"""A training loop for programs that do not want to write one: `fit`.
+
+What it does, but for counting, checkpoints and the line of progress:
+
+    for epoch in range(epochs):
+        for examples in batches:
+            renew_cg()
+            loss = average([loss_fn(x) for x in examples])
+            loss.backward()
+            trainer.update()
+            on_step(...)
+        score = on_eval(...)
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from math import isnan
+from typing import Any, TextIO, TypeVar
+
+import _dynet
+from _dynet import Checkpointer, Expression, Trainer, UsageError, average, renew_cg
+
+Example = TypeVar("Example")
+
+
+@dataclass
+class Step:
+    """What `on_step` is told after an update, and `on_eval` after an epoch."""
+
+    epoch: int  #: from 1
+    step: int  #: updates so far
+    loss: float  #: the mean of this update's examples; for `on_eval` that of the epoch's
+    learning_rate: float  #: of this update
+    examples: int  #: so many so far in this epoch
+
+
+@dataclass
+class History:
+    """What `fit` returns."""
+
+    losses: list[float] = field(default_factory=list)  #: means, one per epoch
+    scores: list[float] = field(default_factory=list)  #: what `on_eval` returned
+    best_epoch: int | None = None  #: that of the best score, from 1
+    best_score: float | None = None
+    steps: int = 0  #: updates
+    stopped_early: bool = False  #: because `patience` was at its end
+
+
+def fit(
+    loss_fn: Callable[[Example], Expression],
+    data: Iterable[Example],
+    trainer: Trainer,
+    *,
+    epochs: int = 1,
+    batch: int = 1,
+    shuffle: bool = True,
+    seed: int = 0,
+    on_step: Callable[[Step], object] | None = None,
+    on_eval: Callable[[Step], float | None] | None = None,
+    patience: int | None = None,
+    larger_is_better: bool = True,
+    checkpoint: Checkpointer | None = None,
+    progress: bool = True,
+) -> History:
+    """Trains: `epochs` times through `data`, an update for each `batch` examples.
+
+    `loss_fn` makes the loss of one example, a node with one element; the mean of a batch's losses
+    is what is minimised. `data` is a list, an array, or something else that has a length and gives
+    an example for a number; it is shuffled in each epoch (the same way for the same `seed`). Any
+    other iterable is read in its order each time.
+
+    `on_step` is called after each update. `on_eval` is called after each epoch and may return a
+    score, such as the accuracy on other data. After more than `patience` epochs in a row without a
+    better score the training ends.
+
+    With `checkpoint` it goes on from the newest checkpoint that is there, with its history, and
+    saves when the checkpointer's steps or seconds are over, and at the end of every epoch, with the
+    score. A score that is NaN is never the best, and no checkpoint has it as its score.
+    `larger_is_better` is to be what the checkpointer was given. UsageError where another loop wrote
+    the checkpoint; the model then has what is in it.
+
+    Progress is one line on the standard error stream, where that is a terminal. Ctrl-C ends the
+    training between two updates: parameters and trainer are whole, and the gradient is empty.
+    """
+    if epochs < 0 or batch < 1:
+        raise ValueError(f"fit: epochs is {epochs} and batch is {batch}; want 0 and 1 at least")
+    if patience is not None and (patience < 0 or on_eval is None):
+        raise ValueError("fit: patience is a number from 0 on, and wants on_eval, which scores")
+    if epochs > 1 and iter(data) is data:
+        raise ValueError("fit: data is an iterator, which can be read once; want a list")
+    run = _Run(trainer, checkpoint, _Line(progress, epochs, data), on_step, larger_is_better)
+    run.resume()
+    try:
+        while run.epoch < epochs and not run.is_out_of(patience):
+            examples = _examples(data, shuffle, seed, run.epoch, run.done)
+            summary = run.train(loss_fn, _batches(examples, batch))
+            run.end_epoch(summary.loss, on_eval(summary) if on_eval is not None else None)
+        run.history.stopped_early = run.epoch < epochs and run.is_out_of(patience)
+    except BaseException:
+        renew_cg()
+        _dynet._model_of_trainer(trainer).reset_gradient()
+        raise
+    finally:
+        run.line.end()
+    return run.history
+
+
+class _Run:
+    """Where a training is: `epoch`, `done`, the loss so far and `history`, which a checkpoint has
+    as its position. A run that goes on in the middle of an epoch ends it as if it had not stopped.
+    """
+
+    def __init__(
+        self,
+        trainer: Trainer,
+        checkpoint: Checkpointer | None,
+        line: _Line,
+        on_step: Callable[[Step], object] | None,
+        larger_is_better: bool,
+    ) -> None:
+        self.history = History()
+        self.epoch = 0  # from 0, the one that is trained or is next
+        self.done = 0  # examples of this epoch
+        self.line = line
+        self._total = 0.0  # the sum of the losses of these examples
+        self._rate = trainer.learning_rate  # that of the last update
+        self._trainer, self._checkpoint, self._on_step = trainer, checkpoint, on_step
+        self._sign = 1 if larger_is_better else -1
+        self._past = self._epochs_before()
+
+    def resume(self) -> None:
+        if self._checkpoint is None or not self._checkpoint.resume():
+            return
+        text = self._checkpoint.position
+        try:
+            self._go_to(json.loads(text))
+        except (ValueError, TypeError, KeyError) as e:
+            folder = os.path.dirname(self._checkpoint.checkpoints[-1][0])
+            shown = text if len(text) < 60 else text[:60] + "..."
+            raise UsageError(
+                f"fit: the newest checkpoint in '{folder}' has the position '{shown}', which fit "
+                "did not write; want a folder of its own"
+            ) from e
+        self.history.steps = self._checkpoint.steps
+        self._past = self._epochs_before()
+
+    def _go_to(self, position: dict[str, Any]) -> None:
+        past = position["epochs"]
+        losses, scores = list(map(float, past["losses"])), list(map(float, past["scores"]))
+        best_epoch, best_score = past["best_epoch"], past["best_score"]
+        if best_epoch is not None:
+            best_epoch, best_score = int(best_epoch), float(best_score)
+        self.epoch, self.done = len(losses), int(position["done"])
+        self._total, self._rate = float(position["total"]), float(position["rate"])
+        self.history = History(losses, scores, best_epoch, best_score)
+
+    def _epochs_before(self) -> str:
+        known = ("losses", "scores", "best_epoch", "best_score")
+        return json.dumps({name: getattr(self.history, name) for name in known})
+
+    def _position(self) -> str:
+        # After many epochs there is much to say about them, and the same after each step.
+        now = json.dumps({"done": self.done, "total": self._total, "rate": self._rate})
+        return f'{now[:-1]}, "epochs": {self._past}}}'
+
+    def train(
+        self,
+        loss_fn: Callable[[Example], Expression],
+        batches: Iterator[list[Example]],
+    ) -> Step:
+        """What is left of the epoch."""
+        for examples in batches:
+            renew_cg()
+            loss = average([loss_fn(x) for x in examples])
+            mean = loss.scalar_value()
+            loss.backward()
+            self._rate = self._trainer.learning_rate
+            self._trainer.update()
+            self.history.steps += 1
+            self._total += mean * len(examples)
+            self.done += len(examples)
+            if self._checkpoint is not None:
+                self._checkpoint.step(self._position())
+            if self._on_step is not None:
+                self._on_step(self._step(mean))
+            self.line.show(self.epoch, self.done, self._total / self.done)
+        return self._step(self._total / self.done if self.done else float("nan"))
+
+    def _step(self, loss: float) -> Step:
+        return Step(self.epoch + 1, self.history.steps, loss, self._rate, self.done)
+
+    def end_epoch(self, loss: float, score: object) -> None:
+        given = None if score is None else _number(score)
+        history = self.history
+        history.losses.append(loss)
+        self.epoch, self.done, self._total = self.epoch + 1, 0, 0.0
+        if given is not None:
+            history.scores.append(given)
+            best = history.best_score
+            if isnan(given):  # neither better nor worse than any, and no checkpoint takes it
+                given = None
+            elif best is None or self._sign * given > self._sign * best:
+                history.best_epoch, history.best_score = self.epoch, given
+        if self._checkpoint is not None:
+            self._past = self._epochs_before()
+            self._checkpoint.save(self._position(), given)
+
+    def is_out_of(self, patience: int | None) -> bool:
+        return patience is not None and self.epoch - (self.history.best_epoch or 0) > patience
+
+
+def _number(score: Any) -> float:
+    try:
+        return float(score)
+    except (TypeError, ValueError):
+        raise TypeError(f"fit: on_eval returned {score!r}; want a number or None") from None
+
+
+def _is_indexed(data: object) -> bool:
+    """Whether there is an example for each number below the length."""
+    has_all = hasattr(data, "__len__") and hasattr(data, "__getitem__")
+    return has_all and not isinstance(data, Mapping)
+
+
+def _examples(data: Any, shuffle: bool, seed: int, epoch: int, skip: int) -> Iterator[Any]:
+    """Those of an epoch, but for the first `skip`."""
+    if not _is_indexed(data) or (not shuffle and hasattr(data, "__iter__")):
+        return islice(data, skip, None)
+    order = list(range(len(data)))
+    if shuffle:
+        random.Random(f"{seed} {epoch}").shuffle(order)
+    return (data[i] for i in order[skip:])
+
+
+def _batches(examples: Iterator[Example], size: int) -> Iterator[list[Example]]:
+    while group := list(islice(examples, size)):
+        yield group
+
+
+class _Line:
+    """Progress on a terminal, ten times a second at most."""
+
+    def __init__(self, wanted: bool, epochs: int, data: object) -> None:
+        self._to: TextIO | None = sys.stderr if wanted and sys.stderr.isatty() else None
+        self._epochs = epochs
+        self._size = len(data) if hasattr(data, "__len__") else None
+        self._start, self._examples, self._shown = time.monotonic(), 0, 0.0
+        self._epoch, self._done = -1, 0
+
+    def show(self, epoch: int, done: int, loss: float) -> None:
+        if self._to is None:
+            return
+        if epoch != self._epoch:
+            self._epoch, self._done = epoch, 0
+        self._examples, self._done = self._examples + done - self._done, done
+        now = time.monotonic()
+        if now - self._shown < 0.1 and done != self._size:
+            return
+        self._shown = now
+        share = f"{done}" if self._size is None else f"{100 * done // self._size}%"
+        rate = self._examples / max(now - self._start, 1e-9)
+        text = f"epoch {epoch + 1}/{self._epochs}  {share}  loss {loss:.4g}  {rate:,.0f} examples/s"
+        self._to.write(f"\r{text:<70}")
+        self._to.flush()
+
+    def end(self) -> None:
+        if self._to is not None and self._shown:
+            self._to.write("\n")
+            self._to.flush()
+
+
+def both(*callbacks: Callable[[Step], Any]) -> Callable[[Step], float | None]:
+    """Several callbacks as one: all are called, in order; the last result that is not None is that
+    of all."""
+
+    def call(step: Step) -> float | None:
+        result: float | None = None
+        for callback in callbacks:
+            given = callback(step)
+            result = result if given is None else given
+        return result
+
+    return call

@@ -1,0 +1,97 @@
+"""Events for TensorBoard, without TensorFlow: scalars are all that a training curve needs.
+
+An event file is a list of records: a length, its checksum, the bytes of a protocol buffer `Event`,
+their checksum (tensorflow/core/lib/io/record_writer.h describes it). Checksums are CRC-32C, masked.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import time
+from typing import BinaryIO
+
+from ._fit import Step
+
+
+class TensorBoard:
+    """A callback for `fit`: `on_step=TensorBoard("runs/first")` writes loss and learning rate.
+
+    `write(tag, number, step)` adds other curves. `every`: only each so many steps. ``tensorboard
+    --logdir runs`` shows them.
+    """
+
+    def __init__(self, folder: str, every: int = 1) -> None:
+        if every < 1:
+            raise ValueError(f"TensorBoard: every is {every}; want 1 or more")
+        os.makedirs(folder, exist_ok=True)
+        stamp = f"{time.time():.6f}.{socket.gethostname()}.{os.getpid()}"
+        self.path = os.path.join(folder, f"events.out.tfevents.{stamp}")
+        self._file: BinaryIO = open(self.path, "xb")  # noqa: SIM115
+        self._every = every
+        self._record(_double(1, time.time()) + _bytes(3, b"brain.Event:2"))
+
+    def __call__(self, step: Step) -> None:
+        if step.step % self._every == 0:
+            self.write("loss", step.loss, step.step)
+            self.write("learning_rate", step.learning_rate, step.step)
+
+    def write(self, tag: str, number: float, step: int) -> None:
+        """A point of the curve `tag`."""
+        value = _bytes(1, tag.encode()) + b"\x15" + struct.pack("<f", number)
+        self._record(_double(1, time.time()) + _count(2, step) + _bytes(5, _bytes(1, value)))
+
+    def close(self) -> None:
+        """Ends the file. What was written is there without it, too."""
+        self._file.close()
+
+    def _record(self, event: bytes) -> None:
+        length = struct.pack("<Q", len(event))
+        self._file.write(length + _checksum(length) + event + _checksum(event))
+        self._file.flush()
+
+
+def _varint(n: int) -> bytes:
+    out = bytearray()
+    while n > 0x7F:
+        out.append(n & 0x7F | 0x80)
+        n >>= 7
+    return bytes([*out, n])
+
+
+def _count(field: int, n: int) -> bytes:
+    return bytes([field << 3]) + _varint(n)
+
+
+def _double(field: int, x: float) -> bytes:
+    return bytes([field << 3 | 1]) + struct.pack("<d", x)
+
+
+def _bytes(field: int, content: bytes) -> bytes:
+    return bytes([field << 3 | 2]) + _varint(len(content)) + content
+
+
+def _table() -> list[int]:
+    table = []
+    for n in range(256):
+        for _ in range(8):
+            n = n >> 1 ^ (0x82F63B78 if n & 1 else 0)
+        table.append(n)
+    return table
+
+
+_TABLE = _table()
+
+
+def crc32c(content: bytes) -> int:
+    """The checksum of Castagnoli's polynomial."""
+    crc = 0xFFFFFFFF
+    for byte in content:
+        crc = crc >> 8 ^ _TABLE[(crc ^ byte) & 0xFF]
+    return crc ^ 0xFFFFFFFF
+
+
+def _checksum(content: bytes) -> bytes:
+    crc = crc32c(content)
+    return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)

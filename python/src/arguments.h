@@ -1,0 +1,276 @@
+#pragma once
+
+// How numbers and lists of them arrive from Python, as Python programs write them.
+//
+// Where a size or an index is wanted, a whole number of any kind is taken: 3, 6 / 2,
+// numpy.int64(3). Where a number is wanted, anything that `float()` takes but text. Where a list is
+// wanted, anything that can be iterated over.
+//
+// What does not fit is noted as the thread's misfit: the value, where in it, and what was wanted.
+// nanobind then refuses the call, and calls.h tells the user. An exception that the user's own code
+// raises meanwhile (a generator, `__float__`, Ctrl-C) is noted too, and comes through unchanged.
+//
+// Surprising: these casters replace nanobind's own, so every source that converts must see them.
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "dynet/dim.h"
+
+namespace dynet::python {
+
+/// What did not fit. Plain data, as it is thread-local: destroyed after Python, it could release
+/// nothing. GIL held.
+struct Misfit {
+  static constexpr std::size_t kMaxDepth = 4;
+  PyObject* value = nullptr;   ///< owned: the value, or the list it is in; null: no misfit
+  PyObject* raised = nullptr;  ///< owned: what the user's own code raised instead
+  const char* want = "";       ///< "a whole number"
+  bool is_number = false;      ///< a number, but not one from `low` to `high`
+  bool is_index = false;
+  std::int64_t low = 0, high = 0;
+  std::size_t depth = 0;  ///< of the place within `value`
+  Py_ssize_t place[kMaxDepth] = {};
+};
+
+/// The thread's misfit is emptied; the caller owns what it refers to.
+Misfit take_misfit() noexcept;
+/// Notes one; returns false. An error that is set is dropped, unless the user's own code raised it.
+bool refuse(PyObject* value, const char* want) noexcept;
+/// Whether the user's own code raised an error, or what converts numbers and goes through lists.
+bool is_users_own(PyObject* error) noexcept;
+/// Whether it did when the last value was read.
+bool raised_meanwhile() noexcept;
+/// Returns false. Forgets the misfit where nanobind only tries: it asks again, with other flags,
+/// before it refuses the call.
+bool refused(std::uint32_t flags) noexcept;
+/// Thrown where a binding converts by hand and has noted a misfit.
+struct Refused {};
+
+/// What an integer must be.
+struct Whole {
+  std::int64_t low, high;
+  bool is_index = false;
+};
+template <class T>
+constexpr Whole whole() {
+  using Limits = std::numeric_limits<T>;
+  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+  if constexpr (sizeof(T) == sizeof(std::int64_t)) {
+    return {static_cast<std::int64_t>(Limits::min()), kMost};
+  } else {
+    return {static_cast<std::int64_t>(Limits::min()), static_cast<std::int64_t>(Limits::max())};
+  }
+}
+inline constexpr Whole kIndex{0, std::numeric_limits<unsigned>::max(), true};
+
+/// Each returns false, and notes the misfit, where the value is not what is wanted.
+bool read_whole(PyObject* o, const Whole& want, std::int64_t& number) noexcept;
+bool read_real(PyObject* o, double& number) noexcept;
+/// A list or tuple of what `o` goes through; null where it cannot be iterated over.
+nanobind::object read_sequence(PyObject* o, const char* want) noexcept;
+/// What was read is a list that code of the user's changed meanwhile: ValueError. Returns false.
+bool refuse_changed() noexcept;
+/// The misfit is entry `i` of `list`. Returns false.
+bool refuse_entry(PyObject* list, Py_ssize_t i) noexcept;
+
+/// The entries of `o`, each read by `read(PyObject*, T&)`.
+template <class T, class Read>
+bool read_list(PyObject* o, const char* want, std::vector<T>& list, const Read& read) noexcept {
+  const nanobind::object sequence = read_sequence(o, want);
+  if (!sequence.is_valid()) {
+    return false;
+  }
+  const Py_ssize_t count = PySequence_Fast_GET_SIZE(sequence.ptr());
+  list.clear();
+  list.reserve(static_cast<std::size_t>(count));
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    // `__index__` of an entry may change the list, which then no longer holds the entry.
+    if (PySequence_Fast_GET_SIZE(sequence.ptr()) != count) {
+      return refuse_changed();
+    }
+    const nanobind::object held = nanobind::borrow(PySequence_Fast_GET_ITEM(sequence.ptr(), i));
+    T entry{};
+    if (!read(held.ptr(), entry)) {
+      return refuse_entry(o, i);
+    }
+    list.push_back(entry);
+  }
+  return true;
+}
+
+/// An index, or a label. IndexError where it is negative.
+struct IndexArg {
+  unsigned index = 0;
+};
+/// Indices: a list, or anything that can be iterated over.
+struct IndexListArg {
+  std::vector<unsigned> list;
+  /// EmptyListError.
+  [[nodiscard]] const std::vector<unsigned>& not_empty() const;
+};
+/// Which dimension; -1 is the last.
+struct AxisArg {
+  int axis = 0;
+  /// The dimension of an expression of this shape. ShapeError where there is none so far from the
+  /// end.
+  [[nodiscard]] unsigned in(const Dim& shape) const;
+};
+struct AxesArg {
+  std::vector<int> list;
+  [[nodiscard]] std::vector<unsigned> in(const Dim& shape) const;
+};
+/// What read_numbers takes (arrays.h).
+struct NumbersArg {
+  nanobind::handle values;
+};
+/// By hand: Refused.
+unsigned read_index(nanobind::handle index);
+std::vector<unsigned> read_indices(nanobind::handle list);
+
+inline bool read_index(PyObject* o, unsigned& index) noexcept {
+  std::int64_t number = 0;
+  if (!read_whole(o, kIndex, number)) {
+    return false;
+  }
+  index = static_cast<unsigned>(number);
+  return true;
+}
+
+}  // namespace dynet::python
+
+namespace nanobind::detail {
+
+/// T: an integer.
+template <class T>
+struct WholeCaster {
+  NB_TYPE_CASTER(T, const_name("int"))
+  bool from_python(handle src, uint32_t flags, cleanup_list* /*cleanup*/) noexcept {
+    constexpr dynet::python::Whole kWant = dynet::python::whole<T>();
+    std::int64_t number = 0;
+    const bool fits = dynet::python::read_whole(src.ptr(), kWant, number);
+    value = static_cast<T>(number);  // either way, or compilers warn
+    return fits || dynet::python::refused(flags);
+  }
+  static handle from_cpp(T number, rv_policy /*policy*/, cleanup_list* /*cleanup*/) noexcept {
+    if constexpr (std::numeric_limits<T>::is_signed) {
+      return PyLong_FromLong(number);
+    } else {
+      return PyLong_FromUnsignedLong(number);
+    }
+  }
+};
+template <>
+struct type_caster<int> : WholeCaster<int> {};
+template <>
+struct type_caster<unsigned> : WholeCaster<unsigned> {};
+template <>
+struct type_caster<long> : WholeCaster<long> {};
+template <>
+struct type_caster<unsigned long> : WholeCaster<unsigned long> {};
+
+template <class T>
+struct RealCaster {
+  NB_TYPE_CASTER(T, const_name("float"))
+  bool from_python(handle src, uint32_t flags, cleanup_list* /*cleanup*/) noexcept {
+    double number = 0;
+    const bool fits = dynet::python::read_real(src.ptr(), number);
+    value = static_cast<T>(number);
+    return fits || dynet::python::refused(flags);
+  }
+  static handle from_cpp(T number, rv_policy /*policy*/, cleanup_list* /*cleanup*/) noexcept {
+    return PyFloat_FromDouble(static_cast<double>(number));
+  }
+};
+template <>
+struct type_caster<float> : RealCaster<float> {};
+template <>
+struct type_caster<double> : RealCaster<double> {};
+
+/// T: a number, or a list of them.
+template <class T>
+struct SequenceCaster : list_caster<std::vector<T>, T> {
+  bool from_python(handle src, uint32_t flags, cleanup_list* cleanup) noexcept {
+    make_caster<T> caster;
+    const auto read = [&](PyObject* o, T& entry) {
+      if (!caster.from_python(o, flags, cleanup)) {
+        return false;
+      }
+      entry = caster.operator cast_t<T>();
+      return true;
+    };
+    return dynet::python::read_list(src.ptr(), "a list of numbers", this->value, read) ||
+           dynet::python::refused(flags);
+  }
+};
+template <>
+struct type_caster<std::vector<int>> : SequenceCaster<int> {};
+template <>
+struct type_caster<std::vector<unsigned>> : SequenceCaster<unsigned> {};
+template <>
+struct type_caster<std::vector<float>> : SequenceCaster<float> {};
+template <>
+struct type_caster<std::vector<double>> : SequenceCaster<double> {};
+template <>
+struct type_caster<std::vector<std::vector<unsigned>>> : SequenceCaster<std::vector<unsigned>> {};
+
+template <>
+struct type_caster<dynet::python::IndexArg> {
+  NB_TYPE_CASTER(dynet::python::IndexArg, const_name("int"))
+  bool from_python(handle src, uint32_t flags, cleanup_list* /*cleanup*/) noexcept {
+    return dynet::python::read_index(src.ptr(), value.index) || dynet::python::refused(flags);
+  }
+  static handle from_cpp(const dynet::python::IndexArg& arg, rv_policy /*policy*/,
+                         cleanup_list* /*cleanup*/) noexcept {
+    return PyLong_FromUnsignedLong(arg.index);
+  }
+};
+
+template <>
+struct type_caster<dynet::python::NumbersArg> {
+  NB_TYPE_CASTER(dynet::python::NumbersArg, const_name("collections.abc.Iterable[float]"))
+  bool from_python(handle src, uint32_t /*flags*/, cleanup_list* /*cleanup*/) noexcept {
+    value.values = src;
+    return true;
+  }
+};
+
+template <>
+struct type_caster<dynet::python::AxisArg> {
+  NB_TYPE_CASTER(dynet::python::AxisArg, const_name("int"))
+  bool from_python(handle src, uint32_t flags, cleanup_list* cleanup) noexcept {
+    make_caster<int> caster;
+    const bool fits = caster.from_python(src, flags, cleanup);
+    value.axis = caster.value;
+    return fits;
+  }
+};
+template <>
+struct type_caster<dynet::python::AxesArg> {
+  NB_TYPE_CASTER(dynet::python::AxesArg, const_name("collections.abc.Sequence[int]"))
+  bool from_python(handle src, uint32_t flags, cleanup_list* cleanup) noexcept {
+    make_caster<std::vector<int>> caster;
+    const bool fits = caster.from_python(src, flags, cleanup);
+    value.list = std::move(caster.value);
+    return fits;
+  }
+};
+
+template <>
+struct type_caster<dynet::python::IndexListArg> {
+  NB_TYPE_CASTER(dynet::python::IndexListArg, const_name("collections.abc.Sequence[int]"))
+  bool from_python(handle src, uint32_t flags, cleanup_list* /*cleanup*/) noexcept {
+    const auto read = [](PyObject* o, unsigned& entry) {
+      return dynet::python::read_index(o, entry);
+    };
+    return dynet::python::read_list(src.ptr(), "a list of whole numbers", value.list, read) ||
+           dynet::python::refused(flags);
+  }
+};
+
+}  // namespace nanobind::detail

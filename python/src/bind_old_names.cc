@@ -1,0 +1,93 @@
+// Names of DyNet 2.1 that programs seldom use: inputs made by a graph, and settings of GPUs.
+// (dynet/_old_names.py has those that need no C++.)
+
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dynet/expr/leaves.h"
+#include "dynet/init.h"
+
+#include "arrays.h"
+#include "binding.h"
+#include "graph.h"
+#include "where.h"
+
+namespace dynet::python {
+namespace {
+
+using GraphPointer = std::shared_ptr<PyGraph>;
+
+Device* device_named(const std::string& name) {
+  return name.empty() ? nullptr : get_device_manager()->get_global_device(name);
+}
+
+void bind_graph_inputs(nb::module_& m) {
+  using nb::arg;
+  auto c = nb::borrow<nb::class_<PyGraph>>(m.attr("ComputationGraph"));
+  c.def(
+       "inputMatrixLiteral",
+       [](const GraphPointer& graph, nb::handle v, const DimArg& d, unsigned batch_size,
+          const std::string& device) {
+         return PyExpression(input({graph->cg, here()}, d.with_batch(batch_size), read_numbers(v),
+                                   device_named(device)),
+                             PyExpression::Settable::kNumbers);
+       },
+       arg("v"), arg("d"), arg("batch_size") = 1U, arg("device") = "",
+       "Numbers as they lie in memory, column by column: `inputTensorTranspose`.")
+      .def(
+          "inputSparseTensor",
+          [](const GraphPointer& graph, nb::handle idxs, nb::handle v, const DimArg& dim,
+             unsigned batch_size, float defval, const std::string& device) {
+            const std::vector<float> values = read_numbers(v);
+            return PyExpression(input({graph->cg, here()}, dim.with_batch(batch_size),
+                                      read_indices(idxs), values, defval, device_named(device)));
+          },
+          arg("idxs"), arg("v"), arg("dim"), arg("batch_size") = 1U, arg("defval") = 0.0F,
+          arg("device") = "",
+          "`v` at the places `idxs`, counted in memory order over the whole batch; `defval` "
+          "elsewhere.");
+}
+
+/// As dynet_config asks for them: this build warns and computes on the CPU.
+void warn_of_gpus(bool wanted) {
+  if (wanted) {
+    nb::module_::import_("warnings")
+        .attr("warn")("DynetParams asks for a GPU; this build computes on the CPU only");
+  }
+}
+
+void bind_gpu_settings(nb::module_& m) {
+  auto c = nb::borrow<nb::class_<DynetParams>>(m.attr("DynetParams"));
+  c.def(
+       "set_requested_gpus",
+       [](DynetParams& /*params*/, int requested_gpus) { warn_of_gpus(requested_gpus > 0); },
+       nb::arg("requested_gpus"), "Asks for GPUs: a build for the CPU warns and goes on.")
+      .def(
+          "set_gpu_mask",
+          [](DynetParams& /*params*/, const std::vector<int>& gpu_mask) {
+            for (const int wanted : gpu_mask) {
+              if (wanted != 0 && wanted != 1) {
+                throw ValueError("set_gpu_mask: the mask has " + std::to_string(wanted) +
+                                 "; want 0 or 1 for each GPU");
+              }
+            }
+            warn_of_gpus(std::count(gpu_mask.begin(), gpu_mask.end(), 1) > 0);
+          },
+          nb::arg("gpu_mask"),
+          "Asks for the GPUs with a 1: a build for the CPU warns and goes on.");
+}
+
+}  // namespace
+
+void bind_old_names(nb::module_& m) {
+  bind_graph_inputs(m);
+  bind_gpu_settings(m);
+}
+
+}  // namespace dynet::python

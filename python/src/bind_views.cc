@@ -1,0 +1,194 @@
+// Values as other libraries see them: views for NumPy and DLPack, and the class Tensor.
+//
+// A view keeps the memory that it shows (share.h): it stays what it was whatever becomes of the
+// graph. NumPy calls `__array__` for `np.asarray(e)` and for each element of `np.array([e, f])`
+// alike (docs/decisions/0019-arrays-of-expressions.md).
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "dynet/share.h"
+#include "dynet/tensor.h"
+
+#include "arrays.h"
+#include "binding.h"
+#include "graph.h"
+
+namespace dynet::python {
+namespace {
+
+/// The value, computed with the GIL released where that takes long.
+SharedValue shared_value_of(const PyExpression& x, bool recalculate) {
+  const Expression e = resolve(x);
+  (void)evaluate(e, recalculate);
+  return share_value(e);
+}
+
+/// What NumPy asks for. As an array of objects it is the expression itself.
+nb::object array_of(nb::handle self, const nb::object& dtype, std::optional<bool> copy) {
+  const nb::module_ numpy = numpy_module();
+  const nb::object type = dtype.is_none() ? nb::none() : numpy.attr("dtype")(dtype);
+  if (!type.is_none() && nb::cast<std::string>(type.attr("kind")) == "O") {
+    nb::object holder = numpy.attr("empty")(nb::make_tuple(), nb::arg("dtype") = type);
+    holder[nb::make_tuple()] = self;
+    return holder;
+  }
+  if (!is_expression(self.ptr())) {
+    refuse_expression(self.ptr());
+    throw Refused();
+  }
+  nb::object view = numpy_view(shared_value_of(instance<PyExpression>(self), false));
+  const bool fits = type.is_none() || type.equal(view.attr("dtype"));
+  if (copy == false && !fits) {
+    throw ValueError("__array__: an expression cannot be shown as " +
+                     std::string(nb::str(type).c_str()) + " without a copy");
+  }
+  if (copy == true || !fits) {
+    return view.attr("astype")(type.is_none() ? view.attr("dtype") : type);
+  }
+  return view;
+}
+
+/// Who takes capsules from version 1 of DLPack on is told there that they must not be written to.
+bool knows_read_only(const nb::kwargs& options) {
+  const nb::object version = options.attr("get")("max_version");
+  return nb::isinstance<nb::tuple>(version) && nb::len(version) == 2 &&
+         nb::cast<int>(nb::object(version[0])) >= 1;
+}
+
+/// A view, or a copy where that is asked for or the taker would write to a view.
+nb::object dlpack_of(const PyExpression& x, const nb::kwargs& options) {
+  const nb::object copy = options.attr("pop")("copy", nb::none());
+  const bool is_view = !copy.is(Py_True) && knows_read_only(options);
+  if (!is_view && copy.is(Py_False)) {
+    throw nb::buffer_error(
+        "__dlpack__: values are not written to, which max_version (1, 0) and above can say; want "
+        "it, or a copy");
+  }
+  const SharedValue value = shared_value_of(x, false);
+  return (is_view ? dlpack_view(value) : dlpack_copy(value)).attr("__dlpack__")(**options);
+}
+
+void bind_arrays(nb::class_<PyExpression>& c) {
+  using nb::arg;
+  c.def("__array__", &array_of, arg("dtype") = nb::none(), arg("copy") = nb::none(),
+        nb::sig("def __array__(self, dtype: typing.Any = None, copy: bool | None = None) -> "
+                "numpy.typing.NDArray[typing.Any]"),
+        "For `np.asarray(e)`: see `numpy`. With dtype=object the expression itself.")
+      .def("__dlpack__", &dlpack_of,
+           nb::sig("def __dlpack__(self, **options: typing.Any) -> typing.Any"),
+           "For `np.from_dlpack(e)`, `torch.from_dlpack(e)` and their like: see `numpy`. A copy "
+           "where "
+           "`copy` is True, or `max_version` is below (1, 0): such a taker might write to a view.")
+      .def(
+          "__dlpack_device__", [](const PyExpression&) { return nb::make_tuple(1, 0); },
+          nb::sig("def __dlpack_device__(self) -> tuple[int, int]"), "(1, 0): memory of the host.")
+      // Last: in the stub its name hides that of the module in what follows.
+      .def(
+          "numpy", [](const PyExpression& x) { return numpy_view(shared_value_of(x, false)); },
+          nb::sig("def numpy(self) -> numpy.typing.NDArray[typing.Any]"),
+          "The value as an array without a copy, float32, that cannot be written. It stays as it "
+          "is when the graph goes on, and holds the memory of the graph it comes from: copy the "
+          "few "
+          "numbers to be kept for long. Of a parameter it shows what trainers make of it.");
+}
+
+// ---- Tensor
+// -------------------------------------------------------------------------------------------
+
+/// Numbers, or positions in numbers. Keeps its memory.
+struct PyTensor {
+  std::variant<SharedValue, IndexTensor> content;
+
+  [[nodiscard]] const Tensor& numbers() const {
+    const auto* value = std::get_if<SharedValue>(&content);
+    if (value == nullptr) {
+      throw UsageError("a tensor of indices; want one of numbers");
+    }
+    return value->tensor;
+  }
+};
+
+void bind_tensor(nb::module_& m) {
+  using nb::arg;
+  nb::class_<PyTensor>(m, "Tensor",
+                       "The value of an expression, from `Expression.tensor_value()`, or "
+                       "positions in one. It stays as it is when the graph goes on.")
+      .def(
+          "__init__",
+          [](nb::handle, const nb::args&) {
+            throw UsageError("tensors are not made by programs: Expression.tensor_value()");
+          },
+          nb::sig("def __init__(self, *args: typing.Any) -> None"))
+      .def(
+          "as_numpy",
+          [](const PyTensor& t) {
+            const auto* value = std::get_if<SharedValue>(&t.content);
+            return value != nullptr ? to_numpy(value->tensor)
+                                    : to_numpy(std::get<IndexTensor>(t.content));
+          },
+          nb::sig("def as_numpy(self) -> numpy.typing.NDArray[typing.Any]"),
+          "A copy: float64 of numbers, int64 of positions.")
+      .def(
+          "argmax",
+          [](const PyTensor& t, unsigned dim, unsigned num) {
+            return PyTensor{TensorTools::argmax(t.numbers(), dim, num)};
+          },
+          arg("dim") = 0U, arg("num") = 1U,
+          "Positions of the largest numbers along a dimension, whose extent becomes 1. `num` is 1.")
+      .def(
+          "categorical_sample_log_prob",
+          [](const PyTensor& t, unsigned dim, unsigned num) {
+            return PyTensor{TensorTools::categorical_sample_log_prob(t.numbers(), dim, num)};
+          },
+          arg("dim") = 0U, arg("num") = 1U,
+          "Positions drawn along a dimension, whose numbers are logarithms of probabilities. `num` "
+          "is 1.")
+      .def(
+          "topk",
+          [](const PyTensor& t, unsigned dim, unsigned num) {
+            auto [numbers, positions] = TensorTools::topk(t.numbers(), dim, num);
+            const SharedValue value{numbers, positions.memory};
+            return std::pair(PyTensor{value}, PyTensor{std::move(positions)});
+          },
+          arg("dim") = 0U, arg("num") = 1U,
+          nb::sig("def topk(self, dim: int = 0, num: int = 1) -> tuple[Tensor, Tensor]"),
+          "The `num` largest numbers along a dimension, the largest first, and their positions.")
+      .def("__repr__", [](const PyTensor& t) {
+        return std::holds_alternative<SharedValue>(t.content) ? "<Dynet Tensor:float>"
+                                                              : "<Dynet Tensor:int>";
+      });
+}
+
+/// Functions are pickled and copied as what they are called.
+void make_functions_picklable(const nb::module_& m) {
+  const nb::object reduce = nb::cpp_function(
+      [](nb::handle function) { return nb::object(function.attr("__qualname__")); });
+  const nb::object expression = m.attr("Expression");
+  const nb::object enter = nb::module_::import_("copyreg").attr("pickle");
+  enter(nb::handle(m.attr("tanh")).type(), reduce);
+  enter(nb::handle(expression.attr("npvalue")).type(), reduce);
+}
+
+}  // namespace
+
+void bind_views(nb::module_& m) {
+  auto c = nb::borrow<nb::class_<PyExpression>>(m.attr("Expression"));
+  bind_arrays(c);
+  bind_tensor(m);
+  c.def(
+      "tensor_value",
+      [](const PyExpression& x, bool recalculate) {
+        return PyTensor{shared_value_of(x, recalculate)};
+      },
+      nb::arg("recalculate") = false,
+      "The value as a Tensor, for argmax, topk and samples along a dimension.");
+  make_functions_picklable(m);
+}
+
+}  // namespace dynet::python

@@ -1,0 +1,226 @@
+#include "calls.h"
+
+#include <nanobind/stl/string.h>
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "arguments.h"
+#include "errors.h"
+#include "where.h"
+
+namespace nb = nanobind;
+
+namespace dynet::python {
+namespace {
+
+/// A call as Python makes it: names are those of the last arguments.
+struct Call {
+  PyObject* function;
+  PyObject* const* args;
+  std::size_t flags_and_count;
+  PyObject* names;
+  /// Python's flag is the top bit, nanobind has one below it.
+  [[nodiscard]] Py_ssize_t count() const {
+    return static_cast<Py_ssize_t>(flags_and_count & 0xffffffU);
+  }
+};
+
+/// How nanobind calls functions: a handful of ways, by their signatures. Written at import only.
+constexpr std::size_t kMaxWays = 16;
+std::array<vectorcallfunc, kMaxWays> ways{};
+
+PyObject* explain(const Call& call, vectorcallfunc way) noexcept;
+
+template <std::size_t kWay>
+PyObject* watched(PyObject* function, PyObject* const* args, std::size_t flags_and_count,
+                  PyObject* names) {
+  PyObject* result = ways[kWay](function, args, flags_and_count, names);
+  if (result != nullptr) [[likely]] {
+    return result;
+  }
+  return explain({function, args, flags_and_count, names}, ways[kWay]);
+}
+
+template <std::size_t... kWay>
+constexpr std::array<vectorcallfunc, kMaxWays> make_watched(std::index_sequence<kWay...> /*all*/) {
+  return {&watched<kWay>...};
+}
+constexpr auto kWatched = make_watched(std::make_index_sequence<kMaxWays>{});
+
+// ---- the misfit and the user's line, for Python
+// ---------------------------------------------------------------------------------
+
+nb::object misfit_object(const Misfit& misfit) {
+  if (misfit.value == nullptr) {
+    return nb::none();
+  }
+  nb::list place;
+  for (std::size_t i = 0; i < misfit.depth; ++i) {
+    place.append(misfit.place[i]);
+  }
+  nb::object range = nb::none();
+  if (misfit.is_number) {
+    range = nb::make_tuple(misfit.low, misfit.high);
+  }
+  return nb::make_tuple(nb::handle(misfit.value), place, misfit.want, range, misfit.is_index);
+}
+
+/// Releases what a misfit refers to.
+struct Taken {
+  Misfit it = take_misfit();
+  Taken() = default;
+  Taken(const Taken&) = delete;
+  Taken& operator=(const Taken&) = delete;
+  ~Taken() {
+    Py_XDECREF(it.value);
+    Py_XDECREF(it.raised);
+  }
+};
+
+// ---- the errors
+// -----------------------------------------------------------------------------------------
+
+/// Whether nanobind, or a binding that converts by hand, refused the arguments.
+bool is_refusal(const nb::python_error& error) {
+  if (error.type().is(refused_class())) {
+    return true;
+  }
+  if (!error.type().is(PyExc_TypeError)) {
+    return false;
+  }
+  const nb::object text = nb::steal(PyObject_Str(error.value().ptr()));
+  const char* chars = text.is_valid() ? PyUnicode_AsUTF8(text.ptr()) : nullptr;
+  PyErr_Clear();
+  return chars != nullptr && std::string_view(chars).find("(): incompatible function arguments") !=
+                                 std::string_view::npos;
+}
+
+nb::module_ explanations() { return nb::module_::import_("dynet._calls"); }
+
+/// `way`: how to call the function again, where that may be done.
+PyObject* explain(const Call& call, vectorcallfunc way, nb::python_error& error);
+
+/// Makes the mended call: all arguments, and the names of the last ones.
+PyObject* call_again(PyObject* function, vectorcallfunc way, const nb::object& args,
+                     const nb::object& names) {
+  const nb::object fast = nb::steal(PySequence_Fast(args.ptr(), ""));
+  const std::size_t named = nb::len(names);
+  const Call call{function, PySequence_Fast_ITEMS(fast.ptr()),
+                  static_cast<std::size_t>(PySequence_Fast_GET_SIZE(fast.ptr())) - named,
+                  named == 0 ? nullptr : names.ptr()};
+  PyObject* result = way(function, call.args, call.flags_and_count, call.names);
+  if (result != nullptr) {
+    return result;
+  }
+  nb::python_error error;
+  return explain(call, nullptr, error);
+}
+
+/// Raises what dynet/_calls.py makes of the call, or makes the mended call.
+PyObject* explain_refusal(const Call& call, vectorcallfunc way) {
+  const Taken misfit;
+  if (misfit.it.raised != nullptr) {
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(misfit.it.raised)), misfit.it.raised);
+    return nullptr;
+  }
+  nb::list args;
+  for (Py_ssize_t i = 0; i < call.count(); ++i) {
+    args.append(nb::handle(call.args[i]));
+  }
+  nb::dict named;
+  const Py_ssize_t names = call.names == nullptr ? 0 : PyTuple_GET_SIZE(call.names);
+  for (Py_ssize_t i = 0; i < names; ++i) {
+    named[nb::handle(PyTuple_GET_ITEM(call.names, i))] = nb::handle(call.args[call.count() + i]);
+  }
+  const nb::object answer =
+      explanations().attr("explain")(nb::handle(call.function), args, named,
+                                     misfit_object(misfit.it), line_here(), way != nullptr);
+  if (nb::isinstance<nb::tuple>(answer)) {
+    return call_again(call.function, way, answer[0], answer[1]);
+  }
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(answer.ptr())), answer.ptr());
+  return nullptr;
+}
+
+/// Raises what the user is to see of an error.
+PyObject* explain(const Call& call, vectorcallfunc way, nb::python_error& error) {
+  if (is_refusal(error)) {
+    return explain_refusal(call, way);
+  }
+  {
+    const Taken forgotten;
+  }
+  complete_error(error.value(), [&] {
+    return nb::cast<std::string>(explanations().attr("name_of")(nb::handle(call.function)));
+  });
+  error.restore();
+  return nullptr;
+}
+
+PyObject* explain(const Call& call, vectorcallfunc way) noexcept {
+  return guarded([&] {
+    nb::python_error error;  // what is set
+    return explain(call, way, error);
+  });
+}
+
+// ---- finding the functions
+// ------------------------------------------------------------------------------
+
+void watch(nb::handle object) {
+  PyTypeObject* type = Py_TYPE(object.ptr());
+  if (type->tp_vectorcall_offset <= 0 || !nb::hasattr(object, "__nb_signature__")) {
+    return;
+  }
+  auto* way = reinterpret_cast<vectorcallfunc*>(reinterpret_cast<char*>(object.ptr()) +
+                                                type->tp_vectorcall_offset);
+  for (std::size_t i = 0; i < kMaxWays; ++i) {
+    if (*way == kWatched[i]) {
+      return;
+    }
+    if (ways[i] == nullptr || ways[i] == *way) {
+      ways[i] = *way;
+      *way = kWatched[i];
+      return;
+    }
+  }
+}
+
+/// Functions, and those in properties, class methods and static methods.
+void watch_member(nb::handle member) {
+  watch(member);
+  for (const char* name : {"fget", "fset", "__func__"}) {
+    const nb::object inner = nb::getattr(member, name, nb::none());
+    if (!inner.is_none()) {
+      watch(inner);
+    }
+  }
+}
+
+}  // namespace
+
+void watch_calls(nb::module_& m) {
+  for (const nb::handle object : nb::object(m.attr("__dict__").attr("values")())) {
+    if (PyType_Check(object.ptr())) {
+      for (const nb::handle member : nb::object(object.attr("__dict__").attr("values")())) {
+        watch_member(member);
+      }
+    } else {
+      watch_member(object);
+    }
+  }
+}
+
+PyObject* explain_slot(const char* method, PyObject* self, PyObject* argument) noexcept {
+  return guarded([&] {
+    nb::python_error error;  // what is set
+    const nb::object function =
+        nb::getattr(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(self))), method);
+    PyObject* args[] = {self, argument};
+    return explain({function.ptr(), args, 2, nullptr}, nullptr, error);
+  });
+}
+
+}  // namespace dynet::python

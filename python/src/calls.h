@@ -1,0 +1,32 @@
+#pragma once
+
+// What a wrong call is told.
+//
+// nanobind refuses a call whose arguments do not fit with a list of C++ signatures. Users read our
+// text instead: the function, the argument, its value, what was wanted, and their own line. So all
+// functions of the module are watched: where one fails, the error is looked at before the user sees
+// it. A call that succeeds costs one comparison.
+//
+// - What nanobind refused is explained by dynet/_calls.py from the function's signature and from
+// the
+//   misfit that the casters noted (arguments.h). It may also mend the call, which then is made
+//   again: None where an argument has a default, 0 and 1 where a flag is wanted, bytes where text
+//   is.
+// - An exception that the user's own code raised while arguments were read comes through unchanged.
+// - Our own errors get the function's name and the user's line where they lack them.
+//
+// Known of nanobind: that functions have `__nb_signature__` and are called through
+// tp_vectorcall_offset, and how its refusal begins.
+
+#include <nanobind/nanobind.h>
+
+namespace dynet::python {
+
+/// Watches all functions of the module and of its classes. To be called when all are defined.
+void watch_calls(nanobind::module_& m);
+
+/// For a slot that Python calls directly: as if `method` of the type had been called with these
+/// arguments and had failed with the error that is set.
+PyObject* explain_slot(const char* method, PyObject* self, PyObject* argument) noexcept;
+
+}  // namespace dynet::python

@@ -1,0 +1,119 @@
+"""Numbers and lists that change, or use the library, while they are read; what is a batch."""
+
+from __future__ import annotations
+
+import dynet as dy
+import numpy as np
+import pytest
+
+
+class Emptying:
+    """A number that empties the list it is in, where nobody else holds it."""
+
+    def __init__(self, holder, fails=False):
+        self.holder, self.fails, self.text = holder, fails, "x" * 1000
+
+    def __float__(self):
+        self.holder.clear()
+        junk = [bytearray(64) for _ in range(1000)]
+        if self.fails:
+            raise KeyError(self.text[:3] + str(len(junk)))
+        return float(len(self.text))
+
+    def __index__(self):
+        return int(float(self)) - 1000
+
+
+CALLS = [
+    dy.inputVector,
+    lambda holder: dy.sparse_inputTensor([[0, 1, 2]], holder, (3,)),
+    lambda holder: dy.one_hot(3, holder),
+    lambda holder: dy.zeros(holder),
+    lambda holder: dy.reshape(dy.zeros((1,)), holder),
+    lambda holder: dy.inputTensor(holder),
+    lambda holder: dy.vecInput(3).set(holder),
+    lambda holder: dy.pickneglogsoftmax_batch(dy.zeros((3,), 3), holder),
+    lambda holder: dy.transpose(dy.zeros((3, 3)), holder),
+]
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_list_that_is_emptied_while_it_is_read(call):
+    for place in range(2):
+        holder = [1, 1, 1]
+        holder[place] = Emptying(holder)
+        with pytest.raises(ValueError, match="a list changed its length"):
+            call(holder)
+    assert dy.inputVector([1, 2]).value() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_list_that_is_emptied_by_what_fails(call):
+    for place in range(3):
+        holder = [1, 1, 1]
+        holder[place] = Emptying(holder, fails=True)
+        with pytest.raises(KeyError, match="xxx1000"):
+            call(holder)
+
+
+def test_the_last_number_may_change_the_list():
+    holder = [1.0, 2.0]
+    holder.append(Emptying(holder))
+    assert dy.inputVector(holder).value() == [1.0, 2.0, 1000.0]
+
+
+class Nested:
+    """A number that makes a vector of its own while it is read."""
+
+    def __float__(self):
+        assert dy.inputVector([7.0, 8.0, 9.0, 10.0]).value() == [7.0, 8.0, 9.0, 10.0]
+        return 5.0
+
+
+def test_numbers_are_read_within_the_reading_of_others():
+    assert dy.inputVector([1.0, Nested(), 3.0]).value() == [1.0, 5.0, 3.0]
+    assert dy.inputVector([Nested(), Nested()]).value() == [5.0, 5.0]
+    assert dy.sparse_inputTensor([[0, 2]], [Nested(), 1.0], (3,)).value() == [5.0, 0.0, 1.0]
+    assert dy.inputVector([Nested(), 2.0]).value() == [5.0, 2.0]
+
+
+class Clearing:
+    """An index that empties a list of expressions, which was read before it."""
+
+    def __init__(self, holder):
+        self.holder = holder
+
+    def __index__(self):
+        self.holder.clear()
+        self.holder.extend([None] * 3)
+        return 0
+
+
+def test_expressions_are_taken_from_the_list_as_it_is_then():
+    holder = [dy.inputVector([1.0]) + float(i) for i in range(3)]
+    with pytest.raises(TypeError, match="expressions was changed"):
+        dy.concatenate(holder, d=Clearing(holder))
+
+
+def test_a_list_of_arrays_is_a_batch_and_one_of_numbers_is_none():
+    array = np.array([1.0, 2.0])
+    assert dy.inputTensor([array, array]).dim() == ((2,), 2)
+    assert dy.inputTensor((array, array, array)).dim() == ((2,), 3)
+    for numbers in (
+        [np.float64(1), np.float64(2)],
+        [np.float32(1), 2],
+        [1, np.float32(2)],
+        [np.int64(1), np.int64(2)],
+        [np.array(1.0), np.array(2.0)],
+    ):
+        e = dy.inputTensor(numbers)
+        assert e.dim() == ((2,), 1) and e.value() == [1.0, 2.0]
+    assert dy.inputTensor([array, [3.0, 4.0]]).npvalue().tolist() == [[1, 2], [3, 4]]
+
+
+def test_a_list_of_expressions_is_no_array():
+    e = dy.inputVector([1.0, 2.0])
+    p = dy.ParameterCollection().add_parameters((2,))
+    for listed in ([e, e], [p], (1.0, e), [np.zeros(2), e]):
+        with pytest.raises(TypeError, match="concatenate"):
+            dy.inputTensor(listed)

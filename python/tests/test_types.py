@@ -1,0 +1,89 @@
+"""The types that the package comes with, as mypy reads them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import _dynet
+import pytest
+
+PROGRAM = """
+from typing import Any
+
+import numpy as np
+
+import dynet as dy
+from dynet import *
+
+m = dy.ParameterCollection()
+W: dy.Parameters = m.add_parameters((3, 2), init=0.5)
+E: dy.LookupParameters = m.add_lookup_parameters((5, 2))
+x: dy.Expression = W * E[1] + dy.inputTensor(np.zeros(3))
+y: float = dy.softmax(x, d=-1).scalar_value()
+trainer: dy.Trainer = dy.AdamTrainer(m)
+builder: dy.BiRNNBuilder = dy.BiRNNBuilder(1, 4, 4, m, dy.VanillaLSTMBuilder)
+loss: Any = dy.pickneglogsoftmax(x, 1).value()
+try:
+    tanh(x)
+except (dy.ShapeError, dy.IndexError, dy.RangeError) as error:
+    text: str = str(error)
+except IndexError:
+    pass
+"""
+
+WRONG = """
+import dynet as dy
+
+dy.tanh(3)
+dy.softmax(dy.zeros(2), dd=1)
+dy.no_such_name
+"""
+
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "python"
+
+
+def run_mypy(folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, *files: str) -> str:
+    mypy = pytest.importorskip("mypy.api")
+    where = Path(_dynet.__file__).parent
+    if where.name == "site-packages":  # mypy looks there by itself, and refuses to be told
+        monkeypatch.delenv("MYPYPATH", raising=False)
+    else:
+        monkeypatch.setenv("MYPYPATH", str(where))
+    monkeypatch.chdir(folder)
+    options = ["--strict", "--python-version=3.11", f"--cache-dir={cache}"]
+    output, complaint, _ = mypy.run([*options, *files])
+    assert complaint == ""
+    return str(output)
+
+
+def check(program: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    (folder / "program.py").write_text(program)
+    return run_mypy(folder, folder, monkeypatch, "program.py")
+
+
+def test_a_program_has_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [
+        line for line in check(PROGRAM, tmp_path, monkeypatch).splitlines() if "program.py" in line
+    ] == []
+
+
+def test_mypy_finds_wrong_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    output = check(WRONG, tmp_path, monkeypatch)
+    for line in (4, 5, 6):
+        assert f"program.py:{line}: error" in output
+
+
+def test_the_examples_have_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the types of the package, which they import, are complete."""
+    if not EXAMPLES.is_dir():
+        pytest.skip("the examples are not here")
+    files = sorted(file.name for file in EXAMPLES.glob("*.py"))
+    errors = [
+        line
+        for line in run_mypy(EXAMPLES, tmp_path, monkeypatch, *files).splitlines()
+        if ": error: " in line
+        # Not installed, or (stubs of a name with a dash) not where MYPYPATH is looked through.
+        and not any(f'module named "{name}"' in line for name in ("_dynet", "optuna"))
+    ]
+    assert errors == []

@@ -1,0 +1,198 @@
+#pragma once
+
+// The gates of one cell before their nonlinearities, in one node.
+//
+// A builder whose parameters are a matrix per gate would add an affine transformation for each; the
+// price of a node would then be paid for every gate, where VanillaLSTMBuilder pays it once for all.
+// GateProducts has a result for each gate, each of them a sum of products with the same vectors:
+//
+//   y_g = b_g + w_1g x_1 + w_2g x_2 + ...      list: b_1, b_2, w_11, w_12, x_1, w_21, w_22, x_2
+//
+// A gate that has no product with some x has a placeholder in place of the matrix there: a vector,
+// whose gradient is not asked for.
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "dynet/expr.h"
+#include "dynet/ext/op.h"
+
+namespace dynet::builders {
+
+template <unsigned kGates>
+struct GateProducts {
+  static_assert(kGates == 2 || kGates == 3);
+  static constexpr ext::Info kInfo{
+      .name = kGates == 2 ? "two_gate_products" : "three_gate_products",
+      .args = {"exprs", "..."},
+      .formula = "y_g = b_g + w_1g x_1 + w_2g x_2 + ...",
+      .summary =
+          "Gates of a cell before their nonlinearities: sums of products with the same vectors. A "
+          "vector in place of a matrix stands for no product.",
+      .shapes = "{h} for each gate, then {h,k} for each gate and {k}, ... -> {h} for each gate",
+      .errors = "ShapeError for other numbers of arguments, or shapes that do not fit"};
+  static constexpr bool kVariadic = true;
+  static constexpr unsigned kOutputs = kGates;
+  static constexpr std::array kRoles{ext::Role::kEither};
+  static constexpr unsigned kTermArgs = kGates + 1;
+
+  std::array<Dim, kGates> shapes(const ext::Shapes& in) const {
+    bool fits = in.size() % kTermArgs == kGates;
+    const unsigned rows = in[0].rows();
+    for (std::size_t i = 0; fits && i < kGates; ++i) {
+      fits = in[i].nd == 1 && in[i].rows() == rows;
+    }
+    for (std::size_t i = kGates; fits && i < in.size(); i += kTermArgs) {
+      const Dim& x = in[i + kGates];
+      for (std::size_t g = 0; fits && g < kGates; ++g) {
+        const Dim& w = in[i + g];
+        fits = w.nd == 1 || (w.nd == 2 && w.rows() == rows && w.cols() == x.rows());
+      }
+      fits = fits && x.nd == 1;
+    }
+    if (!fits) {
+      in.fail("biases {h}, then terms of a matrix {h,k} for each gate and a vector {k}");
+    }
+    std::array<Dim, kGates> all;
+    all.fill(Dim({rows}));
+    return all;
+  }
+  /// The biases are there where what is left after whole terms is as many.
+  void forward(ext::Call& call) const {
+    using ext::Transposed;
+    const std::size_t head = call.in.size() % kTermArgs;
+    std::array<bool, kGates> is_begun;
+    is_begun.fill(head == 0);
+    for (std::size_t i = head; i < call.in.size(); i += kTermArgs) {
+      ext::Block room;
+      const ext::Operand x = in_one_block(call, call.in[i + kGates], room);
+      for (std::size_t g = 0; g < kGates; ++g) {
+        const ext::Operand& w = call.in[i + g];
+        if (is_placeholder(w)) {
+          continue;
+        }
+        if (is_begun[g]) {
+          call.kernels.product(w, Transposed::kNo, x, Transposed::kNo, call.out[g],
+                               ext::Write::kAdd);
+        } else {
+          call.kernels.product_plus(call.in[g], w, x, call.out[g]);
+        }
+        is_begun[g] = true;
+      }
+    }
+    for (std::size_t g = 0; g < kGates; ++g) {
+      if (!is_begun[g]) {
+        call.kernels.move(ext::whole_move(call.out[g].size()), call.in[g], call.out[g],
+                          ext::Write::kStore);
+      }
+    }
+  }
+  void backward(ext::Call& call) const {
+    const std::size_t head = call.in.size() % kTermArgs;
+    for (std::size_t g = 0; g < head; ++g) {
+      if (call.d_out[g].absent()) {
+        add_nothing(call, g);
+      } else if (!call.d_in[g].absent()) {
+        call.kernels.move(ext::whole_move(call.d_out[g].size()), call.d_out[g], call.d_in[g]);
+      }
+    }
+    for (std::size_t i = head; i < call.in.size(); i += kTermArgs) {
+      back_through_term(call, i);
+    }
+  }
+  void gradient(auto& to) const {
+    for (std::size_t g = 0; g < kGates; ++g) {
+      to.give(g, to.d_out(g));
+      for (std::size_t i = kGates; i < to.args(); i += kTermArgs) {
+        if (to.dim(to.in(i + g)).nd == 1) {
+          continue;
+        }
+        to.give_weight(i + g, to.d_out(g), to.in(i + kGates));
+        if (to.wants(i + kGates)) {
+          to.give(i + kGates, to.product(to.transposed(to.in(i + g)), to.d_out(g)));
+        }
+      }
+    }
+  }
+  static std::vector<ext::Example<GateProducts>> examples() {
+    if constexpr (kGates == 2) {
+      return {{{}, {{4}, {4}}},
+              {{}, {{4}, {4}, {4, 3}, {4, 3}, {3}}},
+              {{}, {{4}, {4}, {4, 3}, {4, 3}, {3}, {4, 5}, {1}, {5}}},
+              {{}, {{17}, {17}, {17, 2}, {17, 2}, {2}, {17, 1}, {17, 1}, {1}}},
+              {{}, {{1}, {1}, {1}, {1, 1}, {1}}}};
+    } else {
+      return {{{}, {{4}, {4}, {4}}},
+              {{}, {{5}, {5}, {5}, {5, 2}, {5, 2}, {5, 2}, {2}}},
+              {{}, {{4}, {4}, {4}, {4, 3}, {4, 3}, {4, 3}, {3}, {2}, {4, 5}, {1}, {5}}}};
+    }
+  }
+
+ private:
+  static bool is_placeholder(const ext::Operand& w) { return w.dim.nd == 1; }
+
+  /// Room for vectors like x side by side: every gate would go through the blocks of x otherwise.
+  static ext::Operand make_room(const ext::Call& call, const ext::Operand& x, ext::Block& block) {
+    const std::int64_t bytes = x.examples * x.size() * ext::bytes_of(call.kernels.number());
+    block = {call.scratch(bytes), x.examples, true};
+    return {.dim = x.dim, .examples = x.examples, .blocks = &block, .block_count = 1};
+  }
+  static ext::Operand in_one_block(const ext::Call& call, const ext::Operand& x,
+                                   ext::Block& block) {
+    if (x.one_block()) {
+      return x;
+    }
+    const ext::Operand to = make_room(call, x, block);
+    call.kernels.move(ext::whole_move(x.size()), x, to, ext::Write::kStore);
+    return to;
+  }
+
+  /// The gradients of the matrices and of the vector of the term that begins at argument i.
+  static void back_through_term(ext::Call& call, std::size_t i) {
+    using ext::Transposed;
+    const ext::Operand& dx = call.d_in[i + kGates];
+    const bool has_room = !dx.absent() && !dx.one_block();
+    ext::Block room;
+    const ext::Operand sum = has_room ? make_room(call, dx, room) : dx;
+    bool is_begun = false;
+    for (std::size_t g = 0; g < kGates; ++g) {
+      const ext::Operand& dy = call.d_out[g];
+      if (dy.absent() || is_placeholder(call.in[i + g])) {
+        add_nothing(call, i + g);
+        continue;
+      }
+      if (!call.d_in[i + g].absent()) {
+        ext::weight_gradient(call, i + g, dy, call.in[i + kGates]);
+      }
+      if (!dx.absent()) {
+        call.kernels.product(call.in[i + g], Transposed::kYes, dy, Transposed::kNo, sum,
+                             is_begun ? ext::Write::kAdd : ext::Write::kAsBlocks);
+        is_begun = true;
+      }
+    }
+    if (!is_begun) {
+      add_nothing(call, i + kGates);
+    } else if (has_room) {
+      call.kernels.move(ext::whole_move(dx.size()), sum, dx);
+    }
+  }
+  /// Zeros, where the gradient of argument i would be stored.
+  static void add_nothing(const ext::Call& call, std::size_t i) {
+    const ext::Operand& to = call.d_in[i];
+    for (std::int64_t b = 0; b < to.block_count; ++b) {
+      if (to.blocks[b].fresh) {
+        call.kernels.fill(to.blocks[b].data, 0.0, to.blocks[b].examples * to.size());
+      }
+    }
+  }
+};
+
+/// The node of GateProducts over the list: an expression for each gate.
+template <unsigned kGates>
+std::array<Expression, kGates> gate_products(std::span<const Expression> list, Where where);
+extern template std::array<Expression, 2> gate_products<2>(std::span<const Expression>, Where);
+extern template std::array<Expression, 3> gate_products<3>(std::span<const Expression>, Where);
+
+}  // namespace dynet::builders

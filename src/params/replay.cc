@@ -1,0 +1,161 @@
+#include "dynet/replay.h"
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+#include <utility>
+
+#include "params/access.h"
+
+namespace dynet {
+
+using detail::CollectionState;
+using detail::ModelAccess;
+
+namespace {
+
+/// "b_2" is the third use of "b", "b" the first. Programs may not ask for names with a '_'.
+std::pair<std::string, unsigned> use_of(const std::string& name) {
+  const std::size_t bar = name.rfind('_');
+  const auto is_digit = [](unsigned char c) { return std::isdigit(c) != 0; };
+  if (bar == std::string::npos || name.size() > bar + 9 || bar + 1 == name.size() ||
+      !std::all_of(name.begin() + static_cast<std::ptrdiff_t>(bar) + 1, name.end(), is_digit)) {
+    return {name, 1};
+  }
+  return {name.substr(0, bar), static_cast<unsigned>(std::stoul(name.substr(bar + 1))) + 1};
+}
+
+void count(std::unordered_map<std::string, unsigned>& uses, const std::string& name) {
+  const auto [base, n] = use_of(name);
+  uses[base] = std::max(uses[base], n);
+}
+
+/// Counts what its parameters' names say; more uses than that stay.
+void count_names(ParameterCollection& collection) {
+  CollectionState& state = ModelAccess::state(collection);
+  for (const auto& storage : ModelAccess::all(collection)) {
+    if (!storage->name.starts_with(state.name)) {
+      continue;
+    }
+    const std::string rest = storage->name.substr(state.name.size());
+    const std::size_t slash = rest.find('/');
+    if (slash == std::string::npos) {
+      count(state.names, rest);
+    } else {
+      count(state.sub_names, rest.substr(0, slash));
+    }
+  }
+}
+
+}  // namespace
+
+ParameterCollection root_of(const ParameterCollection& collection) {
+  return ModelAccess::root(collection);
+}
+
+const void* identity_of(const ParameterCollection& collection) {
+  return ModelAccess::identity(collection);
+}
+
+const std::vector<std::shared_ptr<ParameterStorageBase>>& all_of(
+    const ParameterCollection& collection) {
+  return ModelAccess::all(collection);
+}
+
+void recount_names(ParameterCollection& root) {
+  ModelAccess::state(root).names.clear();
+  ModelAccess::state(root).sub_names.clear();
+  count_names(root);
+}
+
+ParameterCollection find_subcollection(const ParameterCollection& root,
+                                       const std::string& fullname) {
+  if (fullname == "/") {
+    return root_of(root);
+  }
+  if (fullname.size() < 3 || fullname.front() != '/' || fullname.back() != '/' ||
+      fullname.find("//") != std::string::npos) {
+    throw UsageError("find_subcollection: '" + fullname + "'; want a name such as '/a/b/'");
+  }
+  if (const auto living = ModelAccess::living_part(root_of(root), fullname)) {
+    count_names(*living);
+    return *living;
+  }
+  const std::size_t begin = fullname.rfind('/', fullname.size() - 2) + 1;
+  ParameterCollection parent = find_subcollection(root, fullname.substr(0, begin));
+  ParameterCollection found = ModelAccess::part(parent, fullname, nullptr);
+  count_names(found);
+  ModelAccess::note_part(found);
+  count(ModelAccess::state(parent).sub_names, fullname.substr(begin, fullname.size() - begin - 1));
+  return found;
+}
+
+Replay::Replay(const ParameterCollection& root, const std::string& fullname,
+               const std::map<std::string, unsigned>& uses,
+               const std::map<std::string, unsigned>& sub_uses)
+    : is_on_(std::make_shared<bool>(true)) {
+  collection_ = ModelAccess::part(root, fullname, is_on_);
+  CollectionState& state = ModelAccess::state(collection_);
+  state.names.insert(uses.begin(), uses.end());
+  state.sub_names.insert(sub_uses.begin(), sub_uses.end());
+}
+Replay::~Replay() { *is_on_ = false; }
+
+namespace detail {
+
+ParameterCollection ModelAccess::root(const ParameterCollection& c) {
+  std::shared_ptr<ParameterCollectionStorage> at = c.storage_;
+  while (at->state_->parent != nullptr) {
+    at = at->state_->parent;
+  }
+  return ParameterCollection(std::move(at));
+}
+
+std::unique_ptr<ParameterCollection> ModelAccess::living_part(const ParameterCollection& root,
+                                                              const std::string& fullname) {
+  const auto& parts = state(root).parts;
+  const auto found = parts.find(fullname);
+  auto storage = found == parts.end() ? nullptr : found->second.lock();
+  return storage == nullptr
+             ? nullptr
+             : std::unique_ptr<ParameterCollection>(new ParameterCollection(std::move(storage)));
+}
+
+void ModelAccess::note_part(const ParameterCollection& part) {
+  ParameterCollection whole = root(part);
+  state(whole).parts[state(part).name] = part.storage_;
+}
+
+ParameterCollection ModelAccess::part(const ParameterCollection& parent,
+                                      const std::string& fullname,
+                                      const std::shared_ptr<bool>& replays) {
+  const std::shared_ptr<ParameterCollectionStorage> whole = root(parent).storage_;
+  const CollectionState& above = *parent.storage_->state_;
+  auto made = std::make_shared<ParameterCollectionStorage>(0.0F);
+  CollectionState& state = *made->state_;
+  state.name = fullname;
+  state.usage = above.usage;
+  state.decay->parent = above.decay;
+  made->weight_decay.inherit(above.decay->own);
+  state.replays = replays;
+  for (const auto& storage : whole->all_params) {
+    if (storage->name.starts_with(fullname)) {
+      made->all_params.push_back(storage);
+    }
+  }
+  for (const auto& storage : whole->params) {
+    if (storage->name.starts_with(fullname)) {
+      made->params.push_back(storage);
+    }
+  }
+  for (const auto& storage : whole->lookup_params) {
+    if (storage->name.starts_with(fullname)) {
+      made->lookup_params.push_back(storage);
+    }
+  }
+  state.parent = parent.storage_;  // last: until then `made` counts as a root of its own
+  return ParameterCollection(std::move(made));
+}
+
+}  // namespace detail
+}  // namespace dynet
