@@ -293,6 +293,32 @@ def test_a_bidirectional_network_reads_from_both_ends(builder_class):
     np.testing.assert_array_equal(states[0][1].prev().output().npvalue(), got[1][4:])
 
 
+def test_a_bidirectional_network_has_the_files_of_cpp(tmp_path):
+    # The C++ twin of this test is in birnn_test.cc.
+    text, count = "", 0
+    for number, read in enumerate([3, 3, 4, 4]):
+        name = f"/birnn/simple-rnn-builder{f'_{number}' if number else ''}"
+        for k, (shape, size) in enumerate([(f"2,{read}", 2 * read), ("2,2", 4), ("2", 2)]):
+            values = [(5 * i % 17 - 8) / 8 for i in range(count, count + size)]
+            count += size
+            line = "".join(f"{value:+.8e} " for value in values) + "\n"
+            text += f"#Parameter# {name}/_{k} {{{shape}}} {len(line)} ZERO_GRAD\n{line}"
+    file = tmp_path / "model"
+    file.write_text(text, encoding="ascii")
+    m = dy.ParameterCollection()
+    builder = dy.BiRNNBuilder(2, 3, 4, m, dy.SimpleRNNBuilder)
+    m.populate(str(file))
+    hs = builder.transduce([dy.inputVector([1, 0.5, -1]), dy.inputVector([0, 2, 0.25])])
+    want = [
+        [0.392278921, -0.427513163, 0.930411257, -0.627345569],
+        [0.473251684, 0.857373694, 0.506432379, -0.949177684],
+    ]
+    for h, values in zip(hs, want):
+        np.testing.assert_allclose(h.npvalue(), values, rtol=1e-6)
+    m.save(str(file))
+    assert file.read_text(encoding="ascii") == text
+
+
 def test_members_of_the_bidirectional_network():
     m = dy.ParameterCollection()
     builder = dy.BiRNNBuilder(1, 3, 6, m, dy.GRUBuilder)

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <iostream>
 
+#include "dynet/birnn.h"
 #include "dynet/deep-lstm.h"
 #include "dynet/dynet.h"
 #include "dynet/expr.h"
@@ -242,6 +243,10 @@ int main(int argc, char** argv) {
     both_directions(l2r, r2l, model);
   }
   ParameterCollection model;
+  // Both directions in one.
+  BiRNNBuilder<GRUBuilder> both(2, INPUT_DIM, 2 * HIDDEN_DIM, model);
+  both.set_dropout(0.5f);
+  both.disable_dropout();
   SummingBuilder sums(4, model);
   RNNBuilder* rnn = &sums;
   rnn->set_dropout(0.5f);
@@ -255,6 +260,10 @@ int main(int argc, char** argv) {
   check(as_scalar(squared_distance(rnn->back(), all).value()) < 1e-8f, "an own builder");
   rnn->rewind_one_step();
   check(rnn->state() == 0, "an own builder goes back");
+  both.new_graph(cg);
+  const Expression x = input(cg, {INPUT_DIM}, vector<float>(INPUT_DIM, 1.f));
+  check(both.transduce({x, x, x})[1].dim() == Dim({2 * HIDDEN_DIM}), "both directions");
+  check(both.back().dim() == Dim({2 * HIDDEN_DIM}), "both ends");
   remove("recurrent.model");
   return wrong;
 }
