@@ -67,11 +67,28 @@ struct WorkloadHeader {
   bool end_of_epoch;
   unsigned report_frequency;
 };
+/// A child process of spawn_children, and pipes from it and to it: [0] reads, [1] writes.
 struct Workload {
   pid_t pid;
   int c2p[2];
   int p2c[2];
 };
+
+/// Pipes for so many children. IoError where the system gives no more.
+[[nodiscard]] std::vector<Workload> create_workloads(unsigned num_children);
+/// Forks a process per workload. Returns in each of them: in a child its number, in the parent
+/// `workloads.size()`. The parent's entries get the processes; each process keeps its own ends of
+/// pipes alone, and the others are -1. A child has the program as it was, shares the values of
+/// parameters, and is killed when the thread that made it ends; it leaves with exit().
+///
+/// For programs that divide evaluation, decoding or reading among processes, with read_data() and
+/// write_data(). Not for gradients: those of two children would be written over each other;
+/// run_multi_process trains. UsageError where the system gives no process; those made are ended.
+unsigned spawn_children(std::vector<Workload>& workloads);
+/// In the parent: closes its pipes, which ends what the children read, waits for all of them, and
+/// empties the list. Then WorkerError for the first that was killed or left with another status
+/// than 0.
+void cleanup(std::vector<Workload>& workloads);
 
 /// What a program learns from: a datum, and its loss.
 template <class D, class S>
@@ -92,7 +109,7 @@ class ILearner {
 namespace detail {
 /// So many bytes of zeros that processes share for as long as the program runs. out_of_memory.
 void* shared_bytes(std::size_t bytes);
-/// One value, from or to a pipe. IoError at its end.
+/// One value, from or to a pipe. IoError where its other end is closed.
 void read_bytes(int pipe, void* to, std::size_t bytes);
 void write_bytes(int pipe, const void* from, std::size_t bytes);
 [[nodiscard]] WorkerOptions worker_options(unsigned num_children);

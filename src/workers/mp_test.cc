@@ -3,11 +3,15 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "testing/errors.h"
 #include "testing/tolerance.h"
 #include "worker_test_model.h"
 
@@ -223,6 +227,99 @@ TEST_F(Mp, AWorkerThatFailsIsAnError) {
       (mp::run_multi_process<unsigned, Loss>(2, &learner, &trainer, data(0, 24), {}, 1, 0, 0)),
       WorkerError);
   EXPECT_EQ(learner.saves, 0);
+}
+
+/// Processes of a program's own, as those of 2.x make them: the children evaluate what the parent
+/// sends them, with the values that the parent has now.
+TEST_F(Mp, ChildrenOfTheProgramsOwn) {
+  Learner learner;
+  constexpr unsigned kChildren = 3;
+  std::vector<mp::Workload> workloads = mp::create_workloads(kChildren);
+  const unsigned cid = mp::spawn_children(workloads);
+  if (cid < kChildren) {
+    try {
+      while (true) {
+        const auto datum = mp::read_data<unsigned>(workloads[cid].p2c[0]);
+        mp::write_data(workloads[cid].c2p[1], learner.LearnFromDatum(datum, false));
+      }
+    } catch (const IoError&) {
+      _exit(0);  // the parent has closed its end
+    }
+  }
+  ASSERT_EQ(cid, kChildren);
+  TensorTools::set_elements(learner.model.bias.p->values, std::vector<float>(8, 0.5F));
+  for (unsigned n = 0; n < 12; ++n) {
+    mp::write_data(workloads[n % kChildren].p2c[1], n);
+  }
+  for (unsigned n = 0; n < 12; ++n) {
+    const auto got = mp::read_data<Loss>(workloads[n % kChildren].c2p[0]);
+    EXPECT_EQ(got.sum, learner.LearnFromDatum(n, false).sum) << n;
+  }
+  mp::cleanup(workloads);
+  EXPECT_TRUE(workloads.empty());
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
+}
+
+/// Each is an error of the parent, which neither hangs nor dies of it.
+TEST_F(Mp, ChildrenThatFail) {
+  const auto spawn = [](unsigned count, const auto& child) {
+    std::vector<mp::Workload> workloads = mp::create_workloads(count);
+    if (const unsigned cid = mp::spawn_children(workloads); cid < count) {
+      child(cid);
+      _exit(0);
+    }
+    return workloads;
+  };
+  std::vector<mp::Workload> killed = spawn(2, [](unsigned cid) {
+    if (cid == 1) {
+      raise(SIGKILL);
+    }
+    pause();
+  });
+  EXPECT_THROW(mp::read_data<int>(killed[1].c2p[0]), IoError);
+  EXPECT_THROW(
+      {
+        for (;;) {
+          mp::write_data(killed[1].p2c[1], 5);
+        }
+      },
+      IoError);
+  const pid_t pid = killed[1].pid;
+  kill(killed[0].pid, SIGTERM);
+  try {
+    mp::cleanup(killed);
+    ADD_FAILURE() << "no error";
+  } catch (const WorkerError& error) {
+    EXPECT_EQ(error.worker, 0U);
+    EXPECT_EQ(error.signal, SIGTERM);
+    EXPECT_NE(error.pid, pid);
+  }
+  std::vector<mp::Workload> left = spawn(3, [](unsigned cid) { _exit(cid == 2 ? 7 : 0); });
+  const int last = left[2].pid;
+  const std::string want = "child 2 of 3 (process " + std::to_string(last) + ") left with status 7";
+  EXPECT_EQ(testing::text_of_error<WorkerError>([&] { mp::cleanup(left); }), want);
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
+  std::vector<mp::Workload> none = mp::create_workloads(0);
+  EXPECT_EQ(mp::spawn_children(none), 0U);
+  mp::cleanup(none);
+}
+
+/// What the system refuses is an error that leaves nothing.
+TEST_F(Mp, PipesThatTheSystemRefuses) {
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  rlimit few = before;
+  few.rlim_cur = 32;
+  setrlimit(RLIMIT_NOFILE, &few);
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_NE(testing::text_of_error<IoError>([] {
+                static_cast<void>(mp::create_workloads(100));
+              }).find("create_workloads: pipes for 100 children"),
+              std::string::npos);
+    std::vector<mp::Workload> some = mp::create_workloads(2);  // as the others were closed
+    mp::cleanup(some);
+  }
+  setrlimit(RLIMIT_NOFILE, &before);
 }
 
 TEST_F(Mp, Helpers) {

@@ -17,22 +17,26 @@
 #include "dynet/except.h"
 
 namespace dynet::workers {
-namespace {
 
-/// So that no process writes what another had not written yet.
 void flush_streams() {
   std::cout.flush();
   std::clog.flush();
   std::fflush(nullptr);
 }
 
-/// In a new worker. A key that interrupts the program goes to all of its processes: the parent
-/// decides what it means.
-void prepare(pid_t parent) {
+void end_with(pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) {
     _exit(1);  // it ended before
   }
+}
+
+namespace {
+
+/// In a new worker. A key that interrupts the program goes to all of its processes: the parent
+/// decides what it means.
+void prepare(pid_t parent) {
+  end_with(parent);
   struct sigaction ignore{};
   ignore.sa_handler = SIG_IGN;
   sigaction(SIGINT, &ignore, nullptr);

@@ -11,6 +11,11 @@
 
 namespace dynet::workers {
 
+/// Before a fork, so that no process writes what another had not written yet.
+void flush_streams();
+/// In a new process: the system kills it when the thread that made it ends.
+void end_with(pid_t parent);
+
 /// What became of a worker that is gone.
 struct End {
   std::size_t worker = 0;
