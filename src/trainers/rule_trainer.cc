@@ -6,12 +6,15 @@
 #include <array>
 #include <mutex>
 #include <type_traits>
+#include <utility>
 
 #include "dynet/ext/update.h"
 #include "dynet/trainers/all.h"
 
+#include "kernels/float_mode.h"
 #include "params/access.h"
 #include "trainers/simd_steps.h"
+#include "util/helper.h"
 
 namespace dynet {
 
@@ -74,27 +77,44 @@ void RuleTrainerBase::prepare(const Facts& facts) {
   const ext::UpdateInfo& what = info();
   write_rule(facts, rule);
   if (!has_step_ || std::memcmp(rule, step_, what.member_bytes) != 0) {
-    rows_.kernels = nullptr;
+    step_waiting_rows();  // they were asked for with the one before
+    rows_.device = nullptr;
     std::memcpy(step_, rule, what.member_bytes);
     what.prepare(step_);
     has_step_ = true;
   }
 }
 
-/// Runs a step on `data`: values, gradient, states.
-void RuleTrainerBase::apply(const ext::Kernels& kernels, const Facts& facts, void* const* data,
+/// Runs a step on `data`: values, gradient, states. Where it has no sums, two threads may share it.
+void RuleTrainerBase::apply(const Device& device, const Facts& facts, void* const* data,
                             std::int64_t elements) {
+  constexpr std::size_t kPart = 4096;  // a few microseconds
   prepare(facts);
-  ext::run_step(kernels, info(), step_, data, true, elements);
+  const ext::UpdateInfo& what = info();
+  const auto all = static_cast<std::size_t>(elements);
+  const auto run_part = [&](std::size_t first, std::size_t last) {
+    const kernels::FlushDenormals float_mode;
+    const std::size_t offset = first * static_cast<std::size_t>(device.number_bytes());
+    void* at[2 + kMaxStates] = {};
+    for (std::size_t k = 0; k < what.inputs; ++k) {
+      at[k] = static_cast<std::byte*>(data[k]) + offset;
+    }
+    ext::run_step(*device.kernels, what, step_, at, true, static_cast<std::int64_t>(last - first));
+  };
+  if (what.reduces || !device.is_host_visible()) {
+    run_part(0, all);
+  } else {
+    util::share_loop(all, kPart, run_part);
+  }
 }
 
 /// For whole tables: where the rule has sums, these are over rows.
-void RuleTrainerBase::apply_to_rows(const ext::Kernels& kernels, const Facts& facts,
-                                    void* const* data, std::int64_t rows, std::int64_t row_elements,
+void RuleTrainerBase::apply_to_rows(const Device& device, const Facts& facts, void* const* data,
+                                    std::int64_t rows, std::int64_t row_elements,
                                     std::int64_t row_bytes) {
   const ext::UpdateInfo& what = info();
   if (!what.reduces) {
-    apply(kernels, facts, data, rows * row_elements);
+    apply(device, facts, data, rows * row_elements);
     return;
   }
   prepare(facts);
@@ -103,7 +123,7 @@ void RuleTrainerBase::apply_to_rows(const ext::Kernels& kernels, const Facts& fa
     for (std::size_t k = 0; k < what.inputs; ++k) {
       at[k] = static_cast<std::byte*>(data[k]) + row * row_bytes;
     }
-    ext::run_step(kernels, what, step_, at, true, row_elements);
+    ext::run_step(*device.kernels, what, step_, at, true, row_elements);
   }
 }
 
@@ -114,7 +134,7 @@ void RuleTrainerBase::update_rule(real gscale, const std::vector<Tensor*>& value
   }
   const Facts facts{static_cast<double>(learning_rate), static_cast<double>(gscale), shrink(),
                     shrink(), static_cast<double>(step_number())};
-  apply(*values[0]->device->kernels, facts, data, values[0]->d.elements());
+  apply(*values[0]->device, facts, data, values[0]->d.elements());
 }
 
 void RuleTrainerBase::update_params(real gscale, std::size_t idx) {
@@ -133,38 +153,69 @@ void RuleTrainerBase::update_params(real gscale, std::size_t idx) {
   for (unsigned k = 0; k < lists.state_count(); ++k) {
     data[2 + k] = (*lists.states[k].parameters)[idx].h.v;
   }
-  apply(s.kernels, facts, data, s.elements);
+  apply(s.device, facts, data, s.elements);
 }
 
 void RuleTrainerBase::begin_rows(real gscale, std::size_t idx) {
-  constexpr int kAhead = 4;
   open_rows(gscale, idx);
-  const LookupParameterStorage& p = *ModelAccess::lookups(*model)[idx];
-  if (p.device->is_host_visible()) {
-    const std::vector<unsigned>& rows = p.state().touched;
-    rows_.next = rows.data();
-    rows_.end = rows.data() + rows.size();
-    for (int i = 0; i < kAhead; ++i) {
-      fetch_row(info().inputs);
-    }
-  }
+  const std::vector<unsigned>& rows = ModelAccess::lookups(*model)[idx]->state().touched;
+  rows_.waiting = rows_.next = rows.data();
+  rows_.end = rows.data() + rows.size();
+}
+void RuleTrainerBase::end_rows() {
+  step_waiting_rows();
+  rows_.device = nullptr;
 }
 
 /// Rows lie anywhere in a table that may be larger than all caches: those that come soon are
 /// fetched while others are computed. Where a row is long, the processor fetches its rest.
-void RuleTrainerBase::fetch_row(std::size_t inputs) {
+void RuleTrainerBase::step_waiting_rows() {
+  constexpr std::size_t kPart = 24;
+  constexpr std::size_t kAhead = 4;
   constexpr std::int64_t kLine = 64;
   constexpr std::int64_t kMost = 1024;
-  if (rows_.next == rows_.end) {
+  if (rows_.device == nullptr || rows_.waiting == rows_.next) {
     return;
   }
-  const std::int64_t begin = static_cast<std::int64_t>(*rows_.next++) * rows_.row_bytes;
-  const std::int64_t end = begin + std::min(kMost, rows_.row_bytes);
-  for (std::size_t k = 0; k < inputs; ++k) {
-    for (std::int64_t at = begin; at < end; at += kLine) {
-      __builtin_prefetch(rows_.first[k] + at, /*written, too:*/ 1);
+  const unsigned* const rows = std::exchange(rows_.waiting, rows_.next);
+  const bool is_visible = rows_.device->is_host_visible();
+  const ext::UpdateInfo& what = info();
+  const std::int64_t row_bytes = rows_.row_bytes;
+  const auto fetch = [&](std::size_t i) {
+    const std::int64_t begin = static_cast<std::int64_t>(rows[i]) * row_bytes;
+    const std::int64_t end = begin + std::min(kMost, row_bytes);
+    for (std::size_t k = 0; is_visible && k < what.inputs; ++k) {
+      for (std::int64_t at = begin; at < end; at += kLine) {
+        __builtin_prefetch(rows_.first[k] + at, /*written, too:*/ 1);
+      }
     }
+  };
+  const auto run_part = [&](std::size_t first, std::size_t last) {
+    const kernels::FlushDenormals float_mode;
+    for (std::size_t i = first; i < std::min(first + kAhead, last); ++i) {
+      fetch(i);
+    }
+    for (std::size_t i = first; i < last; ++i) {
+      if (i + kAhead < last) {
+        fetch(i + kAhead);
+      }
+      step_row(rows[i]);
+    }
+  };
+  const auto count = static_cast<std::size_t>(rows_.next - rows);
+  if (is_visible) {
+    util::share_loop(count, kPart, run_part);
+  } else {
+    run_part(0, count);
   }
+}
+void RuleTrainerBase::step_row(std::size_t row) const {
+  const ext::UpdateInfo& what = info();
+  void* data[2 + kMaxStates] = {};
+  for (std::size_t k = 0; k < what.inputs; ++k) {
+    data[k] = rows_.first[k] + static_cast<std::int64_t>(row) * rows_.row_bytes;
+  }
+  ext::run_step(*rows_.device->kernels, what, step_, data, true, rows_.row_elements);
 }
 
 void RuleTrainerBase::open_rows(real gscale, std::size_t idx) {
@@ -174,7 +225,7 @@ void RuleTrainerBase::open_rows(real gscale, std::size_t idx) {
   const auto at = [](const void* data) {
     return static_cast<unsigned char*>(const_cast<void*>(data));
   };
-  rows_ = {&s.kernels,
+  rows_ = {&s.device,
            idx,
            gscale,
            learning_rate,
@@ -188,19 +239,17 @@ void RuleTrainerBase::open_rows(real gscale, std::size_t idx) {
 }
 
 void RuleTrainerBase::update_lookup_params(real gscale, std::size_t idx, std::size_t lidx) {
-  const bool has_begun = rows_.kernels != nullptr && rows_.table == idx && rows_.gscale == gscale &&
+  const bool has_begun = rows_.device != nullptr && rows_.table == idx && rows_.gscale == gscale &&
                          rows_.rate == learning_rate;
+  if (has_begun && rows_.next != rows_.end && *rows_.next == lidx) {
+    ++rows_.next;
+    return;
+  }
+  step_waiting_rows();
   if (!has_begun) {  // a program calls this itself
     open_rows(gscale, idx);
   }
-  const std::int64_t offset = static_cast<std::int64_t>(lidx) * rows_.row_bytes;
-  const ext::UpdateInfo& what = info();
-  fetch_row(what.inputs);
-  void* data[2 + kMaxStates] = {};
-  for (std::size_t k = 0; k < what.inputs; ++k) {
-    data[k] = rows_.first[k] + offset;
-  }
-  ext::run_step(*rows_.kernels, what, step_, data, true, rows_.row_elements);
+  step_row(lidx);
   if (!has_begun) {
     end_rows();
   }
@@ -219,7 +268,7 @@ void RuleTrainerBase::update_lookup_params(real gscale, std::size_t idx) {
   for (unsigned k = 0; k < lists.state_count(); ++k) {
     data[2 + k] = (*lists.states[k].lookups)[idx].all_h.v;
   }
-  apply_to_rows(s.kernels, facts, data, p.rows(), s.row_elements(), s.row_bytes);
+  apply_to_rows(s.device, facts, data, p.rows(), s.row_elements(), s.row_bytes);
 }
 
 IdleMotion RuleTrainerBase::idle_motion(std::size_t idx) {

@@ -15,6 +15,7 @@
 
 #include "params/random_streams.h"
 #include "params/use_count.h"
+#include "util/helper.h"
 #include "util/pulse.h"
 #include "workers/area.h"
 #include "workers/control.h"
@@ -134,6 +135,7 @@ class Crew::Implementation {
       throw;
     }
     if (call.learn) {
+      helper_.expect();  // for this, and for the update that follows
       slots_.collect(call.pieces, call.scale);
     }
     return results();
@@ -217,6 +219,7 @@ class Crew::Implementation {
   Area area_;
   Slots slots_;
   Watch watch_;
+  util::Helper helper_;
   std::size_t active_ = 0;  ///< the first so many workers take part in this call
   std::atomic<bool> is_in_use_{false};
   std::string why_closed_;
@@ -257,6 +260,7 @@ void Crew::Implementation::check(const Call& call) const {
 }
 
 void Crew::Implementation::start(const Call& call) {
+  helper_.rest();
   Control& c = control();
   std::copy_n(call.examples, call.count, examples());
   active_ = std::min<std::size_t>(options_.workers, call.pieces);

@@ -202,6 +202,73 @@ TEST_F(Faults, AWorkerThatIsKilledWhileItWaits) {
   EXPECT_FALSE(has_children());
 }
 
+/// Runs something in the middle of an update.
+struct InterruptedTrainer : AdamTrainer {
+  using AdamTrainer::AdamTrainer;
+  std::function<void()> middle = [] {};
+
+ protected:
+  void update_params(real gscale, std::size_t idx) override {
+    if (idx == 1) {
+      middle();
+    }
+    AdamTrainer::update_params(gscale, idx);
+  }
+};
+
+/// The update goes on as if nothing had happened; the next call names the worker.
+TEST_F(Faults, AWorkerThatIsKilledDuringAnUpdate) {
+  const auto values_after = [](bool is_killed) {
+    reset_rng(7);
+    const SmallModel model;
+    ParameterCollection parameters = model.parameters;
+    InterruptedTrainer trainer(parameters, 0.1F);
+    WorkerPool pool(parameters, model, {2});
+    EXPECT_GT(pool.learn(minibatch(0)), 0.0);
+    if (is_killed) {
+      trainer.middle = [pid = pool.pids()[1]] { kill(pid, SIGKILL); };
+    }
+    trainer.update();
+    std::vector<float> values = model.values();
+    const Clock::time_point begin = Clock::now();
+    try {
+      pool.learn(minibatch(1));
+      EXPECT_FALSE(is_killed);
+    } catch (const WorkerError& error) {
+      EXPECT_TRUE(is_killed);
+      EXPECT_EQ(error.worker, 1U);
+      EXPECT_EQ(error.signal, SIGKILL);
+      EXPECT_LT(seconds_since(begin), 2);
+      EXPECT_EQ(model.values(), values);
+    }
+    return values;
+  };
+  EXPECT_EQ(values_after(true), values_after(false));
+}
+
+/// It is the program's own error: the pool and the next update are as ever.
+TEST_F(Faults, AnUpdateThatThrows) {
+  const SmallModel model;
+  ParameterCollection parameters = model.parameters;
+  InterruptedTrainer trainer(parameters, 0.1F);
+  WorkerPool pool(parameters, model, {2});
+  pool.learn(minibatch(0));
+  trainer.middle = [] { throw StateError("in the middle"); };
+  EXPECT_THROW(trainer.update(), StateError);
+  trainer.middle = [] {};
+  parameters.reset_gradient();
+  trainer.learning_rate = std::nanf("");
+  pool.learn(minibatch(1));
+  EXPECT_THROW(trainer.update(), ValueError);
+  trainer.learning_rate = 0.1F;
+  const double before = pool.evaluate(minibatch(1));
+  for (int step = 0; step < 5; ++step) {
+    trainer.update();
+    pool.learn(minibatch(1));
+  }
+  EXPECT_LT(pool.evaluate(minibatch(1)), before);
+}
+
 /// A gradient that was there when a call failed is emptied: part of it may be overwritten.
 TEST_F(Faults, GradientsOfACallThatFails) {
   const SmallModel model;

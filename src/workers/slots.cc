@@ -1,5 +1,6 @@
 #include "workers/slots.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <mutex>
@@ -11,6 +12,7 @@
 #include "params/access.h"
 #include "params/gradient.h"
 #include "params/stored.h"
+#include "util/helper.h"
 
 namespace dynet::workers {
 
@@ -21,7 +23,8 @@ using detail::StorageState;
 struct Slots::Published {
   double decay_factor;  ///< effective value / stored value
   bool is_updated;
-  bool is_fresh;  ///< the parent's gradient is empty
+  bool is_fresh;        ///< the parent's gradient is empty
+  double squared_norm;  ///< of a dense gradient as the workers left it
 };
 /// A piece's gradient of a table: `count` rows, or all.
 struct Slots::Rows {
@@ -64,6 +67,7 @@ Slots::Slots(const ParameterCollection& model, std::size_t slots)
           const std::size_t header = slot.take(sizeof(Rows));
           const std::size_t ids = slot.take(p->rows() * sizeof(unsigned));
           tables_.push_back({p.get(), header, ids, slot.take(gradient_bytes(p->state()))});
+          is_stored_.resize(std::max<std::size_t>(is_stored_.size(), p->rows()));
         }
         slot_bytes_ = slot.bytes();
         Layout all;
@@ -90,7 +94,7 @@ Slots::Rows& Slots::rows(std::size_t piece, const Table& table) const {
 
 void Slots::publish(std::size_t index, const ParameterStorageBase& storage) {
   const StorageState& s = storage.state();
-  published(index) = {s.decay_factor(), storage.updated, s.fill == detail::GradientFill::kEmpty};
+  published(index) = {s.decay_factor(), storage.updated, s.fill == detail::GradientFill::kEmpty, 0};
 }
 
 void Slots::begin(std::size_t pieces) {
@@ -118,7 +122,7 @@ void Slots::collect(std::size_t pieces, double scale) {
   for (std::size_t i = 0; i < dense_.size(); ++i) {
     if (is_present(0, i)) {
       params::GradientLock lock(*dense_[i].storage);
-      lock.written();
+      lock.written(published(i).squared_norm);
     }
   }
   for (const Table& table : tables_) {
@@ -128,7 +132,7 @@ void Slots::collect(std::size_t pieces, double scale) {
   }
 }
 
-void Slots::collect_rows(std::size_t piece, const Table& table, double scale) const {
+void Slots::collect_rows(std::size_t piece, const Table& table, double scale) {
   const Rows& got = rows(piece, table);
   const std::byte* data = slot(piece) + table.data;
   if (got.is_whole) {
@@ -142,10 +146,36 @@ void Slots::collect_rows(std::size_t piece, const Table& table, double scale) co
     return;
   }
   const auto* ids = reinterpret_cast<const unsigned*>(slot(piece) + table.ids);
-  params::LookupGradientLock lock(*table.storage);
-  for (std::uint64_t r = 0; r < got.count; ++r, data += table.storage->state().row_bytes) {
-    lock.add_row(ids[r], data, scale);
+  add_rows(*table.storage, ids, static_cast<std::size_t>(got.count), data, scale);
+}
+
+/// As LookupGradientLock::add_row for each of `rows`, of which no two are the same. The gradient's
+/// rows are fetched ahead, and two threads may share them.
+void Slots::add_rows(LookupParameterStorage& table, const unsigned* ids, std::size_t count,
+                     const std::byte* rows, double scale) {
+  constexpr std::size_t kPart = 32;
+  constexpr std::size_t kAhead = 6;
+  constexpr std::int64_t kLine = 64;
+  StorageState& s = table.state();
+  const std::lock_guard lock(s.mutex);
+  for (std::size_t r = 0; r < count; ++r) {
+    const bool is_first = s.touch(ids[r]);
+    is_stored_[r] = is_first && s.fill != detail::GradientFill::kAll ? 1 : 0;
   }
+  s.fill = s.fill == detail::GradientFill::kEmpty ? detail::GradientFill::kRows : s.fill;
+  table.nonzero_grad = true;
+  std::byte* const gradient = s.gradient.change();
+  util::share_loop(count, kPart, [&](std::size_t first, std::size_t last) {
+    const kernels::FlushDenormals float_mode;
+    for (std::size_t r = first; r < last; ++r) {
+      const std::byte* const soon = gradient + ids[std::min(r + kAhead, last - 1)] * s.row_bytes;
+      for (std::int64_t at = 0; at < s.row_bytes; at += kLine) {
+        __builtin_prefetch(soon + at, /*written, too:*/ 1);
+      }
+      s.kernels.add_scaled(scale, rows + static_cast<std::int64_t>(r) * s.row_bytes,
+                           gradient + ids[r] * s.row_bytes, s.row_elements(), is_stored_[r] != 0);
+    }
+  });
 }
 
 void Slots::forget() {
@@ -261,6 +291,7 @@ void Slots::add_up(std::size_t piece, std::size_t pieces, double scale) {
       if (width == 2) {
         add_to_parent(left, true, scale);
         add_to_parent(left + span, false, scale);
+        note_norms();
       } else {
         add(left, left + span);
       }
@@ -269,6 +300,19 @@ void Slots::add_up(std::size_t piece, std::size_t pieces, double scale) {
   }
   if (pieces == 1) {
     add_to_parent(0, true, scale);
+    note_norms();
+  }
+}
+
+/// The trainer wants them, and here the gradients are in the cache still.
+void Slots::note_norms() const {
+  for (std::size_t i = 0; i < dense_.size(); ++i) {
+    if (is_present(0, i)) {
+      const StorageState& s = dense_[i].storage->state();
+      double& norm = published(i).squared_norm;
+      norm = 0;
+      s.kernels.add_squared_norm(dense_[i].home, s.elements, &norm);
+    }
   }
 }
 

@@ -137,7 +137,7 @@ struct RuleTrainerBase : Trainer {
   void update_lookup_params(real gscale, std::size_t idx, std::size_t lidx) override;
   void update_lookup_params(real gscale, std::size_t idx) override;
   void begin_rows(real gscale, std::size_t idx) override;
-  void end_rows() override { rows_.kernels = nullptr; }
+  void end_rows() override;
   [[nodiscard]] bool decays_in_rule() const override { return true; }
   IdleMotion idle_motion(std::size_t idx) override;
 
@@ -146,26 +146,28 @@ struct RuleTrainerBase : Trainer {
   virtual void write_rule(const Facts& facts, void* to) const = 0;
   [[nodiscard]] Facts facts_for(real gscale, const ParameterStorageBase& p, double keep) const;
   void prepare(const Facts& facts);
-  void apply(const ext::Kernels& kernels, const Facts& facts, void* const* data,
-             std::int64_t elements);
-  void apply_to_rows(const ext::Kernels& kernels, const Facts& facts, void* const* data,
-                     std::int64_t rows, std::int64_t row_elements, std::int64_t row_bytes);
+  void apply(const Device& device, const Facts& facts, void* const* data, std::int64_t elements);
+  void apply_to_rows(const Device& device, const Facts& facts, void* const* data, std::int64_t rows,
+                     std::int64_t row_elements, std::int64_t row_bytes);
   void open_rows(real gscale, std::size_t idx);
-  void fetch_row(std::size_t inputs);
+  void step_waiting_rows();
+  void step_row(std::size_t row) const;
 
   // The last step, ready to run: it is the same for many parameters.
   alignas(16) unsigned char step_[512] = {};
   bool has_step_ = false;
   /// Between begin_rows and end_rows: where row 0 of a table and of its states lie, and which rows
-  /// will come, from the one on that is fetched next. `step_` is that of these rows.
+  /// come. Those from `waiting` to `next` were asked for and have yet to be stepped; who asks for
+  /// another one than `next` gets its step at once. `step_` is that of these rows.
   struct Rows {
-    const ext::Kernels* kernels = nullptr;  ///< null: no rows are being updated
+    const Device* device = nullptr;  ///< null: no rows are being updated
     std::size_t table = 0;
     real gscale = 1.0F;
     real rate = 0.0F;
     std::int64_t row_bytes = 0;
     std::int64_t row_elements = 0;
     unsigned char* first[2 + kMaxStates] = {};
+    const unsigned* waiting = nullptr;
     const unsigned* next = nullptr;
     const unsigned* end = nullptr;
   };

@@ -231,7 +231,7 @@ struct Trainer {
   virtual void update_lookup_params(real gscale, std::size_t idx) = 0;  ///< whole table
 
   /// Called before rows of table `idx` are updated one by one, and after them: what they have in
-  /// common can be computed once.
+  /// common can be computed once, and rows may have changed only when end_rows() returns.
   virtual void begin_rows(real /*gscale*/, std::size_t /*idx*/) {}
   virtual void end_rows() {}
 

@@ -7,7 +7,7 @@
 // the touched rows there afterwards. Slots of dense gradients are then added in a tree that depends
 // on the number of pieces alone: whoever finishes the second of two neighbours adds it to the
 // first, so that there is no barrier, and the last one writes the scaled sum into the parent's
-// gradient. Rows are added by the parent, in the order of the pieces.
+// gradient, with its squared norm. Rows are added by the parent, in the order of the pieces.
 //
 // What the parent alone knows of its parameters (whether they are frozen, factors of weight decay)
 // it publishes before each call.
@@ -72,11 +72,15 @@ class Slots {
   void add(std::size_t left, std::size_t right) const;
   void add_to_parent(std::size_t slot_index, bool is_first, double scale) const;
   void copy_rows(std::size_t piece, const Table& table) const;
-  void collect_rows(std::size_t piece, const Table& table, double scale) const;
+  void note_norms() const;
+  void collect_rows(std::size_t piece, const Table& table, double scale);
+  void add_rows(LookupParameterStorage& table, const unsigned* ids, std::size_t count,
+                const std::byte* rows, double scale);
 
   ParameterCollection model_;
   std::vector<Dense> dense_;
   std::vector<Table> tables_;
+  std::vector<unsigned char> is_stored_;  ///< by row of a piece: nothing was there to add it to
   std::size_t slot_bytes_ = 0;
   std::size_t flags_ = 0;      ///< offset in a slot
   std::size_t published_ = 0;  ///< offset in the area

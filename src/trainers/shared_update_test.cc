@@ -1,0 +1,207 @@
+// Updates that a helper's thread shares: the same bits as without it, for every rule and setting.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <limits>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "dynet/init.h"
+#include "dynet/trainers/all.h"
+#include "dynet/training.h"
+
+#include "params/access.h"
+#include "params/gradient.h"
+#include "util/helper.h"
+
+namespace dynet {
+namespace {
+
+constexpr unsigned kRows = 400;
+
+/// What a program may ask of an update.
+struct Setting {
+  const char* name;
+  LookupUpdates how = LookupUpdates::kSparse;
+  float decay = 0.0F;
+  float threshold = 1e9F;
+  float limit = std::numeric_limits<float>::infinity();
+  bool has_average = false;
+  bool has_subset = false;
+  bool has_frozen = false;
+};
+constexpr std::array kSettings = {
+    Setting{.name = "plain"},
+    Setting{.name = "clipped", .threshold = 0.5F},
+    Setting{.name = "clipped by value, exact, decay",
+            .how = LookupUpdates::kExact,
+            .decay = 0.01F,
+            .limit = 0.01F},
+    Setting{.name = "dense, averages", .how = LookupUpdates::kDense, .has_average = true},
+    Setting{.name = "averages, decay, subsets",
+            .decay = 0.02F,
+            .has_average = true,
+            .has_subset = true},
+    Setting{.name = "exact, frozen", .how = LookupUpdates::kExact, .has_frozen = true},
+};
+
+/// A large parameter, a small one, and a table; each longer than a part of a shared loop but one.
+struct Model {
+  explicit Model(float decay)
+      : all(decay),
+        large(all.add_parameters({300, 51}, ParameterInitUniform(0.1F, 1.0F))),
+        small(all.add_parameters({7}, ParameterInitUniform(0.1F, 1.0F))),
+        other(all.add_parameters({5000}, ParameterInitUniform(0.1F, 1.0F))),
+        table(all.add_lookup_parameters(kRows, {37}, ParameterInitUniform(0.1F, 1.0F))) {}
+
+  void draw_gradients(unsigned step) {
+    std::mt19937 random(step);
+    std::normal_distribution<float> normal(0.0F, 0.1F);
+    for (Parameter* p : {&large, &small, &other}) {
+      if (step % 3 == 2 && p == &other) {
+        continue;  // a parameter without a gradient
+      }
+      params::GradientLock lock(*p->p);
+      auto* const g = static_cast<float*>(lock.data());
+      for (std::int64_t i = 0; i < p->p->state().elements; ++i) {
+        g[i] = normal(random);
+      }
+      lock.written();
+    }
+    params::LookupGradientLock lock(*table.p);
+    std::vector<float> g(37);
+    for (unsigned n = 0; n < 150; ++n) {
+      for (float& x : g) {
+        x = normal(random);
+      }
+      lock.add_row(static_cast<unsigned>(random()) % kRows, g.data());
+    }
+  }
+  [[nodiscard]] std::vector<float> values() {
+    std::vector<float> numbers;
+    for (Parameter* p : {&large, &small, &other}) {
+      const std::vector<float> some = as_vector(*p->values());
+      numbers.insert(numbers.end(), some.begin(), some.end());
+    }
+    const std::vector<float> rows = as_vector(table.get_storage().all_values);
+    numbers.insert(numbers.end(), rows.begin(), rows.end());
+    return numbers;
+  }
+
+  ParameterCollection all;
+  Parameter large;
+  Parameter small;
+  Parameter other;
+  LookupParameter table;
+};
+
+/// The values after some updates; empty where the trainer refuses the setting.
+template <class T>
+std::vector<float> train(const Setting& setting) {
+  reset_rng(3);
+  Model model(setting.decay);
+  T trainer(model.all);
+  try {
+    trainer.set_lookup_updates(setting.how);
+  } catch (const UsageError&) {
+    return {};
+  }
+  trainer.clip_threshold = setting.threshold;
+  trainer.clip_value = setting.limit;
+  if (setting.has_average) {
+    trainer.exponential_moving_average(0.9F);
+  }
+  model.other.set_updated(!setting.has_frozen);
+  for (unsigned step = 0; step < 4; ++step) {
+    model.draw_gradients(step);
+    if (setting.has_subset && step == 1) {
+      trainer.update({0}, {});
+      trainer.update({1, 2}, {0});
+    } else {
+      trainer.update();
+    }
+  }
+  if (setting.has_average) {
+    trainer.swap_params_to_moving_average();
+  }
+  return model.values();
+}
+
+/// While it lives, a second thread takes part in each loop that can be shared.
+class Helped {
+ public:
+  Helped() {
+    helper_.expect();
+    util::Helper::set_begins(true);
+  }
+  Helped(const Helped&) = delete;
+  Helped& operator=(const Helped&) = delete;
+  ~Helped() { util::Helper::set_begins(false); }
+
+ private:
+  util::Helper helper_;
+};
+
+TEST(SharedUpdate, HasTheBitsOfOneThread) {
+  unsigned compared = 0;
+  trainers::AllTrainers::for_each([&]<class T>(const T* /*type*/) {
+    for (const Setting& setting : kSettings) {
+      const std::vector<float> want = train<T>(setting);
+      const Helped helped;
+      ASSERT_EQ(train<T>(setting), want) << T::kAbout.name << ", " << setting.name;
+      compared += want.empty() ? 0 : 1;
+    }
+  });
+  EXPECT_GT(compared, 50U);
+}
+
+/// Looks at each row once its step is asked for, and may fail at one.
+struct WatchingTrainer : SimpleSGDTrainer {
+  using SimpleSGDTrainer::SimpleSGDTrainer;
+  unsigned skipped = kRows;
+  unsigned failing = kRows;
+
+ protected:
+  using SimpleSGDTrainer::update_lookup_params;
+  void update_lookup_params(real gscale, std::size_t idx, std::size_t lidx) override {
+    if (lidx == failing) {
+      throw StateError("at a row");
+    }
+    if (lidx != skipped) {
+      SimpleSGDTrainer::update_lookup_params(gscale, idx, lidx);
+    }
+  }
+};
+
+/// What a program's own trainer leaves out is left out, and what it asked for before it failed is
+/// done, with a helper or without.
+TEST(SharedUpdate, AsksATrainersOwnFunctionForEachRow) {
+  for (const bool has_helper : {false, true}) {
+    const auto helped = has_helper ? std::make_unique<Helped>() : nullptr;
+    ParameterCollection all;
+    const LookupParameter table = all.add_lookup_parameters(kRows, {3}, ParameterInitConst(0.0F));
+    WatchingTrainer trainer(all, 1.0F);
+    trainer.clipping_enabled = false;
+    const std::array<float, 3> g = {1.0F, 2.0F, 3.0F};
+    const auto step = [&] {
+      for (unsigned row = 0; row < kRows; row += 2) {
+        params::LookupGradientLock(*table.p).add_row(row, g.data());
+      }
+      trainer.update();
+    };
+    trainer.skipped = 100;
+    step();
+    trainer.failing = 300;
+    EXPECT_THROW(step(), StateError);
+    const std::vector<float> values = as_vector(table.get_storage().all_values);
+    for (unsigned row = 0; row < kRows; ++row) {
+      const float steps = row % 2 == 1 || row == 100 ? 0.0F : (row < 300 ? 2.0F : 1.0F);
+      ASSERT_EQ(values[3 * row + 1], -2.0F * steps) << "row " << row;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dynet

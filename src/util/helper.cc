@@ -1,0 +1,267 @@
+// The helper's thread, and the loop that both threads take parts of.
+//
+// Parts are claimed by counting up one word, which also has the number of the loop: a thread that
+// comes late finds another number, or the loop closed, and cannot claim. What it reads of the loop
+// before that may be old or new; it is used only after a claim, which shows that it was true.
+
+#include "util/helper.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+#include "util/fork.h"
+
+namespace dynet::util {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+void pause_a_little() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#endif
+}
+
+class SharedLoop {
+ public:
+  void run(std::size_t count, std::size_t piece, detail::PartOfLoop part, const void* context) {
+    if (count <= piece || !has_help() || is_in_use_.exchange(true, std::memory_order_acquire)) {
+      part(context, 0, count);
+      return;
+    }
+    if (has_help()) {
+      run_shared(count, piece, part, context);
+    } else {
+      is_in_use_.store(false, std::memory_order_release);
+      part(context, 0, count);
+    }
+  }
+
+  void enter() {
+    const std::lock_guard lock(mutex_);
+    forget_other_process();
+    ++helpers_;
+  }
+  void leave() {
+    const std::lock_guard lock(mutex_);
+    forget_other_process();
+    helpers_ -= helpers_ == 0 ? 0 : 1;  // there is none where another process made it
+    if (helpers_ != 0 || thread_ == nullptr) {
+      return;
+    }
+    while (is_in_use_.exchange(true, std::memory_order_acquire)) {
+      std::this_thread::yield();  // a loop of another thread ends first
+    }
+    has_thread_ = false;
+    is_in_use_.store(false, std::memory_order_release);
+    must_leave_ = true;
+    ring();
+    thread_->join();
+    delete thread_;
+    thread_ = nullptr;
+  }
+  void expect() {
+    {
+      const std::lock_guard lock(mutex_);
+      forget_other_process();
+      if (thread_ == nullptr && helpers_ != 0) {
+        start();
+      }
+    }
+    rests_.store(false, std::memory_order_relaxed);
+    ring();
+  }
+  void rest() { rests_.store(true, std::memory_order_relaxed); }
+  void set_begins(bool begins) { begins_ = begins; }
+
+ private:
+  static constexpr std::uint64_t kOne = std::uint64_t{1} << 32;
+  static constexpr std::uint64_t kClosed = kOne - 1;
+
+  [[nodiscard]] bool has_help() const {
+    return has_thread_.load(std::memory_order_acquire) && process_ == fork_count();
+  }
+  void ring() {
+    bell_.fetch_add(1, std::memory_order_release);
+    bell_.notify_one();
+  }
+  /// A child process starts without a thread. What belonged to its parent's is never freed here:
+  /// the C library knows of no such thread any more.
+  void forget_other_process() {
+    if (process_ != fork_count()) {
+      process_ = fork_count();
+      helpers_ = 0;
+      thread_ = nullptr;
+      has_thread_ = false;
+      is_in_use_ = false;
+    }
+  }
+  void start() {
+    if (std::thread::hardware_concurrency() < 2) {  // of those that the process may use
+      return;
+    }
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    try {
+      must_leave_ = false;
+      thread_ = new std::thread([this] { be_helper(); });
+      has_thread_.store(true, std::memory_order_release);
+    } catch (const std::system_error&) {
+      thread_ = nullptr;  // the system gives none: loops run without help
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+
+  /// The caller has is_in_use_.
+  void run_shared(std::size_t count, std::size_t piece, detail::PartOfLoop part,
+                  const void* context) {
+    const std::uint64_t number = (next_.load(std::memory_order_relaxed) / kOne + 1) * kOne;
+    count_.store(count, std::memory_order_release);
+    piece_.store(piece, std::memory_order_release);
+    part_.store(part, std::memory_order_release);
+    context_.store(context, std::memory_order_release);
+    helped_.store(0, std::memory_order_relaxed);
+    next_.store(number, std::memory_order_release);
+    rests_.store(false, std::memory_order_relaxed);
+    ring();
+    while (begins_.load(std::memory_order_relaxed) && next_.load() == number) {
+      std::this_thread::yield();
+    }
+    std::exception_ptr error;
+    std::uint64_t done = 0;
+    try {
+      for (std::size_t i = 0; claim(number, pieces(count, piece), i);) {
+        ++done;
+        part(context, i * piece, std::min(count, (i + 1) * piece));
+      }
+    } catch (...) {
+      error = std::current_exception();
+    }
+    const std::uint64_t claimed =
+        next_.exchange(number + kClosed, std::memory_order_acq_rel) - number;
+    wait_for_help(claimed - done);
+    if (!error && error_) {
+      error = error_;
+    }
+    error_ = nullptr;
+    is_in_use_.store(false, std::memory_order_release);
+    if (error) {
+      std::rethrow_exception(error);
+    }
+  }
+  void wait_for_help(std::uint64_t parts) const {
+    constexpr int kSpins = 2000;  // before the processor is given to others, such as the helper
+    for (int spins = 0; helped_.load(std::memory_order_acquire) != parts; ++spins) {
+      if (spins < kSpins) {
+        pause_a_little();
+      } else {
+        std::this_thread::yield();
+      }
+    }
+  }
+  static std::size_t pieces(std::size_t count, std::size_t piece) {
+    return (count + piece - 1) / piece;
+  }
+  /// The next part of loop `number`, if it has any.
+  bool claim(std::uint64_t number, std::size_t parts, std::size_t& i) {
+    std::uint64_t now = next_.load(std::memory_order_acquire);
+    do {
+      if (now < number || now - number >= std::min<std::uint64_t>(parts, kClosed)) {
+        return false;
+      }
+    } while (!next_.compare_exchange_weak(now, now + 1, std::memory_order_acq_rel));
+    i = static_cast<std::size_t>(now - number);
+    return true;
+  }
+
+  void be_helper() {
+    while (true) {
+      const std::uint32_t heard = bell_.load(std::memory_order_acquire);
+      if (must_leave_) {
+        return;
+      }
+      look_for_loops();
+      bell_.wait(heard, std::memory_order_acquire);
+    }
+  }
+  void look_for_loops() {
+    constexpr auto kPatience = std::chrono::microseconds(100);
+    Clock::time_point since = Clock::now();
+    while (!rests_.load(std::memory_order_relaxed) && !must_leave_) {
+      if (help()) {
+        since = Clock::now();
+      } else if (Clock::now() - since > kPatience) {
+        return;
+      }
+      pause_a_little();
+    }
+  }
+  /// Takes parts of the loop there is; false where there is none.
+  bool help() {
+    const std::uint64_t number = next_.load(std::memory_order_acquire) / kOne * kOne;
+    const std::size_t count = count_.load(std::memory_order_acquire);
+    const std::size_t piece = piece_.load(std::memory_order_acquire);
+    const detail::PartOfLoop part = part_.load(std::memory_order_acquire);
+    const void* const context = context_.load(std::memory_order_acquire);
+    bool has_helped = false;
+    for (std::size_t i = 0; part != nullptr && claim(number, pieces(count, piece), i);) {
+      has_helped = true;
+      try {
+        part(context, i * piece, std::min(count, (i + 1) * piece));
+      } catch (...) {
+        error_ = std::current_exception();  // read when this part counts as done
+      }
+      helped_.fetch_add(1, std::memory_order_acq_rel);
+    }
+    return has_helped;
+  }
+
+  // The loop.
+  std::atomic<bool> is_in_use_{false};
+  std::atomic<std::uint64_t> next_{kClosed};  ///< number * kOne + the next part
+  std::atomic<std::size_t> count_{0};
+  std::atomic<std::size_t> piece_{1};
+  std::atomic<detail::PartOfLoop> part_{nullptr};
+  std::atomic<const void*> context_{nullptr};
+  std::atomic<std::uint64_t> helped_{0};  ///< parts that the helper has done
+  std::atomic<bool> begins_{false};       ///< the helper has the first part
+  std::exception_ptr error_;              ///< of the helper's parts
+
+  // The thread.
+  std::atomic<std::uint32_t> bell_{0};  ///< counts what may wake it
+  std::atomic<bool> rests_{true};
+  std::atomic<bool> must_leave_{false};
+  std::atomic<bool> has_thread_{false};
+  ForkMutex mutex_;  ///< for what follows
+  std::atomic<std::uint32_t> process_{fork_count()};
+  unsigned helpers_ = 0;
+  std::thread* thread_ = nullptr;
+};
+
+SharedLoop& shared_loop() {
+  static SharedLoop& loop = *new SharedLoop;  // trainers may outlive main()
+  return loop;
+}
+
+}  // namespace
+
+Helper::Helper() { shared_loop().enter(); }
+Helper::~Helper() { shared_loop().leave(); }
+void Helper::expect() { shared_loop().expect(); }
+void Helper::rest() { shared_loop().rest(); }
+void Helper::set_begins(bool begins) { shared_loop().set_begins(begins); }
+
+void detail::share_loop(std::size_t count, std::size_t piece, PartOfLoop run, const void* context) {
+  shared_loop().run(count, piece, run, context);
+}
+
+}  // namespace dynet::util

@@ -1,0 +1,176 @@
+// Loops that two threads share: every part once, whoever comes when, and what goes wrong.
+#include "util/helper.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <numeric>
+#include <set>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+namespace dynet::util {
+namespace {
+
+/// Which threads took parts.
+class Threads {
+ public:
+  void note() { (std::this_thread::get_id() == caller_ ? is_caller_ : is_other_) = true; }
+  [[nodiscard]] bool has_other() const { return is_other_; }
+
+ private:
+  std::thread::id caller_ = std::this_thread::get_id();
+  std::atomic<bool> is_caller_{false};
+  std::atomic<bool> is_other_{false};
+};
+
+/// Shares a loop over `count` numbers; what each of them was counted to.
+std::vector<int> counts_after(std::size_t count, std::size_t piece, Threads& threads) {
+  std::vector<int> counts(count, 0);
+  share_loop(count, piece, [&](std::size_t first, std::size_t last) {
+    EXPECT_EQ(first % piece, 0U);
+    threads.note();
+    for (std::size_t i = first; i < last; ++i) {
+      ++counts[i];
+    }
+  });
+  return counts;
+}
+
+TEST(Helper, RunsEachPartOnce) {
+  Helper helper;
+  Threads threads;
+  for (unsigned round = 0; round < 3000; ++round) {
+    if (round % 7 == 0) {
+      helper.expect();
+    }
+    if (round % 11 == 0) {
+      helper.rest();
+    }
+    if (round % 100 == 0) {
+      std::this_thread::sleep_for(std::chrono::microseconds(300));  // it falls asleep
+    }
+    const std::size_t count = round % 130;
+    ASSERT_EQ(counts_after(count, 1 + round % 9, threads), std::vector<int>(count, 1)) << round;
+  }
+}
+
+/// A loop that is long enough has help, where there are two processors.
+TEST(Helper, Helps) {
+  if (std::thread::hardware_concurrency() < 2) {
+    GTEST_SKIP() << "one processor";
+  }
+  Helper helper;
+  helper.expect();
+  Helper::set_begins(true);
+  for (unsigned round = 0; round < 20; ++round) {
+    Threads threads;
+    EXPECT_EQ(counts_after(100, 30, threads), std::vector<int>(100, 1));
+    EXPECT_TRUE(threads.has_other());
+    helper.rest();
+  }
+  Helper::set_begins(false);
+}
+
+TEST(Helper, NoneIsWhatRunsInOneThread) {
+  Threads threads;
+  EXPECT_EQ(counts_after(100, 1, threads), std::vector<int>(100, 1));
+  {
+    Helper helper;
+  }
+  {
+    Helper helper;  // never expects a loop
+    EXPECT_EQ(counts_after(100, 1, threads), std::vector<int>(100, 1));
+  }
+  {
+    Helper one;
+    one.expect();
+    {
+      const Helper two;
+    }
+    EXPECT_EQ(counts_after(100, 1, threads), std::vector<int>(100, 1));
+  }
+  Threads after;
+  EXPECT_EQ(counts_after(100, 1, after), std::vector<int>(100, 1));
+  EXPECT_FALSE(after.has_other());
+}
+
+/// From either thread; the next loop is as ever.
+TEST(Helper, PassesOnWhatAPartThrows) {
+  Helper helper;
+  for (unsigned round = 0; round < 300; ++round) {
+    Helper::set_begins(round % 2 == 0);  // part 0 is thrown from there
+    helper.expect();
+    const std::size_t bad = round % 50;
+    EXPECT_THROW(share_loop(50, 1,
+                            [&](std::size_t first, std::size_t /*last*/) {
+                              if (first == bad) {
+                                throw std::runtime_error("a part");
+                              }
+                            }),
+                 std::runtime_error);
+    Threads threads;
+    ASSERT_EQ(counts_after(60, 7, threads), std::vector<int>(60, 1));
+  }
+  Helper::set_begins(false);
+}
+
+/// Who comes second, or from within a part, runs its loop alone.
+TEST(Helper, ManyThreadsMayShareLoops) {
+  Helper helper;
+  helper.expect();
+  std::vector<std::thread> threads;
+  std::atomic<unsigned> wrong{0};
+  for (unsigned t = 0; t < 3; ++t) {
+    threads.emplace_back([&wrong] {
+      for (unsigned round = 0; round < 500; ++round) {
+        std::atomic<std::size_t> sum{0};
+        share_loop(40, 3, [&](std::size_t first, std::size_t last) {
+          share_loop(last - first, 1,
+                     [&](std::size_t begin, std::size_t end) { sum += end - begin; });
+        });
+        wrong += sum != 40 ? 1 : 0;
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(wrong, 0U);
+}
+
+/// A child process has no thread but its own, and may have a helper of its own.
+TEST(Helper, ChildrenHaveTheirOwn) {
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+  GTEST_SKIP() << "the thread sanitizer does not follow a fork";
+#endif
+#endif
+  Helper helper;
+  helper.expect();
+  Threads threads;
+  counts_after(1000, 1, threads);
+  const pid_t child = fork();
+  if (child == 0) {
+    Threads alone;
+    bool is_right = counts_after(1000, 1, alone) == std::vector<int>(1000, 1);
+    is_right = is_right && !alone.has_other();
+    {
+      Helper own;
+      own.expect();
+      is_right = is_right && counts_after(1000, 1, alone) == std::vector<int>(1000, 1);
+    }
+    _exit(is_right ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  EXPECT_EQ(counts_after(1000, 1, threads), std::vector<int>(1000, 1));
+}
+
+}  // namespace
+}  // namespace dynet::util

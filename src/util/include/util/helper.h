@@ -1,0 +1,47 @@
+#pragma once
+
+// A second thread for short loops of a process that otherwise has one: between the calls of a pool
+// of workers their processors are free, and the trainer's update is all that runs.
+
+#include <cstddef>
+
+namespace dynet::util {
+
+/// While one lives in this process, share_loop() is helped by a thread, which all of them share. A
+/// child process has none. The thread starts with the first expect(), where the process may use two
+/// processors, and takes no signals. Thread-safe.
+class Helper {
+ public:
+  Helper();
+  Helper(const Helper&) = delete;
+  Helper& operator=(const Helper&) = delete;
+  ~Helper();
+  /// Loops come soon: wakes the thread, which then looks for them for a tenth of a millisecond.
+  void expect();
+  /// None comes soon: the thread sleeps, so that others have its processor.
+  void rest();
+  /// Whether the first part of a loop is the thread's, however long it takes to come: for tests,
+  /// which else see help by chance alone.
+  static void set_begins(bool begins);
+};
+
+namespace detail {
+using PartOfLoop = void (*)(const void* context, std::size_t first, std::size_t last);
+void share_loop(std::size_t count, std::size_t piece, PartOfLoop run, const void* context);
+}  // namespace detail
+
+/// Runs f(first, last) over [0, count) in parts that begin at multiples of `piece`, and returns
+/// when all are done. f is called by two threads where there is help, and otherwise once; so that
+/// numbers do not depend on it, no part may use what another one computes. What f throws is thrown
+/// here; other parts may have run then, or not. Thread-safe: one loop at a time has the help.
+template <class F>
+void share_loop(std::size_t count, std::size_t piece, const F& f) {
+  detail::share_loop(
+      count, piece,
+      [](const void* context, std::size_t first, std::size_t last) {
+        (*static_cast<const F*>(context))(first, last);
+      },
+      &f);
+}
+
+}  // namespace dynet::util
