@@ -144,6 +144,26 @@ struct ComputationGraph {
     [[nodiscard]] bool empty() const { return size() == 0; }
     /// IndexError where there is no node `i`.
     NodeView operator[](std::size_t i) const;
+    /// The node added last. IndexError where there is none.
+    [[nodiscard]] NodeView back() const { return (*this)[size() - 1]; }
+
+    /// Goes over the nodes in the order in which they were added.
+    class Iterator {
+     public:
+      Iterator(const NodeList& list, std::size_t at) : list_(list), at_(at) {}
+      NodeView operator*() const { return list_[at_]; }
+      Iterator& operator++() {
+        ++at_;
+        return *this;
+      }
+      bool operator!=(const Iterator& other) const { return at_ != other.at_; }
+
+     private:
+      const NodeList& list_;
+      std::size_t at_;
+    };
+    [[nodiscard]] Iterator begin() const { return {*this, 0}; }
+    [[nodiscard]] Iterator end() const { return {*this, size()}; }
 
    private:
     const ComputationGraph& graph_;
@@ -163,6 +183,13 @@ struct ComputationGraph {
 /// are asked for together and become ready together. Computes nothing. StaleExpression; GraphError
 /// where the nodes are of different graphs.
 [[nodiscard]] std::string explain_batch(const Expression& a, const Expression& b);
+
+/// Exchanges two indices, for programs that do so by an unqualified name.
+inline void swap(VariableIndex& n1, VariableIndex& n2) noexcept {
+  const VariableIndex kept = n1;
+  n1 = n2;
+  n2 = kept;
+}
 
 /// Number of graphs alive in the process.
 [[nodiscard]] int get_number_of_active_graphs();

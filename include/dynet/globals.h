@@ -7,6 +7,7 @@
 namespace dynet {
 
 class Device;
+class NamedTimer;
 
 /// The random engine of initialisers and of rand01 and its like; never null. Random operations do
 /// not draw from it: theirs is a counter (reset_rng seeds both). Thread rule: one thread at a time.
@@ -20,5 +21,8 @@ extern int autobatch_flag;
 extern int profiling_flag;
 /// Weight decay of collections made from now on.
 extern float default_weight_decay_lambda;
+/// For a program's own times, printed to stdout when it ends if there are any; its functions are in
+/// timing.h. The library's own: profiling_flag.
+extern NamedTimer timer;
 
 }  // namespace dynet

@@ -110,6 +110,10 @@ struct LookupParameterStorage final : ParameterStorageBase {
   void accumulate_grad(const Tensor& gradient);
   /// Adds to one row.
   void accumulate_grad(unsigned index, const Tensor& gradient);
+  /// Adds to `n` rows, which may repeat: `g` has their gradients one after the other, in the memory
+  /// and the numbers of the table's device. `ids_dev`, the rows in the memory of a GPU, is not
+  /// read. IndexError where there is no such row; then nothing was added.
+  void accumulate_grads(unsigned n, const unsigned* ids_host, const unsigned* ids_dev, float* g);
   void clear();
   /// Fills `values` and `grads`; done by `get_storage()`.
   void initialize_lookups();
@@ -136,7 +140,8 @@ struct LookupParameterStorage final : ParameterStorageBase {
 struct Parameter {
   Parameter() = default;
   Parameter(std::nullptr_t) {}  // NOLINT(google-explicit-constructor): programs write `p = nullptr`
-  explicit Parameter(std::shared_ptr<ParameterStorage> storage) : p(std::move(storage)) {}
+  // NOLINTNEXTLINE(google-explicit-constructor): programs write `p = get_parameter_storage(name)`
+  Parameter(std::shared_ptr<ParameterStorage> storage) : p(std::move(storage)) {}
   [[nodiscard]] explicit operator bool() const { return p != nullptr; }
 
   ParameterStorage& get_storage() const;
@@ -164,8 +169,8 @@ struct Parameter {
 struct LookupParameter {
   LookupParameter() = default;
   LookupParameter(std::nullptr_t) {}  // NOLINT(google-explicit-constructor)
-  explicit LookupParameter(std::shared_ptr<LookupParameterStorage> storage)
-      : p(std::move(storage)) {}
+  // NOLINTNEXTLINE(google-explicit-constructor): as for Parameter
+  LookupParameter(std::shared_ptr<LookupParameterStorage> storage) : p(std::move(storage)) {}
   [[nodiscard]] explicit operator bool() const { return p != nullptr; }
 
   LookupParameterStorage& get_storage() const;

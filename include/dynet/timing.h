@@ -68,9 +68,9 @@ class NamedTimer {
   void start(std::string name) { timers[std::move(name)] = Timing(); }
   /// Adds the time since `start`; nothing where that name was never started.
   void stop(std::string name) {
-    const auto timer = timers.find(name);
-    if (timer != timers.end()) {
-      cumtimes[std::move(name)] += timer->second.stop();
+    const auto entry = timers.find(name);
+    if (entry != timers.end()) {
+      cumtimes[std::move(name)] += entry->second.stop();
     }
   }
   /// The table, longest time first, with shares.

@@ -6,6 +6,7 @@
 #include "dynet/except.h"
 #include "dynet/ext/kernels.h"
 #include "dynet/globals.h"
+#include "dynet/timing.h"
 
 #include "kernels/kernels.h"
 #include "params/host_memory.h"
@@ -32,6 +33,7 @@ Device* default_device = &cpu();
 int autobatch_flag = 1;
 int profiling_flag = 0;
 float default_weight_decay_lambda = 0.0F;
+NamedTimer timer;
 
 Device::Device(int id, DeviceType device_type, std::string device_name,
                const ext::Kernels& device_kernels, ext::Memory& device_memory)

@@ -165,6 +165,21 @@ void LookupParameterStorage::accumulate_grad(unsigned index, const Tensor& gradi
   const void* from = on_device_of(*this, gradient, scratch);
   params::LookupGradientLock(*this).add_row(index, from);
 }
+void LookupParameterStorage::accumulate_grads(unsigned n, const unsigned* ids_host,
+                                              const unsigned* /*ids_dev*/, float* g) {
+  for (unsigned i = 0; i < n; ++i) {
+    if (ids_host[i] >= rows_) {
+      throw IndexError("accumulate_grads: row " + std::to_string(ids_host[i]) + " of " + name +
+                       "; there are " + std::to_string(rows_));
+    }
+  }
+  params::LookupGradientLock lock(*this);
+  const auto* from = reinterpret_cast<const std::byte*>(g);
+  for (unsigned i = 0; i < n; ++i) {
+    lock.add_row(ids_host[i], from);
+    from += state_->row_bytes;
+  }
+}
 void LookupParameterStorage::clear() { forget(*state_); }
 void LookupParameterStorage::initialize_lookups() {
   if (values.size() == rows_) {

@@ -1,0 +1,92 @@
+// Names of mp.h.
+
+#include "dynet/mp.h"
+
+#include "dynet/expr.h"
+
+#include "names.h"
+
+using namespace dynet;  // NOLINT(google-build-using-namespace): as programs do
+using std::string;
+using std::vector;
+
+namespace {
+
+struct Loss {
+  float total = 0;
+  Loss& operator+=(const Loss& other) {
+    total += other.total;
+    return *this;
+  }
+  bool operator<(const Loss& other) const { return total < other.total; }
+};
+std::ostream& operator<<(std::ostream& out, const Loss& loss) { return out << loss.total; }
+
+/// Learns to make a number small.
+class Learner : public mp::ILearner<float, Loss> {
+ public:
+  explicit Learner(ParameterCollection& model)
+      : p_(model.add_parameters({1}, ParameterInitConst(1.0F))) {}
+  // The names of 2.1. NOLINTBEGIN(readability-identifier-naming)
+  Loss LearnFromDatum(const float& datum, bool learn) override {
+    ComputationGraph cg;
+    const Expression loss = squared_norm(parameter(cg, p_) * datum);
+    Loss result;
+    result.total = as_scalar(cg.forward(loss));
+    if (learn) {
+      cg.backward(loss);
+    }
+    return result;
+  }
+  void SaveModel() override {}
+  // NOLINTEND(readability-identifier-naming)
+
+ private:
+  Parameter p_;
+};
+
+TEST(Names, MultiProcess) {
+  DYNET_HAS(string, mp::queue_name);
+  DYNET_HAS(string, mp::shared_memory_name);
+  DYNET_HAS(timespec, mp::start_time);
+  DYNET_HAS(bool, mp::stop_requested);
+  DYNET_HAS(mp::SharedObject*, mp::shared_object);
+  DYNET_HAS(string, mp::generate_queue_name());
+  DYNET_HAS(string, mp::generate_shared_memory_name());
+  DYNET_HAS(float, mp::sum_values(vector<float>{1, 2}));
+  DYNET_HAS(float, mp::mean(vector<float>{1, 2}));
+  DYNET_HAS(string, mp::elapsed_time_string(mp::start_time, mp::start_time));
+  const mp::WorkloadHeader header{true, false, 3};
+  DYNET_EQ(true, header.is_dev_set);
+  DYNET_EQ(false, header.end_of_epoch);
+  DYNET_EQ(3U, header.report_frequency);
+  mp::Workload load{};
+  DYNET_HAS(pid_t, load.pid);
+  DYNET_EQ(0, pipe(load.c2p));
+  DYNET_EQ(0, load.p2c[1]);
+  DYNET_HAS(void, mp::write_data(load.c2p[1], 5));
+  DYNET_EQ(5, mp::read_data<int>(load.c2p[0]));
+  close(load.c2p[0]);
+  close(load.c2p[1]);
+  DYNET_HAS(int*, mp::get_shared_memory<int>());
+}
+
+TEST(Names, MultiProcessTraining) {
+  DynetParams params;
+  params.shared_parameters = true;
+  initialize(params);
+  ParameterCollection model;
+  Learner own(model);
+  mp::ILearner<float, Loss>* learner = &own;
+  SimpleSGDTrainer sgd(model, 0.01F);
+  Trainer* trainer = &sgd;
+  const vector<float> data{1, 2, 3};
+  DYNET_HAS(Loss, mp::run_mp_minibatch(2, learner, data));
+  DYNET_HAS(Loss, mp::run_mp_minibatch_trainer(2, learner, trainer, data));
+  DYNET_HAS(Loss, mp::run_sp_minibatch_trainer(learner, trainer, data));
+  DYNET_HAS(void, mp::run_multi_process(2, learner, trainer, data, data, 1, 0, 10));
+  DYNET_HAS(void, mp::run_single_process(learner, trainer, data, data, 1, 0, 10, 2));
+  cleanup();
+}
+
+}  // namespace
