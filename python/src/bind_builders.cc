@@ -22,6 +22,7 @@
 
 #include "binding.h"
 #include "graph.h"
+#include "quick.h"
 #include "where.h"
 
 namespace dynet::python {
@@ -60,13 +61,16 @@ std::vector<Expression> nodes_of(const std::optional<ExprListArg>& xs) {
   return xs ? xs->nodes() : std::vector<Expression>();
 }
 
-nb::list list_of(const std::vector<Expression>& es) {
-  nb::list list;
-  for (const Expression& e : es) {
-    list.append(make_expression(e));
-  }
-  return list;
-}
+}  // namespace
+}  // namespace dynet::python
+
+template <>
+struct nanobind::detail::type_caster<dynet::python::PyRNNState>
+    : NewObjectCaster<dynet::python::PyRNNState> {};
+
+namespace dynet::python {
+namespace {
+
 nb::tuple tuple_of(const std::vector<Expression>& es) { return nb::tuple(list_of(es)); }
 
 PyRNNState state_at(const PyRNNState& from, RNNPointer index) {
@@ -76,10 +80,11 @@ PyRNNState state_at(const PyRNNState& from, RNNPointer index) {
   return state;
 }
 
-PyRNNState add_input(const PyRNNState& from, const Expression& x) {
-  RNNBuilder& b = from.live();
-  PyRNNState next = from;
-  next.out = b.add_input(from.index, x, here());
+PyRNNState add_input(const PyRNNState* from, ExprArg x) {
+  const Expression read = x.node();
+  RNNBuilder& b = from->live();
+  PyRNNState next = *from;
+  next.out = b.add_input(from->index, read, here());
   next.index = b.state();
   return next;
 }
@@ -129,13 +134,19 @@ nb::object initial_state_from_arrays(nb::handle_t<PyRNNBuilder> self, nb::handle
 }
 
 /// The outputs after each of `xs`, read one after the other from the state on.
-std::vector<Expression> transduce(const PyRNNState& from, const ExprListArg& xs) {
+std::vector<Expression> outputs_after(const PyRNNState& from, const ExprListArg& xs) {
   return from.live().transduce(from.index, xs.nodes(), here());
+}
+nb::list transduce(const PyRNNState* from, ExprListArg xs) {
+  return list_of(outputs_after(*from, xs));
+}
+nb::object output(const PyRNNState* state) {
+  return state->index < 0 ? nb::none() : make_expression(state->out);
 }
 
 /// The states after each of `xs`.
 std::vector<PyRNNState> add_inputs(const PyRNNState& from, const ExprListArg& xs) {
-  const std::vector<Expression> outputs = transduce(from, xs);
+  const std::vector<Expression> outputs = outputs_after(from, xs);
   std::vector<PyRNNState> states(outputs.size(), from);
   for (std::size_t i = outputs.size(); i > 0; --i) {
     PyRNNState& state = states[i - 1];
@@ -148,30 +159,19 @@ std::vector<PyRNNState> add_inputs(const PyRNNState& from, const ExprListArg& xs
 
 void bind_state(nb::module_& m) {
   using nb::arg;
-  nb::class_<PyRNNState>(m, "RNNState", nb::pooled(256), nb::is_weak_referenceable(),
-                         "A state of a recurrent network: what it has read so far. Several inputs "
-                         "may be added to one state.")
-      .def(
-          "add_input", [](const PyRNNState& s, const ExprArg& x) { return add_input(s, x.node()); },
-          arg("x"), "The state after one more input.")
+  nb::class_<PyRNNState> c(
+      m, "RNNState", nb::pooled(256), nb::is_weak_referenceable(),
+      "A state of a recurrent network: what it has read so far. Several inputs may be added to one "
+      "state.");
+  object_type<PyRNNState> = reinterpret_cast<PyTypeObject*>(c.ptr());
+  c.def("add_input", &add_input, arg("x"), "The state after one more input.")
       .def("add_inputs", &add_inputs, arg("xs"), "The states after each of a list of inputs.")
-      .def(
-          "transduce",
-          [](const PyRNNState& s, const ExprListArg& xs) { return list_of(transduce(s, xs)); },
-          arg("xs"),
-          nb::sig("def transduce(self, xs: collections.abc.Iterable[Expression]) -> "
-                  "list[Expression]"),
-          "The outputs after each of a list of inputs.")
-      .def(
-          "output",
-          [](const PyRNNState& s) -> nb::object {
-            if (s.index < 0) {
-              return nb::none();
-            }
-            return make_expression(s.out);
-          },
-          nb::sig("def output(self) -> typing.Any"),
-          "Of the top layer; None for the initial state.")
+      .def("transduce", &transduce, arg("xs"),
+           nb::sig("def transduce(self, xs: collections.abc.Iterable[Expression]) -> "
+                   "list[Expression]"),
+           "The outputs after each of a list of inputs.")
+      .def("output", &output, nb::sig("def output(self) -> typing.Any"),
+           "Of the top layer; None for the initial state.")
       .def(
           "h", [](const PyRNNState& s) { return tuple_of(s.live().get_h(s.index)); },
           nb::sig("def h(self) -> tuple[Expression, ...]"), "Hidden states, one per layer.")
@@ -225,6 +225,9 @@ void bind_state(nb::module_& m) {
         return s.index < 0 ? "initial RNNState of a " + of
                            : "RNNState after step " + std::to_string(s.index) + " of a " + of;
       });
+  add_quick_way<&add_input>(nb::object(c.attr("add_input")));
+  add_quick_way<&transduce>(nb::object(c.attr("transduce")));
+  add_quick_way<&output>(nb::object(c.attr("output")));
 }
 
 void bind_base(nb::module_& m) {

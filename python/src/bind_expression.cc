@@ -19,8 +19,6 @@
 
 namespace dynet::python {
 
-PyTypeObject* expression_type = nullptr;
-
 namespace {
 
 nb::tuple shape_tuple(const Dim& d) {
@@ -245,7 +243,7 @@ void bind_expression(nb::module_& m) {
                              "A node of the computation graph. Operators and functions of "
                              "expressions make further nodes; nothing is computed until a value is "
                              "asked for.");
-  expression_type = reinterpret_cast<PyTypeObject*>(c.ptr());
+  object_type<PyExpression> = reinterpret_cast<PyTypeObject*>(c.ptr());
   // NumPy then leaves `array * expression` to us, instead of looking into the expression.
   c.attr("__array_ufunc__") = nb::none();
   bind_values(c);

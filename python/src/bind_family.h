@@ -29,6 +29,7 @@
 #include "graph.h"
 #include "op_names.h"
 #include "operators.h"
+#include "quick.h"
 #include "where.h"
 
 namespace dynet::python {
@@ -104,6 +105,17 @@ constexpr bool is_optional(std::size_t arg) {
   }
 }
 
+/// Shapes have no default, and an empty list is none.
+template <class Op, std::size_t kI>
+constexpr bool has_default() {
+  if constexpr (requires(Member<Op, kI> list) { list.items; }) {
+    Op op{};
+    return std::get<kI>(ext::attributes(op)).count != 0;
+  } else {
+    return ext::kHasDefault<Op, kI> && !std::is_same_v<Member<Op, kI>, Dim>;
+  }
+}
+
 /// One Python function. X: its arguments, V: its payload (none or one), A: attributes in members'
 /// order, B: batch_size (none or one).
 template <class Op, class Xs, class Vs, class As, class Bs>
@@ -117,13 +129,33 @@ struct Function<Op, Types<X...>, Types<V...>, Types<A...>, Types<B...>> {
     if constexpr (sizeof...(B) > 0) {
       set_batches(op, batch_size...);
     }
-    constexpr auto kSettable = ext::detail::payload_of<Op>() == ext::Payload::kIndices
-                                   ? PyExpression::Settable::kIndices
-                                   : PyExpression::Settable::kNot;
     return outputs<ext::detail::outputs_of<Op>()>(add(op, x..., payload_of(payload...)), kSettable);
+  }
+  /// With attributes that all have their defaults.
+  static auto call_plain(X... x, V... payload) {
+    return outputs<ext::detail::outputs_of<Op>()>(add(Op{}, x..., payload_of(payload...)),
+                                                  kSettable);
+  }
+  /// Gives the Python function that was made of `call` its quick way, where there is one.
+  static void add_quick(nb::handle function) {
+    if constexpr (kAreQuick<X..., V...>) {
+      if constexpr (has_defaults(std::index_sequence_for<A...>())) {
+        add_quick_way<&Function::call_plain>(function);
+      } else if constexpr (kAreQuick<A..., B...>) {
+        add_quick_way<&Function::call>(function);
+      }
+    }
   }
 
  private:
+  template <std::size_t... kI>
+  static constexpr bool has_defaults(std::index_sequence<kI...> /*attributes*/) {
+    return (has_default<Op, kI>() && ...);
+  }
+  static constexpr auto kSettable = ext::detail::payload_of<Op>() == ext::Payload::kIndices
+                                        ? PyExpression::Settable::kIndices
+                                        : PyExpression::Settable::kNot;
+
   /// Attribute kI. Shapes, which not all need, are asked for where it counts from the end.
   template <std::size_t kI, class Attr, class... Arguments>
   static auto read(const Attr& attr, const Arguments&... arguments) {
@@ -167,17 +199,6 @@ struct Function<Op, Types<X...>, Types<V...>, Types<A...>, Types<B...>> {
 const char* keep(std::string_view name);
 /// What Python shows as documentation.
 std::string doc_of(const ext::Info& info);
-
-/// Shapes have no default, and an empty list is none.
-template <class Op, std::size_t kI>
-constexpr bool has_default() {
-  if constexpr (requires(Member<Op, kI> list) { list.items; }) {
-    Op op{};
-    return std::get<kI>(ext::attributes(op)).count != 0;
-  } else {
-    return ext::kHasDefault<Op, kI> && !std::is_same_v<Member<Op, kI>, Dim>;
-  }
-}
 
 template <class Op, std::size_t kI>
 auto attribute_arg(const char* name) {
@@ -255,9 +276,11 @@ struct Form<Op, Types<V...>> {
     [&]<std::size_t... kX, std::size_t... kA>(std::index_sequence<kX...>,
                                               std::index_sequence<kA...>) {
       const auto def = [&](const auto&... batch_arg) {
-        m.def(keep(name), &Call::call, expression_arg<Op, kX>(keep(names.all[kX]))...,
+        const char* const of_function = keep(name);
+        m.def(of_function, &Call::call, expression_arg<Op, kX>(keep(names.all[kX]))...,
               payload_arg..., attribute_arg<Op, kA>(keep(names.all[kArgs + sizeof...(V) + kA]))...,
               batch_arg..., doc.c_str());
+        Call::add_quick(nb::object(m.attr(of_function)));
       };
       if constexpr (kHasBatch) {
         def(nb::arg("batch_size") = 1U);
@@ -269,7 +292,7 @@ struct Form<Op, Types<V...>> {
   /// Defines an operator: a method of Expression.
   static void define_operator(std::string_view dunder) {
     const std::string doc = doc_of(Op::kInfo);
-    const nb::handle type(reinterpret_cast<PyObject*>(expression_type));
+    const nb::handle type(reinterpret_cast<PyObject*>(object_type<PyExpression>));
     nb::borrow<nb::class_<PyExpression>>(type).def(keep(dunder), &Call::call, nb::is_operator(),
                                                    doc.c_str());
     enter_operator(dunder, ext::kRecord<Op>);

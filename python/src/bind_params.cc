@@ -468,7 +468,7 @@ PyObject* table_item(PyObject* self, PyObject* index) {
   PyObject* result = guarded([&] {
     const auto& x = instance<PyLookupParameters>(self);
     const unsigned row = read_index(index);
-    return nb::cast(add_lookup(x, ext::NodePayload::of(row)), nb::rv_policy::move).release().ptr();
+    return new_object(add_lookup(x, ext::NodePayload::of(row))).release().ptr();
   });
   return result != nullptr ? result : explain_slot("__getitem__", self, index);
 }

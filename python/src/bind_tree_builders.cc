@@ -13,7 +13,11 @@
 
 #include "binding.h"
 #include "graph.h"
+#include "quick.h"
 #include "where.h"
+
+template <>
+struct nanobind::detail::type_caster<dynet::TreeState> : NewObjectCaster<dynet::TreeState> {};
 
 namespace dynet::python {
 namespace {
@@ -40,41 +44,41 @@ struct PyTreeBuilder {
 struct PyBinaryTreeLSTMBuilder : PyTreeBuilder {};
 struct PyTreeRNNBuilder : PyTreeBuilder {};
 
+PyExpression vector_of(const TreeState* s) { return PyExpression(s->h); }
+
+TreeState add_word(PyTreeBuilder* b, ExprArg x) {
+  BinaryTreeBuilder& live = b->live();
+  return live.add_input(x.node(), here());
+}
+TreeState add_above(PyTreeBuilder* b, const TreeState* left, const TreeState* right) {
+  return b->live().add_input(*left, *right, here());
+}
+
 void bind_state(nb::module_& m) {
-  nb::class_<TreeState>(m, "TreeState", nb::pooled(256), "A node of a tree.")
-      .def_prop_ro(
-          "h", [](const TreeState& s) { return PyExpression(s.h); }, "Its vector.")
+  nb::class_<TreeState> c(m, "TreeState", nb::pooled(256), "A node of a tree.");
+  object_type<TreeState> = reinterpret_cast<PyTypeObject*>(c.ptr());
+  c.def_prop_ro("h", &vector_of, "Its vector.")
       .def_prop_ro(
           "c",
           [](const TreeState& s) -> nb::object {
             return s.c.pg == nullptr ? nb::none() : make_expression(s.c);
           },
           nb::sig("def c(self) -> Expression | None"), "Its cell; None without.");
+  add_quick_way<&vector_of>(nb::object(c.attr("h").attr("fget")));
 }
 
 void bind_base(nb::module_& m) {
   using nb::arg;
-  nb::class_<PyTreeBuilder>(m, "_BinaryTreeBuilder", "Base of the builders for binary trees.")
-      .def(
-          "new_graph",
-          [](PyTreeBuilder& b, const nb::object& /*cg*/, bool update) { b.new_graph(update); },
-          arg("cg") = nb::none(), arg("update") = true,
-          "Adds the parameters to this thread's graph; without `update` they get no gradient. "
-          "Without this call, the first `add_input` in a graph does it.")
-      .def(
-          "add_input",
-          [](PyTreeBuilder& b, const ExprArg& x) {
-            BinaryTreeBuilder& live = b.live();
-            return live.add_input(x.node(), here());
-          },
-          arg("x"), "A word with vector x.")
-      .def(
-          "add_input",
-          [](PyTreeBuilder& b, const TreeState& left, const TreeState& right) {
-            BinaryTreeBuilder& live = b.live();
-            return live.add_input(left, right, here());
-          },
-          arg("left"), arg("right"), "A node over two others.")
+  nb::class_<PyTreeBuilder> c(m, "_BinaryTreeBuilder", "Base of the builders for binary trees.");
+  object_type<PyTreeBuilder> = reinterpret_cast<PyTypeObject*>(c.ptr());
+  c.def(
+       "new_graph",
+       [](PyTreeBuilder& b, const nb::object& /*cg*/, bool update) { b.new_graph(update); },
+       arg("cg") = nb::none(), arg("update") = true,
+       "Adds the parameters to this thread's graph; without `update` they get no gradient. "
+       "Without this call, the first `add_input` in a graph does it.")
+      .def("add_input", &add_word, arg("x"), "A word with vector x.")
+      .def("add_input", &add_above, arg("left"), arg("right"), "A node over two others.")
       .def(
           "get_parameters",
           [](const PyTreeBuilder& b) {
@@ -87,6 +91,9 @@ void bind_base(nb::module_& m) {
           nb::sig("def get_parameters(self) -> list[Parameters]"))
       .def("param_collection",
            [](PyTreeBuilder& b) { return b.builder->get_parameter_collection(); });
+  const nb::object add_input = c.attr("add_input");
+  add_quick_way<&add_word>(add_input);
+  add_quick_way<&add_above>(add_input);
 }
 
 // ---- nodes with any number of children
@@ -119,14 +126,6 @@ template <class Builder>
 struct PyTreeNodesBuilderOf : PyTreeNodesBuilder {
   [[nodiscard]] Builder& get() const { return static_cast<Builder&>(*builder); }
 };
-
-nb::list list_of(const std::vector<Expression>& es) {
-  nb::list list;
-  for (const Expression& e : es) {
-    list.append(make_expression(e));
-  }
-  return list;
-}
 
 void bind_nodes_states(nb::class_<PyTreeNodesBuilder>& c) {
   using nb::arg;

@@ -22,6 +22,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dynet/dynet.h"
@@ -69,15 +70,28 @@ struct PyLookupParameters : PyExpression {
   ParameterCollection owner;
 };
 
-/// The type object of Expression; parameters are of types derived from it.
-extern PyTypeObject* expression_type;
+/// The type objects of the bound classes that have NewObjectCaster, and of others that quick.h
+/// reads. Set where the class is bound.
+template <class T>
+inline PyTypeObject* object_type = nullptr;
+
+/// A new object of a class that has its `object_type`, around `value`.
+template <class T>
+[[nodiscard]] nb::object new_object(T value) {
+  nb::object made = nb::inst_alloc(reinterpret_cast<PyObject*>(object_type<T>));
+  new (nb::inst_ptr<T>(made)) T(std::move(value));
+  nb::inst_mark_ready(made);
+  return made;
+}
 
 [[noreturn]] void fail_uninitialised(nb::handle object);
 /// The misfit of what is no expression, or one that was not initialised. Returns false.
 bool refuse_expression(PyObject* o) noexcept;
 
+/// Parameters are of types derived from that of expressions.
 inline bool is_expression(PyObject* o) {
-  return Py_TYPE(o) == expression_type || PyType_IsSubtype(Py_TYPE(o), expression_type) != 0;
+  PyTypeObject* const type = object_type<PyExpression>;
+  return Py_TYPE(o) == type || PyType_IsSubtype(Py_TYPE(o), type) != 0;
 }
 
 /// The C++ object of a Python one that is of its type. TypeError where it has none: a subclass that
@@ -169,6 +183,22 @@ void bind_repr(nb::module_& m);
 }  // namespace dynet::python
 
 namespace nanobind::detail {
+
+/// How what programs make at every node goes to Python: always as a new object. (nanobind looks
+/// first whether there is an object at the same address, and for the class of the C++ type.)
+template <class T>
+struct NewObjectCaster : type_caster_base<T> {
+  static handle from_cpp(T value, rv_policy /*policy*/, cleanup_list* /*cleanup*/) noexcept {
+    try {
+      return dynet::python::new_object(std::move(value)).release();
+    } catch (python_error& e) {
+      e.restore();
+      return {};
+    }
+  }
+};
+template <>
+struct type_caster<dynet::python::PyExpression> : NewObjectCaster<dynet::python::PyExpression> {};
 
 template <>
 struct type_caster<dynet::python::ExprArg> {

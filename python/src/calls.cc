@@ -5,6 +5,7 @@
 #include <array>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "arguments.h"
 #include "errors.h"
@@ -21,9 +22,8 @@ struct Call {
   PyObject* const* args;
   std::size_t flags_and_count;
   PyObject* names;
-  /// Python's flag is the top bit, nanobind has one below it.
   [[nodiscard]] Py_ssize_t count() const {
-    return static_cast<Py_ssize_t>(flags_and_count & 0xffffffU);
+    return static_cast<Py_ssize_t>(positional_count(flags_and_count));
   }
 };
 
@@ -169,13 +169,32 @@ PyObject* explain(const Call& call, vectorcallfunc way) noexcept {
 // ---- finding the functions
 // ------------------------------------------------------------------------------
 
-void watch(nb::handle object) {
+/// Where a function has how it is called; null for what is none of nanobind's.
+vectorcallfunc* way_of(nb::handle object) {
   PyTypeObject* type = Py_TYPE(object.ptr());
   if (type->tp_vectorcall_offset <= 0 || !nb::hasattr(object, "__nb_signature__")) {
+    return nullptr;
+  }
+  return reinterpret_cast<vectorcallfunc*>(reinterpret_cast<char*>(object.ptr()) +
+                                           type->tp_vectorcall_offset);
+}
+
+/// The quick ways that are yet to be put in front.
+struct QuickWayOf {
+  nb::object function;
+  vectorcallfunc quick;
+  vectorcallfunc* usual;
+};
+std::vector<QuickWayOf>& quick_ways() {
+  static std::vector<QuickWayOf> of_module;
+  return of_module;
+}
+
+void watch(nb::handle object) {
+  vectorcallfunc* way = way_of(object);
+  if (way == nullptr) {
     return;
   }
-  auto* way = reinterpret_cast<vectorcallfunc*>(reinterpret_cast<char*>(object.ptr()) +
-                                                type->tp_vectorcall_offset);
   for (std::size_t i = 0; i < kMaxWays; ++i) {
     if (*way == kWatched[i]) {
       return;
@@ -211,6 +230,22 @@ void watch_calls(nb::module_& m) {
       watch_member(object);
     }
   }
+  for (const QuickWayOf& it : std::exchange(quick_ways(), {})) {
+    vectorcallfunc* way = way_of(it.function);
+    // One C++ function under two names has one quick way, which knows one usual way.
+    if (*it.usual == nullptr || *it.usual == *way) {
+      *it.usual = std::exchange(*way, it.quick);
+    }
+  }
+}
+
+void add_quick_way(nb::handle function, vectorcallfunc quick, vectorcallfunc* usual) {
+  quick_ways().push_back({nb::borrow(function), quick, usual});
+}
+
+PyObject* explain_failure(PyObject* function, PyObject* const* args,
+                          std::size_t flags_and_count) noexcept {
+  return explain({function, args, flags_and_count, nullptr}, nullptr);
 }
 
 PyObject* explain_slot(const char* method, PyObject* self, PyObject* argument) noexcept {

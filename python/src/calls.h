@@ -20,10 +20,27 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cstddef>
+
 namespace dynet::python {
 
 /// Watches all functions of the module and of its classes. To be called when all are defined.
 void watch_calls(nanobind::module_& m);
+
+/// Python calls `function` by `quick` from watch_calls on, which sets `*usual` to what would have
+/// been called: a quick way (quick.h) gives it the calls that it does not make.
+void add_quick_way(nanobind::handle function, vectorcallfunc quick, vectorcallfunc* usual);
+
+/// How many arguments a call gives by position. Python's flag is the top bit, nanobind has one
+/// below it.
+constexpr std::size_t positional_count(std::size_t flags_and_count) {
+  return flags_and_count & 0xffffffU;
+}
+
+/// For a quick way that read the arguments, all by position, and whose function failed: sets what
+/// the user is to see of the error that is set. Returns null.
+PyObject* explain_failure(PyObject* function, PyObject* const* args,
+                          std::size_t flags_and_count) noexcept;
 
 /// For a slot that Python calls directly: as if `method` of the type had been called with these
 /// arguments and had failed with the error that is set.

@@ -20,6 +20,12 @@ namespace {
 constexpr std::size_t kManyNodes = 400;
 constexpr std::int64_t kManyElements = 200'000;
 
+/// Whether the interpreter has another thread, which could run meanwhile.
+bool has_other_threads() {
+  PyThreadState* const first = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
+  return first != nullptr && PyThreadState_Next(first) != nullptr;
+}
+
 /// While it lives, this thread computes. What is known to take long lets other Python threads go on
 /// from its start; what turns out to does so when it is asked first whether to go on. Ctrl-C stops
 /// what the main thread computes; other threads get no signals.
@@ -169,6 +175,9 @@ Expression PyGraph::node(const PyExpression& parameter) {
 }
 
 bool PyGraph::is_long(std::size_t first, const Expression& last) {
+  if (!has_other_threads()) {
+    return false;
+  }
   const std::size_t end = last.i + std::size_t{1};
   if (end > first + kManyNodes) {
     return true;
@@ -195,7 +204,19 @@ PyExpression::PyExpression(const Expression& expression, Settable what)
 Expression resolve_parameter(const PyExpression& x) { return current_graph().node(x); }
 
 nb::object make_expression(const Expression& e, PyExpression::Settable settable) {
-  return nb::cast(PyExpression(e, settable), nb::rv_policy::move);
+  return new_object(PyExpression(e, settable));
+}
+
+nb::list list_of(const std::vector<Expression>& es) {
+  nb::object list = nb::steal(PyList_New(static_cast<Py_ssize_t>(es.size())));
+  if (!list.is_valid()) {
+    throw nb::python_error();
+  }
+  Py_ssize_t i = 0;
+  for (const Expression& e : es) {
+    PyList_SET_ITEM(list.ptr(), i++, make_expression(e).release().ptr());
+  }
+  return nb::borrow<nb::list>(list);
 }
 
 std::shared_ptr<PyGraph> graph_of(const Expression& e) {

@@ -67,6 +67,9 @@ const std::shared_ptr<PyGraph>& current_graph_pointer();
 [[nodiscard]] nb::object make_expression(
     const Expression& e, PyExpression::Settable settable = PyExpression::Settable::kNot);
 
+/// New ones for all of these.
+[[nodiscard]] nb::list list_of(const std::vector<Expression>& es);
+
 /// The graph of an expression, which lives at least as long as this: the thread it belongs to may
 /// end while another one runs in it without the GIL. StaleExpression.
 [[nodiscard]] std::shared_ptr<PyGraph> graph_of(const Expression& e);

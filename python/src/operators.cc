@@ -114,14 +114,15 @@ bool enter_operator(std::string_view dunder, const ext::Record& record) {
 }
 
 void install_operators() {
-  PyNumberMethods& slots = *expression_type->tp_as_number;
+  PyTypeObject* const type = object_type<PyExpression>;
+  PyNumberMethods& slots = *type->tp_as_number;
   slots.nb_add = &binary<kAdd>;
   slots.nb_subtract = &binary<kSubtract>;
   slots.nb_multiply = &binary<kMultiply>;
   slots.nb_true_divide = &binary<kDivide>;
   slots.nb_power = &power;
   slots.nb_negative = &unary<kNegative>;
-  PyType_Modified(expression_type);
+  PyType_Modified(type);
 }
 
 }  // namespace dynet::python
