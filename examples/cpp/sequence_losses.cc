@@ -1,19 +1,12 @@
 #include "sequence_losses.h"
 
-#include <algorithm>
-
 #include "dynet/sequence.h"
 
 namespace examples {
 
 Expression sequence_loss(Tagger& model, ComputationGraph& cg, const Sentence& sentence) {
-  Expressions xs = model.represent(cg, sentence.words);
-  model.reading.start();
-  const Expression left = concatenate_to_batch(model.reading.left.transduce(xs));
-  std::reverse(xs.begin(), xs.end());
-  Expressions states = model.reading.right.transduce(xs);
-  std::reverse(states.begin(), states.end());
-  const Expression both = concatenate({left, concatenate_to_batch(states)});
+  const auto [left, right] = model.reading.read(model.represent(cg, sentence.words));
+  const Expression both = concatenate({concatenate_to_batch(left), concatenate_to_batch(right)});
   return dynet::sequence_loss(model.o * tanh(model.h * both), sentence.tags);
 }
 

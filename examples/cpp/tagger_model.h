@@ -4,6 +4,7 @@
 // small network names the tag of each word. Words that are spelled are read by two LSTMs as well.
 
 #include <algorithm>
+#include <utility>
 
 #include "sentences.h"
 
@@ -18,9 +19,16 @@ struct BothWays {
     left.new_graph(cg);
     right.new_graph(cg);
   }
-  void start() {
+  /// The outputs of both after they have read each of `xs`.
+  std::pair<Expressions, Expressions> read(Expressions xs) {
     left.start_new_sequence();
     right.start_new_sequence();
+    std::pair<Expressions, Expressions> outputs;
+    outputs.first = left.transduce(xs);
+    std::reverse(xs.begin(), xs.end());
+    outputs.second = right.transduce(xs);
+    std::reverse(outputs.second.begin(), outputs.second.end());
+    return outputs;
   }
 
   VanillaLSTMBuilder left, right;
@@ -52,14 +60,12 @@ struct Tagger {
   }
 
   Expression spell(ComputationGraph& cg, const Numbers& word) {
-    spelling.start();
+    Expressions xs;
     for (const unsigned letter : word) {
-      spelling.left.add_input(lookup(cg, letters, letter));
+      xs.push_back(lookup(cg, letters, letter));
     }
-    for (std::size_t i = word.size(); i-- > 0;) {
-      spelling.right.add_input(lookup(cg, letters, word[i]));
-    }
-    return concatenate({spelling.left.back(), spelling.right.back()});
+    const auto [left, right] = spelling.read(xs);
+    return concatenate({left.back(), right.front()});
   }
 
   Expressions represent(ComputationGraph& cg, const std::vector<Word>& sentence) {
@@ -72,13 +78,12 @@ struct Tagger {
 
   /// The scores of the tags of each word.
   Expressions scores(ComputationGraph& cg, const std::vector<Word>& sentence) {
-    Expressions xs = represent(cg, sentence);
-    reading.start();
-    const Expressions left = reading.left.transduce(xs);
-    for (std::size_t i = xs.size(); i-- > 0;) {
-      xs[i] = o * tanh(h * concatenate({left[i], reading.right.add_input(xs[i])}));
+    const auto [left, right] = reading.read(represent(cg, sentence));
+    Expressions scores;
+    for (std::size_t i = 0; i < left.size(); ++i) {
+      scores.push_back(o * tanh(h * concatenate({left[i], right[i]})));
     }
-    return xs;
+    return scores;
   }
 
   /// The sum of the losses of all words.

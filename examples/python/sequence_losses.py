@@ -9,15 +9,13 @@ import dynet as dy
 
 from rnnlm_model import Rnnlm
 from sentences import END, Sentence
-from tagger_model import Tagger
+from tagger_model import Tagger, read
 
 
 def tagger_loss(model: Tagger, sentence: Sentence) -> dy.Expression:
-    xs = model.represent(sentence.words)
-    left, right = (lstm.initial_state() for lstm in model.reading)
-    forward = dy.concatenate_to_batch(left.transduce(xs))
-    backward = dy.concatenate_to_batch(right.transduce(xs[::-1])[::-1])
-    scores = model.output * dy.tanh(model.hidden * dy.concatenate([forward, backward]))
+    outputs = read(model.reading, model.represent(sentence.words))
+    both = dy.concatenate([dy.concatenate_to_batch(one) for one in outputs])
+    scores = model.output * dy.tanh(model.hidden * both)
     return dy.sequence_loss(scores, sentence.tags)
 
 

@@ -8,6 +8,16 @@ import dynet as dy
 from model_file import Settings, add_table
 from sentences import Sentence, Word
 
+BothWays = list[dy.VanillaLSTMBuilder]  # one reads from the left, one from the right
+Outputs = list[dy.Expression]
+
+
+def read(lstms: BothWays, xs: list[dy.Expression]) -> tuple[Outputs, Outputs]:
+    """The outputs of both after they have read each of ``xs``."""
+    left, right = lstms
+    from_right = right.initial_state().transduce(xs[::-1])
+    return left.initial_state().transduce(xs), from_right[::-1]
+
 
 class Tagger:
     def __init__(self, s: Settings) -> None:
@@ -20,31 +30,20 @@ class Tagger:
         self.hidden = self.m.add_parameters((s["mlp"], 2 * s["hidden"]))
         self.output = self.m.add_parameters((s["tags"], s["mlp"]))
 
-    def both_ways(self, size: int, hidden: int) -> list[dy.VanillaLSTMBuilder]:
-        """One LSTM reads from the left, one from the right."""
+    def both_ways(self, size: int, hidden: int) -> BothWays:
         return [dy.VanillaLSTMBuilder(1, size, hidden, self.m) for _ in range(2)]
 
     def spell(self, word: list[int]) -> dy.Expression:
-        left, right = (lstm.initial_state() for lstm in self.spelling)
-        for letter in word:
-            left = left.add_input(self.letters[letter])
-        for letter in reversed(word):
-            right = right.add_input(self.letters[letter])
-        return dy.concatenate([left.output(), right.output()])
+        left, right = read(self.spelling, [self.letters[letter] for letter in word])
+        return dy.concatenate([left[-1], right[0]])
 
     def represent(self, words: list[Word]) -> list[dy.Expression]:
         return [self.words[w] if isinstance(w, int) else self.spell(w) for w in words]
 
     def scores(self, words: list[Word]) -> list[dy.Expression]:
         """Of the tags of each word."""
-        xs = self.represent(words)
-        left, right = (lstm.initial_state() for lstm in self.reading)
-        scores = []
-        for x, h in zip(reversed(xs), reversed(left.transduce(xs))):
-            right = right.add_input(x)
-            both = dy.concatenate([h, right.output()])
-            scores.append(self.output * dy.tanh(self.hidden * both))
-        return scores[::-1]
+        states = zip(*read(self.reading, self.represent(words)))
+        return [self.output * dy.tanh(self.hidden * dy.concatenate(both)) for both in states]
 
     def loss(self, sentence: Sentence) -> dy.Expression:
         """The sum of the losses of all words."""
