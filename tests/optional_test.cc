@@ -43,16 +43,26 @@ struct Steps {
     for (unsigned s = 0; s < 3; ++s) {
       const float from = 0.1F * static_cast<float>(s);
       const Expression zero = absent ? Expression() : zeros(cg, {kHidden});
-      inputs.push_back(input(cg, {4 * kHidden}, numbers(4 * kHidden, from)));
-      inputs.push_back(input(cg, {4 * kHidden}, numbers(4 * kHidden, from + 0.5F)));
-      const auto [c1, h1] = lstm_cell(inputs[2 * s], zero, 0.5F);
-      const auto [c2, h2] = lstm_cell(inputs[2 * s + 1], c1, 0.5F);
+      const auto gates = [&](float first) {
+        inputs.push_back(input(cg, {4 * kHidden}, numbers(4 * kHidden, first)));
+        return inputs.back();
+      };
+      const auto [c1, h1] = lstm_cell(gates(from), zero, 0.5F);
+      const auto [c2, h2] = lstm_cell(gates(from + 0.5F), c1, 0.5F);
       const auto [t1, g1] = absent ? tree_lstm_cell(concatenate({h1, c2, h2}))
                                    : tree_lstm_cell(concatenate({h1, c2, h2}), h1, h1, zero, zero);
       const auto [t2, g2] = tree_lstm_cell(concatenate({g1, h2, c2}), h1, h2, t1, c2);
       const Expression coupled = coupled_lstm_c(g2, h1, zero);
-      cells.push_back({c1, c2, t1, t2, coupled});
-      terms.push_back(sum_elems(cmult(coupled, g2) + t2));
+      const auto own = [&](float k) {  // read by one node: no sum whose order could differ
+        inputs.push_back(input(cg, {kHidden}, numbers(kHidden, from + 0.3F * k)));
+        return inputs.back();
+      };
+      const auto [c3, h3] = coupled_lstm_cell(own(1), own(2), own(3), zero);
+      const Expression gated = gated_sum(c3, h3, zero, zero);
+      const auto [t3, g3] = tree_lstm_step(gated, own(4), own(5), zero, zero, zero, zero, zero);
+      const auto [t4, g4] = tree_lstm_step(g3, own(6), own(7), own(8), own(9), t3, own(10), zero);
+      cells.push_back({c1, c2, t1, t2, coupled, c3, gated, t3, t4});
+      terms.push_back(sum_elems(cmult(coupled, g2) + t2 + cmult(g4, t4)));
     }
     loss = sum(terms);
     cg.backward(loss, true);

@@ -221,6 +221,15 @@ def _vanilla_lstm_h(_case: Case) -> Function:
     return lambda c, gates: gates.chunk(4, -1)[2] * torch.tanh(c)
 
 
+@peer("coupled_lstm_cell")
+def _coupled_lstm_cell(_case: Case) -> Function:
+    def cell(i: Tensor, g: Tensor, o: Tensor, c: Tensor) -> Tensor:
+        gate = torch.sigmoid(i)
+        return torch.sigmoid(o) * torch.tanh(gate * torch.tanh(g) + (1 - gate) * c)
+
+    return cell
+
+
 @peer("coupled_lstm_c")
 def _coupled_lstm_c(_case: Case) -> Function:
     def new(i: Tensor, g: Tensor, c: Tensor) -> Tensor:
@@ -233,6 +242,21 @@ def _coupled_lstm_c(_case: Case) -> Function:
 @peer("coupled_lstm_h")
 def _coupled_lstm_h(_case: Case) -> Function:
     return lambda o, c: torch.sigmoid(o) * torch.tanh(c)
+
+
+@peer("gated_sum")
+def _gated_sum(_case: Case) -> Function:
+    return lambda a, x, b, y: torch.sigmoid(a) * x + torch.sigmoid(b) * y
+
+
+@peer("tree_lstm_step")
+def _tree_lstm_step(_case: Case) -> Function:
+    def step(*args: Tensor) -> Tensor:
+        i, o, u, f1, f2, c1, c2, s = args
+        c = torch.sigmoid(i) * torch.tanh(u) + torch.sigmoid(f1) * c1 + torch.sigmoid(f2) * c2 + s
+        return torch.sigmoid(o) * torch.tanh(c)
+
+    return step
 
 
 @peer("tree_lstm_cell")

@@ -33,13 +33,11 @@ struct CoupledGatesBuilder : public LSTMBuilderBase {
   /// Whether the output gate looks at the new cell; the input gate looks at the one before alike,
   /// where there is one.
   [[nodiscard]] virtual bool has_peepholes(bool is_first_step) const = 0;
-  void new_graph_impl(ComputationGraph& cg, bool update) override;
   LayerState add_layer(unsigned layer, const Expression& x, const LayerState* before) override;
 
  private:
   LayerState add_with_peepholes(unsigned layer, const Expression& x, const LayerState* before);
   LayerState add_without_peepholes(unsigned layer, const Expression& x, const LayerState* before);
-  Expression no_product_;  ///< stands where a gate has no matrix
 };
 
 /// The LSTM whose forget gate is 1 - input gate, with full peephole matrices:

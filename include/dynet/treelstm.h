@@ -271,10 +271,9 @@ struct NaryTreeLSTMBuilder : public LayeredTreeBuilder {
 
  private:
   [[nodiscard]] std::size_t slot(std::size_t child) const;
-  void add_forget_gates(unsigned layer, const Expression& x,
+  void add_forget_gates(unsigned layer, const Expression& of_x,
                         const std::vector<LayerState>& children);
   std::vector<Expression> forget_bias_;  ///< bf + 1, [layer]
-  Expression no_product_;                ///< stands where a gate has no matrix
 };
 
 /// The tree LSTM that adds its children up, for nodes with many or unordered ones (Tai et al.,

@@ -35,8 +35,9 @@ std::vector<std::vector<Parameter>> make_gates(ParameterCollection& model, unsig
   return params;
 }
 
-/// bias + x2g x + h2g H for some gates of those; H may be absent.
-template <std::size_t kGates>
+/// bias + x2g x + h2g H for some gates of those, the last `kOfX` of them without H; that may be
+/// absent.
+template <std::size_t kOfX = 0, std::size_t kGates>
 std::array<Expression, kGates> add_gates(const std::vector<Expression>& vars,
                                          const std::size_t (&gates)[kGates], const Expression& x,
                                          const Expression* all, Where where) {
@@ -44,7 +45,9 @@ std::array<Expression, kGates> add_gates(const std::vector<Expression>& vars,
   for (std::size_t k = 0; k < kGates; ++k) {
     list[k] = vars[3 * gates[k] + 2];
     list[kGates + k] = vars[3 * gates[k]];
-    list[2 * kGates + 1 + k] = vars[3 * gates[k] + 1];
+    if (k + kOfX < kGates) {
+      list[2 * kGates + 1 + k] = vars[3 * gates[k] + 1];
+    }
   }
   list[2 * kGates] = x;
   if (all != nullptr) {
@@ -54,28 +57,15 @@ std::array<Expression, kGates> add_gates(const std::vector<Expression>& vars,
   return builders::gate_products<kGates>(std::span(list).first(used), where);
 }
 
-/// One gate for each child: bias + x2g x + h2g h_k. What does not depend on the child is computed
-/// once.
-class GateOfChildren {
- public:
-  GateOfChildren(const std::vector<Expression>& vars, std::size_t gate, const Expression& x,
-                 Where where)
-      : h2g_(vars[3 * gate + 1]), where_(where) {
-    Affine a(vars[3 * gate + 2]);
-    a.add(vars[3 * gate], x);
-    of_x_ = a.build(where);
-  }
-  [[nodiscard]] Expression of(const Expression& child) const {
-    Affine a(of_x_);
-    a.add(h2g_, child);
-    return a.build(where_);
-  }
-
- private:
-  const Expression& h2g_;
-  Expression of_x_;
-  Where where_;
-};
+/// What h2g h adds to a gate of which `start` is known.
+Expression plus_product(const Expression& start, const Expression& h2g, const Expression& h,
+                        Where where) {
+  Affine a(start);
+  a.add(h2g, h);
+  return a.build(where);
+}
+/// Place of h2g of a gate.
+constexpr std::size_t of_h(std::size_t gate) { return 3 * gate + 1; }
 
 enum LstmGate : std::size_t { kInput, kForget, kOutput, kCandidate };
 enum GruGate : std::size_t { kUpdate, kReset, kNew };
@@ -92,17 +82,17 @@ ChildSumTreeLSTMBuilder::ChildSumTreeLSTMBuilder(unsigned layer_count, unsigned 
 LayeredTreeBuilder::LayerState ChildSumTreeLSTMBuilder::add_layer(
     unsigned layer, const Expression& x, const std::vector<LayerState>& children) {
   const std::vector<Expression>& vars = param_vars[layer];
-  const bool is_leaf = children.empty();
-  const Expression all = is_leaf ? Expression() : sum_of_h(children);
   forget_.clear();
-  if (!is_leaf) {
-    const GateOfChildren forget(vars, kForget, x, user_where);
-    for (const LayerState& child : children) {
-      forget_.push_back(forget.of(child.h));
-    }
+  if (children.empty()) {
+    const auto [i, o, g] = add_gates(vars, {kInput, kOutput, kCandidate}, x, nullptr, user_where);
+    return close_cell(i, g, o, children);
   }
-  const auto [i, o, g] =
-      add_gates(vars, {kInput, kOutput, kCandidate}, x, is_leaf ? nullptr : &all, user_where);
+  const Expression all = sum_of_h(children);
+  const auto [i, o, g, forget] =
+      add_gates<1>(vars, {kInput, kOutput, kCandidate, kForget}, x, &all, user_where);
+  for (const LayerState& child : children) {
+    forget_.push_back(plus_product(forget, vars[of_h(kForget)], child.h, user_where));
+  }
   return close_cell(i, g, o, children);
 }
 
@@ -124,21 +114,21 @@ LayeredTreeBuilder::LayerState TreeGRUBuilder::add_layer(unsigned layer, const E
     return {Expression(), coupled_lstm_c(z, a, {}, user_where)};
   }
   const Expression all = sum_of_h(children);
-  const GateOfChildren reset(vars, kReset, x, user_where);
+  const auto [z, candidate, reset] =
+      add_gates<2>(vars, {kUpdate, kNew, kReset}, x, &all, user_where);
+  const auto gate_of = [&](std::size_t k) {
+    return plus_product(reset, vars[of_h(kReset)], children[k].h, user_where);
+  };
   terms_.clear();
-  for (const LayerState& child : children) {
-    const Expression r = logistic(reset.of(child.h), user_where);
-    terms_.push_back(cmult(r, child.h, user_where));
+  for (std::size_t k = 0; k < children.size(); k += 2) {
+    const bool is_last = k + 1 == children.size();
+    const Expression first = gate_of(k);
+    const Expression second = is_last ? Expression() : gate_of(k + 1);
+    terms_.push_back(gated_sum(first, children[k].h, second,
+                               is_last ? Expression() : children[k + 1].h, user_where));
   }
   const Expression kept = terms_.size() == 1 ? terms_[0] : sum(terms_, user_where);
-  const auto gate = [&](GruGate of, const Expression& state) {
-    Affine a(vars[3 * of + 2]);
-    a.add(vars[3 * of], x);
-    a.add(vars[3 * of + 1], state);
-    return a.build(user_where);
-  };
-  const Expression z = gate(kUpdate, all);
-  const Expression a = gate(kNew, kept);
+  const Expression a = plus_product(candidate, vars[of_h(kNew)], kept, user_where);
   // The new cell of a coupled LSTM: an input gate z, and what is forgotten is 1 - z of the old.
   return {Expression(), coupled_lstm_c(z, a, all, user_where)};
 }

@@ -45,23 +45,19 @@ LayeredRNNBuilder::LayerState CoupledGatesBuilder::add_layer(unsigned layer, con
                                           : add_without_peepholes(layer, x, before);
 }
 
-void CoupledGatesBuilder::new_graph_impl(ComputationGraph& cg, bool update) {
-  LSTMBuilderBase::new_graph_impl(cg, update);
-  no_product_ = layers == 0 ? Expression() : const_parameter(cg, params[0][kBi]);
-}
-
 LayeredRNNBuilder::LayerState CoupledGatesBuilder::add_without_peepholes(unsigned layer,
                                                                          const Expression& x,
                                                                          const LayerState* before) {
   const std::vector<Expression>& vars = param_vars[layer];
   const bool is_first = before == nullptr;
-  const Expression list[] = {vars[kBi],  vars[kBc],  vars[kBo],  //
-                             vars[kX2i], vars[kX2c], vars[kX2o], x,
-                             vars[kH2i], vars[kH2c], vars[kH2o], is_first ? x : before->h};
+  Expression list[] = {vars[kBi],  vars[kBc],  vars[kBo],  //
+                       vars[kX2i], vars[kX2c], vars[kX2o], x,
+                       vars[kH2i], vars[kH2c], vars[kH2o], is_first ? x : before->h};
   const auto [i, g, o] =
       builders::gate_products<3>(std::span(list).first(is_first ? 7 : 11), user_where);
-  const Expression cell = coupled_lstm_c(i, g, is_first ? Expression() : before->c, user_where);
-  return {cell, coupled_lstm_h(o, cell, user_where)};
+  const auto [cell, hidden] =
+      coupled_lstm_cell(i, g, o, is_first ? Expression() : before->c, user_where);
+  return {cell, hidden};
 }
 
 /// The output gate looks at the new cell, so it has a node of its own.
@@ -74,10 +70,10 @@ LayeredRNNBuilder::LayerState CoupledGatesBuilder::add_with_peepholes(unsigned l
   };
   const bool is_first = before == nullptr;
   const Expression none;
-  const Expression list[] = {vars[kBi],  vars[kBc],  //
-                             vars[kX2i], vars[kX2c],  x,
-                             vars[kH2i], vars[kH2c],  is_first ? none : before->h,
-                             vars[kC2i], no_product_, is_first ? none : seen(before->c)};
+  Expression list[] = {vars[kBi],  vars[kBc],  //
+                       vars[kX2i], vars[kX2c], x,
+                       vars[kH2i], vars[kH2c], is_first ? none : before->h,
+                       vars[kC2i], none,       is_first ? none : seen(before->c)};
   const auto [i, g] =
       builders::gate_products<2>(std::span(list).first(is_first ? 5 : 11), user_where);
   const Expression cell = coupled_lstm_c(i, g, is_first ? none : before->c, user_where);

@@ -5,8 +5,16 @@
 namespace dynet::builders {
 
 template <unsigned kGates>
-std::array<Expression, kGates> gate_products(std::span<const Expression> list, Where where) {
-  const Expression first = ext::add_node(GateProducts<kGates>{}, list, where);
+std::array<Expression, kGates> gate_products(std::span<Expression> list, Where where) {
+  for (std::size_t term = kGates; term < list.size(); term += GateProducts<kGates>::kTermArgs) {
+    for (std::size_t g = 0; g < kGates; ++g) {
+      if (list[term + g].pg == nullptr) {
+        list[term + g] = list[g];
+      }
+    }
+  }
+  const Expression first =
+      ext::add_node(GateProducts<kGates>{}, std::span<const Expression>(list), where);
   std::array<Expression, kGates> gates;
   for (unsigned g = 0; g < kGates; ++g) {
     gates[g] = Expression(first.pg, first.i + g, first.graph_id);
@@ -14,7 +22,8 @@ std::array<Expression, kGates> gate_products(std::span<const Expression> list, W
   return gates;
 }
 
-template std::array<Expression, 2> gate_products<2>(std::span<const Expression>, Where);
-template std::array<Expression, 3> gate_products<3>(std::span<const Expression>, Where);
+template std::array<Expression, 2> gate_products<2>(std::span<Expression>, Where);
+template std::array<Expression, 3> gate_products<3>(std::span<Expression>, Where);
+template std::array<Expression, 4> gate_products<4>(std::span<Expression>, Where);
 
 }  // namespace dynet::builders

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "builders/builder_support.h"
 #include "builders/gate_products.h"
 
 namespace dynet {
@@ -41,21 +40,20 @@ Expression GRUBuilder::add_input_impl(int prev, const Expression& x) {
 LayeredRNNBuilder::LayerState GRUBuilder::add_layer(unsigned layer, const Expression& x,
                                                     const LayerState* before) {
   const std::vector<Expression>& vars = param_vars[layer];
+  const Expression none;
   if (before == nullptr) {
-    const Expression list[] = {vars[kBz], vars[kBh], vars[kX2z], vars[kX2h], x};
+    Expression list[] = {vars[kBz], vars[kBh], vars[kX2z], vars[kX2h], x};
     const auto [z, candidate] = builders::gate_products<2>(list, user_where);
-    return {Expression(), coupled_lstm_c(z, candidate, {}, user_where)};
+    return {none, coupled_lstm_c(z, candidate, none, user_where)};
   }
   const Expression& old = before->h;
-  const Expression list[] = {vars[kBz], vars[kBr],  vars[kX2z], vars[kX2r],
-                             x,         vars[kH2z], vars[kH2r], old};
-  const auto [z, r] = builders::gate_products<2>(list, user_where);
-  builders::Affine candidate(vars[kBh]);
-  candidate.add(vars[kX2h], x);
-  candidate.add(vars[kH2h], cmult(logistic(r, user_where), old, user_where));
+  Expression list[] = {vars[kBz],  vars[kBr],  vars[kBh],  //
+                       vars[kX2z], vars[kX2r], vars[kX2h], x, vars[kH2z], vars[kH2r], none, old};
+  const auto [z, r, of_x] = builders::gate_products<3>(list, user_where);
+  const Expression kept = gated_sum(r, old, none, none, user_where);
+  const Expression candidate = affine_transform({of_x, vars[kH2h], kept}, user_where);
   // The new cell of a coupled LSTM: an input gate z, and what is forgotten is 1 - z of the old.
-  // (One node instead of two for r * h' would save 0.1 us per layer and step, 2 % with 128 rows.)
-  return {Expression(), coupled_lstm_c(z, candidate.build(user_where), old, user_where)};
+  return {none, coupled_lstm_c(z, candidate, old, user_where)};
 }
 
 }  // namespace dynet

@@ -79,7 +79,6 @@ void NaryTreeLSTMBuilder::enter_graph(ComputationGraph& cg, bool update) {
     }
     forget_bias_.push_back(param_vars[layer][kBf] + 1.0F);
   }
-  no_product_ = layers == 0 ? Expression() : const_parameter(cg, params[0][kBi]);
 }
 
 std::size_t NaryTreeLSTMBuilder::slot(std::size_t child) const {
@@ -88,33 +87,36 @@ std::size_t NaryTreeLSTMBuilder::slot(std::size_t child) const {
 
 LayeredTreeBuilder::LayerState NaryTreeLSTMBuilder::add_layer(
     unsigned layer, const Expression& x, const std::vector<LayerState>& children) {
-  add_forget_gates(layer, x, children);
   const std::vector<Expression>& vars = param_vars[layer];
   const std::vector<std::vector<Expression>>& tables = lparam_vars[layer];
-  terms_.assign({vars[kBi], vars[kBo], vars[kBc], vars[kX2i], vars[kX2o], vars[kX2c], x});
+  const Expression none;
+  forget_.clear();
+  if (children.empty()) {
+    terms_.assign({vars[kBi], vars[kBo], vars[kBc], vars[kX2i], vars[kX2o], vars[kX2c], x});
+    const auto [i, o, g] = builders::gate_products<3>(terms_, user_where);
+    return close_cell(i, g, o, children);
+  }
+  // The fourth gate is what the forget gates of all children have from x.
+  terms_.assign({vars[kBi], vars[kBo], vars[kBc], forget_bias_[layer],  //
+                 vars[kX2i], vars[kX2o], vars[kX2c], vars[kX2f], x});
   for (std::size_t j = 0; j < children.size(); ++j) {
     const std::size_t at = slot(j);
-    terms_.insert(terms_.end(),
-                  {tables[kH2i][at], tables[kH2o][at], tables[kH2c][at], children[j].h,
-                   tables[kC2i][at], tables[kC2o][at], no_product_, children[j].c});
+    terms_.insert(terms_.end(), {tables[kH2i][at], tables[kH2o][at], tables[kH2c][at], none,
+                                 children[j].h,  //
+                                 tables[kC2i][at], tables[kC2o][at], none, none, children[j].c});
   }
-  const auto [i, o, g] = builders::gate_products<3>(terms_, user_where);
+  const auto [i, o, g, of_x] = builders::gate_products<4>(terms_, user_where);
+  add_forget_gates(layer, of_x, children);
   return close_cell(i, g, o, children);
 }
 
 /// Fills `forget_`; two children's gates are one node, as they are sums over the same states.
-void NaryTreeLSTMBuilder::add_forget_gates(unsigned layer, const Expression& x,
+void NaryTreeLSTMBuilder::add_forget_gates(unsigned layer, const Expression& of_x,
                                            const std::vector<LayerState>& children) {
-  forget_.clear();
-  if (children.empty()) {
-    return;
-  }
   const std::vector<std::vector<Expression>>& tables = lparam_vars[layer];
   const auto matrix = [&](Table table, std::size_t j, std::size_t k) {
     return tables[table][slot(j) * N + slot(k)];
   };
-  const Expression of_x =
-      affine_transform({forget_bias_[layer], param_vars[layer][kX2f], x}, user_where);
   std::size_t k = 0;
   for (; k + 2 <= children.size(); k += 2) {
     terms_.assign(2, of_x);

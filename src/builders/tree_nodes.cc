@@ -279,21 +279,21 @@ Expression LayeredTreeBuilder::sum_of_h(const std::vector<LayerState>& children)
 LayeredTreeBuilder::LayerState LayeredTreeBuilder::close_cell(
     const Expression& i, const Expression& g, const Expression& o,
     const std::vector<LayerState>& children) {
-  if (children.size() == 2) {  // most joins: two nodes instead of eight
-    const auto [cell, hidden] =
-        tree_lstm_cell(concatenate({i, o, g}, 0, user_where), forget_[0], forget_[1], children[0].c,
-                       children[1].c, user_where);
-    return {cell, hidden};
+  const Expression none;
+  const bool has_pair = children.size() >= 2;
+  terms_.clear();
+  for (std::size_t k = has_pair ? 2 : 0; k < children.size(); k += 2) {
+    const bool is_last = k + 1 == children.size();
+    terms_.push_back(gated_sum(forget_[k], children[k].c, is_last ? none : forget_[k + 1],
+                               is_last ? none : children[k + 1].c, user_where));
   }
-  Expression cell = coupled_lstm_c(i, g, {}, user_where);  // without a state before: i * g
-  if (!children.empty()) {
-    terms_.assign(1, cell);
-    for (std::size_t k = 0; k < children.size(); ++k) {
-      terms_.push_back(cmult(logistic(forget_[k], user_where), children[k].c, user_where));
-    }
-    cell = sum(terms_, user_where);
-  }
-  return {cell, coupled_lstm_h(o, cell, user_where)};
+  const Expression further = terms_.empty()       ? none
+                             : terms_.size() == 1 ? terms_[0]
+                                                  : sum(terms_, user_where);
+  const auto [cell, hidden] = tree_lstm_step(
+      i, o, g, has_pair ? forget_[0] : none, has_pair ? forget_[1] : none,
+      has_pair ? children[0].c : none, has_pair ? children[1].c : none, further, user_where);
+  return {cell, hidden};
 }
 
 }  // namespace dynet

@@ -89,8 +89,8 @@ void set_values(ParameterCollection& model) {
   }
 }
 
-/// Nodes with no, one, two and three children.
-const std::vector<std::vector<int>> kTree{{}, {}, {}, {0, 1}, {2}, {3, 1, 4}};
+/// Nodes with no, one, two, three and five children.
+const std::vector<std::vector<int>> kTree{{}, {}, {}, {0, 1}, {2}, {3, 1, 4}, {5, 0, 2, 1, 3}};
 
 /// Two layers of four.
 class Trees : public testing::TestWithParam<Kind> {
@@ -210,8 +210,8 @@ TEST_P(Trees, AnyOrderOnceTheirNumberIsKnown) {
   start();
   EXPECT_EQ(tree.get_s(-1).size(), 0U);
   for (int round = 0; round < 2; ++round) {
-    tree.set_num_elements(6);
-    for (const int id : {2, 4, 1, 0, 3, 5}) {
+    tree.set_num_elements(7);
+    for (const int id : {2, 4, 1, 0, 3, 5, 6}) {
       EXPECT_THROW(static_cast<void>(tree.get_h(id)), IndexError);
       add(id);
       EXPECT_EQ(tree.back().i, tree.get_h(id).back().i);
@@ -221,8 +221,8 @@ TEST_P(Trees, AnyOrderOnceTheirNumberIsKnown) {
   }
   add(0);
   add(1);
-  tree.set_num_elements(6);  // goes on
-  for (const int id : {2, 4, 3, 5}) {
+  tree.set_num_elements(7);  // goes on
+  for (const int id : {2, 4, 3, 5, 6}) {
     add(id);
   }
   expect_tree(by_hand());

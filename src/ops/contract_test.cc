@@ -173,7 +173,13 @@ TEST(Contract, WrongShapesAreRefused) {
   refused(LstmGates{}, {{3}});
   refused(VanillaLstmC{}, {{3}, {9}});
   refused(VanillaLstmH{}, {{3, 1}, {12}});
+  refused(CoupledLstmCell{}, {{3}, {3}, {4}, {3}});
+  refused(CoupledLstmCell{}, {{3, 1}, {3}, {3}, ext::absent()});
   refused(CoupledLstmC{}, {{3}, {3}, {4}});
+  refused(CoupledLstmC{}, {{3, 1}, {3}, {3}});
+  refused(GatedSum{}, {{3}, {4}, ext::absent(), ext::absent()});
+  refused(GatedSum{}, {{3}, {3}, {3}, {3, 1}});
+  refused(TreeLstmStep{}, {{3}, {3}, {3}, {3}, {3}, {3}, {3}, {4}});
   refused(TreeLstmCell{}, {{4}, ext::absent(), ext::absent(), ext::absent(), ext::absent()});
   refused(TreeLstmCell{}, {{9}, {3}, {3}, {3}, {4}});
 }

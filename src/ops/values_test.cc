@@ -270,6 +270,11 @@ TEST(Values, Cells) {
               {sigma(i) * std::tanh(g)});
   expect_near(value(ext::Example<CoupledLstmH>{{}, {{1}, {1}}}, {{o}, {c}}),
               {sigma(o) * std::tanh(c)});
+  expect_near(value(ext::Example<GatedSum>{{}, {{1}, {1}, {1}, {1}}}, {{i}, {g}, {f}, {c}}),
+              {sigma(i) * g + sigma(f) * c});
+  expect_near(value(ext::Example<GatedSum>{{}, {{1}, {1}, ext::absent(), ext::absent()}},
+                    {{i}, {g}, {}, {}}),
+              {sigma(i) * g});
 
   const double tree = sigma(i) * std::tanh(g) + sigma(f) * c + sigma(0.9) * -0.6;
   const Sample node = sample_of(ext::Example<TreeLstmCell>{{}, {{3}, {1}, {1}, {1}, {1}}});

@@ -24,6 +24,16 @@ inline unsigned piece(const ext::Shapes& in, unsigned pieces, const char* wanted
 }
 inline bool is_vector(const Dim& d, ext::Count length) { return d.nd == 1 && length == d.d[0]; }
 
+/// Length of the vectors, where all that are there have the same.
+inline unsigned equal_vectors(const ext::Shapes& in, const char* wanted) {
+  for (std::size_t k = 0; k < in.size(); ++k) {
+    if (in.has(k) && !is_vector(in[k], in[0].d[0])) {
+      in.fail(wanted);
+    }
+  }
+  return in[0].d[0];
+}
+
 /// Slope of the logistic function, and of tanh, from their value.
 DYNET_DEVICE_FN auto logistic_slope(auto y) { return y * (1.0 - y); }
 DYNET_DEVICE_FN auto tanh_slope(auto y) { return 1.0 - y * y; }
@@ -185,7 +195,58 @@ struct VanillaLstmH {
   }
 };
 
-/// The coupled LSTM needs two nodes: its output gate looks at the new cell through a matrix.
+struct CoupledLstmCell {
+  static constexpr ext::Info kInfo{
+      .name = "coupled_lstm_cell",
+      .args = {"i", "g", "o", "c"},
+      .formula = "c' = logistic(i) * tanh(g) + (1 - logistic(i)) * c; h = logistic(o) * tanh(c')",
+      .summary =
+          "One step of an LSTM whose forget gate is 1 - input gate, from the pre-activations i, g "
+          "and o and the previous cell c: the new cell and the hidden state. In the first step c "
+          "may be absent, which counts as zeros.",
+      .shapes = "{h}, {h}, {h}, {h} -> {h}, {h}",
+      .errors = "ShapeError where the shapes differ",
+      .source = "Greff et al., 2015"};
+  static constexpr unsigned kOutputs = 2;
+  static constexpr unsigned kSaved = 1;
+  static constexpr std::array kOptional{0, 0, 0, 1};
+  static constexpr std::array kParts{1, 1, 1, 1};
+  static constexpr std::array kOutParts{1, 1};
+  static constexpr std::array kSavedParts{3};
+  std::array<Dim, 2> shapes(const ext::Shapes& in) const {
+    const unsigned h = equal_vectors(in, "i, g, o and c {h}");
+    return {Dim({h}), Dim({h})};
+  }
+  std::array<Dim, 1> saved(const ext::Shapes& in) const {
+    return {Dim({in.extent(ext::Count(3) * in[0].d[0])})};
+  }
+  DYNET_DEVICE_FN auto value(auto i, auto g, auto o, auto c) const {
+    using rule::logistic, rule::tanh;
+    const auto i_ = logistic(i);
+    const auto g_ = tanh(g);
+    const auto o_ = logistic(o);
+    const auto c_new = i_ * g_ + (1.0 - i_) * c;
+    return rule::each(c_new, o_ * tanh(c_new), i_, g_, o_);
+  }
+  DYNET_DEVICE_FN auto pull(auto... x) const {
+    const auto [i, g, o, c, c_new, h, i_, g_, o_, dc_new, dh] = rule::each(x...);
+    using rule::tanh;
+    const auto t = tanh(c_new);
+    const auto dc = dc_new + dh * o_ * tanh_slope(t);
+    return rule::each(dc * (g_ - c) * logistic_slope(i_), dc * i_ * tanh_slope(g_),
+                      dh * t * logistic_slope(o_), dc * (1.0 - i_));
+  }
+  static std::vector<ext::Example<CoupledLstmCell>> examples() {
+    const Dim none = ext::absent();
+    return {{{}, {{3}, {3}, {3}, {3}}},  {{}, {{7}, {7}, {7}, {7}}},
+            {{}, {{1}, {1}, {1}, {1}}},  {{}, {{3}, {3}, {3}, none}},
+            {{}, {{7}, {7}, {7}, none}}, {{}, {{17}, {17}, {17}, {17}}},
+            {{}, {{1}, {1}, {1}, none}}, {{}, {{0}, {0}, {0}, {0}}}};
+  }
+};
+
+/// A coupled LSTM with peepholes needs two nodes: its output gate looks at the new cell through a
+/// matrix.
 struct CoupledLstmC {
   static constexpr ext::Info kInfo{
       .name = "coupled_lstm_c",
@@ -203,13 +264,7 @@ struct CoupledLstmC {
   static constexpr std::array kParts{1, 1, 1};
   static constexpr std::array kOutParts{1};
   static constexpr std::array kSavedParts{2};
-  Dim shape(const ext::Shapes& in) const {
-    const unsigned h = piece(in, 1, "i, g and c {h}");
-    if (!is_vector(in[1], h) || (in.has(2) && !is_vector(in[2], h))) {
-      in.fail("i, g and c {h}");
-    }
-    return in[0];
-  }
+  Dim shape(const ext::Shapes& in) const { return {equal_vectors(in, "i, g and c {h}")}; }
   std::array<Dim, 1> saved(const ext::Shapes& in) const {
     return {Dim({in.extent(ext::Count(2) * in[0].d[0])})};
   }
@@ -245,12 +300,7 @@ struct CoupledLstmH {
   static constexpr std::array kParts{1, 1};
   static constexpr std::array kOutParts{1};
   static constexpr std::array kSavedParts{2};
-  Dim shape(const ext::Shapes& in) const {
-    if (!is_vector(in[1], piece(in, 1, "o and c {h}"))) {
-      in.fail("o and c {h}");
-    }
-    return in[0];
-  }
+  Dim shape(const ext::Shapes& in) const { return {equal_vectors(in, "o and c {h}")}; }
   std::array<Dim, 1> saved(const ext::Shapes& in) const {
     return {Dim({in.extent(ext::Count(2) * in[0].d[0])})};
   }
@@ -268,6 +318,67 @@ struct CoupledLstmH {
             {{}, {{33}, {33}}}, {{}, {{16}, {16}}}, {{}, {{0}, {0}}}, {{}, {{2}, {2}}}};
   }
 };
+
+struct GatedSum {
+  static constexpr ext::Info kInfo{
+      .name = "gated_sum",
+      .args = {"a", "x", "b", "y"},
+      .formula = "z = logistic(a) * x + logistic(b) * y",
+      .summary =
+          "Two vectors behind gates with the pre-activations a and b, added up; one, where b and y "
+          "are absent. Such are the reset gate of a gated recurrent unit and the forget gates over "
+          "the cells of a tree's nodes.",
+      .shapes = "{h}, {h}, {h}, {h} -> {h}",
+      .errors = "ShapeError where the shapes differ, or one of b and y is absent"};
+  static constexpr unsigned kSaved = 1;
+  static constexpr std::array kOptional{0, 0, 1, 1};
+  static constexpr std::array kParts{1, 1, 1, 1};
+  static constexpr std::array kOutParts{1};
+  static constexpr std::array kSavedParts{2};
+  Dim shape(const ext::Shapes& in) const { return {equal_vectors(in, "a, x, b and y {h}")}; }
+  std::array<Dim, 1> saved(const ext::Shapes& in) const {
+    return {Dim({in.extent(ext::Count(in.has(2) ? 2 : 1) * in[0].d[0])})};
+  }
+  DYNET_DEVICE_FN auto value(auto a, auto x, auto b, auto y) const {
+    const auto a_ = rule::logistic(a);
+    const auto b_ = rule::given(y, rule::logistic(b));
+    return rule::each(a_ * x + b_ * y, a_, b_);
+  }
+  DYNET_DEVICE_FN auto pull(auto /*a*/, auto x, auto /*b*/, auto y, auto /*z*/, auto a_, auto b_,
+                            auto dz) const {
+    return rule::each(dz * x * logistic_slope(a_), dz * a_, dz * y * logistic_slope(b_), dz * b_);
+  }
+  static std::vector<ext::Example<GatedSum>> examples() {
+    const Dim none = ext::absent();
+    return {{{}, {{3}, {3}, {3}, {3}}},   {{}, {{7}, {7}, {7}, {7}}},
+            {{}, {{1}, {1}, {1}, {1}}},   {{}, {{3}, {3}, none, none}},
+            {{}, {{7}, {7}, none, none}}, {{}, {{17}, {17}, {17}, {17}}},
+            {{}, {{1}, {1}, none, none}}, {{}, {{0}, {0}, {0}, {0}}}};
+  }
+};
+
+/// A node of a tree LSTM: c = i * u + f1 * c1 + f2 * c2 + s, h = o * tanh(c).
+DYNET_DEVICE_FN auto tree_lstm_value(auto i, auto o, auto u, auto f1, auto f2, auto c1, auto c2,
+                                     auto s) {
+  using rule::logistic, rule::tanh;
+  const auto i_ = logistic(i);
+  const auto o_ = logistic(o);
+  const auto u_ = tanh(u);
+  const auto f1_ = logistic(f1);
+  const auto f2_ = logistic(f2);
+  const auto c = i_ * u_ + f1_ * c1 + f2_ * c2 + s;
+  return rule::each(c, o_ * tanh(c), i_, o_, u_, f1_, f2_);
+}
+/// Gradients of i, o, u, f1, f2, c1, c2 and s.
+DYNET_DEVICE_FN auto tree_lstm_pull(auto... x) {
+  const auto [c1, c2, c, i_, o_, u_, f1_, f2_, dc_out, dh] = rule::each(x...);
+  using rule::tanh;
+  const auto t = tanh(c);
+  const auto dc = dc_out + dh * o_ * tanh_slope(t);
+  return rule::each(dc * u_ * logistic_slope(i_), dh * t * logistic_slope(o_),
+                    dc * i_ * tanh_slope(u_), dc * c1 * logistic_slope(f1_),
+                    dc * c2 * logistic_slope(f2_), dc * f1_, dc * f2_, dc);
+}
 
 struct TreeLstmCell {
   static constexpr ext::Info kInfo{
@@ -303,23 +414,13 @@ struct TreeLstmCell {
     return {Dim({in.extent(ext::Count(in.has(1) ? 5 : 3) * (in[0].d[0] / 3))})};
   }
   DYNET_DEVICE_FN auto value(auto i, auto o, auto u, auto f1, auto f2, auto c1, auto c2) const {
-    using rule::logistic, rule::tanh;
-    const auto i_ = logistic(i);
-    const auto o_ = logistic(o);
-    const auto u_ = tanh(u);
-    const auto f1_ = logistic(f1);
-    const auto f2_ = logistic(f2);
-    const auto c = i_ * u_ + f1_ * c1 + f2_ * c2;
-    return rule::each(c, o_ * tanh(c), i_, o_, u_, f1_, f2_);
+    return tree_lstm_value(i, o, u, f1, f2, c1, c2, rule::Absent{});
   }
   DYNET_DEVICE_FN auto pull(auto... x) const {
     const auto [i, o, u, f1, f2, c1, c2, c, h, i_, o_, u_, f1_, f2_, dc_out, dh] = rule::each(x...);
-    using rule::tanh;
-    const auto t = tanh(c);
-    const auto dc = dc_out + dh * o_ * tanh_slope(t);
-    return rule::each(dc * u_ * logistic_slope(i_), dh * t * logistic_slope(o_),
-                      dc * i_ * tanh_slope(u_), dc * c1 * logistic_slope(f1_),
-                      dc * c2 * logistic_slope(f2_), dc * f1_, dc * f2_);
+    const auto [di, d_o, du, df1, df2, dc1, dc2, ds] =
+        tree_lstm_pull(c1, c2, c, i_, o_, u_, f1_, f2_, dc_out, dh);
+    return rule::each(di, d_o, du, df1, df2, dc1, dc2);
   }
   static std::vector<ext::Example<TreeLstmCell>> examples() {
     return {{{}, {{9}, {3}, {3}, {3}, {3}}},
@@ -338,8 +439,61 @@ struct TreeLstmCell {
   }
 };
 
-using RecurrentOps = ext::OpList<LstmCell, LstmGates, VanillaLstmC, VanillaLstmH, CoupledLstmC,
-                                 CoupledLstmH, TreeLstmCell>;
+/// The same from gates that are nodes of their own, for builders with a matrix for each.
+struct TreeLstmStep {
+  static constexpr ext::Info kInfo{
+      .name = "tree_lstm_step",
+      .args = {"i", "o", "u", "f1", "f2", "c1", "c2", "s"},
+      .formula =
+          "c = logistic(i) * tanh(u) + logistic(f1) * c1 + logistic(f2) * c2 + s; "
+          "h = logistic(o) * tanh(c)",
+      .summary =
+          "Node of a tree LSTM over any number of nodes, from its pre-activations: cell and hidden "
+          "state. The cells of two nodes are c1 and c2; s is the sum of those of other nodes "
+          "behind "
+          "their gates, a gated_sum. f1, f2, c1 and c2 may be absent, and s.",
+      .shapes = "{h}, {h}, {h}, {h}, {h}, {h}, {h}, {h} -> {h}, {h}",
+      .errors =
+          "ShapeError where the shapes differ, or some but not all of f1, f2, c1 and c2 are absent",
+      .source = "Tai et al., 2015"};
+  static constexpr unsigned kOutputs = 2;
+  static constexpr unsigned kSaved = 1;
+  static constexpr std::array kOptional{0, 0, 0, 1, 1, 1, 1, 2};
+  static constexpr std::array kParts{1, 1, 1, 1, 1, 1, 1, 1};
+  static constexpr std::array kOutParts{1, 1};
+  static constexpr std::array kSavedParts{5};
+  std::array<Dim, 2> shapes(const ext::Shapes& in) const {
+    const unsigned h = equal_vectors(in, "vectors {h}");
+    return {Dim({h}), Dim({h})};
+  }
+  std::array<Dim, 1> saved(const ext::Shapes& in) const {
+    return {Dim({in.extent(ext::Count(in.has(3) ? 5 : 3) * in[0].d[0])})};
+  }
+  DYNET_DEVICE_FN auto value(auto i, auto o, auto u, auto f1, auto f2, auto c1, auto c2,
+                             auto s) const {
+    return tree_lstm_value(i, o, u, f1, f2, c1, c2, s);
+  }
+  DYNET_DEVICE_FN auto pull(auto... x) const {
+    const auto [i, o, u, f1, f2, c1, c2, s, c, h, i_, o_, u_, f1_, f2_, dc_out, dh] =
+        rule::each(x...);
+    return tree_lstm_pull(c1, c2, c, i_, o_, u_, f1_, f2_, dc_out, dh);
+  }
+  static std::vector<ext::Example<TreeLstmStep>> examples() {
+    return {over(3, 2, false), over(7, 2, true),   over(3, 0, false), over(3, 0, true),
+            over(1, 2, true),  over(17, 2, false), over(1, 0, false), over(0, 2, true)};
+  }
+
+ private:
+  /// Over `nodes` nodes of size h, and with `further` more.
+  static ext::Example<TreeLstmStep> over(unsigned h, unsigned nodes, bool further) {
+    const Dim given{h};
+    const Dim pair = nodes == 2 ? given : ext::absent();
+    return {{}, {given, given, given, pair, pair, pair, pair, further ? given : ext::absent()}};
+  }
+};
+
+using RecurrentOps = ext::OpList<LstmCell, LstmGates, VanillaLstmC, VanillaLstmH, CoupledLstmCell,
+                                 CoupledLstmC, CoupledLstmH, GatedSum, TreeLstmCell, TreeLstmStep>;
 
 }  // namespace dynet::ops
 

@@ -26,6 +26,11 @@ Expression vanilla_lstm_h(const Expression& c_t, const Expression& gates_t, Wher
   return ext::add_node(ops::VanillaLstmH{}, {c_t, where}, gates_t);
 }
 
+std::array<Expression, 2> coupled_lstm_cell(const Expression& i, const Expression& g,
+                                            const Expression& o, const Expression& c, Where where) {
+  return api::outputs<2>(ext::add_node(ops::CoupledLstmCell{}, {i, where}, g, o, c));
+}
+
 Expression coupled_lstm_c(const Expression& i, const Expression& g, const Expression& c,
                           Where where) {
   return ext::add_node(ops::CoupledLstmC{}, {i, where}, g, c);
@@ -35,10 +40,22 @@ Expression coupled_lstm_h(const Expression& o, const Expression& c, Where where)
   return ext::add_node(ops::CoupledLstmH{}, {o, where}, c);
 }
 
+Expression gated_sum(const Expression& a, const Expression& x, const Expression& b,
+                     const Expression& y, Where where) {
+  return ext::add_node(ops::GatedSum{}, {a, where}, x, b, y);
+}
+
 std::array<Expression, 2> tree_lstm_cell(const Expression& a, const Expression& f1,
                                          const Expression& f2, const Expression& c1,
                                          const Expression& c2, Where where) {
   return api::outputs<2>(ext::add_node(ops::TreeLstmCell{}, {a, where}, f1, f2, c1, c2));
+}
+
+std::array<Expression, 2> tree_lstm_step(const Expression& i, const Expression& o,
+                                         const Expression& u, const Expression& f1,
+                                         const Expression& f2, const Expression& c1,
+                                         const Expression& c2, const Expression& s, Where where) {
+  return api::outputs<2>(ext::add_node(ops::TreeLstmStep{}, {i, where}, o, u, f1, f2, c1, c2, s));
 }
 
 }  // namespace dynet

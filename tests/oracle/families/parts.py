@@ -78,12 +78,22 @@ def recurrent():
         new = logistic(i) * tanh(g)
         return new if c is None else new + (1 - logistic(i)) * c
 
-    def tree(a, f1, f2, c1, c2):
-        i, o, u = parts(a, 3)
+    def coupled_cell(i, g, o, c):
+        new = coupled_c(i, g, c)
+        return new, logistic(o) * tanh(new)
+
+    def gated(a, x, b, y):
+        return logistic(a) * x + (0 if b is None else logistic(b) * y)
+
+    def tree_step(i, o, u, f1, f2, c1, c2, s):
         new = logistic(i) * tanh(u)
         for f, c in ((f1, c1), (f2, c2)):
             new = new if c is None else new + logistic(f) * c
+        new = new if s is None else new + s
         return new, logistic(o) * tanh(new)
+
+    def tree(a, f1, f2, c1, c2):
+        return tree_step(*parts(a, 3), f1, f2, c1, c2, None)
 
     return [
         Case("lstm_cell", lstm_cell, [(12,), (3,)], batch=2, forget_bias=1.0),
@@ -91,11 +101,19 @@ def recurrent():
         Case("lstm_gates", lstm_gates, [(12,)], batch=2, forget_bias=1.0),
         Case("vanilla_lstm_c", lstm_c, [(3,), (12,)], batch=2),
         Case("vanilla_lstm_h", lstm_h, [(3,), (12,)], batch=2),
+        Case("coupled_lstm_cell", coupled_cell, [(3,)] * 4, batch=2),
+        Case("coupled_lstm_cell", coupled_cell, [(2,)] * 3 + [None]),
         Case("coupled_lstm_c", coupled_c, [(3,), (3,), (3,)], batch=2),
         Case("coupled_lstm_c", coupled_c, [(3,), (3,), None]),
         Case("coupled_lstm_h", lambda o, c: logistic(o) * tanh(c), [(3,), (3,)], batch=2),
         Case("tree_lstm_cell", tree, [(9,), (3,), (3,), (3,), (3,)], batch=2),
         Case("tree_lstm_cell", tree, [(6,), None, None, None, None]),
+        Case("gated_sum", gated, [(3,)] * 4, batch=2),
+        Case("gated_sum", gated, [(3,)] * 2 + [None] * 2),
+        Case("tree_lstm_step", tree_step, [(3,)] * 8, batch=2),
+        Case("tree_lstm_step", tree_step, [(2,)] * 7 + [None]),
+        Case("tree_lstm_step", tree_step, [(2,)] * 3 + [None] * 4 + [(2,)]),
+        Case("tree_lstm_step", tree_step, [(2,)] * 3 + [None] * 5),
     ]
 
 

@@ -8,8 +8,8 @@
 //
 //   y_g = b_g + w_1g x_1 + w_2g x_2 + ...      list: b_1, b_2, w_11, w_12, x_1, w_21, w_22, x_2
 //
-// A gate that has no product with some x has a placeholder in place of the matrix there: a vector,
-// whose gradient is not asked for.
+// A gate that has no product with some x has a vector in place of the matrix there, which is not
+// read: its own bias, because that is in the graph anyway.
 
 #include <array>
 #include <cstddef>
@@ -23,9 +23,11 @@ namespace dynet::builders {
 
 template <unsigned kGates>
 struct GateProducts {
-  static_assert(kGates == 2 || kGates == 3);
+  static_assert(kGates >= 2 && kGates <= 4);
   static constexpr ext::Info kInfo{
-      .name = kGates == 2 ? "two_gate_products" : "three_gate_products",
+      .name = kGates == 2   ? "two_gate_products"
+              : kGates == 3 ? "three_gate_products"
+                            : "four_gate_products",
       .args = {"exprs", "..."},
       .formula = "y_g = b_g + w_1g x_1 + w_2g x_2 + ...",
       .summary =
@@ -123,10 +125,16 @@ struct GateProducts {
               {{}, {{4}, {4}, {4, 3}, {4, 3}, {3}, {4, 5}, {1}, {5}}},
               {{}, {{17}, {17}, {17, 2}, {17, 2}, {2}, {17, 1}, {17, 1}, {1}}},
               {{}, {{1}, {1}, {1}, {1, 1}, {1}}}};
-    } else {
+    } else if constexpr (kGates == 3) {
       return {{{}, {{4}, {4}, {4}}},
               {{}, {{5}, {5}, {5}, {5, 2}, {5, 2}, {5, 2}, {2}}},
               {{}, {{4}, {4}, {4}, {4, 3}, {4, 3}, {4, 3}, {3}, {2}, {4, 5}, {1}, {5}}}};
+    } else {
+      const Dim b{4};
+      const Dim w{4, 3};
+      return {{{}, {b, b, b, b}},
+              {{}, {b, b, b, b, w, w, w, w, {3}}},
+              {{}, {b, b, b, b, w, w, w, w, {3}, {4, 5}, b, {4, 5}, b, {5}}}};
     }
   }
 
@@ -189,10 +197,12 @@ struct GateProducts {
   }
 };
 
-/// The node of GateProducts over the list: an expression for each gate.
+/// The node of GateProducts over the list: an expression for each gate. An empty expression in the
+/// list says that a gate has no matrix there; what takes its place is written into the list.
 template <unsigned kGates>
-std::array<Expression, kGates> gate_products(std::span<const Expression> list, Where where);
-extern template std::array<Expression, 2> gate_products<2>(std::span<const Expression>, Where);
-extern template std::array<Expression, 3> gate_products<3>(std::span<const Expression>, Where);
+std::array<Expression, kGates> gate_products(std::span<Expression> list, Where where);
+extern template std::array<Expression, 2> gate_products<2>(std::span<Expression>, Where);
+extern template std::array<Expression, 3> gate_products<3>(std::span<Expression>, Where);
+extern template std::array<Expression, 4> gate_products<4>(std::span<Expression>, Where);
 
 }  // namespace dynet::builders
