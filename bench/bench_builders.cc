@@ -1,9 +1,12 @@
 // One row per recurrent builder and per builder of trees: forward and backward of two layers of
 // 128, in multiply-adds per second of the processor, beside VanillaLSTMBuilder, which it should
-// equal. Rounds of all builders alternate, so that a machine that becomes slower does so for all of
-// them.
+// equal. What a node costs beside its multiply-adds weighs more where a step has few of them, so a
+// note says the share of VanillaLSTMBuilder twice: with the same hidden size, and with the size at
+// which a step has about as many multiply-adds. Rounds of all builders alternate, so that a machine
+// that becomes slower does so for all of them.
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <ctime>
 #include <functional>
@@ -50,11 +53,23 @@ constexpr Load kLoads[] = {{"one sequence", 1, 1}, {"batch of 16", 16, 1}, {"16 
 /// A builder with its sequences.
 struct Case {
   std::string name;
+  unsigned size;  ///< of what it reads and of its state
   std::function<void()> train;
   double flops = 0;    ///< of a call of `train`
   double steps = 0;    ///< or nodes of trees, in a call
   double seconds = 0;  ///< of the fastest call
+
+  [[nodiscard]] double rate() const { return flops / seconds; }
 };
+
+/// The size at which a step has about as many multiply-adds as VanillaLSTMBuilder's of kSize, where
+/// one of kSize has `products` products with a matrix {size,size} a layer. A multiple of 16, as
+/// kSize is: whole vectors of any processor.
+unsigned equal_size(double products) {
+  constexpr double kOfVanilla = 8;
+  const double size = kSize * std::sqrt(kOfVanilla / products);
+  return static_cast<unsigned>(std::lround(size / 16)) * 16;
+}
 
 /// Elements of the matrices that a step multiplies with.
 double weights_of(const LayeredRNNBuilder& builder) {
@@ -71,10 +86,10 @@ double weights_of(const LayeredRNNBuilder& builder) {
 template <class Builder>
 class Training {
  public:
-  explicit Training(const Load& load)
+  Training(const Load& load, unsigned size)
       : load_(load),
-        builder_(kLayers, kSize, kSize, parameters_),
-        words_(parameters_.add_lookup_parameters(kVocabulary, {kSize})),
+        builder_(kLayers, size, size, parameters_),
+        words_(parameters_.add_lookup_parameters(kVocabulary, {size})),
         indices_(load.batch) {}
 
   void train() {
@@ -97,6 +112,7 @@ class Training {
   }
   /// A product forward and two backward.
   [[nodiscard]] double flops() const { return 3 * 2 * weights_of(builder_) * load_.steps(); }
+  [[nodiscard]] double weights() const { return weights_of(builder_); }
 
  private:
   Load load_;
@@ -107,11 +123,17 @@ class Training {
   std::vector<Expression> losses_;
 };
 
+/// Two cases: of kSize, and of the size with as many multiply-adds.
 template <class Builder>
-Case make_case(const char* name, const Load& load) {
-  auto training = std::make_shared<Training<Builder>>(load);
-  const double flops = training->flops();
-  return {name, [training] { training->train(); }, flops, load.steps() / load.batch, 0};
+void add_cases(const char* name, const Load& load, std::vector<Case>& to) {
+  const auto add = [&](unsigned size) {
+    auto training = std::make_shared<Training<Builder>>(load, size);
+    const double flops = training->flops();
+    to.push_back({name, size, [training] { training->train(); }, flops, load.steps() / load.batch});
+    return training->weights();
+  };
+  const double products = add(kSize) / (kLayers * kSize * kSize);
+  add(equal_size(products));
 }
 
 /// Time that this process has had of the processor: what else the machine does counts less.
@@ -179,20 +201,22 @@ class Trees {
   double leaves_ = 0;
 };
 
-/// Products with a {kSize,kSize} matrix that one layer of a leaf and of a node over two has.
+/// Products with a {size,size} matrix that one layer of a leaf and of a node over two has.
 struct Products {
   double leaf;
   double join;
+  double cells_of_leaf = 1;  ///< steps of an LSTM, where nodes are read as sequences
+  double cells_of_join = 1;
 };
 
 template <class Builder>
 class TreeTraining {
  public:
   template <class... Places>
-  explicit TreeTraining(const Trees& trees, Places... places)
+  explicit TreeTraining(const Trees& trees, unsigned size, Places... places)
       : trees_(trees),
-        builder_(places..., kLayers, kSize, kSize, parameters_),
-        words_(parameters_.add_lookup_parameters(kVocabulary, {kSize})) {}
+        builder_(places..., kLayers, size, size, parameters_),
+        words_(parameters_.add_lookup_parameters(kVocabulary, {size})) {}
 
   void train() {
     ComputationGraph cg(true);
@@ -221,26 +245,36 @@ class TreeTraining {
 };
 
 template <class Builder, class... Places>
-Case make_tree_case(const char* name, const Trees& trees, Products products, Places... places) {
-  auto training = std::make_shared<TreeTraining<Builder>>(trees, places...);
+void add_tree_cases(const char* name, const Trees& trees, Products products, std::vector<Case>& to,
+                    Places... places) {
   const double count = products.leaf * trees.leaves() + products.join * trees.joins();
-  const double flops = 3 * 2 * kLayers * kSize * kSize * count;
-  return {name, [training] { training->train(); }, flops, trees.leaves() + trees.joins(), 0};
+  const double nodes = trees.leaves() + trees.joins();
+  const double cells =
+      products.cells_of_leaf * trees.leaves() + products.cells_of_join * trees.joins();
+  for (const unsigned size : {kSize, equal_size(count / cells)}) {
+    auto training = std::make_shared<TreeTraining<Builder>>(trees, size, places...);
+    const double flops = 3 * 2 * kLayers * count * size * size;
+    to.push_back({name, size, [training] { training->train(); }, flops, nodes});
+  }
 }
 
 // ---- the table
 // ------------------------------------------------------------------------------------
 
-/// A row for each case; the first one is what the others are held against.
+/// A row for each two cases; the first one is what the others are held against.
 void add_rows(Report& report, const std::string& group, const std::vector<Case>& cases) {
-  const double vanilla = cases[0].flops / cases[0].seconds;
-  for (const Case& c : cases) {
-    const double rate = c.flops / c.seconds;
-    char note[96];
-    std::snprintf(note, sizeof note, "%.2f of VanillaLSTMBuilder; %.2f us per step and layer",
-                  rate / vanilla, c.seconds * 1e6 / (c.steps * kLayers));
-    report.add({"builders, forward and backward, " + group, c.name, rate * 1e-9, "GF/s",
-                &c == cases.data() ? Want::kNothing : Want::kAtLeast, 0.95 * vanilla * 1e-9, note});
+  const double vanilla = cases[0].rate();
+  for (std::size_t k = 0; k < cases.size(); k += 2) {
+    const Case& same = cases[k];
+    const Case& equal = cases[k + 1];
+    char note[160];
+    std::snprintf(note, sizeof note,
+                  "of VanillaLSTMBuilder %.2f at size %u, %.2f at %u, with as many multiply-adds; "
+                  "%.2f us per step and layer",
+                  same.rate() / vanilla, same.size, equal.rate() / vanilla, equal.size,
+                  same.seconds * 1e6 / (same.steps * kLayers));
+    report.add({"builders, forward and backward, " + group, same.name, same.rate() * 1e-9, "GF/s",
+                k == 0 ? Want::kNothing : Want::kAtLeast, 0.95 * vanilla * 1e-9, note});
   }
 }
 
@@ -251,14 +285,15 @@ void time_for(std::vector<Case>& cases, const Settings& settings) {
 void measure_trees(Report& report, const Settings& settings) {
   const Trees trees;
   constexpr Load kMerged = kLoads[2];
-  std::vector<Case> cases{
-      make_case<VanillaLSTMBuilder>("VanillaLSTMBuilder, sequences", kMerged),
-      make_tree_case<NaryTreeLSTMBuilder>("NaryTreeLSTMBuilder", trees, {3, 22}, 2U),
-      make_tree_case<ChildSumTreeLSTMBuilder>("ChildSumTreeLSTMBuilder", trees, {3, 9}),
-      make_tree_case<TreeGRUBuilder>("TreeGRUBuilder", trees, {2, 7}),
-      make_tree_case<UnidirectionalTreeLSTMBuilder>("UnidirectionalTreeLSTMBuilder", trees,
-                                                    {4, 20}),
-      make_tree_case<BidirectionalTreeLSTMBuilder>("BidirectionalTreeLSTMBuilder", trees, {3, 13})};
+  std::vector<Case> cases;
+  add_cases<VanillaLSTMBuilder>("VanillaLSTMBuilder, sequences", kMerged, cases);
+  add_tree_cases<NaryTreeLSTMBuilder>("NaryTreeLSTMBuilder", trees, {3, 22}, cases, 2U);
+  add_tree_cases<ChildSumTreeLSTMBuilder>("ChildSumTreeLSTMBuilder", trees, {3, 9}, cases);
+  add_tree_cases<TreeGRUBuilder>("TreeGRUBuilder", trees, {2, 7}, cases);
+  add_tree_cases<UnidirectionalTreeLSTMBuilder>("UnidirectionalTreeLSTMBuilder", trees,
+                                                {4, 20, 1, 3}, cases);
+  add_tree_cases<BidirectionalTreeLSTMBuilder>("BidirectionalTreeLSTMBuilder", trees, {3, 13, 2, 6},
+                                               cases);
   time_for(cases, settings);
   add_rows(report, "16 trees merged", cases);
 }
@@ -267,14 +302,15 @@ void measure_trees(Report& report, const Settings& settings) {
 
 void measure_builders(Report& report, const Settings& settings) {
   for (const Load& load : kLoads) {
-    std::vector<Case> cases{make_case<VanillaLSTMBuilder>("VanillaLSTMBuilder", load),
-                            make_case<CompactVanillaLSTMBuilder>("CompactVanillaLSTMBuilder", load),
-                            make_case<SparseLSTMBuilder>("SparseLSTMBuilder", load),
-                            make_case<CoupledLSTMBuilder>("CoupledLSTMBuilder", load),
-                            make_case<FastLSTMBuilder>("FastLSTMBuilder", load),
-                            make_case<DeepLSTMBuilder>("DeepLSTMBuilder", load),
-                            make_case<GRUBuilder>("GRUBuilder", load),
-                            make_case<SimpleRNNBuilder>("SimpleRNNBuilder", load)};
+    std::vector<Case> cases;
+    add_cases<VanillaLSTMBuilder>("VanillaLSTMBuilder", load, cases);
+    add_cases<CompactVanillaLSTMBuilder>("CompactVanillaLSTMBuilder", load, cases);
+    add_cases<SparseLSTMBuilder>("SparseLSTMBuilder", load, cases);
+    add_cases<CoupledLSTMBuilder>("CoupledLSTMBuilder", load, cases);
+    add_cases<FastLSTMBuilder>("FastLSTMBuilder", load, cases);
+    add_cases<DeepLSTMBuilder>("DeepLSTMBuilder", load, cases);
+    add_cases<GRUBuilder>("GRUBuilder", load, cases);
+    add_cases<SimpleRNNBuilder>("SimpleRNNBuilder", load, cases);
     time_for(cases, settings);
     add_rows(report, load.name, cases);
   }
