@@ -18,7 +18,6 @@
 #include "random_trees.h"
 #include "report.h"
 #include "tree_model.h"
-#include "trees.h"
 
 namespace dynet::bench {
 
@@ -29,10 +28,10 @@ constexpr unsigned kClasses = 5;
 constexpr unsigned kWords = 18300;
 
 /// As often as not a word is one of a few hundred frequent ones.
-std::vector<examples::Tree> make_trees(std::size_t count) {
-  examples::Random random(1);
-  std::vector<examples::Tree> trees(count);
-  for (examples::Tree& tree : trees) {
+std::vector<example::Tree> make_trees(std::size_t count) {
+  example::Random random(1);
+  std::vector<example::Tree> trees(count);
+  for (example::Tree& tree : trees) {
     append_random_tree(tree, 5 + random.below(29), random, [&random] {
       const unsigned range = random.below(2) == 0 ? 300 : kWords;
       return random.below(range);
@@ -41,20 +40,20 @@ std::vector<examples::Tree> make_trees(std::size_t count) {
   return trees;
 }
 
+double words_in(const example::Tree& tree) { return static_cast<double>((tree.size() + 1) / 2); }
+
 /// Multiply-adds of training on a tree: three products of each size, forward and two backward.
-double flops_of(const examples::Tree& tree) {
+double flops_of(const example::Tree& tree) {
   const double h = kHidden;
-  const auto words = static_cast<double>(tree.words());
-  const auto nodes = static_cast<double>(tree.nodes.size());
+  const double words = words_in(tree);
+  const auto nodes = static_cast<double>(tree.size());
   const double forward =
       words * 3 * h * h + (nodes - words) * (3 * 2 * h * h + 2 * h * h) + nodes * kClasses * h;
   return 3 * 2 * forward;
 }
 
-examples::Settings tree_settings() {
-  return {"trees",
-          {{"hidden", kHidden}, {"classes", kClasses}},
-          {{"words", std::vector<std::string>(kWords)}}};
+example::Settings tree_settings() {
+  return {"trees", {{"hidden", kHidden}, {"classes", kClasses}, {"words", kWords}}};
 }
 
 /// Trains a tree LSTM on generated trees, `minibatch` of them an update.
@@ -72,7 +71,7 @@ class TreeTraining {
     model_.new_graph(cg);
     losses_.clear();
     for (unsigned i = 0; i < minibatch_; ++i) {
-      const examples::Tree& tree = trees_[next_++ % trees_.size()];
+      const example::Tree& tree = trees_[next_++ % trees_.size()];
       losses_.push_back(model_.loss(cg, tree));
     }
     const Expression loss = minibatch_ == 1 ? losses_[0] : sum(losses_);
@@ -94,15 +93,15 @@ class TreeTraining {
   }
   [[nodiscard]] double flops_a_tree() const {
     double flops = 0;
-    for (const examples::Tree& tree : trees_) {
+    for (const example::Tree& tree : trees_) {
       flops += flops_of(tree);
     }
     return flops / static_cast<double>(trees_.size());
   }
   [[nodiscard]] double words_a_tree() const {
     double words = 0;
-    for (const examples::Tree& tree : trees_) {
-      words += static_cast<double>(tree.words());
+    for (const example::Tree& tree : trees_) {
+      words += words_in(tree);
     }
     return words / static_cast<double>(trees_.size());
   }
@@ -117,8 +116,8 @@ class TreeTraining {
  private:
   unsigned minibatch_;
   bool batching_;
-  std::vector<examples::Tree> trees_;
-  examples::TreeModel model_;
+  std::vector<example::Tree> trees_;
+  example::TreeModel model_;
   AdamTrainer trainer_;
   std::vector<Expression> losses_;
   std::size_t next_ = 0;

@@ -9,17 +9,17 @@ namespace dynet::bench {
 /// Appends a binary tree over `words` words, split at random places, one of five labels at every
 /// node. `draw()` gives the number of a word.
 template <class Draw>
-void append_random_tree(examples::Tree& tree, unsigned words, examples::Random& random, Draw draw) {
+void append_random_tree(example::Tree& tree, unsigned words, example::Random& random, Draw draw) {
   const unsigned label = random.below(5);
   if (words == 1) {
-    tree.nodes.push_back({examples::kNone, examples::kNone, draw(), label});
+    tree.push_back({example::kNone, example::kNone, draw(), label});
     return;
   }
   const unsigned left = 1 + random.below(words - 1);
   append_random_tree(tree, left, random, draw);
-  const auto left_root = static_cast<unsigned>(tree.nodes.size()) - 1;
+  const auto left_root = static_cast<unsigned>(tree.size()) - 1;
   append_random_tree(tree, words - left, random, draw);
-  tree.nodes.push_back({left_root, static_cast<unsigned>(tree.nodes.size()) - 1, 0, label});
+  tree.push_back({left_root, static_cast<unsigned>(tree.size()) - 1, 0, label});
 }
 
 }  // namespace dynet::bench

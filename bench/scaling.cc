@@ -32,7 +32,6 @@
 #include "random_trees.h"
 #include "rnnlm_model.h"
 #include "tree_model.h"
-#include "trees.h"
 
 namespace dynet::bench {
 namespace {
@@ -161,7 +160,7 @@ class Tagger {
 /// Random sentences, all of one length, half of the words among the first few hundred.
 std::vector<std::vector<unsigned>> make_sentences(std::size_t count, unsigned length,
                                                   unsigned words) {
-  examples::Random random(1);
+  example::Random random(1);
   std::vector<std::vector<unsigned>> sentences(count, std::vector<unsigned>(length));
   for (auto& sentence : sentences) {
     for (unsigned& word : sentence) {
@@ -249,11 +248,10 @@ void scale_softmax(const Table& table) {
   const std::string series = "words of a softmax,words in the softmax,us a word";
   for (const unsigned n : {1U, 16U}) {
     for (const unsigned words : table.sizes(256, 32768)) {
-      examples::Rnnlm model({"rnnlm",
-                             {{"embedding", 128}, {"hidden", 256}},
-                             {{"words", std::vector<std::string>(words)}}});
+      example::Rnnlm model(
+          example::Settings{"rnnlm", {{"embedding", 128}, {"hidden", 256}, {"words", words}}});
       AdamTrainer trainer(model.m, 0.001F);
-      const examples::Batch batch = make_sentences(n, 20, words);
+      const example::Batch batch = make_sentences(n, 20, words);
       table.add(series, n == 1 ? "language model n1" : "language model n16", words, 20.0 * n, [&] {
         ComputationGraph cg;
         model.new_graph(cg);
@@ -268,14 +266,13 @@ void scale_softmax(const Table& table) {
 
 void scale_trees(const Table& table) {
   const std::string series = "size of a tree,words in a tree,us a word";
-  const examples::Settings settings{
-      "trees", {{"hidden", 128}, {"classes", 5}}, {{"words", std::vector<std::string>(18300)}}};
+  const example::Settings settings{"trees", {{"hidden", 128}, {"classes", 5}, {"words", 18300}}};
   for (const unsigned words : table.sizes(2, 512)) {
-    examples::TreeModel model(settings);
+    example::TreeModel model(settings);
     AdamTrainer trainer(model.m, 0.001F);
-    examples::Random random(1);
-    std::vector<examples::Tree> trees(16);
-    for (examples::Tree& tree : trees) {
+    example::Random random(1);
+    std::vector<example::Tree> trees(16);
+    for (example::Tree& tree : trees) {
       append_random_tree(tree, words, random, [&random] { return random.below(18300); });
     }
     std::size_t next = 0;

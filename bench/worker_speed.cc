@@ -35,17 +35,22 @@ struct Options {
   unsigned pieces = 0;
 };
 
-examples::Settings tagger_settings() {
+example::Settings tagger_settings() {
   return {"tagger",
-          {{"embedding", 128}, {"hidden", 50}, {"mlp", 32}, {"rows", 69500}},
-          {{"words", {}}, {"tags", std::vector<std::string>(9)}, {"characters", {}}}};
+          {{"embedding", 128},
+           {"hidden", 50},
+           {"mlp", 32},
+           {"rows", 69500},
+           {"words", 0},
+           {"tags", 9},
+           {"characters", 0}}};
 }
 
 /// Sentences of 5 to 45 words, half of them among the first few hundred.
-std::vector<examples::Sentence> make_sentences() {
-  examples::Random random(1);
-  std::vector<examples::Sentence> all(256);
-  for (examples::Sentence& sentence : all) {
+std::vector<example::Sentence> make_sentences() {
+  example::Random random(1);
+  std::vector<example::Sentence> all(256);
+  for (example::Sentence& sentence : all) {
     const unsigned length = 5 + random.below(41);
     for (unsigned i = 0; i < length; ++i) {
       const unsigned word = random.below(random.below(2) == 0 ? 300U : 69500U);
@@ -100,8 +105,8 @@ class Training {
 
  private:
   const Options& options_;
-  std::vector<examples::Sentence> sentences_;
-  examples::Tagger model_;
+  std::vector<example::Sentence> sentences_;
+  example::Tagger model_;
   AdamTrainer trainer_;
   std::vector<Expression> losses_;
   std::vector<unsigned> examples_;

@@ -61,7 +61,7 @@ def command_of(row: Row, system: str, setup: Setup) -> list[str]:
         style = "by_hand" if system == "torch-hand" else "one_by_one"
         program = [setup.torch_python, str(TWINS / f"{row.model.twin}_{style}.py")]
         return [*program, *shared, *row.model.twin_arguments]
-    shared += ["--autobatch", "0" if system.endswith("off") else "1", *row.model.arguments]
+    shared += ["--dynet-autobatch", "0" if system.endswith("off") else "1", *row.model.arguments]
     shared += ["--sequence"] if system.endswith("seq") else []
     if system.startswith("python"):
         return [setup.python, f"examples/python/{row.model.program}.py", *shared]

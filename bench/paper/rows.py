@@ -120,7 +120,7 @@ MODELS = [
         (*_ROWS, "--characters"),
         ("--characters",),
     ),
-    Model("trees", "trees", "dev.txt", "listops", "tree_lstm", "sentences", has_sequences=False),
+    Model("trees", "trees", "dev.txt", "sentiment", "tree_lstm", "sentences", has_sequences=False),
 ]
 
 

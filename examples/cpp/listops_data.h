@@ -6,68 +6,94 @@
 //
 // MIN, MAX, MED (the lower median) and SM (the sum modulo 10) over digits and lists. As a binary
 // tree a list branches to the left: its operator is a word, and each argument is joined to what
-// stands before it,
-//
-//   (((MAX 3) ((MIN 4) 5)) 1)     each pair of brackets a node
-//
-// so every node has a value of its own: that of the operator over the arguments read so far. That
-// value is its label. Operators have no label. No closing symbol is needed: a list ends where the
-// node that joins it begins.
+// stands before it, (((MAX 3) ((MIN 4) 5)) 1). So every node has a value of its own, its label:
+// that of the operator over the arguments read so far. Operators have none.
 
-#include <cstddef>
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <sstream>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "trees.h"
 
-namespace examples {
+namespace example {
 
-enum class ListOp : unsigned { kMin, kMax, kMed, kSm };
-inline constexpr unsigned kListOpCount = 4;
-inline constexpr unsigned kDigitCount = 10;
-/// Numbers of the words: the ten digits, then the operators in the order of ListOp.
-inline constexpr unsigned kListOpsSymbols = kDigitCount + kListOpCount;
-inline constexpr unsigned kListOpsMaxDepth = 4;
+inline const text::Words kWords{"0", "1", "2", "3",   "4",   "5",   "6",
+                                "7", "8", "9", "MIN", "MAX", "MED", "SM"};
+constexpr unsigned kMin = 10, kMax = 11, kMed = 12;  // SM is the sum modulo 10
 
-/// A digit, or an operator over at least one argument.
-struct ListExpr {
-  bool is_digit = true;
-  unsigned digit = 0;
-  ListOp op = ListOp::kMin;
-  std::vector<ListExpr> args;
-};
+constexpr unsigned kDeepest = 4;
 
-/// The operator over values of digits; `values` is not empty.
-unsigned value_of(ListOp op, const std::vector<unsigned>& values);
-/// By the definition, from the list itself.
-unsigned evaluate(const ListExpr& expr);
-/// Lists around the innermost digit: 0 for a digit.
-unsigned depth(const ListExpr& expr);
-std::string to_text(const ListExpr& expr);
-const char* name_of(ListOp op);
-/// The words of ListOps, by their numbers.
-std::vector<std::string> listops_words();
+/// A list of exactly this depth with 2 to 4 arguments: one, drawn, has depth - 1, the others any.
+inline std::string make_list(Random& random, unsigned depth) {
+  std::string list = "[" + kWords[kMin + random.below(4)];
+  const unsigned count = 2 + random.below(3);
+  const unsigned deep = random.below(count);
+  for (unsigned i = 0; i < count; ++i) {
+    const bool is_list = depth > 1 && (i == deep || random.below(100) < 30);
+    const unsigned below = i == deep || !is_list ? depth - 1 : 1 + random.below(depth - 1);
+    list += " " + (is_list ? make_list(random, below) : kWords[random.below(10)]);
+  }
+  return list + "]";
+}
 
-Tree to_tree(const ListExpr& expr);
+inline unsigned value_of(unsigned operation, Numbers values) {
+  std::sort(values.begin(), values.end());
+  return operation == kMin   ? values.front()
+         : operation == kMax ? values.back()
+         : operation == kMed ? values[(values.size() - 1) / 2]
+                             : std::accumulate(values.begin(), values.end(), 0U) % 10;
+}
 
-/// Reads a list, or a digit. Lists are written [MAX 3 4] or (MAX 3 4), or without the opening
-/// bracket, MAX 3 4 ]; a list without one may also end with the text. Throws DataError with the
-/// column.
-ListExpr parse_list(std::string_view text);
+/// As a binary tree a list branches to the left: its operator is a word, and each argument is
+/// joined to what stands before it, (((MAX 3) ((MIN 4) 5)) 1). So every node has a value, its
+/// label: that of the operator over the arguments so far. Operators have none.
+inline void append(const text::TreeReader& reader, const text::Tree& list, std::size_t at,
+                   Tree& tree) {
+  const text::Tree::Node& node = list.nodes[at];
+  const auto word = std::find(kWords.begin(), kWords.end(), node.label) - kWords.begin();
+  const auto number = static_cast<unsigned>(word);
+  if (number == kWords.size() || (number < kMin) != node.is_word()) {
+    reader.lines().fail(node.line, node.column, "want a digit, or MIN, MAX, MED or SM after a [");
+  }
+  tree.push_back({kNone, kNone, number, node.is_word() ? number : kNone});
+  Numbers values;
+  for (unsigned child = 0; child < node.num_children; ++child) {
+    const auto before = static_cast<unsigned>(tree.size()) - 1;
+    append(reader, list, list.child(node, child), tree);
+    values.push_back(tree.back().label);
+    const auto argument = static_cast<unsigned>(tree.size()) - 1;
+    tree.push_back({before, argument, 0, value_of(number, values)});
+  }
+}
+/// The tree of a list; its root's label is its value. TextError with the column.
+inline Tree read_list(std::string text) {
+  std::replace(text.begin(), text.end(), '[', '(');
+  std::replace(text.begin(), text.end(), ']', ')');
+  std::istringstream in(text);
+  text::TreeReader reader({in, "list"}, text::TreeReader::Layout::kOnePerLine);
+  text::Tree list;
+  if (!reader.next(list) || list.nodes.size() > 1000) {
+    reader.lines().fail(1, 1, "want a list of 1 to 1000 symbols, as [MAX 3 [MIN 4 5]]");
+  }
+  Tree tree;
+  append(reader, list, list.nodes.size() - 1, tree);
+  return tree;
+}
 
-/// An endless supply of lists with 2 to 4 arguments and a depth of 1 to 4, each depth as frequent
-/// as the others. The same seed gives the same lists in C++ and in Python.
-class ListOpsGenerator {
- public:
-  explicit ListOpsGenerator(std::uint32_t seed) : random_(seed) {}
-  ListExpr next();
+/// Trees of lists that are not known yet, of this depth or, where it is 0, of any.
+inline std::vector<Tree> make_lists(Random& random, unsigned depth, std::size_t count,
+                                    std::set<std::string>& known) {
+  std::vector<Tree> trees;
+  while (trees.size() < count) {
+    const std::string list = make_list(random, depth != 0 ? depth : 1 + random.below(kDeepest));
+    if (known.insert(list).second) {
+      trees.push_back(read_list(list));
+    }
+  }
+  return trees;
+}
 
- private:
-  ListExpr list(unsigned depth);
-  ListExpr argument(unsigned max_depth);
-
-  Random random_;
-};
-
-}  // namespace examples
+}  // namespace example

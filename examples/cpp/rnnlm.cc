@@ -1,167 +1,133 @@
-// Trains a recurrent language model on a file of sentences and tells its perplexity, or continues a
-// text. Start reading at rnnlm_model.h, the model; program.h has what all programs share. The
-// Python twin is ../python/rnnlm.py.
+// Trains the recurrent language model of the DyNet paper on a file of sentences and tells its
+// perplexity, or continues a text. Start reading at rnnlm_model.h, the model. The Python twin is
+// ../python/rnnlm.py.
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <numeric>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
+#include "dynet/sequence.h"
 
 #include "rnnlm_model.h"
-#include "sequence_losses.h"
 
-namespace examples {
+namespace example {
 namespace {
 
 struct RnnlmOptions : Options {
-  Settings sizes{"rnnlm", {{"embedding", 128}, {"hidden", 256}}, {}};
+  Settings sizes{"rnnlm", {{"embedding", 128}, {"hidden", 256}}};
   unsigned vocabulary = 10000;
   bool by_sequence = false;
 };
 
-/// All words of the training text, or the most frequent ones; `<unk>` and the end mark first.
-std::vector<std::string> make_vocabulary(const std::vector<RawSentence>& sentences,
-                                         std::size_t limit) {
-  std::vector<std::string> words = {"<unk>", "<s>"};
-  for (const std::string& word : most_frequent(sentences, limit)) {
-    if (words.size() < limit && word != words[0] && word != words[kEndMark]) {
-      words.push_back(word);
+/// The model, which may also be written with functions of whole sequences.
+struct EitherRnnlm : Rnnlm {
+  EitherRnnlm(const Settings& s, bool with_sequences) : Rnnlm(s), by_sequence(with_sequences) {}
+  Expression loss(ComputationGraph& cg, const Batch& sentences) {
+    if (!by_sequence) {
+      return Rnnlm::loss(cg, sentences);
     }
+    // Step by step: what each sentence reads, and what it is to foresee.
+    std::vector<Numbers> read(sentences[0].size());
+    Numbers labels;
+    for (std::size_t t = 0; t < read.size(); ++t) {
+      for (const Numbers& sentence : sentences) {
+        read[t].push_back(t == 0 || t > sentence.size() ? kEndMark : sentence[t - 1]);
+        labels.push_back(t < sentence.size() ? sentence[t] : kNoLabel);
+      }
+    }
+    lstm.start_new_sequence();
+    const Expressions states = lstm.transduce(lookup_sequence(cg, words, read));
+    return sequence_loss(scores(concatenate_to_batch(states)), labels);
   }
-  return words;
-}
-
-Numbers numbers_of(const RawSentence& sentence, Dict& words) {
-  Numbers numbers;
-  for (const std::string& word : sentence.words) {
-    numbers.push_back(static_cast<unsigned>(words.convert(word)));
-  }
-  numbers.push_back(kEndMark);
-  return numbers;
-}
+  bool by_sequence;
+};
 
 /// Sentences in batches of equal size and similar length, so that little of a batch is filler.
-std::vector<Batch> make_batches(const std::vector<RawSentence>& raw, const Settings& settings,
-                                std::size_t size) {
-  Dict words = settings.dict("words");
-  std::vector<std::size_t> order(raw.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    const std::size_t length_a = raw[a].words.size();
-    const std::size_t length_b = raw[b].words.size();
-    return length_a != length_b ? length_a > length_b : a < b;
-  });
-  std::vector<Batch> batches((raw.size() + size - 1) / size);
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    batches[i / size].push_back(numbers_of(raw[order[i]], words));
+std::vector<Batch> make_batches(std::vector<text::Words> sentences, Dict words, std::size_t size) {
+  std::stable_sort(sentences.begin(), sentences.end(),
+                   [](const auto& a, const auto& b) { return a.size() > b.size(); });
+  std::vector<Batch> batches((sentences.size() + size - 1) / size);
+  for (std::size_t i = 0; i < sentences.size(); ++i) {
+    batches[i / size].push_back(numbers_of(sentences[i], words));
+    batches[i / size].back().push_back(kEndMark);
   }
   return batches;
 }
 
-class RnnlmLearner : public ExampleLearner<Rnnlm, Batch> {
- public:
-  RnnlmLearner(const RnnlmOptions& options, const Settings& settings,
-               const std::vector<RawSentence>& raw)
-      : ExampleLearner(settings, make_batches(raw, settings, options.minibatch),
-                       options.dev.empty()
-                           ? std::vector<Batch>()
-                           : make_batches(read_text_file(options.dev), settings, kTestBatch),
-                       options.seed, 1),
-        by_sequence_(options.by_sequence) {}
-
-  [[nodiscard]] ScoreKind score_kind() const override { return {"perplexity", false}; }
-  double test() override {
-    double loss = 0;
-    std::size_t words = 0;
-    for (const Batch& batch : dev) {
-      ComputationGraph cg;
-      model.new_graph(cg);
-      const Losses losses = add(cg, batch);
-      loss += as_scalar(losses.sum.value());
-      words += losses.items;
-    }
-    return std::exp(loss / static_cast<double>(words));
-  }
-
- protected:
-  Losses add(ComputationGraph& cg, const Batch& batch) override {
-    std::size_t words = 0;
-    for (const Numbers& sentence : batch) {
-      words += sentence.size();
-    }
-    return {by_sequence_ ? sequence_loss(model, cg, batch) : model.loss(cg, batch), words, words};
-  }
-
- private:
-  static constexpr std::size_t kTestBatch = 16;
-  bool by_sequence_;
-};
-
-void train_and_report(const RnnlmOptions& options) {
-  const std::vector<RawSentence> sentences = read_text_file(options.train);
-  Settings sizes = options.sizes;
-  sizes.lists = {{"words", make_vocabulary(sentences, options.vocabulary)}};
-  RnnlmLearner learner(options, sizes, sentences);
-  set_initial_values(learner.parameters(), options);
-  if (!options.is_quiet) {
-    std::printf("rnnlm: %u words, embedding %u, state %u, %zu parameters, %u sentences an update\n",
-                sizes["words"], sizes["embedding"], sizes["hidden"],
-                learner.parameters().parameter_count(), options.minibatch);
-  }
-  train(learner, {.unit = "words", .updates_an_epoch = learner.order.updates_an_epoch()}, options);
+std::size_t words_in(const Batch& batch) {
+  return std::accumulate(batch.begin(), batch.end(), std::size_t{0},
+                         [](std::size_t n, const Numbers& s) { return n + s.size(); });
 }
 
-/// How well the model foresees a text, and what it thinks comes next.
-void predict(const RnnlmOptions& options) {
-  const Settings settings = load_settings(options.model, {"rnnlm"});
-  Rnnlm model(settings);
-  populate(model.m, options.model);
-  Dict vocabulary = settings.dict("words");
-  Numbers words = numbers_of(parse_words(options.predict), vocabulary);
+double perplexity(EitherRnnlm& model, const std::vector<Batch>& batches) {
+  double loss = 0;
+  std::size_t words = 0;
+  for (const Batch& batch : batches) {
+    ComputationGraph cg;
+    model.new_graph(cg);
+    loss += as_scalar(model.loss(cg, batch).value());
+    words += words_in(batch);
+  }
+  return std::exp(loss / static_cast<double>(words));
+}
 
+void train_rnnlm(const RnnlmOptions& options) {
+  const auto sentences = read_all<text::PlainReader>(options.train);
+  Settings settings = options.sizes;
+  settings.dicts["words"] = numbered(sentences, 1, {"<s>"}, options.vocabulary);
+  const Dict& words = settings.dicts["words"];
+  EitherRnnlm model(settings, options.by_sequence);
+  Plan plan{
+      .unit = "words", .score_name = "perplexity", .less_is_better = true, .settings = &settings};
+  std::vector<Batch> dev;
+  if (!options.dev.empty()) {
+    dev = make_batches(read_all<text::PlainReader>(options.dev), words, 16);
+    plan.score = [&] { return perplexity(model, dev); };
+  }
+  RnnlmOptions by_batch = options;
+  by_batch.minibatch = 1;
+  train(by_batch, plan, model, make_batches(sentences, words, options.minibatch), words_in);
+}
+/// How well the model foresees a text, and what it thinks comes next.
+void continue_text(const RnnlmOptions& options) {
+  const Settings settings = load_settings(options.model(), "rnnlm");
+  EitherRnnlm model(settings, options.by_sequence);
+  populate(model, options.model());
+  const Dict& words = settings.dicts.at("words");
+  const std::vector<Batch> text = make_batches({words_of(options.predict)}, words, 1);
+  std::printf("perplexity %.1f\n", perplexity(model, text));
   ComputationGraph cg;
   model.new_graph(cg);
-  const double loss = as_scalar(model.loss(cg, words).value());
-  std::printf("perplexity %.1f\n", std::exp(loss / static_cast<double>(words.size())));
-  words.pop_back();
-  const std::vector<float> probabilities =
-      as_vector(softmax(model.scores_after(cg, words)).value());
-  Numbers order(probabilities.size());
+  model.loss(cg, text[0]);  // its last state has read all words
+  const auto odds = as_vector(softmax(model.scores(model.lstm.back())).value());
+  Numbers order(odds.size());
   std::iota(order.begin(), order.end(), 0U);
-  std::sort(order.begin(), order.end(), [&](unsigned a, unsigned b) {
-    return probabilities[a] != probabilities[b] ? probabilities[a] > probabilities[b] : a < b;
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](unsigned a, unsigned b) { return odds[a] > odds[b]; });
   order.resize(std::min<std::size_t>(order.size(), 5));
   for (const unsigned word : order) {
-    std::printf("next %5.1f %%  %s\n", 100 * static_cast<double>(probabilities[word]),
-                settings.list("words")[word].c_str());
+    std::printf("next %5.1f %%  %s\n", 100 * static_cast<double>(odds[word]),
+                words.convert(static_cast<int>(word)).c_str());
   }
 }
 
-int run(int argc, char** argv) {
-  RnnlmOptions options;
-  options.minibatch = 16;
-  CLI::App app("Trains an LSTM language model; sentences of an update are one batch.");
-  declare_options(app, options, "sentences to learn from, one a line, words between spaces");
-  app.add_option("--vocabulary", options.vocabulary,
-                 "words at most, the most frequent ones (10000)")
-      ->check(CLI::Range(2, 100000000))
-      ->group("Model");
-  declare_sizes(app, options.sizes,
-                {{"embedding", "size of a word's vector"}, {"hidden", "size of the LSTM's state"}});
-  app.add_flag("--sequence", options.by_sequence, "use the functions of whole sequences")
-      ->group("Model");
-  return run_task(app, argc, argv, options, train_and_report, predict);
+void declare(CLI::App& app, RnnlmOptions& options) {
+  declare_sizes(app, options.sizes);
+  app.add_option("--vocabulary", options.vocabulary, "words at most, the most frequent ones")
+      ->check(CLI::Range(2, 100000000));
+  app.add_flag("--sequence", options.by_sequence, "use the functions of whole sequences");
 }
 
 }  // namespace
-}  // namespace examples
+}  // namespace example
 
 int main(int argc, char** argv) {
-  return examples::run_program("rnnlm", argc, argv, examples::run);
+  example::RnnlmOptions options;
+  options.data = "file of sentences, words between spaces";
+  options.minibatch = 16;
+  return example::run(argc, argv, "Trains an LSTM language model; an update is one batch.", options,
+                      example::train_rnnlm, example::declare, example::continue_text);
 }

@@ -3,11 +3,15 @@
 // The language model of the paper: a table of words, one LSTM, and a softmax over all words. A
 // sentence starts with the end mark of the one before it.
 
-#include <algorithm>
+#include "dynet/lstm.h"
 
-#include "sentences.h"
+#include "example.h"
 
-namespace examples {
+namespace example {
+
+constexpr unsigned kEndMark = 1;
+/// Sentences, each with the end mark behind it, from the longest to the shortest.
+using Batch = std::vector<Numbers>;
 
 struct Rnnlm {
   ParameterCollection m;
@@ -44,8 +48,8 @@ struct Rnnlm {
     return sum(losses);
   }
 
-  /// That of several sentences, from the longest to the shortest, which take each step together,
-  /// as one batch. What comes after a sentence's end counts nothing.
+  /// That of several sentences, which take each step together, as one batch. What comes after a
+  /// sentence's end counts nothing.
   Expression loss(ComputationGraph& cg, const Batch& sentences) {
     if (sentences.size() == 1) {
       return loss(cg, sentences[0]);
@@ -69,16 +73,6 @@ struct Rnnlm {
     }
     return sum_batches(sum(losses));
   }
-
-  /// The scores of what follows after `sentence`.
-  Expression scores_after(ComputationGraph& cg, const Numbers& sentence) {
-    lstm.start_new_sequence();
-    lstm.add_input(lookup(cg, words, kEndMark));
-    for (const unsigned word : sentence) {
-      lstm.add_input(lookup(cg, words, word));
-    }
-    return scores(lstm.back());
-  }
 };
 
-}  // namespace examples
+}  // namespace example

@@ -1,18 +1,15 @@
-// Trains a tagger on a file of sentences, or tags a sentence. Start reading at tagger_model.h, the
-// model; program.h has what all programs share. The Python twin is ../python/tagger.py.
+// Trains the tagger of the DyNet paper on a file of sentences, or tags a sentence. Start reading at
+// tagger_model.h, the model. The Python twin is ../python/tagger.py.
 
-#include <algorithm>
 #include <cstdio>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
+#include "dynet/sequence.h"
 
-#include "sequence_losses.h"
 #include "tagger_model.h"
 
-namespace examples {
+namespace example {
 namespace {
 
 struct TaggerOptions : Options {
@@ -22,156 +19,132 @@ struct TaggerOptions : Options {
                   {"mlp", 32},
                   {"rows", 0},
                   {"character-embedding", 20},
-                  {"character-hidden", 64}},
-                 {}};
-  bool spells = false;
-  bool by_sequence = false;
-  std::size_t known_from = 5;
+                  {"character-hidden", 64}}};
+  bool spells = false, by_sequence = false;
+  unsigned known_from = 5;
 };
 
+/// The model, which may also be written with a function of whole sequences.
+struct EitherTagger : Tagger {
+  EitherTagger(const Settings& s, bool with_sequences) : Tagger(s), by_sequence(with_sequences) {}
+  Expression loss(ComputationGraph& cg, const Sentence& sentence) {
+    return by_sequence
+               ? sequence_loss(scores(concatenate_to_batch(read(cg, sentence))), sentence.tags)
+               : Tagger::loss(cg, sentence);
+  }
+  bool by_sequence;
+};
+
+/// The characters of UTF-8 text.
+text::Words characters_of(const std::string& word) {
+  text::Words characters;
+  for (const char byte : word) {
+    if (characters.empty() || (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U) {
+      characters.emplace_back();
+    }
+    characters.back().push_back(byte);
+  }
+  return characters;
+}
+
 /// What the model has to know: sizes, and the words, tags and characters of the training text.
-Settings make_settings(const TaggerOptions& options, const std::vector<RawSentence>& sentences) {
-  Dict words;
+Settings make_settings(const TaggerOptions& options,
+                       const std::vector<text::TaggedSentence>& sentences) {
+  std::vector<text::Words> texts;
   Dict tags;
   Dict characters;
-  words.convert("<unk>");
-  for (const std::string& word : words_seen(sentences, options.known_from)) {
-    words.convert(word);
+  characters.convert("<unk>");
+  for (const text::TaggedSentence& sentence : sentences) {
+    texts.push_back(sentence.words);
+    numbers_of(sentence.tags, tags);
+    for (const std::string& word : sentence.words) {
+      numbers_of(characters_of(word), characters);
+    }
   }
   Settings settings = options.sizes;
-  for (const RawSentence& sentence : sentences) {
-    for (const std::string& tag : sentence.tags) {
-      tags.convert(tag);
-    }
-  }
+  freeze(characters);
+  settings.dicts = {{"words", numbered(texts, options.known_from)},
+                    {"tags", tags},
+                    {"characters", options.spells ? characters : Dict()}};
   if (options.spells) {
-    settings.number("embedding") = 2 * settings["character-hidden"];  // spelled words are as long
-    characters.convert("<unk>");
-    for (const RawSentence& sentence : sentences) {
-      for (const std::string& word : sentence.words) {
-        for (const std::string& character : characters_of(word)) {
-          characters.convert(character);
-        }
-      }
-    }
+    settings.numbers["embedding"] = 2 * settings["character-hidden"];  // spelled words are as long
   }
-  settings.lists = {{"words", words.get_words()},
-                    {"tags", tags.get_words()},
-                    {"characters", characters.get_words()}};
   return settings;
 }
 
-std::vector<Sentence> read_sentences(const std::vector<RawSentence>& raw,
-                                     const Settings& settings) {
-  SentenceNumbers numbers(settings);
-  std::vector<Sentence> sentences;
-  sentences.reserve(raw.size());
-  for (const RawSentence& sentence : raw) {
-    sentences.push_back(numbers.of(sentence));
+/// Sentences in numbers. Words that have none are spelled, if the model spells.
+std::vector<Sentence> in_numbers(const std::vector<text::TaggedSentence>& read,
+                                 Settings& settings) {
+  Dict& tags = settings.dicts["tags"];
+  Dict& characters = settings.dicts["characters"];
+  std::vector<Sentence> sentences(read.size());
+  for (std::size_t i = 0; i < read.size(); ++i) {
+    for (const std::string& word : read[i].words) {
+      sentences[i].words.push_back({static_cast<unsigned>(settings.dicts["words"].convert(word))});
+      if (sentences[i].words.back().number == 0 && characters.size() > 0) {
+        sentences[i].words.back().letters = numbers_of(characters_of(word), characters);
+      }
+    }
+    for (const std::string& tag : read[i].tags) {
+      const bool is_known = tags.contains(tag);
+      sentences[i].tags.push_back(is_known ? static_cast<unsigned>(tags.convert(tag)) : kNone);
+    }
   }
   return sentences;
 }
 
-Numbers tags_of(Tagger& model, const std::vector<Sentence>& sentences) {
-  return answers_to(model, sentences,
-                    [&](ComputationGraph& cg, const Sentence& sentence, Expressions& all) {
-                      const Expressions scores = model.scores(cg, sentence.words);
-                      all.insert(all.end(), scores.begin(), scores.end());
-                    });
-}
-
-class TaggerLearner : public ExampleLearner<Tagger, Sentence> {
- public:
-  TaggerLearner(const TaggerOptions& options, const Settings& settings,
-                const std::vector<RawSentence>& raw)
-      : ExampleLearner(settings, read_sentences(raw, settings),
-                       options.dev.empty()
-                           ? std::vector<Sentence>()
-                           : read_sentences(read_tagged_file(options.dev), settings),
-                       options.seed, options.minibatch),
-        by_sequence_(options.by_sequence) {}
-
-  [[nodiscard]] ScoreKind score_kind() const override { return {"accuracy", true}; }
-  double test() override {
-    const Numbers answers = tags_of(model, dev);
-    std::size_t right = 0;
-    std::size_t words = 0;
-    for (const Sentence& sentence : dev) {
-      for (const unsigned tag : sentence.tags) {
-        right += answers[words++] == tag ? 1 : 0;
-      }
+Numbers answers(Tagger& tagger, const std::vector<Sentence>& sentences) {
+  const auto ask = [&](ComputationGraph& cg, const Sentence& sentence, Expressions& all) {
+    for (const Expression& read : tagger.read(cg, sentence)) {
+      all.push_back(tagger.scores(read));
     }
-    return static_cast<double>(right) / static_cast<double>(words);
-  }
-
- protected:
-  Losses add(ComputationGraph& cg, const Sentence& sentence) override {
-    const std::size_t words = sentence.words.size();
-    return {by_sequence_ ? sequence_loss(model, cg, sentence) : model.loss(cg, sentence), words,
-            words};
-  }
-
- private:
-  bool by_sequence_;
-};
-
-void train_and_report(const TaggerOptions& options) {
-  const std::vector<RawSentence> sentences = read_tagged_file(options.train);
-  const Settings sizes = make_settings(options, sentences);
-  TaggerLearner learner(options, sizes, sentences);
-  set_initial_values(learner.parameters(), options);
-  if (!options.is_quiet) {
-    std::printf(
-        "tagger: %u words, %u tags, %u characters, %zu parameters, %u sentences an update, "
-        "batching %s\n",
-        sizes["words"], sizes["tags"], sizes["characters"], learner.parameters().parameter_count(),
-        options.minibatch, options.autobatch ? "on" : "off");
-  }
-  train(learner, {.unit = "words", .updates_an_epoch = learner.order.updates_an_epoch()}, options);
+  };
+  return answers_to(tagger, sentences, ask);
 }
 
-void predict(const TaggerOptions& options) {
-  const Settings settings = load_settings(options.model, {"tagger"});
-  Tagger model(settings);
-  populate(model.m, options.model);
-  const RawSentence raw = parse_words(options.predict);
-  if (raw.words.empty()) {
-    throw DataError("sentence", 1, 1, "no word");
+void train_tagger(const TaggerOptions& options) {
+  const auto read = read_all<text::TaggedReader>(options.train);
+  Settings settings = make_settings(options, read);
+  EitherTagger tagger(settings, options.by_sequence);
+  Plan plan{.unit = "words", .settings = &settings};
+  std::vector<Sentence> dev;
+  Numbers tags;
+  if (!options.dev.empty()) {
+    dev = in_numbers(read_all<text::TaggedReader>(options.dev), settings);
+    for (const Sentence& sentence : dev) {
+      append(tags, sentence.tags);
+    }
+    plan.score = [&] { return share_right(answers(tagger, dev), tags); };
   }
-  const Numbers tags = tags_of(model, {SentenceNumbers(settings).of(raw)});
+  train(options, plan, tagger, in_numbers(read, settings),
+        [](const Sentence& sentence) { return sentence.words.size(); });
+}
+
+void tag(const TaggerOptions& options) {
+  Settings settings = load_settings(options.model(), "tagger");
+  Tagger tagger(settings);
+  populate(tagger, options.model());
+  const text::Words words = words_of(options.predict);
+  const Numbers tags = answers(tagger, in_numbers({{words, {}}}, settings));
   for (std::size_t i = 0; i < tags.size(); ++i) {
-    std::printf("%s%s|%s", i == 0 ? "" : " ", raw.words[i].c_str(),
-                settings.list("tags")[tags[i]].c_str());
+    const std::string& tag = settings.dicts["tags"].convert(static_cast<int>(tags[i]));
+    std::printf("%s|%s%s", words[i].c_str(), tag.c_str(), i + 1 == tags.size() ? "\n" : " ");
   }
-  std::printf("\n");
 }
 
-int run(int argc, char** argv) {
-  TaggerOptions options;
-  CLI::App app("Trains a tagger: two LSTMs, one sentence at a time.");
-  declare_options(app, options, "sentences to learn from, one a line, word|TAG between spaces");
-  declare_sizes(app, options.sizes,
-                {{"embedding", "size of a word's vector"},
-                 {"hidden", "size of each LSTM's state"},
-                 {"mlp", "size of the layer before the tags"},
-                 {"character-embedding", "size of a character's vector"},
-                 {"character-hidden", "size of each spelling LSTM's state"}});
-  app.add_option("--rows", options.sizes.number("rows"),
-                 "rows of the table of words, if more than words")
-      ->group("Model");
-  app.add_option("--known-from", options.known_from, "words seen less often are unknown (5)")
-      ->group("Model");
-  app.add_flag("--characters", options.spells,
-               "spell unknown words; a word's vector is then twice --character-hidden")
-      ->group("Model");
-  app.add_flag("--sequence", options.by_sequence, "use the functions of whole sequences")
-      ->group("Model");
-  return run_task(app, argc, argv, options, train_and_report, predict);
+void declare(CLI::App& app, TaggerOptions& options) {
+  declare_sizes(app, options.sizes);
+  app.add_option("--known-from", options.known_from, "words seen less often are unknown");
+  app.add_flag("--characters", options.spells, "spell unknown words");
+  app.add_flag("--sequence", options.by_sequence, "use the functions of whole sequences");
 }
 
 }  // namespace
-}  // namespace examples
+}  // namespace example
 
 int main(int argc, char** argv) {
-  return examples::run_program("tagger", argc, argv, examples::run);
+  example::TaggerOptions options;
+  options.data = "file of sentences: word|TAG between spaces";
+  return example::run(argc, argv, "Trains a tagger: two LSTMs, one sentence at a time.", options,
+                      example::train_tagger, example::declare, example::tag);
 }

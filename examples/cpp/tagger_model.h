@@ -4,40 +4,29 @@
 // small network names the tag of each word. Words that are spelled are read by two LSTMs as well.
 
 #include <algorithm>
-#include <utility>
 
-#include "sentences.h"
+#include "dynet/birnn.h"
+#include "dynet/lstm.h"
 
-namespace examples {
+#include "example.h"
 
-/// Two LSTMs: one reads a sequence from the left, one from the right.
-struct BothWays {
-  BothWays() = default;
-  BothWays(unsigned in, unsigned hidden, ParameterCollection& m)
-      : left(1, in, hidden, m), right(1, in, hidden, m) {}
-  void new_graph(ComputationGraph& cg) {
-    left.new_graph(cg);
-    right.new_graph(cg);
-  }
-  /// The outputs of both after they have read each of `xs`.
-  std::pair<Expressions, Expressions> read(Expressions xs) {
-    left.start_new_sequence();
-    right.start_new_sequence();
-    std::pair<Expressions, Expressions> outputs;
-    outputs.first = left.transduce(xs);
-    std::reverse(xs.begin(), xs.end());
-    outputs.second = right.transduce(xs);
-    std::reverse(outputs.second.begin(), outputs.second.end());
-    return outputs;
-  }
+namespace example {
 
-  VanillaLSTMBuilder left, right;
+/// A word by its number or, where it is spelled, by those of its characters.
+struct Word {
+  unsigned number = 0;
+  Numbers letters = {};
+};
+struct Sentence {
+  std::vector<Word> words = {};
+  Numbers tags = {};  ///< none, or one per word; kNone for one that no training has
 };
 
 struct Tagger {
   ParameterCollection m;
   LookupParameter words, letters;
-  BothWays spelling, reading;
+  using BiLSTM = BiRNNBuilder<VanillaLSTMBuilder>;
+  BiLSTM spelling, reading;
   Parameter hidden, output;
   Expression h, o;  // in the graph
 
@@ -45,9 +34,9 @@ struct Tagger {
       : words(m.add_lookup_parameters(std::max(s["rows"], s["words"]), {s["embedding"]})) {
     if (s["characters"] > 0) {
       letters = m.add_lookup_parameters(s["characters"], {s["character-embedding"]});
-      spelling = {s["character-embedding"], s["character-hidden"], m};
+      spelling = BiLSTM(1, s["character-embedding"], 2 * s["character-hidden"], m);
     }
-    reading = {s["embedding"], s["hidden"], m};
+    reading = BiLSTM(1, s["embedding"], 2 * s["hidden"], m);
     hidden = m.add_parameters({s["mlp"], 2 * s["hidden"]});
     output = m.add_parameters({s["tags"], s["mlp"]});
   }
@@ -64,36 +53,30 @@ struct Tagger {
     for (const unsigned letter : word) {
       xs.push_back(lookup(cg, letters, letter));
     }
-    const auto [left, right] = spelling.read(xs);
-    return concatenate({left.back(), right.front()});
+    spelling.add_inputs(xs);
+    return spelling.back();
   }
 
-  Expressions represent(ComputationGraph& cg, const std::vector<Word>& sentence) {
+  /// What is read of a sentence, from both ends, at each word.
+  Expressions read(ComputationGraph& cg, const Sentence& sentence) {
     Expressions xs;
-    for (const Word& w : sentence) {
+    for (const Word& w : sentence.words) {
       xs.push_back(w.letters.empty() ? lookup(cg, words, w.number) : spell(cg, w.letters));
     }
-    return xs;
+    return reading.transduce(xs);
   }
 
-  /// The scores of the tags of each word.
-  Expressions scores(ComputationGraph& cg, const std::vector<Word>& sentence) {
-    const auto [left, right] = reading.read(represent(cg, sentence));
-    Expressions scores;
-    for (std::size_t i = 0; i < left.size(); ++i) {
-      scores.push_back(o * tanh(h * concatenate({left[i], right[i]})));
-    }
-    return scores;
-  }
+  /// The scores of the tags of a word.
+  Expression scores(const Expression& read) { return o * tanh(h * read); }
 
   /// The sum of the losses of all words.
   Expression loss(ComputationGraph& cg, const Sentence& sentence) {
-    Expressions losses = scores(cg, sentence.words);
-    for (std::size_t i = 0; i < losses.size(); ++i) {
-      losses[i] = pickneglogsoftmax(losses[i], sentence.tags[i]);
+    Expressions losses;
+    for (const Expression& x : read(cg, sentence)) {
+      losses.push_back(pickneglogsoftmax(scores(x), sentence.tags[losses.size()]));
     }
     return sum(losses);
   }
 };
 
-}  // namespace examples
+}  // namespace example

@@ -22,6 +22,12 @@ run_program(0 "${REPORT}dev accuracy [0-9.]+ %, best accuracy 100.00 %\n$"
 run_program(0 "^zimo.X zima.O\n$" --predict "zimo zima")
 run_program(2 "^sentence:1:1: no word" --predict " ")
 
+# Written by the sequence it is the same model.
+execute_process(COMMAND ${PROGRAM} ${small} --epochs 1 --print-losses 1 OUTPUT_VARIABLE output)
+string(REGEX MATCH "loss 1 [0-9]+\\.[0-9][0-9][0-9]" loss "${output}")
+run_program(0 "${loss}" ${small} --epochs 1 --print-losses 1 --sequence)
+
 file(WRITE ${OUT}/bad.txt "fine|O\nThe|O cat\n")
 run_program(2 "bad.txt:2:7: a word without a tag" --train ${OUT}/bad.txt)
+run_program(105 "--hidden: Value 0 not in range" --hidden 0 --train none)
 run_program(109 "no-such-option" --no-such-option)

@@ -3,9 +3,11 @@
 // The tree LSTM of the paper: words are rows of a table, nodes are joined by a
 // BinaryTreeLSTMBuilder, and a matrix scores the classes of each node.
 
+#include "dynet/treelstm.h"
+
 #include "trees.h"
 
-namespace examples {
+namespace example {
 
 struct TreeModel {
   ParameterCollection m;
@@ -26,9 +28,9 @@ struct TreeModel {
 
   std::vector<TreeState> states(ComputationGraph& cg, const Tree& tree) {
     std::vector<TreeState> all;
-    all.reserve(tree.nodes.size());
-    for (const TreeNode& node : tree.nodes) {
-      all.push_back(node.is_word() ? builder.add_input(lookup(cg, words, node.symbol))
+    all.reserve(tree.size());
+    for (const Node& node : tree) {
+      all.push_back(node.is_word() ? builder.add_input(lookup(cg, words, node.word))
                                    : builder.add_input(all[node.left], all[node.right]));
     }
     return all;
@@ -39,8 +41,8 @@ struct TreeModel {
     const std::vector<TreeState> all = states(cg, tree);
     Expressions losses;
     for (std::size_t i = 0; i < all.size(); ++i) {
-      if (tree.nodes[i].has_label()) {
-        losses.push_back(pickneglogsoftmax(c * all[i].h, tree.nodes[i].label));
+      if (tree[i].label != kNone) {
+        losses.push_back(pickneglogsoftmax(c * all[i].h, tree[i].label));
       }
     }
     return sum(losses);
@@ -52,4 +54,4 @@ struct TreeModel {
   }
 };
 
-}  // namespace examples
+}  // namespace example

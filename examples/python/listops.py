@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The main job: trains a tree LSTM on ListOps, or on bracketed trees, and shows what it learned.
+"""The demo: trains a tree LSTM on lists that it makes by itself, and shows what it learned.
 
-Start reading at tree_model.py, the model; listops_job.py makes data, trains and predicts, and
+Start reading at tree_model.py, the model; trees_job.py makes data, trains and predicts, and
 training.py has the loop. The C++ twin is ../cpp/listops.cc; both take the same options and read
 each other's model files.
 """
@@ -12,27 +12,26 @@ import argparse
 import os
 import sys
 
-from options import make_parser, parse, run_job
+from options import count, make_parser, parse, run_job
 
 
 def parse_options(argv: list[str]) -> argparse.Namespace:
     parser = make_parser(
         "Trains a tree LSTM, one tree at a time, on lists such as [MAX 3 [MIN 4 5] 1] that it "
-        "generates itself, or with --train on bracketed trees such as (3 (2 It) (4 works)).",
-        "bracketed trees to learn from; without it ListOps",
+        "generates itself.",
+        "",
     )
     parser.set_defaults(out="listops-output")
-    parser.add_argument("--test-trees", type=int, default=2000, help="held-out trees of ListOps")
-    parser.add_argument("--hidden", type=int, default=128, help="size of a node's state")
+    parser.add_argument("--test-trees", type=count, default=2000, help="held-out trees of ListOps")
+    parser.add_argument("--hidden", type=count, default=128, help="size of a node's state")
     parser.add_argument("--dot", help="graph of one tree (OUT/graph.dot)")
     options = parse(parser, argv, generates_data=True)
     options.dot = options.dot or os.path.join(options.out, "graph.dot")
-    if not options.train:
-        options.updates = options.updates or 42000
-        options.test_every = options.test_every or max(options.updates // 40, 1)
-        options.max_seconds = options.max_seconds or 110
+    options.updates = options.updates or 42000
+    options.test_every = options.test_every or 1000
+    options.max_seconds = options.max_seconds or 110
     return options
 
 
 if __name__ == "__main__":
-    run_job(parse_options(sys.argv[1:]), "listops_job")
+    run_job(parse_options(sys.argv[1:]), "trees_job")

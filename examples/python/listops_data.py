@@ -91,8 +91,9 @@ class ListOpsGenerator:
     def __init__(self, seed: int) -> None:
         self._below = Random(seed).below
 
-    def next(self) -> ListExpr:
-        return self._list(1 + self._below(MAX_DEPTH))
+    def next(self, depth: int = 0) -> ListExpr:
+        """Of this depth or, where it is 0, of any."""
+        return self._list(depth or 1 + self._below(MAX_DEPTH))
 
     def _list(self, depth: int) -> ListExpr:
         """Of exactly this depth: one argument, drawn, is of depth - 1, the others up to it."""

@@ -10,24 +10,40 @@ import sys
 from data import DataError
 
 
+def count(text: str) -> int:
+    """A number from 1 on."""
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text} is no number from 1 on")
+    return int(text)
+
+
+def above_0(text: str) -> float:
+    value = float(text)
+    if not value > 0:
+        raise argparse.ArgumentTypeError(f"{text} is not above 0")
+    return value
+
+
 def make_parser(description: str, train_help: str, minibatch: int = 1) -> argparse.ArgumentParser:
-    """With the options of all programs. ``train_help`` says what the file --train holds."""
+    """With the options of all programs. ``train_help`` says what the file --train holds; empty: the
+    program has no files."""
     parser = argparse.ArgumentParser(description=description)
     data = parser.add_argument_group("data")
-    data.add_argument("--train", help=train_help)
-    data.add_argument("--dev", help="the same, to test on")
+    if train_help:
+        data.add_argument("--train", help=train_help)
+        data.add_argument("--dev", help="the same, to test on")
+    parser.set_defaults(train=None, dev=None)
     data.add_argument("--seed", type=int, default=1, help="of the data and of the library")
     training = parser.add_argument_group("training")
-    training.add_argument("--updates", type=int, default=0, help="end training after so many")
+    training.add_argument("--updates", type=count, default=0, help="end training after so many")
     training.add_argument(
-        "--epochs", type=int, default=3, help="passes over --train, where --updates is not given"
+        "--epochs", type=count, default=3, help="passes over --train, where --updates is not given"
     )
-    training.add_argument("--minibatch", type=int, default=minibatch, help="examples an update")
+    training.add_argument("--minibatch", type=count, default=minibatch, help="examples an update")
     training.add_argument(
-        "--max-seconds", type=float, default=0, help="end training after so much CPU time"
+        "--max-seconds", type=above_0, default=0, help="end training after so much CPU time"
     )
-    training.add_argument("--trainer", choices=["adam", "sgd"], default="adam")
-    training.add_argument("--learning-rate", type=float, default=0, help="(adam 0.001, sgd 0.02)")
+    training.add_argument("--learning-rate", type=above_0, default=0.001, help="of Adam")
     training.add_argument(
         "--lookup-updates",
         choices=["sparse", "dense", "exact"],
@@ -36,24 +52,15 @@ def make_parser(description: str, train_help: str, minibatch: int = 1) -> argpar
         "sparse",
     )
     training.add_argument(
-        "--test-every", type=int, default=0, help="updates between tests on --dev (an epoch)"
-    )
-    training.add_argument(
-        "--deterministic-init",
-        action="store_true",
-        help="initial values by a formula that is the same in every language",
+        "--test-every", type=count, default=0, help="updates between tests on --dev (an epoch)"
     )
     training.add_argument("--init-file", help="initial values from a model file")
-    library = parser.add_argument_group("library")
-    library.add_argument("--autobatch", type=int, choices=[0, 1], default=1)
-    library.add_argument("--device", choices=["CPU", "CPU:double"], default="CPU")
     _add_output(parser.add_argument_group("output"))
     return parser
 
 
 def _add_output(output: argparse._ArgumentGroup) -> None:
-    output.add_argument("--out", help="folder for what is written")
-    output.add_argument("--model", help="model file (OUT/model.txt)")
+    output.add_argument("--out", help="folder for the model and the curve")
     output.add_argument("--curve", help="learning curve (OUT/curve.csv)")
     output.add_argument(
         "--predict", help="answer this with the model file, after training if there is none"
@@ -74,27 +81,23 @@ def parse(
     options, others = parser.parse_known_args(argv)
     if others and not others[0].startswith("--dynet"):  # those are the library's
         parser.error(f"unrecognized arguments: {' '.join(others)}")
+    options.model = os.path.join(options.out, "model.safetensors") if options.out else None
     if options.out:
-        options.model = options.model or os.path.join(options.out, "model.txt")
         options.curve = options.curve or os.path.join(options.out, "curve.csv")
     if options.dev and not options.train:
         parser.error("--dev needs --train")
     if options.predict and not options.model:
-        parser.error("--predict needs --model or --out")
+        parser.error("--predict needs --out")
     if not options.train and not generates_data and not has_saved_model(options):
         reason = f": there is no '{options.model}'" if options.predict else ""
         parser.error(f"--train is required{reason}")
-    if options.learning_rate <= 0:
-        options.learning_rate = 0.001 if options.trainer == "adam" else 0.02
     return options
 
 
 def run_job(options: argparse.Namespace, job: str) -> None:
     """Starts the library and calls ``run`` of the module ``job``. Mistakes in data exit with 2."""
     # The library reads its options when it is imported, those of the command line last.
-    ours = ["--dynet-seed", str(options.seed), "--dynet-devices", options.device]
-    ours += ["--dynet-autobatch", str(options.autobatch)]
-    sys.argv[1:1] = ours
+    sys.argv[1:1] = ["--dynet-seed", str(options.seed)]
     for file in filter(None, (options.train, options.dev)):
         if not os.path.exists(file):
             sys.exit(f"{os.path.basename(sys.argv[0])}: there is no file '{file}'")

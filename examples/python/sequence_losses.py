@@ -9,13 +9,11 @@ import dynet as dy
 
 from rnnlm_model import Rnnlm
 from sentences import END, Sentence
-from tagger_model import Tagger, read
+from tagger_model import Tagger
 
 
 def tagger_loss(model: Tagger, sentence: Sentence) -> dy.Expression:
-    outputs = read(model.reading, model.represent(sentence.words))
-    both = dy.concatenate([dy.concatenate_to_batch(one) for one in outputs])
-    scores = model.output * dy.tanh(model.hidden * both)
+    scores = model.scores(dy.concatenate_to_batch(model.read(sentence.words)))
     return dy.sequence_loss(scores, sentence.tags)
 
 

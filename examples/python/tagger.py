@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from options import make_parser, parse, run_job
+from options import count, make_parser, parse, run_job
 
 
 def parse_options(argv: list[str]) -> argparse.Namespace:
@@ -22,7 +22,7 @@ def parse_options(argv: list[str]) -> argparse.Namespace:
     model = parser.add_argument_group("model")
 
     def size(name: str, default: int, text: str) -> None:
-        model.add_argument(name, type=int, default=default, help=text)
+        model.add_argument(name, type=count, default=default, help=text)
 
     size("--embedding", 128, "size of a word's vector")
     size("--hidden", 50, "size of each LSTM's state")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from itertools import chain
 
+import dynet as dy
+
 from data import DataError
 from model_file import Settings, load_settings
 from options import has_saved_model
@@ -41,6 +43,10 @@ def make_settings(options: argparse.Namespace, sentences: Tagged) -> Settings:
     return Settings("tagger", numbers, lists)
 
 
+def scores_of(model: Tagger, sentence: Sentence) -> list[dy.Expression]:
+    return [model.scores(x) for x in model.read(sentence.words)]
+
+
 class TaggerLearner(ExampleLearner):
     score_kind = ScoreKind("accuracy", is_share=True)
 
@@ -66,7 +72,7 @@ class TaggerLearner(ExampleLearner):
         return Losses(loss, words, words)
 
     def test(self) -> float:
-        answers = answers_to(self.dev, lambda sentence: self.model.scores(sentence.words))
+        answers = answers_to(self.dev, lambda sentence: scores_of(self.model, sentence))
         tags = [tag for sentence in self.dev for tag in sentence.tags]
         right: int = sum(answer == tag for answer, tag in zip(answers, tags))
         return right / len(tags)
@@ -80,7 +86,7 @@ def train_and_report(options: argparse.Namespace) -> None:
         print(
             f"tagger: {sizes['words']} words, {sizes['tags']} tags, {sizes['characters']} "
             f"characters, {learner.parameters.parameter_count()} parameters, {options.minibatch} "
-            f"sentences an update, batching {'on' if options.autobatch else 'off'}"
+            f"sentences an update"
         )
     train(learner, TrainingPlan("words", learner.updates_an_epoch), options)
 
@@ -93,7 +99,7 @@ def predict(options: argparse.Namespace) -> None:
     if not words:
         raise DataError("sentence", 1, 1, "no word")
     sentence = SentenceNumbers(settings).of(words, [])
-    answers = answers_to([sentence], lambda one: model.scores(one.words))
+    answers = answers_to([sentence], lambda one: scores_of(model, one))
     print(" ".join(f"{word}|{settings.lists['tags'][tag]}" for word, tag in zip(words, answers)))
 
 

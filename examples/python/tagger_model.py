@@ -8,16 +8,6 @@ import dynet as dy
 from model_file import Settings, add_table
 from sentences import Sentence, Word
 
-BothWays = list[dy.VanillaLSTMBuilder]  # one reads from the left, one from the right
-Outputs = list[dy.Expression]
-
-
-def read(lstms: BothWays, xs: list[dy.Expression]) -> tuple[Outputs, Outputs]:
-    """The outputs of both after they have read each of ``xs``."""
-    left, right = lstms
-    from_right = right.initial_state().transduce(xs[::-1])
-    return left.initial_state().transduce(xs), from_right[::-1]
-
 
 class Tagger:
     def __init__(self, s: Settings) -> None:
@@ -30,22 +20,24 @@ class Tagger:
         self.hidden = self.m.add_parameters((s["mlp"], 2 * s["hidden"]))
         self.output = self.m.add_parameters((s["tags"], s["mlp"]))
 
-    def both_ways(self, size: int, hidden: int) -> BothWays:
-        return [dy.VanillaLSTMBuilder(1, size, hidden, self.m) for _ in range(2)]
+    def both_ways(self, size: int, hidden: int) -> dy.BiRNNBuilder:
+        return dy.BiRNNBuilder(1, size, 2 * hidden, self.m, dy.VanillaLSTMBuilder)
 
     def spell(self, word: list[int]) -> dy.Expression:
-        left, right = read(self.spelling, [self.letters[letter] for letter in word])
-        return dy.concatenate([left[-1], right[0]])
+        """What both LSTMs say at the end of their ways."""
+        states = self.spelling.add_inputs([self.letters[letter] for letter in word])
+        return dy.concatenate([states[-1][0].output(), states[0][1].output()])
 
-    def represent(self, words: list[Word]) -> list[dy.Expression]:
-        return [self.words[w] if isinstance(w, int) else self.spell(w) for w in words]
+    def read(self, words: list[Word]) -> list[dy.Expression]:
+        """What is read of a sentence, from both ends, at each word."""
+        xs = [self.words[w] if isinstance(w, int) else self.spell(w) for w in words]
+        return self.reading.transduce(xs)
 
-    def scores(self, words: list[Word]) -> list[dy.Expression]:
-        """Of the tags of each word."""
-        states = zip(*read(self.reading, self.represent(words)))
-        return [self.output * dy.tanh(self.hidden * dy.concatenate(both)) for both in states]
+    def scores(self, read: dy.Expression) -> dy.Expression:
+        """Of the tags of a word."""
+        return self.output * dy.tanh(self.hidden * read)
 
     def loss(self, sentence: Sentence) -> dy.Expression:
         """The sum of the losses of all words."""
-        scores = self.scores(sentence.words)
-        return dy.esum([dy.pickneglogsoftmax(s, tag) for s, tag in zip(scores, sentence.tags)])
+        read = zip(self.read(sentence.words), sentence.tags)
+        return dy.esum([dy.pickneglogsoftmax(self.scores(x), tag) for x, tag in read])

@@ -17,7 +17,7 @@ import numpy as np
 
 from data import Minibatches
 from measure import Stopwatch, peak_memory_mib, seconds_since_start
-from model_file import Settings, save_model, set_deterministic_values
+from model_file import Settings, save_model
 from progress import Progress
 
 
@@ -172,16 +172,13 @@ class _MeanLoss:
 
 
 def make_trainer(parameters: dy.ParameterCollection, options: argparse.Namespace) -> dy.Trainer:
-    kind = dy.SimpleSGDTrainer if options.trainer == "sgd" else dy.AdamTrainer
-    trainer = kind(parameters, options.learning_rate)
+    trainer = dy.AdamTrainer(parameters, options.learning_rate)
     trainer.lookup_updates = options.lookup_updates
     return trainer
 
 
 def set_initial_values(parameters: dy.ParameterCollection, options: argparse.Namespace) -> None:
     """As the options say."""
-    if options.deterministic_init:
-        set_deterministic_values(parameters)
     if options.init_file:
         parameters.populate(options.init_file)
 

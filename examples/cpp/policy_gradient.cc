@@ -10,9 +10,8 @@
 
 #include "example.h"
 
+namespace example {
 namespace {
-
-using namespace dynet;  // NOLINT(google-build-using-namespace): as programs do
 
 constexpr unsigned kSide = 5;
 constexpr unsigned kCells = kSide * kSide;
@@ -40,24 +39,31 @@ unsigned step(unsigned cell, unsigned action) {
 
 class Policy {
  public:
-  explicit Policy(ParameterCollection& m)
+  ParameterCollection m;
+
+  Policy()
       : cells_(m.add_lookup_parameters(kCells, {16})),
         weights_(m.add_parameters({kActions, 16})),
         bias_(m.add_parameters({kActions}, ParameterInitConst(0))) {}
+  void new_graph(ComputationGraph& cg) {
+    w_ = parameter(cg, weights_);
+    b_ = parameter(cg, bias_);
+  }
   /// Log-probabilities of the actions, {actions}.
   Expression operator()(ComputationGraph& cg, unsigned cell) {
     const Expression h = tanh(lookup(cg, cells_, cell));
-    return log_softmax(affine_transform({parameter(cg, bias_), parameter(cg, weights_), h}));
+    return log_softmax(affine_transform({b_, w_, h}));
   }
 
  private:
   LookupParameter cells_;
   Parameter weights_, bias_;
+  Expression w_, b_;  // in the graph
 };
 
 struct Walk {
   unsigned cell = 0;
-  std::vector<Expression> chosen{};  ///< log-probabilities of the steps that were taken
+  Expressions chosen{};  ///< log-probabilities of the steps that were taken
   [[nodiscard]] bool is_over() const { return is_goal(cell) || chosen.size() == kMostSteps; }
   /// A tenth is lost with each step, two are won at the goal.
   [[nodiscard]] float reward() const {
@@ -69,7 +75,7 @@ struct Walk {
 bool step_all(ComputationGraph& cg, Policy& policy, std::vector<Walk>& walks,
               std::mt19937& random) {
   std::vector<Walk*> going;
-  std::vector<Expression> answers;
+  Expressions answers;
   for (Walk& walk : walks) {
     if (!walk.is_over()) {
       going.push_back(&walk);
@@ -89,18 +95,18 @@ bool step_all(ComputationGraph& cg, Policy& policy, std::vector<Walk>& walks,
   return true;
 }
 
-void learn_to_walk(const example::Setup& setup) {
-  ParameterCollection m;
-  Policy policy(m);
-  AdamTrainer trainer(m, setup.rate);
-  std::mt19937 random(setup.seed);
+void learn_to_walk(const Options& options) {
+  Policy policy;
+  AdamTrainer trainer(policy.m, static_cast<float>(options.learning_rate));
+  std::mt19937 random(options.seed);
   float usual = 0;  // what walks have earned lately: the baseline
-  for (unsigned update = 1; update <= setup.epochs; ++update) {
+  for (std::size_t update = 1; update <= options.updates; ++update) {
     ComputationGraph cg;
-    std::vector<Walk> walks(setup.minibatch);
+    policy.new_graph(cg);
+    std::vector<Walk> walks(options.minibatch);
     while (step_all(cg, policy, walks, random)) {
     }
-    std::vector<Expression> losses;
+    Expressions losses;
     float earned = 0;
     for (const Walk& walk : walks) {
       losses.push_back(sum(walk.chosen) * (usual - walk.reward()));
@@ -110,14 +116,16 @@ void learn_to_walk(const example::Setup& setup) {
     trainer.update();
     usual = 0.9F * usual + 0.1F * earned;
     if (update % 50 == 0) {
-      std::printf("update %u: reward %.2f\n", update, static_cast<double>(usual));
+      std::printf("update %zu: reward %.2f\n", update, static_cast<double>(usual));
     }
   }
 }
 
 }  // namespace
+}  // namespace example
 
 int main(int argc, char** argv) {
-  return example::run(argc, argv, "Learns to walk through a maze by trial and error.", nullptr,
-                      {.epochs = 300, .minibatch = 16, .rate = 0.02F}, learn_to_walk);
+  return example::run(argc, argv, "Learns to walk through a maze by trial and error.",
+                      example::Options{.updates = 300, .minibatch = 16, .learning_rate = 0.02},
+                      example::learn_to_walk);
 }

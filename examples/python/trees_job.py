@@ -12,7 +12,7 @@ import dynet as dy
 from baseline import measure_baselines
 from data import Minibatches
 from draw_curves import draw_all
-from listops_data import DIGITS, MAX_DEPTH, WORDS, ListExpr, ListOpsGenerator, parse_list
+from listops_data import DIGITS, MAX_DEPTH, WORDS, ListOpsGenerator, parse_list
 from model_file import Settings, load_settings
 from options import has_saved_model
 from progress import minutes
@@ -34,24 +34,6 @@ SENTIMENT_CLASSES = 5
 BASELINE_TREES = 20000
 
 
-class ListOpsSource:
-    """New trees of ListOps without end, none of which is held out."""
-
-    def __init__(self, seed: int, minibatch: int, held_out: set[str]) -> None:
-        self._generator = ListOpsGenerator(seed)
-        self._minibatch = minibatch
-        self._held_out = held_out
-
-    def next_tree(self) -> Tree:
-        expr = self._generator.next()
-        while str(expr) in self._held_out:
-            expr = self._generator.next()
-        return expr.to_tree()
-
-    def next(self) -> list[Tree]:
-        return [self.next_tree() for _ in range(self._minibatch)]
-
-
 class EpochSource:
     """Goes over the trees in a new random order each time."""
 
@@ -68,6 +50,17 @@ def make_settings(task: str, hidden: int, classes: int, words: list[str]) -> Set
     return Settings(task, {"hidden": hidden, "classes": classes}, {"words": words})
 
 
+def make_lists(lists: ListOpsGenerator, depth: int, count: int, known: set[str]) -> list[Tree]:
+    """Trees of lists that are not known yet, of this depth or, where it is 0, of any."""
+    trees: list[Tree] = []
+    while len(trees) < count:
+        expr = lists.next(depth)
+        if str(expr) not in known:
+            known.add(str(expr))
+            trees.append(expr.to_tree())
+    return trees
+
+
 def classify_roots(model: TreeModel, trees: list[Tree]) -> list[int]:
     return answers_to(trees, lambda tree: [model.scores(tree)])
 
@@ -77,7 +70,7 @@ class Task:
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.depths: list[int] = []  # of the held-out lists
-        self.source: ListOpsSource | EpochSource
+        self.test: list[Tree] = []
         if options.train:
             self._read(options)
         else:
@@ -85,28 +78,24 @@ class Task:
 
     def _generate(self, options: argparse.Namespace) -> None:
         self.settings = make_settings("listops", options.hidden, DIGITS, WORDS)
-        lists = ListOpsGenerator(options.seed + 1000000007)
-        held_out: dict[str, ListExpr] = {}
-        while len(held_out) < options.test_trees:
-            expr = lists.next()
-            held_out.setdefault(str(expr), expr)
-        self.test = [expr.to_tree() for expr in held_out.values()]
-        self.depths = [expr.depth() for expr in held_out.values()]
-        self.test_limit = 300
-        for_baselines = ListOpsSource(options.seed, 1, set(held_out))
-        self.train = [for_baselines.next_tree() for _ in range(BASELINE_TREES)]
-        self.source = ListOpsSource(options.seed, options.minibatch, set(held_out))
+        # No list is trained on that is tested on: all are different.
+        lists = ListOpsGenerator(options.seed)
+        known: set[str] = set()
+        for depth in range(1, MAX_DEPTH + 1):
+            of_depth = make_lists(lists, depth, options.test_trees // MAX_DEPTH, known)
+            self.test += of_depth
+            self.depths += [depth] * len(of_depth)
+        self.train = make_lists(lists, 0, options.updates * options.minibatch, known)
+        self.source = EpochSource(options.seed, options.minibatch, self.train)
         # What is tested on chooses nothing here: the held-out lists also measure the saved model.
         self.plan = TrainingPlan("trees", lowers_rate=True, keeps_best=False)
 
     def _read(self, options: argparse.Namespace) -> None:
         self.train, words = read_tree_file(options.train, SENTIMENT_CLASSES)
         self.test = read_tree_file(options.dev, SENTIMENT_CLASSES, words)[0] if options.dev else []
-        self.test_limit = len(self.test)
-        self.settings = make_settings("trees", options.hidden, SENTIMENT_CLASSES, list(words))
-        source = EpochSource(options.seed, options.minibatch, self.train)
-        self.source = source
-        self.plan = TrainingPlan("trees", source.updates_an_epoch)
+        self.settings = make_settings("sentiment", options.hidden, SENTIMENT_CLASSES, list(words))
+        self.source = EpochSource(options.seed, options.minibatch, self.train)
+        self.plan = TrainingPlan("trees", self.source.updates_an_epoch)
 
 
 class TreeLearner(Learner):
@@ -127,20 +116,9 @@ class TreeLearner(Learner):
         return total([Losses(self.model.loss(tree), tree.labels(), 1) for tree in trees])
 
     def test(self) -> float:
-        trees = self._task.test[: self._task.test_limit]
+        trees = self._task.test
         answers = classify_roots(self.model, trees)
         return sum(a == tree.root.label for a, tree in zip(answers, trees)) / len(trees)
-
-
-def example_tree(task: Task) -> Tree:
-    """A tree small enough for a picture."""
-    if task.settings.task == "listops":
-        return parse_list("[MAX 3 [MIN 4 5]]").to_tree()
-    return min(
-        (tree for tree in task.train if len(tree.nodes) > 6),
-        key=lambda t: len(t.nodes),
-        default=task.train[0],
-    )
 
 
 def print_table(
@@ -148,7 +126,11 @@ def print_table(
 ) -> None:
     settings = task.settings
     frequent, bag = measure_baselines(
-        task.train, task.test, settings["words"], settings["classes"], 5 if options.train else 2
+        task.train[:BASELINE_TREES],
+        task.test,
+        settings["words"],
+        settings["classes"],
+        5 if options.train else 2,
     )
     answers = classify_roots(model, task.test)
     right = [answer == tree.root.label for answer, tree in zip(answers, task.test)]
@@ -183,16 +165,16 @@ def train_and_report(options: argparse.Namespace) -> None:
     if not options.quiet:
         print(
             f"{task.settings.task}: {task.settings['words']} words, state {options.hidden}, "
-            f"{model.m.parameter_count()} parameters, {options.trainer}, batching "
-            f"{'on' if options.autobatch else 'off'}, seed {options.seed}"
+            f"{model.m.parameter_count()} parameters, seed {options.seed}"
         )
     result = train(learner, task.plan, options)
-    write_graph(model, example_tree(task), options.dot)
     if learner.can_test:
-        model.m.populate(options.model)  # the best, as it was saved
+        if options.model:
+            model.m.populate(options.model)  # the best, as it was saved
         print_table(task, model, result, options)
-    pictures = draw_all(options.curve, options.dot)
-    if not options.quiet:
+    if task.settings.task == "listops":
+        write_graph(model, parse_list("[MAX 3 [MIN 4 5]]").to_tree(), options.dot)
+        pictures = draw_all(options.curve, options.dot)
         print("wrote " + ", ".join([options.model, options.curve, options.dot, *pictures]))
 
 
@@ -204,7 +186,7 @@ def predict_list(model: TreeModel, text: str) -> None:
 
 
 def predict(options: argparse.Namespace, texts: list[str]) -> None:
-    settings = load_settings(options.model, ["listops", "trees"])
+    settings = load_settings(options.model, ["listops", "sentiment"])
     model = TreeModel(settings)
     model.m.populate(options.model)
     for text in texts:
@@ -217,13 +199,14 @@ def predict(options: argparse.Namespace, texts: list[str]) -> None:
 
 def run(options: argparse.Namespace) -> None:
     trains = not has_saved_model(options)
-    if trains and options.predict and not options.train:
+    makes_lists = hasattr(options, "dot")
+    if trains and options.predict and makes_lists:
         parse_list(options.predict)  # a mistake is reported before minutes of training
     if trains:
         train_and_report(options)
     if options.predict:
         predict(options, [options.predict])
-    elif not options.train and not options.quiet:
+    elif makes_lists and not options.quiet:
         print("\nthe saved model, read again:")
         predict(options, ["[MAX 3 [MIN 4 5] 1]", "[SM 7 [MED 2 9 4] 8]"])
         print(f'try your own: {sys.argv[0]} --predict "[SM 4 [MAX 2 7] 5]"')

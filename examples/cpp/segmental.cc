@@ -4,25 +4,25 @@
 // sentence per line, word|TAG between spaces; neighbours of one tag are a segment, but for "O".
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "dynet/lstm.h"
 
-#include "example.h"
+#include "tagged_data.h"
 
+namespace example {
 namespace {
-
-using namespace dynet;  // NOLINT(google-build-using-namespace): as programs do
-using example::Numbers;
-using example::Tagged;
 
 constexpr unsigned kSize = 32;
 constexpr std::size_t kLongest = 4;
 
 class SegmentalTagger {
  public:
+  ParameterCollection m;
+
   /// Tag 0 has segments of one word.
-  SegmentalTagger(ParameterCollection& m, unsigned words, unsigned tags)
+  SegmentalTagger(unsigned words, unsigned tags)
       : embedding_(m.add_lookup_parameters(words, {kSize})),
         left_(1, kSize, kSize, m),
         right_(1, kSize, kSize, m),
@@ -30,20 +30,24 @@ class SegmentalTagger {
         weights_(m.add_parameters({tags, kSize})),
         bias_(m.add_parameters({tags}, ParameterInitConst(0))) {}
 
+  void new_graph(ComputationGraph& cg) {
+    left_.new_graph(cg);
+    right_.new_graph(cg);
+  }
   /// -ln p(segments | words)
   Expression loss(ComputationGraph& cg, const Tagged& sentence) {
     const std::size_t n = sentence.words.size();
     score(cg, sentence.words);
-    std::vector<Expression> sums(n + 1);  // ln of the sum over all segmentations of the first words
+    Expressions sums(n + 1);  // ln of the sum over all segmentations of the first words
     sums[0] = zeros(cg, {1});
     for (std::size_t end = 1; end <= n; ++end) {
-      std::vector<Expression> ways;
+      Expressions ways;
       for (std::size_t length = 1; length <= std::min(end, kLongest); ++length) {
         ways.push_back(sums[end - length] + logsumexp_dim(scores_[end][length], 0));
       }
       sums[end] = logsumexp(ways);
     }
-    std::vector<Expression> right;
+    Expressions right;
     for (std::size_t begin = 0, end = 0; begin < n; begin = end) {
       const unsigned tag = sentence.tags[begin];
       end = begin + 1;
@@ -58,7 +62,8 @@ class SegmentalTagger {
   /// The best segmentation, as a tag per word.
   Numbers tag(const Numbers& words) {
     ComputationGraph cg;
-    const std::vector<Expression> scores = score(cg, words);
+    new_graph(cg);
+    const Expressions scores = score(cg, words);
     struct Way {
       float score = -1e30F;
       std::size_t length = 1;
@@ -89,13 +94,11 @@ class SegmentalTagger {
 
  private:
   /// scores_[end][length]: of the tags of the segment that ends before word `end`. Returns all.
-  std::vector<Expression> score(ComputationGraph& cg, const Numbers& words) {
-    std::vector<Expression> in_order;
+  Expressions score(ComputationGraph& cg, const Numbers& words) {
+    Expressions in_order;
     const std::size_t n = words.size();
-    scores_.assign(n + 1, std::vector<Expression>(kLongest + 1));
-    std::vector<std::vector<Expression>> forward = scores_;
-    left_.new_graph(cg);
-    right_.new_graph(cg);
+    scores_.assign(n + 1, Expressions(kLongest + 1));
+    std::vector<Expressions> forward = scores_;
     left_.start_new_sequence();
     right_.start_new_sequence();
     const auto word = [&](std::size_t i) { return lookup(cg, embedding_, words[i]); };
@@ -124,27 +127,23 @@ class SegmentalTagger {
   LookupParameter embedding_;
   VanillaLSTMBuilder left_, right_;
   Parameter hidden_, weights_, bias_;
-  std::vector<std::vector<Expression>> scores_;
+  std::vector<Expressions> scores_;
 };
 
-void cut_sentences(const example::Setup& setup) {
-  Dict words = example::numbered_words(setup.train);
-  Dict tags;
-  tags.convert("O");
-  const std::vector<Tagged> train = example::read_tagged(setup.train, words, tags);
-  tags.freeze();
-  const std::vector<Tagged> dev = example::read_tagged(setup.dev, words, tags);
-  ParameterCollection m;
-  SegmentalTagger tagger(m, words.size(), tags.size());
-  AdamTrainer trainer(m, setup.rate);
-  const auto loss = [&](ComputationGraph& cg, const Tagged& s) { return tagger.loss(cg, s); };
-  example::train(setup, train, trainer, loss, [&] { return example::share_right(tagger, dev); });
+void cut_sentences(const Options& options) {
+  TaggedData data(options, {"O"});
+  SegmentalTagger tagger(data.words.size(), data.tags.size());
+  train_and_test(options, tagger, data.train, data.dev, [&](const Tagged& sentence) {
+    return std::pair(tagger.tag(sentence.words), sentence.tags);
+  });
 }
 
 }  // namespace
+}  // namespace example
 
 int main(int argc, char** argv) {
   return example::run(argc, argv, "Cuts sentences into labelled segments.",
-                      "file of sentences: word|TAG between spaces", {.rate = 0.005F},
-                      cut_sentences);
+                      example::Options{.data = "file of sentences: word|TAG between spaces",
+                                       .learning_rate = 0.005},
+                      example::cut_sentences);
 }

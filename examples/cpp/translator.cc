@@ -12,10 +12,8 @@
 
 #include "example.h"
 
+namespace example {
 namespace {
-
-using namespace dynet;  // NOLINT(google-build-using-namespace): as programs do
-using example::Numbers;
 
 constexpr unsigned kSize = 32;
 
@@ -27,7 +25,9 @@ constexpr unsigned kEnd = 0;
 
 class Translator {
  public:
-  Translator(ParameterCollection& m, unsigned source_words, unsigned target_words)
+  ParameterCollection m;
+
+  Translator(unsigned source_words, unsigned target_words)
       : source_(m.add_lookup_parameters(source_words, {kSize})),
         target_(m.add_lookup_parameters(target_words, {kSize})),
         reader_(1, kSize, kSize, m),
@@ -36,9 +36,16 @@ class Translator {
         weights_(m.add_parameters({target_words, 2 * kSize})),
         bias_(m.add_parameters({target_words}, ParameterInitConst(0))) {}
 
+  void new_graph(ComputationGraph& cg) {
+    reader_.new_graph(cg);
+    writer_.new_graph(cg);
+    attention_.new_graph(cg);
+    w_ = parameter(cg, weights_);
+    b_ = parameter(cg, bias_);
+  }
   Expression loss(ComputationGraph& cg, const Pair& pair) {
     State state = read(cg, pair.source);
-    std::vector<Expression> losses;
+    Expressions losses;
     for (std::size_t i = 0; i + 1 < pair.target.size(); ++i) {
       auto [next, scores] = write(cg, state, pair.target[i]);
       losses.push_back(pickneglogsoftmax(scores, pair.target[i + 1]));
@@ -50,6 +57,7 @@ class Translator {
   /// The words of the translation, with kEnd at both ends.
   Numbers translate(const Numbers& source) {
     ComputationGraph cg;
+    new_graph(cg);
     const State start = read(cg, source);
     BeamOptions options;
     options.max_length = static_cast<unsigned>(2 * source.size() + 5);
@@ -71,12 +79,9 @@ class Translator {
   };
 
   State read(ComputationGraph& cg, const Numbers& words) {
-    reader_.new_graph(cg);
-    writer_.new_graph(cg);
-    attention_.new_graph(cg);
     reader_.start_new_sequence();
     writer_.start_new_sequence();
-    std::vector<Expression> states;
+    Expressions states;
     for (const unsigned word : words) {
       states.push_back(reader_.add_input(lookup(cg, source_, word)));
     }
@@ -89,8 +94,7 @@ class Translator {
     const Expression input = concatenate({lookup(cg, target_, word), state.context});
     const Expression h = writer_.add_input(state.pointer, input);
     const Expression context = attention_.attend(h, memory_);
-    const Expression scores = affine_transform(
-        {parameter(cg, bias_), parameter(cg, weights_), concatenate({h, context})});
+    const Expression scores = affine_transform({b_, w_, concatenate({h, context})});
     return {{writer_.state(), context}, scores};
   }
 
@@ -98,13 +102,14 @@ class Translator {
   VanillaLSTMBuilder reader_, writer_;
   MLPAttentionBuilder attention_;
   Parameter weights_, bias_;
+  Expression w_, b_;  // in the graph
   AttentionMemory memory_;
 };
 
 std::vector<Pair> read(const std::string& file, Dict& source, Dict& target) {
   std::vector<Pair> pairs;
-  for (const text::SentencePair& from : text::ParallelReader(file)) {
-    Pair pair{example::numbers_of(from.source, source), example::numbers_of(from.target, target)};
+  for (const text::SentencePair& from : read_all<text::ParallelReader>(file)) {
+    Pair pair{numbers_of(from.source, source), numbers_of(from.target, target)};
     pair.target.insert(pair.target.begin(), kEnd);
     pair.target.push_back(kEnd);
     pairs.push_back(std::move(pair));
@@ -112,34 +117,29 @@ std::vector<Pair> read(const std::string& file, Dict& source, Dict& target) {
   return pairs;
 }
 
-void translate_sentences(const example::Setup& setup) {
+void translate_sentences(const Options& options) {
   Dict source;
   Dict target;
   target.convert("</s>");  // kEnd
-  const std::vector<Pair> train = read(setup.train, source, target);
+  const std::vector<Pair> pairs = read(options.train, source, target);
   for (Dict* words : {&source, &target}) {
-    words->freeze();
-    words->set_unk("<unk>");
+    freeze(*words);
   }
-  const std::vector<Pair> dev = read(setup.dev, source, target);
-  ParameterCollection m;
-  Translator translator(m, source.size(), target.size());
-  AdamTrainer trainer(m, setup.rate);
-  const auto loss = [&](ComputationGraph& cg, const Pair& p) { return translator.loss(cg, p); };
-  example::train(setup, train, trainer, loss, [&] {
-    example::Score score;  // of words in their places
-    for (const Pair& pair : dev) {
-      Numbers answer = translator.translate(pair.source);
-      answer.resize(pair.target.size(), kEnd);
-      score.add(answer, pair.target);
-    }
-    return score.share();
+  const std::vector<Pair> dev = read(options.dev, source, target);
+  Translator translator(source.size(), target.size());
+  train_and_test(options, translator, pairs, dev, [&](const Pair& pair) {  // words in their places
+    Numbers words = translator.translate(pair.source);
+    words.resize(pair.target.size(), kEnd);
+    return std::pair(words, pair.target);
   });
 }
 
 }  // namespace
+}  // namespace example
 
 int main(int argc, char** argv) {
-  return example::run(argc, argv, "Translates sentences with attention.",
-                      "file of pairs: source ||| target", {.rate = 0.005F}, translate_sentences);
+  return example::run(
+      argc, argv, "Translates sentences with attention.",
+      example::Options{.data = "file of pairs: source ||| target", .learning_rate = 0.005},
+      example::translate_sentences);
 }

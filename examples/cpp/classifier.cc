@@ -1,0 +1,99 @@
+// Classifies documents with a convolution over their words (Kim, 2014): filters that see three
+// words at a time, of which the strongest answer counts. Data: one document per line, its words,
+// then "|||" and its class.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "example.h"
+
+namespace example {
+namespace {
+
+struct Document {
+  Numbers words;
+  Numbers label;  ///< one
+};
+
+class Classifier {
+ public:
+  ParameterCollection m;
+
+  Classifier(unsigned words, unsigned classes)
+      : embedding_(m.add_lookup_parameters(words, {kSize})),
+        filters_(m.add_parameters({kSize, kWidth, kFilters})),
+        weights_(m.add_parameters({classes, kFilters})),
+        bias_(m.add_parameters({classes}, ParameterInitConst(0))) {}
+
+  void new_graph(ComputationGraph& cg) {
+    f_ = parameter(cg, filters_);
+    w_ = parameter(cg, weights_);
+    b_ = parameter(cg, bias_);
+  }
+  Expression loss(ComputationGraph& cg, const Document& document) {
+    return pickneglogsoftmax(scores(cg, document.words, 0.3F), document.label[0]);
+  }
+  /// The scores of the classes, {classes}.
+  Expression scores(ComputationGraph& cg, const Numbers& words, float dropped = 0.0F) {
+    Expressions columns;
+    for (const unsigned word : words) {
+      columns.push_back(lookup(cg, embedding_, word));
+    }
+    while (columns.size() < kWidth) {
+      columns.push_back(zeros(cg, {kSize}));
+    }
+    const Expression seen = rectify(filter1d_narrow(concatenate_cols(columns), f_));
+    const Expression strongest = dropout(max_dim(seen, 1), dropped);  // {filters}
+    return affine_transform({b_, w_, strongest});
+  }
+
+ private:
+  static constexpr unsigned kSize = 24;
+  static constexpr unsigned kWidth = 3;
+  static constexpr unsigned kFilters = 32;
+
+  LookupParameter embedding_;
+  Parameter filters_, weights_, bias_;
+  Expression f_, w_, b_;  // in the graph
+};
+
+std::vector<Document> read(const std::string& file, Dict& words, Dict& classes) {
+  std::vector<Document> documents;
+  text::ParallelReader reader(file);
+  for (const text::SentencePair& pair : reader) {
+    if (pair.target.size() != 1) {
+      reader.lines().fail(1, "want one class behind |||");
+    }
+    documents.push_back({numbers_of(pair.source, words), numbers_of(pair.target, classes)});
+  }
+  return documents;
+}
+
+void classify_documents(const Options& options) {
+  std::vector<text::Words> texts;
+  for (const text::SentencePair& pair : read_all<text::ParallelReader>(options.train)) {
+    texts.push_back(pair.source);
+  }
+  Dict words = numbered(texts, 2);
+  Dict classes;
+  const std::vector<Document> documents = read(options.train, words, classes);
+  classes.freeze();
+  const std::vector<Document> dev = read(options.dev, words, classes);
+  Classifier classifier(words.size(), classes.size());
+  train_and_test(options, classifier, documents, dev, [&](const Document& document) {
+    ComputationGraph cg;
+    classifier.new_graph(cg);
+    return std::pair(best_of_each({classifier.scores(cg, document.words)}), document.label);
+  });
+}
+
+}  // namespace
+}  // namespace example
+
+int main(int argc, char** argv) {
+  return example::run(
+      argc, argv, "Classifies documents with a convolution.",
+      example::Options{.data = "file of documents: words ||| class", .learning_rate = 0.005},
+      example::classify_documents);
+}

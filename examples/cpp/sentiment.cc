@@ -1,0 +1,102 @@
+// Trains the tree LSTM of the DyNet paper on the sentiment of parsed sentences, at each node. Start
+// reading at tree_model.h, the model. Data: one tree such as (3 (2 It) (4 works)) per line, with
+// classes from 0 to 4. The Python twin is ../python/sentiment.py.
+
+#include <charconv>
+#include <cstdio>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tree_model.h"
+
+namespace example {
+namespace {
+
+constexpr unsigned kClasses = 5;
+
+struct SentimentOptions : Options {
+  Settings sizes{"sentiment", {{"hidden", 128}}};
+};
+
+/// Binary trees from text; a node over a word alone becomes that word. Words that `dict` does not
+/// know are added, unless it is frozen.
+std::vector<Tree> read_trees(text::Lines lines, Dict& dict) {
+  text::TreeReader reader(std::move(lines), text::TreeReader::Layout::kOnePerLine);
+  std::vector<Tree> trees;
+  for (const text::Tree& read : reader) {
+    Tree tree;
+    Numbers places(read.nodes.size(), kNone);  // in the binary tree
+    for (std::size_t i = 0; i < read.nodes.size(); ++i) {
+      const text::Tree::Node& node = read.nodes[i];
+      const auto fail = [&](const std::string& reason) {
+        reader.lines().fail(node.line, node.column, reason);
+      };
+      if (node.is_word()) {
+        continue;
+      }
+      Node made;
+      const char* const end = node.label.data() + node.label.size();
+      const auto label = std::from_chars(node.label.data(), end, made.label);
+      if (label.ec != std::errc() || label.ptr != end || made.label >= kClasses) {
+        fail("label " + node.label + " is out of range; want one below 5");
+      }
+      const text::Tree::Node& first = read.nodes[read.child(node, 0)];
+      if (node.num_children == 1 && first.is_word()) {
+        made.word = static_cast<unsigned>(dict.convert(first.label));
+      } else {
+        made.left = node.num_children == 2 ? places[read.child(node, 0)] : kNone;
+        made.right = node.num_children == 2 ? places[read.child(node, 1)] : kNone;
+        if (made.left == kNone || made.right == kNone) {
+          fail("want a word or two subtrees in a node");
+        }
+      }
+      places[i] = static_cast<unsigned>(tree.size());
+      tree.push_back(made);
+    }
+    trees.push_back(tree);
+  }
+  if (trees.empty()) {
+    reader.lines().fail(1, 1, "nothing but blank lines in this file");
+  }
+  return trees;
+}
+
+void train_sentiment(const SentimentOptions& options) {
+  Settings settings = options.sizes;
+  settings.numbers["classes"] = kClasses;
+  Dict words;
+  words.convert("<unk>");
+  const std::vector<Tree> trees = read_trees(options.train, words);
+  freeze(words);
+  settings.dicts["words"] = words;
+  TreeModel model(settings);
+  Plan plan{.unit = "trees", .settings = &settings};
+  std::vector<Tree> dev;
+  if (!options.dev.empty()) {
+    dev = read_trees(options.dev, settings.dicts["words"]);
+    plan.score = [&] { return root_accuracy(model, dev); };
+  }
+  train(options, plan, model, trees);
+}
+
+void predict(const SentimentOptions& options) {
+  Settings settings = load_settings(options.model(), "sentiment");
+  TreeModel model(settings);
+  populate(model, options.model());
+  std::istringstream in(options.predict);
+  const auto trees = read_trees({in, "expression"}, settings.dicts["words"]);
+  std::printf("class %u\n", classify(model, trees[0]));
+}
+
+void declare(CLI::App& app, SentimentOptions& options) { declare_sizes(app, options.sizes); }
+
+}  // namespace
+}  // namespace example
+
+int main(int argc, char** argv) {
+  example::SentimentOptions options;
+  options.data = "file of bracketed trees";
+  return example::run(argc, argv, "Trains a tree LSTM on parsed sentences, one tree at a time.",
+                      options, example::train_sentiment, example::declare, example::predict);
+}
