@@ -227,13 +227,17 @@ struct LayeredTreeBuilder : public TreeNodesBuilder {
                                const std::vector<LayerState>& children) = 0;
   /// The children's hidden states added up.
   Expression sum_of_h(const std::vector<LayerState>& children);
+  /// The states c or h of the children from `first` on behind the gates in `forget_`, added up;
+  /// unset where there are none.
+  Expression behind_gates(const std::vector<LayerState>& children, Expression LayerState::* state,
+                          std::size_t first);
   /// c = logistic(i) * tanh(g) + logistic(forget_1) * c_1 + ...,  h = logistic(o) * tanh(c), from
   /// the gates before the logistic function; `forget_` has one for each child.
   LayerState close_cell(const Expression& i, const Expression& g, const Expression& o,
                         const std::vector<LayerState>& children);
 
-  std::vector<Expression> forget_;
-  std::vector<Expression> terms_;  ///< arguments of the node that is being made
+  std::vector<Expression> forget_;  ///< or reset gates, before the logistic function
+  std::vector<Expression> terms_;   ///< arguments of the node that is being made
 
  private:
   std::vector<LayerState> children_;

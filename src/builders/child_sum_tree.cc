@@ -116,18 +116,11 @@ LayeredTreeBuilder::LayerState TreeGRUBuilder::add_layer(unsigned layer, const E
   const Expression all = sum_of_h(children);
   const auto [z, candidate, reset] =
       add_gates<2>(vars, {kUpdate, kNew, kReset}, x, &all, user_where);
-  const auto gate_of = [&](std::size_t k) {
-    return plus_product(reset, vars[of_h(kReset)], children[k].h, user_where);
-  };
-  terms_.clear();
-  for (std::size_t k = 0; k < children.size(); k += 2) {
-    const bool is_last = k + 1 == children.size();
-    const Expression first = gate_of(k);
-    const Expression second = is_last ? Expression() : gate_of(k + 1);
-    terms_.push_back(gated_sum(first, children[k].h, second,
-                               is_last ? Expression() : children[k + 1].h, user_where));
+  forget_.clear();
+  for (const LayerState& child : children) {
+    forget_.push_back(plus_product(reset, vars[of_h(kReset)], child.h, user_where));
   }
-  const Expression kept = terms_.size() == 1 ? terms_[0] : sum(terms_, user_where);
+  const Expression kept = behind_gates(children, &LayerState::h, 0);
   const Expression a = plus_product(candidate, vars[of_h(kNew)], kept, user_where);
   // The new cell of a coupled LSTM: an input gate z, and what is forgotten is 1 - z of the old.
   return {Expression(), coupled_lstm_c(z, a, all, user_where)};

@@ -276,20 +276,24 @@ Expression LayeredTreeBuilder::sum_of_h(const std::vector<LayerState>& children)
   return sum(terms_, user_where);
 }
 
+Expression LayeredTreeBuilder::behind_gates(const std::vector<LayerState>& children,
+                                            Expression LayerState::* state, std::size_t first) {
+  const Expression none;
+  terms_.clear();
+  for (std::size_t k = first; k < children.size(); k += 2) {
+    const bool is_last = k + 1 == children.size();
+    terms_.push_back(gated_sum(forget_[k], children[k].*state, is_last ? none : forget_[k + 1],
+                               is_last ? none : children[k + 1].*state, user_where));
+  }
+  return terms_.size() > 1 ? sum(terms_, user_where) : terms_.empty() ? none : terms_[0];
+}
+
 LayeredTreeBuilder::LayerState LayeredTreeBuilder::close_cell(
     const Expression& i, const Expression& g, const Expression& o,
     const std::vector<LayerState>& children) {
   const Expression none;
   const bool has_pair = children.size() >= 2;
-  terms_.clear();
-  for (std::size_t k = has_pair ? 2 : 0; k < children.size(); k += 2) {
-    const bool is_last = k + 1 == children.size();
-    terms_.push_back(gated_sum(forget_[k], children[k].c, is_last ? none : forget_[k + 1],
-                               is_last ? none : children[k + 1].c, user_where));
-  }
-  const Expression further = terms_.empty()       ? none
-                             : terms_.size() == 1 ? terms_[0]
-                                                  : sum(terms_, user_where);
+  const Expression further = behind_gates(children, &LayerState::c, has_pair ? 2 : 0);
   const auto [cell, hidden] = tree_lstm_step(
       i, o, g, has_pair ? forget_[0] : none, has_pair ? forget_[1] : none,
       has_pair ? children[0].c : none, has_pair ? children[1].c : none, further, user_where);
