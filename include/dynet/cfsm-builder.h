@@ -17,6 +17,7 @@
 // Surprising: a class's parameters are added to a graph when they are first needed there, so that a
 // graph that meets three classes of a thousand has nodes for three.
 
+#include <iosfwd>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -251,6 +252,9 @@ class TreeSoftmaxBuilder : public CheckedSoftmaxBuilder {
   /// Reads the tree. Words that the dictionary lacks are added to it; where it is frozen and has an
   /// id for unknown words, they are left out. ValueError leaves the dictionary as it was.
   void read(const char* builder, const std::string& cluster_file, Format format, Dict& word_dict);
+  /// The same from a stream, which messages call `called`.
+  void read(const char* builder, std::istream& clusters, Format format, Dict& word_dict,
+            const std::string& called);
 
   [[nodiscard]] bool is_normalised() const final { return true; }
   void check_made(const char* call) const final;
@@ -341,6 +345,9 @@ class ClassFactoredSoftmaxBuilder final : public detail::TreeSoftmaxBuilder {
   ClassFactoredSoftmaxBuilder() = default;
   explicit ClassFactoredSoftmaxBuilder(unsigned rep_dim, const std::string& cluster_file,
                                        Dict& word_dict, ParameterCollection& pc, bool bias = true);
+  /// From a stream of what stands in such a file.
+  explicit ClassFactoredSoftmaxBuilder(unsigned rep_dim, std::istream& clusters, Dict& word_dict,
+                                       ParameterCollection& pc, bool bias = true);
 
   /// Scores of the classes. Shapes: {rep_dim}xb -> {classes}xb.
   Expression class_logits(const Expression& rep, Where where = Where::here());
@@ -358,6 +365,9 @@ class ClassFactoredSoftmaxBuilder final : public detail::TreeSoftmaxBuilder {
 
  protected:
   [[nodiscard]] const char* name() const override { return "ClassFactoredSoftmaxBuilder"; }
+
+ private:
+  void make_choices(ParameterCollection& pc, bool bias);
 };
 
 }  // namespace dynet

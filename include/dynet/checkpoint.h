@@ -88,6 +88,8 @@ class Checkpointer {
   /// The checkpoints that the folder has, by steps; as of the last save() or resume().
   [[nodiscard]] const std::vector<Checkpoint>& checkpoints() const { return checkpoints_; }
 
+  [[nodiscard]] const CheckpointPolicy& policy() const { return policy_; }
+
   /// Text that is saved with each checkpoint; resume() gives it back. Keys must not begin with
   /// "dynet.".
   std::map<std::string, std::string> metadata;

@@ -2,6 +2,9 @@
 
 // The hierarchical softmax (cfsm-builder.h has the interface).
 
+#include <iosfwd>
+#include <string>
+
 #include "dynet/cfsm-builder.h"
 
 namespace dynet {
@@ -25,6 +28,9 @@ class HierarchicalSoftmaxBuilder final : public detail::TreeSoftmaxBuilder {
   HierarchicalSoftmaxBuilder() = default;
   explicit HierarchicalSoftmaxBuilder(unsigned rep_dim, const std::string& cluster_file,
                                       Dict& word_dict, ParameterCollection& model);
+  /// From a stream of what stands in such a file.
+  explicit HierarchicalSoftmaxBuilder(unsigned rep_dim, std::istream& clusters, Dict& word_dict,
+                                      ParameterCollection& model);
   /// Makes new parameters, in `model` itself, in the place of those it has.
   void initialize(ParameterCollection& model);
 

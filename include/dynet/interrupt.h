@@ -1,15 +1,18 @@
 #pragma once
 
-// Stopping a computation that takes long.
+// Stopping work that takes long.
+
+#include <chrono>
 
 namespace dynet {
 
-/// While it lives, what this thread computes (values, gradients) asks `check` between groups of
-/// nodes, some twenty times a second, whether to go on; work that takes less never asks. What
-/// `check` throws comes out of the call that computes. No parameter, no gradient of a parameter and
-/// no value that was there is changed then, and the same can be asked for again. What a call
-/// forgets at its start is forgotten: a `backward` the gradients of the nodes that an earlier one
-/// left, and `forward`, which computes anew, the old values.
+/// While it lives, what this thread computes (values, gradients), and the planning of it, asks
+/// `check` now and then whether to go on, and so do savers and loaders: not again before `interval`
+/// is over, and soon after. Work that takes less never asks. What `check` throws comes out of the
+/// call. No parameter, no gradient of a parameter and no value that was there is changed then, and
+/// the same can be asked for again. What a call forgets at its start is forgotten: a `backward` the
+/// gradients of the nodes that an earlier one left, and `forward`, which computes anew, the old
+/// values. A file that was to be written is not there, or is the old one.
 ///
 /// `check` gets `of`, and must not use the graph. Nodes that run as one group are never stopped
 /// inside, however large they are, nor is an update of a trainer. Scopes nest: the inner one is
@@ -18,14 +21,20 @@ namespace dynet {
 class InterruptScope {
  public:
   using Check = void (*)(void* of);
-  explicit InterruptScope(Check check, void* of = nullptr);
+  explicit InterruptScope(Check check, void* of = nullptr,
+                          std::chrono::milliseconds interval = std::chrono::milliseconds(40));
   ~InterruptScope();
   InterruptScope(const InterruptScope&) = delete;
   InterruptScope& operator=(const InterruptScope&) = delete;
 
  private:
-  Check outer_;
-  void* outer_of_;
+  struct Outer {
+    Check check = nullptr;
+    void* of = nullptr;
+    std::chrono::steady_clock::duration interval{};
+    std::chrono::steady_clock::time_point last{};
+  };
+  Outer outer_;
 };
 
 }  // namespace dynet

@@ -32,14 +32,23 @@ namespace dynet {
 /// Counts names anew, after parameters were renamed, so that the next ones do not get a name twice.
 void recount_names(ParameterCollection& root);
 
+/// How often each name was given in a collection: to parameters and tables, and to sub-collections.
+struct NameUses {
+  std::map<std::string, unsigned> parameters, subcollections;
+};
+/// So far; while a Replay is on in the collection, as far as that got.
+[[nodiscard]] NameUses uses_in(const ParameterCollection& collection);
+
 /// Makes an object once more of parameters that are there. While it lives, what is added to
 /// `collection()`, and to collections made in that, is the parameter of the root that has the name
 /// of the added one; nothing is initialised, and a missing one, or one of another shape, is a
-/// UsageError. Afterwards these collections are as all others. Thread rule: that of adding.
+/// UsageError. These collections are those that find_subcollection() gives, and afterwards add as
+/// before, with the next names. Thread rule: that of adding, in all of the root.
 class Replay {
  public:
-  /// Like the collection `fullname` of `root` at the time when of each name in `uses` so many
-  /// parameters had been added, and of each in `sub_uses` so many sub-collections.
+  /// Begins in the collection `fullname` of `root` as at the time when of each name in `uses` so
+  /// many parameters had been added, and of each in `sub_uses` so many sub-collections. UsageError
+  /// where another one is on there.
   Replay(const ParameterCollection& root, const std::string& fullname,
          const std::map<std::string, unsigned>& uses,
          const std::map<std::string, unsigned>& sub_uses);
@@ -49,8 +58,8 @@ class Replay {
   [[nodiscard]] ParameterCollection collection() const { return collection_; }
 
  private:
+  std::vector<ParameterCollection> all_;  ///< in which it is on
   ParameterCollection collection_;
-  std::shared_ptr<bool> is_on_;
 };
 
 }  // namespace dynet

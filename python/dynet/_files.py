@@ -76,6 +76,7 @@ def load_generator(basename: str | os.PathLike[str], params: ParameterCollection
     """`load`, an object at a time. Files and classes are checked before the first; after an error
     the objects before it stay in the collection."""
     basename = os.fspath(basename)
+    text: str | list[Any] | None
     if basename.endswith(_SAFETENSORS):
         data, meta = basename, basename
         loader = SafetensorsLoader(basename)

@@ -20,13 +20,14 @@ import random
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from math import isnan
 from typing import Any, TextIO, TypeVar
 
 import _dynet
-from _dynet import Checkpointer, Expression, Trainer, UsageError, average, renew_cg
+from _dynet import Checkpointer, Expression, ShapeError, Trainer, UsageError, average, renew_cg
 
 Example = TypeVar("Example")
 
@@ -47,7 +48,8 @@ class History:
     """What `fit` returns."""
 
     losses: list[float] = field(default_factory=list)  #: means, one per epoch
-    scores: list[float] = field(default_factory=list)  #: what `on_eval` returned
+    #: what `on_eval` returned, one per epoch; None where there was no score
+    scores: list[float | None] = field(default_factory=list)
     best_epoch: int | None = None  #: that of the best score, from 1
     best_score: float | None = None
     steps: int = 0  #: updates
@@ -84,25 +86,31 @@ def fit(
     With `checkpoint` it goes on from the newest checkpoint that is there, with its history, and
     saves when the checkpointer's steps or seconds are over, and at the end of every epoch, with the
     score. A score that is NaN is never the best, and no checkpoint has it as its score.
-    `larger_is_better` is to be what the checkpointer was given. UsageError where another loop wrote
-    the checkpoint; the model then has what is in it.
+    UsageError where the checkpointer was given another `larger_is_better`, or where another loop
+    wrote the checkpoint; the model then has what is in it.
 
     Progress is one line on the standard error stream, where that is a terminal. Ctrl-C ends the
     training between two updates: parameters and trainer are whole, and the gradient is empty.
     """
-    if epochs < 0 or batch < 1:
-        raise ValueError(f"fit: epochs is {epochs} and batch is {batch}; want 0 and 1 at least")
-    if patience is not None and (patience < 0 or on_eval is None):
-        raise ValueError("fit: patience is a number from 0 on, and wants on_eval, which scores")
-    if epochs > 1 and iter(data) is data:
-        raise ValueError("fit: data is an iterator, which can be read once; want a list")
+    epochs, batch = _whole("epochs", epochs, 0), _whole("batch", batch, 1)
+    patience = None if patience is None else _whole("patience", patience, 0)
+    if patience is not None and on_eval is None:
+        raise _dynet.ValueError("fit: patience wants on_eval, which scores")
+    _check_kinds(loss_fn, trainer, on_step, on_eval, checkpoint)
+    if checkpoint is not None and checkpoint.larger_is_better != bool(larger_is_better):
+        raise UsageError(
+            f"fit: larger_is_better is {bool(larger_is_better)}, and that of the checkpointer is "
+            f"{checkpoint.larger_is_better}; want the same"
+        )
+    if epochs > 1 and not _is_indexed(data) and _iterator(data) is data:
+        raise _dynet.ValueError("fit: data is an iterator, which can be read once; want a list")
     run = _Run(trainer, checkpoint, _Line(progress, epochs, data), on_step, larger_is_better)
     run.resume()
     try:
         while run.epoch < epochs and not run.is_out_of(patience):
             examples = _examples(data, shuffle, seed, run.epoch, run.done)
             summary = run.train(loss_fn, _batches(examples, batch))
-            run.end_epoch(summary.loss, on_eval(summary) if on_eval is not None else None)
+            run.end_epoch(summary.loss, None if on_eval is None else _score(on_eval, summary))
         run.history.stopped_early = run.epoch < epochs and run.is_out_of(patience)
     except BaseException:
         renew_cg()
@@ -154,7 +162,9 @@ class _Run:
 
     def _go_to(self, position: dict[str, Any]) -> None:
         past = position["epochs"]
-        losses, scores = list(map(float, past["losses"])), list(map(float, past["scores"]))
+        losses = list(map(float, past["losses"]))
+        scores = [None if s is None else float(s) for s in past["scores"]]
+        scores += [None] * (len(losses) - len(scores))  # an older version left them out
         best_epoch, best_score = past["best_epoch"], past["best_score"]
         if best_epoch is not None:
             best_epoch, best_score = int(best_epoch), float(best_score)
@@ -179,7 +189,7 @@ class _Run:
         """What is left of the epoch."""
         for examples in batches:
             renew_cg()
-            loss = average([loss_fn(x) for x in examples])
+            loss = average([_checked(loss_fn, loss_fn(x)) for x in examples])
             mean = loss.scalar_value()
             loss.backward()
             self._rate = self._trainer.learning_rate
@@ -197,13 +207,12 @@ class _Run:
     def _step(self, loss: float) -> Step:
         return Step(self.epoch + 1, self.history.steps, loss, self._rate, self.done)
 
-    def end_epoch(self, loss: float, score: object) -> None:
-        given = None if score is None else _number(score)
-        history = self.history
+    def end_epoch(self, loss: float, score: float | None) -> None:
+        given, history = score, self.history
         history.losses.append(loss)
+        history.scores.append(given)
         self.epoch, self.done, self._total = self.epoch + 1, 0, 0.0
         if given is not None:
-            history.scores.append(given)
             best = history.best_score
             if isnan(given):  # neither better nor worse than any, and no checkpoint takes it
                 given = None
@@ -217,11 +226,75 @@ class _Run:
         return patience is not None and self.epoch - (self.history.best_epoch or 0) > patience
 
 
-def _number(score: Any) -> float:
+def _whole(name: str, value: Any, least: int) -> int:
+    number = None
+    if not isinstance(value, (str, bytes)):
+        with suppress(TypeError, ValueError, OverflowError):
+            number = int(value) if int(value) == value else None
+    if number is None:
+        raise _dynet.TypeError(f"fit: {name} is {value!r}; want a whole number")
+    if number < least:
+        raise _dynet.ValueError(f"fit: {name} is {number}; want {least} or more")
+    return number
+
+
+def _check_kinds(
+    loss_fn: object, trainer: object, on_step: object, on_eval: object, checkpoint: object
+) -> None:
+    """TypeError where an argument is none of its kind."""
+    of_step = "a function of a Step"
+    is_checkpoint = checkpoint is None or isinstance(checkpoint, Checkpointer)
+    for name, value, fits, want in (
+        ("loss_fn", loss_fn, callable(loss_fn), "a function of an example"),
+        ("trainer", trainer, isinstance(trainer, Trainer), "a trainer"),
+        ("on_step", on_step, on_step is None or callable(on_step), of_step),
+        ("on_eval", on_eval, on_eval is None or callable(on_eval), of_step),
+        ("checkpoint", checkpoint, is_checkpoint, "a Checkpointer"),
+    ):
+        if not fits:
+            shown = repr(value).partition("\n")[0]
+            raise _dynet.TypeError(f"fit: {name} is {shown}; want {want}")
+
+
+def _iterator(data: Any) -> Iterator[Any]:
     try:
-        return float(score)
+        return iter(data)
+    except TypeError:
+        raise _dynet.TypeError(f"fit: data is {data!r}; want a list of examples") from None
+
+
+def _named(function: Any) -> str:
+    """`loss() at train.py:12`: a function of the program's, and where it begins."""
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    for holder in (function, getattr(function, "func", None), type(function).__call__):
+        code = getattr(holder, "__code__", None)
+        if code is not None:
+            return f"{name}() at {code.co_filename}:{code.co_firstlineno}"
+    return f"{name}()"
+
+
+def _checked(loss_fn: Any, loss: Any) -> Expression:
+    if not isinstance(loss, Expression):
+        raise _dynet.TypeError(
+            f"fit: {_named(loss_fn)} returned {loss!r}; want the loss of the example, an expression"
+        )
+    shape, examples = loss.dim()
+    if examples != 1 or any(n != 1 for n in shape):
+        of = f", for {examples} examples" if examples != 1 else ""
+        raise ShapeError(
+            f"fit: {_named(loss_fn)} returned a loss of shape {shape}{of}; want one number"
+        )
+    return loss
+
+
+def _score(on_eval: Any, summary: Step) -> float | None:
+    score = on_eval(summary)
+    try:
+        return None if score is None else float(score)
     except (TypeError, ValueError):
-        raise TypeError(f"fit: on_eval returned {score!r}; want a number or None") from None
+        raise _dynet.TypeError(
+            f"fit: {_named(on_eval)}, which is on_eval, returned {score!r}; want a number or None"
+        ) from None
 
 
 def _is_indexed(data: object) -> bool:
@@ -233,7 +306,7 @@ def _is_indexed(data: object) -> bool:
 def _examples(data: Any, shuffle: bool, seed: int, epoch: int, skip: int) -> Iterator[Any]:
     """Those of an epoch, but for the first `skip`."""
     if not _is_indexed(data) or (not shuffle and hasattr(data, "__iter__")):
-        return islice(data, skip, None)
+        return islice(_iterator(data), skip, None)
     order = list(range(len(data)))
     if shuffle:
         random.Random(f"{seed} {epoch}").shuffle(order)

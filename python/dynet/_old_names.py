@@ -2,78 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any, Generic, TypeVar
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any, NoReturn
+    from typing import NoReturn
 
-
-class UnsignedValue:
-    """A count that is passed around by reference."""
-
-    def __init__(self, val: int = 0) -> None:
-        self._value = _unsigned(val)
-
-    def set(self, newval: int) -> None:
-        """Replaces it."""
-        self._value = _unsigned(newval)
-
-    def get(self) -> int:
-        """The count."""
-        return self._value
-
-
-class FloatValue:
-    """A number that is passed around by reference."""
-
-    def __init__(self, val: float = 0) -> None:
-        self._value = float(val)
-
-    def set(self, newval: float) -> None:
-        """Replaces it."""
-        self._value = float(newval)
-
-    def get(self) -> float:
-        """The number."""
-        return self._value
-
-
-class UnsignedVectorValue:
-    """Counts that are passed around by reference."""
-
-    def __init__(self, vals: Iterable[int]) -> None:
-        self.set(vals)
-
-    def set(self, newval: Iterable[int]) -> None:
-        """Replaces all of them."""
-        self._values = [_unsigned(x) for x in newval]
-
-    def get(self) -> list[int]:
-        """The counts, as a list of its own."""
-        return list(self._values)
-
-    def size(self) -> int:
-        """How many there are."""
-        return len(self._values)
-
-
-class FloatVectorValue:
-    """Numbers that are passed around by reference."""
-
-    def __init__(self, vals: Iterable[float]) -> None:
-        self.set(vals)
-
-    def set(self, newval: Iterable[float]) -> None:
-        """Replaces all of them."""
-        self._values = [float(x) for x in newval]
-
-    def get(self) -> list[float]:
-        """The numbers, as a list of its own."""
-        return list(self._values)
-
-    def size(self) -> int:
-        """How many there are."""
-        return len(self._values)
+Number = TypeVar("Number", int, float)
 
 
 def _unsigned(x: int) -> int:
@@ -83,6 +19,72 @@ def _unsigned(x: int) -> int:
     if n < 0:
         raise OverflowError(f"want 0 or more, not {n}")
     return n
+
+
+class _Value(Generic[Number]):
+    """A number that is passed around by reference."""
+
+    @staticmethod
+    def _read(x: Any) -> Any:
+        return float(x)
+
+    def __init__(self, val: Number = 0) -> None:
+        self.set(val)
+
+    def set(self, newval: Number) -> None:
+        """Replaces it."""
+        self._value: Number = self._read(newval)
+
+    def get(self) -> Number:
+        """The number."""
+        return self._value
+
+
+class _Values(Generic[Number]):
+    """Numbers that are passed around by reference."""
+
+    @staticmethod
+    def _read(x: Any) -> Any:
+        return float(x)
+
+    def __init__(self, vals: Iterable[Number]) -> None:
+        self.set(vals)
+
+    def set(self, newval: Iterable[Number]) -> None:
+        """Replaces all of them."""
+        self._values: list[Number] = [self._read(x) for x in newval]
+
+    def get(self) -> list[Number]:
+        """The numbers, as a list of its own."""
+        return list(self._values)
+
+    def size(self) -> int:
+        """How many there are."""
+        return len(self._values)
+
+
+class UnsignedValue(_Value[int]):
+    """A count that is passed around by reference."""
+
+    @staticmethod
+    def _read(x: Any) -> int:
+        return _unsigned(x)
+
+
+class FloatValue(_Value[float]):
+    """A number that is passed around by reference."""
+
+
+class UnsignedVectorValue(_Values[int]):
+    """Counts that are passed around by reference."""
+
+    @staticmethod
+    def _read(x: Any) -> int:
+        return _unsigned(x)
+
+
+class FloatVectorValue(_Values[float]):
+    """Numbers that are passed around by reference."""
 
 
 class Saveable:

@@ -6,13 +6,14 @@ safetensors file, and what else there is to know. The parts say where they are i
 parameters before shares them afterwards; and a shallow copy of a part, which keeps the model as it
 is, shares it too.
 
-A builder is made by `from_spec` once more, in a collection in which the parameters that it adds are
-found rather than made (`dynet/replay.h`).
+A builder is made once more, with the same arguments, in a collection in which the parameters that
+it adds are found rather than made (`dynet/replay.h`). Of a class that a program derives from one of
+the module, the class of the module is made anew; what the program's `__init__` did is in the
+object's attributes, which are copied, so it is not called.
 """
 
 from __future__ import annotations
 
-import inspect
 import os
 import tempfile
 import weakref
@@ -95,69 +96,41 @@ def _parameter(model: _Model, place: int) -> Parameters | LookupParameters:
     return found  # type: ignore[no-any-return]
 
 
+def _ours(cls: type) -> Any:
+    """The class of the module that a class is, or is derived from."""
+    return next(base for base in cls.__mro__ if base.__module__ == "dynet")
+
+
 def builder(self: Any) -> ReducedWithState:
-    """`__reduce__` of recurrent builders."""
-    spec = self.spec
-    if not inspect.isfunction(getattr(type(self).from_spec, "__func__", None)):  # that of ours
-        otherwise = ", or spec and from_spec of its own"
-        _check_init(type(self), (*spec[:3], None, *spec[3:]), otherwise)
+    """`__reduce__` of builders."""
+    spec, place, parent, uses, sub_uses, settings = _ours(type(self))._made(self)
+    where = None if parent is None else (_model_of(parent), parent.name(), uses, sub_uses)
     state = getattr(self, "__dict__", None) or None
-    if spec[0] == 0:
-        return _empty_builder, (type(self), spec), state
-    own = self.param_collection()
-    parent, _, name = own.name().rstrip("/").rpartition("/")
-    first_norm = self._first_norm() if hasattr(self, "_first_norm") else ""
-    uses = {"": _number(first_norm)[1]} if first_norm else {}
-    base, number = _number(name)
-    arguments = (type(self), spec, _model_of(own), parent + "/", uses, {base: number})
-    return _builder, (*arguments, self._rates()), state
-
-
-def _check_init(cls: Any, arguments: tuple[Any, ...], otherwise: str = "") -> None:
-    """Says now what would go wrong when the pickle is loaded."""
-    try:
-        # Where it cannot be seen what a class takes, it is one of ours.
-        signature = inspect.signature(cls.__init__)
-    except (TypeError, ValueError):
-        return
-    try:
-        signature.bind(None, *arguments)
-    except TypeError as e:
-        given = "a collection" if len(arguments) == 1 else f"{len(arguments)} arguments"
-        raise TypeError(
-            f"a copy of a {cls.__name__} cannot be made: its __init__ would be given {given}, but "
-            f"takes {signature}: {e}; want defaults for others{otherwise}"
-        ) from None
-
-
-def _number(name: str) -> tuple[str, int]:
-    """`b_2` is `b` after two others of this name, `/_3` the fourth without a name."""
-    base, bar, number = name.rpartition("_")
-    if not bar:
-        return name, 0
-    return base.rpartition("/")[2], int(number)
-
-
-def _empty_builder(cls: Any, spec: tuple[Any, ...]) -> Any:
-    return cls.from_spec(spec, ParameterCollection())
+    return _builder, (type(self), spec, place, where, settings), state
 
 
 def _builder(
     cls: Any,
     spec: tuple[Any, ...],
-    model: _Model,
-    parent: str,
-    uses: dict[str, int],
-    sub_uses: dict[str, int],
-    rates: list[float],
+    place: int,
+    where: tuple[_Model, str, dict[str, int], dict[str, int]] | None,
+    settings: list[tuple[str, tuple[Any, ...]]],
 ) -> Any:
-    made: Any = _dynet._replayed(
-        model.root, parent, uses, sub_uses, lambda found: cls.from_spec(spec, found)
-    )
-    if len(rates) == 1:
-        made.set_dropout(rates[0])
-    elif rates:
-        made.set_dropouts(*rates)
+    ours = _ours(cls)
+    made: Any = cls.__new__(cls)
+    if where is None:
+        ours.__init__(made, *spec)
+    else:
+        model, parent, uses, sub_uses = where
+        _dynet._replayed(
+            model.root,
+            parent,
+            uses,
+            sub_uses,
+            lambda found: ours.__init__(made, *spec[:place], found, *spec[place:]),
+        )
+    for method, arguments in settings:
+        getattr(ours, method)(made, *arguments)
     return made
 
 
@@ -168,20 +141,20 @@ def trainer(self: Trainer) -> ReducedWithState:
         "lookup_updates": self.lookup_updates,
         "clip_threshold": self.get_clip_threshold(),
         "clip_value": self.get_clip_value(),
-        "state": self.save(),
+        "state": Trainer.save(self),
     }
     state = getattr(self, "__dict__", None) or None
     arguments = _dynet._arguments_of(self)
-    _check_init(type(self), (model, *arguments))
     return _trainer, (type(self), _model_of(model), model.name(), arguments, settings), state
 
 
 def _trainer(
     cls: Any, model: _Model, name: str, arguments: list[float], settings: dict[str, Any]
 ) -> Any:
-    made: Any = cls(model.part(name), *arguments)
+    made: Any = cls.__new__(cls)
+    _ours(cls).__init__(made, model.part(name), *arguments)
     made.set_clip_threshold(settings["clip_threshold"])
     made.set_clip_value(settings["clip_value"])
     made.lookup_updates = settings["lookup_updates"]
-    made.populate(settings["state"])
+    Trainer.populate(made, settings["state"])
     return made

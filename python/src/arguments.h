@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -68,6 +69,8 @@ constexpr Whole whole() {
   }
 }
 inline constexpr Whole kIndex{0, std::numeric_limits<unsigned>::max(), true};
+inline constexpr Whole kPlace{-static_cast<std::int64_t>(std::numeric_limits<unsigned>::max()),
+                              std::numeric_limits<unsigned>::max(), true};
 
 /// Each returns false, and notes the misfit, where the value is not what is wanted.
 bool read_whole(PyObject* o, const Whole& want, std::int64_t& number) noexcept;
@@ -113,6 +116,18 @@ struct IndexListArg {
   std::vector<unsigned> list;
   /// EmptyListError.
   [[nodiscard]] const std::vector<unsigned>& not_empty() const;
+};
+/// A place in a dimension, or in a batch: -1 is the last one.
+struct PlaceArg {
+  std::int64_t place = 0;
+  /// The index among `count`. IndexError for a place before the first one; one that is too large
+  /// stays so.
+  [[nodiscard]] unsigned in(std::string_view operation, unsigned count) const;
+};
+/// Places.
+struct PlaceListArg {
+  std::vector<std::int64_t> list;
+  [[nodiscard]] std::vector<unsigned> in(std::string_view operation, unsigned count) const;
 };
 /// Which dimension; -1 is the last.
 struct AxisArg {
@@ -228,6 +243,31 @@ struct type_caster<dynet::python::IndexArg> {
   static handle from_cpp(const dynet::python::IndexArg& arg, rv_policy /*policy*/,
                          cleanup_list* /*cleanup*/) noexcept {
     return PyLong_FromUnsignedLong(arg.index);
+  }
+};
+
+template <>
+struct type_caster<dynet::python::PlaceArg> {
+  NB_TYPE_CASTER(dynet::python::PlaceArg, const_name("int"))
+  bool from_python(handle src, uint32_t flags, cleanup_list* /*cleanup*/) noexcept {
+    return dynet::python::read_whole(src.ptr(), dynet::python::kPlace, value.place) ||
+           dynet::python::refused(flags);
+  }
+  static handle from_cpp(const dynet::python::PlaceArg& arg, rv_policy /*policy*/,
+                         cleanup_list* /*cleanup*/) noexcept {
+    return PyLong_FromLongLong(arg.place);
+  }
+};
+
+template <>
+struct type_caster<dynet::python::PlaceListArg> {
+  NB_TYPE_CASTER(dynet::python::PlaceListArg, const_name("collections.abc.Sequence[int]"))
+  bool from_python(handle src, uint32_t flags, cleanup_list* /*cleanup*/) noexcept {
+    const auto read = [](PyObject* o, std::int64_t& entry) {
+      return dynet::python::read_whole(o, dynet::python::kPlace, entry);
+    };
+    return dynet::python::read_list(src.ptr(), "a list of whole numbers", value.list, read) ||
+           dynet::python::refused(flags);
   }
 };
 

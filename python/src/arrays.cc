@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "dynet/debug.h"
 #include "dynet/except.h"
 #include "dynet/ext/memory.h"
 
@@ -281,9 +282,10 @@ nb::list to_list(const Tensor& t) {
   return nb::borrow<nb::list>(list);
 }
 
-double to_scalar(const Tensor& t) {
+double to_scalar(const Tensor& t, const Expression& of) {
   if (t.d.elements() != 1) {
-    throw ValueError("scalar_value: the value is " + to_string(t.d) + "; want one element");
+    throw ValueError("scalar_value: the value is " + to_string(t.d) + "; want one element\n  " +
+                     describe(of));
   }
   if (t.is_double()) {
     return as_double_vector(t)[0];

@@ -15,6 +15,7 @@
 #include <memory>
 #include <vector>
 
+#include "dynet/expression.h"
 #include "dynet/index-tensor.h"
 #include "dynet/share.h"
 #include "dynet/tensor.h"
@@ -68,7 +69,7 @@ struct HostArray {
 [[nodiscard]] nanobind::object to_numpy_rows_first(const Tensor& t, double scale = 1.0);
 /// All elements in memory order.
 [[nodiscard]] nanobind::list to_list(const Tensor& t);
-/// The only element. UsageError unless there is exactly one.
-[[nodiscard]] double to_scalar(const Tensor& t);
+/// The only element. ValueError, which names the node that it is of, unless there is exactly one.
+[[nodiscard]] double to_scalar(const Tensor& t, const Expression& of);
 
 }  // namespace dynet::python

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@
 
 #include "binding.h"
 #include "graph.h"
+#include "made.h"
 #include "where.h"
 
 namespace dynet::python {
@@ -24,7 +26,7 @@ using List = std::vector<unsigned>;
 
 /// A builder, and where it was made ready.
 template <class Builder>
-struct Held {
+struct Held : Made {
   Builder builder;
   ReadyIn ready;
 
@@ -53,7 +55,15 @@ nb::class_<Held<Builder>> define(nb::module_& m, const char* name, const char* d
           "Uses the parameters in this thread's graph; without `update` they get no gradient. "
           "Without this call the first use in a graph does it.")
       .def(
-          "copy", [](Py& b, const Py& other) { b.builder.copy(other.builder); }, arg("other"),
+          "copy",
+          [](Py& b, const Py& other) {
+            b.builder.copy(other.builder);
+            b.share(other);
+            if constexpr (std::is_same_v<Builder, CRFBuilder>) {
+              b.settings = other.settings;
+            }
+          },
+          arg("other"),
           "Uses the parameters of `other`, a builder of the same sizes, from the next graph on.")
       .def(
           "param_collection", [](Py& b) { return b.builder.get_parameter_collection(); },
@@ -128,49 +138,40 @@ nb::class_<Held<Builder>> define_scoring(nb::module_& m, const char* name, const
   return c;
 }
 
+/// From some sizes and the collection.
+template <class Builder, class... Sizes>
+Builder make(Sizes... sizes, ParameterCollection& model) {
+  return Builder(sizes..., model);
+}
+
 void bind_attention(nb::module_& m) {
   using nb::arg;
   bind_memory(m);
-  define_scoring<MLPAttentionBuilder>(
+  auto mlp = define_scoring<MLPAttentionBuilder>(
       m, "MLPAttentionBuilder",
-      "Additive attention (Bahdanau et al., 2015): scores are v . tanh(wk key + b + wq query).")
-      .def(
-          "__init__",
-          [](Held<MLPAttentionBuilder>* self, unsigned query_dim, unsigned key_dim,
-             unsigned hidden_dim, ParameterCollection& model) {
-            new (self) Held(MLPAttentionBuilder(query_dim, key_dim, hidden_dim, model));
-          },
-          arg("query_dim"), arg("key_dim"), arg("hidden_dim"), arg("model"));
-  define_scoring<DotAttentionBuilder>(m, "DotAttentionBuilder",
-                                      "Scaled dot products: scores are key . query / sqrt(dim).")
-      .def(
-          "__init__",
-          [](Held<DotAttentionBuilder>* self, unsigned dim, ParameterCollection& model) {
-            new (self) Held(DotAttentionBuilder(dim, model));
-          },
-          arg("dim"), arg("model"));
-  define_scoring<BiaffineAttentionBuilder>(
+      "Additive attention (Bahdanau et al., 2015): scores are v . tanh(wk key + b + wq query).");
+  def_init(mlp, &make<MLPAttentionBuilder, unsigned, unsigned, unsigned>, arg("query_dim"),
+           arg("key_dim"), arg("hidden_dim"), arg("model"));
+  auto dot = define_scoring<DotAttentionBuilder>(
+      m, "DotAttentionBuilder", "Scaled dot products: scores are key . query / sqrt(dim).");
+  def_init(dot, &make<DotAttentionBuilder, unsigned>, arg("dim"), arg("model"));
+  auto biaffine = define_scoring<BiaffineAttentionBuilder>(
       m, "BiaffineAttentionBuilder",
-      "Biaffine attention (Dozat and Manning, 2017): scores are key . (u query + b).")
-      .def(
-          "__init__",
-          [](Held<BiaffineAttentionBuilder>* self, unsigned query_dim, unsigned key_dim,
-             ParameterCollection& model) {
-            new (self) Held(BiaffineAttentionBuilder(query_dim, key_dim, model));
-          },
-          arg("query_dim"), arg("key_dim"), arg("model"));
+      "Biaffine attention (Dozat and Manning, 2017): scores are key . (u query + b).");
+  def_init(biaffine, &make<BiaffineAttentionBuilder, unsigned, unsigned>, arg("query_dim"),
+           arg("key_dim"), arg("model"));
   using Heads = Held<MultiHeadAttentionBuilder>;
-  define_attention<MultiHeadAttentionBuilder>(
+  auto heads = define_attention<MultiHeadAttentionBuilder>(
       m, "MultiHeadAttentionBuilder",
       "Several scaled dot products side by side (Vaswani et al., 2017), with projections of "
-      "queries, keys, values and of what they give.")
-      .def(
-          "__init__",
-          [](Heads* self, unsigned dim, unsigned heads, ParameterCollection& model,
-             unsigned memory_dim) {
-            new (self) Held(MultiHeadAttentionBuilder(dim, heads, model, memory_dim));
-          },
-          arg("dim"), arg("heads"), arg("model"), arg("memory_dim") = 0U)
+      "queries, keys, values and of what they give.");
+  def_init(
+      heads,
+      +[](unsigned dim, unsigned count, ParameterCollection& model, unsigned memory_dim) {
+        return MultiHeadAttentionBuilder(dim, count, model, memory_dim);
+      },
+      arg("dim"), arg("heads"), arg("model"), arg("memory_dim") = 0U);
+  heads
       .def(
           "attend_causally",
           [](Heads& b, const ExprArg& queries, const AttentionMemory& memory) {
@@ -208,10 +209,21 @@ nb::class_<Held<Builder>> define_stack(nb::module_& m, const char* name, const c
   using Py = Held<Builder>;
   auto c = define<Builder>(m, name, doc);
   c.def(
-       "set_dropout", [](Py& b, float rate) { b.builder.set_dropout(rate); }, arg("rate"),
+       "set_dropout",
+       [](Py& b, float rate) {
+         b.builder.set_dropout(rate);
+         b.set("dropout", "set_dropout", rate);
+       },
+       arg("rate"),
        "Share of the numbers that are set to 0, from 0 to 1: of what attention and feed-forward "
        "network give, and within the latter.")
-      .def("disable_dropout", [](Py& b) { b.builder.disable_dropout(); }, "No dropout any more.");
+      .def(
+          "disable_dropout",
+          [](Py& b) {
+            b.builder.disable_dropout();
+            b.unset("dropout");
+          },
+          "No dropout any more.");
   return c;
 }
 
@@ -227,47 +239,47 @@ void bind_encoder(nb::module_& m) {
           nb::sig("def output(self) -> typing.Any"),
           "At the positions read last; None before the first.")
       .def("positions", &TransformerState::positions, "Number of positions read.");
-  define_stack<TransformerEncoderBuilder>(
+  auto encoder = define_stack<TransformerEncoderBuilder>(
       m, "TransformerEncoderBuilder",
-      "Layers in which each position attends to all of its sequence (Vaswani et al., 2017).")
-      .def(
-          "__init__",
-          [](Encoder* self, unsigned layers, unsigned dim, unsigned heads, unsigned hidden_dim,
-             ParameterCollection& model, bool pre_norm, bool gelu) {
-            new (self) Held(TransformerEncoderBuilder(layers, dim, heads, hidden_dim, model,
-                                                      options_of(pre_norm, gelu, false, 0)));
-          },
-          arg("layers"), arg("dim"), arg("heads"), arg("hidden_dim"), arg("model"),
-          arg("pre_norm") = true, arg("gelu") = false)
-      .def(
-          "encode",
-          [](Encoder& b, const ExprArg& x, const List& lengths) {
-            return PyExpression(b.live().encode(x.node(), lengths, here()));
-          },
-          arg("x"), arg("lengths") = List(),
-          "The output at each position of x {dim,positions}. `lengths`: of a batch of padded "
-          "sequences, how many positions of each count.");
+      "Layers in which each position attends to all of its sequence (Vaswani et al., 2017).");
+  def_init(
+      encoder,
+      +[](unsigned layers, unsigned dim, unsigned heads, unsigned hidden_dim,
+          ParameterCollection& model, bool pre_norm, bool gelu) {
+        return TransformerEncoderBuilder(layers, dim, heads, hidden_dim, model,
+                                         options_of(pre_norm, gelu, false, 0));
+      },
+      arg("layers"), arg("dim"), arg("heads"), arg("hidden_dim"), arg("model"),
+      arg("pre_norm") = true, arg("gelu") = false);
+  encoder.def(
+      "encode",
+      [](Encoder& b, const ExprArg& x, const List& lengths) {
+        return PyExpression(b.live().encode(x.node(), lengths, here()));
+      },
+      arg("x"), arg("lengths") = List(),
+      "The output at each position of x {dim,positions}. `lengths`: of a batch of padded "
+      "sequences, how many positions of each count.");
 }
 
 void bind_decoder(nb::module_& m) {
   using nb::arg;
   using Decoder = Held<TransformerDecoderBuilder>;
-  define_stack<TransformerDecoderBuilder>(
+  auto decoder = define_stack<TransformerDecoderBuilder>(
       m, "TransformerDecoderBuilder",
       "Layers in which each position attends to those up to it and, with `has_memory`, to the "
-      "output of an encoder, whose size is `memory_dim` (0: `dim`).")
-      .def(
-          "__init__",
-          [](Decoder* self, unsigned layers, unsigned dim, unsigned heads, unsigned hidden_dim,
-             ParameterCollection& model, bool pre_norm, bool gelu, bool has_memory,
-             unsigned memory_dim) {
-            new (self)
-                Held(TransformerDecoderBuilder(layers, dim, heads, hidden_dim, model,
-                                               options_of(pre_norm, gelu, has_memory, memory_dim)));
-          },
-          arg("layers"), arg("dim"), arg("heads"), arg("hidden_dim"), arg("model"),
-          arg("pre_norm") = true, arg("gelu") = false, arg("has_memory") = true,
-          arg("memory_dim") = 0U)
+      "output of an encoder, whose size is `memory_dim` (0: `dim`).");
+  def_init(
+      decoder,
+      +[](unsigned layers, unsigned dim, unsigned heads, unsigned hidden_dim,
+          ParameterCollection& model, bool pre_norm, bool gelu, bool has_memory,
+          unsigned memory_dim) {
+        return TransformerDecoderBuilder(layers, dim, heads, hidden_dim, model,
+                                         options_of(pre_norm, gelu, has_memory, memory_dim));
+      },
+      arg("layers"), arg("dim"), arg("heads"), arg("hidden_dim"), arg("model"),
+      arg("pre_norm") = true, arg("gelu") = false, arg("has_memory") = true,
+      arg("memory_dim") = 0U);
+  decoder
       .def(
           "start", [](Decoder& b) { return b.live().start(); },
           "The state before the first position, for a decoder without memory.")
@@ -289,31 +301,55 @@ void bind_decoder(nb::module_& m) {
           "{dim,positions}, each of which sees those before it.");
 }
 
+struct PyPositionalEncoding : Made {
+  std::unique_ptr<PositionalEncoding> builder;
+};
+struct PySinusoidalEncoding : PyPositionalEncoding {};
+struct PyLearnedEncoding : PyPositionalEncoding {
+  [[nodiscard]] LearnedEncoding& get() const { return static_cast<LearnedEncoding&>(*builder); }
+};
+
 void bind_encodings(nb::module_& m) {
   using nb::arg;
-  nb::class_<PositionalEncoding>(m, "PositionalEncoding",
-                                 "Numbers that say which position it is, added to each position.")
+  nb::class_<PyPositionalEncoding>(m, "PositionalEncoding",
+                                   "Numbers that say which position it is, added to each position.")
       .def(
           "add",
-          [](const PositionalEncoding& e, const ExprArg& x, unsigned first) {
-            return PyExpression(e.add(x.node(), first, here()));
+          [](const PyPositionalEncoding& e, const ExprArg& x, unsigned first) {
+            return PyExpression(e.builder->add(x.node(), first, here()));
           },
           arg("x"), arg("first") = 0U,
           "x plus the encodings of the positions `first`, `first` + 1, ...");
-  nb::class_<SinusoidalEncoding, PositionalEncoding>(
-      m, "SinusoidalEncoding", "Sines and cosines, for any number of positions.")
-      .def(nb::init<unsigned>(), arg("dim"));
-  nb::class_<LearnedEncoding, PositionalEncoding>(m, "LearnedEncoding",
-                                                  "A vector for each position, learned.")
+  nb::class_<PySinusoidalEncoding, PyPositionalEncoding> sinusoidal(
+      m, "SinusoidalEncoding", "Sines and cosines, for any number of positions.");
+  def_init(
+      sinusoidal,
+      +[](unsigned dim) -> std::unique_ptr<PositionalEncoding> {
+        return std::make_unique<SinusoidalEncoding>(dim);
+      },
+      arg("dim"));
+  nb::class_<PyLearnedEncoding, PyPositionalEncoding> learned(
+      m, "LearnedEncoding", "A vector for each position, learned.");
+  def_init(
+      learned,
+      +[](unsigned dim, unsigned max_positions,
+          ParameterCollection& model) -> std::unique_ptr<PositionalEncoding> {
+        return std::make_unique<LearnedEncoding>(dim, max_positions, model);
+      },
+      arg("dim"), arg("max_positions"), arg("model"));
+  learned
       .def(
-          "__init__",
-          [](LearnedEncoding* self, unsigned dim, unsigned max_positions,
-             ParameterCollection& model) { new (self) LearnedEncoding(dim, max_positions, model); },
-          arg("dim"), arg("max_positions"), arg("model"))
-      .def("set_updated", &LearnedEncoding::set_updated, arg("update"),
-           "Whether the table gets a gradient in the graphs from now on; it does otherwise.")
-      .def("param_collection", &LearnedEncoding::get_parameter_collection,
-           "The collection of its table.");
+          "set_updated",
+          [](PyLearnedEncoding& e, bool update) {
+            e.get().set_updated(update);
+            e.set("updated", "set_updated", update);
+          },
+          arg("update"),
+          "Whether the table gets a gradient in the graphs from now on; it does otherwise.")
+      .def(
+          "param_collection",
+          [](const PyLearnedEncoding& e) { return e.get().get_parameter_collection(); },
+          "The collection of its table.");
 }
 
 // ---- conditional random fields
@@ -335,22 +371,29 @@ nb::class_<Held<CRFBuilder>> define_crf(nb::module_& m) {
       "A conditional random field over the tags of a sequence (Lafferty et al., 2001). Scores "
       "{tags,steps} say how well each tag fits each step; the parameters, how well each tag "
       "follows another, and stands first and last.");
+  def_init(c, &make<CRFBuilder, unsigned>, arg("tags"), arg("model"));
   c.def(
-       "__init__",
-       [](Py* self, unsigned tags, ParameterCollection& model) {
-         new (self) Held(CRFBuilder(tags, model));
+       "forbid",
+       [](Py& b, unsigned from, unsigned to) {
+         b.builder.forbid(from, to);
+         b.set(std::to_string(from) + " to " + std::to_string(to), "forbid", from, to);
        },
-       arg("tags"), arg("model"))
+       arg("before"), arg("after"),
+       "No sequence may go from tag `before` to tag `after`, from the next graph on.")
       .def(
-          "forbid", [](Py& b, unsigned from, unsigned to) { b.builder.forbid(from, to); },
-          arg("before"), arg("after"),
-          "No sequence may go from tag `before` to tag `after`, from the next graph on.")
+          "forbid_start",
+          [](Py& b, unsigned tag) {
+            b.builder.forbid_start(tag);
+            b.set("start " + std::to_string(tag), "forbid_start", tag);
+          },
+          arg("tag"), "No sequence may begin with a tag.")
       .def(
-          "forbid_start", [](Py& b, unsigned tag) { b.builder.forbid_start(tag); }, arg("tag"),
-          "No sequence may begin with a tag.")
-      .def(
-          "forbid_end", [](Py& b, unsigned tag) { b.builder.forbid_end(tag); }, arg("tag"),
-          "No sequence may end with a tag.")
+          "forbid_end",
+          [](Py& b, unsigned tag) {
+            b.builder.forbid_end(tag);
+            b.set("end " + std::to_string(tag), "forbid_end", tag);
+          },
+          arg("tag"), "No sequence may end with a tag.")
       .def(
           "neg_log_likelihood",
           [](Py& b, const ExprArg& scores, const List& tags) {

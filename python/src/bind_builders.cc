@@ -22,17 +22,17 @@
 
 #include "binding.h"
 #include "graph.h"
+#include "made.h"
 #include "quick.h"
 #include "where.h"
 
 namespace dynet::python {
 namespace {
 
-struct PyRNNBuilder {
+struct PyRNNBuilder : Made {
   std::unique_ptr<RNNBuilder> builder;
   ReadyIn ready;
   nb::object initial;            ///< a weak reference to the initial state that was given out last
-  std::vector<float> rates;      ///< of dropout, as they were set last; for pickle
   unsigned initial_made_in = 0;  ///< its `made_in`
 };
 template <class Builder>
@@ -252,17 +252,16 @@ void bind_base(nb::module_& m) {
           "set_dropout",
           [](PyRNNBuilder& b, float f) {
             b.builder->set_dropout(f);
-            b.rates = {f};
+            b.set("dropout", "set_dropout", f);
           },
           arg("f"), "Share of the numbers that are set to 0, from 0 to 1.")
       .def(
           "disable_dropout",
           [](PyRNNBuilder& b) {
             b.builder->disable_dropout();
-            b.rates.clear();
+            b.unset("dropout");
           },
           "No dropout any more.")
-      .def("_rates", [](const PyRNNBuilder& b) { return b.rates; })
       .def(
           "param_collection", [](PyRNNBuilder& b) { return b.builder->get_parameter_collection(); },
           "The collection of the builder's parameters.");
@@ -270,54 +269,15 @@ void bind_base(nb::module_& m) {
 
 /// Constructors in Python are (layers, input_dim, hidden_dim, model, ...); none: an empty builder.
 template <class Builder, class... Options>
-void construct(PyRNNBuilderOf<Builder>* self, unsigned layers, unsigned input_dim,
-               unsigned hidden_dim, ParameterCollection& model, Options... options) {
-  auto builder = layers == 0
-                     ? std::make_unique<Builder>()
+std::unique_ptr<RNNBuilder> make(unsigned layers, unsigned input_dim, unsigned hidden_dim,
+                                 ParameterCollection& model, Options... options) {
+  return layers == 0 ? std::make_unique<Builder>()
                      : std::make_unique<Builder>(layers, input_dim, hidden_dim, model, options...);
-  (new (self) PyRNNBuilderOf<Builder>)->builder = std::move(builder);
-}
-
-/// `from_spec(spec, model)`: the constructor with the members of `spec` around the model.
-nb::object from_spec(nb::handle cls, nb::handle spec, nb::handle model) {
-  const nb::tuple all(nb::borrow(spec));
-  nb::list args;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (i == 3) {
-      args.append(model);
-    }
-    args.append(all[i]);
-  }
-  if (all.size() <= 3) {
-    args.append(model);
-  }
-  return cls(*nb::tuple(args));
-}
-void add_from_spec(nb::handle c) {
-  // nanobind has no class methods: a function, wrapped.
-  const nb::object function = nb::cpp_function(
-      &from_spec, nb::name("from_spec"), nb::arg("cls"), nb::arg("spec"), nb::arg("model"),
-      nb::sig("def from_spec(cls, spec: tuple[typing.Any, ...], model: ParameterCollection) -> "
-              "typing.Any"),
-      "A builder with the sizes that `spec` gave.");
-  nb::setattr(c, "from_spec", nb::steal(PyClassMethod_New(function.ptr())));
 }
 
 template <class Builder>
 constexpr bool kHasOptions =
     std::is_same_v<Builder, VanillaLSTMBuilder> || std::is_same_v<Builder, SparseLSTMBuilder>;
-
-/// The arguments of the constructor.
-template <class Builder>
-nb::tuple spec_of(const PyRNNBuilderOf<Builder>& b) {
-  const Builder& builder = b.get();
-  if constexpr (kHasOptions<Builder>) {
-    return nb::make_tuple(builder.layers, builder.input_dim, builder.hid, builder.ln_lstm,
-                          builder.forget_bias);
-  } else {
-    return nb::make_tuple(builder.layers, builder.input_dim, builder.hid);
-  }
-}
 
 /// What each class of builder has beside the base, but for constructors and dropout.
 template <class Builder>
@@ -353,11 +313,7 @@ auto define_builder(nb::module_& m, const char* name, const char* doc) {
           },
           nb::sig("def get_parameter_expressions(self) -> list[list[Expression]]"),
           "One list per layer: the parameters in this thread's graph.")
-      .def(
-          "whoami", [name](const Py&) { return name; }, "The name of the class.")
-      .def_prop_ro("spec", &spec_of<Builder>, nb::sig("def spec(self) -> tuple[typing.Any, ...]"),
-                   "What `from_spec` makes such a builder of.");
-  add_from_spec(c);
+      .def("whoami", [name](const Py&) { return name; }, "The name of the class.");
   return c;
 }
 
@@ -366,18 +322,10 @@ template <class Builder>
 void add_constructor(nb::class_<PyRNNBuilderOf<Builder>, PyRNNBuilder>& c) {
   using nb::arg;
   if constexpr (kHasOptions<Builder>) {
-    c.def("__init__", &construct<Builder, bool, float>, arg("layers"), arg("input_dim"),
-          arg("hidden_dim"), arg("model"), arg("ln_lstm") = false, arg("forget_bias") = 1.0F)
-        .def(
-            "_first_norm",
-            [](const PyRNNBuilderOf<Builder>& b) {
-              const auto& norms = b.get().ln_params;
-              return norms.empty() ? std::string() : norms[0][0].get_fullname();
-            },
-            "The name of the first parameter of the norms, which are beside the builder's own.");
+    def_init(c, &make<Builder, bool, float>, arg("layers"), arg("input_dim"), arg("hidden_dim"),
+             arg("model"), arg("ln_lstm") = false, arg("forget_bias") = 1.0F);
   } else {
-    c.def("__init__", &construct<Builder>, arg("layers"), arg("input_dim"), arg("hidden_dim"),
-          arg("model"));
+    def_init(c, &make<Builder>, arg("layers"), arg("input_dim"), arg("hidden_dim"), arg("model"));
   }
 }
 
@@ -391,7 +339,7 @@ void add_masks(nb::class_<PyRNNBuilderOf<Builder>, PyRNNBuilder>& c) {
         "set_dropouts",
         [](Py& b, float d, float d_h, float d_c) {
           b.get().set_dropout(d, d_h, d_c);
-          b.rates = {d, d_h, d_c};
+          b.set("dropout", "set_dropouts", d, d_h, d_c);
         },
         arg("d"), arg("d_h"), arg("d_c"),
         "Rates of dropout of what the layers read, of their hidden states, and of cells where a "
@@ -401,7 +349,7 @@ void add_masks(nb::class_<PyRNNBuilderOf<Builder>, PyRNNBuilder>& c) {
         "set_dropouts",
         [](Py& b, float d, float d_h) {
           b.get().set_dropout(d, d_h);
-          b.rates = {d, d_h};
+          b.set("dropout", "set_dropouts", d, d_h);
         },
         arg("d"), arg("d_h"),
         "Rates of dropout of what the layers read, and of their hidden states.");
@@ -426,17 +374,16 @@ void bind_coupled(nb::module_& m) {
       m, "CoupledLSTMBuilder",
       "LSTM whose forget gate is 1 - input gate, with peepholes. LSTMBuilder is this class, unless "
       "the program starts with --dynet-lstm vanilla.");
-  c.def(
-      "__init__",
-      [](PyRNNBuilderOf<CoupledLSTMBuilder>* self, unsigned layers, unsigned input_dim,
-         unsigned hidden_dim, ParameterCollection& model, const nb::object& ln_lstm,
-         const nb::object& forget_bias) {
+  def_init(
+      c,
+      +[](unsigned layers, unsigned input_dim, unsigned hidden_dim, ParameterCollection& model,
+          const Elsewhere& ln_lstm, const Elsewhere& forget_bias) {
         if (!ln_lstm.is_none() || !forget_bias.is_none()) {
           throw ValueError(
               "ln_lstm and forget_bias are options of VanillaLSTMBuilder; LSTMBuilder is the LSTM "
               "with coupled gates: name VanillaLSTMBuilder, or start with --dynet-lstm vanilla");
         }
-        construct<CoupledLSTMBuilder>(self, layers, input_dim, hidden_dim, model);
+        return make<CoupledLSTMBuilder>(layers, input_dim, hidden_dim, model);
       },
       arg("layers"), arg("input_dim"), arg("hidden_dim"), arg("model"), arg("ln_lstm") = nb::none(),
       arg("forget_bias") = nb::none());
@@ -472,6 +419,7 @@ void bind_all(nb::module_& m) {
           "set_weightnoise",
           [](PyRNNBuilderOf<CompactVanillaLSTMBuilder>& b, float std) {
             b.get().set_weightnoise(std);
+            b.set("noise", "set_weightnoise", std);
           },
           arg("std"),
           "Adds normal noise of this deviation to the matrices, drawn once per graph from the next "

@@ -30,13 +30,14 @@ nb::tuple shape_tuple(const Dim& d) {
 }
 
 nb::object value_of(const PyExpression& x, bool recalculate) {
-  const Value value = evaluate(resolve(x), recalculate);
+  const Expression e = resolve(x);
+  const Value value = evaluate(e, recalculate);
   const Tensor& t = value.tensor;
   if (t.d.nd >= 2) {
     return to_numpy(t);
   }
   if (t.d.elements() == 1) {
-    return nb::float_(to_scalar(t));
+    return nb::float_(to_scalar(t, e));
   }
   return to_list(t);
 }
@@ -162,7 +163,8 @@ void bind_values(nb::class_<PyExpression>& c) {
       .def(
           "scalar_value",
           [](const PyExpression& x, bool recalculate) {
-            return to_scalar(evaluate(resolve(x), recalculate).tensor);
+            const Expression e = resolve(x);
+            return to_scalar(evaluate(e, recalculate).tensor, e);
           },
           arg("recalculate") = false, "The only element. ValueError where there are several.")
       .def(

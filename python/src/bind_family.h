@@ -65,6 +65,26 @@ ext::NodePayload payload_of(const T& v) {
 inline ext::NodePayload payload_of(const IndexArg& v) { return ext::NodePayload::of(v.index); }
 inline ext::NodePayload payload_of(const IndexListArg& v) { return ext::NodePayload::of(v.list); }
 
+/// What is chosen from in the argument has so many entries.
+template <class Op>
+unsigned count_of_places(const Op& op, const ExprArg& x) {
+  const Dim shape = x.node().dim();
+  return op.index_limit(ext::Shapes(Op::kInfo, {&shape, 1}, shape.bd, 1));
+}
+template <class Op, class T, class... X>
+const T& settled(const Op& /*op*/, const T& v, const X&... /*arguments*/) {
+  return v;
+}
+template <class Op>
+IndexArg settled(const Op& op, const PlaceArg& v, const ExprArg& x) {
+  return {v.place >= 0 ? static_cast<unsigned>(v.place)
+                       : v.in(Op::kInfo.name, count_of_places(op, x))};
+}
+template <class Op>
+IndexListArg settled(const Op& op, const PlaceListArg& v, const ExprArg& x) {
+  return {v.in(Op::kInfo.name, count_of_places(op, x))};
+}
+
 template <std::size_t kOutputs>
 auto outputs(const Expression& first, PyExpression::Settable settable) {
   if constexpr (kOutputs == 1) {
@@ -129,12 +149,14 @@ struct Function<Op, Types<X...>, Types<V...>, Types<A...>, Types<B...>> {
     if constexpr (sizeof...(B) > 0) {
       set_batches(op, batch_size...);
     }
-    return outputs<ext::detail::outputs_of<Op>()>(add(op, x..., payload_of(payload...)), kSettable);
+    return outputs<ext::detail::outputs_of<Op>()>(
+        add(op, x..., payload_of(settled(op, payload, x...)...)), kSettable);
   }
   /// With attributes that all have their defaults.
   static auto call_plain(X... x, V... payload) {
-    return outputs<ext::detail::outputs_of<Op>()>(add(Op{}, x..., payload_of(payload...)),
-                                                  kSettable);
+    const Op op{};
+    return outputs<ext::detail::outputs_of<Op>()>(
+        add(op, x..., payload_of(settled(op, payload, x...)...)), kSettable);
   }
   /// Gives the Python function that was made of `call` its quick way, where there is one.
   static void add_quick(nb::handle function) {
@@ -319,6 +341,8 @@ void define_op(nb::module_& m) {
   Names names(kInfo, ext::detail::is_variadic<Op>());
   constexpr auto kPayload = ext::detail::payload_of<Op>();
   const std::size_t at = Form<Op, Types<>>::kArgs;  // of the payload's name
+  using Index = std::conditional_t<is_of_places(kInfo.name), PlaceArg, IndexArg>;
+  using IndexList = std::conditional_t<is_of_places(kInfo.name), PlaceListArg, IndexListArg>;
   if constexpr (ext::kArgCount<Op> > 0) {
     if constexpr (kPayload == ext::Payload::kNone) {
       if (name != "-") {
@@ -335,13 +359,13 @@ void define_op(nb::module_& m) {
         // There is only the form with a list.
       } else if (names.payload_default >= 0) {
         define_form<Op>(
-            m, Types<IndexArg>{}, name, names,
+            m, Types<Index>{}, name, names,
             nb::arg(keep(names.all[at])) = static_cast<unsigned>(names.payload_default));
       } else {
-        define_form<Op>(m, Types<IndexArg>{}, name, names, nb::arg(keep(names.all[at])));
+        define_form<Op>(m, Types<Index>{}, name, names, nb::arg(keep(names.all[at])));
       }
       if (!kInfo.python_batch.empty()) {
-        define_form<Op>(m, Types<IndexListArg>{}, kInfo.python_batch, names,
+        define_form<Op>(m, Types<IndexList>{}, kInfo.python_batch, names,
                         nb::arg(keep(plural(names.all[at]))));
       }
     }

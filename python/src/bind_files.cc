@@ -22,9 +22,12 @@
 #include "dynet/training.h"
 
 #include "binding.h"
+#include "signals.h"
 
 namespace dynet::python {
 namespace {
+
+constexpr nb::call_guard<Stoppable> kStoppable;
 
 /// Python destroys objects at any time, also while an exception passes: only close() commits.
 struct PySaver : SafetensorsSaver {
@@ -48,17 +51,18 @@ void bind_saver(nb::module_& m) {
           [](PySaver& s, const ParameterCollection& pc, const std::string& key) {
             s.save(pc, key);
           },
-          arg("object"), arg("key") = "", "Adds a collection, a parameter or a table, by name.")
+          arg("object"), arg("key") = "", kStoppable,
+          "Adds a collection, a parameter or a table, by name.")
       .def(
           "save",
           [](PySaver& s, const PyParameters& p, const std::string& key) { s.save(p.p, key); },
-          arg("object"), arg("key") = "")
+          arg("object"), arg("key") = "", kStoppable)
       .def(
           "save",
           [](PySaver& s, const PyLookupParameters& p, const std::string& key) { s.save(p.p, key); },
-          arg("object"), arg("key") = "")
+          arg("object"), arg("key") = "", kStoppable)
       .def(
-          "save_trainer", [](PySaver& s, Trainer& t) { s.save(t); }, arg("trainer"),
+          "save_trainer", [](PySaver& s, Trainer& t) { s.save(t); }, arg("trainer"), kStoppable,
           "Adds the state of a trainer; one per file.")
       .def("set_metadata", &PySaver::set_metadata, arg("key"), arg("text"),
            "Text that the file has beside the tensors.")
@@ -98,6 +102,7 @@ void bind_loader(nb::module_& m) {
       "All or nothing.");
   c.def(nb::init<const std::string&>(), arg("fname"))
       .def("populate", &populate_chosen, arg("object"), arg("key") = "", arg("names") = nb::none(),
+           kStoppable,
            "Gives a collection its tensors; if `names` are given, the parameters of these names in "
            "the "
            "file only, and the file may have others.")
@@ -106,16 +111,16 @@ void bind_loader(nb::module_& m) {
           [](SafetensorsLoader& l, PyParameters& p, const std::string& key) {
             l.populate(p.p, key);
           },
-          arg("object"), arg("key"))
+          arg("object"), arg("key"), kStoppable)
       .def(
           "populate",
           [](SafetensorsLoader& l, PyLookupParameters& p, const std::string& key) {
             l.populate(p.p, key);
           },
-          arg("object"), arg("key"))
+          arg("object"), arg("key"), kStoppable)
       .def(
           "populate_trainer", [](SafetensorsLoader& l, Trainer& t) { l.populate(t); },
-          arg("trainer"), "Gives a trainer the state that was saved.")
+          arg("trainer"), kStoppable, "Gives a trainer the state that was saved.")
       .def("names", &SafetensorsLoader::names, "Names of the tensors, sorted.")
       .def("__contains__", &SafetensorsLoader::contains, arg("name"))
       .def(
@@ -130,7 +135,8 @@ void bind_loader(nb::module_& m) {
           arg("name"), nb::sig("def shape(self, name: str) -> tuple[int, ...]"),
           "As of an array: the rows of a table first.")
       .def("metadata", &SafetensorsLoader::metadata, "The text beside the tensors.")
-      .def("check_all", &SafetensorsLoader::check_all, "IoError unless all checksums are right.");
+      .def("check_all", &SafetensorsLoader::check_all, kStoppable,
+           "IoError unless all checksums are right.");
 }
 
 struct PyPolicy {
@@ -163,6 +169,9 @@ void bind_saved_steps(nb::class_<Checkpointer>& c) {
   c.def_prop_ro("steps", &Checkpointer::steps, "Calls of step(), those before resume() included.")
       .def_prop_ro("position", &Checkpointer::position,
                    "The position of the last save() or resume().")
+      .def_prop_ro(
+          "larger_is_better",
+          [](const Checkpointer& self) { return self.policy().larger_is_better; }, "Of scores.")
       .def_prop_rw(
           "metadata", [](const Checkpointer& self) { return self.metadata; },
           [](Checkpointer& self, const std::map<std::string, std::string>& texts) {
@@ -207,12 +216,12 @@ void bind_checkpointer(nb::module_& m) {
        arg("larger_is_better") = true, nb::keep_alive<1, 4>(),
        "step() saves every so many steps or seconds (0: never). The last ones are kept, and those "
        "with the best scores.")
-      .def("resume", &Checkpointer::resume,
+      .def("resume", &Checkpointer::resume, kStoppable,
            "Goes on from the newest checkpoint that is whole; False where there is none.")
-      .def("load_best", &Checkpointer::load_best,
+      .def("load_best", &Checkpointer::load_best, kStoppable,
            "Gives the model the parameters with the best score, and nothing else.")
       .def(
-          "step", &Checkpointer::step, arg("position") = "",
+          "step", &Checkpointer::step, arg("position") = "", kStoppable,
           "To be called after each update; `position` is text that says where in the data the next "
           "step begins. Returns whether it saved.")
       .def(
@@ -224,7 +233,7 @@ void bind_checkpointer(nb::module_& m) {
               self.save(position);
             }
           },
-          arg("position") = "", arg("score") = nb::none(), "Saves now.");
+          arg("position") = "", arg("score") = nb::none(), kStoppable, "Saves now.");
   bind_saved_steps(c);
 }
 
@@ -237,6 +246,7 @@ void bind_additions(nb::module_& m) {
 
 /// The two text files of dynet.save: both are complete before the first takes its place.
 void save_text(const std::string& basename, const nb::list& objects, const std::string& text) {
+  const Stoppable stoppable;
   ext::NewFile meta(basename + ".meta");
   TextFileSaver data(basename + ".data");
   for (const nb::handle pair : objects) {

@@ -130,7 +130,8 @@ void bind_by_index(nb::module_& m) {
           nb::arg("index"));
     c.def((prefix + "forward_scalar").c_str(),
           [=](const GraphPointer& g, unsigned index) {
-            return to_scalar(evaluate(node(g, index), anew).tensor);
+            const Expression e = node(g, index);
+            return to_scalar(evaluate(e, anew).tensor, e);
           },
           nb::arg("index"));
     c.def((prefix + "forward_vec").c_str(),

@@ -18,6 +18,9 @@ const char* keep(std::string_view name) {
 
 std::string doc_of(const ext::Info& info) {
   std::string doc(info.summary);
+  if (is_of_places(info.name)) {
+    doc += " A negative index counts from the end: -1 is the last.";
+  }
   const auto add = [&doc](const char* title, std::string_view text) {
     if (!text.empty()) {
       doc.append("\n\n").append(title).append(text).append(".");

@@ -20,6 +20,7 @@
 #include "errors.h"
 #include "graph.h"
 #include "params.h"
+#include "signals.h"
 #include "where.h"
 
 namespace dynet::python {
@@ -45,12 +46,14 @@ Device* device_named(const std::string& name) {
 /// Writes with a saver that is closed here, so that an error reaches the caller.
 template <class Object>
 void save_to(const Object& object, const std::string& fname, const std::string& key, bool append) {
+  const Stoppable stoppable;
   const std::unique_ptr<Saver> saver = make_saver(fname, append);
   saver->save(object, key);
   saver->close();
 }
 template <class Object>
 void populate_from(Object& object, const std::string& fname, const std::string& key) {
+  const Stoppable stoppable;
   make_loader(fname)->populate(object, key);
 }
 
@@ -213,12 +216,14 @@ void bind_collection_files(nb::class_<ParameterCollection>& c) {
   c.def(
        "load_param",
        [](ParameterCollection& pc, const std::string& fname, const std::string& key) {
+         const Stoppable stoppable;
          return PyParameters(make_loader(fname)->load_param(pc, key), pc);
        },
        arg("fname"), arg("key"), "Adds the parameter of that name in a file.")
       .def(
           "load_lookup_param",
           [](ParameterCollection& pc, const std::string& fname, const std::string& key) {
+            const Stoppable stoppable;
             return PyLookupParameters(make_loader(fname)->load_lookup_param(pc, key), pc);
           },
           arg("fname"), arg("key"), "Adds the table of that name in a file.");

@@ -18,7 +18,9 @@
 #include "dynet/training.h"
 
 #include "binding.h"
+#include "made.h"
 #include "pickling.h"
+#include "signals.h"
 
 namespace dynet::python {
 namespace {
@@ -55,6 +57,7 @@ ParameterCollection load_collection(const std::string& file, const std::vector<E
                                     float weight_decay) {
   ParameterCollection root;
   root.set_weight_decay_lambda(weight_decay);
+  const Stoppable stoppable;
   const auto loader = make_loader(file);
   for (const auto& [name, is_updated, rows, shape, device_name] : entries) {
     const Dim dim(std::vector<long>(shape.begin(), shape.end()));
@@ -116,10 +119,7 @@ nb::object replayed(const ParameterCollection& root, const std::string& parent,
 template <class Class>
 void add_reduce(Class c, const char* function) {
   c.def(
-      "__reduce__",
-      [function](nb::handle self) {
-        return nb::object(nb::module_::import_("dynet._pickling").attr(function)(self));
-      },
+      "__reduce__", [function](nb::handle self) { return detail::reduced(self, function); },
       nb::sig("def __reduce__(self) -> tuple[typing.Any, ...]"), "For pickle and copy.");
 }
 
@@ -147,14 +147,6 @@ void bind_pickling(nb::module_& m) {
   add_reduce(nb::borrow<nb::class_<PyParameters>>(m.attr("Parameters")), "parameter");
   add_reduce(nb::borrow<nb::class_<PyLookupParameters>>(m.attr("LookupParameters")), "parameter");
   add_reduce(nb::borrow<nb::class_<Trainer>>(m.attr("Trainer")), "trainer");
-  // The type of its objects is known to bind_builders.cc alone.
-  const nb::object reduce = nb::cpp_function(
-      [](nb::handle self) {
-        return nb::object(nb::module_::import_("dynet._pickling").attr("builder")(self));
-      },
-      nb::is_method(), nb::scope(m.attr("_RNNBuilder")), nb::name("__reduce__"),
-      nb::sig("def __reduce__(self) -> tuple[typing.Any, ...]"));
-  nb::setattr(m.attr("_RNNBuilder"), "__reduce__", reduce);
 }
 
 }  // namespace dynet::python

@@ -232,7 +232,7 @@ std::string builder_text(nb::handle self) {
     return "<" + class_name(self) + ", not initialised>";
   }
   std::string text = class_name(self);
-  if (nb::hasattr(self, "spec")) {
+  if (nb::hasattr(self, "initial_state")) {  // a recurrent one
     const nb::tuple spec(nb::object(self.attr("spec")));
     const auto size = [&](std::size_t i) {
       return std::to_string(nb::cast<unsigned>(nb::object(spec[i])));

@@ -4,6 +4,8 @@
 #include <nanobind/stl/vector.h>
 
 #include <memory>
+#include <optional>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,12 +16,13 @@
 
 #include "binding.h"
 #include "graph.h"
+#include "made.h"
 #include "where.h"
 
 namespace dynet::python {
 namespace {
 
-struct PySoftmaxBuilder {
+struct PySoftmaxBuilder : Made {
   std::unique_ptr<SoftmaxBuilder> builder;
   /// Ready in this thread's graph.
   [[nodiscard]] SoftmaxBuilder& in_graph(bool update) const {
@@ -64,12 +67,19 @@ Dict words_of(const nb::dict& ids) {
 
 /// Makes a builder with a file of clusters, then enters the words that were new in `ids`.
 template <class Builder, class... Options>
-std::unique_ptr<SoftmaxBuilder> make_of_file(unsigned input_dim, const std::string& file,
-                                             const nb::dict& ids, ParameterCollection& pc,
-                                             Options... options) {
+std::unique_ptr<SoftmaxBuilder> make_of_clusters(unsigned input_dim, const Lines& clusters,
+                                                 const nb::dict& ids, ParameterCollection& pc,
+                                                 Options... options) {
   Dict dict = words_of(ids);
   const unsigned known = dict.size();
-  auto builder = std::make_unique<Builder>(input_dim, file, dict, pc, options...);
+  std::unique_ptr<SoftmaxBuilder> builder;
+  if (const std::optional<std::string> text = clusters.text()) {
+    std::istringstream lines(*text);
+    builder = std::make_unique<Builder>(input_dim, lines, dict, pc, options...);
+  } else {
+    builder = std::make_unique<Builder>(input_dim, nb::cast<std::string>(nb::object(clusters)),
+                                        dict, pc, options...);
+  }
   for (unsigned id = known; id < dict.size(); ++id) {
     ids[nb::cast(dict.convert(static_cast<int>(id)))] = nb::cast(id);
   }
@@ -159,17 +169,10 @@ void bind_class_factored(nb::module_& m) {
   nb::class_<Py, PySoftmaxBuilder> c(
       m, "ClassFactoredSoftmaxBuilder",
       "The softmax in two steps: first the word's class, then the word among those of its class. "
-      "Each line of the file is a class and a word; `dict` maps words to ids 0, 1, 2, ..., and "
-      "words that it lacks are entered.");
-  c.def(
-      "__init__",
-      [](Py* self, unsigned input_dim, const std::string& cluster_file, const nb::dict& dict,
-         ParameterCollection& pc, bool bias) {
-        auto builder =
-            make_of_file<ClassFactoredSoftmaxBuilder>(input_dim, cluster_file, dict, pc, bias);
-        (new (self) Py)->builder = std::move(builder);
-      },
-      arg("input_dim"), arg("cluster_file"), arg("dict"), arg("pc"), arg("bias") = true);
+      "Each line of the file, which may be given as a list of lines, is a class and a word; `dict` "
+      "maps words to ids 0, 1, 2, ..., and words that it lacks are entered.");
+  def_init(c, &make_of_clusters<ClassFactoredSoftmaxBuilder, bool>, arg("input_dim"),
+           arg("cluster_file"), arg("dict"), arg("pc"), arg("bias") = true);
   def_of_vector(c, "class_logits", "Scores of the classes.",
                 [](const Py& b, bool update, const Expression& x) {
                   return b.get(update).class_logits(x, here());
@@ -217,13 +220,13 @@ void bind_sampled(nb::module_& m) {
       "once per graph with probabilities proportional to count ** alpha. `loss` is "
       "'sampled_softmax' (Jean et al., 2015), 'nce' (Gutmann and Hyvaerinen, 2010) or 'blackout' "
       "(Ji et al., 2016). neg_log_softmax and the distribution are exact.");
-  c.def(
-      "__init__",
-      [](Py* self, unsigned input_dim, const std::vector<double>& counts, unsigned samples,
-         ParameterCollection& pc, const std::string& loss, double alpha, bool bias) {
-        auto builder = std::make_unique<SampledSoftmaxBuilder>(
-            input_dim, NoiseDistribution(counts, alpha), samples, loss_of(loss), pc, bias);
-        (new (self) Py)->builder = std::move(builder);
+  def_init(
+      c,
+      +[](unsigned input_dim, const std::vector<double>& counts, unsigned samples,
+          ParameterCollection& pc, const std::string& loss, double alpha,
+          bool bias) -> std::unique_ptr<SoftmaxBuilder> {
+        return std::make_unique<SampledSoftmaxBuilder>(input_dim, NoiseDistribution(counts, alpha),
+                                                       samples, loss_of(loss), pc, bias);
       },
       arg("input_dim"), arg("counts"), arg("samples"), arg("pc"), arg("loss") = "sampled_softmax",
       arg("alpha") = 0.75, arg("bias") = true);
@@ -257,25 +260,20 @@ void bind_sampled(nb::module_& m) {
 
 void bind_adaptive(nb::module_& m) {
   using nb::arg;
-  using Py = PyAdaptiveSoftmaxBuilder;
-  nb::class_<Py, PySoftmaxBuilder>(
+  nb::class_<PyAdaptiveSoftmaxBuilder, PySoftmaxBuilder> c(
       m, "AdaptiveSoftmaxBuilder",
       "The adaptive softmax (Grave et al., 2017), for words numbered from the most frequent one "
       "on: those from cutoff i to the next one are a cluster, chosen among after a projection to "
-      "input_dim / div_value ** (i + 1) numbers.")
-      .def(
-          "__init__",
-          [](Py* self, unsigned input_dim, unsigned num_classes, nb::handle cutoffs,
-             ParameterCollection& pc, float div_value, bool bias) {
-            auto builder = std::make_unique<AdaptiveSoftmaxBuilder>(
-                input_dim, num_classes, read_indices(cutoffs), pc, div_value, bias);
-            (new (self) Py)->builder = std::move(builder);
-          },
-          arg("input_dim"), arg("num_classes"), arg("cutoffs"), arg("pc"), arg("div_value") = 4.0F,
-          arg("bias") = true,
-          nb::sig("def __init__(self, input_dim: int, num_classes: int, cutoffs: "
-                  "collections.abc.Iterable[int], pc: ParameterCollection, div_value: float = "
-                  "4.0, bias: bool = True) -> None"));
+      "input_dim / div_value ** (i + 1) numbers.");
+  def_init(
+      c,
+      +[](unsigned input_dim, unsigned num_classes, const IndexListArg& cutoffs,
+          ParameterCollection& pc, float div_value, bool bias) -> std::unique_ptr<SoftmaxBuilder> {
+        return std::make_unique<AdaptiveSoftmaxBuilder>(input_dim, num_classes, cutoffs.list, pc,
+                                                        div_value, bias);
+      },
+      arg("input_dim"), arg("num_classes"), arg("cutoffs"), arg("pc"), arg("div_value") = 4.0F,
+      arg("bias") = true);
 }
 
 }  // namespace
@@ -283,34 +281,25 @@ void bind_adaptive(nb::module_& m) {
 void bind_softmax_builders(nb::module_& m) {
   using nb::arg;
   bind_base(m);
-  nb::class_<PyStandardSoftmaxBuilder, PySoftmaxBuilder>(m, "StandardSoftmaxBuilder",
-                                                         "The plain softmax: softmax(W x + b).")
-      .def(
-          "__init__",
-          [](PyStandardSoftmaxBuilder* self, unsigned input_dim, unsigned num_classes,
-             ParameterCollection& pc, bool bias) {
-            auto builder =
-                std::make_unique<StandardSoftmaxBuilder>(input_dim, num_classes, pc, bias);
-            (new (self) PyStandardSoftmaxBuilder)->builder = std::move(builder);
-          },
-          arg("input_dim"), arg("num_classes"), arg("pc"), arg("bias") = true);
+  nb::class_<PyStandardSoftmaxBuilder, PySoftmaxBuilder> standard(
+      m, "StandardSoftmaxBuilder", "The plain softmax: softmax(W x + b).");
+  def_init(
+      standard,
+      +[](unsigned input_dim, unsigned num_classes, ParameterCollection& pc,
+          bool bias) -> std::unique_ptr<SoftmaxBuilder> {
+        return std::make_unique<StandardSoftmaxBuilder>(input_dim, num_classes, pc, bias);
+      },
+      arg("input_dim"), arg("num_classes"), arg("pc"), arg("bias") = true);
   bind_class_factored(m);
   bind_adaptive(m);
   bind_sampled(m);
-  nb::class_<PyHierarchicalSoftmaxBuilder, PySoftmaxBuilder>(
+  nb::class_<PyHierarchicalSoftmaxBuilder, PySoftmaxBuilder> hierarchical(
       m, "HierarchicalSoftmaxBuilder",
-      "The softmax as a walk down a tree. Each line of the file is symbols between spaces, which "
-      "lead to the word, a tab and the word; `dict` maps words to ids 0, 1, 2, ..., and words that "
-      "it lacks are entered.")
-      .def(
-          "__init__",
-          [](PyHierarchicalSoftmaxBuilder* self, unsigned input_dim,
-             const std::string& cluster_file, const nb::dict& dict, ParameterCollection& pc) {
-            auto builder =
-                make_of_file<HierarchicalSoftmaxBuilder>(input_dim, cluster_file, dict, pc);
-            (new (self) PyHierarchicalSoftmaxBuilder)->builder = std::move(builder);
-          },
-          arg("input_dim"), arg("cluster_file"), arg("dict"), arg("pc"));
+      "The softmax as a walk down a tree. Each line of the file, which may be given as a list of "
+      "lines, is symbols between spaces, which lead to the word, a tab and the word; `dict` maps "
+      "words to ids 0, 1, 2, ..., and words that it lacks are entered.");
+  def_init(hierarchical, &make_of_clusters<HierarchicalSoftmaxBuilder>, arg("input_dim"),
+           arg("cluster_file"), arg("dict"), arg("pc"));
 }
 
 }  // namespace dynet::python

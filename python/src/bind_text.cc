@@ -20,6 +20,7 @@
 
 #include "dynet/text.h"
 
+#include "bind_dict.h"
 #include "binding.h"
 
 namespace dynet::python {
@@ -414,6 +415,7 @@ void make_clusters(const nb::object& corpus, const path& out, unsigned classes,
 
 void bind_text(nb::module_& m) {
   using nb::arg;
+  bind_dict(m);
   bind_line_readers(m);
   bind_columns(m);
   bind_conllu(m);

@@ -13,6 +13,7 @@
 
 #include "binding.h"
 #include "graph.h"
+#include "made.h"
 #include "quick.h"
 #include "where.h"
 
@@ -25,7 +26,7 @@ namespace {
 // ---- two branches
 // --------------------------------------------------------------------------------
 
-struct PyTreeBuilder {
+struct PyTreeBuilder : Made {
   std::unique_ptr<BinaryTreeBuilder> builder;
   ReadyIn ready;
 
@@ -99,7 +100,7 @@ void bind_base(nb::module_& m) {
 // ---- nodes with any number of children
 // -------------------------------------------------------------
 
-struct PyTreeNodesBuilder {
+struct PyTreeNodesBuilder : Made {
   std::unique_ptr<TreeNodesBuilder> builder;
   ReadyIn ready;
 
@@ -184,10 +185,18 @@ void bind_nodes_base(nb::module_& m) {
           "Node `id` with vector x over its children, which were added before: its output. Nodes "
           "come in the order 0, 1, 2, ...")
       .def(
-          "set_dropout", [](PyTreeNodesBuilder& b, float f) { b.builder->set_dropout(f); },
+          "set_dropout",
+          [](PyTreeNodesBuilder& b, float f) {
+            b.builder->set_dropout(f);
+            b.set("dropout", "set_dropout", f);
+          },
           arg("f"), "Share of the numbers that are set to 0, by masks that a tree's nodes share.")
       .def(
-          "disable_dropout", [](PyTreeNodesBuilder& b) { b.builder->disable_dropout(); },
+          "disable_dropout",
+          [](PyTreeNodesBuilder& b) {
+            b.builder->disable_dropout();
+            b.unset("dropout");
+          },
           "No dropout any more.")
       .def(
           "num_h0_components",
@@ -237,16 +246,19 @@ auto define_nodes_builder(nb::module_& m, const char* name, const char* doc) {
        nb::sig("def get_parameters(self) -> list[list[Parameters]]"),
        "One list per layer; for two directions the layers of the first, then of the second.")
       .def(
-          "copy", [](Py& b, const Py& other) { b.get().copy(other.get()); }, nb::arg("other"),
-          "Makes this builder use the parameters of one of the same sizes.");
+          "copy",
+          [](Py& b, const Py& other) {
+            b.get().copy(other.get());
+            b.share(other);
+          },
+          nb::arg("other"), "Makes this builder use the parameters of one of the same sizes.");
   return c;
 }
 
 template <class Builder, class... Places>
-void construct(PyTreeNodesBuilderOf<Builder>* self, Places... places, unsigned layers,
-               unsigned input_dim, unsigned hidden_dim, ParameterCollection& model) {
-  auto builder = std::make_unique<Builder>(places..., layers, input_dim, hidden_dim, model);
-  (new (self) PyTreeNodesBuilderOf<Builder>)->builder = std::move(builder);
+std::unique_ptr<TreeNodesBuilder> make(Places... places, unsigned layers, unsigned input_dim,
+                                       unsigned hidden_dim, ParameterCollection& model) {
+  return std::make_unique<Builder>(places..., layers, input_dim, hidden_dim, model);
 }
 
 /// A builder made from (layers, input_dim, hidden_dim, model).
@@ -254,8 +266,7 @@ template <class Builder>
 auto bind_nodes_builder(nb::module_& m, const char* name, const char* doc) {
   using nb::arg;
   auto c = define_nodes_builder<Builder>(m, name, doc);
-  c.def("__init__", &construct<Builder>, arg("layers"), arg("input_dim"), arg("hidden_dim"),
-        arg("model"));
+  def_init(c, &make<Builder>, arg("layers"), arg("input_dim"), arg("hidden_dim"), arg("model"));
   return c;
 }
 
@@ -263,8 +274,12 @@ template <class Class>
 void add_rates(Class& c) {
   using Py = typename Class::Type;
   c.def(
-      "set_dropouts", [](Py& b, float d, float d_h) { b.get().set_dropout(d, d_h); }, nb::arg("d"),
-      nb::arg("d_h"),
+      "set_dropouts",
+      [](Py& b, float d, float d_h) {
+        b.get().set_dropout(d, d_h);
+        b.set("dropout", "set_dropouts", d, d_h);
+      },
+      nb::arg("d"), nb::arg("d_h"),
       "Rates of dropout of what the layers read, and of the children's hidden states.");
 }
 
@@ -275,8 +290,8 @@ void bind_nodes_builders(nb::module_& m) {
       m, "NaryTreeLSTMBuilder",
       "The tree LSTM whose matrices know the places of the children (Tai et al., 2015), with "
       "peepholes. Children from the N-th on share the last place.");
-  nary.def("__init__", &construct<NaryTreeLSTMBuilder, unsigned>, arg("N"), arg("layers"),
-           arg("input_dim"), arg("hidden_dim"), arg("model"));
+  def_init(nary, &make<NaryTreeLSTMBuilder, unsigned>, arg("N"), arg("layers"), arg("input_dim"),
+           arg("hidden_dim"), arg("model"));
   add_rates(nary);
   auto child_sum = bind_nodes_builder<ChildSumTreeLSTMBuilder>(
       m, "ChildSumTreeLSTMBuilder",
@@ -303,27 +318,25 @@ void bind_tree_builders(nb::module_& m) {
   bind_nodes_builders(m);
   bind_state(m);
   bind_base(m);
-  nb::class_<PyBinaryTreeLSTMBuilder, PyTreeBuilder>(
+  nb::class_<PyBinaryTreeLSTMBuilder, PyTreeBuilder> lstm(
       m, "BinaryTreeLSTMBuilder",
-      "The tree LSTM of the DyNet paper's benchmark (Tai et al., 2015).")
-      .def(
-          "__init__",
-          [](PyBinaryTreeLSTMBuilder* self, unsigned input_dim, unsigned hidden_dim,
-             ParameterCollection& model) {
-            auto builder = std::make_unique<BinaryTreeLSTMBuilder>(input_dim, hidden_dim, model);
-            (new (self) PyBinaryTreeLSTMBuilder)->builder = std::move(builder);
-          },
-          arg("input_dim"), arg("hidden_dim"), arg("model"));
-  nb::class_<PyTreeRNNBuilder, PyTreeBuilder>(
+      "The tree LSTM of the DyNet paper's benchmark (Tai et al., 2015).");
+  def_init(
+      lstm,
+      +[](unsigned input_dim, unsigned hidden_dim,
+          ParameterCollection& model) -> std::unique_ptr<BinaryTreeBuilder> {
+        return std::make_unique<BinaryTreeLSTMBuilder>(input_dim, hidden_dim, model);
+      },
+      arg("input_dim"), arg("hidden_dim"), arg("model"));
+  nb::class_<PyTreeRNNBuilder, PyTreeBuilder> rnn(
       m, "TreeRNNBuilder",
-      "The recursive network h = tanh(W [h1; h2]); a word's vector is its own state.")
-      .def(
-          "__init__",
-          [](PyTreeRNNBuilder* self, unsigned hidden_dim, ParameterCollection& model) {
-            auto builder = std::make_unique<TreeRNNBuilder>(hidden_dim, model);
-            (new (self) PyTreeRNNBuilder)->builder = std::move(builder);
-          },
-          arg("hidden_dim"), arg("model"));
+      "The recursive network h = tanh(W [h1; h2]); a word's vector is its own state.");
+  def_init(
+      rnn,
+      +[](unsigned hidden_dim, ParameterCollection& model) -> std::unique_ptr<BinaryTreeBuilder> {
+        return std::make_unique<TreeRNNBuilder>(hidden_dim, model);
+      },
+      arg("hidden_dim"), arg("model"));
 }
 
 }  // namespace dynet::python

@@ -8,6 +8,7 @@
 
 #include "binding.h"
 #include "errors.h"
+#include "signals.h"
 
 namespace dynet::python {
 namespace {
@@ -152,9 +153,27 @@ nb::object read_sequence(PyObject* o, const char* want) noexcept {
 }
 
 std::vector<Expression>& ExprListArg::nodes() const {
+  // Handlers of signals run between the pieces of a long list. They may come here themselves: then
+  // it is read once more.
+  constexpr std::size_t kPiece = std::size_t{1} << 16;
   thread_local std::vector<Expression> nodes;
+  thread_local unsigned long calls = 0;
+  unsigned long call = ++calls;
+  const std::size_t all = count();
   nodes.clear();
-  for (std::size_t i = 0; i < count(); ++i) {
+  nodes.reserve(all);
+  for (std::size_t i = 0; i < all; ++i) {
+    if (i != 0 && i % kPiece == 0) [[unlikely]] {
+      run_signal_handlers();
+      if (count() != all) {
+        throw TypeError("a list of expressions was changed while the arguments were read");
+      }
+      if (calls != call) {
+        call = calls;
+        nodes.clear();
+        i = 0;
+      }
+    }
     const nb::handle item = PySequence_Fast_GET_ITEM(owner.ptr(), static_cast<Py_ssize_t>(i));
     if (!is_expression(item.ptr())) {
       throw TypeError("a list of expressions was changed while the arguments were read");
@@ -215,6 +234,27 @@ unsigned AxisArg::in(const Dim& shape) const {
                      ", which has " + std::to_string(shape.nd));
   }
   return shape.nd - static_cast<unsigned>(-axis);
+}
+
+unsigned PlaceArg::in(std::string_view operation, unsigned count) const {
+  if (place >= 0) {
+    return static_cast<unsigned>(place);
+  }
+  if (place + count < 0) {
+    throw IndexError(std::string(operation) + ": index is " + std::to_string(place) +
+                     "; want a whole number from -" + std::to_string(count) + " to " +
+                     std::to_string(static_cast<std::int64_t>(count) - 1));
+  }
+  return static_cast<unsigned>(place + count);
+}
+
+std::vector<unsigned> PlaceListArg::in(std::string_view operation, unsigned count) const {
+  std::vector<unsigned> indices;
+  indices.reserve(list.size());
+  for (const std::int64_t place : list) {
+    indices.push_back(PlaceArg{place}.in(operation, count));
+  }
+  return indices;
 }
 
 std::vector<unsigned> AxesArg::in(const Dim& shape) const {

@@ -6,10 +6,10 @@
 #include "dynet/ext/add_node.h"
 #include "dynet/ext/memory.h"
 #include "dynet/globals.h"
-#include "dynet/interrupt.h"
 #include "dynet/ops/input.h"
 
 #include "ended.h"
+#include "signals.h"
 #include "where.h"
 
 namespace dynet::python {
@@ -45,21 +45,13 @@ class Computing {
   Computing& operator=(const Computing&) = delete;
 
  private:
-  /// Asked each time: after a fork it is another one.
-  static bool is_main_thread() {
-    const nb::object main = nb::module_::import_("threading").attr("main_thread")();
-    return nb::cast<unsigned long>(main.attr("ident")) == PyThread_get_thread_ident();
-  }
-  /// Runs the program's signal handlers. What they raise, such as KeyboardInterrupt, is thrown.
   static void look(void* of) {
     auto& self = *static_cast<Computing*>(of);
     if (self.state_ == nullptr) {
       self.state_ = PyEval_SaveThread();
     }
     const nb::gil_scoped_acquire gil;
-    if (is_main_thread() && PyErr_CheckSignals() != 0) {
-      throw nb::python_error();
-    }
+    run_signal_handlers();
   }
   PyThreadState* state_ = nullptr;  ///< where the GIL is released
   InterruptScope scope_;

@@ -94,6 +94,27 @@ struct QuickArg<IndexListArg> {
   }
 };
 template <>
+struct QuickArg<PlaceArg> {
+  static bool read(PyObject* o, PlaceArg& arg) noexcept {
+    return read_exact_whole(o, kPlace, arg.place);
+  }
+};
+template <>
+struct QuickArg<PlaceListArg> {
+  static bool read(PyObject* o, PlaceListArg& arg) noexcept {
+    if (!PyList_CheckExact(o)) {
+      return false;
+    }
+    arg.list.resize(static_cast<std::size_t>(PyList_GET_SIZE(o)));
+    for (std::size_t i = 0; i < arg.list.size(); ++i) {
+      if (!read_exact_whole(PyList_GET_ITEM(o, static_cast<Py_ssize_t>(i)), kPlace, arg.list[i])) {
+        return false;
+      }
+    }
+    return true;
+  }
+};
+template <>
 struct QuickArg<float> {
   static bool read(PyObject* o, float& number) noexcept {
     if (!PyFloat_CheckExact(o)) {

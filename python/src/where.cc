@@ -13,6 +13,7 @@
 #endif
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <unordered_set>
 
@@ -27,22 +28,56 @@ struct Place {
   int offset = 0;
 };
 
-/// Code objects that nodes may refer to. Never shrinks: a program has a bounded number of
-/// functions. Guarded by the GIL; never destroyed, as nodes may outlive the module's own statics.
+/// The folder of the package, with a slash at its end; empty as long as it is not imported.
+const std::string& package_folder() {
+  static auto* folder = new std::string;  // never destroyed, as KeptCode
+  if (folder->empty()) {
+    PyObject* name = PyUnicode_FromString("dynet");
+    PyObject* module = name == nullptr ? nullptr : PyImport_GetModule(name);
+    PyObject* file = module == nullptr ? nullptr : PyModule_GetFilenameObject(module);
+    const char* path = file == nullptr ? nullptr : PyUnicode_AsUTF8(file);
+    if (path != nullptr) {
+      const std::string text = path;
+      *folder = text.substr(0, text.find_last_of("/\\") + 1);
+    }
+    Py_XDECREF(file);
+    Py_XDECREF(module);
+    Py_XDECREF(name);
+    PyErr_Clear();
+  }
+  return *folder;
+}
+
+/// Code objects that nodes may refer to, which are those of programs, not of the package. Never
+/// shrinks: a program has a bounded number of functions. Guarded by the GIL; never destroyed, as
+/// nodes may outlive the module's own statics.
 class KeptCode {
  public:
-  void keep(PyCodeObject* code) {
+  /// False for code of the package: the line that its caller is at tells the user more.
+  bool keep(PyCodeObject* code) {
     PyCodeObject*& recent = recent_[(reinterpret_cast<std::uintptr_t>(code) >> 6) % kRecent];
     if (recent == code) {
-      return;
+      return true;
     }
-    if (all_.insert(code).second) {
+    if (all_.find(code) == all_.end()) {
+      if (is_of_package(code)) {
+        return false;
+      }
+      all_.insert(code);
       Py_INCREF(code);
     }
     recent = code;
+    return true;
   }
 
  private:
+  static bool is_of_package(PyCodeObject* code) {
+    const std::string& folder = package_folder();
+    const char* file = folder.empty() ? nullptr : PyUnicode_AsUTF8(code->co_filename);
+    PyErr_Clear();
+    return file != nullptr && std::strncmp(file, folder.c_str(), folder.size()) == 0;
+  }
+
   static constexpr std::size_t kRecent = 256;
   PyCodeObject* recent_[kRecent] = {};
   std::unordered_set<PyCodeObject*> all_;
@@ -52,30 +87,35 @@ KeptCode& kept_code() {
   return *kept;
 }
 
+/// The innermost frame that is the program's.
 Place innermost() {
   Place place;
 #ifdef DYNET_READS_FRAME
   const _PyInterpreterFrame* frame = PyThreadState_Get()->cframe->current_frame;
+  while (frame != nullptr && !kept_code().keep(frame->f_code)) {
+    frame = frame->previous;
+  }
   if (frame != nullptr) {
     place.code = frame->f_code;
     place.offset = _PyInterpreterFrame_LASTI(frame) * static_cast<int>(sizeof(_Py_CODEUNIT));
   }
 #else
   PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
-  if (frame != nullptr) {
-    place.code = PyFrame_GetCode(frame);
+  while (frame != nullptr && place.code == nullptr) {
+    PyCodeObject* code = PyFrame_GetCode(frame);
+    if (kept_code().keep(code)) {
+      place.code = code;
 #if PY_VERSION_HEX < 0x030b0000
-    place.offset = frame->f_lasti * 2;  // it counts instructions, of two bytes each
+      place.offset = frame->f_lasti * 2;  // it counts instructions, of two bytes each
 #else
-    place.offset = PyFrame_GetLasti(frame);
+      place.offset = PyFrame_GetLasti(frame);
 #endif
+    }
+    Py_DECREF(code);  // kept_code() has its own
+    PyFrameObject* caller = PyFrame_GetBack(frame);
+    Py_DECREF(frame);
+    frame = caller;
   }
-#endif
-  if (place.code != nullptr) {
-    kept_code().keep(place.code);
-  }
-#ifndef DYNET_READS_FRAME
-  Py_XDECREF(place.code);  // kept_code() has its own
   Py_XDECREF(frame);
 #endif
   return place;

@@ -8,7 +8,8 @@
 
 namespace dynet::python {
 
-/// The code object and offset of the innermost Python frame: what functions that build nodes take.
+/// The code object and offset of the innermost Python frame that is not of the package itself: what
+/// functions that build nodes take.
 /// The code object is kept alive for the rest of the process, so nodes may refer to it. Nothing
 /// where no Python code runs. GIL held.
 [[nodiscard]] Where here();

@@ -89,8 +89,13 @@ WRONG: list[Row] = [
     (lambda w: w.m.add_parameters((10**30, 3)), OverflowError, ("dim[0] is 1000000000000000000000000000000; want",)),
     (lambda w: dy.zeros(3, batch_size=-2), TypeError, ("zeros: batch_size is -2; want a whole number from 0",)),
     (lambda w: dy.zeros(3, batch_size=0), ValueError, ("zeros: batch_size is 0; want at least 1",)),
-    (lambda w: dy.pick(w.x, -5), IndexError, ("pick: index is -5; want a whole number from 0", "{3}")),
-    (lambda w: dy.pick(w.x, -5), TypeError, ("pick: index is -5",)),
+    (lambda w: dy.pick(w.x, -5), IndexError, ("pick: index is -5; want a whole number from -3 to 2",)),
+    (lambda w: dy.pick_batch(w.X, [0, -3]), IndexError, ("pick: index is -3; want a whole number from -2 to 1",)),
+    (lambda w: dy.select_cols(w.X, [2, -4]), IndexError, ("select_cols: index is -4; want a whole number from -3 to 2",)),
+    (lambda w: dy.pick(w.x, -(2**40)), IndexError, ("pick: index is -1099511627776; want a whole number from",)),
+    (lambda w: dy.pick(w.x, 1.5), TypeError, ("pick: index is 1.5",)),
+    (lambda w: dy.pickneglogsoftmax(w.x, -1), IndexError, ("pickneglogsoftmax: v is -1; want a whole number from 0", "{3}")),
+    (lambda w: dy.hinge_batch(w.x, [0, -1]), IndexError, ("hinge_batch: vs[1] is -1; want a whole number from 0", "{3}")),
     (lambda w: w.E[-1], IndexError, ("LookupParameters[index]: index is -1; want a row from 0 to 4", "{5,3}")),
     (lambda w: w.E[7], IndexError, ("lookup", "7", "5")),
     (lambda w: w.E.batch([1, -1]), IndexError, ("LookupParameters.batch: indices[1] is -1; want a row from 0 to 4",)),
@@ -116,7 +121,6 @@ WRONG: list[Row] = [
     (lambda w: dy.softmax(w.x, x=w.x), TypeError, ("softmax: the argument x is given twice",)),
     (lambda w: dy.VanillaLSTMBuilder(1, 4, 3), TypeError, ("VanillaLSTMBuilder: the argument model is missing; want a ParameterCollection",)),
     # values that cannot be had
-    (lambda w: w.x.scalar_value(), ValueError, ("scalar_value: the value is {3}; want one element",)),
     (lambda w: dy.pickneglogsoftmax(w.x, 7), IndexError, ("pickneglogsoftmax: v is 7; want less than 3",)),
 ]  # fmt: skip
 
@@ -145,6 +149,32 @@ def test_errors_name_the_line_of_the_user() -> None:
 
     line = forward.__code__.co_firstlineno + 1
     assert f"{HERE}:{line} in forward()" in text_of(forward, TypeError)
+
+
+def test_scalar_value_names_the_line_of_the_node() -> None:
+    def node() -> dy.Expression:
+        return dy.tanh(dy.inputVector([1.0, 2.0]))
+
+    dy.renew_cg()
+    x = node()
+    line = node.__code__.co_firstlineno + 1
+    for use in (lambda: x.scalar_value(), lambda: dy.cg().forward_scalar(1)):
+        text = text_of(use, dy.ValueError)
+        assert re.search(rf"\n  .*tanh.*\{{2\}}.*built at \S*{HERE}:{line} in node\(\)", text), text
+
+
+def test_lines_of_the_package_are_not_those_of_the_user() -> None:
+    dy.renew_cg()
+    builder = dy.BiRNNBuilder(1, 3, 4, dy.ParameterCollection(), dy.GRUBuilder)
+
+    def read() -> None:
+        builder.transduce([dy.inputVector([1.0, 2.0])])
+
+    line = read.__code__.co_firstlineno + 1
+    text = text_of(read, dy.ShapeError)
+    assert f"{HERE}:{line} in read()" in text and "_bidirectional.py" not in text
+    out = builder.transduce([dy.inputVector([1.0, 2.0, 3.0])])[0]
+    assert HERE in repr(out) and "_bidirectional.py" not in repr(out)
 
 
 def test_an_expression_of_an_earlier_graph_is_called_so() -> None:
@@ -222,6 +252,15 @@ TAKEN: list[tuple[Call, Call]] = [
     (lambda w: dy.pick_batch(w.X, [2], dim=-1).value(), lambda w: [2.0, 5.0]),
     (lambda w: dy.pick_range(w.X, 1, 2, d=-1).npvalue().tolist(), lambda w: [[1.0], [4.0]]),
     (lambda w: dy.transpose(w.X, [-1, 0]).dim(), lambda w: ((3, 2), 1)),
+    # -1 is the last place
+    (lambda w: dy.pick(w.x, -1).value(), lambda w: 3.0),
+    (lambda w: dy.pick(w.X, -2.0, dim=-1).value(), lambda w: [1.0, 4.0]),
+    (lambda w: dy.pick_batch(w.x, [-1, 0, np.int64(-3)]).vec_value(), lambda w: [3.0, 1.0, 1.0]),
+    (lambda w: dy.select_rows(w.X, [-1]).npvalue().tolist(), lambda w: [[3.0, 4.0, 5.0]]),
+    (lambda w: dy.select_cols(w.X, (-1, 0)).npvalue().tolist(), lambda w: [[2.0, 0.0], [5.0, 3.0]]),
+    (lambda w: dy.gather(w.x, [-1, -2], 2).value(), lambda w: [3.0, 2.0]),
+    (lambda w: dy.pick_batch_elem(dy.inputTensor([1.0, 2.0], batched=True), -1).value(), lambda w: 2.0),
+    (lambda w: dy.pick_batch_elems(dy.inputTensor([1.0, 2.0], batched=True), [-1, 0]).vec_value(), lambda w: [2.0, 1.0]),
 ]  # fmt: skip
 
 

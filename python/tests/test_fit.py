@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import signal
 import struct
 import sys
@@ -209,7 +210,7 @@ def test_scores_are_numbers_of_any_kind(tmp_path, score):
     history = dy.fit(net.loss, DATA, net.trainer, epochs=2, **options)
     assert history.scores == [float(score)] * 2 and type(history.best_score) is float
     assert dy.fit(net.loss, DATA, net.trainer, epochs=2, **options) == history
-    with pytest.raises(TypeError, match=r"on_eval returned \[1\]; want a number"):
+    with pytest.raises(dy.TypeError, match=r"on_eval, returned \[1\]; want a number"):
         dy.fit(net.loss, DATA, net.trainer, on_eval=lambda _: [1])
 
 
@@ -295,9 +296,90 @@ def test_other_data():
     with pytest.raises(ValueError, match="iterator"):
         dy.fit(net.loss, (x for x in DATA), net.trainer, epochs=2)
     for wrong in ({"batch": 0}, {"epochs": -1}, {"patience": 1}):
-        with pytest.raises(ValueError, match="fit: "):
+        with pytest.raises(dy.ValueError, match="fit: "):
             dy.fit(net.loss, DATA, net.trainer, **wrong)
     assert np.isnan(dy.fit(net.loss, [], net.trainer).losses[0])
+
+
+def test_sizes_are_whole_numbers_of_any_kind():
+    nets = [Xor(), Xor()]
+    for net, (epochs, batch, patience) in zip(nets, ((4 / 2, np.float32(8), 6 / 2), (2, 8, 3))):
+        history = dy.fit(net.loss, DATA, net.trainer, epochs=epochs, batch=batch,
+                         patience=patience, on_eval=lambda _: 1)  # fmt: skip
+        assert history.steps == 6
+    assert nets[0].numbers() == nets[1].numbers()
+    for name in ("epochs", "batch", "patience"):
+        for wrong in (2.5, "2", None, NAN, [2]):
+            if (name, wrong) != ("patience", None):
+                with pytest.raises(dy.TypeError, match=f"fit: {name} is .*want a whole number"):
+                    dy.fit(net.loss, DATA, net.trainer, on_eval=float, **{name: wrong})
+
+
+def test_wrong_arguments_are_named():
+    net = Xor()
+    good = {"loss_fn": net.loss, "data": DATA, "trainer": net.trainer}
+    for name, wrong, want in (
+        ("loss_fn", None, "a function of an example"),
+        ("data", 3, "a list of examples"),
+        ("trainer", net.model, "a trainer"),
+        ("on_step", 3, "a function"),
+        ("on_eval", "f1", "a function"),
+        ("checkpoint", "folder", "a Checkpointer"),
+    ):
+        with pytest.raises(dy.TypeError, match=f"fit: {name} is .*; want {want}"):
+            dy.fit(**(good | {name: wrong}))
+
+
+def no_loss(example):
+    dy.scalarInput(example[1])
+
+
+def loss_of_two(example):
+    return dy.inputVector(example[0])
+
+
+class Losses:
+    def __call__(self, example):
+        return dy.zeros(1, batch_size=3)
+
+
+@pytest.mark.parametrize(
+    ("loss", "name", "error", "what"),
+    [
+        (no_loss, "no_loss", dy.TypeError, "returned None; want the loss of the example"),
+        (loss_of_two, "loss_of_two", dy.ShapeError, r"of shape \(2,\); want one number"),
+        (Losses(), "Losses", dy.ShapeError, r"of shape \(1,\), for 3 examples; want one"),
+    ],
+)
+def test_a_wrong_loss_names_the_function_that_returned_it(loss, name, error, what):
+    net = Xor()
+    code = getattr(loss, "__code__", None) or Losses.__call__.__code__
+    place = re.escape(f"fit: {name}() at {__file__}:{code.co_firstlineno} ")
+    with pytest.raises(error, match=place + ".*" + what):
+        dy.fit(loss, DATA, net.trainer)
+
+
+def test_epochs_without_a_score_have_none(tmp_path):
+    net = Xor()
+    checkpoints = dy.Checkpointer(str(tmp_path), net.model, net.trainer)
+    options = {"epochs": 4, "checkpoint": checkpoints}
+    options["on_eval"] = lambda s: s.epoch if s.epoch % 2 == 0 else None
+    history = dy.fit(net.loss, DATA, net.trainer, **options)
+    assert history.scores == [None, 2.0, None, 4.0] and history.best_epoch == 4
+    assert dy.fit(net.loss, DATA, net.trainer, **options) == history
+    assert dy.fit(net.loss, DATA, net.trainer, epochs=2).scores == [None, None]
+
+
+@pytest.mark.parametrize("larger", [True, False])
+def test_what_is_better_is_the_same_for_checkpoints(tmp_path, larger):
+    net = Xor()
+    checkpoints = dy.Checkpointer(
+        str(tmp_path), net.model, net.trainer, larger_is_better=not larger
+    )
+    assert checkpoints.larger_is_better == (not larger)
+    with pytest.raises(dy.UsageError, match=f"is {larger}, and that of the checkpointer is"):
+        dy.fit(net.loss, DATA, net.trainer, checkpoint=checkpoints, larger_is_better=larger)
+    assert net.trainer.learning_rate and not checkpoints.checkpoints
 
 
 # ---- TensorBoard ---------------------------------------------------------------------------------

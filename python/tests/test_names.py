@@ -216,6 +216,22 @@ def test_gpus_that_are_not_there_are_a_warning():
         params.set_gpu_mask([2])
 
 
+def test_the_module_that_drew_graphs_has_what_dynet_has(capfd):
+    import dynet_viz as viz
+
+    viz.renew_cg()
+    viz.tanh(viz.inputVector([1, 2]))
+    viz.print_graphviz()
+    assert "tanh" in capfd.readouterr().out and viz.tanh is dy.tanh
+    assert {name for name in vars(dy) if name[0] != "_"} - set(vars(viz)) <= set(hidden_by_star())
+
+
+def hidden_by_star():
+    everything = {}
+    exec("from dynet import *", everything)
+    return [name for name in vars(dy) if name not in everything]
+
+
 def test_print_graphviz_prints_and_dump_works_before_a_backward(capfd):
     dy.scalarInput(3.0)
     dy.print_graphviz(compact=True, show_dims=False)

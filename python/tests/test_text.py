@@ -1,5 +1,8 @@
 """Corpora: readers, minibatches of like lengths, classes of words."""
 
+import copy
+import pickle
+
 import dynet as dy
 import pytest
 
@@ -196,3 +199,27 @@ def test_clusters(write, tmp_path):
         dy.make_clusters(corpus, out, 7)
     with pytest.raises(ValueError, match="method='x'"):
         dy.make_clusters(corpus, out, 2, method="x")
+
+
+def test_a_dictionary(tmp_path):
+    words = dy.Dict(["the", "cat"])
+    assert [words.convert(w) for w in ("cat", "sat", "the")] == [1, 2, 0]
+    assert words.convert(2) == "sat" and len(words) == 3 and "sat" in words and "dog" not in words
+    assert words.get_words() == ["the", "cat", "sat"] and repr(words) == "Dict of 3 words"
+    with pytest.raises(IndexError, match="Dict: id 3 of 3 words"):
+        words.convert(3)
+    file = tmp_path / "words"
+    words.save(file)
+    assert file.read_text() == "the\ncat\nsat\n"
+    words.freeze()
+    with pytest.raises(RuntimeError, match="unknown word 'dog' in a frozen dictionary"):
+        words.convert("dog")
+    words.set_unk("<unk>")
+    assert words.convert("dog") == words.get_unk_id() == 3 and words.is_frozen()
+    for copied in (copy.deepcopy(words), pickle.loads(pickle.dumps(words))):
+        assert copied.convert("bird") == 3 and repr(copied) == "Dict of 4 words, frozen"
+    loaded = dy.Dict.load(str(file))
+    assert loaded.get_words() == ["the", "cat", "sat"] and not loaded.is_frozen()
+    assert loaded.get_unk_id() == -1 and loaded.convert("dog") == 3
+    loaded.clear()
+    assert len(loaded) == 0 and repr(dy.Dict(["a"])) == "Dict of 1 word"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import _dynet
+import dynet
 import pytest
 
 PROGRAM = """
@@ -43,13 +45,17 @@ dy.no_such_name
 EXAMPLES = Path(__file__).parents[2] / "examples" / "python"
 
 
-def run_mypy(folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, *files: str) -> str:
+WHERE = Path(_dynet.__file__).parent
+
+
+def run_mypy(
+    folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, *files: str, path: Path = WHERE
+) -> str:
     mypy = pytest.importorskip("mypy.api")
-    where = Path(_dynet.__file__).parent
-    if where.name == "site-packages":  # mypy looks there by itself, and refuses to be told
+    if path.name == "site-packages":  # mypy looks there by itself, and refuses to be told
         monkeypatch.delenv("MYPYPATH", raising=False)
     else:
-        monkeypatch.setenv("MYPYPATH", str(where))
+        monkeypatch.setenv("MYPYPATH", str(path))
     monkeypatch.chdir(folder)
     options = ["--strict", "--python-version=3.11", f"--cache-dir={cache}"]
     output, complaint, _ = mypy.run([*options, *files])
@@ -87,3 +93,35 @@ def test_the_examples_have_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         and not any(f'module named "{name}"' in line for name in ("_dynet", "optuna"))
     ]
     assert errors == []
+
+
+def own_sources(folder: Path) -> list[str]:
+    """Copies the package, without the types that it is installed with: mypy would read only these.
+    They become those of the extension module, which are in them."""
+    package = folder / "dynet"
+    package.mkdir()
+    for source in Path(dynet.__file__).parent.glob("*.py"):
+        shutil.copy(source, package)
+    types = Path(dynet.__file__).with_name("__init__.pyi").read_text()
+    (folder / "_dynet.pyi").write_text(types.replace("from ._", "from dynet._"))
+    others = ["dynet_config.py", "dynet_viz.py"]
+    for other in others:
+        shutil.copy(WHERE / other, folder)
+    return ["dynet", *others]
+
+
+def test_the_package_itself_has_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = own_sources(tmp_path)
+    output = run_mypy(tmp_path, tmp_path / "cache", monkeypatch, *files, path=tmp_path)
+    errors = [
+        line
+        for line in output.splitlines()
+        # What __init__.py defines is among the types, too.
+        if ": error: " in line and "already defined (possibly by an import)" not in line
+    ]
+    assert errors == [] and f"checked {len(list(tmp_path.rglob('*.py')))} source files" in output
+    # It is the copy that was read.
+    with (tmp_path / "dynet" / "_fit.py").open("a") as source:
+        source.write("\n\ndef wrong() -> int:\n    return _Line\n")
+    output = run_mypy(tmp_path, tmp_path / "cache", monkeypatch, *files, path=tmp_path)
+    assert "dynet/_fit.py" in output and "[return-value]" in output

@@ -1,14 +1,20 @@
 #include "dynet/interrupt.h"
 
-#include "execute/interrupt.h"
+#include "util/interrupt.h"
 
 namespace dynet {
 
-InterruptScope::InterruptScope(Check check, void* of) {
-  const execute::Check outer = execute::exchange_check({check, of});
-  outer_ = outer.check;
-  outer_of_ = outer.of;
+InterruptScope::InterruptScope(Check check, void* of, std::chrono::milliseconds interval) {
+  util::Check next{.check = check, .of = of, .interval = interval};
+  if (check != nullptr) {
+    next.last = std::chrono::steady_clock::now();
+  }
+  const util::Check outer = util::exchange_check(next);
+  outer_ = {outer.check, outer.of, outer.interval, outer.last};
 }
-InterruptScope::~InterruptScope() { execute::exchange_check({outer_, outer_of_}); }
+InterruptScope::~InterruptScope() {
+  util::exchange_check(
+      {.check = outer_.check, .of = outer_.of, .interval = outer_.interval, .last = outer_.last});
+}
 
 }  // namespace dynet

@@ -143,13 +143,17 @@ detail::Cluster* descend(const Reader& reader, const ClusterLine& line, Dict& sy
 
 }  // namespace
 
-std::vector<ClusterLine> read_cluster_lines(const char* builder, const std::string& file,
-                                            bool is_path) {
-  const Reader reader(builder, file);
+std::ifstream open_clusters(const char* builder, const std::string& file) {
   std::ifstream in(file, std::ios::binary);
   if (!in) {
-    reader.fail("the file of clusters cannot be opened");
+    Reader(builder, file).fail("the file of clusters cannot be opened");
   }
+  return in;
+}
+
+std::vector<ClusterLine> read_cluster_lines(const char* builder, std::istream& in,
+                                            const std::string& file, bool is_path) {
+  const Reader reader(builder, file);
   std::vector<ClusterLine> lines;
   std::string line;
   for (std::size_t number = 1; std::getline(in, line); ++number) {

@@ -1,6 +1,8 @@
 // Softmaxes over trees of choices.
 
 #include <algorithm>
+#include <fstream>
+#include <istream>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -22,12 +24,18 @@ constexpr float kMissing = -10000.0F;
 
 void TreeSoftmaxBuilder::read(const char* builder, const std::string& cluster_file, Format format,
                               Dict& word_dict) {
+  std::ifstream in = builders::open_clusters(builder, cluster_file);
+  read(builder, in, format, word_dict, cluster_file);
+}
+
+void TreeSoftmaxBuilder::read(const char* builder, std::istream& clusters, Format format,
+                              Dict& word_dict, const std::string& called) {
   const std::vector<builders::ClusterLine> lines =
-      builders::read_cluster_lines(builder, cluster_file, format == Format::kPath);
-  builders::ClusterTree tree = builders::make_cluster_tree(builder, cluster_file, lines, word_dict);
+      builders::read_cluster_lines(builder, clusters, called, format == Format::kPath);
+  builders::ClusterTree tree = builders::make_cluster_tree(builder, called, lines, word_dict);
   root_ = std::move(tree.root);
   paths_ = std::move(tree.paths);
-  cluster_file_ = cluster_file;
+  cluster_file_ = called;
 }
 
 void TreeSoftmaxBuilder::check_made(const char* call) const {
@@ -209,15 +217,27 @@ ClassFactoredSoftmaxBuilder::ClassFactoredSoftmaxBuilder(unsigned rep_dim,
                                                          bool bias)
     : TreeSoftmaxBuilder(rep_dim) {
   read("ClassFactoredSoftmaxBuilder", cluster_file, Format::kClass, word_dict);
+  make_choices(pc, bias);
+}
+
+ClassFactoredSoftmaxBuilder::ClassFactoredSoftmaxBuilder(unsigned rep_dim, std::istream& clusters,
+                                                         Dict& word_dict, ParameterCollection& pc,
+                                                         bool bias)
+    : TreeSoftmaxBuilder(rep_dim) {
+  read("ClassFactoredSoftmaxBuilder", clusters, Format::kClass, word_dict, "the clusters");
+  make_choices(pc, bias);
+}
+
+void ClassFactoredSoftmaxBuilder::make_choices(ParameterCollection& pc, bool bias) {
   local_model = pc.add_subcollection("class-factored-softmax-builder");
   // Model files have the classes' scores for a single class as well.
   using detail::Choice;
   root_.set_choice(
-      Choice(Choice::Kind::kSoftmax, root_.num_outcomes(), rep_dim, bias, local_model));
+      Choice(Choice::Kind::kSoftmax, root_.num_outcomes(), rep_dim_, bias, local_model));
   for (unsigned i = 0; i < root_.num_children(); ++i) {
     const unsigned n = root_.child(i).num_outcomes();
     if (n > 1) {
-      root_.child(i).set_choice(Choice(Choice::Kind::kSoftmax, n, rep_dim, bias, local_model));
+      root_.child(i).set_choice(Choice(Choice::Kind::kSoftmax, n, rep_dim_, bias, local_model));
     }
   }
 }
@@ -261,6 +281,14 @@ HierarchicalSoftmaxBuilder::HierarchicalSoftmaxBuilder(unsigned rep_dim,
                                                        Dict& word_dict, ParameterCollection& model)
     : TreeSoftmaxBuilder(rep_dim) {
   read("HierarchicalSoftmaxBuilder", cluster_file, Format::kPath, word_dict);
+  ParameterCollection own = model.add_subcollection("hsm-builder");
+  initialize(own);
+}
+
+HierarchicalSoftmaxBuilder::HierarchicalSoftmaxBuilder(unsigned rep_dim, std::istream& clusters,
+                                                       Dict& word_dict, ParameterCollection& model)
+    : TreeSoftmaxBuilder(rep_dim) {
+  read("HierarchicalSoftmaxBuilder", clusters, Format::kPath, word_dict, "the clusters");
   ParameterCollection own = model.add_subcollection("hsm-builder");
   initialize(own);
 }

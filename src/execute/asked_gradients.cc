@@ -28,7 +28,7 @@ const Tensor& Executor::gradient(NodeId n) {
 void Executor::inspect() {
   request_.done = Pass::kNone;
   const memory::Pools::Mark before = gradients_.pools().mark();
-  const Interrupt::Request interruptible(interrupt_);
+  interrupt_ = util::Interrupt();
   try {
     run_watched_backward(request_.root, request_.full, Pass::kInspect);
   } catch (...) {  // another one may be tried

@@ -27,7 +27,7 @@ void Executor::backward(NodeId root, bool full) {
   compute(root, false);
   const Reading reading(graph);
   forget_gradients();
-  const Interrupt::Request interruptible(interrupt_);
+  interrupt_ = util::Interrupt();
   try {
     if (alone_ != nullptr) {
       remember_alone(root, full);

@@ -17,6 +17,11 @@ void Executor::follow_device() {
   call_memory_.pools().set_own(own);
 }
 
+namespace {
+/// Sweeps over nodes take some 30 ns for each.
+std::int64_t work_of(std::size_t nodes) { return static_cast<std::int64_t>(nodes / 32); }
+}  // namespace
+
 const Tensor& Executor::value(NodeId n) {
   compute(n, false);
   verify_if_paranoid(*this, "value");
@@ -56,7 +61,7 @@ void Executor::compute(NodeId last, bool all) {
   const kernels::FlushDenormals float_mode;
   const Watch watch(context_.graph, false, watch_);
   const Mark before = mark();
-  const Interrupt::Request interruptible(interrupt_);
+  interrupt_ = util::Interrupt();
   try {
     if (all) {
       wanted_.collect_all(context_.graph, values_, values_.complete_below());
@@ -66,6 +71,7 @@ void Executor::compute(NodeId last, bool all) {
     for (const NodeId n : wanted_.parameters()) {
       values_.place_parameter(n);
     }
+    interrupt_.pass(work_of(wanted_.nodes().size()));
     run_wanted(last, all);
   } catch (...) {
     roll_back(before);
@@ -136,10 +142,12 @@ void Executor::give_back_unused() {
 void Executor::run_dropping(NodeId asked, std::uint32_t first_group) {
   const graph::Graph& graph = context_.graph;
   shortener_.shorten(graph, plan_, short_plan_);
+  interrupt_.pass(work_of(wanted_.nodes().size()));
   trace_plan(graph, wanted_.nodes(), short_plan_);
   history_.append(short_plan_);
   util::Stamped<std::uint8_t>& stays = lifetimes_.decide(graph, values_, short_plan_, asked);
   try {
+    interrupt_.pass(work_of(wanted_.nodes().size()));
     values_.place_by_lifetime(history_, short_plan_, first_group, stays);
     trace_memory(wanted_.nodes().size(), static_cast<std::size_t>(values_.layout().bytes()),
                  static_cast<std::size_t>(values_.layout().kept_bytes()), values_);

@@ -74,7 +74,7 @@ void Executor::pass_group(std::uint32_t g) {
     for (const NodeId argument : context_.graph.args(members[0])) {
       numbers += context_.graph.elements(argument);
     }
-    interrupt_.pass(numbers * static_cast<std::int64_t>(members.size()));
+    interrupt_.pass(1 + (numbers * static_cast<std::int64_t>(members.size()) / 256));
   }
 }
 

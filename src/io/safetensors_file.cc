@@ -15,6 +15,7 @@
 
 #include "io/crc32c.h"
 #include "io/keys.h"
+#include "util/interrupt.h"
 
 namespace dynet::io {
 namespace {
@@ -140,7 +141,14 @@ void SafetensorsFile::check(const std::string& tensor) const {
   if (t.checksum.empty()) {
     return;
   }
-  const std::string found = crc32c_text(crc32c(0, bytes(t), t.end - t.begin));
+  constexpr std::uint64_t kAtOnce = std::uint64_t{1} << 20;
+  util::Interrupt interrupt;
+  std::uint32_t crc = 0;
+  for (std::uint64_t done = 0; done < t.end - t.begin; done += kAtOnce) {
+    interrupt.pass(kAtOnce / 4096);
+    crc = crc32c(crc, bytes(t) + done, std::min(kAtOnce, t.end - t.begin - done));
+  }
+  const std::string found = crc32c_text(crc);
   if (found != t.checksum) {
     fail(t, "the " + std::to_string(t.end - t.begin) + " bytes of '" + tensor +
                 "' have the checksum (CRC-32C) " + found + "; want " + t.checksum +

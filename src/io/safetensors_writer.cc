@@ -18,6 +18,7 @@
 #include "params/host.h"
 #include "params/stored.h"
 #include "trainers/text.h"
+#include "util/interrupt.h"
 
 namespace dynet {
 namespace io {
@@ -123,7 +124,9 @@ void SafetensorsWriter::write_bytes(FileTensor& tensor, const void* data, double
   const std::uint64_t bytes = tensor.end - tensor.begin;
   const auto* from = static_cast<const std::byte*>(data);
   crc_ = 0;
+  util::Interrupt interrupt;
   for (std::uint64_t done = 0; done < bytes;) {
+    interrupt.pass(kPiece / 1024);
     const std::size_t n = std::min<std::uint64_t>(kPiece, bytes - done);
     if (n == kPiece && scale == 1.0) {  // without a copy
       flush();
@@ -146,7 +149,9 @@ void SafetensorsWriter::write_turned(FileTensor& tensor, const params::Stored& s
   const std::uint64_t rows = tensor.shape[0];
   const std::uint64_t row_bytes = rows == 0 ? 0 : (tensor.end - tensor.begin) / rows;
   crc_ = 0;
+  util::Interrupt interrupt;
   for (std::uint64_t row = 0; row < rows && row_bytes > 0;) {
+    interrupt.pass(kPiece / 1024);
     const std::uint64_t n =
         std::min(rows - row, std::max(kFewest, kPiece / row_bytes / kFewest * kFewest));
     turn(Order::kToFile, stored.values().d, stored.is_table(), bytes_of_type(tensor.type),

@@ -16,17 +16,26 @@
 
 #include "io/keys.h"
 #include "params/stored.h"
+#include "util/interrupt.h"
 
 namespace dynet::io {
 namespace {
 
 void read_all(const std::string& name, std::string& text) {
-  const int file = ::open(name.c_str(), O_RDONLY | O_CLOEXEC);
+  struct Open {
+    int file;
+    explicit Open(int descriptor) : file(descriptor) {}
+    Open(const Open&) = delete;
+    Open& operator=(const Open&) = delete;
+    ~Open() {
+      if (file >= 0) {
+        ::close(file);
+      }
+    }
+  } const open(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
+  const int file = open.file;
   const auto fail = [&](const char* step) {
     const int error = errno;
-    if (file >= 0) {
-      ::close(file);
-    }
     throw IoError("cannot " + std::string(step) + " '" + name + "': " + std::strerror(error));
   };
   if (file < 0) {
@@ -37,7 +46,9 @@ void read_all(const std::string& name, std::string& text) {
     text.reserve(static_cast<std::size_t>(info.st_size) + 1);
   }
   std::array<char, std::size_t{1} << 16> piece{};
+  util::Interrupt interrupt;
   while (true) {
+    interrupt.pass(piece.size() / 4096);
     const ssize_t n = ::read(file, piece.data(), piece.size());
     if (n < 0 && errno == EINTR) {
       continue;
@@ -50,7 +61,6 @@ void read_all(const std::string& name, std::string& text) {
     }
     text.append(piece.data(), static_cast<std::size_t>(n));
   }
-  ::close(file);
 }
 
 template <class T>
@@ -183,7 +193,12 @@ std::vector<T> TextParser::read_line() {
   };
   std::vector<T> to;
   to.reserve(count);
+  constexpr std::size_t kAtOnce = 256;
+  util::Interrupt interrupt;
   for (std::size_t i = 0; i < count; ++i) {
+    if (i % kAtOnce == 0) {
+      interrupt.pass(kAtOnce / 16);
+    }
     const std::size_t space = rest.find(' ');
     if (space == std::string_view::npos) {
       bad(i, "the line ends; want " + std::to_string(count) + " numbers, each followed by a space");

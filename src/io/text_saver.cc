@@ -15,6 +15,7 @@
 #include "io/saver_file.h"
 #include "params/host.h"
 #include "params/stored.h"
+#include "util/interrupt.h"
 
 namespace dynet {
 namespace {
@@ -80,10 +81,12 @@ struct TextFileSaver::File {
     }
   }
   void numbers(const Tensor& t, double scale) {
+    util::Interrupt interrupt;
     for_each_number(t, scale, [&](auto x) {
       buffer += Word(x).view();
       if (buffer.size() >= kBufferBytes) {
         flush();
+        interrupt.pass(kBufferBytes / 128);
       }
     });
     buffer += '\n';

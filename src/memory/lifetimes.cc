@@ -6,6 +6,7 @@
 #include "dynet/except.h"
 
 #include "memory/layout.h"
+#include "util/interrupt.h"
 
 namespace dynet::memory {
 namespace {
@@ -137,8 +138,10 @@ void LayoutMaker::find_runs(const graph::Graph& graph, const schedule::Plan& pla
       run.last_use = std::max(run.last_use, by);
     }
   };
+  util::Interrupt interrupt;
   for (std::uint32_t g = 0; g < plan.groups.size(); ++g) {
     const schedule::Group& group = plan.groups[g];
+    interrupt.pass(1 + (group.members / 16));
     for (const NodeId m : members_of(plan, group)) {
       for (std::uint32_t a = 0; a < graph[m].arity; ++a) {
         if (group.reads(a)) {
@@ -190,7 +193,9 @@ void LayoutMaker::place_runs(const schedule::Plan& plan, const Layout& layout) {
     runs.clear();
   }
   ends_.resize(std::max(ends_.size(), plan.groups.size()));
+  util::Interrupt interrupt;
   for (std::uint32_t g = 0; g < plan.groups.size(); ++g) {
+    interrupt.pass(1);
     for (std::size_t r = g * kRunsPerGroup; r < (g + 1) * kRunsPerGroup; ++r) {
       if (runs_[r].bytes != 0) {
         runs_[r].offset = rooms_[layout.block[g]].take(round_up(runs_[r].bytes));

@@ -60,8 +60,14 @@ std::shared_ptr<Storage> find_again(const std::vector<std::shared_ptr<Storage>>&
   }
   return *found;
 }
-bool replays(const detail::CollectionState& state) {
-  return state.replays != nullptr && *state.replays;
+
+using Uses = std::unordered_map<std::string, unsigned>;
+/// How often each name was used, as far as it matters for what is added next.
+Uses& names_of(detail::CollectionState& state) {
+  return state.replayed != nullptr ? state.replayed->names : state.names;
+}
+Uses& sub_names_of(detail::CollectionState& state) {
+  return state.replayed != nullptr ? state.replayed->sub_names : state.sub_names;
 }
 
 }  // namespace
@@ -128,19 +134,20 @@ Parameter ParameterCollection::add_parameters(const Dim& d, const ParameterInit&
                                               const std::string& name, Device* device) {
   check_name("add_parameters", name);
   detail::CollectionState& state = *storage_->state_;
-  const std::string full = state.name + numbered(name, uses_of(state.names, name));
+  Uses& names = names_of(state);
+  const std::string full = state.name + numbered(name, uses_of(names, name));
   const std::string what = "add_parameters " + full + " " + to_string(d);
   check_shape(d, what);
-  if (replays(state)) {
+  if (state.replayed != nullptr) {
     Parameter again(find_again(storage_->params, full, d, &ParameterStorage::dim));
-    ++state.names[name];
+    ++names[name];
     return again;
   }
   auto storage = ModelAccess::make_parameter(d, checked(device, what), what);
   init.initialize_params(storage->values);
   storage->name = full;
   ModelAccess::enlist(storage_, storage, nullptr);
-  ++state.names[name];
+  ++names[name];
   return Parameter(std::move(storage));
 }
 
@@ -155,23 +162,24 @@ LookupParameter ParameterCollection::add_lookup_parameters(unsigned n, const Dim
                                                            Device* device) {
   check_name("add_lookup_parameters", name);
   detail::CollectionState& state = *storage_->state_;
-  const std::string full = state.name + numbered(name, uses_of(state.names, name));
+  Uses& names = names_of(state);
+  const std::string full = state.name + numbered(name, uses_of(names, name));
   const std::string what =
       "add_lookup_parameters " + full + ", " + std::to_string(n) + " rows of " + to_string(d);
   check_shape(d, what);
-  if (replays(state)) {
+  if (state.replayed != nullptr) {
     Dim all = d;
     all.add_dim(n);
     LookupParameter again(
         find_again(storage_->lookup_params, full, all, &LookupParameterStorage::all_dim));
-    ++state.names[name];
+    ++names[name];
     return again;
   }
   auto storage = ModelAccess::make_lookup(n, d, checked(device, what), what);
   init.initialize_params(storage->all_values);
   storage->name = full;
   ModelAccess::enlist(storage_, nullptr, storage);
-  ++state.names[name];
+  ++names[name];
   return LookupParameter(std::move(storage));
 }
 
@@ -180,20 +188,22 @@ ParameterCollection ParameterCollection::add_subcollection(const std::string& na
   check_name("add_subcollection", name);
   detail::CollectionState& state = *storage_->state_;
   ParameterCollection root = ModelAccess::root(*this);
-  if (replays(state)) {
-    const std::string full = state.name + numbered(name, uses_of(state.sub_names, name)) + "/";
-    ++state.sub_names[name];
-    return ModelAccess::part(root, full, state.replays);
+  Uses& names = sub_names_of(state);
+  const std::string full = state.name + numbered(name, uses_of(names, name)) + "/";
+  if (state.replayed != nullptr) {
+    ParameterCollection again = ModelAccess::replay(root, full, *state.replayed->all);
+    ++names[name];
+    return again;
   }
   auto sub = std::make_shared<ParameterCollectionStorage>(std::max(weight_decay_lambda, 0.0F));
-  sub->state_->name = state.name + numbered(name, uses_of(state.sub_names, name)) + "/";
+  sub->state_->name = full;
   sub->state_->usage = state.usage;
   sub->state_->decay->parent = state.decay;
   if (weight_decay_lambda < 0.0F) {
     sub->weight_decay.inherit(state.decay->own);
   }
   ModelAccess::state(root).parts[sub->state_->name] = sub;
-  ++state.sub_names[name];
+  ++names[name];
   sub->state_->parent = storage_;  // last: until then `sub` counts as a root of its own
   return ParameterCollection(std::move(sub));
 }

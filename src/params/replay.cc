@@ -83,7 +83,7 @@ ParameterCollection find_subcollection(const ParameterCollection& root,
   }
   const std::size_t begin = fullname.rfind('/', fullname.size() - 2) + 1;
   ParameterCollection parent = find_subcollection(root, fullname.substr(0, begin));
-  ParameterCollection found = ModelAccess::part(parent, fullname, nullptr);
+  ParameterCollection found = ModelAccess::part(parent, fullname);
   count_names(found);
   ModelAccess::note_part(found);
   count(ModelAccess::state(parent).sub_names, fullname.substr(begin, fullname.size() - begin - 1));
@@ -93,13 +93,24 @@ ParameterCollection find_subcollection(const ParameterCollection& root,
 Replay::Replay(const ParameterCollection& root, const std::string& fullname,
                const std::map<std::string, unsigned>& uses,
                const std::map<std::string, unsigned>& sub_uses)
-    : is_on_(std::make_shared<bool>(true)) {
-  collection_ = ModelAccess::part(root, fullname, is_on_);
-  CollectionState& state = ModelAccess::state(collection_);
-  state.names.insert(uses.begin(), uses.end());
-  state.sub_names.insert(sub_uses.begin(), sub_uses.end());
+    : collection_(ModelAccess::replay(root, fullname, all_)) {
+  detail::Replayed& replayed = *ModelAccess::state(collection_).replayed;
+  replayed.names.insert(uses.begin(), uses.end());
+  replayed.sub_names.insert(sub_uses.begin(), sub_uses.end());
 }
-Replay::~Replay() { *is_on_ = false; }
+Replay::~Replay() {
+  for (ParameterCollection& collection : all_) {
+    ModelAccess::state(collection).replayed = nullptr;
+  }
+}
+
+NameUses uses_in(const ParameterCollection& collection) {
+  const CollectionState& state = ModelAccess::state(collection);
+  const detail::Replayed* const replayed = state.replayed.get();
+  const auto& names = replayed != nullptr ? replayed->names : state.names;
+  const auto& sub_names = replayed != nullptr ? replayed->sub_names : state.sub_names;
+  return {{names.begin(), names.end()}, {sub_names.begin(), sub_names.end()}};
+}
 
 namespace detail {
 
@@ -126,9 +137,20 @@ void ModelAccess::note_part(const ParameterCollection& part) {
   state(whole).parts[state(part).name] = part.storage_;
 }
 
+ParameterCollection ModelAccess::replay(const ParameterCollection& root,
+                                        const std::string& fullname,
+                                        std::vector<ParameterCollection>& all) {
+  ParameterCollection found = find_subcollection(root, fullname);
+  if (state(found).replayed != nullptr) {
+    throw UsageError("Replay: another one is on in '" + fullname + "'");
+  }
+  all.push_back(found);
+  state(found).replayed = std::make_unique<Replayed>(Replayed{{}, {}, &all});
+  return found;
+}
+
 ParameterCollection ModelAccess::part(const ParameterCollection& parent,
-                                      const std::string& fullname,
-                                      const std::shared_ptr<bool>& replays) {
+                                      const std::string& fullname) {
   const std::shared_ptr<ParameterCollectionStorage> whole = root(parent).storage_;
   const CollectionState& above = *parent.storage_->state_;
   auto made = std::make_shared<ParameterCollectionStorage>(0.0F);
@@ -137,7 +159,6 @@ ParameterCollection ModelAccess::part(const ParameterCollection& parent,
   state.usage = above.usage;
   state.decay->parent = above.decay;
   made->weight_decay.inherit(above.decay->own);
-  state.replays = replays;
   for (const auto& storage : whole->all_params) {
     if (storage->name.starts_with(fullname)) {
       made->all_params.push_back(storage);

@@ -1,5 +1,6 @@
 #include "dynet/replay.h"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,7 @@ TEST(Replay, FindsWhatWasMadeBefore) {
   EXPECT_EQ(again.below.p, second.below.p);
   EXPECT_EQ(again.beside.p, second.beside.p);
   EXPECT_EQ(names_of(again.own), names_of(second.own));
+  EXPECT_EQ(identity_of(again.own), identity_of(second.own));
   EXPECT_EQ(all_of(root).size(), count);
 }
 
@@ -74,6 +76,28 @@ TEST(Replay, AfterwardsACollectionIsAsAllOthers) {
   EXPECT_EQ(more.get_fullname(), "/made/_2");
   EXPECT_EQ(all_of(root).back(), more.p);
   EXPECT_EQ(own.add_subcollection("below").get_fullname(), "/made/below_1/");
+  // It is the collection that was there: both handles count on together.
+  EXPECT_EQ(ParameterCollection(made.own).add_parameters({7}).get_fullname(), "/made/_3");
+  EXPECT_EQ(own.add_parameters({7}).get_fullname(), "/made/_4");
+}
+
+TEST(Replay, CountsUsesAsTheyWere) {
+  ParameterCollection root;
+  const Made first(root);
+  const NameUses before = uses_in(root);
+  EXPECT_EQ(before.parameters, (std::map<std::string, unsigned>{{"", 1}}));
+  EXPECT_EQ(before.subcollections, (std::map<std::string, unsigned>{{"made", 1}}));
+  const Made second(root);
+  const NameUses after = uses_in(root);
+  {
+    const Replay replay(root, "/", before.parameters, before.subcollections);
+    EXPECT_EQ(uses_in(root).parameters, before.parameters);
+    EXPECT_THROW(Replay(root, "/", {}, {}), UsageError);  // one at a time
+    EXPECT_EQ(Made(replay.collection()).beside.p, second.beside.p);
+    EXPECT_EQ(uses_in(root).subcollections, after.subcollections);
+  }
+  EXPECT_EQ(uses_in(root).parameters, after.parameters);
+  EXPECT_EQ(root.add_parameters({1}).get_fullname(), "/_2");
 }
 
 TEST(FindSubcollection, CountsNamesAnew) {

@@ -16,6 +16,7 @@
 #include "places.h"
 #include "schedule/policy.h"
 #include "units.h"
+#include "util/interrupt.h"
 
 namespace dynet::schedule {
 namespace {
@@ -52,7 +53,9 @@ class Frontier final : public Policy {
         make_ready(u);
       }
     }
+    util::Interrupt interrupt;
     for (std::size_t done = 0;;) {
+      interrupt.pass(1 + static_cast<std::int64_t>(running_.size() / 16));
       std::uint32_t next = kNone;
       if (done < complete_.size()) {
         next = complete_[done++];

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "util/interrupt.h"
+
 namespace dynet::schedule {
 
 void Pieces::connect(const graph::Graph& graph, const Plan& plan) {
@@ -20,8 +22,10 @@ void Pieces::connect(const graph::Graph& graph, const Plan& plan) {
 void Pieces::find_needs(const graph::Graph& graph, const Plan& plan) {
   needs_.clear();
   stamp_.assign(pieces_.size(), 0);
+  util::Interrupt interrupt;
   for (std::uint32_t p = 0; p < size(); ++p) {
     Piece& piece = pieces_[p];
+    interrupt.pass(1 + (piece.members / 16));
     const Group& group = plan.groups[piece.group];
     piece.needs_begin = static_cast<std::uint32_t>(needs_.size());
     const auto need = [&](std::uint32_t other) {  // a piece + 1; 0: not of this plan

@@ -7,6 +7,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "dynet/except.h"
 #include "dynet/ops/activation.h"
 #include "dynet/ops/arithmetic.h"
 #include "dynet/ops/input.h"
@@ -17,6 +18,7 @@
 
 #include "schedule/explain.h"
 #include "schedule/policy.h"
+#include "util/interrupt.h"
 
 namespace dynet::schedule {
 namespace {
@@ -470,6 +472,43 @@ TEST_F(ScheduleTest, EveryPolicyOfTheTableGivesValidPlans) {
     schedule(entry.name, {all().back()});
     EXPECT_EQ(plan.members, std::vector<NodeId>{all().back()});
   }
+}
+
+/// Counts how often it is asked, and stops once.
+struct Asked {
+  int stop_at;
+  int times = 0;
+  static void check(void* of) {
+    auto& self = *static_cast<Asked*>(of);
+    if (++self.times == self.stop_at) {
+      throw StateError("stopped");
+    }
+  }
+};
+
+TEST_F(ScheduleTest, IsAskedNowAndThenWhetherToGoOn) {
+  const NodeId first = add(ops::Constant{{3}, 1.0F}, {});
+  for (int chain = 0; chain < 4; ++chain) {
+    NodeId n = first;
+    for (int i = 0; i < 5000; ++i) {
+      n = add(ops::Tanh{}, {n});
+    }
+  }
+  Asked asked{-1};
+  const util::Check before = util::exchange_check({.check = &Asked::check, .of = &asked});
+  schedule(kBatching, all());
+  const int times = asked.times;
+  EXPECT_GT(times, 100);  // 20'000 nodes in two sweeps, and 5'001 groups
+  const std::size_t groups = plan.groups.size();
+  for (const int stop_at : {1, times / 4, times / 2, times - 2}) {
+    asked = {stop_at};
+    EXPECT_THROW(schedule(kBatching, all()), StateError) << stop_at;
+  }
+  util::exchange_check(before);
+  schedule(kBatching, all());
+  expect_valid(all());
+  EXPECT_EQ(plan.groups.size(), groups);
+  EXPECT_EQ(asked.times, times - 2);  // nobody any more
 }
 
 TEST_F(ScheduleTest, AnUnknownPolicyIsNamedWithThoseThereAre) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <span>
 
+#include "util/interrupt.h"
+
 namespace dynet::schedule {
 namespace {
 
@@ -73,8 +75,10 @@ void Shortener::cut(const graph::Graph& graph, const Plan& plan) {
     }
   }
   const std::int64_t limit = std::max(all / kShare, kSmallest);
+  util::Interrupt interrupt;
   for (std::uint32_t g = 0; g < plan.groups.size(); ++g) {
     const Group& group = plan.groups[g];
+    interrupt.pass(1 + (group.members / 16));
     const bool is_leaf = graph[plan.members[group.first]].arity == 0;
     const std::int64_t most = is_leaf ? limit / kLeafShare : limit;
     std::int64_t touched = 0;
@@ -121,7 +125,9 @@ void Shortener::order_late() {
     }
   }
   std::size_t at = late_.size();
+  util::Interrupt interrupt;
   while (!ready_.empty()) {
+    interrupt.pass(1);
     const std::uint32_t p = ready_.back();
     ready_.pop_back();
     late_[--at] = p;
@@ -147,7 +153,9 @@ void Shortener::run_in_order() {
   for (std::uint32_t p = 0; p < pieces_.size(); ++p) {
     state_[p].users_left = static_cast<std::uint32_t>(pieces_.users(p).size());
   }
+  util::Interrupt interrupt;
   for (const std::uint32_t p : late_) {
+    interrupt.pass(1);
     if (!state_[p].is_done) {
       run(p);
     }

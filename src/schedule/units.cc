@@ -18,6 +18,7 @@
 #include <algorithm>
 
 #include "groups.h"
+#include "util/interrupt.h"
 
 namespace dynet::schedule {
 namespace {
@@ -29,6 +30,14 @@ constexpr std::uint16_t kMaxLevel = 0xFFFF;  // deeper chains count as one level
 /// In Units::Above.
 std::uint64_t bit_of(std::uint32_t number) {
   return std::uint64_t{1} << std::min(number, std::uint32_t{63});
+}
+
+/// Asks whether to go on, once for so many nodes, which take some microseconds.
+constexpr std::uint32_t kNodesAtOnce = 256;
+void look(util::Interrupt& interrupt, std::uint32_t i) {
+  if (i % kNodesAtOnce == 0) {
+    interrupt.pass(kNodesAtOnce / 16);
+  }
 }
 
 bool may_split(const graph::Node& node) {
@@ -113,7 +122,9 @@ bool Units::find_types(const graph::Graph& graph, const std::vector<NodeId>& wan
   sums_ = 0;
   types.clear();
   sites_.clear();
+  util::Interrupt interrupt;
   for (std::uint32_t i = 0; i < count; ++i) {
+    look(interrupt, i);
     const graph::Node& node = graph[wanted[i]];
     const std::uint32_t t = type_of(*node.signature);
     type_[i] = t;
@@ -218,7 +229,9 @@ void Units::make_units(const graph::Graph& graph, const std::vector<NodeId>& wan
   edges.resize(std::max<std::size_t>(edges.size(), first_wait_[wanted.size()] + sums_));
   edge_count_ = 0;
   levels_.resize(wanted.size() * width_);
+  util::Interrupt interrupt;
   for (std::uint32_t i = 0; i < wanted.size(); ++i) {
+    look(interrupt, i);
     const graph::Node& node = graph[wanted[i]];
     merge_levels(i);
     const std::uint64_t mask = site_[i] == kNone ? 0 : first_terms(node, i);

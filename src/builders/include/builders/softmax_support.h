@@ -25,9 +25,11 @@ struct ClusterLine {
 /// More symbols than this in a line are damage: functions that walk trees call themselves.
 constexpr std::size_t kLongestPath = 1000;
 
-/// Reads `<class> <word>`, or with `is_path` `<symbol> ... <symbol>\t<word>`. ValueError with file
-/// and line where it cannot.
-[[nodiscard]] std::vector<ClusterLine> read_cluster_lines(const char* builder,
+/// ValueError where it cannot be opened.
+[[nodiscard]] std::ifstream open_clusters(const char* builder, const std::string& file);
+/// Reads `<class> <word>`, or with `is_path` `<symbol> ... <symbol>\t<word>`. ValueError with
+/// `file` and line where it cannot.
+[[nodiscard]] std::vector<ClusterLine> read_cluster_lines(const char* builder, std::istream& in,
                                                           const std::string& file, bool is_path);
 
 /// A tree, and where its words are.

@@ -48,7 +48,6 @@
 #include "execute/gradient_operands.h"
 #include "execute/gradients.h"
 #include "execute/history.h"
-#include "execute/interrupt.h"
 #include "execute/lifetimes.h"
 #include "execute/observer.h"
 #include "execute/operand_arena.h"
@@ -62,6 +61,7 @@
 #include "graph/graph.h"
 #include "schedule/policy.h"
 #include "schedule/shorten.h"
+#include "util/interrupt.h"
 
 namespace dynet::execute {
 
@@ -199,8 +199,8 @@ class Executor {
 
   Context context_;
   Observer* observer_ = nullptr;
-  Interrupt interrupt_;
-  Watch* watch_ = nullptr;  ///< of the request that runs, where somebody wants to know
+  util::Interrupt interrupt_;  ///< that of the request
+  Watch* watch_ = nullptr;     ///< of the request that runs, where somebody wants to know
 
   History history_;
   Values values_{context_};

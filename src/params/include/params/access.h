@@ -35,8 +35,11 @@ struct ModelAccess {
   static const void* identity(const ParameterCollection& c) { return c.storage_.get(); }
   static ParameterCollection root(const ParameterCollection& c);
   /// A new collection below `parent`, of the root's parameters whose names begin with `fullname`.
-  static ParameterCollection part(const ParameterCollection& parent, const std::string& fullname,
-                                  const std::shared_ptr<bool>& replays);
+  static ParameterCollection part(const ParameterCollection& parent, const std::string& fullname);
+  /// The sub-collection `fullname`, in which additions are found from now on; it is entered in
+  /// `all`.
+  static ParameterCollection replay(const ParameterCollection& root, const std::string& fullname,
+                                    std::vector<ParameterCollection>& all);
   /// The part of a root that lives under this name, or null.
   static std::unique_ptr<ParameterCollection> living_part(const ParameterCollection& root,
                                                           const std::string& fullname);

@@ -153,6 +153,13 @@ struct StorageState {
   std::shared_ptr<params::Usage> usage;
 };
 
+/// What a Replay (dynet/replay.h) keeps with a collection in which additions are found: the uses of
+/// names so far, in the place of the collection's own, and the list of all such collections.
+struct Replayed {
+  std::unordered_map<std::string, unsigned> names, sub_names;
+  std::vector<ParameterCollection>* all;
+};
+
 /// What one collection keeps beside its lists. Thread rule: one thread at a time.
 struct CollectionState {
   std::string name;
@@ -164,8 +171,8 @@ struct CollectionState {
   std::unique_ptr<ParameterCollection> self;            ///< of a root: what `owner` points to
   /// In a root: those below it by their full names, for who asks for one that lives.
   std::unordered_map<std::string, std::weak_ptr<ParameterCollectionStorage>> parts;
-  bool exposed = false;           ///< its lists were given to a user
-  std::shared_ptr<bool> replays;  ///< null, or whether additions are found (dynet/replay.h)
+  bool exposed = false;                ///< its lists were given to a user
+  std::unique_ptr<Replayed> replayed;  ///< null but while a Replay is on
 };
 
 }  // namespace dynet::detail

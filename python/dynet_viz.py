@@ -1,0 +1,8 @@
+"""The module with which DyNet 2.1 drew graphs: ``import dynet_viz as dy``, or ``--dynet-viz``.
+
+Every graph can be drawn today, so it has what :mod:`dynet` has. ``print_graphviz()`` prints the
+graph as DOT text.
+"""
+
+from dynet import *
+from dynet import print_graphviz as print_graphviz

@@ -1,0 +1,93 @@
+// Vocabularies: words and their ids.
+
+#include "bind_dict.h"
+
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "dynet/dict.h"
+#include "dynet/text/dict_file.h"
+
+#include "binding.h"
+
+namespace dynet::python {
+namespace {
+
+using std::filesystem::path;
+using Words = std::vector<std::string>;
+/// The words, whether it is frozen, and the id of the unknown one.
+using State = std::tuple<Words, bool, int>;
+
+Dict dict_of(const Words& words) {
+  Dict dict;
+  for (const std::string& word : words) {
+    dict.convert(word);
+  }
+  return dict;
+}
+
+void bind_words(nb::class_<Dict>& c) {
+  using nb::arg;
+  c.def(
+       "__init__", [](Dict* self, const Words& words) { new (self) Dict(dict_of(words)); },
+       arg("words") = Words())
+      .def(
+          "convert", [](Dict& d, const std::string& word) { return d.convert(word); }, arg("word"),
+          "The id of a word. A new one is added, unless the dictionary is frozen: then it is the "
+          "unknown word, or a RuntimeError where `set_unk` was not called.")
+      .def(
+          "convert", [](const Dict& d, int id) { return d.convert(id); }, arg("id"),
+          "The word with an id. IndexError where there is none.")
+      .def("__len__", &Dict::size)
+      .def("__contains__", &Dict::contains, arg("word"))
+      .def("get_words", &Dict::get_words, "A list of all words, in the order of their ids.")
+      .def("clear", &Dict::clear, "Forgets the words; what is frozen stays so.")
+      .def("__repr__", [](const Dict& d) {
+        return "Dict of " + std::to_string(d.size()) + (d.size() == 1 ? " word" : " words") +
+               (d.is_frozen() ? ", frozen" : "");
+      });
+}
+
+}  // namespace
+
+void bind_dict(nb::module_& m) {
+  using nb::arg;
+  nb::class_<Dict> c(m, "Dict",
+                     "Words with ids 0, 1, 2, ... in the order in which they were first seen.");
+  bind_words(c);
+  c.def("freeze", &Dict::freeze, "It takes no new words from now on.")
+      .def("is_frozen", &Dict::is_frozen)
+      .def("set_unk", &Dict::set_unk, arg("word"),
+           "What unknown words are taken for; it is added where it is new. Once, after `freeze`: "
+           "else a RuntimeError.")
+      .def("get_unk_id", &Dict::get_unk_id, "The id of the unknown word; -1 without one.")
+      .def(
+          "save", [](const Dict& d, const path& file) { text::save_dict(file.string(), d); },
+          arg("file"), "Writes the words, one per line.")
+      .def_static(
+          "load", [](const path& file) { return text::load_dict(file.string()); }, arg("file"),
+          "The dictionary of a file, not frozen: call `freeze` and `set_unk`.")
+      .def("__getstate__",
+           [](const Dict& d) { return State(d.get_words(), d.is_frozen(), d.get_unk_id()); })
+      .def("__setstate__", [](Dict& d, const State& state) {
+        const auto& [words, is_frozen, unknown] = state;
+        new (&d) Dict(dict_of(words));
+        if (is_frozen) {
+          d.freeze();
+        }
+        if (unknown >= 0) {
+          d.set_unk(words[static_cast<std::size_t>(unknown)]);
+        }
+      });
+}
+
+}  // namespace dynet::python

@@ -1,0 +1,152 @@
+#pragma once
+
+// How builders were made, as Python remembers it: for `spec` and `from_spec`, which files need, and
+// for pickle and copy (dynet/_pickling.py), which make a builder again of the parameters that are
+// there.
+//
+// A class of builders is derived from `Made`, and `def_init` defines its `__init__`. What is set
+// later and is no parameter, such as dropout, is noted by `set`.
+
+#include <nanobind/nanobind.h>
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "dynet/model.h"
+#include "dynet/replay.h"
+
+#include "arguments.h"
+
+namespace dynet::python {
+
+/// What a builder was made with. GIL held.
+struct Made {
+  nanobind::object spec;                      ///< a tuple: the arguments without the collection
+  std::optional<ParameterCollection> parent;  ///< the collection; nothing where there is none
+  NameUses before;  ///< uses there of the names that the builder was given, as they were before
+  struct Setting {
+    const char* method;
+    nanobind::object arguments;  ///< a tuple
+  };
+  std::map<std::string, Setting> settings;  ///< by what they are about
+
+  /// `method(arguments...)` was called. It takes the place of what was set about the same.
+  template <class... T>
+  void set(const std::string& about, const char* method, T... arguments) {
+    settings.insert_or_assign(about, Setting{method, nanobind::make_tuple(arguments...)});
+  }
+  void unset(const std::string& about) { settings.erase(about); }
+  /// It uses the parameters of another one from now on.
+  void share(const Made& other) {
+    parent = other.parent;
+    before = other.before;
+  }
+};
+
+/// An argument that belongs to another class of builders; it is not in the spec.
+struct Elsewhere : nanobind::object {
+  NB_OBJECT_DEFAULT(Elsewhere, nanobind::object, "object", is_anything)
+  static bool is_anything(nanobind::handle /*value*/) { return true; }
+};
+/// The name of a file, or a list of what its lines are.
+struct Lines : nanobind::object {
+  NB_OBJECT_DEFAULT(Lines, nanobind::object, "str | collections.abc.Sequence[str]", is_anything)
+  static bool is_anything(nanobind::handle /*value*/) { return true; }
+  /// Where it is no name, the lines with their ends. Refused.
+  [[nodiscard]] std::optional<std::string> text() const;
+  /// The lines, read where it is a name.
+  [[nodiscard]] nanobind::list list() const;
+};
+
+namespace detail {
+
+template <class T>
+void append_to_spec(nanobind::list& spec, const T& argument) {
+  spec.append(argument);
+}
+inline void append_to_spec(nanobind::list& spec, const IndexListArg& indices) {
+  spec.append(indices.list);
+}
+inline void append_to_spec(nanobind::list& spec, const nanobind::dict& dict) {
+  spec.append(dict.attr("copy")());  // it is the program's
+}
+inline void append_to_spec(nanobind::list& spec, const Lines& lines) { spec.append(lines.list()); }
+inline void append_to_spec(nanobind::list& /*spec*/, const ParameterCollection& /*model*/) {}
+inline void append_to_spec(nanobind::list& /*spec*/, const Elsewhere& /*argument*/) {}
+
+inline void find_collection(std::optional<ParameterCollection>& found,
+                            const ParameterCollection& model) {
+  found = model;
+}
+template <class T>
+void find_collection(std::optional<ParameterCollection>& /*found*/, const T& /*argument*/) {}
+
+/// The uses that differ now, as they were before.
+NameUses changed(NameUses before, const ParameterCollection& now);
+
+template <class T>
+constexpr bool is_collection = std::is_same_v<std::decay_t<T>, ParameterCollection>;
+/// Which argument is the collection; -1 where none is.
+template <class... A>
+constexpr int collection_at() {
+  const bool is[] = {is_collection<A>...};
+  for (std::size_t i = 0; i < sizeof...(A); ++i) {
+    if (is[i]) {
+      return static_cast<int>(i);
+    }
+  }
+  return -1;
+}
+
+/// (spec, place of the collection, parent or None, uses, uses of sub-collections, settings).
+nanobind::object made_tuple(const Made& made, int collection_at);
+/// Calls the function of dynet/_pickling.py.
+nanobind::object reduced(nanobind::handle self, const char* function);
+void add_from_spec(nanobind::handle type, int collection_at);
+
+}  // namespace detail
+
+/// Defines `__init__` of a class derived from Made, and `spec`, `from_spec` and `__reduce__`.
+/// `make(arguments...)` gives what the class is constructed of, or what its member `builder` is to
+/// be.
+template <class Class, class R, class... A, class... Extra>
+void def_init(Class& c, R (*make)(A...), const Extra&... extra) {
+  using Py = typename Class::Type;
+  c.def(
+      "__init__",
+      [make](Py* self, A... arguments) {
+        Made how;
+        (detail::find_collection(how.parent, arguments), ...);
+        how.before = how.parent ? uses_in(*how.parent) : NameUses();
+        R made = make(arguments...);
+        nanobind::list spec;
+        (detail::append_to_spec(spec, arguments), ...);
+        how.spec = nanobind::tuple(spec);
+        how.before = how.parent ? detail::changed(how.before, *how.parent) : NameUses();
+        if constexpr (std::is_default_constructible_v<Py>) {
+          (new (self) Py)->builder = std::move(made);
+        } else {
+          new (self) Py(std::move(made));
+        }
+        static_cast<Made&>(*self) = std::move(how);
+      },
+      extra...);
+  constexpr int kAt = detail::collection_at<A...>();
+  c.def_prop_ro(
+       "spec", [](const Py& b) { return b.spec; },
+       nanobind::sig("def spec(self) -> tuple[typing.Any, ...]"),
+       "The arguments that it was made with, but for the collection.")
+      .def("_made", [](const Py& b) { return detail::made_tuple(b, kAt); })
+      .def(
+          "__reduce__", [](nanobind::handle self) { return detail::reduced(self, "builder"); },
+          nanobind::sig("def __reduce__(self) -> tuple[typing.Any, ...]"), "For pickle and copy.");
+  if constexpr (kAt >= 0) {
+    detail::add_from_spec(c, kAt);
+  }
+}
+
+}  // namespace dynet::python
