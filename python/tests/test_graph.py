@@ -144,7 +144,7 @@ def test_index_errors_are_of_both_kinds():
         with pytest.raises(ValueError):
             use()
     with pytest.raises(TypeError):
-        dy.pick(x, -1)
+        dy.lookup(table, -1)
     with pytest.raises(TypeError):
         dy.pick(x, 0.5)
 
