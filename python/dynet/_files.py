@@ -51,11 +51,10 @@ def save(basename: str | os.PathLike[str], objects: Iterable[Any]) -> None:
     if basename.endswith(_SAFETENSORS):
         with SafetensorsSaver(basename) as saver:
             saver.set_metadata(_OBJECTS, text)
-            for x, record in zip(objects, records):
-                saver.save(_saved(x), record["key"])
+            for part, key in _parts(objects, records):
+                saver.save(part, key)
     else:
-        pairs = [(_saved(x), record["key"]) for x, record in zip(objects, records)]
-        _save_text(basename, pairs, text)
+        _save_text(basename, list(_parts(objects, records)), text)
 
 
 def load(basename: str | os.PathLike[str], params: ParameterCollection) -> list[Any]:
@@ -94,9 +93,17 @@ def load_generator(basename: str | os.PathLike[str], params: ParameterCollection
     return (_made(record, meta, data, params) for record in records)
 
 
-def _saved(x: Any) -> Any:
-    """What is saved of an object."""
-    return x if isinstance(x, (Parameters, LookupParameters)) else x.param_collection()
+def _parts(objects: list[Any], records: list[dict[str, Any]]) -> Iterator[tuple[Any, str]]:
+    """What is saved of the objects, with keys."""
+    for x, record in zip(objects, records):
+        is_one = isinstance(x, (Parameters, LookupParameters))
+        yield x if is_one else x.param_collection(), record["key"]
+        yield from zip(_beside(x), record.get("beside", []))
+
+
+def _beside(x: Any) -> list[Parameters]:
+    """Parameters of a builder outside its collection, as those of layer normalisation."""
+    return x._beside() if hasattr(x, "_beside") else []
 
 
 def _above(key: str) -> list[str]:
@@ -138,7 +145,10 @@ def _record(x: Any, i: int, keys: _Keys) -> dict[str, Any]:
             "parameters, tables, and builders"
         )
     key = keys.add(x.param_collection().name().rstrip("/") or "/model", i)
-    return {"kind": _class_name(type(x)), "spec": _encoded(x.spec), "key": key}
+    record = {"kind": _class_name(type(x)), "spec": _encoded(x.spec), "key": key}
+    if beside := [keys.add(p.name(), i) for p in _beside(x)]:
+        record["beside"] = beside
+    return record
 
 
 def _class_name(cls: type) -> str:
@@ -226,7 +236,7 @@ def _check(records: list[Any], meta: str) -> None:
     """IoError unless they are as _record makes them and all classes are there."""
     try:
         for record in records:
-            if not isinstance(record["key"], str):
+            if not all(isinstance(key, str) for key in [record["key"], *record.get("beside", [])]):
                 raise TypeError("a key is no text")
             if record["kind"] not in ("Parameters", "LookupParameters"):
                 _class(record["kind"], meta)
@@ -254,4 +264,9 @@ def _made(record: dict[str, Any], meta: str, data: str, pc: ParameterCollection)
             raise
         raise IoError(f"'{meta}', '{key}': no {kind} can be made of its spec: {e}") from e
     made.param_collection().populate(data, key)
+    beside, keys = _beside(made), record.get("beside", [])
+    if keys and len(beside) != len(keys):
+        raise IoError(f"'{meta}', '{key}': {len(keys)} keys of {len(beside)} parameters beside it")
+    for p, key in zip(beside, keys):
+        p.populate(data, key)
     return made

@@ -324,6 +324,16 @@ void add_constructor(nb::class_<PyRNNBuilderOf<Builder>, PyRNNBuilder>& c) {
   if constexpr (kHasOptions<Builder>) {
     def_init(c, &make<Builder, bool, float>, arg("layers"), arg("input_dim"), arg("hidden_dim"),
              arg("model"), arg("ln_lstm") = false, arg("forget_bias") = 1.0F);
+    // For dynet/_files.py: what param_collection() does not have.
+    c.def("_beside", [](const PyRNNBuilderOf<Builder>& b) {
+      nb::list list;
+      for (const std::vector<Parameter>& layer : b.get().ln_params) {
+        for (const Parameter& p : layer) {
+          list.append(PyParameters(p, b.get().local_model));
+        }
+      }
+      return list;
+    });
   } else {
     def_init(c, &make<Builder>, arg("layers"), arg("input_dim"), arg("hidden_dim"), arg("model"));
   }

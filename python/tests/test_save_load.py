@@ -113,6 +113,30 @@ def test_objects_come_back(tmp_path, name):
     assert sorted(p.name for p in tmp_path.iterdir()) == files[name]
 
 
+@pytest.mark.parametrize("name", ["model", "model.safetensors"])
+@pytest.mark.parametrize("builder", [dy.VanillaLSTMBuilder, dy.SparseLSTMBuilder])
+def test_layer_normalisation_is_saved(tmp_path, name, builder):
+    """Its parameters lie beside the builder's collection, as in 2.1, which did not save them."""
+    m = dy.ParameterCollection()
+    m.add_parameters(3)  # takes the first of the names that the normalisation's parameters have
+    objects = [builder(2, 3, 4, m, ln_lstm=True), builder(1, 4, 4, m, ln_lstm=True)]
+    for p in m.parameters_list():
+        if p.name().count("/") == 1:
+            p.set_value(np.random.normal(size=p.shape()))
+    path = str(tmp_path / name)
+    dy.save(path, objects)
+    loaded = dy.load(path, dy.ParameterCollection())
+
+    def outputs(builders):
+        dy.renew_cg()
+        xs = [dy.inputVector([1, 2, 3]), dy.inputVector([-1, 0.5, 2])]
+        for b in builders:
+            xs = b.initial_state().transduce(xs)
+        return [x.npvalue() for x in xs]
+
+    np.testing.assert_array_equal(outputs(objects), outputs(loaded))
+
+
 def test_names_in_the_file(tmp_path):
     path = str(tmp_path / "m.safetensors")
     dy.save(path, make_objects())
