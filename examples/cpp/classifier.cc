@@ -65,7 +65,7 @@ std::vector<Document> read(const std::string& file, Dict& words, Dict& classes) 
     if (pair.target.size() != 1) {
       reader.lines().fail(1, "want one class behind |||");
     }
-    documents.push_back({numbers_of(pair.source, words), numbers_of(pair.target, classes)});
+    documents.push_back({numbers_of(pair.source, words), labels_of(pair.target, classes)});
   }
   return documents;
 }
@@ -92,8 +92,10 @@ void classify_documents(const Options& options) {
 }  // namespace example
 
 int main(int argc, char** argv) {
-  return example::run(
-      argc, argv, "Classifies documents with a convolution.",
-      example::Options{.data = "file of documents: words ||| class", .learning_rate = 0.005},
-      example::classify_documents);
+  return example::run(argc, argv, "Classifies documents with a convolution.",
+                      example::Options{.data = "file of documents: words ||| class",
+                                       .epochs = 10,
+                                       .minibatch = 8,
+                                       .learning_rate = 0.005},
+                      example::classify_documents);
 }

@@ -77,6 +77,8 @@ void tag_sentences(const Options& options) {
 int main(int argc, char** argv) {
   return example::run(argc, argv, "A tagger with a conditional random field.",
                       example::Options{.data = "file of sentences: word|TAG between spaces",
+                                       .epochs = 10,
+                                       .minibatch = 8,
                                        .learning_rate = 0.005},
                       example::tag_sentences);
 }

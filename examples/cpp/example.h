@@ -5,13 +5,12 @@
 // graph, and `loss(cg, example)`.
 
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -36,6 +35,8 @@
 #include "dynet/text.h"
 #include "dynet/training.h"
 
+#include "measure.h"
+
 namespace example {
 
 using namespace dynet;  // NOLINT(google-build-using-namespace): as programs do
@@ -43,16 +44,16 @@ using Numbers = std::vector<unsigned>;
 using Expressions = std::vector<Expression>;
 
 // ---- the command line
-// -----------------------------------------------------------------------------
 
 /// What all programs have on their command line. A program begins with its own defaults.
 struct Options {
-  const char* data = "";   ///< what the files hold; empty: the program has none
+  std::string data = {};   ///< what the files hold; empty: the program has none
+  bool has_loop = true;    ///< trains by `train`, which has options of its own
   std::string train = {};  ///< files
   std::string dev = {};
-  unsigned epochs = 10;
+  unsigned epochs = 3;
   std::size_t updates = 0;  ///< 0: as many as the epochs have
-  unsigned minibatch = 8;
+  unsigned minibatch = 1;
   double max_seconds = 0;  ///< CPU time of training; 0: no limit
   double learning_rate = 0.001;
   std::string lookup_updates = "sparse";
@@ -69,25 +70,36 @@ struct Options {
   [[nodiscard]] std::string model() const { return out.empty() ? "" : out + "/model.safetensors"; }
 };
 
-inline void declare_options(CLI::App& app, Options& o, bool answers) {
+/// The options of `train`; those with data have epochs.
+inline void declare_loop(CLI::App& app, Options& o) {
   const CLI::Range counts(1U, 1000000000U);
-  if (o.data[0] != '\0') {
+  if (!o.data.empty()) {
+    app.add_option("--epochs", o.epochs, "passes over the examples, without --updates")
+        ->check(counts);
+  }
+  app.add_option("--max-seconds", o.max_seconds, "end after so much CPU time of training")
+      ->check(CLI::Range(1e-3, 1e9));
+  app.add_option("--lookup-updates", o.lookup_updates, "of tables: sparse, dense or exact")
+      ->check(CLI::IsMember({"sparse", "dense", "exact"}));
+  app.add_option("--test-every", o.test_every, "updates between tests (an epoch)")->check(counts);
+  app.add_option("--print-losses", o.print_losses, "print the first N losses in full")
+      ->check(CLI::Range(0U, 1000000000U));
+  app.add_flag("--quiet", o.is_quiet, "print the results only");
+  app.add_option("--curve", o.curve, "file for the learning curve (OUT/curve.csv)");
+}
+
+inline void declare_options(CLI::App& app, Options& o, bool answers) {
+  if (!o.data.empty()) {
     app.add_option("--train", o.train, o.data);
     app.add_option("--dev", o.dev, "the same, to test on")->required(!answers);
   }
-  app.add_option("--epochs", o.epochs, "passes over the examples")->check(counts);
-  app.add_option("--updates", o.updates, "end after so many")->check(counts);
+  app.add_option("--updates", o.updates, "end after so many")->check(CLI::Range(1U, 1000000000U));
   app.add_option("--minibatch", o.minibatch, "examples per update")->check(CLI::Range(1, 65536));
-  app.add_option("--max-seconds", o.max_seconds, "end after so much CPU time of training")
-      ->check(CLI::Range(1e-3, 1e9));
   app.add_option("--learning-rate", o.learning_rate, "of Adam")->check(CLI::Range(1e-9, 1e3));
-  app.add_option("--lookup-updates", o.lookup_updates, "of tables: sparse, dense or exact")
-      ->check(CLI::IsMember({"sparse", "dense", "exact"}));
   app.add_option("--seed", o.seed, "of the data and of the library");
-  app.add_option("--test-every", o.test_every, "updates between tests (an epoch)")->check(counts);
-  app.add_option("--print-losses", o.print_losses, "print the first N losses in full");
-  app.add_flag("--quiet", o.is_quiet, "print the results only");
-  app.add_option("--curve", o.curve, "file for the learning curve (OUT/curve.csv)");
+  if (o.has_loop) {
+    declare_loop(app, o);
+  }
   if (answers) {
     app.add_option("--out", o.out, "folder for the model and the curve");
     app.add_option("--init-file", o.init_file, "initial values from a model file");
@@ -104,9 +116,12 @@ inline void check_options(Options& o) {
   if (!o.predict.empty() && o.out.empty()) {
     throw CLI::ValidationError("--predict", "needs --out");
   }
-  if (o.data[0] != '\0' && o.train.empty() && !has_model(o)) {
+  if (!o.data.empty() && o.train.empty() && !has_model(o)) {
     throw CLI::ValidationError(
         "--train", o.predict.empty() ? "is required" : "is required: there is no " + o.model());
+  }
+  if (!o.dev.empty() && o.train.empty()) {
+    throw CLI::ValidationError("--dev", "needs --train");
   }
   if (o.curve.empty() && !o.out.empty()) {
     o.curve = o.out + "/curve.csv";
@@ -153,7 +168,6 @@ int run(int argc, char** argv, const char* about, AllOptions options,
 }
 
 // ---- models on disk
-// -------------------------------------------------------------------------------
 
 /// What has to be known before a model can be made: numbers, and the words that have numbers. They
 /// are the metadata of its file, which Python reads and writes as well.
@@ -165,15 +179,20 @@ struct Settings {
   /// A number, or how many words there are.
   unsigned operator[](const std::string& name) const {
     const auto dict = dicts.find(name);
-    return dict == dicts.end() ? numbers.at(name) : dict->second.size();
+    const auto number = numbers.find(name);
+    if (dict == dicts.end() && number == numbers.end()) {
+      throw std::runtime_error("the settings have no '" + name + "'");
+    }
+    return dict == dicts.end() ? number->second : dict->second.size();
   }
 };
 
-/// An option for each number.
-inline void declare_sizes(CLI::App& app, Settings& settings) {
-  for (auto& [name, value] : settings.numbers) {
-    app.add_option("--" + name, value, "a size of the model")
-        ->check(CLI::Range(value == 0 ? 0U : 1U, 1000000U));
+/// An option for each number: its name, and what it is.
+inline void declare_sizes(CLI::App& app, Settings& settings,
+                          const std::map<std::string, std::string>& texts) {
+  for (const auto& [name, text] : texts) {
+    unsigned& value = settings.numbers.at(name);
+    app.add_option("--" + name, value, text)->check(CLI::Range(value == 0 ? 0U : 1U, 1000000U));
   }
 }
 
@@ -201,7 +220,8 @@ inline void freeze(Dict& dict) {
   dict.set_unk("<unk>");
 }
 
-/// The settings in a model's file. std::runtime_error where it is one of another task.
+/// The settings in a model's file. std::runtime_error where it is one of another task, or where
+/// they are none.
 inline Settings load_settings(const std::string& file, const std::string& task) {
   std::map<std::string, std::string> metadata = SafetensorsLoader(file).metadata();
   if (metadata["task"] != task) {
@@ -212,7 +232,11 @@ inline Settings load_settings(const std::string& file, const std::string& task) 
   for (const auto& [name, value] : metadata) {
     const std::size_t end = name.size() - std::min<std::size_t>(2, name.size());
     if (name.substr(end) != "[]") {
-      settings.numbers[name] = static_cast<unsigned>(std::stoul(value));
+      const char* const last = value.data() + value.size();
+      const auto read = std::from_chars(value.data(), last, settings.numbers[name]);
+      if (read.ec != std::errc() || read.ptr != last) {
+        throw std::runtime_error(file + ": " + name + " is '" + value + "'; want a number");
+      }
       continue;
     }
     std::istringstream lines(value);
@@ -220,9 +244,7 @@ inline Settings load_settings(const std::string& file, const std::string& task) 
     for (std::string line; std::getline(lines, line);) {
       dict.convert(line);
     }
-    if (dict.contains("<unk>")) {
-      freeze(dict);
-    }
+    dict.contains("<unk>") ? freeze(dict) : dict.freeze();
   }
   return settings;
 }
@@ -234,7 +256,6 @@ void populate(Model& model, const std::string& file) {
 }
 
 // ---- words and sentences
-// --------------------------------------------------------------------------
 
 /// All that a reader of dynet/text finds in a file, which is something.
 template <class Reader>
@@ -253,6 +274,17 @@ inline Numbers numbers_of(const text::Words& words, Dict& dict) {
   Numbers numbers;
   for (const std::string& word : words) {
     numbers.push_back(static_cast<unsigned>(dict.convert(word)));
+  }
+  return numbers;
+}
+
+/// The numbers of classes or tags. Those that only the examples for testing have are kNone, which
+/// no answer is: the dictionary is frozen then.
+inline Numbers labels_of(const text::Words& labels, Dict& dict) {
+  Numbers numbers;
+  for (const std::string& label : labels) {
+    const bool is_new = dict.is_frozen() && !dict.contains(label);
+    numbers.push_back(is_new ? kNone : static_cast<unsigned>(dict.convert(label)));
   }
   return numbers;
 }
@@ -300,7 +332,6 @@ inline text::Words words_of(const std::string& line) {
 }
 
 // ---- training
-// -------------------------------------------------------------------------------------
 
 /// Random integers that are the same in C++ and in Python.
 class Random {
@@ -313,37 +344,14 @@ class Random {
   std::mt19937 engine_;
 };
 
-/// Goes over `count` examples in a new random order each time (Fisher and Yates, from the back),
-/// some of them an update. None mixes two passes.
-class Minibatches {
- public:
-  Minibatches(std::uint32_t seed, std::size_t count, std::size_t size)
-      : random_(seed), order_(count), size_(size), at_(count) {
-    for (std::size_t i = 0; i < count; ++i) {
-      order_[i] = i;
-    }
-  }
-  std::vector<std::size_t> next() {
-    if (at_ == order_.size()) {
-      std::sort(order_.begin(), order_.end());
-      for (std::size_t i = order_.size(); i > 1; --i) {
-        std::swap(order_[i - 1], order_[random_.below(static_cast<unsigned>(i))]);
-      }
-      at_ = 0;
-    }
-    const std::size_t begin = at_;
-    at_ = std::min(at_ + size_, order_.size());
-    return {order_.begin() + static_cast<std::ptrdiff_t>(begin),
-            order_.begin() + static_cast<std::ptrdiff_t>(at_)};
-  }
-  [[nodiscard]] std::size_t updates_an_epoch() const { return (order_.size() + size_ - 1) / size_; }
-
- private:
-  Random random_;
-  std::vector<std::size_t> order_;
-  std::size_t size_;
-  std::size_t at_;
-};
+/// Minibatches of so many examples, in a new random order each epoch; the last one may have fewer.
+inline text::Buckets minibatches(std::size_t count, const Options& options) {
+  text::BucketOptions by_chance;
+  by_chance.size = options.minibatch;
+  by_chance.window = 0;  // all are alike
+  by_chance.seed = options.seed;
+  return text::Buckets(std::vector<std::size_t>(count, 1), by_chance);
+}
 
 /// What a program tells the loop beside its model and examples.
 struct Plan {
@@ -353,28 +361,13 @@ struct Plan {
   std::function<double()> score = {};   ///< of the model as it is; none: nothing to test on
   const Settings* settings = nullptr;   ///< are saved with the model, where there is --out
   bool keeps_best = true;               ///< saves what tested best so far; else what came last
-  bool lowers_rate = false;             ///< in the last two fifths, to a fiftieth
+  bool lowers_rate = false;             ///< see rate_factor
 };
 
-/// CPU time of this process so far, all threads.
-inline double cpu_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-/// Wall time since the system started this process, its loading included; to 10 ms.
-inline double seconds_since_start() {
-  std::ifstream in("/proc/self/stat");
-  std::string field;
-  std::getline(in, field, ')');  // the program's name, the second field, may hold spaces
-  for (int i = 3; i <= 22; ++i) {
-    in >> field;
-  }
-  timespec now{};
-  clock_gettime(CLOCK_BOOTTIME, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec) -
-         std::stod(field) / static_cast<double>(sysconf(_SC_CLK_TCK));
+/// What the learning rate is multiplied by: 1 for the first 60 % of the training, then down to 0.02
+/// in a straight line.
+inline double rate_factor(double share) {
+  return 1.0 - 0.98 * std::clamp((share - 0.6) / 0.4, 0.0, 1.0);
 }
 
 /// Follows a training: when it ends, when it is tested, what is printed and written.
@@ -391,6 +384,9 @@ class Progress {
       std::filesystem::create_directories(options.out);
     }
     if (!options.curve.empty()) {
+      std::error_code ignored;  // what cannot be made cannot be written either
+      std::filesystem::create_directories(std::filesystem::path(options.curve).parent_path(),
+                                          ignored);
       curve_.open(options.curve);
       curve_ << "updates,seconds,items,train_loss,dev_score\n";
       check_curve();
@@ -491,7 +487,7 @@ class Progress {
   double resumed_ = 0;  ///< CPU seconds of the process, when training went on
   double before_ = 0;   ///< CPU seconds of training until then
   double first_update_at_ = 0;
-  double loss_ = 0;  ///< since the last test
+  double loss_ = 0;  ///< the sum since the last test, of `since_test_` items
   std::size_t since_test_ = 0;
   double score_ = std::numeric_limits<double>::quiet_NaN();
   double best_ = std::numeric_limits<double>::quiet_NaN();
@@ -511,19 +507,24 @@ void train(
   LookupUpdates how{};
   std::istringstream(options.lookup_updates) >> how;
   trainer.set_lookup_updates(how);
-  Minibatches order(options.seed, examples.size(), options.minibatch);
-  Progress progress(options, plan, model.m, order.updates_an_epoch());
+  text::Buckets order = minibatches(examples.size(), options);
+  Progress progress(options, plan, model.m,
+                    (examples.size() + options.minibatch - 1) / options.minibatch);
   Expressions losses;
+  std::vector<std::size_t> minibatch;
   while (progress.share() < 1) {
+    if (!order.next(minibatch)) {
+      continue;  // with the next epoch
+    }
     if (plan.lowers_rate) {
-      const double factor = std::min(1.0, 1.0 - 0.98 * (progress.share() - 0.6) / 0.4);
-      trainer.learning_rate = static_cast<float>(options.learning_rate * factor);
+      trainer.learning_rate =
+          static_cast<float>(options.learning_rate * rate_factor(progress.share()));
     }
     ComputationGraph cg;
     model.new_graph(cg);
     losses.clear();
     std::size_t items = 0;
-    for (const std::size_t i : order.next()) {
+    for (const std::size_t i : minibatch) {
       losses.push_back(model.loss(cg, examples[i]));
       items += items_in(examples[i]);
     }

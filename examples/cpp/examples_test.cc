@@ -7,8 +7,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -17,6 +19,7 @@
 
 #include "listops_data.h"
 #include "rnnlm_model.h"
+#include "tagged_data.h"
 #include "tagger_model.h"
 #include "tree_model.h"
 
@@ -38,7 +41,6 @@ class ExamplesTest : public testing::Test {
 };
 
 // ---- words, settings, orders
-// ----------------------------------------------------------------------
 
 TEST(Words, FrequentOnesHaveNumbers) {
   const std::vector<text::Words> sentences = {{"a", "b", "b", "c"}, {"c", "c", "d", "e"}};
@@ -61,25 +63,43 @@ TEST_F(ExamplesTest, FilesWithoutWordsAreMistakes) {
 }
 
 // The Python twin of this test expects the same.
-TEST(Random, MinibatchesHaveEveryExampleOnceAPass) {
-  Minibatches batches(1, 7, 3);
-  EXPECT_EQ(batches.updates_an_epoch(), 3U);
-  std::vector<std::vector<std::size_t>> passes(2);
-  std::vector<std::size_t> sizes;
-  for (std::size_t update = 0; update < 6; ++update) {
-    const std::vector<std::size_t> batch = batches.next();
-    sizes.push_back(batch.size());
-    passes[update / 3].insert(passes[update / 3].end(), batch.begin(), batch.end());
+TEST(Minibatches, HaveEveryExampleOnceAnEpoch) {
+  text::Buckets order = minibatches(7, {.minibatch = 3});
+  std::vector<Numbers> epochs(2);
+  std::vector<std::size_t> batch;
+  for (Numbers& epoch : epochs) {
+    std::size_t updates = 0;
+    while (order.next(batch)) {
+      EXPECT_LE(batch.size(), 3U);
+      append(epoch, Numbers(batch.begin(), batch.end()));
+      ++updates;
+    }
+    EXPECT_EQ(updates, 3U);
   }
-  EXPECT_EQ(sizes, (std::vector<std::size_t>{3, 3, 1, 3, 3, 1}));
-  EXPECT_EQ(passes[0], (std::vector<std::size_t>{1, 6, 0, 4, 3, 5, 2}));
-  EXPECT_NE(passes[0], passes[1]);
-  std::sort(passes[1].begin(), passes[1].end());
-  EXPECT_EQ(passes[1], (std::vector<std::size_t>{0, 1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(epochs[0], (Numbers{1, 5, 3, 0, 2, 6, 4}));
+  EXPECT_NE(epochs[0], epochs[1]);
+  std::sort(epochs[1].begin(), epochs[1].end());
+  EXPECT_EQ(epochs[1], (Numbers{0, 1, 2, 3, 4, 5, 6}));
+}
+
+TEST(Words, CharactersOfUtf8) {
+  EXPECT_EQ(characters_of("Zo\xc3\xab"), (text::Words{"Z", "o", "\xc3\xab"}));
+  EXPECT_EQ(characters_of("\xe6\x97\xa5\xe6\x9c\xac"),
+            (text::Words{"\xe6\x97\xa5", "\xe6\x9c\xac"}));
+  EXPECT_EQ(characters_of("\xf0\x9f\x98\x80!"), (text::Words{"\xf0\x9f\x98\x80", "!"}));
+  EXPECT_EQ(characters_of("\x80z\x80"), (text::Words{"\x80", "z\x80"}));  // stray bytes
+  EXPECT_TRUE(characters_of("").empty());
+}
+
+TEST(Words, LabelsThatNoTrainingHasAreNone) {
+  Dict dict;
+  EXPECT_EQ(labels_of({"O", "X", "O"}, dict), (Numbers{0, 1, 0}));
+  dict.freeze();
+  EXPECT_EQ(labels_of({"X", "new"}, dict), (Numbers{1, kNone}));
+  EXPECT_EQ(dict.size(), 2U);
 }
 
 // ---- the models of the paper
-// ----------------------------------------------------------------------
 
 Settings small_rnnlm() { return {"rnnlm", {{"embedding", 6}, {"hidden", 9}, {"words", 7}}}; }
 
@@ -167,8 +187,36 @@ TEST_F(ExamplesTest, SavedModelsGiveTheSameAnswers) {
   EXPECT_THROW(load_settings(file("none"), "tagger"), IoError);
 }
 
+std::string what_fails(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "nothing";
+}
+
+TEST_F(ExamplesTest, ModelsWithoutTheirSettingsAreMistakes) {
+  const auto save = [&](const std::string& hidden) {
+    SafetensorsSaver saver(file("model"));
+    saver.save(ParameterCollection());
+    saver.set_metadata("task", "tagger");
+    saver.set_metadata("hidden", hidden);
+    saver.close();
+  };
+  for (const std::string wrong : {"x", "", "5 ", "-1", "5000000000"}) {
+    save(wrong);
+    EXPECT_EQ(what_fails([&] { load_settings(file("model"), "tagger"); }),
+              file("model") + ": hidden is '" + wrong + "'; want a number");
+  }
+  save("5");
+  const Settings settings = load_settings(file("model"), "tagger");
+  EXPECT_EQ(settings["hidden"], 5U);
+  EXPECT_EQ(what_fails([&] { static_cast<void>(settings["words"]); }),
+            "the settings have no 'words'");
+}
+
 // ---- training
-// -------------------------------------------------------------------------------------
 
 /// Learns that a number is 3.
 struct Three {
@@ -237,12 +285,56 @@ TEST_F(ExamplesTest, TheBestModelIsKeptOrTheLast) {
   }
 }
 
-TEST_F(ExamplesTest, TrainingEndsInTimeWithTheRateLowered) {
-  const Options options{.updates = 100000000, .max_seconds = 0.05, .is_quiet = true};
+TEST_F(ExamplesTest, TrainingEndsInTime) {
+  const Options options{
+      .updates = 100000000, .max_seconds = 0.05, .test_every = 1000000000, .is_quiet = true};
   Three model;
   int tests = 0;
-  train(options, {.score = [&] { return ++tests; }, .lowers_rate = true}, model, kThrees);
-  EXPECT_GT(tests, 0);  // the last update, whichever it was
+  train(options, {.score = [&] { return ++tests; }}, model, kThrees);
+  EXPECT_EQ(tests, 1);  // after the last update, whichever it was
+}
+
+TEST(Training, RateFallsAtTheEnd) {
+  EXPECT_EQ(rate_factor(0), 1);
+  EXPECT_EQ(rate_factor(0.59), 1);
+  EXPECT_NEAR(rate_factor(0.8), 0.51, 1e-9);
+  EXPECT_NEAR(rate_factor(1), 0.02, 1e-9);
+  EXPECT_NEAR(rate_factor(1.5), 0.02, 1e-9);
+}
+
+TEST(Training, LowersTheRateWhereThePlanSaysSo) {
+  std::vector<float> values;
+  for (const bool lowers_rate : {false, true}) {
+    Three model;
+    train({.updates = 10, .is_quiet = true}, {.lowers_rate = lowers_rate}, model, kThrees);
+    values.push_back(model.value());
+  }
+  EXPECT_LT(values[1], 0.95F * values[0]);
+}
+
+/// Learns that each row of a table is 3; row 1 is looked up in the first update alone.
+struct Threes {
+  ParameterCollection m;
+  LookupParameter rows = m.add_lookup_parameters({2}, {1}, ParameterInitConst(0));
+  unsigned updates = 0;
+  void new_graph(ComputationGraph& /*cg*/) {}
+  Expression loss(ComputationGraph& cg, float wanted) {
+    return squared_norm(lookup(cg, rows, updates++ == 0 ? 1U : 0U) - wanted);
+  }
+};
+
+TEST(Training, UpdatesOfTables) {
+  std::vector<float> values;  // of the row that is looked up once
+  for (const char* how : {"sparse", "dense", "exact"}) {
+    Threes model;
+    const Options options{
+        .updates = 20, .learning_rate = 0.01, .lookup_updates = how, .is_quiet = true};
+    train(options, {}, model, kThrees);
+    ComputationGraph cg;
+    values.push_back(as_scalar(lookup(cg, model.rows, 1U).value()));
+  }
+  EXPECT_GT(std::abs(values[0] - values[1]), 1e-3F);
+  EXPECT_NEAR(values[2], values[1], 1e-4F);
 }
 
 TEST(Answers, AreThePlacesOfTheLargest) {
@@ -255,7 +347,6 @@ TEST(Answers, AreThePlacesOfTheLargest) {
 }
 
 // ---- lists
-// ----------------------------------------------------------------------------------------
 
 TEST(ListOps, ValuesByHand) {
   const std::vector<std::pair<std::string, unsigned>> cases = {
@@ -305,7 +396,11 @@ TEST(ListOps, MistakesAreNamedWithTheirPlace) {
       {"[MAX 3]]", 8, "text after"},
       {"[3 4]", 2, "after a ["},
       {"[MAX 3 MEAN]", 8, "want a digit"},
-      {"[MAX MIN]", 6, "want a digit"}};
+      {"[MAX MIN]", 6, "want a digit"},
+      {"[MAX 3 4)", 9, "other kind of bracket"},
+      {"(MAX 3 [MIN 4 5])", 8, "other kind of bracket"},
+      {"MAX 3 4 ]", 1, "want a tree"},
+      {"7", 1, "want a tree"}};
   for (const auto& [list, column, reason] : cases) {
     try {
       read_list(list);

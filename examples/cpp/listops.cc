@@ -123,7 +123,7 @@ void train_lists(const ListOptions& options) {
 }
 
 void declare(CLI::App& app, ListOptions& options) {
-  declare_sizes(app, options.sizes);
+  declare_sizes(app, options.sizes, {{"hidden", "size of a node's state"}});
   app.add_option("--test-trees", options.test_trees, "held-out lists")
       ->check(CLI::Range(4, 100000));
 }
@@ -135,7 +135,6 @@ int main(int argc, char** argv) {
   example::ListOptions options;
   options.out = "listops-output";
   options.updates = 42000;
-  options.minibatch = 1;
   options.test_every = 1000;
   options.max_seconds = 110;
   return example::run(argc, argv, "Trains a tree LSTM on lists such as [MAX 3 [MIN 4 5] 1].",

@@ -68,11 +68,18 @@ inline void append(const text::TreeReader& reader, const text::Tree& list, std::
     tree.push_back({before, argument, 0, value_of(number, values)});
   }
 }
-/// The tree of a list; its root's label is its value. TextError with the column.
-inline Tree read_list(std::string text) {
-  std::replace(text.begin(), text.end(), '[', '(');
-  std::replace(text.begin(), text.end(), ']', ')');
-  std::istringstream in(text);
+
+/// The tree of a list, in brackets [] or (); its root's label is its value. TextError with the
+/// column.
+inline Tree read_list(std::string list_text) {
+  const bool is_square = list_text.find_first_of("[]") < list_text.find_first_of("()");
+  const std::size_t other = list_text.find_first_of(is_square ? "()" : "[]");
+  if (other != std::string::npos) {
+    throw text::TextError("list", 1, other + 1, "the other kind of bracket");
+  }
+  std::replace(list_text.begin(), list_text.end(), '[', '(');
+  std::replace(list_text.begin(), list_text.end(), ']', ')');
+  std::istringstream in(list_text);
   text::TreeReader reader({in, "list"}, text::TreeReader::Layout::kOnePerLine);
   text::Tree list;
   if (!reader.next(list) || list.nodes.size() > 1000) {

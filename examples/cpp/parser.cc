@@ -39,7 +39,9 @@ void parse_sentences(const Options& options) {
 }  // namespace example
 
 int main(int argc, char** argv) {
-  return example::run(argc, argv, "A transition parser with stack LSTMs.",
-                      example::Options{.data = "file in CoNLL-U", .learning_rate = 0.005},
-                      example::parse_sentences);
+  return example::run(
+      argc, argv, "A transition parser with stack LSTMs.",
+      example::Options{
+          .data = "file in CoNLL-U", .epochs = 10, .minibatch = 8, .learning_rate = 0.005},
+      example::parse_sentences);
 }

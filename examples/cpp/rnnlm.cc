@@ -115,9 +115,10 @@ void continue_text(const RnnlmOptions& options) {
 }
 
 void declare(CLI::App& app, RnnlmOptions& options) {
-  declare_sizes(app, options.sizes);
+  declare_sizes(app, options.sizes,
+                {{"embedding", "size of a word's vector"}, {"hidden", "size of the LSTM's state"}});
   app.add_option("--vocabulary", options.vocabulary, "words at most, the most frequent ones")
-      ->check(CLI::Range(2, 100000000));
+      ->check(CLI::Range(2U, 1000000000U));
   app.add_flag("--sequence", options.by_sequence, "use the functions of whole sequences");
 }
 

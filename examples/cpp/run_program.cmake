@@ -14,6 +14,17 @@ function(run_program expected_code expected_output)
   endif()
 endfunction()
 
+# first_loss(LOSS DIGITS ARGUMENTS...): runs it for the line of the first loss, cut after what DIGITS
+# matches.
+function(first_loss loss digits)
+  execute_process(COMMAND ${PROGRAM} ${ARGN} OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  string(REGEX MATCH "loss 1 ${digits}" found "${output}")
+  if(NOT found)
+    message(FATAL_ERROR "${NAME} ${ARGN}: no loss in\n${output}")
+  endif()
+  set(${loss} "${found}" PARENT_SCOPE)
+endfunction()
+
 set(REPORT "trained [0-9]+ items in [0-9.]+ cpu-seconds: [0-9.]+ items/s. peak memory [0-9.]+ MiB. \
 first-update-at [0-9.]+ s after start\n")
 

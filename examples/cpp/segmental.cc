@@ -144,6 +144,8 @@ void cut_sentences(const Options& options) {
 int main(int argc, char** argv) {
   return example::run(argc, argv, "Cuts sentences into labelled segments.",
                       example::Options{.data = "file of sentences: word|TAG between spaces",
+                                       .epochs = 10,
+                                       .minibatch = 8,
                                        .learning_rate = 0.005},
                       example::cut_sentences);
 }

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tree_model.h"
@@ -39,7 +40,8 @@ std::vector<Tree> read_trees(text::Lines lines, Dict& dict) {
       const char* const end = node.label.data() + node.label.size();
       const auto label = std::from_chars(node.label.data(), end, made.label);
       if (label.ec != std::errc() || label.ptr != end || made.label >= kClasses) {
-        fail("label " + node.label + " is out of range; want one below 5");
+        fail("label " + node.label + " is out of range; want one below " +
+             std::to_string(kClasses));
       }
       const text::Tree::Node& first = read.nodes[read.child(node, 0)];
       if (node.num_children == 1 && first.is_word()) {
@@ -89,7 +91,9 @@ void predict(const SentimentOptions& options) {
   std::printf("class %u\n", classify(model, trees[0]));
 }
 
-void declare(CLI::App& app, SentimentOptions& options) { declare_sizes(app, options.sizes); }
+void declare(CLI::App& app, SentimentOptions& options) {
+  declare_sizes(app, options.sizes, {{"hidden", "size of a node's state"}});
+}
 
 }  // namespace
 }  // namespace example

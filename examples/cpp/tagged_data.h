@@ -1,6 +1,6 @@
 #pragma once
 
-// The data of the taggers whose words are numbers: crf_tagger and segmental.
+// The data of taggers.
 
 #include <vector>
 
@@ -8,11 +8,24 @@
 
 namespace example {
 
-/// Tagged sentences in numbers, for taggers that have `tag(words)`. Words that occur once count as
-/// "<unk>".
+/// The characters of UTF-8 text. Stray bytes stay with what stands before them.
+inline text::Words characters_of(const std::string& word) {
+  text::Words characters;
+  for (const char byte : word) {
+    if (characters.empty() || (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U) {
+      characters.emplace_back();
+    }
+    characters.back().push_back(byte);
+  }
+  return characters;
+}
+
+/// A sentence in numbers. Tags that only the examples for testing have are kNone.
 struct Tagged {
   Numbers words, tags;
 };
+
+/// The data of taggers whose words are numbers. Words that occur once count as "<unk>".
 struct TaggedData {
   /// `first_tag`, where there is one, has the number 0.
   explicit TaggedData(const Options& options, const text::Words& first_tag = {}) {
@@ -30,7 +43,7 @@ struct TaggedData {
   std::vector<Tagged> in_numbers(const std::vector<text::TaggedSentence>& read) {
     std::vector<Tagged> sentences;
     for (const text::TaggedSentence& sentence : read) {
-      sentences.push_back({numbers_of(sentence.words, words), numbers_of(sentence.tags, tags)});
+      sentences.push_back({numbers_of(sentence.words, words), labels_of(sentence.tags, tags)});
     }
     return sentences;
   }

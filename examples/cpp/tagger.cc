@@ -7,6 +7,7 @@
 
 #include "dynet/sequence.h"
 
+#include "tagged_data.h"
 #include "tagger_model.h"
 
 namespace example {
@@ -35,18 +36,6 @@ struct EitherTagger : Tagger {
   bool by_sequence;
 };
 
-/// The characters of UTF-8 text.
-text::Words characters_of(const std::string& word) {
-  text::Words characters;
-  for (const char byte : word) {
-    if (characters.empty() || (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U) {
-      characters.emplace_back();
-    }
-    characters.back().push_back(byte);
-  }
-  return characters;
-}
-
 /// What the model has to know: sizes, and the words, tags and characters of the training text.
 Settings make_settings(const TaggerOptions& options,
                        const std::vector<text::TaggedSentence>& sentences) {
@@ -63,6 +52,7 @@ Settings make_settings(const TaggerOptions& options,
   }
   Settings settings = options.sizes;
   freeze(characters);
+  tags.freeze();
   settings.dicts = {{"words", numbered(texts, options.known_from)},
                     {"tags", tags},
                     {"characters", options.spells ? characters : Dict()}};
@@ -75,7 +65,6 @@ Settings make_settings(const TaggerOptions& options,
 /// Sentences in numbers. Words that have none are spelled, if the model spells.
 std::vector<Sentence> in_numbers(const std::vector<text::TaggedSentence>& read,
                                  Settings& settings) {
-  Dict& tags = settings.dicts["tags"];
   Dict& characters = settings.dicts["characters"];
   std::vector<Sentence> sentences(read.size());
   for (std::size_t i = 0; i < read.size(); ++i) {
@@ -85,10 +74,7 @@ std::vector<Sentence> in_numbers(const std::vector<text::TaggedSentence>& read,
         sentences[i].words.back().letters = numbers_of(characters_of(word), characters);
       }
     }
-    for (const std::string& tag : read[i].tags) {
-      const bool is_known = tags.contains(tag);
-      sentences[i].tags.push_back(is_known ? static_cast<unsigned>(tags.convert(tag)) : kNone);
-    }
+    sentences[i].tags = labels_of(read[i].tags, settings.dicts["tags"]);
   }
   return sentences;
 }
@@ -133,9 +119,17 @@ void tag(const TaggerOptions& options) {
 }
 
 void declare(CLI::App& app, TaggerOptions& options) {
-  declare_sizes(app, options.sizes);
-  app.add_option("--known-from", options.known_from, "words seen less often are unknown");
-  app.add_flag("--characters", options.spells, "spell unknown words");
+  declare_sizes(app, options.sizes,
+                {{"embedding", "size of a word's vector"},
+                 {"hidden", "size of each LSTM's state"},
+                 {"mlp", "size of the layer before the tags"},
+                 {"rows", "rows of the table of words, if more than words"},
+                 {"character-embedding", "size of a character's vector"},
+                 {"character-hidden", "size of each spelling LSTM's state"}});
+  app.add_option("--known-from", options.known_from, "words seen less often are unknown")
+      ->check(CLI::Range(1U, 1000000000U));
+  app.add_flag("--characters", options.spells,
+               "spell unknown words; a word's vector is then twice --character-hidden");
   app.add_flag("--sequence", options.by_sequence, "use the functions of whole sequences");
 }
 

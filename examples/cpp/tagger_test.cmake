@@ -23,11 +23,18 @@ run_program(0 "^zimo.X zima.O\n$" --predict "zimo zima")
 run_program(2 "^sentence:1:1: no word" --predict " ")
 
 # Written by the sequence it is the same model.
-execute_process(COMMAND ${PROGRAM} ${small} --epochs 1 --print-losses 1 OUTPUT_VARIABLE output)
-string(REGEX MATCH "loss 1 [0-9]+\\.[0-9][0-9][0-9]" loss "${output}")
-run_program(0 "${loss}" ${small} --epochs 1 --print-losses 1 --sequence)
+foreach(spelling "" --characters)
+  first_loss(loss "[0-9]+\\.[0-9][0-9][0-9]" ${small} ${spelling} --epochs 1 --print-losses 1)
+  run_program(0 "${loss}" ${small} ${spelling} --epochs 1 --print-losses 1 --sequence)
+endforeach()
+
+# A tag that only --dev has is a wrong answer.
+file(WRITE ${OUT}/new.txt "karo|NEW the|O\n")
+run_program(0 "best accuracy (0|50).00 %\n$" --train ${OUT}/train.txt --dev ${OUT}/new.txt --hidden 4)
 
 file(WRITE ${OUT}/bad.txt "fine|O\nThe|O cat\n")
 run_program(2 "bad.txt:2:7: a word without a tag" --train ${OUT}/bad.txt)
+run_program(105 "--known-from: Value 0 not in range" --known-from 0 --train none)
+run_program(105 "--dev: needs --train" --dev none --predict a)
 run_program(105 "--hidden: Value 0 not in range" --hidden 0 --train none)
 run_program(109 "no-such-option" --no-such-option)

@@ -120,8 +120,10 @@ void model_language(const Options& options) {
 }  // namespace example
 
 int main(int argc, char** argv) {
-  return example::run(
-      argc, argv, "A language model with a Transformer.",
-      example::Options{.data = "file of sentences, words between spaces", .learning_rate = 0.003},
-      example::model_language);
+  return example::run(argc, argv, "A language model with a Transformer.",
+                      example::Options{.data = "file of sentences, words between spaces",
+                                       .epochs = 10,
+                                       .minibatch = 8,
+                                       .learning_rate = 0.003},
+                      example::model_language);
 }

@@ -138,8 +138,10 @@ void translate_sentences(const Options& options) {
 }  // namespace example
 
 int main(int argc, char** argv) {
-  return example::run(
-      argc, argv, "Translates sentences with attention.",
-      example::Options{.data = "file of pairs: source ||| target", .learning_rate = 0.005},
-      example::translate_sentences);
+  return example::run(argc, argv, "Translates sentences with attention.",
+                      example::Options{.data = "file of pairs: source ||| target",
+                                       .epochs = 10,
+                                       .minibatch = 8,
+                                       .learning_rate = 0.005},
+                      example::translate_sentences);
 }

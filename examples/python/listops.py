@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The demo: trains a tree LSTM on lists that it makes by itself, and shows what it learned.
 
-Start reading at tree_model.py, the model; trees_job.py makes data, trains and predicts, and
+Start reading at tree_model.py, the model; listops_job.py makes data, trains and predicts, and
 training.py has the loop. The C++ twin is ../cpp/listops.cc; both take the same options and read
 each other's model files.
 """
@@ -9,10 +9,9 @@ each other's model files.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 
-from options import count, make_parser, parse, run_job
+from options import make_parser, parse, run_job, size, whole
 
 
 def parse_options(argv: list[str]) -> argparse.Namespace:
@@ -22,11 +21,9 @@ def parse_options(argv: list[str]) -> argparse.Namespace:
         "",
     )
     parser.set_defaults(out="listops-output")
-    parser.add_argument("--test-trees", type=count, default=2000, help="held-out trees of ListOps")
-    parser.add_argument("--hidden", type=count, default=128, help="size of a node's state")
-    parser.add_argument("--dot", help="graph of one tree (OUT/graph.dot)")
+    parser.add_argument("--test-trees", type=whole(4, 100000), default=2000, help="held-out lists")
+    parser.add_argument("--hidden", type=size, default=128, help="size of a node's state")
     options = parse(parser, argv, generates_data=True)
-    options.dot = options.dot or os.path.join(options.out, "graph.dot")
     options.updates = options.updates or 42000
     options.test_every = options.test_every or 1000
     options.max_seconds = options.max_seconds or 110
@@ -34,4 +31,4 @@ def parse_options(argv: list[str]) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    run_job(parse_options(sys.argv[1:]), "trees_job")
+    run_job(parse_options(sys.argv[1:]), "listops_job")

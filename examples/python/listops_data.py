@@ -112,74 +112,59 @@ class ListOpsGenerator:
         return ListExpr(digit=self._below(DIGITS))
 
 
-_CLOSES = {"[": "]", "(": ")", "": "]"}
+_CLOSES = {"[": "]", "(": ")"}
 
 
 class _ListParser:
     def __init__(self, text: str) -> None:
-        self.tokens = [
-            (token.start(), token.group())
-            for token in re.finditer(r"[\[\](),]|[^\s\[\](),]+", text)
-        ]
-        self.tokens = [(at, token.upper()) for at, token in self.tokens if token != ","]
+        found = re.finditer(r"[\[\]()]|[^\s\[\]()]+", text)
+        self.tokens = [(token.start(), token.group()) for token in found]
         self.tokens.append((len(text), ""))
         self.next = 0
 
     def fail(self, at: int, reason: str) -> DataError:
-        return DataError("expression", 1, at + 1, reason)
+        return DataError("list", 1, at + 1, reason)
+
+    def take(self) -> tuple[int, str]:
+        self.next += 1
+        return self.tokens[self.next - 1]
 
     def parse(self) -> ListExpr:
+        at, opening = self.tokens[0]
+        if opening not in _CLOSES:
+            raise self.fail(at, "want a list, as [MAX 3 [MIN 4 5]]")
+        allowed = (opening, _CLOSES[opening])
+        for at, token in self.tokens:
+            if token in "[]()" and token not in (*allowed, ""):
+                raise self.fail(at, "the other kind of bracket")
         expr = self.argument(0)
-        at, token = self.tokens[self.next]
-        if token in ("]", ")"):
-            raise self.fail(at, "a closing bracket too many")
+        at, token = self.take()
         if token:
             raise self.fail(at, "text after the end of the list")
         return expr
 
     def argument(self, nesting: int) -> ListExpr:
-        start, token = self.tokens[self.next]
+        """A digit, or a list."""
+        at, token = self.take()
         if nesting > _MAX_NESTING:
-            raise self.fail(start, f"nested deeper than {_MAX_NESTING} lists")
-        if not token:
-            raise self.fail(start, "want a digit or a list, as in [MAX 3 [MIN 4 5]]")
-        if token in ("]", ")"):
-            raise self.fail(start, "a closing bracket where a digit or a list is wanted")
-        bracket = token if token in ("[", "(") else ""
-        if bracket:
-            self.next += 1
-        at, word = self.tokens[self.next]
-        if word in OPS:
-            self.next += 1
-            return self.rest_of_list(ListExpr(op=OPS.index(word)), bracket, start, nesting)
-        if bracket:
-            raise self.fail(at, "want an operator after the bracket: MIN, MAX, MED or SM")
-        if len(word) == 1 and word in "0123456789":
-            self.next += 1
-            return ListExpr(digit=int(word))
-        raise self.fail(at, f"'{word}' is neither a digit from 0 to 9 nor MIN, MAX, MED or SM")
-
-    def rest_of_list(self, expr: ListExpr, bracket: str, start: int, nesting: int) -> ListExpr:
-        where = f"{OPS[expr.op]} at column {start + 1}"
-        while self.tokens[self.next][1] not in ("", "]", ")"):
+            raise self.fail(at, f"nested deeper than {_MAX_NESTING} lists")
+        if token in WORDS[:DIGITS]:
+            return ListExpr(digit=int(token))
+        operator_at, operator = self.take() if token in _CLOSES else (at, "")
+        if operator not in OPS:
+            raise self.fail(operator_at, "want a digit, or MIN, MAX, MED or SM after a [")
+        expr = ListExpr(op=OPS.index(operator))
+        while self.tokens[self.next][1] not in ("", _CLOSES[token]):
             expr.args.append(self.argument(nesting + 1))
-        at, token = self.tokens[self.next]
-        if not token and bracket:
-            raise self.fail(at, f"the list {where} is not closed")
+        end, closing = self.take()
+        where = f"{operator} at column {at + 1}"
+        if not closing:
+            raise self.fail(end, f"the list {where} is not closed")
         if not expr.args:
-            raise self.fail(at, f"the list {where} has no arguments")
-        if not token:
-            return expr
-        if token != _CLOSES[bracket]:
-            raise self.fail(at, f"the list {where} is closed by the other kind of bracket")
-        self.next += 1
+            raise self.fail(end, f"the list {where} has no arguments")
         return expr
 
 
 def parse_list(text: str) -> ListExpr:
-    """Reads a list, or a digit.
-
-    Lists are written ``[MAX 3 4]`` or ``(MAX 3 4)``, or without the opening bracket,
-    ``MAX 3 4 ]``; a list without one may also end with the text. Throws DataError with the column.
-    """
+    """Reads a list, ``[MAX 3 4]`` or ``(MAX 3 4)``, as C++ does. DataError with the column."""
     return _ListParser(text).parse()

@@ -3,7 +3,6 @@ be made. C++ reads and writes the same files."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import dynet as dy
@@ -19,8 +18,12 @@ class Settings:
     lists: dict[str, list[str]] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> int:
-        """A number, or how long a list is."""
-        return self.numbers[name] if name in self.numbers else len(self.lists[name])
+        """A number, or how long a list is. OSError where there is none."""
+        if name in self.lists:
+            return len(self.lists[name])
+        if name not in self.numbers:
+            raise OSError(f"the settings have no '{name}'")
+        return self.numbers[name]
 
     def numbers_of(self, name: str) -> dict[str, int]:
         """The numbers of the words of a list."""
@@ -38,17 +41,19 @@ def save_model(settings: Settings, parameters: dy.ParameterCollection, model_fil
             saver.set_metadata(f"{name}[]", "".join(f"{word}\n" for word in words))
 
 
-def load_settings(model_file: str, tasks: Sequence[str]) -> Settings:
-    """Settings of one of these tasks. OSError for a model of another one."""
+def load_settings(model_file: str, task: str) -> Settings:
+    """OSError for a model of another task, and for one without settings."""
     metadata = dy.SafetensorsLoader(model_file).metadata()
-    settings = Settings(metadata.pop("task", ""))
-    if settings.task not in tasks:
-        raise OSError(f"{model_file} is not a model of {tasks[0]}")
+    if metadata.pop("task", "") != task:
+        raise OSError(f"{model_file} is not a model of {task}")
+    settings = Settings(task)
     for name, value in metadata.items():
         if name.endswith("[]"):
             settings.lists[name[:-2]] = value.split("\n")[:-1]
-        else:
+        elif value.isascii() and value.isdecimal() and int(value) < 2**32:
             settings.numbers[name] = int(value)
+        else:
+            raise OSError(f"{model_file}: {name} is '{value}'; want a number")
     return settings
 
 

@@ -4,46 +4,67 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import math
 import os
 import sys
+from collections.abc import Callable
 
 from data import DataError
 
 
-def count(text: str) -> int:
-    """A number from 1 on."""
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text} is no number from 1 on")
-    return int(text)
+def whole(least: int, most: int = 10**9) -> Callable[[str], int]:
+    """Reads a number within these, as in C++."""
+
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdecimal() and least <= int(text) <= most):
+            raise argparse.ArgumentTypeError(f"{text} is no whole number from {least} to {most}")
+        return int(text)
+
+    return read
 
 
-def above_0(text: str) -> float:
-    value = float(text)
-    if not value > 0:
-        raise argparse.ArgumentTypeError(f"{text} is not above 0")
-    return value
+def real(least: float, most: float) -> Callable[[str], float]:
+    def read(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"{text} is no number from {least:g} to {most:g}")
+        return value
+
+    return read
+
+
+count = whole(1)
+size = whole(1, 10**6)  # of a part of a model
 
 
 def make_parser(description: str, train_help: str, minibatch: int = 1) -> argparse.ArgumentParser:
     """With the options of all programs. ``train_help`` says what the file --train holds; empty: the
     program has no files."""
-    parser = argparse.ArgumentParser(description=description)
+    parser = argparse.ArgumentParser(description=description, allow_abbrev=False)
+    parser.set_defaults(train=None, dev=None, epochs=0)
     data = parser.add_argument_group("data")
     if train_help:
         data.add_argument("--train", help=train_help)
         data.add_argument("--dev", help="the same, to test on")
-    parser.set_defaults(train=None, dev=None)
-    data.add_argument("--seed", type=int, default=1, help="of the data and of the library")
+    data.add_argument(
+        "--seed", type=whole(0, 2**32 - 1), default=1, help="of the data and of the library"
+    )
     training = parser.add_argument_group("training")
     training.add_argument("--updates", type=count, default=0, help="end training after so many")
+    if train_help:
+        training.add_argument(
+            "--epochs", type=count, default=3, help="passes over --train, without --updates"
+        )
     training.add_argument(
-        "--epochs", type=count, default=3, help="passes over --train, where --updates is not given"
+        "--minibatch", type=whole(1, 65536), default=minibatch, help="examples an update"
     )
-    training.add_argument("--minibatch", type=count, default=minibatch, help="examples an update")
     training.add_argument(
-        "--max-seconds", type=above_0, default=0, help="end training after so much CPU time"
+        "--max-seconds", type=real(1e-3, 1e9), default=0, help="end training after so much CPU time"
     )
-    training.add_argument("--learning-rate", type=above_0, default=0.001, help="of Adam")
+    training.add_argument("--learning-rate", type=real(1e-9, 1e3), default=0.001, help="of Adam")
     training.add_argument(
         "--lookup-updates",
         choices=["sparse", "dense", "exact"],
@@ -65,7 +86,7 @@ def _add_output(output: argparse._ArgumentGroup) -> None:
     output.add_argument(
         "--predict", help="answer this with the model file, after training if there is none"
     )
-    output.add_argument("--print-losses", type=int, default=0, help="print the first N losses")
+    output.add_argument("--print-losses", type=whole(0), default=0, help="print the first N losses")
     output.add_argument("--quiet", action="store_true", help="print the results only")
 
 
@@ -79,18 +100,21 @@ def parse(
 ) -> argparse.Namespace:
     """``generates_data``: the program does without --train."""
     options, others = parser.parse_known_args(argv)
-    if others and not others[0].startswith("--dynet"):  # those are the library's
-        parser.error(f"unrecognized arguments: {' '.join(others)}")
+    for before, other in zip(["", *others], others):
+        # The library's: --dynet-seed=1 or --dynet-seed 1
+        is_value = before.startswith("--dynet") and "=" not in before and other[0] != "-"
+        if not other.startswith("--dynet") and not is_value:
+            parser.error(f"unrecognized argument: {other}")
     options.model = os.path.join(options.out, "model.safetensors") if options.out else None
     if options.out:
         options.curve = options.curve or os.path.join(options.out, "curve.csv")
-    if options.dev and not options.train:
-        parser.error("--dev needs --train")
     if options.predict and not options.model:
         parser.error("--predict needs --out")
     if not options.train and not generates_data and not has_saved_model(options):
         reason = f": there is no '{options.model}'" if options.predict else ""
         parser.error(f"--train is required{reason}")
+    if options.dev and not options.train:
+        parser.error("--dev needs --train")
     return options
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from options import count, make_parser, parse, run_job
+from options import make_parser, parse, run_job, size, whole
 
 
 def parse_options(argv: list[str]) -> argparse.Namespace:
@@ -23,10 +23,10 @@ def parse_options(argv: list[str]) -> argparse.Namespace:
     )
     model = parser.add_argument_group("model")
     model.add_argument(
-        "--vocabulary", type=count, default=10000, help="words at most, the most frequent ones"
+        "--vocabulary", type=whole(2), default=10000, help="words at most, the most frequent ones"
     )
-    model.add_argument("--embedding", type=count, default=128, help="size of a word's vector")
-    model.add_argument("--hidden", type=count, default=256, help="size of the LSTM's state")
+    model.add_argument("--embedding", type=size, default=128, help="size of a word's vector")
+    model.add_argument("--hidden", type=size, default=256, help="size of the LSTM's state")
     model.add_argument(
         "--sequence", action="store_true", help="use the functions of whole sequences"
     )

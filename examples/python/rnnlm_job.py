@@ -70,7 +70,7 @@ class RnnlmLearner(ExampleLearner):
         words = sum(map(len, example))
         model = self.model
         loss = rnnlm_loss(model, example) if self._by_sequence else model.loss_of_batch(example)
-        return Losses(loss, words, words)
+        return Losses(loss, words)
 
     def test(self) -> float:
         loss = 0.0
@@ -97,7 +97,7 @@ def train_and_report(options: argparse.Namespace) -> None:
 
 def predict(options: argparse.Namespace) -> None:
     """How well the model foresees a text, and what it thinks comes next."""
-    settings = load_settings(options.model, ["rnnlm"])
+    settings = load_settings(options.model, "rnnlm")
     model = Rnnlm(settings)
     model.m.populate(options.model)
     words = numbers_of(words_of(options.predict), settings.numbers_of("words"))

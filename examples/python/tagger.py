@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 
-from options import count, make_parser, parse, run_job
+from options import count, make_parser, parse, run_job, size, whole
 
 
 def parse_options(argv: list[str]) -> argparse.Namespace:
@@ -21,21 +22,21 @@ def parse_options(argv: list[str]) -> argparse.Namespace:
     )
     model = parser.add_argument_group("model")
 
-    def size(name: str, default: int, text: str) -> None:
-        model.add_argument(name, type=count, default=default, help=text)
+    def add(name: str, default: int, text: str, type: Callable[[str], int] = size) -> None:
+        model.add_argument(name, type=type, default=default, help=text)
 
-    size("--embedding", 128, "size of a word's vector")
-    size("--hidden", 50, "size of each LSTM's state")
-    size("--mlp", 32, "size of the layer before the tags")
-    size("--known-from", 5, "words seen less often are unknown")
-    size("--rows", 0, "rows of the table of words, if more than words")
+    add("--embedding", 128, "size of a word's vector")
+    add("--hidden", 50, "size of each LSTM's state")
+    add("--mlp", 32, "size of the layer before the tags")
+    add("--known-from", 5, "words seen less often are unknown", count)
+    add("--rows", 0, "rows of the table of words, if more than words", whole(0, 10**6))
     model.add_argument(
         "--characters",
         action="store_true",
         help="spell unknown words; a word's vector is then twice --character-hidden",
     )
-    size("--character-embedding", 20, "size of a character's vector")
-    size("--character-hidden", 64, "size of each spelling LSTM's state")
+    add("--character-embedding", 20, "size of a character's vector")
+    add("--character-hidden", 64, "size of each spelling LSTM's state")
     model.add_argument(
         "--sequence", action="store_true", help="use the functions of whole sequences"
     )

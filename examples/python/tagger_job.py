@@ -66,10 +66,9 @@ class TaggerLearner(ExampleLearner):
         self._by_sequence = options.sequence
 
     def add(self, example: Sentence) -> Losses:
-        words = len(example.words)
         model = self.model
         loss = tagger_loss(model, example) if self._by_sequence else model.loss(example)
-        return Losses(loss, words, words)
+        return Losses(loss, len(example.words))
 
     def test(self) -> float:
         answers = answers_to(self.dev, lambda sentence: scores_of(self.model, sentence))
@@ -92,7 +91,7 @@ def train_and_report(options: argparse.Namespace) -> None:
 
 
 def predict(options: argparse.Namespace) -> None:
-    settings = load_settings(options.model, ["tagger"])
+    settings = load_settings(options.model, "tagger")
     model = Tagger(settings)
     model.m.populate(options.model)
     words = words_of(options.predict)

@@ -27,10 +27,8 @@ class ListOpsTest(unittest.TestCase):
             "[MED 9 1 5]": 5,
             "[MED 9 1 5 7]": 5,
             "[SM 9 8 7]": 4,
-            "MAX 3 MIN 4 5 ] ]": 4,
             "(SM 1 (MED 8 2))": 3,
-            "min 4 2 9": 2,
-            "7": 7,
+            "[MIN 4 2 9]": 2,
         }
         for text, value in cases.items():
             self.assertEqual(parse_list(text).evaluate(), value, text)
@@ -62,14 +60,19 @@ class ListOpsTest(unittest.TestCase):
 
     def test_mistakes(self) -> None:
         cases = [
-            ("", 1, "want a digit or a list"),
-            ("MAX 3 12 ]", 7, "'12' is neither a digit"),
+            ("", 1, "want a list"),
+            ("7", 1, "want a list"),
+            ("MAX 3 4 ]", 1, "want a list"),
+            ("[MAX 3 12]", 8, "want a digit"),
             ("[MAX 3", 7, "MAX at column 1 is not closed"),
+            ("[MAX [MIN", 10, "MIN at column 6 is not closed"),
             ("[MAX ]", 6, "has no arguments"),
-            ("MAX 3 ] ]", 9, "a closing bracket too many"),
+            ("[MAX 3]]", 8, "text after the end"),
             ("[MAX 3 4)", 9, "the other kind of bracket"),
-            ("[3 4]", 2, "want an operator after the bracket"),
-            ("3 4", 3, "text after the end"),
+            ("(MAX 3 [MIN 4 5])", 8, "the other kind of bracket"),
+            ("[3 4]", 2, "after a "),
+            ("[", 2, "after a "),
+            ("[MAX MIN]", 6, "want a digit"),
             ("[MAX " * 10000, 1006, "nested deeper"),
         ]
         for text, column, reason in cases:
@@ -94,7 +97,7 @@ class TreesTest(unittest.TestCase):
         text = "(3 (2 It) (4 (2 's) (4 fun)))\n\n(1 8\u00a01/2)\n"
         (tree, word), words = read_tree_file(self.write(text), 5)
         self.assertEqual([node.label for node in tree.nodes], [2, 2, 4, 4, 3])
-        self.assertEqual((tree.root.left, tree.root.right, tree.labels()), (0, 3, 5))
+        self.assertEqual((tree.root.left, tree.root.right), (0, 3))
         self.assertEqual(list(words), ["<unk>", "It", "'s", "fun", "8\u00a01/2"])
         self.assertEqual(word.root.symbol, 4)  # a no-break space is part of a word
         self.assertEqual(parse_tree("(0 fun)", 5, words).root.symbol, 3)
@@ -143,11 +146,13 @@ class ProgramTest(unittest.TestCase):
             written = set(os.listdir(out))
             expected = {"model.safetensors", "curve.csv", "graph.dot", "curve.svg", "graph.svg"}
             self.assertLessEqual(expected, written)
-            answer = self.run_program("--out", out, "--predict", "MAX 3 MIN 4 5 ] ]")
+            answer = self.run_program("--out", out, "--predict", "[MAX 3 [MIN 4 5]]")
             self.assertRegex(answer.stdout, r"^\[MAX 3 \[MIN 4 5\]\] = \d, (right|not 4)$")
-            wrong = self.run_program("--out", out, "--predict", "MAX 3 ] ]")
-            self.assertNotEqual(wrong.returncode, 0)
-            self.assertIn("expression:1:9: a closing bracket too many", wrong.stderr)
+            wrong = self.run_program("--out", out, "--predict", "[MAX 3]]")
+            self.assertEqual(wrong.returncode, 2)
+            self.assertIn("list:1:8: text after the end", wrong.stderr)
+            for unknown in (["--epochs", "2"], ["--dot", "x"], ["--test-trees", "1"]):
+                self.assertEqual(self.run_program(*unknown).returncode, 2, unknown)
 
 
 if __name__ == "__main__":

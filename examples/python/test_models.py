@@ -1,5 +1,5 @@
-"""Random orders; with the module dynet also readers of sentences, the language model and the
-tagger, and small trainings.
+"""Measurements; with the module dynet also readers of sentences, the language model, the tagger and
+the tree LSTM, and small trainings.
 
 python3 -m unittest discover examples/python
 """
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-from data import DataError, Minibatches, Random, random_order  # noqa: E402
+from data import DataError  # noqa: E402
 from measure import peak_memory_mib, seconds_since_start  # noqa: E402
 
 if TYPE_CHECKING:
@@ -94,21 +94,19 @@ def small_tagger(characters: list[str]) -> Settings:
     return Settings("tagger", dict(zip(names, (6, 5, 4, 0, 2, 3))), lists)
 
 
-class DataTest(unittest.TestCase):
-    def test_random_order(self) -> None:
-        order = random_order(100, Random(3))
-        self.assertNotEqual(order, sorted(order))
-        self.assertEqual(sorted(order), list(range(100)))
+@unittest.skipUnless(find_spec("dynet"), "needs the module dynet")
+class MinibatchesTest(unittest.TestCase):
+    def test_as_in_cpp(self) -> None:
+        from training import ExampleLearner
 
-    def test_minibatches_as_in_cpp(self) -> None:
-        batches = Minibatches(1, 7, 3)
-        self.assertEqual(batches.updates_an_epoch, 3)
-        updates = [batches.next() for _ in range(6)]
-        self.assertEqual([len(update) for update in updates], [3, 3, 1, 3, 3, 1])
-        passes = [list(chain(*updates[:3])), list(chain(*updates[3:]))]
-        self.assertEqual(passes[0], [1, 6, 0, 4, 3, 5, 2])
-        self.assertEqual(sorted(passes[1]), list(range(7)))
+        order = ExampleLearner.minibatches(list(range(7)), 3, 1)
+        epochs = [list(order), list(order)]
+        self.assertEqual([len(updates) for updates in epochs], [3, 3])
+        self.assertEqual(list(chain(*epochs[0])), [1, 5, 3, 0, 2, 6, 4])
+        self.assertEqual(sorted(chain(*epochs[1])), list(range(7)))
 
+
+class MeasureTest(unittest.TestCase):
     def test_measure(self) -> None:
         self.assertGreater(seconds_since_start(), 0)
         self.assertLess(seconds_since_start(), 3600)
@@ -187,6 +185,59 @@ class ProgramTest(FolderTest):
         self.assertEqual(bad.returncode, 2)
         self.assertIn("bad.txt:2:7: a word without a tag", bad.stderr)
 
+    def test_sentiment(self) -> None:
+        trees = "(3 (2 It) (4 (2 is) (4 fun)))\n(1 (2 It) (1 (2 is) (1 dull)))\n(2 (2 It) (2 is))\n"
+        train = self.write("trees.txt", trees)
+        long = ["--epochs", "40", "--minibatch", "2", "--learning-rate", "0.05", "--hidden", "8"]
+        output = rf"{REPORT}dev accuracy [\d.]+ %, best accuracy 100.00 %\n$"
+        self.expect(output, "sentiment.py", "--train", train, "--dev", train, *long)
+        with open(os.path.join(self.folder, "curve.csv"), encoding="utf-8") as file:
+            self.assertEqual(len(file.readlines()), 41)
+        self.expect(r"^class 3\n$", "sentiment.py", "--predict=(0 (0 It) (0 (0 is) (0 fun)))")
+        self.expect(r"^class [0-4]\n$", "sentiment.py", "--predict=(0 (0 fun) (0 unheard))")
+        dense = ["--hidden", "8", "--lookup-updates", "dense"]
+        self.expect(f"{REPORT}$", "sentiment.py", "--train", train, *dense)
+        for tree, reason in (
+            ("(0 (0 a))", "want a word or two subtrees in a node"),
+            ("(5 It)", "label 5 is out of range; want one below 5"),
+            ("(3x It)", "label 3x is out"),
+            ("(0 It (0 a))", "want a word or two subtrees"),
+            ("hello", "want a tree"),
+        ):
+            wrong = self.run_program("sentiment.py", "--predict", tree)
+            self.assertEqual(wrong.returncode, 2)
+            self.assertIn(reason, wrong.stderr)
+        bad = self.write("bad.txt", "(3 (2 It) (4 fun))\n(3 (2 It) (7 fun))\n")
+        wrong = self.run_program("sentiment.py", "--train", bad)
+        self.assertEqual(wrong.returncode, 2)
+        self.assertRegex(wrong.stderr, "bad.txt:2:.* label 7 is out of range")
+        other = self.run_program("listops.py", "--predict", "[MAX 3 4]")
+        self.assertEqual(other.returncode, 1)
+        self.assertIn("is not a model of listops", other.stderr)
+
+    def test_options(self) -> None:
+        train = self.write("train.txt", "the cat sat\n")
+        small = ["--train", train, "--hidden", "4", "--embedding", "4", "--epochs", "1"]
+        curve = os.path.join(self.folder, "new", "curve.csv")
+        library = ["--dynet-autobatch", "0", "--dynet-mem=256", "--curve", curve]
+        self.expect(REPORT, "rnnlm.py", *small, *library)
+        self.assertTrue(os.path.exists(curve))
+        for wrong, reason in (
+            (["--dynet-autobatch", "0", "--minibach", "4"], "unrecognized argument: --minibach"),
+            (["--dynet-autobatch=0", "4"], "unrecognized argument: 4"),
+            (["--epoch", "1"], "unrecognized argument: --epoch"),
+            (["--vocabulary", "1"], "1 is no whole number from 2 to"),
+            (["--learning-rate", "x"], "x is no number from 1e-09 to 1000"),
+            (["--minibatch", "65537"], "65537 is no whole number from 1 to 65536"),
+        ):
+            refused = self.run_program("rnnlm.py", *small, *wrong)
+            self.assertEqual(refused.returncode, 2, wrong)
+            self.assertIn(reason, refused.stderr)
+        refused = self.run_program("rnnlm.py", "--dev", train, "--predict", "the")
+        self.assertIn("--dev needs --train", refused.stderr)
+        refused = self.run_program("tagger.py", "--train", train, "--known-from", "0")
+        self.assertIn("0 is no whole number from 1 to", refused.stderr)
+
 
 @unittest.skipUnless(find_spec("dynet"), "needs the module dynet")
 class ModelsTest(FolderTest):
@@ -232,9 +283,30 @@ class ModelsTest(FolderTest):
         self.assertEqual(settings.numbers_of("tags"), {"O": 0, "X": 1})
         file = os.path.join(self.folder, "model.safetensors")
         save_model(settings, Tagger(settings).m, file)
-        self.assertEqual(load_settings(file, ["tagger"]), settings)
+        self.assertEqual(load_settings(file, "tagger"), settings)
         with self.assertRaisesRegex(OSError, "is not a model of rnnlm"):
-            load_settings(file, ["rnnlm"])
+            load_settings(file, "rnnlm")
+
+    def test_models_without_their_settings(self) -> None:
+        import dynet as dy
+
+        from model_file import load_settings
+
+        file = os.path.join(self.folder, "model.safetensors")
+
+        def save(hidden: str) -> None:
+            with dy.SafetensorsSaver(file) as saver:
+                saver.save(dy.ParameterCollection())
+                saver.set_metadata("task", "tagger")
+                saver.set_metadata("hidden", hidden)
+
+        for wrong in ("x", "", "5 ", "-1", "5000000000"):
+            save(wrong)
+            with self.assertRaisesRegex(OSError, f"model.* hidden is '{wrong}'; want a number"):
+                load_settings(file, "tagger")
+        save("5")
+        with self.assertRaisesRegex(OSError, "the settings have no 'words'"):
+            load_settings(file, "tagger")["words"]
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import dynet as dy
 import numpy as np
 
-from data import Minibatches
 from measure import Stopwatch, peak_memory_mib, seconds_since_start
 from model_file import Settings, save_model
 from progress import Progress
@@ -25,7 +24,6 @@ class Losses(NamedTuple):
     """The losses of one update."""
 
     sum: dy.Expression
-    count: int  # type: ignore[assignment]  # how many losses are in the sum; hides tuple.count
     items: int  # how many of what the program counts: words, sentences
 
 
@@ -74,13 +72,18 @@ class ExampleLearner(Learner):
         self.model = model
         self.train = train
         self.dev = dev
-        self._order = Minibatches(seed, len(train), minibatch)
+        self._order = self.minibatches(train, minibatch, seed)
         self.parameters = model.m
         self.can_test = bool(dev)
-        self.updates_an_epoch = self._order.updates_an_epoch
+        self.updates_an_epoch = -(-len(train) // minibatch)
 
     def settings(self) -> Settings:
         return self._settings
+
+    @staticmethod
+    def minibatches(train: list[Any], size: int, seed: int) -> dy.Bucketed:
+        """In a new random order each epoch, the same as in C++."""
+        return dy.bucketed(train, size, length=lambda _: 1, window=0, seed=seed)  # all are alike
 
     @abstractmethod
     def add(self, example: Any) -> Losses:
@@ -88,13 +91,9 @@ class ExampleLearner(Learner):
 
     def add_next(self) -> Losses:
         dy.renew_cg()
-        losses = [self.add(self.train[i]) for i in self._order.next()]
-        return total(losses)
-
-
-def total(losses: list[Losses]) -> Losses:
-    sums, counts, items = zip(*losses)
-    return Losses(sums[0] if len(sums) == 1 else dy.esum(list(sums)), sum(counts), sum(items))
+        minibatch = next(self._order, None) or next(self._order)  # of the next epoch
+        sums, items = zip(*map(self.add, minibatch))
+        return Losses(sums[0] if len(sums) == 1 else dy.esum(list(sums)), sum(items))
 
 
 def answers_to(examples: list[Any], ask: Callable[[Any], list[dy.Expression]]) -> list[int]:
@@ -115,14 +114,14 @@ class CurvePoint(NamedTuple):
     updates: int
     seconds: float  # CPU time of training alone
     items: int  # learned from so far
-    train_loss: float  # mean since the row before
+    train_loss: float  # of an item, the mean since the row before
     dev_score: float  # NaN where there is nothing to test on
 
 
 @dataclass
 class TrainingPlan:
     unit: str  # what ``items`` are, "words"
-    updates_an_epoch: int = 0  # 0: there are no epochs
+    updates_an_epoch: int
     lowers_rate: bool = False  # see rate_factor
     keeps_best: bool = True  # saves what tested best; else what came last
 
@@ -143,31 +142,32 @@ def rate_factor(share: float) -> float:
 
 
 class _MeanLoss:
-    """Means since the last point of the curve; one that follows the last few hundred updates."""
+    """Means of an item since the last point of the curve; one that follows the last few hundred
+    updates."""
 
     KEEP = 0.996
 
     def __init__(self) -> None:
         self._sum = 0.0
-        self._count = 0
+        self._items = 0
         self._weight = 0.0
         self._recent = 0.0
 
-    def add(self, loss: float, count: int) -> None:
+    def add(self, loss: float, items: int) -> None:
         self._sum += loss
-        self._count += count
+        self._items += items
         new = 1 - self.KEEP
         self._weight = self.KEEP * self._weight + new
-        self._recent = self.KEEP * self._recent + new * loss / count
+        self._recent = self.KEEP * self._recent + new * loss / items
 
     def recent(self) -> float:
         return self._recent / self._weight
 
     def take(self) -> float:
         """Starts anew."""
-        mean = self._sum / self._count if self._count else math.nan
+        mean = self._sum / self._items if self._items else math.nan
         self._sum = 0.0
-        self._count = 0
+        self._items = 0
         return mean
 
 
@@ -226,7 +226,7 @@ class _Training:
             print(f"loss {result.updates + 1} {np.float32(loss):.9g}")  # as C++ reads a value
         losses.sum.backward()
         self.trainer.update()
-        self.loss.add(loss, losses.count)
+        self.loss.add(loss, losses.items)
         result.items += losses.items
         result.updates += 1
         if result.updates == 1:

@@ -36,9 +36,6 @@ class Tree:
     def root(self) -> TreeNode:
         return self.nodes[-1]
 
-    def labels(self) -> int:
-        return sum(node.label >= 0 for node in self.nodes)
-
 
 def _binary(
     read: list[tuple[str, list[int]]], classes: int, number: Callable[[str], int]
