@@ -76,9 +76,8 @@ def measure_learning(
     return results
 
 
-def render(results: dict[str, dict], data: Path) -> str:
+def render(results: dict[str, dict]) -> str:
     """Markdown: lowest and highest score of the seeds."""
-    del data
     lines = ["| row | epochs | " + " | ".join(NAMES.values()) + " |"]
     lines.append("| --- " + "| --: " * (1 + len(NAMES)) + "|")
     for name, result in results.items():
