@@ -17,7 +17,6 @@
 #include <limits>
 #include <map>
 #include <numeric>
-#include <random>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -36,6 +35,7 @@
 #include "dynet/training.h"
 
 #include "measure.h"
+#include "random.h"
 
 namespace example {
 
@@ -333,26 +333,6 @@ inline text::Words words_of(const std::string& line) {
 
 // ---- training
 
-/// Random integers that are the same in C++ and in Python.
-class Random {
- public:
-  explicit Random(std::uint32_t seed) : engine_(seed) {}
-  /// In [0, n): the upper half of a word times n.
-  unsigned below(unsigned n) { return static_cast<unsigned>((std::uint64_t{engine_()} * n) >> 32); }
-
- private:
-  std::mt19937 engine_;
-};
-
-/// Minibatches of so many examples, in a new random order each epoch; the last one may have fewer.
-inline text::Buckets minibatches(std::size_t count, const Options& options) {
-  text::BucketOptions by_chance;
-  by_chance.size = options.minibatch;
-  by_chance.window = 0;  // all are alike
-  by_chance.seed = options.seed;
-  return text::Buckets(std::vector<std::size_t>(count, 1), by_chance);
-}
-
 /// What a program tells the loop beside its model and examples.
 struct Plan {
   const char* unit = "examples";        ///< what is counted: "words"
@@ -507,15 +487,10 @@ void train(
   LookupUpdates how{};
   std::istringstream(options.lookup_updates) >> how;
   trainer.set_lookup_updates(how);
-  text::Buckets order = minibatches(examples.size(), options);
-  Progress progress(options, plan, model.m,
-                    (examples.size() + options.minibatch - 1) / options.minibatch);
+  Minibatches order(options.seed, examples.size(), options.minibatch);
+  Progress progress(options, plan, model.m, order.updates_an_epoch());
   Expressions losses;
-  std::vector<std::size_t> minibatch;
   while (progress.share() < 1) {
-    if (!order.next(minibatch)) {
-      continue;  // with the next epoch
-    }
     if (plan.lowers_rate) {
       trainer.learning_rate =
           static_cast<float>(options.learning_rate * rate_factor(progress.share()));
@@ -524,7 +499,7 @@ void train(
     model.new_graph(cg);
     losses.clear();
     std::size_t items = 0;
-    for (const std::size_t i : minibatch) {
+    for (const std::size_t i : order.next()) {
       losses.push_back(model.loss(cg, examples[i]));
       items += items_in(examples[i]);
     }

@@ -63,23 +63,21 @@ TEST_F(ExamplesTest, FilesWithoutWordsAreMistakes) {
 }
 
 // The Python twin of this test expects the same.
-TEST(Minibatches, HaveEveryExampleOnceAnEpoch) {
-  text::Buckets order = minibatches(7, {.minibatch = 3});
-  std::vector<Numbers> epochs(2);
-  std::vector<std::size_t> batch;
-  for (Numbers& epoch : epochs) {
-    std::size_t updates = 0;
-    while (order.next(batch)) {
-      EXPECT_LE(batch.size(), 3U);
-      append(epoch, Numbers(batch.begin(), batch.end()));
-      ++updates;
-    }
-    EXPECT_EQ(updates, 3U);
+TEST(Random, MinibatchesHaveEveryExampleOnceAPass) {
+  Minibatches batches(1, 7, 3);
+  EXPECT_EQ(batches.updates_an_epoch(), 3U);
+  std::vector<std::vector<std::size_t>> passes(2);
+  std::vector<std::size_t> sizes;
+  for (std::size_t update = 0; update < 6; ++update) {
+    const std::vector<std::size_t> batch = batches.next();
+    sizes.push_back(batch.size());
+    passes[update / 3].insert(passes[update / 3].end(), batch.begin(), batch.end());
   }
-  EXPECT_EQ(epochs[0], (Numbers{1, 5, 3, 0, 2, 6, 4}));
-  EXPECT_NE(epochs[0], epochs[1]);
-  std::sort(epochs[1].begin(), epochs[1].end());
-  EXPECT_EQ(epochs[1], (Numbers{0, 1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(sizes, (std::vector<std::size_t>{3, 3, 1, 3, 3, 1}));
+  EXPECT_EQ(passes[0], (std::vector<std::size_t>{1, 6, 0, 4, 3, 5, 2}));
+  EXPECT_NE(passes[0], passes[1]);
+  std::sort(passes[1].begin(), passes[1].end());
+  EXPECT_EQ(passes[1], (std::vector<std::size_t>{0, 1, 2, 3, 4, 5, 6}));
 }
 
 TEST(Words, CharactersOfUtf8) {

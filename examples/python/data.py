@@ -1,4 +1,4 @@
-"""What all programs share of their data: errors with a place, random integers as in C++."""
+"""What the readers of all programs share: errors with a place, random orders."""
 
 from __future__ import annotations
 
@@ -43,3 +43,32 @@ class Random:
     def below(self, n: int) -> int:
         """In [0, n): the upper half of a word times n."""
         return (self._bits(32) * n) >> 32
+
+
+def random_order(n: int, source: Random) -> list[int]:
+    """A random order of [0, n) (Fisher and Yates, from the back)."""
+    order = list(range(n))
+    for i in range(n, 1, -1):
+        j = source.below(i)
+        order[i - 1], order[j] = order[j], order[i - 1]
+    return order
+
+
+class Minibatches:
+    """Goes over ``count`` examples in a new random order each time, some of them an update. The
+    last update of a pass may have fewer: none mixes two passes."""
+
+    def __init__(self, seed: int, count: int, size: int) -> None:
+        self._random = Random(seed)
+        self._count = count
+        self._size = size
+        self._order: list[int] = []
+        self._at = 0
+        self.updates_an_epoch = -(-count // size)
+
+    def next(self) -> list[int]:
+        if self._at >= len(self._order):
+            self._order = random_order(self._count, self._random)
+            self._at = 0
+        self._at += self._size
+        return self._order[self._at - self._size : self._at]

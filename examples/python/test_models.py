@@ -1,4 +1,4 @@
-"""Measurements; with the module dynet also readers of sentences, the language model, the tagger and
+"""Random orders; with the module dynet also readers of sentences, the language model, the tagger,
 the tree LSTM, and small trainings.
 
 python3 -m unittest discover examples/python
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-from data import DataError  # noqa: E402
+from data import DataError, Minibatches, Random, random_order  # noqa: E402
 from measure import peak_memory_mib, seconds_since_start  # noqa: E402
 
 if TYPE_CHECKING:
@@ -94,19 +94,29 @@ def small_tagger(characters: list[str]) -> Settings:
     return Settings("tagger", dict(zip(names, (6, 5, 4, 0, 2, 3))), lists)
 
 
-@unittest.skipUnless(find_spec("dynet"), "needs the module dynet")
-class MinibatchesTest(unittest.TestCase):
-    def test_as_in_cpp(self) -> None:
-        from training import ExampleLearner
+class DataTest(unittest.TestCase):
+    def test_the_twins_of_the_bench_have_the_same_orders(self) -> None:
+        bench = os.path.join(HERE, "..", "..", "bench", "paper")
+        text = "from twins import corpora; print(corpora.Minibatches(1, 7, 3).next())"
+        run = subprocess.run(
+            [sys.executable, "-c", text], cwd=bench, capture_output=True, text=True, timeout=60
+        )
+        self.assertEqual(run.stdout, "[1, 6, 0]\n", run.stderr)
 
-        order = ExampleLearner.minibatches(list(range(7)), 3, 1)
-        epochs = [list(order), list(order)]
-        self.assertEqual([len(updates) for updates in epochs], [3, 3])
-        self.assertEqual(list(chain(*epochs[0])), [1, 5, 3, 0, 2, 6, 4])
-        self.assertEqual(sorted(chain(*epochs[1])), list(range(7)))
+    def test_random_order(self) -> None:
+        order = random_order(100, Random(3))
+        self.assertNotEqual(order, sorted(order))
+        self.assertEqual(sorted(order), list(range(100)))
 
+    def test_minibatches_as_in_cpp(self) -> None:
+        batches = Minibatches(1, 7, 3)
+        self.assertEqual(batches.updates_an_epoch, 3)
+        updates = [batches.next() for _ in range(6)]
+        self.assertEqual([len(update) for update in updates], [3, 3, 1, 3, 3, 1])
+        passes = [list(chain(*updates[:3])), list(chain(*updates[3:]))]
+        self.assertEqual(passes[0], [1, 6, 0, 4, 3, 5, 2])
+        self.assertEqual(sorted(passes[1]), list(range(7)))
 
-class MeasureTest(unittest.TestCase):
     def test_measure(self) -> None:
         self.assertGreater(seconds_since_start(), 0)
         self.assertLess(seconds_since_start(), 3600)

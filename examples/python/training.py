@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import dynet as dy
 import numpy as np
 
+from data import Minibatches
 from measure import Stopwatch, peak_memory_mib, seconds_since_start
 from model_file import Settings, save_model
 from progress import Progress
@@ -72,18 +73,13 @@ class ExampleLearner(Learner):
         self.model = model
         self.train = train
         self.dev = dev
-        self._order = self.minibatches(train, minibatch, seed)
+        self._order = Minibatches(seed, len(train), minibatch)
         self.parameters = model.m
         self.can_test = bool(dev)
-        self.updates_an_epoch = -(-len(train) // minibatch)
+        self.updates_an_epoch = self._order.updates_an_epoch
 
     def settings(self) -> Settings:
         return self._settings
-
-    @staticmethod
-    def minibatches(train: list[Any], size: int, seed: int) -> dy.Bucketed:
-        """In a new random order each epoch, the same as in C++."""
-        return dy.bucketed(train, size, length=lambda _: 1, window=0, seed=seed)  # all are alike
 
     @abstractmethod
     def add(self, example: Any) -> Losses:
@@ -91,8 +87,7 @@ class ExampleLearner(Learner):
 
     def add_next(self) -> Losses:
         dy.renew_cg()
-        minibatch = next(self._order, None) or next(self._order)  # of the next epoch
-        sums, items = zip(*map(self.add, minibatch))
+        sums, items = zip(*[self.add(self.train[i]) for i in self._order.next()])
         return Losses(sums[0] if len(sums) == 1 else dy.esum(list(sums)), sum(items))
 
 
