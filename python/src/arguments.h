@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <new>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -72,6 +73,52 @@ inline constexpr Whole kIndex{0, std::numeric_limits<unsigned>::max(), true};
 inline constexpr Whole kPlace{-static_cast<std::int64_t>(std::numeric_limits<unsigned>::max()),
                               std::numeric_limits<unsigned>::max(), true};
 
+/// How an argument of type T is read that is of exactly the kind that nearly all calls give. `read`
+/// returns false where it is not. It runs no code of the user's, sets no error and notes no misfit:
+/// casters try it first, and a quick way (quick.h) tries nothing else.
+template <class T>
+struct QuickArg;
+
+/// An int, not a bool or another subclass, as `want` says.
+inline bool read_exact_whole(PyObject* o, const Whole& want, std::int64_t& number) noexcept {
+  if (!PyLong_CheckExact(o)) {
+    return false;
+  }
+  int overflow = 0;
+  number = PyLong_AsLongAndOverflow(o, &overflow);
+  return overflow == 0 && number >= want.low && number <= want.high;
+}
+/// A list of nothing but such ints. False also where there is no memory for them: read_list tells
+/// it.
+template <class T>
+bool read_exact_wholes(PyObject* o, const Whole& want, std::vector<T>& list) noexcept {
+  if (!PyList_CheckExact(o)) {
+    return false;
+  }
+  const Py_ssize_t count = PyList_GET_SIZE(o);
+  try {
+    list.resize(static_cast<std::size_t>(count));
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  std::int64_t number = 0;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    if (!read_exact_whole(PyList_GET_ITEM(o, i), want, number)) {
+      return false;
+    }
+    list[static_cast<std::size_t>(i)] = static_cast<T>(number);
+  }
+  return true;
+}
+/// A float, not one of a subclass.
+inline bool read_exact_real(PyObject* o, double& number) noexcept {
+  if (!PyFloat_CheckExact(o)) {
+    return false;
+  }
+  number = PyFloat_AS_DOUBLE(o);
+  return true;
+}
+
 /// Each returns false, and notes the misfit, where the value is not what is wanted.
 bool read_whole(PyObject* o, const Whole& want, std::int64_t& number) noexcept;
 bool read_real(PyObject* o, double& number) noexcept;
@@ -79,12 +126,14 @@ bool read_real(PyObject* o, double& number) noexcept;
 nanobind::object read_sequence(PyObject* o, const char* want) noexcept;
 /// What was read is a list that code of the user's changed meanwhile: ValueError. Returns false.
 bool refuse_changed() noexcept;
+/// There is no memory for what was read: MemoryError. Returns false.
+bool refuse_too_large() noexcept;
 /// The misfit is entry `i` of `list`. Returns false.
 bool refuse_entry(PyObject* list, Py_ssize_t i) noexcept;
 
 /// The entries of `o`, each read by `read(PyObject*, T&)`.
 template <class T, class Read>
-bool read_list(PyObject* o, const char* want, std::vector<T>& list, const Read& read) noexcept {
+bool read_list(PyObject* o, const char* want, std::vector<T>& list, const Read& read) noexcept try {
   const nanobind::object sequence = read_sequence(o, want);
   if (!sequence.is_valid()) {
     return false;
@@ -102,9 +151,22 @@ bool read_list(PyObject* o, const char* want, std::vector<T>& list, const Read& 
     if (!read(held.ptr(), entry)) {
       return refuse_entry(o, i);
     }
-    list.push_back(entry);
+    list.push_back(std::move(entry));
   }
   return true;
+} catch (const std::bad_alloc&) {
+  return refuse_too_large();
+}
+/// Whole numbers, each as `want` says.
+template <class T>
+bool read_wholes(PyObject* o, const Whole& want, std::vector<T>& list) noexcept {
+  const auto read = [&want](PyObject* item, T& entry) {
+    std::int64_t number = 0;
+    const bool fits = read_whole(item, want, number);
+    entry = static_cast<T>(number);
+    return fits;
+  };
+  return read_exact_wholes(o, want, list) || read_list(o, "a list of whole numbers", list, read);
 }
 
 /// An index, or a label. IndexError where it is negative.
@@ -113,6 +175,7 @@ struct IndexArg {
 };
 /// Indices: a list, or anything that can be iterated over.
 struct IndexListArg {
+  static constexpr Whole kWant = kIndex;
   std::vector<unsigned> list;
   /// EmptyListError.
   [[nodiscard]] const std::vector<unsigned>& not_empty() const;
@@ -126,6 +189,7 @@ struct PlaceArg {
 };
 /// Places.
 struct PlaceListArg {
+  static constexpr Whole kWant = kPlace;
   std::vector<std::int64_t> list;
   [[nodiscard]] std::vector<unsigned> in(std::string_view operation, unsigned count) const;
 };
@@ -156,6 +220,38 @@ inline bool read_index(PyObject* o, unsigned& index) noexcept {
   index = static_cast<unsigned>(number);
   return true;
 }
+
+template <>
+struct QuickArg<IndexArg> {
+  static bool read(PyObject* o, IndexArg& arg) noexcept {
+    std::int64_t number = 0;
+    const bool fits = read_exact_whole(o, kIndex, number);
+    arg.index = static_cast<unsigned>(number);
+    return fits;
+  }
+};
+template <>
+struct QuickArg<PlaceArg> {
+  static bool read(PyObject* o, PlaceArg& arg) noexcept {
+    return read_exact_whole(o, kPlace, arg.place);
+  }
+};
+template <class T>
+  requires requires(T& arg) { read_exact_wholes(nullptr, T::kWant, arg.list); }
+struct QuickArg<T> {
+  static bool read(PyObject* o, T& arg) noexcept {
+    return read_exact_wholes(o, T::kWant, arg.list);
+  }
+};
+template <>
+struct QuickArg<float> {
+  static bool read(PyObject* o, float& number) noexcept {
+    double real = 0;
+    const bool fits = read_exact_real(o, real);
+    number = static_cast<float>(real);
+    return fits;
+  }
+};
 
 }  // namespace dynet::python
 
@@ -259,17 +355,19 @@ struct type_caster<dynet::python::PlaceArg> {
   }
 };
 
-template <>
-struct type_caster<dynet::python::PlaceListArg> {
-  NB_TYPE_CASTER(dynet::python::PlaceListArg, const_name("collections.abc.Sequence[int]"))
+/// T: IndexListArg or PlaceListArg.
+template <class T>
+struct WholesCaster {
+  NB_TYPE_CASTER(T, const_name("collections.abc.Sequence[int]"))
   bool from_python(handle src, uint32_t flags, cleanup_list* /*cleanup*/) noexcept {
-    const auto read = [](PyObject* o, std::int64_t& entry) {
-      return dynet::python::read_whole(o, dynet::python::kPlace, entry);
-    };
-    return dynet::python::read_list(src.ptr(), "a list of whole numbers", value.list, read) ||
+    return dynet::python::read_wholes(src.ptr(), T::kWant, value.list) ||
            dynet::python::refused(flags);
   }
 };
+template <>
+struct type_caster<dynet::python::IndexListArg> : WholesCaster<dynet::python::IndexListArg> {};
+template <>
+struct type_caster<dynet::python::PlaceListArg> : WholesCaster<dynet::python::PlaceListArg> {};
 
 template <>
 struct type_caster<dynet::python::NumbersArg> {
@@ -298,18 +396,6 @@ struct type_caster<dynet::python::AxesArg> {
     const bool fits = caster.from_python(src, flags, cleanup);
     value.list = std::move(caster.value);
     return fits;
-  }
-};
-
-template <>
-struct type_caster<dynet::python::IndexListArg> {
-  NB_TYPE_CASTER(dynet::python::IndexListArg, const_name("collections.abc.Sequence[int]"))
-  bool from_python(handle src, uint32_t flags, cleanup_list* /*cleanup*/) noexcept {
-    const auto read = [](PyObject* o, unsigned& entry) {
-      return dynet::python::read_index(o, entry);
-    };
-    return dynet::python::read_list(src.ptr(), "a list of whole numbers", value.list, read) ||
-           dynet::python::refused(flags);
   }
 };
 

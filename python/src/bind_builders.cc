@@ -225,9 +225,9 @@ void bind_state(nb::module_& m) {
         return s.index < 0 ? "initial RNNState of a " + of
                            : "RNNState after step " + std::to_string(s.index) + " of a " + of;
       });
-  add_quick_way<&add_input>(nb::object(c.attr("add_input")));
-  add_quick_way<&transduce>(nb::object(c.attr("transduce")));
-  add_quick_way<&output>(nb::object(c.attr("output")));
+  add_quick_way<&add_input>(c, "add_input");
+  add_quick_way<&transduce>(c, "transduce");
+  add_quick_way<&output>(c, "output");
 }
 
 void bind_base(nb::module_& m) {

@@ -158,13 +158,13 @@ struct Function<Op, Types<X...>, Types<V...>, Types<A...>, Types<B...>> {
     return outputs<ext::detail::outputs_of<Op>()>(
         add(op, x..., payload_of(settled(op, payload, x...)...)), kSettable);
   }
-  /// Gives the Python function that was made of `call` its quick way, where there is one.
-  static void add_quick(nb::handle function) {
+  /// Gives the Python function `name`, which was made of `call`, its quick way, where there is one.
+  static void add_quick(nb::handle m, const char* name) {
     if constexpr (kAreQuick<X..., V...>) {
       if constexpr (has_defaults(std::index_sequence_for<A...>())) {
-        add_quick_way<&Function::call_plain>(function);
+        add_quick_way<&Function::call_plain>(m, name);
       } else if constexpr (kAreQuick<A..., B...>) {
-        add_quick_way<&Function::call>(function);
+        add_quick_way<&Function::call>(m, name);
       }
     }
   }
@@ -302,7 +302,7 @@ struct Form<Op, Types<V...>> {
         m.def(of_function, &Call::call, expression_arg<Op, kX>(keep(names.all[kX]))...,
               payload_arg..., attribute_arg<Op, kA>(keep(names.all[kArgs + sizeof...(V) + kA]))...,
               batch_arg..., doc.c_str());
-        Call::add_quick(nb::object(m.attr(of_function)));
+        Call::add_quick(m, of_function);
       };
       if constexpr (kHasBatch) {
         def(nb::arg("batch_size") = 1U);

@@ -65,7 +65,7 @@ void bind_state(nb::module_& m) {
             return s.c.pg == nullptr ? nb::none() : make_expression(s.c);
           },
           nb::sig("def c(self) -> Expression | None"), "Its cell; None without.");
-  add_quick_way<&vector_of>(nb::object(c.attr("h").attr("fget")));
+  add_quick_way<&vector_of>(c, "h");
 }
 
 void bind_base(nb::module_& m) {
@@ -92,9 +92,8 @@ void bind_base(nb::module_& m) {
           nb::sig("def get_parameters(self) -> list[Parameters]"))
       .def("param_collection",
            [](PyTreeBuilder& b) { return b.builder->get_parameter_collection(); });
-  const nb::object add_input = c.attr("add_input");
-  add_quick_way<&add_word>(add_input);
-  add_quick_way<&add_above>(add_input);
+  add_quick_way<&add_word>(c, "add_input");
+  add_quick_way<&add_above>(c, "add_input");
 }
 
 // ---- nodes with any number of children

@@ -129,6 +129,38 @@ struct ExprListArg {
   [[nodiscard]] std::vector<Expression>& some_nodes() const;
 };
 
+/// The place of the first entry of a list or tuple that is no expression; their number if all are.
+inline Py_ssize_t first_other(PyObject* list) noexcept {
+  const Py_ssize_t count = PySequence_Fast_GET_SIZE(list);
+  Py_ssize_t i = 0;
+  while (i < count && is_expression(PySequence_Fast_GET_ITEM(list, i))) {
+    ++i;
+  }
+  return i;
+}
+
+template <>
+struct QuickArg<ExprArg> {
+  static bool read(PyObject* o, ExprArg& arg) noexcept {
+    if (!is_expression(o) || !nb::inst_ready(o)) {
+      return false;
+    }
+    arg.x = nb::inst_ptr<PyExpression>(o);
+    return true;
+  }
+};
+template <>
+struct QuickArg<ExprListArg> {
+  static bool read(PyObject* o, ExprListArg& arg) noexcept {
+    if ((!PyList_CheckExact(o) && !PyTuple_CheckExact(o)) ||
+        first_other(o) != PySequence_Fast_GET_SIZE(o)) {
+      return false;
+    }
+    arg.owner = nb::borrow(o);
+    return true;
+  }
+};
+
 /// A shape: an int, or a sequence of ints.
 struct DimArg {
   Dim dim;
@@ -204,11 +236,8 @@ template <>
 struct type_caster<dynet::python::ExprArg> {
   NB_TYPE_CASTER(dynet::python::ExprArg, make_caster<dynet::python::PyExpression>::Name)
   bool from_python(handle src, uint32_t /*flags*/, cleanup_list* /*cleanup*/) noexcept {
-    if (!dynet::python::is_expression(src.ptr()) || !inst_ready(src)) {
-      return dynet::python::refuse_expression(src.ptr());
-    }
-    value.x = inst_ptr<dynet::python::PyExpression>(src);
-    return true;
+    return dynet::python::QuickArg<dynet::python::ExprArg>::read(src.ptr(), value) ||
+           dynet::python::refuse_expression(src.ptr());
   }
 };
 

@@ -2,7 +2,10 @@
 
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <array>
+#include <stdexcept>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -181,13 +184,40 @@ vectorcallfunc* way_of(nb::handle object) {
 
 /// The quick ways that are yet to be put in front.
 struct QuickWayOf {
-  nb::object function;
+  nb::object scope;
+  std::string name;
   vectorcallfunc quick;
   vectorcallfunc* usual;
 };
 std::vector<QuickWayOf>& quick_ways() {
   static std::vector<QuickWayOf> of_module;
   return of_module;
+}
+
+/// Those that are in front. Written at import only.
+std::vector<vectorcallfunc>& quick_ways_in_front() {
+  static std::vector<vectorcallfunc> of_module;
+  return of_module;
+}
+
+void put_in_front(const QuickWayOf& it) {
+  nb::object function = it.scope.attr(it.name.c_str());
+  if (nb::hasattr(function, "fget")) {
+    function = function.attr("fget");
+  }
+  vectorcallfunc* way = way_of(function);
+  // One C++ function under two names has one quick way, which knows one usual way.
+  if (way == nullptr || (*it.usual != nullptr && *it.usual != *way)) {
+    throw std::logic_error("the function " + it.name + " has no place for its quick way");
+  }
+  *it.usual = std::exchange(*way, it.quick);
+  quick_ways_in_front().push_back(it.quick);
+}
+
+bool has_quick_way(nb::handle function) {
+  const vectorcallfunc* way = way_of(function);
+  const std::vector<vectorcallfunc>& all = quick_ways_in_front();
+  return way != nullptr && std::find(all.begin(), all.end(), *way) != all.end();
 }
 
 void watch(nb::handle object) {
@@ -221,6 +251,8 @@ void watch_member(nb::handle member) {
 }  // namespace
 
 void watch_calls(nb::module_& m) {
+  m.def("_has_quick_way", &has_quick_way, nb::arg("function"),
+        "Whether calls of this function with plain arguments by position go straight to it.");
   for (const nb::handle object : nb::object(m.attr("__dict__").attr("values")())) {
     if (PyType_Check(object.ptr())) {
       for (const nb::handle member : nb::object(object.attr("__dict__").attr("values")())) {
@@ -231,16 +263,13 @@ void watch_calls(nb::module_& m) {
     }
   }
   for (const QuickWayOf& it : std::exchange(quick_ways(), {})) {
-    vectorcallfunc* way = way_of(it.function);
-    // One C++ function under two names has one quick way, which knows one usual way.
-    if (*it.usual == nullptr || *it.usual == *way) {
-      *it.usual = std::exchange(*way, it.quick);
-    }
+    put_in_front(it);
   }
 }
 
-void add_quick_way(nb::handle function, vectorcallfunc quick, vectorcallfunc* usual) {
-  quick_ways().push_back({nb::borrow(function), quick, usual});
+void add_quick_way(nb::handle scope, const char* name, vectorcallfunc quick,
+                   vectorcallfunc* usual) {
+  quick_ways().push_back({nb::borrow(scope), name, quick, usual});
 }
 
 PyObject* explain_failure(PyObject* function, PyObject* const* args,

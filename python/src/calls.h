@@ -24,12 +24,17 @@
 
 namespace dynet::python {
 
-/// Watches all functions of the module and of its classes. To be called when all are defined.
+/// Watches all functions of the module and of its classes, and defines `_has_quick_way` there, for
+/// tests. To be called when all are defined. std::logic_error where a function has no place for its
+/// quick way.
 void watch_calls(nanobind::module_& m);
 
-/// Python calls `function` by `quick` from watch_calls on, which sets `*usual` to what would have
-/// been called: a quick way (quick.h) gives it the calls that it does not make.
-void add_quick_way(nanobind::handle function, vectorcallfunc quick, vectorcallfunc* usual);
+/// From watch_calls on, Python calls the function `name` of `scope`, or what reads the property of
+/// that name, by `quick`. watch_calls sets `*usual` to what would have been called: a quick way
+/// (quick.h) gives it the calls that it does not make. (The function is looked up only then: an
+/// overload that is added later makes it a new object.)
+void add_quick_way(nanobind::handle scope, const char* name, vectorcallfunc quick,
+                   vectorcallfunc* usual);
 
 /// How many arguments a call gives by position. Python's flag is the top bit, nanobind has one
 /// below it.

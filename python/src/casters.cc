@@ -69,14 +69,23 @@ bool refuse(PyObject* value, const char* want) noexcept {
   return false;
 }
 
-bool refuse_changed() noexcept {
+namespace {
+bool refuse_with(PyObject* type, const char* text) noexcept {
   Misfit& it = misfit();
   if (it.raised == nullptr) {
     PyErr_Clear();
-    it.raised =
-        PyObject_CallFunction(PyExc_ValueError, "s", "a list changed its length while it was read");
+    it.raised = PyObject_CallFunction(type, "s", text);
   }
   return false;
+}
+}  // namespace
+
+bool refuse_changed() noexcept {
+  return refuse_with(PyExc_ValueError, "a list changed its length while it was read");
+}
+
+bool refuse_too_large() noexcept {
+  return refuse_with(PyExc_MemoryError, "a list is too large for the memory that is left");
 }
 
 bool refuse_entry(PyObject* list, Py_ssize_t i) noexcept {
@@ -101,10 +110,11 @@ bool refused(std::uint32_t flags) noexcept {
 }
 
 bool read_whole(PyObject* o, const Whole& want, std::int64_t& number) noexcept {
+  if (read_exact_whole(o, want, number)) {
+    return true;
+  }
   int overflow = 0;
-  if (PyLong_CheckExact(o)) {
-    number = PyLong_AsLongAndOverflow(o, &overflow);
-  } else if (PyIndex_Check(o) != 0) {
+  if (PyIndex_Check(o) != 0) {
     const nb::object index = nb::steal(PyNumber_Index(o));
     if (!index.is_valid()) {
       return refuse(o, "a whole number");
@@ -127,8 +137,7 @@ bool read_whole(PyObject* o, const Whole& want, std::int64_t& number) noexcept {
 }
 
 bool read_real(PyObject* o, double& number) noexcept {
-  if (PyFloat_CheckExact(o)) {
-    number = PyFloat_AS_DOUBLE(o);
+  if (read_exact_real(o, number)) {
     return true;
   }
   if (!is_number(o)) {
@@ -285,8 +294,7 @@ unsigned read_index(nb::handle index) {
 
 std::vector<unsigned> read_indices(nb::handle list) {
   std::vector<unsigned> indices;
-  const auto read = [](PyObject* o, unsigned& entry) { return read_index(o, entry); };
-  if (!read_list(list.ptr(), "a list of whole numbers", indices, read)) {
+  if (!read_wholes(list.ptr(), kIndex, indices)) {
     throw Refused();
   }
   return indices;
@@ -303,20 +311,20 @@ using dynet::python::RestDimArg;
 bool type_caster<ExprListArg>::from_python(handle src, uint32_t flags,
                                            cleanup_list* /*cleanup*/) noexcept {
   using namespace dynet::python;  // NOLINT(google-build-using-namespace): this is its caster
+  if (QuickArg<ExprListArg>::read(src.ptr(), value)) {
+    return true;
+  }
   value.owner = read_sequence(src.ptr(), "a list of expressions");
   if (!value.owner.is_valid()) {
     return refused(flags);
   }
-  const Py_ssize_t count = PySequence_Fast_GET_SIZE(value.owner.ptr());
-  for (Py_ssize_t i = 0; i < count; ++i) {  // no code of the user's runs meanwhile
-    PyObject* item = PySequence_Fast_GET_ITEM(value.owner.ptr(), i);
-    if (!is_expression(item)) {
-      dynet::python::refuse_expression(item);
-      refuse_entry(src.ptr(), i);
-      return refused(flags);
-    }
+  const Py_ssize_t other = first_other(value.owner.ptr());
+  if (other == PySequence_Fast_GET_SIZE(value.owner.ptr())) {
+    return true;
   }
-  return true;
+  refuse_expression(PySequence_Fast_GET_ITEM(value.owner.ptr(), other));
+  refuse_entry(src.ptr(), other);
+  return refused(flags);
 }
 
 namespace {

@@ -20,10 +20,15 @@ namespace {
 constexpr std::size_t kManyNodes = 400;
 constexpr std::int64_t kManyElements = 200'000;
 
-/// Whether the interpreter has another thread, which could run meanwhile.
+/// Whether the interpreter has another thread, which could run meanwhile. A thread that Python did
+/// not start enters CPython's list of them, and leaves it, without the GIL and under a lock that is
+/// not ours to take. So nothing is read but this thread's own entry, which stays while it runs
+/// here, and which entry is the first. A thread that comes meanwhile gets its turn at the next
+/// look.
 bool has_other_threads() {
-  PyThreadState* const first = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
-  return first != nullptr && PyThreadState_Next(first) != nullptr;
+  PyThreadState* const own = PyThreadState_Get();
+  return PyInterpreterState_ThreadHead(PyInterpreterState_Get()) != own ||
+         PyThreadState_Next(own) != nullptr;
 }
 
 /// While it lives, this thread computes. What is known to take long lets other Python threads go on

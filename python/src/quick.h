@@ -8,13 +8,12 @@
 // goes the usual way (calls.h), as if it had come there first: keywords, None, NumPy's numbers,
 // generators, and whatever is wrong and has to be told.
 //
-// So that this holds, a reader of an argument (QuickArg) runs no code of the user's, sets no error
-// and notes no misfit. What has no reader has no quick way.
+// So that this holds, the reader of an argument (QuickArg in arguments.h and binding.h) runs no
+// code of the user's, sets no error and notes no misfit. What has no reader has no quick way.
 
 #include <nanobind/nanobind.h>
 
 #include <cstddef>
-#include <cstdint>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -26,104 +25,6 @@
 
 namespace dynet::python {
 
-/// How an argument of type T is read; false where it is not quite what it mostly is.
-template <class T>
-struct QuickArg;
-
-/// An int, not a bool or another subclass, in the limits of `want`.
-inline bool read_exact_whole(PyObject* o, const Whole& want, std::int64_t& number) noexcept {
-  if (!PyLong_CheckExact(o)) {
-    return false;
-  }
-  int overflow = 0;
-  number = PyLong_AsLongAndOverflow(o, &overflow);
-  return overflow == 0 && number >= want.low && number <= want.high;
-}
-
-template <>
-struct QuickArg<ExprArg> {
-  static bool read(PyObject* o, ExprArg& arg) noexcept {
-    if (!is_expression(o) || !nb::inst_ready(o)) {
-      return false;
-    }
-    arg.x = nb::inst_ptr<PyExpression>(o);
-    return true;
-  }
-};
-template <>
-struct QuickArg<ExprListArg> {
-  static bool read(PyObject* o, ExprListArg& arg) noexcept {
-    if (!PyList_CheckExact(o) && !PyTuple_CheckExact(o)) {
-      return false;
-    }
-    const Py_ssize_t count = PySequence_Fast_GET_SIZE(o);
-    for (Py_ssize_t i = 0; i < count; ++i) {
-      if (!is_expression(PySequence_Fast_GET_ITEM(o, i))) {
-        return false;
-      }
-    }
-    arg.owner = nb::borrow(o);
-    return true;
-  }
-};
-template <>
-struct QuickArg<IndexArg> {
-  static bool read(PyObject* o, IndexArg& arg) noexcept {
-    std::int64_t number = 0;
-    const bool fits = read_exact_whole(o, kIndex, number);
-    arg.index = static_cast<unsigned>(number);
-    return fits;
-  }
-};
-template <>
-struct QuickArg<IndexListArg> {
-  static bool read(PyObject* o, IndexListArg& arg) noexcept {
-    if (!PyList_CheckExact(o)) {
-      return false;
-    }
-    const Py_ssize_t count = PyList_GET_SIZE(o);
-    arg.list.resize(static_cast<std::size_t>(count));
-    std::int64_t number = 0;
-    for (Py_ssize_t i = 0; i < count; ++i) {
-      if (!read_exact_whole(PyList_GET_ITEM(o, i), kIndex, number)) {
-        return false;
-      }
-      arg.list[static_cast<std::size_t>(i)] = static_cast<unsigned>(number);
-    }
-    return true;
-  }
-};
-template <>
-struct QuickArg<PlaceArg> {
-  static bool read(PyObject* o, PlaceArg& arg) noexcept {
-    return read_exact_whole(o, kPlace, arg.place);
-  }
-};
-template <>
-struct QuickArg<PlaceListArg> {
-  static bool read(PyObject* o, PlaceListArg& arg) noexcept {
-    if (!PyList_CheckExact(o)) {
-      return false;
-    }
-    arg.list.resize(static_cast<std::size_t>(PyList_GET_SIZE(o)));
-    for (std::size_t i = 0; i < arg.list.size(); ++i) {
-      if (!read_exact_whole(PyList_GET_ITEM(o, static_cast<Py_ssize_t>(i)), kPlace, arg.list[i])) {
-        return false;
-      }
-    }
-    return true;
-  }
-};
-template <>
-struct QuickArg<float> {
-  static bool read(PyObject* o, float& number) noexcept {
-    if (!PyFloat_CheckExact(o)) {
-      return false;
-    }
-    number = static_cast<float>(PyFloat_AS_DOUBLE(o));
-    return true;
-  }
-};
 /// An object of a bound class that has its `object_type`, or of one derived from it.
 template <class T>
 struct QuickArg<T*> {
@@ -171,12 +72,12 @@ struct QuickWay<kFunction> {
   }
 };
 
-/// Puts the quick way to `kFunction` in front of the bound function `function`. Of several, each
-/// takes another number of arguments. Before watch_calls.
+/// Puts the quick way to `kFunction` in front of the function `name` of `scope`. Of several ways to
+/// one function, each takes another number of arguments. Before watch_calls.
 template <auto kFunction>
-void add_quick_way(nb::handle function) {
+void add_quick_way(nb::handle scope, const char* name) {
   using Way = QuickWay<kFunction>;
-  add_quick_way(function, &Way::call, &Way::usual);
+  add_quick_way(scope, name, &Way::call, &Way::usual);
 }
 
 }  // namespace dynet::python

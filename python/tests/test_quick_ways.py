@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import gc
+import subprocess
 import sys
+import textwrap
 from collections.abc import Callable
 from typing import Any
 
+import _dynet
 import dynet as dy
 import numpy as np
 import pytest
+from far import PRELUDE
 
 
 class World:
@@ -38,9 +42,48 @@ class OwnList(list):  # type: ignore[type-arg]
     pass
 
 
+class OwnExpression(dy.Expression):
+    def __init__(self) -> None:
+        pass  # and so it holds no expression
+
+
 Call = Callable[[World], Any]
 
-# The first of each row takes the quick way, the others do not.
+# What programs call at every node.
+HOT = [
+    dy.affine_transform,
+    dy.clip,
+    dy.cmult,
+    dy.concatenate,
+    dy.dropout,
+    dy.log_softmax,
+    dy.logistic,
+    dy.pick,
+    dy.pickneglogsoftmax,
+    dy.pickneglogsoftmax_batch,
+    dy.rectify,
+    dy.softmax,
+    dy.tanh,
+    dy.RNNState.add_input,
+    dy.RNNState.transduce,
+    dy.RNNState.output,
+    dy.BinaryTreeLSTMBuilder.add_input,
+    dy.TreeState.h.fget,  # type: ignore[attr-defined]
+]
+
+
+@pytest.mark.parametrize("function", HOT, ids=lambda f: f.__qualname__)
+def test_hot_functions_have_a_quick_way(function: Any) -> None:
+    assert _dynet._has_quick_way(function)
+
+
+def test_others_have_none() -> None:
+    for function in (dy.renew_cg, dy.reshape, dy.RNNState.prev, len, 3):
+        assert not _dynet._has_quick_way(function)
+
+
+# Calls of one row give the same numbers: by position with plain arguments, which is the quick way,
+# and in other forms, most of which take the usual way.
 SAME: list[list[Call]] = [
     [lambda w: dy.tanh(w.x), lambda w: dy.tanh(x=w.x)],
     [
@@ -49,6 +92,12 @@ SAME: list[list[Call]] = [
         lambda w: dy.cmult(w.x, y=w.y),
     ],
     [lambda w: dy.tanh(w.W), lambda w: dy.tanh(x=w.W)],
+    [
+        lambda w: dy.log_softmax(w.x),
+        lambda w: dy.log_softmax(x=w.x),
+        lambda w: dy.log_softmax(w.x, None),
+        lambda w: dy.log_softmax(w.x, [0, 1, 2]),
+    ],
     [
         lambda w: dy.concatenate([w.x, w.y]),
         lambda w: dy.concatenate((w.x, w.y)),
@@ -108,6 +157,13 @@ WRONG: list[tuple[Call, Call]] = [
     (lambda w: dy.concatenate([]), lambda w: dy.concatenate(xs=[])),
     (lambda w: dy.concatenate([w.x, 3]), lambda w: dy.concatenate(xs=[w.x, 3])),
     (lambda w: dy.tanh(None), lambda w: dy.tanh(x=None)),
+    (lambda w: dy.tanh(OwnExpression()), lambda w: dy.tanh(x=OwnExpression())),
+    (lambda w: dy.cmult(w.x, OwnExpression()), lambda w: dy.cmult(x=w.x, y=OwnExpression())),
+    (
+        lambda w: dy.concatenate([w.x, OwnExpression()]),
+        lambda w: dy.concatenate(xs=[w.x, OwnExpression()]),
+    ),
+    (lambda w: dy.log_softmax(3), lambda w: dy.log_softmax(x=3)),
     (
         lambda w: dy.tanh(dy.Expression.__new__(dy.Expression)),
         lambda w: dy.tanh(x=dy.Expression.__new__(dy.Expression)),
@@ -121,6 +177,8 @@ WRONG: list[tuple[Call, Call]] = [
         lambda w: w.lstm.initial_state().transduce(xs=[w.x, "a"]),
     ),
     (lambda w: w.tree.add_input(3, 4), lambda w: w.tree.add_input(left=3, right=4)),
+    (lambda w: dy.RNNState.add_input(3, w.x), lambda w: dy.RNNState.add_input(3, x=w.x)),
+    (lambda w: dy.RNNState.add_input(None, w.x), lambda w: dy.RNNState.add_input(None, x=w.x)),
 ]
 
 
@@ -137,12 +195,61 @@ def test_both_ways_tell_the_same(quick: Call, usual: Call) -> None:
     assert told[0][1].splitlines()[0] == told[1][1].splitlines()[0]
 
 
-def test_an_error_on_the_quick_way_names_the_line() -> None:
+def test_a_bool_by_position_is_a_number() -> None:
     w = World()
-    line = sys._getframe().f_lineno + 2
-    with pytest.raises(dy.IndexError) as raised:
-        dy.pickneglogsoftmax(w.x, 7)
+    clipped = dy.clip(w.y, False, True).npvalue()
+    np.testing.assert_array_equal(clipped, dy.clip(w.y, 0.0, 1.0).npvalue())
+
+
+@pytest.mark.parametrize("count", [0, 3])
+def test_too_many_arguments(count: int) -> None:
+    w = World()
+    with pytest.raises(TypeError, match="cmult"):
+        dy.cmult(*[w.x] * count)
+
+
+FAILING: list[Call] = [
+    lambda w: dy.pickneglogsoftmax(w.x, 7),
+    lambda w: dy.cmult(w.x, dy.inputVector([1, 2])),
+    lambda w: w.lstm.initial_state().transduce([w.x, dy.inputVector([1, 2])]),
+    lambda w: w.lstm.initial_state().add_input(dy.inputVector([1, 2])),
+    lambda w: w.tree.add_input(dy.inputVector([1, 2])),
+]
+
+
+@pytest.mark.parametrize("call", FAILING)
+def test_an_error_on_the_quick_way_names_the_line(call: Call) -> None:
+    with pytest.raises(ValueError) as raised:
+        call(World())
+    line = call.__code__.co_firstlineno
     assert f"test_quick_ways.py:{line}" in str(raised.value)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the memory of a process is limited")
+@pytest.mark.parametrize("call", ["pick_batch(x, many)", "pickneglogsoftmax_batch(x, many)"])
+def test_a_list_too_large_for_memory(call: str) -> None:
+    program = f"""
+        import resource
+        import dynet as dy
+        x = dy.inputVector([1.0, 2.0])
+        many = [0] * 50_000_000
+        used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + (64 << 20), resource.RLIM_INFINITY))
+        try:
+            dy.{call}
+        except MemoryError as e:
+            print(e)
+        print(len(dy.tanh(x).value()))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", PRELUDE + textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
+    assert "a list is too large for the memory that is left" in done.stdout
+    assert done.stdout.endswith("\n2\n")
 
 
 def test_objects_are_released() -> None:
