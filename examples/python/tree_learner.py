@@ -19,4 +19,5 @@ class TreeLearner(ExampleLearner):
 
     def test(self) -> float:
         answers = classify_roots(self.model, self.dev)
-        return sum(a == tree.root.label for a, tree in zip(answers, self.dev)) / len(answers)
+        right: int = sum(a == tree.root.label for a, tree in zip(answers, self.dev))
+        return right / len(answers)
