@@ -6,6 +6,8 @@
 
 #include "util/helper.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -13,7 +15,7 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
-#include <system_error>
+#include <new>
 #include <thread>
 
 #include "util/fork.h"
@@ -51,9 +53,7 @@ class SharedLoop {
   }
   void leave() {
     const std::lock_guard lock(mutex_);
-    forget_other_process();
-    helpers_ -= helpers_ == 0 ? 0 : 1;  // there is none where another process made it
-    if (helpers_ != 0 || thread_ == nullptr) {
+    if (--helpers_ != 0 || thread_ == nullptr) {
       return;
     }
     while (is_in_use_.exchange(true, std::memory_order_acquire)) {
@@ -96,15 +96,16 @@ class SharedLoop {
   /// the C library knows of no such thread any more.
   void forget_other_process() {
     if (process_ != fork_count()) {
-      process_ = fork_count();
       helpers_ = 0;
       thread_ = nullptr;
       has_thread_ = false;
+      new (&error_) std::exception_ptr;  // it may be half written
       is_in_use_ = false;
+      process_ = fork_count();  // last: other threads look for help without the mutex
     }
   }
   void start() {
-    if (std::thread::hardware_concurrency() < 2) {  // of those that the process may use
+    if (!has_two_processors()) {
       return;
     }
     sigset_t all;
@@ -115,8 +116,8 @@ class SharedLoop {
       must_leave_ = false;
       thread_ = new std::thread([this] { be_helper(); });
       has_thread_.store(true, std::memory_order_release);
-    } catch (const std::system_error&) {
-      thread_ = nullptr;  // the system gives none: loops run without help
+    } catch (const std::exception&) {
+      thread_ = nullptr;  // the system gives no thread, or no memory: loops run without help
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
@@ -254,8 +255,19 @@ SharedLoop& shared_loop() {
 
 }  // namespace
 
-Helper::Helper() { shared_loop().enter(); }
-Helper::~Helper() { shared_loop().leave(); }
+bool has_two_processors() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return sched_getaffinity(0, sizeof set, &set) != 0  // more than the set has places for
+         || CPU_COUNT(&set) >= 2;
+}
+
+Helper::Helper() : process_(fork_count()) { shared_loop().enter(); }
+Helper::~Helper() {
+  if (process_ == fork_count()) {
+    shared_loop().leave();
+  }
+}
 void Helper::expect() { shared_loop().expect(); }
 void Helper::rest() { shared_loop().rest(); }
 void Helper::set_begins(bool begins) { shared_loop().set_begins(begins); }

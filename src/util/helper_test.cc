@@ -7,11 +7,12 @@
 
 #include <atomic>
 #include <chrono>
-#include <numeric>
-#include <set>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 #include <vector>
+
+#include "testing/sanitized.h"
 
 namespace dynet::util {
 namespace {
@@ -61,7 +62,7 @@ TEST(Helper, RunsEachPartOnce) {
 
 /// A loop that is long enough has help, where there are two processors.
 TEST(Helper, Helps) {
-  if (std::thread::hardware_concurrency() < 2) {
+  if (!has_two_processors()) {
     GTEST_SKIP() << "one processor";
   }
   Helper helper;
@@ -86,6 +87,7 @@ TEST(Helper, NoneIsWhatRunsInOneThread) {
     Helper helper;  // never expects a loop
     EXPECT_EQ(counts_after(100, 1, threads), std::vector<int>(100, 1));
   }
+  EXPECT_FALSE(threads.has_other());
   {
     Helper one;
     one.expect();
@@ -145,31 +147,35 @@ TEST(Helper, ManyThreadsMayShareLoops) {
 
 /// A child process has no thread but its own, and may have a helper of its own.
 TEST(Helper, ChildrenHaveTheirOwn) {
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
+#ifdef DYNET_THREADS_SANITIZED
   GTEST_SKIP() << "the thread sanitizer does not follow a fork";
 #endif
-#endif
-  Helper helper;
-  helper.expect();
+  const std::vector<int> once(1000, 1);
+  Helper::set_begins(true);
+  std::optional<Helper> helper(std::in_place);
+  helper->expect();
   Threads threads;
-  counts_after(1000, 1, threads);
+  EXPECT_EQ(counts_after(1000, 1, threads), once);
+  EXPECT_EQ(threads.has_other(), has_two_processors());
   const pid_t child = fork();
   if (child == 0) {
     Threads alone;
-    bool is_right = counts_after(1000, 1, alone) == std::vector<int>(1000, 1);
-    is_right = is_right && !alone.has_other();
+    bool is_right = counts_after(1000, 1, alone) == once && !alone.has_other();
     {
       Helper own;
       own.expect();
-      is_right = is_right && counts_after(1000, 1, alone) == std::vector<int>(1000, 1);
+      helper.reset();  // that of the parent: it ends nothing here
+      Threads both;
+      is_right = is_right && counts_after(1000, 1, both) == once;
+      is_right = is_right && both.has_other() == has_two_processors();
     }
     _exit(is_right ? 0 : 1);
   }
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
-  EXPECT_EQ(counts_after(1000, 1, threads), std::vector<int>(1000, 1));
+  EXPECT_EQ(counts_after(1000, 1, threads), once);
+  Helper::set_begins(false);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <ctime>
 #include <exception>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -135,7 +136,7 @@ class Crew::Implementation {
       throw;
     }
     if (call.learn) {
-      helper_.expect();  // for this, and for the update that follows
+      helper_->expect();  // for this, and for the update that follows
       slots_.collect(call.pieces, call.scale);
     }
     return results();
@@ -219,7 +220,7 @@ class Crew::Implementation {
   Area area_;
   Slots slots_;
   Watch watch_;
-  util::Helper helper_;
+  std::optional<util::Helper> helper_{std::in_place};  ///< while there are workers
   std::size_t active_ = 0;  ///< the first so many workers take part in this call
   std::atomic<bool> is_in_use_{false};
   std::string why_closed_;
@@ -239,6 +240,7 @@ void Crew::Implementation::end() {
   }
   processes_.wait(kPatience);
   processes_.kill_all();
+  helper_.reset();
   why_closed_ = why_closed_.empty() ? "it was closed" : why_closed_;
 }
 
@@ -260,7 +262,7 @@ void Crew::Implementation::check(const Call& call) const {
 }
 
 void Crew::Implementation::start(const Call& call) {
-  helper_.rest();
+  helper_->rest();
   Control& c = control();
   std::copy_n(call.examples, call.count, examples());
   active_ = std::min<std::size_t>(options_.workers, call.pieces);
@@ -340,6 +342,7 @@ void Crew::Implementation::fail(const std::string& what, std::size_t worker, int
 void Crew::Implementation::end_after(const std::string& reason) {
   why_closed_ = "after \"" + reason + "\"";
   processes_.kill_all();
+  helper_.reset();
   slots_.forget();
 }
 

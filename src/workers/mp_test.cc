@@ -244,6 +244,8 @@ TEST_F(Mp, ChildrenOfTheProgramsOwn) {
       }
     } catch (const IoError&) {
       _exit(0);  // the parent has closed its end
+    } catch (...) {
+      _exit(1);
     }
   }
   ASSERT_EQ(cid, kChildren);
@@ -306,11 +308,19 @@ TEST_F(Mp, ChildrenThatFail) {
 
 /// What the system refuses is an error that leaves nothing.
 TEST_F(Mp, PipesThatTheSystemRefuses) {
-  rlimit before{};
-  getrlimit(RLIMIT_NOFILE, &before);
-  rlimit few = before;
-  few.rlim_cur = 32;
-  setrlimit(RLIMIT_NOFILE, &few);
+  struct FewFiles {
+    FewFiles() {
+      getrlimit(RLIMIT_NOFILE, &before);
+      rlimit few = before;
+      few.rlim_cur = 32;
+      setrlimit(RLIMIT_NOFILE, &few);
+    }
+    FewFiles(const FewFiles&) = delete;
+    FewFiles& operator=(const FewFiles&) = delete;
+    ~FewFiles() { setrlimit(RLIMIT_NOFILE, &before); }
+    rlimit before{};
+  };
+  const FewFiles limit;
   for (int round = 0; round < 2; ++round) {
     EXPECT_NE(testing::text_of_error<IoError>([] {
                 static_cast<void>(mp::create_workloads(100));
@@ -319,7 +329,6 @@ TEST_F(Mp, PipesThatTheSystemRefuses) {
     std::vector<mp::Workload> some = mp::create_workloads(2);  // as the others were closed
     mp::cleanup(some);
   }
-  setrlimit(RLIMIT_NOFILE, &before);
 }
 
 TEST_F(Mp, Helpers) {

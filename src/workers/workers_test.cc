@@ -8,6 +8,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 #include <set>
 #include <string>
 #include <thread>
@@ -17,10 +19,12 @@
 
 #include "params/shared_memory.h"
 #include "testing/errors.h"
+#include "testing/sanitized.h"
 #include "testing/tolerance.h"
+#include "util/helper.h"
 #include "worker_test_model.h"
 
-#if defined(__SANITIZE_THREAD__)
+#ifdef DYNET_THREADS_SANITIZED
 #error "the thread sanitizer does not follow a fork"
 #endif
 
@@ -364,6 +368,34 @@ TEST(Workers, WhatIsRefused) {
   EXPECT_TRUE(pool.pids().empty());
   EXPECT_TRUE(has(testing::text_of_error<UsageError>([&] { pool.learn({1}); }),
                   "none any more, it was closed"));
+}
+
+/// The thread that helps ends with the workers, whether they were closed or one of them failed.
+TEST(Workers, NoThreadIsLeftOfAPool) {
+  const Started library;
+  const SmallModel model;
+  const auto threads = [] {
+    const std::filesystem::directory_iterator tasks("/proc/self/task");
+    return std::distance(begin(tasks), end(tasks));
+  };
+  const auto before = threads();
+  const auto helping = before + (util::has_two_processors() ? 1 : 0);
+  WorkerPool closed(model.parameters, model, {2});
+  closed.learn({1, 2});
+  EXPECT_EQ(threads(), helping);
+  closed.close();
+  EXPECT_EQ(threads(), before);
+  const auto fail_at_three = [&model](ComputationGraph& cg, const std::vector<unsigned>& examples) {
+    if (examples[0] == 3) {
+      throw ValueError("three");
+    }
+    return model(cg, examples);
+  };
+  WorkerPool failed(model.parameters, fail_at_three, {2});
+  failed.learn({1, 2});
+  EXPECT_EQ(threads(), helping);
+  EXPECT_THROW(failed.learn({3, 4}), WorkerError);
+  EXPECT_EQ(threads(), before);
 }
 
 TEST(Workers, OneCallAtATime) {

@@ -1,7 +1,8 @@
 #pragma once
 
-// DYNET_SANITIZED: a sanitizer that has an allocator of its own is compiled in. Each compiler says
-// so in its own way.
+// DYNET_SANITIZED: a sanitizer that has an allocator of its own is compiled in, and
+// DYNET_THREADS_SANITIZED: that of threads, which does not follow a fork. Each compiler says so in
+// its own way.
 //
 // Sanitizers look at memory and at undefined behaviour, and take six times as long; what numbers
 // come out is seen without them. So what is tried with many numbers is tried with fewer ones there:
@@ -14,6 +15,12 @@
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define DYNET_SANITIZED
 #endif
+#if __has_feature(thread_sanitizer)
+#define DYNET_THREADS_SANITIZED
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define DYNET_THREADS_SANITIZED
 #endif
 
 namespace dynet::testing {

@@ -4,6 +4,7 @@
 // of workers their processors are free, and the trainer's update is all that runs.
 
 #include <cstddef>
+#include <cstdint>
 
 namespace dynet::util {
 
@@ -23,7 +24,14 @@ class Helper {
   /// Whether the first part of a loop is the thread's, however long it takes to come: for tests,
   /// which else see help by chance alone.
   static void set_begins(bool begins);
+
+ private:
+  std::uint32_t process_;  ///< where it was made, by fork_count(): nothing elsewhere
 };
+
+/// Whether the calling thread may use two processors or more, which the system says for each thread
+/// (`taskset`, for example, leaves a program fewer than the machine has).
+[[nodiscard]] bool has_two_processors();
 
 namespace detail {
 using PartOfLoop = void (*)(const void* context, std::size_t first, std::size_t last);
