@@ -57,10 +57,20 @@ struct Steps {
         inputs.push_back(input(cg, {kHidden}, numbers(kHidden, from + 0.3F * k)));
         return inputs.back();
       };
-      const auto [c3, h3] = coupled_lstm_cell(own(1), own(2), own(3), zero);
+      const Expression i = own(1);
+      const Expression g = own(2);
+      const Expression o = own(3);
+      const auto [c3, h3] = coupled_lstm_cell(i, g, o, zero);
       const Expression gated = gated_sum(c3, h3, zero, zero);
-      const auto [t3, g3] = tree_lstm_step(gated, own(4), own(5), zero, zero, zero, zero, zero);
-      const auto [t4, g4] = tree_lstm_step(g3, own(6), own(7), own(8), own(9), t3, own(10), zero);
+      const Expression o3 = own(4);
+      const Expression u3 = own(5);
+      const auto [t3, g3] = tree_lstm_step(gated, o3, u3, zero, zero, zero, zero, zero);
+      std::vector<Expression> rest;
+      for (unsigned k = 6; k <= 10; ++k) {
+        rest.push_back(own(static_cast<float>(k)));
+      }
+      const auto [t4, g4] =
+          tree_lstm_step(g3, rest[0], rest[1], rest[2], rest[3], t3, rest[4], zero);
       cells.push_back({c1, c2, t1, t2, coupled, c3, gated, t3, t4});
       terms.push_back(sum_elems(cmult(coupled, g2) + t2 + cmult(g4, t4)));
     }

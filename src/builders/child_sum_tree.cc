@@ -40,7 +40,7 @@ std::vector<std::vector<Parameter>> make_gates(ParameterCollection& model, unsig
 template <std::size_t kOfX = 0, std::size_t kGates>
 std::array<Expression, kGates> add_gates(const std::vector<Expression>& vars,
                                          const std::size_t (&gates)[kGates], const Expression& x,
-                                         const Expression* all, Where where) {
+                                         const Expression& all, Where where) {
   std::array<Expression, 3 * kGates + 2> list;
   for (std::size_t k = 0; k < kGates; ++k) {
     list[k] = vars[3 * gates[k] + 2];
@@ -50,10 +50,8 @@ std::array<Expression, kGates> add_gates(const std::vector<Expression>& vars,
     }
   }
   list[2 * kGates] = x;
-  if (all != nullptr) {
-    list[3 * kGates + 1] = *all;
-  }
-  const std::size_t used = all == nullptr ? 2 * kGates + 1 : list.size();
+  list[3 * kGates + 1] = all;
+  const std::size_t used = all.pg == nullptr ? 2 * kGates + 1 : list.size();
   return builders::gate_products<kGates>(std::span(list).first(used), where);
 }
 
@@ -84,12 +82,13 @@ LayeredTreeBuilder::LayerState ChildSumTreeLSTMBuilder::add_layer(
   const std::vector<Expression>& vars = param_vars[layer];
   forget_.clear();
   if (children.empty()) {
-    const auto [i, o, g] = add_gates(vars, {kInput, kOutput, kCandidate}, x, nullptr, user_where);
+    const auto [i, o, g] =
+        add_gates(vars, {kInput, kOutput, kCandidate}, x, Expression(), user_where);
     return close_cell(i, g, o, children);
   }
   const Expression all = sum_of_h(children);
   const auto [i, o, g, forget] =
-      add_gates<1>(vars, {kInput, kOutput, kCandidate, kForget}, x, &all, user_where);
+      add_gates<1>(vars, {kInput, kOutput, kCandidate, kForget}, x, all, user_where);
   for (const LayerState& child : children) {
     forget_.push_back(plus_product(forget, vars[of_h(kForget)], child.h, user_where));
   }
@@ -110,12 +109,12 @@ LayeredTreeBuilder::LayerState TreeGRUBuilder::add_layer(unsigned layer, const E
                                                          const std::vector<LayerState>& children) {
   const std::vector<Expression>& vars = param_vars[layer];
   if (children.empty()) {
-    const auto [z, a] = add_gates(vars, {kUpdate, kNew}, x, nullptr, user_where);
+    const auto [z, a] = add_gates(vars, {kUpdate, kNew}, x, Expression(), user_where);
     return {Expression(), coupled_lstm_c(z, a, {}, user_where)};
   }
   const Expression all = sum_of_h(children);
   const auto [z, candidate, reset] =
-      add_gates<2>(vars, {kUpdate, kNew, kReset}, x, &all, user_where);
+      add_gates<2>(vars, {kUpdate, kNew, kReset}, x, all, user_where);
   forget_.clear();
   for (const LayerState& child : children) {
     forget_.push_back(plus_product(reset, vars[of_h(kReset)], child.h, user_where));

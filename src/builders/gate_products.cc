@@ -6,7 +6,9 @@ namespace dynet::builders {
 
 template <unsigned kGates>
 std::array<Expression, kGates> gate_products(std::span<Expression> list, Where where) {
-  for (std::size_t term = kGates; term < list.size(); term += GateProducts<kGates>::kTermArgs) {
+  // A list that ends in the middle of a term is left for shapes() to refuse.
+  for (std::size_t term = kGates; term + kGates <= list.size();
+       term += GateProducts<kGates>::kTermArgs) {
     for (std::size_t g = 0; g < kGates; ++g) {
       if (list[term + g].pg == nullptr) {
         list[term + g] = list[g];

@@ -341,7 +341,7 @@ struct GatedSum {
   }
   DYNET_DEVICE_FN auto value(auto a, auto x, auto b, auto y) const {
     const auto a_ = rule::logistic(a);
-    const auto b_ = rule::given(y, rule::logistic(b));
+    const auto b_ = rule::logistic(b);
     return rule::each(a_ * x + b_ * y, a_, b_);
   }
   DYNET_DEVICE_FN auto pull(auto /*a*/, auto x, auto /*b*/, auto y, auto /*z*/, auto a_, auto b_,
@@ -450,8 +450,7 @@ struct TreeLstmStep {
       .summary =
           "Node of a tree LSTM over any number of nodes, from its pre-activations: cell and hidden "
           "state. The cells of two nodes are c1 and c2; s is the sum of those of other nodes "
-          "behind "
-          "their gates, a gated_sum. f1, f2, c1 and c2 may be absent, and s.",
+          "behind their gates, a gated_sum. f1, f2, c1 and c2 may be absent, and s.",
       .shapes = "{h}, {h}, {h}, {h}, {h}, {h}, {h}, {h} -> {h}, {h}",
       .errors =
           "ShapeError where the shapes differ, or some but not all of f1, f2, c1 and c2 are absent",
