@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <string>
 
+#include "kernels/float_mode.h"
 #include "params/gradient.h"
 #include "util/fork.h"
+#include "util/helper.h"
+#include "util/prefetch.h"
 
 namespace dynet::detail {
 
@@ -181,19 +184,43 @@ void GradientLock::written(std::optional<double> squared_norm) {
 LookupGradientLock::LookupGradientLock(LookupParameterStorage& storage)
     : state_(storage.state()), lock_(state_.mutex) {}
 
-void LookupGradientLock::add_row(unsigned index, const void* gradient, double scale) {
+/// Lists the row. Returns whether its gradient is stored, as there is nothing to add it to.
+bool LookupGradientLock::begin_row(unsigned index) {
+  const bool is_stored = state_.touch(index) && state_.fill != GradientFill::kAll;
+  if (state_.fill == GradientFill::kEmpty) {
+    state_.fill = GradientFill::kRows;
+  }
+  state_.storage->nonzero_grad = true;
+  return is_stored;
+}
+
+void LookupGradientLock::add_row(unsigned index, const void* gradient) {
   if (index >= state_.stamps.size()) {
     throw IndexError("lookup " + state_.storage->name + ": gradient of row " +
                      std::to_string(index) + "; there are " + std::to_string(state_.stamps.size()));
   }
-  const bool first = state_.touch(index);
-  const bool store = first && state_.fill != GradientFill::kAll;
-  if (state_.fill == GradientFill::kEmpty) {
-    state_.fill = GradientFill::kRows;
+  const bool is_stored = begin_row(index);
+  state_.kernels.add_scaled(1.0, gradient, state_.gradient_row(index), state_.row_elements(),
+                            is_stored);
+}
+
+void LookupGradientLock::add_rows(std::span<const unsigned> rows, const std::byte* gradients,
+                                  double scale, unsigned char* room) {
+  constexpr std::size_t kPart = 32;
+  constexpr std::size_t kAhead = 6;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    room[i] = begin_row(rows[i]) ? 1 : 0;
   }
-  state_.kernels.add_scaled(scale, gradient, state_.gradient_row(index), state_.row_elements(),
-                            store);
-  state_.storage->nonzero_grad = true;
+  std::byte* const to = state_.gradient.change();
+  const std::int64_t bytes = state_.row_bytes;
+  util::share_loop(rows.size(), kPart, [&](std::size_t first, std::size_t last) {
+    const kernels::FlushDenormals float_mode;
+    for (std::size_t i = first; i < last; ++i) {
+      util::fetch_row(to + rows[std::min(i + kAhead, last - 1)] * bytes, bytes);
+      state_.kernels.add_scaled(scale, gradients + static_cast<std::int64_t>(i) * bytes,
+                                to + rows[i] * bytes, state_.row_elements(), room[i] != 0);
+    }
+  });
 }
 
 namespace {

@@ -15,6 +15,7 @@
 #include "params/access.h"
 #include "trainers/simd_steps.h"
 #include "util/helper.h"
+#include "util/prefetch.h"
 
 namespace dynet {
 
@@ -172,8 +173,6 @@ void RuleTrainerBase::end_rows() {
 void RuleTrainerBase::step_waiting_rows() {
   constexpr std::size_t kPart = 24;
   constexpr std::size_t kAhead = 4;
-  constexpr std::int64_t kLine = 64;
-  constexpr std::int64_t kMost = 1024;
   if (rows_.device == nullptr || rows_.waiting == rows_.next) {
     return;
   }
@@ -182,12 +181,9 @@ void RuleTrainerBase::step_waiting_rows() {
   const ext::UpdateInfo& what = info();
   const std::int64_t row_bytes = rows_.row_bytes;
   const auto fetch = [&](std::size_t i) {
-    const std::int64_t begin = static_cast<std::int64_t>(rows[i]) * row_bytes;
-    const std::int64_t end = begin + std::min(kMost, row_bytes);
     for (std::size_t k = 0; is_visible && k < what.inputs; ++k) {
-      for (std::int64_t at = begin; at < end; at += kLine) {
-        __builtin_prefetch(rows_.first[k] + at, /*written, too:*/ 1);
-      }
+      const std::int64_t at = static_cast<std::int64_t>(rows[i]) * row_bytes;
+      util::fetch_row(reinterpret_cast<const std::byte*>(rows_.first[k] + at), row_bytes);
     }
   };
   const auto run_part = [&](std::size_t first, std::size_t last) {

@@ -12,7 +12,6 @@
 #include "params/access.h"
 #include "params/gradient.h"
 #include "params/stored.h"
-#include "util/helper.h"
 
 namespace dynet::workers {
 
@@ -67,7 +66,7 @@ Slots::Slots(const ParameterCollection& model, std::size_t slots)
           const std::size_t header = slot.take(sizeof(Rows));
           const std::size_t ids = slot.take(p->rows() * sizeof(unsigned));
           tables_.push_back({p.get(), header, ids, slot.take(gradient_bytes(p->state()))});
-          is_stored_.resize(std::max<std::size_t>(is_stored_.size(), p->rows()));
+          room_.resize(std::max<std::size_t>(room_.size(), p->rows()));
         }
         slot_bytes_ = slot.bytes();
         Layout all;
@@ -146,36 +145,8 @@ void Slots::collect_rows(std::size_t piece, const Table& table, double scale) {
     return;
   }
   const auto* ids = reinterpret_cast<const unsigned*>(slot(piece) + table.ids);
-  add_rows(*table.storage, ids, static_cast<std::size_t>(got.count), data, scale);
-}
-
-/// As LookupGradientLock::add_row for each of `rows`, of which no two are the same. The gradient's
-/// rows are fetched ahead, and two threads may share them.
-void Slots::add_rows(LookupParameterStorage& table, const unsigned* ids, std::size_t count,
-                     const std::byte* rows, double scale) {
-  constexpr std::size_t kPart = 32;
-  constexpr std::size_t kAhead = 6;
-  constexpr std::int64_t kLine = 64;
-  StorageState& s = table.state();
-  const std::lock_guard lock(s.mutex);
-  for (std::size_t r = 0; r < count; ++r) {
-    const bool is_first = s.touch(ids[r]);
-    is_stored_[r] = is_first && s.fill != detail::GradientFill::kAll ? 1 : 0;
-  }
-  s.fill = s.fill == detail::GradientFill::kEmpty ? detail::GradientFill::kRows : s.fill;
-  table.nonzero_grad = true;
-  std::byte* const gradient = s.gradient.change();
-  util::share_loop(count, kPart, [&](std::size_t first, std::size_t last) {
-    const kernels::FlushDenormals float_mode;
-    for (std::size_t r = first; r < last; ++r) {
-      const std::byte* const soon = gradient + ids[std::min(r + kAhead, last - 1)] * s.row_bytes;
-      for (std::int64_t at = 0; at < s.row_bytes; at += kLine) {
-        __builtin_prefetch(soon + at, /*written, too:*/ 1);
-      }
-      s.kernels.add_scaled(scale, rows + static_cast<std::int64_t>(r) * s.row_bytes,
-                           gradient + ids[r] * s.row_bytes, s.row_elements(), is_stored_[r] != 0);
-    }
-  });
+  params::LookupGradientLock(*table.storage)
+      .add_rows({ids, static_cast<std::size_t>(got.count)}, data, scale, room_.data());
 }
 
 void Slots::forget() {

@@ -2,9 +2,11 @@
 
 // How the executor reads parameters and adds to their gradients. See state.h for the idea.
 
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <span>
 
 #include "params/state.h"
 #include "params/use_count.h"
@@ -62,10 +64,16 @@ class GradientLock {
 class LookupGradientLock {
  public:
   explicit LookupGradientLock(LookupParameterStorage& storage);
-  /// Row `index` += scale * gradient; IndexError when there is no such row.
-  void add_row(unsigned index, const void* gradient, double scale = 1.0);
+  /// Row `index` += gradient; IndexError when there is no such row.
+  void add_row(unsigned index, const void* gradient);
+  /// The same for several rows, all of them there and no two the same: += scale * gradient, with
+  /// the gradients one after the other. `room` is for as many bytes. Two threads may share them.
+  void add_rows(std::span<const unsigned> rows, const std::byte* gradients, double scale,
+                unsigned char* room);
 
  private:
+  [[nodiscard]] bool begin_row(unsigned index);
+
   detail::StorageState& state_;
   std::lock_guard<util::ForkMutex> lock_;
 };

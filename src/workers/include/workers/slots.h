@@ -74,13 +74,11 @@ class Slots {
   void copy_rows(std::size_t piece, const Table& table) const;
   void note_norms() const;
   void collect_rows(std::size_t piece, const Table& table, double scale);
-  void add_rows(LookupParameterStorage& table, const unsigned* ids, std::size_t count,
-                const std::byte* rows, double scale);
 
   ParameterCollection model_;
   std::vector<Dense> dense_;
   std::vector<Table> tables_;
-  std::vector<unsigned char> is_stored_;  ///< by row of a piece: nothing was there to add it to
+  std::vector<unsigned char> room_;  ///< a byte for each row of a piece
   std::size_t slot_bytes_ = 0;
   std::size_t flags_ = 0;      ///< offset in a slot
   std::size_t published_ = 0;  ///< offset in the area
