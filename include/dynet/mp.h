@@ -78,8 +78,9 @@ struct Workload {
 [[nodiscard]] std::vector<Workload> create_workloads(unsigned num_children);
 /// Forks a process per workload. Returns in each of them: in a child its number, in the parent
 /// `workloads.size()`. The parent's entries get the processes; each process keeps its own ends of
-/// pipes alone, and the others are -1. A child has the program as it was, shares the values of
-/// parameters, and is killed when the thread that made it ends; it leaves with exit().
+/// pipes alone, and the others are -1. A child has the program as it was, and is killed when the
+/// thread that made it ends; it leaves with exit(). It shares the values of parameters where
+/// `initialize(argc, argv, true)` came before they were made; else it has those of the fork.
 ///
 /// For programs that divide evaluation, decoding or reading among processes, with read_data() and
 /// write_data(). Not for gradients: those of two children would be written over each other;

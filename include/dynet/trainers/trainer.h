@@ -226,12 +226,13 @@ struct Trainer {
   /// Applies the rule to `values[0]` with the gradient `values[1]` and state after them.
   virtual void update_rule(real gscale, const std::vector<Tensor*>& values) = 0;
   virtual void update_params(real gscale, std::size_t idx) = 0;
-  virtual void update_lookup_params(real gscale, std::size_t idx,
-                                    std::size_t lidx) = 0;              ///< one row
+  /// One row. In the trainers of this library it may change only in end_rows(): an override that
+  /// calls theirs changes the row before that call, or in an end_rows() of its own.
+  virtual void update_lookup_params(real gscale, std::size_t idx, std::size_t lidx) = 0;
   virtual void update_lookup_params(real gscale, std::size_t idx) = 0;  ///< whole table
 
   /// Called before rows of table `idx` are updated one by one, and after them: what they have in
-  /// common can be computed once, and rows may have changed only when end_rows() returns.
+  /// common can be computed once.
   virtual void begin_rows(real /*gscale*/, std::size_t /*idx*/) {}
   virtual void end_rows() {}
 
