@@ -222,10 +222,10 @@ TEST(BiRNNMistakes, AreNamed) {
   Both none;
   ComputationGraph cg;
   none.new_graph(cg);  // nothing to add
-  EXPECT_EQ(mistake<ValueError>([&] { none.transduce({}); }),
-            "BiRNNBuilder: transduce: a builder without layers");
-  EXPECT_EQ(mistake<ValueError>([&] { static_cast<void>(none.back()); }),
-            "BiRNNBuilder: back: a builder without layers");
+  EXPECT_EQ(mistake<StateError>([&] { none.transduce({}); }),
+            "BiRNNBuilder: transduce: the builder was made without layers");
+  EXPECT_EQ(mistake<StateError>([&] { static_cast<void>(none.back()); }),
+            "BiRNNBuilder: back: the builder was made without layers");
   Both both(1, 3, 4, model);
   const Expressions xs = inputs(cg, 2);
   EXPECT_THROW(both.transduce(xs), StateError);

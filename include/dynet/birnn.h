@@ -7,6 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "dynet/except.h"
+#include "dynet/expr.h"
+#include "dynet/model.h"
 #include "dynet/rnn.h"
 
 namespace dynet {
@@ -37,7 +40,7 @@ class BiRNNBuilder {
     RNNPointer backward;
   };
 
-  /// Without layers: to be assigned to, or made one later.
+  /// Without layers: to be assigned to, or made one later. What reads is a StateError.
   BiRNNBuilder() = default;
   /// `hidden_dim`: of both directions together. ValueError where it is odd or `num_layers` is 0.
   template <class... Options>
@@ -123,7 +126,10 @@ class BiRNNBuilder {
   }
 
   void check_layers(const char* call) const {
-    check(!builder_layers.empty(), std::string(call) + ": a builder without layers");
+    if (builder_layers.empty()) {
+      throw StateError("BiRNNBuilder: " + std::string(call) +
+                       ": the builder was made without layers");
+    }
   }
 
   /// What the builders of one layer say.

@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <cstddef>
 #include <cstring>
 #include <fstream>
 #include <initializer_list>
 #include <iostream>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <set>
@@ -150,16 +152,29 @@ struct ComputationGraph {
     /// Goes over the nodes in the order in which they were added.
     class Iterator {
      public:
-      Iterator(const NodeList& list, std::size_t at) : list_(list), at_(at) {}
-      NodeView operator*() const { return list_[at_]; }
+      using iterator_category = std::input_iterator_tag;
+      using value_type = NodeView;
+      using difference_type = std::ptrdiff_t;
+      using pointer = NodeView;
+      using reference = NodeView;
+
+      Iterator(const NodeList& list, std::size_t at) : list_(&list), at_(at) {}
+      NodeView operator*() const { return (*list_)[at_]; }
+      NodeView operator->() const { return **this; }
       Iterator& operator++() {
         ++at_;
         return *this;
       }
+      Iterator operator++(int) {
+        const Iterator before = *this;
+        ++at_;
+        return before;
+      }
+      bool operator==(const Iterator& other) const { return at_ == other.at_; }
       bool operator!=(const Iterator& other) const { return at_ != other.at_; }
 
      private:
-      const NodeList& list_;
+      const NodeList* list_;
       std::size_t at_;
     };
     [[nodiscard]] Iterator begin() const { return {*this, 0}; }

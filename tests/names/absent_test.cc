@@ -13,6 +13,7 @@
 #include "dynet/index-tensor.h"
 #include "dynet/lstm.h"
 #include "dynet/model.h"
+#include "dynet/mp.h"
 #include "dynet/nodes.h"
 #include "dynet/param-nodes.h"
 #include "dynet/simd-functors.h"
@@ -32,6 +33,7 @@
 #define DYNET_FUNCTOR "a program's own functions of numbers are rules (dynet/ext/rule.h)"
 #define DYNET_ENGINE "one executor runs all graphs; ComputationGraph has the functions of an engine"
 #define DYNET_MADE "storages are made by ParameterCollection alone"
+#define DYNET_SIDE "one side of a protocol over a message queue; run_multi_process has both"
 #define DYNET_NEVER "throws, or does not compile, in 2.1 as well"
 
 #define DYNET_ABSENT(X)                        \
@@ -109,6 +111,13 @@
   X(graph_optimize, DYNET_NEVER)               \
   X(C2WBuilder, DYNET_NEVER)
 
+// X(the name in namespace dynet::mp, why it is not there)
+#define DYNET_ABSENT_MP(X)    \
+  X(run_data_set, DYNET_SIDE) \
+  X(run_parent, DYNET_SIDE)   \
+  X(run_child, DYNET_SIDE)    \
+  X(run_simple_parent, DYNET_SIDE)
+
 // X(a class, the member that it lacks, why)
 #define DYNET_ABSENT_MEMBERS(X)                                            \
   X(Device, mem, DYNET_POOLS)                                              \
@@ -170,14 +179,24 @@ namespace stand_ins {
 #define DYNET_STAND_IN(name, why) \
   struct name {};
 DYNET_ABSENT(DYNET_STAND_IN)
+namespace mp {
+DYNET_ABSENT_MP(DYNET_STAND_IN)
+}  // namespace mp
 }  // namespace stand_ins
 namespace both {
 using namespace dynet;      // NOLINT(google-build-using-namespace): that is what is asked
 using namespace stand_ins;  // NOLINT(google-build-using-namespace): likewise
 }  // namespace both
+namespace both_mp {
+using namespace dynet::mp;      // NOLINT(google-build-using-namespace): likewise
+using namespace stand_ins::mp;  // NOLINT(google-build-using-namespace): likewise
+}  // namespace both_mp
 #define DYNET_ALONE(name, why) \
   static_assert(std::is_same_v<both::name, stand_ins::name>, "it is there now");
 DYNET_ABSENT(DYNET_ALONE)
+#define DYNET_ALONE_MP(name, why) \
+  static_assert(std::is_same_v<both_mp::name, stand_ins::mp::name>, "it is there now");
+DYNET_ABSENT_MP(DYNET_ALONE_MP)
 
 // The same for members: one that both bases have is ambiguous.
 #define DYNET_MEMBER_ALONE(Class, member, why)            \
@@ -198,6 +217,8 @@ TEST(Names, Absent) {
   };
 #define DYNET_SAY(name, why) say(#name, why);
 #define DYNET_SAY_MEMBER(Class, member, why) say(#Class "::" #member, why);
+#define DYNET_SAY_MP(name, why) say("mp::" #name, why);
   DYNET_ABSENT(DYNET_SAY)
+  DYNET_ABSENT_MP(DYNET_SAY_MP)
   DYNET_ABSENT_MEMBERS(DYNET_SAY_MEMBER)
 }

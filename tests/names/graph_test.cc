@@ -1,8 +1,11 @@
 // Names of dynet.h: the graph and its nodes; of Expression, and of grad-check.h.
 
+#include <algorithm>
 #include <cstdio>
+#include <iterator>
 
 #include "dynet/dynet.h"
+#include "dynet/except.h"
 #include "dynet/exec.h"
 #include "dynet/expr.h"
 #include "dynet/gpu-ops.h"
@@ -67,6 +70,16 @@ TEST(Names, GraphLeaves) {
     seen += node->dim.bd;
   }
   EXPECT_EQ(seen, 16U);
+  EXPECT_EQ(std::count_if(cg.nodes.begin(), cg.nodes.end(),
+                          [](const auto& node) { return node.dim.bd == 2; }),
+            4);
+  auto place = cg.nodes.begin();
+  EXPECT_EQ(place++, cg.nodes.begin());
+  place = std::next(place, 6);
+  EXPECT_EQ(place->dim, cg.nodes[7]->dim);
+  cg.clear();
+  EXPECT_EQ(cg.nodes.begin(), cg.nodes.end());
+  EXPECT_THROW(static_cast<void>(cg.nodes.back()), IndexError);
 }
 
 TEST(Names, GraphValues) {

@@ -69,6 +69,10 @@ TEST(Names, MultiProcess) {
   close(load.c2p[0]);
   close(load.c2p[1]);
   DYNET_HAS(int*, mp::get_shared_memory<int>());
+  vector<mp::Workload> none = mp::create_workloads(0);
+  DYNET_HAS(vector<mp::Workload>, mp::create_workloads(0));
+  DYNET_HAS(unsigned, mp::spawn_children(none));
+  DYNET_HAS(void, mp::cleanup(none));
 }
 
 TEST(Names, MultiProcessTraining) {
