@@ -66,7 +66,7 @@ class LookupGradientLock {
   explicit LookupGradientLock(LookupParameterStorage& storage);
   /// Row `index` += gradient; IndexError when there is no such row.
   void add_row(unsigned index, const void* gradient);
-  /// The same for several rows, all of them there and no two the same: += scale * gradient, with
+  /// Adds to several rows, all of them there and no two equal: += scale * gradient, with
   /// the gradients one after the other. `room` is for as many bytes. Two threads may share them.
   void add_rows(std::span<const unsigned> rows, const std::byte* gradients, double scale,
                 unsigned char* room);
