@@ -140,7 +140,7 @@ nb::class_<Held<Builder>> define_scoring(nb::module_& m, const char* name, const
 
 /// From some sizes and the collection.
 template <class Builder, class... Sizes>
-Builder make(Sizes... sizes, ParameterCollection& model) {
+Builder make_attention(Sizes... sizes, ParameterCollection& model) {
   return Builder(sizes..., model);
 }
 
@@ -150,16 +150,16 @@ void bind_attention(nb::module_& m) {
   auto mlp = define_scoring<MLPAttentionBuilder>(
       m, "MLPAttentionBuilder",
       "Additive attention (Bahdanau et al., 2015): scores are v . tanh(wk key + b + wq query).");
-  def_init(mlp, &make<MLPAttentionBuilder, unsigned, unsigned, unsigned>, arg("query_dim"),
-           arg("key_dim"), arg("hidden_dim"), arg("model"));
+  def_init(mlp, &make_attention<MLPAttentionBuilder, unsigned, unsigned, unsigned>,
+           arg("query_dim"), arg("key_dim"), arg("hidden_dim"), arg("model"));
   auto dot = define_scoring<DotAttentionBuilder>(
       m, "DotAttentionBuilder", "Scaled dot products: scores are key . query / sqrt(dim).");
-  def_init(dot, &make<DotAttentionBuilder, unsigned>, arg("dim"), arg("model"));
+  def_init(dot, &make_attention<DotAttentionBuilder, unsigned>, arg("dim"), arg("model"));
   auto biaffine = define_scoring<BiaffineAttentionBuilder>(
       m, "BiaffineAttentionBuilder",
       "Biaffine attention (Dozat and Manning, 2017): scores are key . (u query + b).");
-  def_init(biaffine, &make<BiaffineAttentionBuilder, unsigned, unsigned>, arg("query_dim"),
-           arg("key_dim"), arg("model"));
+  def_init(biaffine, &make_attention<BiaffineAttentionBuilder, unsigned, unsigned>,
+           arg("query_dim"), arg("key_dim"), arg("model"));
   using Heads = Held<MultiHeadAttentionBuilder>;
   auto heads = define_attention<MultiHeadAttentionBuilder>(
       m, "MultiHeadAttentionBuilder",
@@ -371,7 +371,7 @@ nb::class_<Held<CRFBuilder>> define_crf(nb::module_& m) {
       "A conditional random field over the tags of a sequence (Lafferty et al., 2001). Scores "
       "{tags,steps} say how well each tag fits each step; the parameters, how well each tag "
       "follows another, and stands first and last.");
-  def_init(c, &make<CRFBuilder, unsigned>, arg("tags"), arg("model"));
+  def_init(c, &make_attention<CRFBuilder, unsigned>, arg("tags"), arg("model"));
   c.def(
        "forbid",
        [](Py& b, unsigned from, unsigned to) {

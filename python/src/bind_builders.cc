@@ -230,7 +230,7 @@ void bind_state(nb::module_& m) {
   add_quick_way<&output>(c, "output");
 }
 
-void bind_base(nb::module_& m) {
+void bind_rnn_base(nb::module_& m) {
   using nb::arg;
   nb::class_<PyRNNBuilder>(m, "_RNNBuilder", "Base of the recurrent builders.")
       .def(
@@ -269,8 +269,8 @@ void bind_base(nb::module_& m) {
 
 /// Constructors in Python are (layers, input_dim, hidden_dim, model, ...); none: an empty builder.
 template <class Builder, class... Options>
-std::unique_ptr<RNNBuilder> make(unsigned layers, unsigned input_dim, unsigned hidden_dim,
-                                 ParameterCollection& model, Options... options) {
+std::unique_ptr<RNNBuilder> make_rnn(unsigned layers, unsigned input_dim, unsigned hidden_dim,
+                                     ParameterCollection& model, Options... options) {
   return layers == 0 ? std::make_unique<Builder>()
                      : std::make_unique<Builder>(layers, input_dim, hidden_dim, model, options...);
 }
@@ -322,7 +322,7 @@ template <class Builder>
 void add_constructor(nb::class_<PyRNNBuilderOf<Builder>, PyRNNBuilder>& c) {
   using nb::arg;
   if constexpr (kHasOptions<Builder>) {
-    def_init(c, &make<Builder, bool, float>, arg("layers"), arg("input_dim"), arg("hidden_dim"),
+    def_init(c, &make_rnn<Builder, bool, float>, arg("layers"), arg("input_dim"), arg("hidden_dim"),
              arg("model"), arg("ln_lstm") = false, arg("forget_bias") = 1.0F);
     // For dynet/_files.py: what param_collection() does not have.
     c.def("_beside", [](const PyRNNBuilderOf<Builder>& b) {
@@ -335,7 +335,8 @@ void add_constructor(nb::class_<PyRNNBuilderOf<Builder>, PyRNNBuilder>& c) {
       return list;
     });
   } else {
-    def_init(c, &make<Builder>, arg("layers"), arg("input_dim"), arg("hidden_dim"), arg("model"));
+    def_init(c, &make_rnn<Builder>, arg("layers"), arg("input_dim"), arg("hidden_dim"),
+             arg("model"));
   }
 }
 
@@ -393,7 +394,7 @@ void bind_coupled(nb::module_& m) {
               "ln_lstm and forget_bias are options of VanillaLSTMBuilder; LSTMBuilder is the LSTM "
               "with coupled gates: name VanillaLSTMBuilder, or start with --dynet-lstm vanilla");
         }
-        return make<CoupledLSTMBuilder>(layers, input_dim, hidden_dim, model);
+        return make_rnn<CoupledLSTMBuilder>(layers, input_dim, hidden_dim, model);
       },
       arg("layers"), arg("input_dim"), arg("hidden_dim"), arg("model"), arg("ln_lstm") = nb::none(),
       arg("forget_bias") = nb::none());
@@ -442,7 +443,7 @@ void bind_all(nb::module_& m) {
 
 void bind_builders(nb::module_& m) {
   bind_state(m);
-  bind_base(m);
+  bind_rnn_base(m);
   bind_all(m);
   m.attr("LSTMBuilder") = m.attr("CoupledLSTMBuilder");
 }

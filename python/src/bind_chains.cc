@@ -24,8 +24,6 @@ using List = std::vector<unsigned>;
 using Lists = std::variant<List, std::vector<List>>;
 using Optional = std::optional<ExprArg>;
 
-Expression node_of(const Optional& arg) { return arg.has_value() ? arg->node() : Expression(); }
-
 void bind_crf(nb::module_& m) {
   using nb::arg;
   m.def(

@@ -47,10 +47,6 @@ Table& table() {
 }
 
 nb::object object_of(std::uint64_t index) { return table().objects[index]; }
-std::string class_name(nb::handle object) {
-  return nb::cast<std::string>(
-      nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()))).attr("__name__"));
-}
 
 /// An attribute as a dictionary key: values that compare equal but differ, as 0.0 and -0.0, or 1
 /// and True, are kept apart.
@@ -95,7 +91,7 @@ bool is_batched(nb::handle object) {
 // ---- numbers
 // -------------------------------------------------------------------------------------------
 
-nb::tuple shape_tuple(const Dim& d) {
+nb::tuple batched_shape_tuple(const Dim& d) {
   nb::list extents;
   for (unsigned i = 0; i < d.nd; ++i) {
     extents.append(d.d[i]);
@@ -137,7 +133,7 @@ void write(nb::handle values, const ext::Operand& y, bool whole, std::int64_t ex
   if (!array.has_shape(want)) {
     throw ShapeError(class_name(object) + "." + function + ": returned an array of shape " +
                      std::string(nb::repr(array.object.attr("shape")).c_str()) + "; want " +
-                     std::string(nb::repr(shape_tuple(want)).c_str()));
+                     std::string(nb::repr(batched_shape_tuple(want)).c_str()));
   }
   const auto put = [&]<class T>(const T* from) {
     T* to = y.example<T>(example);
@@ -172,8 +168,8 @@ void call_forward(nb::handle object, const ext::Call& call, bool whole) {
 
 /// backward returns one gradient an argument, None for none; one argument's may come without a
 /// tuple.
-nb::object gradient_of(nb::handle object, const nb::object& gradients, std::size_t arg,
-                       std::size_t args) {
+nb::object returned_gradient(nb::handle object, const nb::object& gradients, std::size_t arg,
+                             std::size_t args) {
   const bool is_list = PyTuple_Check(gradients.ptr()) || PyList_Check(gradients.ptr());
   if (!is_list && args == 1) {
     return gradients;
@@ -194,7 +190,7 @@ void call_backward(nb::handle object, const ext::Call& call, bool whole) {
         array_of(call.d_out[0], whole, e, is_double));
     for (std::size_t a = 0; a < call.d_in.size(); ++a) {
       const ext::Operand& dx = call.d_in[a];
-      const nb::object gradient = gradient_of(object, gradients, a, call.d_in.size());
+      const nb::object gradient = returned_gradient(object, gradients, a, call.d_in.size());
       if (dx.absent() || gradient.is_none()) {
         continue;
       }
@@ -220,7 +216,7 @@ Dim shape_of(std::uint64_t index, const ext::Shapes& in) {
   if (nb::hasattr(object, "shape")) {
     nb::list shapes;
     for (std::size_t i = 0; i < in.size(); ++i) {
-      shapes.append(shape_tuple(in[i].single_batch()));
+      shapes.append(batched_shape_tuple(in[i].single_batch()));
     }
     const nb::object shape = object.attr("shape")(*nb::tuple(shapes));
     DimArg d;

@@ -21,14 +21,6 @@ namespace dynet::python {
 
 namespace {
 
-nb::tuple shape_tuple(const Dim& d) {
-  nb::list extents;
-  for (unsigned i = 0; i < d.nd; ++i) {
-    extents.append(d.d[i]);
-  }
-  return nb::tuple(extents);
-}
-
 nb::object value_of(const PyExpression& x, bool recalculate) {
   const Expression e = resolve(x);
   const Value value = evaluate(e, recalculate);

@@ -111,11 +111,6 @@ inline Dim shape_of(const ExprListArg& list) {
   return most;
 }
 
-inline Expression node_of(const ExprArg& arg) { return arg.node(); }
-/// None is an argument that is absent.
-inline Expression node_of(const std::optional<ExprArg>& arg) {
-  return arg.has_value() ? arg->node() : Expression();
-}
 template <class Op>
 constexpr bool is_optional(std::size_t arg) {
   if constexpr (requires { Op::kOptional; }) {
@@ -381,13 +376,6 @@ void define_ops(nb::module_& m, ext::OpList<Ops...> /*list*/) {
 // ---- the list of operations as data
 // ---------------------------------------------------------------------------------------
 
-inline nb::tuple shape_tuple(const Dim& d) {
-  nb::list extents;
-  for (unsigned i = 0; i < d.nd; ++i) {
-    extents.append(d.d[i]);
-  }
-  return nb::tuple(extents);
-}
 template <class T>
 nb::object attribute_object(const T& v) {
   return nb::cast(AttrParam<T>::write(v));

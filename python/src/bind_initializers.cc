@@ -32,7 +32,8 @@ PyClass make(Args... args) {
 }
 
 template <class PyClass>
-nb::class_<PyClass, PyInitializer> define(nb::module_& m, const char* name, const char* doc) {
+nb::class_<PyClass, PyInitializer> define_initializer(nb::module_& m, const char* name,
+                                                      const char* doc) {
   return nb::class_<PyClass, PyInitializer>(m, name, doc);
 }
 
@@ -49,26 +50,28 @@ PyNumpy from_array(nb::handle values) {
 void bind_initializers(nb::module_& m) {
   using nb::arg;
   nb::class_<PyInitializer>(m, "PyInitializer", "Base of the initialisers.");
-  define<PyNormal>(m, "NormalInitializer", "Normal numbers with this mean and variance.")
+  define_initializer<PyNormal>(m, "NormalInitializer",
+                               "Normal numbers with this mean and variance.")
       .def(nb::new_(&make<PyNormal, ParameterInitNormal, float, float>), arg("mean") = 0.0F,
            arg("var") = 1.0F);
-  define<PyUniform>(m, "UniformInitializer", "Uniform numbers in [-scale, scale).")
+  define_initializer<PyUniform>(m, "UniformInitializer", "Uniform numbers in [-scale, scale).")
       .def(nb::new_(&make<PyUniform, ParameterInitUniform, float>), arg("scale"));
-  define<PyConst>(m, "ConstInitializer", "Every element c.")
+  define_initializer<PyConst>(m, "ConstInitializer", "Every element c.")
       .def(nb::new_(&make<PyConst, ParameterInitConst, float>), arg("c"));
-  define<PyIdentity>(m, "IdentityInitializer", "The identity matrix.")
+  define_initializer<PyIdentity>(m, "IdentityInitializer", "The identity matrix.")
       .def(nb::new_(&make<PyIdentity, ParameterInitIdentity>));
-  define<PyGlorot>(
+  define_initializer<PyGlorot>(
       m, "GlorotInitializer",
       "Uniform numbers within gain * sqrt(6 / (rows + columns)). `is_lookup`: of a row "
       "of a lookup table, not of the whole.")
       .def(nb::new_(&make<PyGlorot, ParameterInitGlorot, bool, float>), arg("is_lookup") = false,
            arg("gain") = 1.0F);
-  define<PySaxe>(m, "SaxeInitializer", "A random orthonormal matrix times scale.")
+  define_initializer<PySaxe>(m, "SaxeInitializer", "A random orthonormal matrix times scale.")
       .def(nb::new_(&make<PySaxe, ParameterInitSaxe, float>), arg("scale") = 1.0F);
-  define<PyFromFile>(m, "FromFileInitializer", "Numbers from a file, column by column.")
+  define_initializer<PyFromFile>(m, "FromFileInitializer", "Numbers from a file, column by column.")
       .def(nb::new_(&make<PyFromFile, ParameterInitFromFile, std::string>), arg("fname"));
-  define<PyNumpy>(m, "NumpyInitializer", "The numbers of an array, for a parameter of its shape.")
+  define_initializer<PyNumpy>(m, "NumpyInitializer",
+                              "The numbers of an array, for a parameter of its shape.")
       .def(nb::new_(&from_array), arg("array"));
 }
 

@@ -25,11 +25,6 @@ using Settable = PyExpression::Settable;
 /// This thread's graph and the user's line: the first argument of C++'s inputs and constants.
 detail::LocatedGraph graph_here() { return {current_graph().cg, here()}; }
 
-/// Null for "": the graph's own.
-Device* device_named(const std::string& name) {
-  return name.empty() ? nullptr : get_device_manager()->get_global_device(name);
-}
-
 template <class Op>
 PyExpression add_source(const Op& op, const ext::NodePayload& payload = {},
                         Settable settable = Settable::kNot, const std::string& device = "") {

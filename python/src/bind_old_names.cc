@@ -23,10 +23,6 @@ namespace {
 
 using GraphPointer = std::shared_ptr<PyGraph>;
 
-Device* device_named(const std::string& name) {
-  return name.empty() ? nullptr : get_device_manager()->get_global_device(name);
-}
-
 void bind_graph_inputs(nb::module_& m) {
   using nb::arg;
   auto c = nb::borrow<nb::class_<PyGraph>>(m.attr("ComputationGraph"));

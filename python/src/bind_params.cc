@@ -26,7 +26,7 @@
 namespace dynet::python {
 namespace {
 
-constexpr ops::NoBackprop kNoAttributes;
+constexpr ops::NoBackprop kWithoutGradient;
 
 nb::tuple shape_tuple(const Dim& d, bool rows_first) {
   nb::list extents;
@@ -37,10 +37,6 @@ nb::tuple shape_tuple(const Dim& d, bool rows_first) {
     extents.append(d.d[i]);
   }
   return nb::tuple(extents);
-}
-
-Device* device_named(const std::string& name) {
-  return get_device_manager()->get_global_device(name);
 }
 
 /// Writes with a saver that is closed here, so that an error reaches the caller.
@@ -119,7 +115,8 @@ ParameterInitFromVector init_of(const FloatArray& array, bool is_table) {
 PyParameters parameters_from_array(ParameterCollection& pc, nb::handle values,
                                    const std::string& name, const std::string& device) {
   const FloatArray array = read_array(values);
-  return {pc.add_parameters(array.dim(false), init_of(array, false), name, device_named(device)),
+  return {pc.add_parameters(array.dim(false), init_of(array, false), name,
+                            get_device_manager()->get_global_device(device)),
           pc};
 }
 
@@ -129,7 +126,8 @@ PyLookupParameters table_from_array(ParameterCollection& pc, nb::handle values,
   Dim row = array.dim(true);  // rows are the last axis here, as a batch would be
   const unsigned rows = row.bd;
   row.bd = 1;
-  return {pc.add_lookup_parameters(rows, row, init_of(array, true), name, device_named(device)),
+  return {pc.add_lookup_parameters(rows, row, init_of(array, true), name,
+                                   get_device_manager()->get_global_device(device)),
           pc};
 }
 
@@ -138,10 +136,14 @@ PyParameters add_parameters(ParameterCollection& pc, const DimArg& dim, const nb
                             float mean, float std) {
   if (is_array(init)) {
     const ParameterInitFromVector values = init_of(read_array(init), false);
-    return {pc.add_parameters(dim.dim, values, name, device_named(device)), pc};
+    return {
+        pc.add_parameters(dim.dim, values, name, get_device_manager()->get_global_device(device)),
+        pc};
   }
   const PyInitializer values = read_init({init, scale, mean, std}, dim.dim);
-  return {pc.add_parameters(dim.dim, *values.init, name, device_named(device)), pc};
+  return {pc.add_parameters(dim.dim, *values.init, name,
+                            get_device_manager()->get_global_device(device)),
+          pc};
 }
 
 PyLookupParameters add_lookup_parameters(ParameterCollection& pc, const DimArg& dim,
@@ -159,13 +161,17 @@ PyLookupParameters add_lookup_parameters(ParameterCollection& pc, const DimArg& 
   }
   if (is_array(init)) {
     const ParameterInitFromVector values = init_of(read_rows_first(init), true);
-    return {pc.add_lookup_parameters(all.d[0], row, values, name, device_named(device)), pc};
+    return {pc.add_lookup_parameters(all.d[0], row, values, name,
+                                     get_device_manager()->get_global_device(device)),
+            pc};
   }
   const PyInitializer values = read_init({init, scale, mean, std}, row);
   if (values.is_array) {
     throw ValueError("add_lookup_parameters: give the array itself as init");
   }
-  return {pc.add_lookup_parameters(all.d[0], row, *values.init, name, device_named(device)), pc};
+  return {pc.add_lookup_parameters(all.d[0], row, *values.init, name,
+                                   get_device_manager()->get_global_device(device)),
+          pc};
 }
 
 void bind_additions(nb::class_<ParameterCollection>& c) {
@@ -554,8 +560,8 @@ void bind_params(nb::module_& m) {
             throw TypeError("const_parameter: want parameters");
           }
           const Expression e = resolve(instance<PyExpression>(arg));
-          nodes.append(make_expression(ext::add_node(ext::kRecord<ops::NoBackprop>, &kNoAttributes,
-                                                     nullptr, {&e, 1}, {}, here())));
+          nodes.append(make_expression(ext::add_node(
+              ext::kRecord<ops::NoBackprop>, &kWithoutGradient, nullptr, {&e, 1}, {}, here())));
         }
         return nodes.size() == 1 ? nb::object(nodes[0]) : nb::object(nodes);
       },

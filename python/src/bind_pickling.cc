@@ -119,7 +119,7 @@ nb::object replayed(const ParameterCollection& root, const std::string& parent,
 template <class Class>
 void add_reduce(Class c, const char* function) {
   c.def(
-      "__reduce__", [function](nb::handle self) { return detail::reduced(self, function); },
+      "__reduce__", [function](nb::handle self) { return making::reduced(self, function); },
       nb::sig("def __reduce__(self) -> tuple[typing.Any, ...]"), "For pickle and copy.");
 }
 

@@ -52,10 +52,6 @@ std::string shape_text(const Dim& d, bool rows_first) {
   return "(" + text + (extents.size() == 1 ? ",)" : ")");
 }
 
-std::string class_name(nb::handle self) {
-  return nb::cast<std::string>(self.type().attr("__name__"));
-}
-
 // ---- expressions
 // --------------------------------------------------------------------------------------
 
@@ -127,7 +123,7 @@ std::string parameter_text(const char* kind, const ParameterStorageBase& storage
          number_text(decay * norm_of(storage)) + (storage.updated ? "" : ", frozen");
 }
 
-void bind_parameters(nb::module_& m) {
+void bind_parameter_texts(nb::module_& m) {
   auto p = nb::borrow<nb::class_<PyParameters>>(m.attr("Parameters"));
   p.def("__repr__", [](const PyParameters& x) {
      return parameter_text("Parameter", *x.p.p, x.p.p->dim, false,
@@ -290,7 +286,7 @@ void bind_by_kind(const nb::module_& m) {
 
 void bind_repr(nb::module_& m) {
   bind_expressions(m);
-  bind_parameters(m);
+  bind_parameter_texts(m);
   bind_collections(m);
   bind_by_kind(m);
   nb::borrow<nb::class_<PyGraph>>(m.attr("ComputationGraph"))

@@ -125,7 +125,7 @@ void def_of_indices(Class& c, const char* name, const char* sig, const char* doc
       nb::arg("x"), nb::arg("c"), nb::arg("update") = true, nb::sig(sig), doc);
 }
 
-void bind_base(nb::module_& m) {
+void bind_softmax_base(nb::module_& m) {
   using nb::arg;
   using Py = PySoftmaxBuilder;
   nb::class_<Py> c(m, "SoftmaxBuilder",
@@ -280,7 +280,7 @@ void bind_adaptive(nb::module_& m) {
 
 void bind_softmax_builders(nb::module_& m) {
   using nb::arg;
-  bind_base(m);
+  bind_softmax_base(m);
   nb::class_<PyStandardSoftmaxBuilder, PySoftmaxBuilder> standard(
       m, "StandardSoftmaxBuilder", "The plain softmax: softmax(W x + b).");
   def_init(

@@ -220,7 +220,7 @@ void bind_updates(nb::class_<Trainer>& trainer) {
           "update of their own.");
 }
 
-void bind_base(nb::module_& m) {
+void bind_trainer_base(nb::module_& m) {
   using nb::arg;
   nb::class_<Trainer> trainer(m, "Trainer", "Base of the trainers. It keeps its collection alive.");
   bind_additions(trainer);
@@ -291,7 +291,7 @@ void bind_trainers(nb::module_& m) {
   bind_schedules(m);
   bind_curves(m);
   bind_plateau(m);
-  bind_base(m);
+  bind_trainer_base(m);
   trainers::AllTrainers::for_each([&]<class T>(const T*) {
     bind<T>(m, std::make_index_sequence<std::size(T::kAbout.arguments)>());
   });

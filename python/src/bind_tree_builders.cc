@@ -55,7 +55,7 @@ TreeState add_above(PyTreeBuilder* b, const TreeState* left, const TreeState* ri
   return b->live().add_input(*left, *right, here());
 }
 
-void bind_state(nb::module_& m) {
+void bind_tree_state(nb::module_& m) {
   nb::class_<TreeState> c(m, "TreeState", nb::pooled(256), "A node of a tree.");
   object_type<TreeState> = reinterpret_cast<PyTypeObject*>(c.ptr());
   c.def_prop_ro("h", &vector_of, "Its vector.")
@@ -68,7 +68,7 @@ void bind_state(nb::module_& m) {
   add_quick_way<&vector_of>(c, "h");
 }
 
-void bind_base(nb::module_& m) {
+void bind_tree_base(nb::module_& m) {
   using nb::arg;
   nb::class_<PyTreeBuilder> c(m, "_BinaryTreeBuilder", "Base of the builders for binary trees.");
   object_type<PyTreeBuilder> = reinterpret_cast<PyTypeObject*>(c.ptr());
@@ -255,8 +255,8 @@ auto define_nodes_builder(nb::module_& m, const char* name, const char* doc) {
 }
 
 template <class Builder, class... Places>
-std::unique_ptr<TreeNodesBuilder> make(Places... places, unsigned layers, unsigned input_dim,
-                                       unsigned hidden_dim, ParameterCollection& model) {
+std::unique_ptr<TreeNodesBuilder> make_tree(Places... places, unsigned layers, unsigned input_dim,
+                                            unsigned hidden_dim, ParameterCollection& model) {
   return std::make_unique<Builder>(places..., layers, input_dim, hidden_dim, model);
 }
 
@@ -265,7 +265,8 @@ template <class Builder>
 auto bind_nodes_builder(nb::module_& m, const char* name, const char* doc) {
   using nb::arg;
   auto c = define_nodes_builder<Builder>(m, name, doc);
-  def_init(c, &make<Builder>, arg("layers"), arg("input_dim"), arg("hidden_dim"), arg("model"));
+  def_init(c, &make_tree<Builder>, arg("layers"), arg("input_dim"), arg("hidden_dim"),
+           arg("model"));
   return c;
 }
 
@@ -289,8 +290,8 @@ void bind_nodes_builders(nb::module_& m) {
       m, "NaryTreeLSTMBuilder",
       "The tree LSTM whose matrices know the places of the children (Tai et al., 2015), with "
       "peepholes. Children from the N-th on share the last place.");
-  def_init(nary, &make<NaryTreeLSTMBuilder, unsigned>, arg("N"), arg("layers"), arg("input_dim"),
-           arg("hidden_dim"), arg("model"));
+  def_init(nary, &make_tree<NaryTreeLSTMBuilder, unsigned>, arg("N"), arg("layers"),
+           arg("input_dim"), arg("hidden_dim"), arg("model"));
   add_rates(nary);
   auto child_sum = bind_nodes_builder<ChildSumTreeLSTMBuilder>(
       m, "ChildSumTreeLSTMBuilder",
@@ -315,8 +316,8 @@ void bind_nodes_builders(nb::module_& m) {
 void bind_tree_builders(nb::module_& m) {
   using nb::arg;
   bind_nodes_builders(m);
-  bind_state(m);
-  bind_base(m);
+  bind_tree_state(m);
+  bind_tree_base(m);
   nb::class_<PyBinaryTreeLSTMBuilder, PyTreeBuilder> lstm(
       m, "BinaryTreeLSTMBuilder",
       "The tree LSTM of the DyNet paper's benchmark (Tai et al., 2015).");

@@ -30,7 +30,7 @@ SharedValue shared_value_of(const PyExpression& x, bool recalculate) {
 }
 
 /// What NumPy asks for. As an array of objects it is the expression itself.
-nb::object array_of(nb::handle self, const nb::object& dtype, std::optional<bool> copy) {
+nb::object array_of_expression(nb::handle self, const nb::object& dtype, std::optional<bool> copy) {
   const nb::module_ numpy = numpy_module();
   const nb::object type = dtype.is_none() ? nb::none() : numpy.attr("dtype")(dtype);
   if (!type.is_none() && nb::cast<std::string>(type.attr("kind")) == "O") {
@@ -76,7 +76,7 @@ nb::object dlpack_of(const PyExpression& x, const nb::kwargs& options) {
 
 void bind_arrays(nb::class_<PyExpression>& c) {
   using nb::arg;
-  c.def("__array__", &array_of, arg("dtype") = nb::none(), arg("copy") = nb::none(),
+  c.def("__array__", &array_of_expression, arg("dtype") = nb::none(), arg("copy") = nb::none(),
         nb::sig("def __array__(self, dtype: typing.Any = None, copy: bool | None = None) -> "
                 "numpy.typing.NDArray[typing.Any]"),
         "For `np.asarray(e)`: see `numpy`. With dtype=object the expression itself.")

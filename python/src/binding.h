@@ -21,6 +21,7 @@
 #include <nanobind/nanobind.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -116,6 +117,12 @@ struct ExprArg {
   [[nodiscard]] Expression node() const { return resolve(*x); }
 };
 
+inline Expression node_of(const ExprArg& arg) { return arg.node(); }
+/// None is an argument that is absent.
+inline Expression node_of(const std::optional<ExprArg>& arg) {
+  return arg.has_value() ? arg->node() : Expression();
+}
+
 /// A list of them: any sequence or iterable. Keeps what it refers to alive.
 struct ExprListArg {
   nb::object owner;  ///< a list or tuple
@@ -176,6 +183,12 @@ struct RestDimArg : DimArg {
   /// where the rest is no whole number.
   [[nodiscard]] Dim of(const Dim& from, unsigned batch_size) const;
 };
+
+/// The extents of one example.
+nb::tuple shape_tuple(const Dim& d);
+
+/// The name of an object's class.
+std::string class_name(nb::handle object);
 
 inline unsigned axis_of(const ExprArg& x, const AxisArg& d) {
   return d.axis >= 0 ? static_cast<unsigned>(d.axis) : d.in(x.node().dim());

@@ -41,6 +41,19 @@ bool is_number(PyObject* o) {
 
 }  // namespace
 
+nb::tuple shape_tuple(const dynet::Dim& d) {
+  nb::list extents;
+  for (unsigned i = 0; i < d.nd; ++i) {
+    extents.append(d.d[i]);
+  }
+  return nb::tuple(extents);
+}
+
+std::string class_name(nb::handle object) {
+  return nb::cast<std::string>(
+      nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()))).attr("__name__"));
+}
+
 // Python code leaves a traceback, and what converts numbers raises these three only.
 bool is_users_own(PyObject* error) noexcept {
   const nb::object traceback = nb::steal(PyException_GetTraceback(error));

@@ -63,6 +63,11 @@ class PyGraph : public std::enable_shared_from_this<PyGraph> {
 PyGraph& current_graph();
 const std::shared_ptr<PyGraph>& current_graph_pointer();
 
+/// Null for "": the graph's own.
+inline Device* device_named(const std::string& name) {
+  return name.empty() ? nullptr : get_device_manager()->get_global_device(name);
+}
+
 /// A new Python object for an expression of a node.
 [[nodiscard]] nb::object make_expression(
     const Expression& e, PyExpression::Settable settable = PyExpression::Settable::kNot);

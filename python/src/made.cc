@@ -101,7 +101,7 @@ nb::list Lines::list() const {
   return lines_of(std::string(std::istreambuf_iterator<char>(in), {}));
 }
 
-namespace detail {
+namespace making {
 
 NameUses changed(NameUses before, const ParameterCollection& now) {
   const NameUses uses = uses_in(now);
@@ -134,5 +134,5 @@ void add_from_spec(nb::handle type, int collection_at) {
   nb::setattr(type, "from_spec", nb::steal(PyClassMethod_New(function.ptr())));
 }
 
-}  // namespace detail
+}  // namespace making
 }  // namespace dynet::python

@@ -62,7 +62,7 @@ struct Lines : nanobind::object {
   [[nodiscard]] nanobind::list list() const;
 };
 
-namespace detail {
+namespace making {
 
 template <class T>
 void append_to_spec(nanobind::list& spec, const T& argument) {
@@ -108,7 +108,7 @@ nanobind::object made_tuple(const Made& made, int collection_at);
 nanobind::object reduced(nanobind::handle self, const char* function);
 void add_from_spec(nanobind::handle type, int collection_at);
 
-}  // namespace detail
+}  // namespace making
 
 /// Defines `__init__` of a class derived from Made, and `spec`, `from_spec` and `__reduce__`.
 /// `make(arguments...)` gives what the class is constructed of, or what its member `builder` is to
@@ -120,13 +120,13 @@ void def_init(Class& c, R (*make)(A...), const Extra&... extra) {
       "__init__",
       [make](Py* self, A... arguments) {
         Made how;
-        (detail::find_collection(how.parent, arguments), ...);
+        (making::find_collection(how.parent, arguments), ...);
         how.before = how.parent ? uses_in(*how.parent) : NameUses();
         R made = make(arguments...);
         nanobind::list spec;
-        (detail::append_to_spec(spec, arguments), ...);
+        (making::append_to_spec(spec, arguments), ...);
         how.spec = nanobind::tuple(spec);
-        how.before = how.parent ? detail::changed(how.before, *how.parent) : NameUses();
+        how.before = how.parent ? making::changed(how.before, *how.parent) : NameUses();
         if constexpr (std::is_default_constructible_v<Py>) {
           (new (self) Py)->builder = std::move(made);
         } else {
@@ -135,17 +135,17 @@ void def_init(Class& c, R (*make)(A...), const Extra&... extra) {
         static_cast<Made&>(*self) = std::move(how);
       },
       extra...);
-  constexpr int kAt = detail::collection_at<A...>();
+  constexpr int kAt = making::collection_at<A...>();
   c.def_prop_ro(
        "spec", [](const Py& b) { return b.spec; },
        nanobind::sig("def spec(self) -> tuple[typing.Any, ...]"),
        "The arguments that it was made with, but for the collection.")
-      .def("_made", [](const Py& b) { return detail::made_tuple(b, kAt); })
+      .def("_made", [](const Py& b) { return making::made_tuple(b, kAt); })
       .def(
-          "__reduce__", [](nanobind::handle self) { return detail::reduced(self, "builder"); },
+          "__reduce__", [](nanobind::handle self) { return making::reduced(self, "builder"); },
           nanobind::sig("def __reduce__(self) -> tuple[typing.Any, ...]"), "For pickle and copy.");
   if constexpr (kAt >= 0) {
-    detail::add_from_spec(c, kAt);
+    making::add_from_spec(c, kAt);
   }
 }
 

@@ -27,9 +27,9 @@ namespace dynet {
 
 namespace {
 
-using List = std::span<const Expression>;
+using Nodes = std::span<const Expression>;
 
-void check_list(const char* name, List xs, Where where) {
+void check_list(const char* name, Nodes xs, Where where) {
   if (xs.empty()) {
     throw ValueError(std::string(name) + ": the list of arguments is empty; want at least one" +
                      graph::built_at(where));
@@ -39,7 +39,7 @@ void check_list(const char* name, List xs, Where where) {
 using OfTwo = Expression (*)(const Expression&, const Expression&, Where);
 
 /// max or min of a list.
-Expression extreme_of(const char* name, OfTwo of_two, List xs, Where where) {
+Expression extreme_of(const char* name, OfTwo of_two, Nodes xs, Where where) {
   check_list(name, xs, where);
   Expression best = xs[0];
   for (const Expression& x : xs.subspan(1)) {
@@ -48,7 +48,7 @@ Expression extreme_of(const char* name, OfTwo of_two, List xs, Where where) {
   return best;
 }
 
-Expression logsumexp_of(List xs, Where where) {
+Expression logsumexp_of(Nodes xs, Where where) {
   check_list("logsumexp", xs, where);
   if (xs.size() == 1) {
     return xs[0];

@@ -12,20 +12,20 @@ using detail::Choice;
 
 namespace {
 
-constexpr const char* kName = "AdaptiveSoftmaxBuilder";
+constexpr const char* kAdaptive = "AdaptiveSoftmaxBuilder";
 
 void check_cutoffs(const std::vector<unsigned>& cutoffs, unsigned num_classes) {
   for (std::size_t i = 0; i < cutoffs.size(); ++i) {
     const unsigned before = i == 0 ? 0 : cutoffs[i - 1];
     if (cutoffs[i] <= before || cutoffs[i] >= num_classes) {
-      throw ValueError(std::string(kName) + ": cutoff " + std::to_string(i) + " is " +
+      throw ValueError(std::string(kAdaptive) + ": cutoff " + std::to_string(i) + " is " +
                        std::to_string(cutoffs[i]) + "; want more than " + std::to_string(before) +
                        (i == 0 ? "" : ", the one before it,") + " and less than " +
                        std::to_string(num_classes) + ", the number of classes");
     }
   }
   if (cutoffs.empty()) {
-    throw ValueError(std::string(kName) + ": there are no cutoffs; want at least one");
+    throw ValueError(std::string(kAdaptive) + ": there are no cutoffs; want at least one");
   }
 }
 
@@ -46,7 +46,7 @@ AdaptiveSoftmaxBuilder::AdaptiveSoftmaxBuilder(unsigned rep_dim, unsigned num_cl
     : num_classes_(num_classes) {
   check_cutoffs(cutoffs, num_classes);
   if (!(div_value >= 1.0F)) {
-    throw ValueError(std::string(kName) + ": div_value is " + std::to_string(div_value) +
+    throw ValueError(std::string(kAdaptive) + ": div_value is " + std::to_string(div_value) +
                      "; want 1 or more");
   }
   shortlist_ = cutoffs[0];
@@ -70,12 +70,12 @@ unsigned AdaptiveSoftmaxBuilder::end_of(std::size_t tail) const {
 
 void AdaptiveSoftmaxBuilder::check_made(const char* call) const {
   if (num_classes_ == 0) {
-    throw StateError(std::string(kName) + ": " + call + " without parameters");
+    throw StateError(std::string(kAdaptive) + ": " + call + " without parameters");
   }
 }
 
 void AdaptiveSoftmaxBuilder::check_words(const std::vector<unsigned>& words) const {
-  builders::check_word_ids(kName, words, num_classes_);
+  builders::check_word_ids(kAdaptive, words, num_classes_);
 }
 
 Expression AdaptiveSoftmaxBuilder::losses(const Expression& rep, const std::vector<unsigned>& words,

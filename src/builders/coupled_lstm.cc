@@ -14,7 +14,9 @@ using builders::Affine;
 using builders::check_rate;
 
 namespace {
+namespace coupled {
 enum { kX2i, kH2i, kC2i, kBi, kX2o, kH2o, kC2o, kBo, kX2c, kH2c, kBc };
+}
 }  // namespace
 
 // ---- what they share
@@ -50,9 +52,10 @@ LayeredRNNBuilder::LayerState CoupledGatesBuilder::add_without_peepholes(unsigne
                                                                          const LayerState* before) {
   const std::vector<Expression>& vars = param_vars[layer];
   const bool is_first = before == nullptr;
-  Expression list[] = {vars[kBi],  vars[kBc],  vars[kBo],  //
-                       vars[kX2i], vars[kX2c], vars[kX2o], x,
-                       vars[kH2i], vars[kH2c], vars[kH2o], is_first ? x : before->h};
+  Expression list[] = {
+      vars[coupled::kBi],  vars[coupled::kBc],  vars[coupled::kBo],  //
+      vars[coupled::kX2i], vars[coupled::kX2c], vars[coupled::kX2o], x,
+      vars[coupled::kH2i], vars[coupled::kH2c], vars[coupled::kH2o], is_first ? x : before->h};
   const auto [i, g, o] =
       builders::gate_products<3>(std::span(list).first(is_first ? 7 : 11), user_where);
   const auto [cell, hidden] =
@@ -70,19 +73,26 @@ LayeredRNNBuilder::LayerState CoupledGatesBuilder::add_with_peepholes(unsigned l
   };
   const bool is_first = before == nullptr;
   const Expression none;
-  Expression list[] = {vars[kBi],  vars[kBc],  //
-                       vars[kX2i], vars[kX2c], x,
-                       vars[kH2i], vars[kH2c], is_first ? none : before->h,
-                       vars[kC2i], none,       is_first ? none : seen(before->c)};
+  Expression list[] = {vars[coupled::kBi],
+                       vars[coupled::kBc],  //
+                       vars[coupled::kX2i],
+                       vars[coupled::kX2c],
+                       x,
+                       vars[coupled::kH2i],
+                       vars[coupled::kH2c],
+                       is_first ? none : before->h,
+                       vars[coupled::kC2i],
+                       none,
+                       is_first ? none : seen(before->c)};
   const auto [i, g] =
       builders::gate_products<2>(std::span(list).first(is_first ? 5 : 11), user_where);
   const Expression cell = coupled_lstm_c(i, g, is_first ? none : before->c, user_where);
-  Affine output(vars[kBo]);
-  output.add(vars[kX2o], x);
+  Affine output(vars[coupled::kBo]);
+  output.add(vars[coupled::kX2o], x);
   if (!is_first) {
-    output.add(vars[kH2o], before->h);
+    output.add(vars[coupled::kH2o], before->h);
   }
-  output.add(vars[kC2o], seen(cell));
+  output.add(vars[coupled::kC2o], seen(cell));
   return {cell, coupled_lstm_h(output.build(user_where), cell, user_where)};
 }
 

@@ -142,7 +142,9 @@ void RNNBuilder::disable_dropout() { dropout_rate = 0.0F; }
 // ---------------------------------------------------------------------
 
 namespace {
+namespace simple {
 enum { kX2h, kH2h, kHb, kL2h };
+}
 }  // namespace
 
 SimpleRNNBuilder::SimpleRNNBuilder(unsigned layer_count, unsigned input_size, unsigned hidden_dim,
@@ -164,13 +166,13 @@ SimpleRNNBuilder::SimpleRNNBuilder(unsigned layer_count, unsigned input_size, un
 LayeredRNNBuilder::LayerState SimpleRNNBuilder::add_layer(unsigned layer, const Expression& x,
                                                           const LayerState* before) {
   const std::vector<Expression>& vars = param_vars[layer];
-  builders::Affine a(vars[kHb]);
-  a.add(vars[kX2h], x);
+  builders::Affine a(vars[simple::kHb]);
+  a.add(vars[simple::kX2h], x);
   if (aux_ != nullptr) {
-    a.add(vars[kL2h], *aux_);
+    a.add(vars[simple::kL2h], *aux_);
   }
   if (before != nullptr) {
-    a.add(vars[kH2h], before->h);
+    a.add(vars[simple::kH2h], before->h);
   }
   return {Expression(), tanh(a.build(user_where), user_where)};
 }

@@ -11,10 +11,10 @@ namespace dynet {
 
 namespace {
 
-constexpr const char* kName = "SampledSoftmaxBuilder";
+constexpr const char* kSampled = "SampledSoftmaxBuilder";
 constexpr const char* kNoise = "NoiseDistribution";
 /// Added to the score of a draw that does not count: its exponential is 0.
-constexpr float kNever = -1e30F;
+constexpr float kNoDraw = -1e30F;
 /// ln(1 - p) stays finite.
 constexpr float kMostLikely = 1.0F - 0x1p-20F;
 
@@ -87,7 +87,7 @@ SampledSoftmaxBuilder::SampledSoftmaxBuilder(unsigned rep_dim, const NoiseDistri
                                              ParameterCollection& pc, bool bias)
     : noise_(noise), loss_(loss), rep_dim_(rep_dim), samples_(samples) {
   if (samples == 0 || noise.size() == 0) {
-    throw ValueError(std::string(kName) + ": " + std::to_string(samples) + " noise words of " +
+    throw ValueError(std::string(kSampled) + ": " + std::to_string(samples) + " noise words of " +
                      std::to_string(noise.size()) + "; want at least one of one");
   }
   local_model = pc.add_subcollection("sampled-softmax-builder");
@@ -103,12 +103,12 @@ bool SampledSoftmaxBuilder::Nodes::fit(const detail::InGraph& in) const {
 
 void SampledSoftmaxBuilder::check_made(const char* call) const {
   if (samples_ == 0) {
-    throw StateError(std::string(kName) + ": " + call + " without parameters");
+    throw StateError(std::string(kSampled) + ": " + call + " without parameters");
   }
 }
 
 void SampledSoftmaxBuilder::check_words(const std::vector<unsigned>& words) const {
-  builders::check_word_ids(kName, words, noise_.size());
+  builders::check_word_ids(kSampled, words, noise_.size());
 }
 
 Expression SampledSoftmaxBuilder::rows(const LookupParameter& table,
@@ -167,10 +167,10 @@ void SampledSoftmaxBuilder::resample() {
 
 void SampledSoftmaxBuilder::set_noise(const std::vector<unsigned>& words) {
   if (in_.graph == nullptr) {
-    throw StateError(std::string(kName) + ": set_noise before new_graph");
+    throw StateError(std::string(kSampled) + ": set_noise before new_graph");
   }
   if (words.empty()) {
-    throw ValueError(std::string(kName) + ": set_noise without words");
+    throw ValueError(std::string(kSampled) + ": set_noise without words");
   }
   check_words(words);
   noise_words_ = words;
@@ -219,7 +219,7 @@ Expression SampledSoftmaxBuilder::noise_scores(const Expression& rep,
   bool has_hits = false;
   for (const unsigned word : words) {
     for (const unsigned drawn : noise_words_) {
-      numbers_.push_back(drawn == word ? kNever : 0.0F);
+      numbers_.push_back(drawn == word ? kNoDraw : 0.0F);
       has_hits = has_hits || drawn == word;
     }
   }

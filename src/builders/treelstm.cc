@@ -11,7 +11,7 @@ namespace dynet {
 
 namespace {
 
-enum { kW, kB, kU, kF1, kF2, kBf };
+enum { kW, kGateBias, kU, kF1, kF2, kForgetBias };
 
 /// Range of Glorot's initialiser for a {rows,cols} matrix that stands stacked with others.
 ParameterInitUniform glorot(unsigned rows, unsigned cols) {
@@ -62,7 +62,7 @@ BinaryTreeLSTMBuilder::BinaryTreeLSTMBuilder(unsigned input_size, unsigned hidde
 
 TreeState BinaryTreeLSTMBuilder::add_input(const Expression& x, Where where) {
   check_ready("BinaryTreeLSTMBuilder");
-  const Expression a = affine_transform({param_vars[kB], param_vars[kW], x}, where);
+  const Expression a = affine_transform({param_vars[kGateBias], param_vars[kW], x}, where);
   const auto [c, h] = tree_lstm_cell(a, {}, {}, {}, {}, where);
   return {c, h};
 }
@@ -72,9 +72,9 @@ TreeState BinaryTreeLSTMBuilder::add_input(const TreeState& left, const TreeStat
   check_ready("BinaryTreeLSTMBuilder");
   const std::vector<Expression>& p = param_vars;
   const Expression both = concatenate({left.h, right.h}, 0, where);
-  const Expression a = affine_transform({p[kB], p[kU], both}, where);
-  const Expression f1 = affine_transform({p[kBf], p[kF1], left.h}, where);
-  const Expression f2 = affine_transform({p[kBf], p[kF2], right.h}, where);
+  const Expression a = affine_transform({p[kGateBias], p[kU], both}, where);
+  const Expression f1 = affine_transform({p[kForgetBias], p[kF1], left.h}, where);
+  const Expression f2 = affine_transform({p[kForgetBias], p[kF2], right.h}, where);
   const auto [c, h] = tree_lstm_cell(a, f1, f2, left.c, right.c, where);
   return {c, h};
 }

@@ -30,15 +30,15 @@ namespace {
 
 using rule::Along;
 
-constexpr std::size_t kMaxAxes = DYNET_MAX_TENSOR_DIM + 1;  // and the examples
+constexpr std::size_t kMaxRowAxes = DYNET_MAX_TENSOR_DIM + 1;  // and the examples
 
 /// One operand of the call, on its way through its blocks.
-struct Track {
+struct RowTrack {
   const Operand* operand;  ///< null: reads zero, or is not wanted
   Along along;
   bool writes, adds, steps, is_index;
   std::int64_t size;  ///< numbers of one example
-  std::int64_t stride[kMaxAxes];
+  std::int64_t stride[kMaxRowAxes];
   std::int64_t block, used;  ///< where the track stands: `used` examples of `block` are done
 };
 struct Axis {
@@ -47,7 +47,7 @@ struct Axis {
   bool is_before;  ///< the first dimension of the row
 };
 struct Axes {
-  Axis axis[kMaxAxes];
+  Axis axis[kMaxRowAxes];
   std::size_t count = 0;
 };
 
@@ -68,12 +68,12 @@ class RowCutter {
 
  private:
   void add(const Operand& o, Along along, bool writes);
-  [[nodiscard]] std::int64_t bytes_of_number(const Track& track) const {
+  [[nodiscard]] std::int64_t bytes_of_number(const RowTrack& track) const {
     return track.is_index ? static_cast<std::int64_t>(sizeof(unsigned)) : bytes_;
   }
   [[nodiscard]] bool is_in_row(std::size_t axis) const { return (row_axes_ >> axis & 1) != 0; }
-  void set_strides(Track& track, const Operand& o) const;
-  [[nodiscard]] bool is_summed(const Track& track) const;
+  void set_strides(RowTrack& track, const Operand& o) const;
+  [[nodiscard]] bool is_summed(const RowTrack& track) const;
   void clear(const Operand& o, std::int64_t size) const;
   void join(Axes& axes) const;
   [[nodiscard]] std::int64_t next_segment(std::int64_t left);
@@ -85,7 +85,7 @@ class RowCutter {
   [[nodiscard]] Parted part(std::int64_t examples) const;
   void run_segment(Direction direction, std::int64_t examples, const double* constants);
   bool step(const Axes& axes, std::int64_t* counter, RowStream* streams) const;
-  [[nodiscard]] RowStream stream(const Track& track) const;
+  [[nodiscard]] RowStream stream(const RowTrack& track) const;
 
   const RowRule& rule_;
   const Call& call_;
@@ -99,7 +99,7 @@ class RowCutter {
   Axes along_;   ///< the axes of a row
   Axes across_;  ///< the others; the examples are the last
   std::size_t examples_axis_ = 0;
-  Track tracks_[kMaxRowStreams];
+  RowTrack tracks_[kMaxRowStreams];
 };
 
 /// The common shape of the arguments with one number per element.
@@ -141,7 +141,7 @@ RowCutter::RowCutter(const RowRule& rule, const Call& call, std::uint32_t row_ax
 }
 
 /// Strides over the dimensions of the box and, last, the examples.
-void RowCutter::set_strides(Track& track, const Operand& o) const {
+void RowCutter::set_strides(RowTrack& track, const Operand& o) const {
   std::int64_t step = 1;
   for (std::size_t k = 0; k < box_.nd; ++k) {
     std::int64_t extent = box_.d[k];
@@ -157,7 +157,7 @@ void RowCutter::set_strides(Track& track, const Operand& o) const {
 }
 
 /// Whether several rows or elements are written to one number, or none, which makes it 0.
-bool RowCutter::is_summed(const Track& track) const {
+bool RowCutter::is_summed(const RowTrack& track) const {
   for (std::size_t k = 0; k < box_.nd; ++k) {
     const bool is_once = track.along == Along::kOnce && is_in_row(k);
     if (box_.d[k] != 1 && track.stride[k] == 0 && !is_once) {
@@ -168,8 +168,8 @@ bool RowCutter::is_summed(const Track& track) const {
 }
 
 void RowCutter::add(const Operand& o, Along along, bool writes) {
-  Track& track = tracks_[count_++];
-  track = Track{};
+  RowTrack& track = tracks_[count_++];
+  track = RowTrack{};
   track.along = along;
   track.writes = writes;
   if (o.absent()) {
@@ -204,7 +204,7 @@ void RowCutter::clear(const Operand& o, std::int64_t size) const {
 void RowCutter::join(Axes& axes) const {
   const auto goes_on = [&](const Axis& last, const Axis& next) {
     return last.is_before == next.is_before && next.at != examples_axis_ &&
-           std::all_of(tracks_, tracks_ + count_, [&](const Track& track) {
+           std::all_of(tracks_, tracks_ + count_, [&](const RowTrack& track) {
              return track.stride[next.at] == track.stride[last.at] * last.extent;
            });
   };
@@ -221,7 +221,7 @@ void RowCutter::join(Axes& axes) const {
 std::int64_t RowCutter::next_segment(std::int64_t left) {
   std::int64_t n = left;
   for (std::size_t l = 0; l < count_; ++l) {
-    Track& track = tracks_[l];
+    RowTrack& track = tracks_[l];
     if (!track.steps) {
       continue;
     }
@@ -235,7 +235,7 @@ std::int64_t RowCutter::next_segment(std::int64_t left) {
   return n;
 }
 
-RowStream RowCutter::stream(const Track& track) const {
+RowStream RowCutter::stream(const RowTrack& track) const {
   RowStream s{};
   s.is_index = track.is_index;
   if (track.operand != nullptr) {
@@ -264,7 +264,7 @@ RowCutter::Parted RowCutter::part(std::int64_t examples) const {
   }
   if (rest.count > 0) {
     const Axis& last = rest.axis[rest.count - 1];
-    const bool goes_on = std::all_of(tracks_, tracks_ + count_, [&](const Track& track) {
+    const bool goes_on = std::all_of(tracks_, tracks_ + count_, [&](const RowTrack& track) {
       return track.stride[examples_axis_] == track.stride[last.at] * last.extent;
     });
     if (examples == 1 || goes_on) {
@@ -291,7 +291,7 @@ void RowCutter::run_segment(Direction direction, std::int64_t examples, const do
       call.rows.extent[k] = along_.axis[k].extent;
     }
   }
-  std::int64_t counter[kMaxAxes] = {};
+  std::int64_t counter[kMaxRowAxes] = {};
   do {
     call_.kernels.run_rows(rule_, direction, call);
   } while (step(p.rest, counter, streams));

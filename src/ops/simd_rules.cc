@@ -5,7 +5,7 @@
 namespace dynet::ops {
 
 // Each puts the loops of a family, for the SIMD target in use, where calls find them
-// (simd_family.cc.in).
+// (simd_families.cc.in).
 #define DYNET_INSTALL(family, Family) void install_##family();
 DYNET_FAMILIES(DYNET_INSTALL)
 #undef DYNET_INSTALL

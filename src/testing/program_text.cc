@@ -6,8 +6,6 @@ namespace dynet::testing {
 
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 const char* leaf_name(LeafKind kind) {
   switch (kind) {
     case LeafKind::kNone:
@@ -85,7 +83,7 @@ std::string Program::text() const {
     os << "  s" << i << " = ";
     if (s.sample == nullptr) {
       os << leaf_name(s.leaf) << " of source " << s.source << ' '
-         << to_string(sources[at(s.source)].dim);
+         << to_string(sources[static_cast<std::size_t>(s.source)].dim);
     } else {
       write_operation(os, s);
     }
