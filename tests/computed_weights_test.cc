@@ -70,7 +70,7 @@ TEST_P(ComputedWeights, EverythingThatReadsTheMatrixCounts) {
 }
 
 TEST_P(ComputedWeights, RowsOfATableGetTheirGradients) {
-  LookupParameter table = model.add_lookup_parameters(
+  const LookupParameter table = model.add_lookup_parameters(
       3, {2, 2}, ParameterInitFromVector({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}));
   const Expression bias = vector({1, 1}) + 1.0F;
   const Expression rows[] = {lookup(cg, table, 0U), lookup(cg, table, 2U), lookup(cg, table, 0U)};
