@@ -1,6 +1,7 @@
 // Updates that a helper's thread shares: the same bits as without it, for every rule and setting.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <memory>
@@ -12,8 +13,6 @@
 #include "dynet/trainers/all.h"
 #include "dynet/training.h"
 
-#include "params/access.h"
-#include "params/gradient.h"
 #include "util/helper.h"
 
 namespace dynet {
@@ -63,21 +62,22 @@ struct Model {
       if (step % 3 == 2 && p == &other) {
         continue;  // a parameter without a gradient
       }
-      params::GradientLock lock(*p->p);
-      auto* const g = static_cast<float*>(lock.data());
-      for (std::int64_t i = 0; i < p->p->state().elements; ++i) {
-        g[i] = normal(random);
-      }
-      lock.written();
+      give(
+          p->dim(), [&](const Tensor& g) { p->p->accumulate_grad(g); },
+          [&] { return normal(random); });
     }
-    params::LookupGradientLock lock(*table.p);
-    std::vector<float> g(37);
     for (unsigned n = 0; n < 150; ++n) {
-      for (float& x : g) {
-        x = normal(random);
-      }
-      lock.add_row(static_cast<unsigned>(random()) % kRows, g.data());
+      const unsigned row = static_cast<unsigned>(random()) % kRows;
+      give(
+          {37}, [&](const Tensor& g) { table.p->accumulate_grad(row, g); },
+          [&] { return normal(random); });
     }
+  }
+  template <class Take, class Draw>
+  static void give(const Dim& dim, const Take& take, const Draw& draw) {
+    std::vector<float> numbers(dim.size());
+    std::generate(numbers.begin(), numbers.end(), draw);
+    take(Tensor(dim, numbers.data(), nullptr, DeviceMempool::NONE));
   }
   [[nodiscard]] std::vector<float> values() {
     std::vector<float> numbers;
@@ -184,10 +184,11 @@ TEST(SharedUpdate, AsksATrainersOwnFunctionForEachRow) {
     const LookupParameter table = all.add_lookup_parameters(kRows, {3}, ParameterInitConst(0.0F));
     WatchingTrainer trainer(all, 1.0F);
     trainer.clipping_enabled = false;
-    const std::array<float, 3> g = {1.0F, 2.0F, 3.0F};
+    std::vector<float> numbers = {1.0F, 2.0F, 3.0F};
+    const Tensor gradient({3}, numbers.data(), nullptr, DeviceMempool::NONE);
     const auto step = [&] {
       for (unsigned row = 0; row < kRows; row += 2) {
-        params::LookupGradientLock(*table.p).add_row(row, g.data());
+        table.p->accumulate_grad(row, gradient);
       }
       trainer.update();
     };
