@@ -313,7 +313,7 @@ TEST(Training, LowersTheRateWhereThePlanSaysSo) {
 /// Learns that each row of a table is 3; row 1 is looked up in the first update alone.
 struct Threes {
   ParameterCollection m;
-  LookupParameter rows = m.add_lookup_parameters({2}, {1}, ParameterInitConst(0));
+  LookupParameter rows = m.add_lookup_parameters(2, {1}, ParameterInitConst(0));
   unsigned updates = 0;
   void new_graph(ComputationGraph& /*cg*/) {}
   Expression loss(ComputationGraph& cg, float wanted) {
