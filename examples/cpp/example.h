@@ -235,7 +235,9 @@ inline Settings load_settings(const std::string& file, const std::string& task) 
       const char* const last = value.data() + value.size();
       const auto read = std::from_chars(value.data(), last, settings.numbers[name]);
       if (read.ec != std::errc() || read.ptr != last) {
-        throw std::runtime_error(file + ": " + name + " is '" + value + "'; want a number");
+        std::ostringstream what;
+        what << file << ": " << name << " is '" << value << "'; want a number";
+        throw std::runtime_error(what.str());
       }
       continue;
     }

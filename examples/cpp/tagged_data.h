@@ -31,6 +31,7 @@ struct TaggedData {
   explicit TaggedData(const Options& options, const text::Words& first_tag = {}) {
     const auto read = read_all<text::TaggedReader>(options.train);
     std::vector<text::Words> texts;
+    texts.reserve(read.size());
     for (const text::TaggedSentence& sentence : read) {
       texts.push_back(sentence.words);
     }
@@ -42,6 +43,7 @@ struct TaggedData {
   }
   std::vector<Tagged> in_numbers(const std::vector<text::TaggedSentence>& read) {
     std::vector<Tagged> sentences;
+    sentences.reserve(read.size());
     for (const text::TaggedSentence& sentence : read) {
       sentences.push_back({numbers_of(sentence.words, words), labels_of(sentence.tags, tags)});
     }

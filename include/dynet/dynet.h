@@ -152,11 +152,13 @@ struct ComputationGraph {
     /// Goes over the nodes in the order in which they were added.
     class Iterator {
      public:
+      // NOLINTBEGIN(readability-identifier-naming): names of the standard
       using iterator_category = std::input_iterator_tag;
       using value_type = NodeView;
       using difference_type = std::ptrdiff_t;
       using pointer = NodeView;
       using reference = NodeView;
+      // NOLINTEND(readability-identifier-naming)
 
       Iterator(const NodeList& list, std::size_t at) : list_(&list), at_(at) {}
       NodeView operator*() const { return (*list_)[at_]; }
