@@ -66,10 +66,11 @@ TEST_F(Gates, AreTheAffineTransformations) {
   expect_equal(second, affine_transform({b2, w2, x}));
 }
 
-/// gradient() says in nodes what backward computes, also where a gate has no product.
+/// gradient() says in nodes what backward computes, also where a gate has no product, and for one
+/// column.
 TEST_F(Gates, HaveGradientsInNodes) {
   const std::vector<Expression> xs{vector(4), vector(4),    matrix(4, 3), matrix(4, 3),
-                                   vector(3), matrix(4, 2), vector(2)};
+                                   vector(3), matrix(4, 2), matrix(2, 1)};
   Expression list[] = {xs[0], xs[1], xs[2], xs[3], xs[4], xs[5], Expression(), xs[6]};
   const auto [first, second] = gate_products<2>(list, Where::here());
   const Expression loss = squared_norm(first) + sum_elems(cube(second));
@@ -100,7 +101,7 @@ TEST_F(Gates, RefuseWhatDoesNotFit) {
   refuses({b, b, w, w, b});
   refuses({b, b, w, matrix(3, 3), x});
   refuses({b, b, w, matrix(4, 2), x});
-  refuses({b, b, w, w, matrix(3, 1)});
+  refuses({b, b, w, w, matrix(3, 2)});
   refuses({w, b, w, w, x});
 }
 

@@ -71,6 +71,7 @@ struct RNNBuilder {
   Expression set_s(const RNNPointer& prev, const std::vector<Expression>& s_new = {},
                    Where where = Where::here());
   /// Appends a step after the current one and makes it the current one. The top layer's output.
+  /// `x`: {in} or {in,1}, with a batch or without; ShapeError for another.
   Expression add_input(const Expression& x, Where where = Where::here());
   /// Adds a step after step `prev`, which need not be the last one.
   Expression add_input(const RNNPointer& prev, const Expression& x, Where where = Where::here());
@@ -207,6 +208,7 @@ struct LayeredRNNBuilder : public RNNBuilder {
   }
 
  private:
+  void check_input(const Expression& x) const;
   [[nodiscard]] const std::vector<Expression>& hidden(RNNPointer i) const;
   [[nodiscard]] const std::vector<Expression>& cells(RNNPointer i) const;
   [[nodiscard]] Expression old_or_zeros(const std::vector<Expression>& of, unsigned layer) const;

@@ -4,6 +4,8 @@
 #include "dynet/ext/add_node.h"
 #include "dynet/ops/linear.h"
 
+#include "graph/graph.h"
+
 namespace dynet::builders {
 
 void check_share(const char* builder, const std::string& what, float share) {
@@ -22,6 +24,11 @@ void check_count(const char* builder, const char* what, std::size_t given, std::
     throw ValueError(std::string(builder) + ": " + what + " has " + std::to_string(given) +
                      " expressions; want " + std::to_string(wanted));
   }
+}
+
+void fail_input(const char* builder, const Dim& x, unsigned rows, Where where) {
+  throw ShapeError(std::string(builder) + ": x is " + to_string(x) + "; want " +
+                   to_string(Dim({rows})) + graph::built_at(where));
 }
 
 void fail_kind(const char* builder) {

@@ -2,6 +2,8 @@
 
 #include "dynet/ext/add_node.h"
 
+#include "api/functions.h"
+
 namespace dynet::builders {
 
 template <unsigned kGates>
@@ -15,13 +17,8 @@ std::array<Expression, kGates> gate_products(std::span<Expression> list, Where w
       }
     }
   }
-  const Expression first =
-      ext::add_node(GateProducts<kGates>{}, std::span<const Expression>(list), where);
-  std::array<Expression, kGates> gates;
-  for (unsigned g = 0; g < kGates; ++g) {
-    gates[g] = Expression(first.pg, first.i + g, first.graph_id);
-  }
-  return gates;
+  return api::outputs<kGates>(
+      ext::add_node(GateProducts<kGates>{}, std::span<const Expression>(list), where));
 }
 
 template std::array<Expression, 2> gate_products<2>(std::span<Expression>, Where);

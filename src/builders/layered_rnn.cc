@@ -119,7 +119,16 @@ void LayeredRNNBuilder::push(std::vector<Expression>&& new_h, std::vector<Expres
   }
 }
 
+/// A matrix is left to the cells, some of which read its columns.
+void LayeredRNNBuilder::check_input(const Expression& x) const {
+  const Dim& dim = x.dim();
+  if (layers > 0 && (dim.nd > 2 || dim.rows() != input_dim)) {
+    builders::fail_input(name(), dim, input_dim, user_where);
+  }
+}
+
 Expression LayeredRNNBuilder::add_input_impl(int prev, const Expression& x) {
+  check_input(x);
   if (!dropout_masks_valid && has_masks() &&
       (dropout_rate > 0.0F || dropout_rate_h > 0.0F || cell_rate() > 0.0F)) {
     set_dropout_masks(x.dim().bd);

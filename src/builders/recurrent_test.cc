@@ -167,6 +167,22 @@ TEST_P(Recurrent, FollowsTheFormula) {
   EXPECT_EQ(rnn.num_h0_components(), has_cells ? 4U : 2U);
 }
 
+/// As select_cols(e, {0}) gives it, for example.
+TEST_P(Recurrent, ReadsOneColumnAsAVector) {
+  start();
+  const Layers s1 = step(rnn, sample(0), {});
+  const Expression x = reshape(in(sample(0)), {3, 1});
+  const Expression y = parameter(cg, model.add_parameters({3, 1}, ParameterInitConst(0.5F)));
+  expect_near(numbers_of(rnn.add_input(x)), output(rnn, s1));
+  expect_near(numbers_of(rnn.add_input(y)), output(rnn, step(rnn, Numbers(3, 0.5), s1)));
+  cg.backward(squared_norm(rnn.back()), true);
+  const Numbers of_column = numbers_of(y.gradient());
+  const Expression z = parameter(cg, model.add_parameters({3}, ParameterInitConst(0.5F)));
+  rnn.add_input(0, z);
+  cg.backward(squared_norm(rnn.back()), true);
+  expect_near(of_column, numbers_of(z.gradient()));
+}
+
 TEST_P(Recurrent, TakesAnInitialState) {
   start();
   const Layers s0 = some_state();
@@ -409,7 +425,10 @@ TEST_P(Recurrent, WrongInputNamesTheCallersLineAndLeavesTheBuilderUsable) {
       call();
       ADD_FAILURE() << "nothing was thrown";
     } catch (const ShapeError& e) {
-      EXPECT_NE(std::string(e.what()).find("recurrent_test.cc"), std::string::npos) << e.what();
+      const std::string text = e.what();
+      EXPECT_EQ(text.rfind(rnn.name(), 0), 0U) << text;
+      EXPECT_NE(text.find(": x is {5}; want {3}\n"), std::string::npos) << text;
+      EXPECT_NE(text.find("recurrent_test.cc"), std::string::npos) << text;
     }
     EXPECT_EQ(rnn.state(), 0);
   };

@@ -119,7 +119,7 @@ void TreeNodesBuilder::check_place(int id) const {
 void TreeNodesBuilder::check_children(int id, const std::vector<int>& children,
                                       const Expression& x) const {
   const Dim& dim = x.dim();
-  if (dim.single_batch() != Dim({input_dim})) {
+  if (!builders::is_column(dim, input_dim)) {
     throw ShapeError(at_node(name(), id) + "x is " + to_string(dim) + "; want " +
                      to_string(Dim({input_dim})));
   }

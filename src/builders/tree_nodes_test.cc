@@ -179,6 +179,12 @@ TEST_P(Trees, FollowTheFormulas) {
   expect_near(numbers_of(tree.get_h(3).back()), want[3].back().h);
   tree.start_new_sequence();  // another tree in the graph
   expect_near(numbers_of(add(0)), want[0].back().h);
+  tree.start_new_sequence();  // one of columns
+  for (int id = 0; id < 4; ++id) {
+    const Expression x = reshape(in(x_of(id)), {GetParam().in, 1});
+    const auto at = static_cast<std::size_t>(id);
+    expect_near(numbers_of(tree.add_input(id, kTree[at], x)), want[at].back().h);
+  }
 }
 
 TEST_P(Trees, ALeafReadsTheInitialState) {

@@ -30,6 +30,12 @@ void check_share(const char* builder, const std::string& what, float share);
 void check_rate(const char* builder, const char* name, float rate);
 /// ValueError unless `given` is `wanted`.
 void check_count(const char* builder, const char* what, std::size_t given, std::size_t wanted);
+/// Whether `x` has `rows` numbers in one column: {rows} or {rows,1}, with a batch or without.
+[[nodiscard]] inline bool is_column(const Dim& x, unsigned rows) {
+  return x.nd <= 2 && x.cols() == 1 && x.rows() == rows;
+}
+/// ShapeError, which has the line `where`: the input of shape `x` should have been {rows}.
+[[noreturn]] void fail_input(const char* builder, const Dim& x, unsigned rows, Where where);
 [[noreturn]] void fail_kind(const char* builder);
 /// `other` as a builder of the class of `self`, whose parameters it is to share. ValueError for
 /// another class, and another name.

@@ -33,7 +33,8 @@ struct GateProducts {
       .summary =
           "Gates of a cell before their nonlinearities: sums of products with the same vectors. A "
           "vector in place of a matrix stands for no product.",
-      .shapes = "{h} for each gate, then {h,k} for each gate and {k}, ... -> {h} for each gate",
+      .shapes =
+          "{h} for each gate, then {h,k} for each gate and {k} or {k,1}, ... -> {h} for each gate",
       .errors = "ShapeError for other numbers of arguments, or shapes that do not fit"};
   static constexpr bool kVariadic = true;
   static constexpr unsigned kOutputs = kGates;
@@ -52,10 +53,10 @@ struct GateProducts {
         const Dim& w = in[i + g];
         fits = w.nd == 1 || (w.nd == 2 && w.rows() == rows && w.cols() == x.rows());
       }
-      fits = fits && x.nd == 1;
+      fits = fits && x.nd <= 2 && x.cols() == 1;
     }
     if (!fits) {
-      in.fail("biases {h}, then terms of a matrix {h,k} for each gate and a vector {k}");
+      in.fail("biases {h}, then terms of a matrix {h,k} for each gate and a vector {k} or {k,1}");
     }
     std::array<Dim, kGates> all;
     all.fill(Dim({rows}));
@@ -124,6 +125,7 @@ struct GateProducts {
               {{}, {{4}, {4}, {4, 3}, {4, 3}, {3}}},
               {{}, {{4}, {4}, {4, 3}, {4, 3}, {3}, {4, 5}, {1}, {5}}},
               {{}, {{17}, {17}, {17, 2}, {17, 2}, {2}, {17, 1}, {17, 1}, {1}}},
+              {{}, {{4}, {4}, {4, 3}, {4, 3}, {3, 1}, {4, 5}, {1}, {5, 1}}},
               {{}, {{1}, {1}, {1}, {1, 1}, {1}}}};
     } else if constexpr (kGates == 3) {
       return {{{}, {{4}, {4}, {4}}},
