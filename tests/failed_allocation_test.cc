@@ -9,6 +9,7 @@
 
 #include "dynet/expr.h"
 #include "dynet/ops/input.h"
+#include "dynet/replay.h"
 #include "dynet/training.h"
 
 #include "api/graph_state.h"
@@ -151,6 +152,28 @@ TEST_P(FailedAllocation, TheCallRepeatedIsRight) {
     EXPECT_EQ(compare(found.all, expected.all, tolerance::kSameInDouble), "");
   }
   std::printf("%ld allocations\n", all);
+}
+
+/// One that could not begin leaves the collection as it was: it adds, and does not look for what is
+/// there.
+TEST(FailedAllocation, AReplayThatCannotBegin) {
+  for (long n = 0, refused = 1; refused != 0; ++n) {
+    SCOPED_TRACE(n);
+    ParameterCollection root;
+    ParameterCollection part = root.add_subcollection("part");
+    const Parameter there = part.add_parameters({2}, "w");
+    FailingNew::arm(n);
+    FailingNew::armed = true;
+    try {
+      const Replay replay(root, "/part/", {{"w", 0}}, {{"below", 1}});
+      FailingNew::armed = false;
+      EXPECT_EQ(replay.collection().add_parameters({2}, "w").p, there.p);
+    } catch (const std::bad_alloc&) {
+      FailingNew::armed = false;
+    }
+    refused = FailingNew::refused;
+    EXPECT_EQ(part.add_parameters({1}, "w").get_fullname(), "/part/w_1");
+  }
 }
 
 /// The tables of shapes and signatures are given up where they have grown: all of them or none.

@@ -46,19 +46,18 @@ void check_shape(const Dim& d, const std::string& what) {
 
 /// In a collection that replays: what is there under this name.
 template <class Storage>
-std::shared_ptr<Storage> find_again(const std::vector<std::shared_ptr<Storage>>& list,
-                                    const std::string& name, const Dim& want,
-                                    Dim Storage::* shape) {
-  const auto found = std::find_if(list.begin(), list.end(),
-                                  [&](const auto& storage) { return storage->name == name; });
-  if (found == list.end()) {
+std::shared_ptr<Storage> find_again(
+    const std::unordered_map<std::string, std::shared_ptr<Storage>>& all, const std::string& name,
+    const Dim& want, Dim Storage::* shape) {
+  const auto found = all.find(name);
+  if (found == all.end()) {
     throw UsageError("Replay: there is no '" + name + "'");
   }
-  if ((**found).*shape != want) {
-    throw UsageError("Replay: '" + name + "' is " + to_string((**found).*shape) + "; want " +
-                     to_string(want));
+  const Dim& has = (*found->second).*shape;
+  if (has != want) {
+    throw UsageError("Replay: '" + name + "' is " + to_string(has) + "; want " + to_string(want));
   }
-  return *found;
+  return found->second;
 }
 
 using Uses = std::unordered_map<std::string, unsigned>;
@@ -139,7 +138,7 @@ Parameter ParameterCollection::add_parameters(const Dim& d, const ParameterInit&
   const std::string what = "add_parameters " + full + " " + to_string(d);
   check_shape(d, what);
   if (state.replayed != nullptr) {
-    Parameter again(find_again(storage_->params, full, d, &ParameterStorage::dim));
+    Parameter again(find_again(state.replayed->parameters, full, d, &ParameterStorage::dim));
     ++names[name];
     return again;
   }
@@ -171,7 +170,7 @@ LookupParameter ParameterCollection::add_lookup_parameters(unsigned n, const Dim
     Dim all = d;
     all.add_dim(n);
     LookupParameter again(
-        find_again(storage_->lookup_params, full, all, &LookupParameterStorage::all_dim));
+        find_again(state.replayed->tables, full, all, &LookupParameterStorage::all_dim));
     ++names[name];
     return again;
   }
@@ -191,7 +190,7 @@ ParameterCollection ParameterCollection::add_subcollection(const std::string& na
   Uses& names = sub_names_of(state);
   const std::string full = state.name + numbered(name, uses_of(names, name)) + "/";
   if (state.replayed != nullptr) {
-    ParameterCollection again = ModelAccess::replay(root, full, *state.replayed->all);
+    ParameterCollection again = ModelAccess::replay(root, full, *state.replayed->all, {}, {});
     ++names[name];
     return again;
   }
@@ -202,10 +201,11 @@ ParameterCollection ParameterCollection::add_subcollection(const std::string& na
   if (weight_decay_lambda < 0.0F) {
     sub->weight_decay.inherit(state.decay->own);
   }
-  ModelAccess::state(root).parts[sub->state_->name] = sub;
+  ParameterCollection made(sub);
+  ModelAccess::note_part(root, made);
   ++names[name];
   sub->state_->parent = storage_;  // last: until then `sub` counts as a root of its own
-  return ParameterCollection(std::move(sub));
+  return made;
 }
 
 std::size_t ParameterCollection::size() const { return storage_->params.size(); }
@@ -342,20 +342,44 @@ void ModelAccess::enlist(const std::shared_ptr<ParameterCollectionStorage>& to,
   }
 }
 
-void ModelAccess::delist(const ParameterCollection& from,
+void ModelAccess::delist(const ParameterCollection& root,
                          const std::unordered_set<const ParameterStorageBase*>& storages) {
   const auto is_listed = [&storages](const auto& storage) {
     return storages.count(storage.get()) > 0;
   };
-  for (const auto& storage : from.storage_->all_params) {
+  const auto clean = [&is_listed](ParameterCollectionStorage& c) {
+    std::erase_if(c.params, is_listed);
+    std::erase_if(c.lookup_params, is_listed);
+    std::erase_if(c.all_params, is_listed);
+  };
+  for (const auto& storage : root.storage_->all_params) {
     if (is_listed(storage)) {
       storage->owner = nullptr;
     }
   }
-  for (auto* c = from.storage_.get(); c != nullptr; c = c->state_->parent.get()) {
-    std::erase_if(c->params, is_listed);
-    std::erase_if(c->lookup_params, is_listed);
-    std::erase_if(c->all_params, is_listed);
+  for (const auto& [name, weak] : state(root).parts) {
+    if (const auto part = weak.lock()) {
+      clean(*part);
+    }
+  }
+  clean(*root.storage_);
+}
+
+void ModelAccess::cut_off(const ParameterCollection& root, const std::vector<std::string>& names) {
+  ParameterCollection whole = root;
+  for (const std::string& name : names) {
+    const auto found = state(whole).parts.find(name);
+    if (found == state(whole).parts.end()) {
+      continue;
+    }
+    if (const auto part = found->second.lock()) {
+      part->state_->self = unowned(*part);
+      part->state_->parent = nullptr;
+      part->params.clear();
+      part->lookup_params.clear();
+      part->all_params.clear();
+    }
+    state(whole).parts.erase(found);
   }
 }
 

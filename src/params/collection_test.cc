@@ -2,12 +2,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <functional>
 #include <future>
 #include <limits>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "dynet/ext/additions.h"
 #include "dynet/model.h"
+#include "dynet/replay.h"
 #include "dynet/shadow-params.h"
 
 #include "params/access.h"
@@ -267,6 +271,67 @@ TEST(AdditionsTest, AreTakenOutAgain) {
   EXPECT_EQ(lost.p->owner, nullptr);
   EXPECT_EQ(part.add_parameters({1}, "W").get_fullname(), "/part/W_1");
   EXPECT_EQ(part.add_subcollection("below").get_fullname(), "/part/below/");
+}
+
+TEST(AdditionsTest, ASubcollectionThatWasMadeMeanwhileIsCutOff) {
+  ParameterCollection root;
+  ParameterCollection old = root.add_subcollection("below");
+  ext::Additions additions(root);
+  ParameterCollection below = root.add_subcollection("below");
+  ParameterCollection inner = below.add_subcollection("inner");
+  inner.add_parameters({2}, "x");
+  const Parameter of_old = old.add_parameters({3}, "x");
+  EXPECT_EQ(below.get_fullname(), "/below_1/");
+  additions.undo();
+  for (ParameterCollection& c : {std::ref(root), std::ref(old), std::ref(below)}) {
+    EXPECT_EQ(c.get_parameter_storages_base().size(), 0U);
+  }
+  const Parameter lost = below.add_parameters({5}, "lost");
+  inner.add_lookup_parameters(2, {2}, "lost");
+  EXPECT_EQ(root.parameter_count(), 0U);
+  EXPECT_EQ(below.parameter_count(), 5U);
+  EXPECT_EQ(lost.p->owner->parameter_count(), 5U);
+  EXPECT_EQ(of_old.p->owner, nullptr);
+  // The name is free, and its collection a new one; the old one goes on.
+  ParameterCollection again = root.add_subcollection("below");
+  EXPECT_EQ(again.get_fullname(), "/below_1/");
+  EXPECT_EQ(detail::ModelAccess::identity(find_subcollection(root, "/below_1/")),
+            detail::ModelAccess::identity(again));
+  EXPECT_NE(detail::ModelAccess::identity(find_subcollection(root, "/below_1/inner/")),
+            detail::ModelAccess::identity(inner));
+  again.add_parameters({7}, "x");
+  old.add_parameters({11}, "y");
+  EXPECT_EQ(root.parameter_count(), 18U);
+  EXPECT_EQ(below.parameter_count(), 5U);
+}
+
+TEST(AdditionsTest, StayWhereSomebodyKeepsAStateForThem) {
+  ParameterCollection root;
+  root.add_parameters({2}, "W");
+  std::vector<ShadowParameters> shadows;
+  ext::Additions additions(root);
+  root.add_lookup_parameters(2, {2}, "free");
+  root.add_parameters({3}, "V");
+  allocate_shadow_parameters(root, 0, shadows);
+  try {
+    additions.undo();
+    FAIL();
+  } catch (const UsageError& e) {
+    EXPECT_NE(std::string(e.what()).find("a trainer has a state for '/V'"), std::string::npos)
+        << e.what();
+  }
+  EXPECT_EQ(root.parameter_count(), 9U);
+}
+
+TEST(Collection, NamesOfCollectionsThatAreGoneTakeNoMemory) {
+  ParameterCollection root;
+  const ParameterCollection kept = root.add_subcollection("kept");
+  for (int i = 0; i < 10'000; ++i) {
+    static_cast<void>(root.add_subcollection());
+  }
+  EXPECT_LE(detail::ModelAccess::state(root).parts.size(), 32U);
+  EXPECT_EQ(detail::ModelAccess::identity(find_subcollection(root, "/kept/")),
+            detail::ModelAccess::identity(kept));
 }
 
 }  // namespace

@@ -12,10 +12,7 @@ namespace dynet {
 using detail::CollectionState;
 using detail::ModelAccess;
 
-namespace {
-
-/// "b_2" is the third use of "b", "b" the first. Programs may not ask for names with a '_'.
-std::pair<std::string, unsigned> use_of(const std::string& name) {
+std::pair<std::string, unsigned> params::use_of(const std::string& name) {
   const std::size_t bar = name.rfind('_');
   const auto is_digit = [](unsigned char c) { return std::isdigit(c) != 0; };
   if (bar == std::string::npos || name.size() > bar + 9 || bar + 1 == name.size() ||
@@ -25,8 +22,10 @@ std::pair<std::string, unsigned> use_of(const std::string& name) {
   return {name.substr(0, bar), static_cast<unsigned>(std::stoul(name.substr(bar + 1))) + 1};
 }
 
+namespace {
+
 void count(std::unordered_map<std::string, unsigned>& uses, const std::string& name) {
-  const auto [base, n] = use_of(name);
+  const auto [base, n] = params::use_of(name);
   uses[base] = std::max(uses[base], n);
 }
 
@@ -85,7 +84,7 @@ ParameterCollection find_subcollection(const ParameterCollection& root,
   ParameterCollection parent = find_subcollection(root, fullname.substr(0, begin));
   ParameterCollection found = ModelAccess::part(parent, fullname);
   count_names(found);
-  ModelAccess::note_part(found);
+  ModelAccess::note_part(root_of(root), found);
   count(ModelAccess::state(parent).sub_names, fullname.substr(begin, fullname.size() - begin - 1));
   return found;
 }
@@ -93,11 +92,8 @@ ParameterCollection find_subcollection(const ParameterCollection& root,
 Replay::Replay(const ParameterCollection& root, const std::string& fullname,
                const std::map<std::string, unsigned>& uses,
                const std::map<std::string, unsigned>& sub_uses)
-    : collection_(ModelAccess::replay(root, fullname, all_)) {
-  detail::Replayed& replayed = *ModelAccess::state(collection_).replayed;
-  replayed.names.insert(uses.begin(), uses.end());
-  replayed.sub_names.insert(sub_uses.begin(), sub_uses.end());
-}
+    : collection_(ModelAccess::replay(root, fullname, all_, {uses.begin(), uses.end()},
+                                      {sub_uses.begin(), sub_uses.end()})) {}
 Replay::~Replay() {
   for (ParameterCollection& collection : all_) {
     ModelAccess::state(collection).replayed = nullptr;
@@ -132,20 +128,32 @@ std::unique_ptr<ParameterCollection> ModelAccess::living_part(const ParameterCol
              : std::unique_ptr<ParameterCollection>(new ParameterCollection(std::move(storage)));
 }
 
-void ModelAccess::note_part(const ParameterCollection& part) {
-  ParameterCollection whole = root(part);
-  state(whole).parts[state(part).name] = part.storage_;
+void ModelAccess::note_part(const ParameterCollection& root, const ParameterCollection& part) {
+  CollectionState& whole = *root.storage_->state_;
+  if (whole.parts.size() >= whole.parts_swept) {
+    std::erase_if(whole.parts, [](const auto& entry) { return entry.second.expired(); });
+    whole.parts_swept = std::max<std::size_t>(16, 2 * whole.parts.size());
+  }
+  whole.parts[state(part).name] = part.storage_;
 }
 
 ParameterCollection ModelAccess::replay(const ParameterCollection& root,
                                         const std::string& fullname,
-                                        std::vector<ParameterCollection>& all) {
+                                        std::vector<ParameterCollection>& all, const Uses& names,
+                                        const Uses& sub_names) {
   ParameterCollection found = find_subcollection(root, fullname);
   if (state(found).replayed != nullptr) {
     throw UsageError("Replay: another one is on in '" + fullname + "'");
   }
+  auto replayed = std::make_unique<Replayed>(Replayed{names, sub_names, {}, {}, &all});
+  for (const auto& storage : parameters(found)) {
+    replayed->parameters.emplace(storage->name, storage);
+  }
+  for (const auto& storage : lookups(found)) {
+    replayed->tables.emplace(storage->name, storage);
+  }
   all.push_back(found);
-  state(found).replayed = std::make_unique<Replayed>(Replayed{{}, {}, &all});
+  state(found).replayed = std::move(replayed);  // last: who made it ends it, if it was made
   return found;
 }
 

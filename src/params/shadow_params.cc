@@ -32,6 +32,7 @@ ShadowLookupParameters::ShadowLookupParameters(const LookupParameterStorage& lp)
 void allocate_shadow_parameters(const ParameterCollection& model, unsigned allocated,
                                 std::vector<ShadowParameters>& target) {
   const auto& list = detail::ModelAccess::parameters(model);
+  detail::ModelAccess::follow(list, allocated);
   for (std::size_t i = allocated; i < list.size(); ++i) {
     target.emplace_back(*list[i]);
   }
@@ -40,6 +41,7 @@ void allocate_shadow_parameters(const ParameterCollection& model, unsigned alloc
 void allocate_shadow_lookup_parameters(const ParameterCollection& model, unsigned allocated,
                                        std::vector<ShadowLookupParameters>& target) {
   const auto& list = detail::ModelAccess::lookups(model);
+  detail::ModelAccess::follow(list, allocated);
   for (std::size_t i = allocated; i < list.size(); ++i) {
     target.emplace_back(*list[i]);
   }

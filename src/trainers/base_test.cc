@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "dynet/ext/additions.h"
 #include "dynet/training.h"
 
 #include "params/gradient.h"
@@ -247,6 +248,30 @@ TEST(Trainer, PicksUpNewParametersAndKeepsTheCollection) {
   EXPECT_LT(as_vector(*p.values())[0], 1.0F);
   EXPECT_GT(as_vector((*l.values())[1])[1], 1.0F);
   EXPECT_EQ(as_vector((*l.values())[0])[1], 1.0F);
+}
+
+/// Their state is kept by their places in the collection.
+TEST(Trainer, WhatWasUpdatedIsTakenOutNoMore) {
+  const auto check = [](auto make) {
+    ParameterCollection model;
+    model.add_parameters({2});
+    const auto trainer = make(model);
+    ext::Additions early(model);
+    model.add_parameters({4});
+    early.undo();
+    ext::Additions late(model);
+    model.add_lookup_parameters(2, {4});
+    trainer->update();
+    EXPECT_THROW(late.undo(), UsageError);
+    model.add_parameters({300});
+    model.add_lookup_parameters(500, {3});
+    trainer->update();
+    trainer->restart();
+    EXPECT_EQ(trainer->aux_allocated, 2U);
+    EXPECT_EQ(trainer->aux_allocated_lookup, 2U);
+  };
+  check([](ParameterCollection& m) { return std::make_unique<AdamTrainer>(m); });
+  check([](ParameterCollection& m) { return std::make_unique<SimpleSGDTrainer>(m); });
 }
 
 TEST(Trainer, OldNamesOfTheRate) {

@@ -68,11 +68,16 @@ unsigned Trainer::alloc_lookup_impl() {
   });
   return static_cast<unsigned>(ModelAccess::lookups(*model).size()) - aux_allocated_lookup;
 }
+/// Others may keep state too, or none but what `missed_` has.
 void Trainer::aux_alloc() {
-  if (aux_allocated < ModelAccess::parameters(*model).size()) {
+  const auto& parameters = ModelAccess::parameters(*model);
+  if (aux_allocated < parameters.size()) {
+    ModelAccess::follow(parameters, aux_allocated);
     aux_allocated += alloc_impl();
   }
-  if (aux_allocated_lookup < ModelAccess::lookups(*model).size()) {
+  const auto& lookups = ModelAccess::lookups(*model);
+  if (aux_allocated_lookup < lookups.size()) {
+    ModelAccess::follow(lookups, aux_allocated_lookup);
     aux_allocated_lookup += alloc_lookup_impl();
   }
 }

@@ -9,17 +9,18 @@
 
 namespace dynet::ext {
 
-/// What is added to a collection from now on, by any handle of it, and to sub-collections that are
-/// made from now on. Not for what is added to one that was there before: that one would keep it.
-/// Thread rule: the collection's.
+/// What is added to a collection from now on, by any handle of it or of what is below it. Thread
+/// rule: the collection's.
 class Additions {
  public:
   explicit Additions(const ParameterCollection& to);
   Additions(const Additions&) = delete;
   Additions& operator=(const Additions&) = delete;
   ~Additions();
-  /// Takes the parameters and tables out again, of the collection and those above, and gives their
-  /// names free. Handles of them keep their numbers. GraphError while a graph computes.
+  /// Takes the parameters and tables out again, of all collections that list them, and gives the
+  /// names free that the collection gave. Handles of them keep their numbers, and a sub-collection
+  /// that the collection made meanwhile is a root of its own, which is empty. GraphError while a
+  /// graph computes; UsageError where a trainer has updated them: it has a state for each.
   void undo();
 
  private:

@@ -7,6 +7,7 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "dynet/model.h"
@@ -36,15 +37,23 @@ struct ModelAccess {
   static ParameterCollection root(const ParameterCollection& c);
   /// A new collection below `parent`, of the root's parameters whose names begin with `fullname`.
   static ParameterCollection part(const ParameterCollection& parent, const std::string& fullname);
-  /// The sub-collection `fullname`, in which additions are found from now on; it is entered in
-  /// `all`.
+  /// The sub-collection `fullname`, in which additions are found from now on, as after these uses
+  /// of names; it is entered in `all`.
   static ParameterCollection replay(const ParameterCollection& root, const std::string& fullname,
-                                    std::vector<ParameterCollection>& all);
+                                    std::vector<ParameterCollection>& all, const Uses& names,
+                                    const Uses& sub_names);
   /// The part of a root that lives under this name, or null.
   static std::unique_ptr<ParameterCollection> living_part(const ParameterCollection& root,
                                                           const std::string& fullname);
-  /// From now on it is the living part of its name.
-  static void note_part(const ParameterCollection& part);
+  /// From now on `part` is the living one of its name below `root`.
+  static void note_part(const ParameterCollection& root, const ParameterCollection& part);
+  /// From now on a trainer keeps something for those of a list from `first` on, by their places.
+  template <class Storage>
+  static void follow(const std::vector<std::shared_ptr<Storage>>& list, std::size_t first) {
+    for (std::size_t i = first; i < list.size(); ++i) {
+      list[i]->state().has_followers = true;
+    }
+  }
   /// Makes the public data of a storage true, and keeps the gradient true from then on.
   static void expose(ParameterStorageBase& storage);
 
@@ -57,15 +66,12 @@ struct ModelAccess {
   static void enlist(const std::shared_ptr<ParameterCollectionStorage>& to,
                      const std::shared_ptr<ParameterStorage>& parameter,
                      const std::shared_ptr<LookupParameterStorage>& table);
-  /// Takes storages out of a collection and all above.
-  static void delist(const ParameterCollection& from,
+  /// Takes storages out of all collections of a tree.
+  static void delist(const ParameterCollection& root,
                      const std::unordered_set<const ParameterStorageBase*>& storages);
-  /// Which names were given how often, in the collection itself.
-  static void restore_names(const ParameterCollection& c, const Uses& names,
-                            const Uses& sub_names) {
-    c.storage_->state_->names = names;
-    c.storage_->state_->sub_names = sub_names;
-  }
+  /// Cuts the living collections off a tree that have one of these names: each is a root of its
+  /// own, which lists nothing.
+  static void cut_off(const ParameterCollection& root, const std::vector<std::string>& names);
   /// The handle of a root's storage that `owner` points to; it does not keep the root alive.
   static std::unique_ptr<ParameterCollection> unowned(ParameterCollectionStorage& root) {
     return std::unique_ptr<ParameterCollection>(new ParameterCollection(
@@ -74,3 +80,10 @@ struct ModelAccess {
 };
 
 }  // namespace dynet::detail
+
+namespace dynet::params {
+
+/// "b_2" is the third use of "b", "b" the first. Programs may not ask for names with a '_'.
+[[nodiscard]] std::pair<std::string, unsigned> use_of(const std::string& name);
+
+}  // namespace dynet::params

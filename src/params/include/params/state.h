@@ -139,8 +139,9 @@ struct StorageState {
   GradientMemory gradient;
   util::ForkMutex mutex;
   GradientFill fill = GradientFill::kEmpty;
-  bool is_pristine = true;    ///< the gradient's memory was never written
-  bool has_unlisted = false;  ///< rows that are not listed may hold something (a loaded file)
+  bool is_pristine = true;     ///< the gradient's memory was never written
+  bool has_unlisted = false;   ///< rows that are not listed may hold something (a loaded file)
+  bool has_followers = false;  ///< trainers keep something for it by its place in the lists
   std::atomic<bool> exposed{false};
   std::vector<unsigned> touched;
   std::vector<std::uint32_t> stamps;  ///< one a row
@@ -154,10 +155,13 @@ struct StorageState {
 };
 
 /// What a Replay (dynet/replay.h) keeps with a collection in which additions are found: the uses of
-/// names so far, in the place of the collection's own, and the list of all such collections.
+/// names so far, in the place of the collection's own, what is listed there by its full name, and
+/// the list of all such collections.
 struct Replayed {
   std::unordered_map<std::string, unsigned> names, sub_names;
-  std::vector<ParameterCollection>* all;
+  std::unordered_map<std::string, std::shared_ptr<ParameterStorage>> parameters;
+  std::unordered_map<std::string, std::shared_ptr<LookupParameterStorage>> tables;
+  std::vector<ParameterCollection>* all = nullptr;
 };
 
 /// What one collection keeps beside its lists. Thread rule: one thread at a time.
@@ -169,8 +173,10 @@ struct CollectionState {
   std::unordered_map<std::string, unsigned> names;      ///< uses of each given name
   std::unordered_map<std::string, unsigned> sub_names;  ///< the same for sub-collections
   std::unique_ptr<ParameterCollection> self;            ///< of a root: what `owner` points to
-  /// In a root: those below it by their full names, for who asks for one that lives.
+  /// In a root: those below it by their full names, for who asks for one that lives. Those that do
+  /// not are swept out when there are `parts_swept` of all.
   std::unordered_map<std::string, std::weak_ptr<ParameterCollectionStorage>> parts;
+  std::size_t parts_swept = 16;
   bool exposed = false;                ///< its lists were given to a user
   std::unique_ptr<Replayed> replayed;  ///< null but while a Replay is on
 };
