@@ -1,11 +1,14 @@
 // The first node that is NaN or infinite is named: by the graph, by find_nan, by the trainer.
+#include <chrono>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "dynet/debug.h"
 #include "dynet/dynet.h"
 #include "dynet/expr.h"
 #include "dynet/inference.h"
+#include "dynet/interrupt.h"
 #include "dynet/training.h"
 
 #include "gtest/gtest.h"
@@ -115,6 +118,25 @@ TEST_P(Nan, TheTrainerNamesTheNode) {
   EXPECT_TRUE(contains(text, "NaN first in node 1, sqrt(v0) {1}, built at ")) << text;
   EXPECT_EQ(as_scalar(*m.p.values()), -1.0F);
   EXPECT_EQ(as_scalar(*m.p.gradients()), 0.0F);
+}
+
+/// Looking for it takes a backward of its own, for one of a parameter's nodes; nobody may stop an
+/// update in it.
+TEST_P(Nan, NobodyStopsATrainerThatLooksForTheNode) {
+  ParameterCollection model;
+  const Parameter p = model.add_parameters({64, 64}, ParameterInitConst(0.0F));
+  SimpleSGDTrainer trainer(model);
+  ComputationGraph cg(GetParam());
+  std::vector<Expression> sums;
+  for (int i = 0; i < 100; ++i) {
+    sums.push_back(sum_elems(sqrt(square(parameter(cg, p)))));
+  }
+  sums.push_back(sum_elems(parameter(cg, p)));  // looked at first
+  cg.backward(sum(sums));
+  struct Stopped {};
+  const InterruptScope scope([](void*) { throw Stopped(); }, nullptr, std::chrono::milliseconds(0));
+  const std::string text = text_of_error<NumericError>([&] { trainer.update(); });
+  EXPECT_TRUE(contains(text, "first in the gradient of node ")) << text;
 }
 
 /// The bad gradient came from another graph; the mask of the last one is meant.

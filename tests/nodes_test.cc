@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <list>
 
 namespace dynet {
@@ -232,6 +235,20 @@ TEST_F(Nodes, GatesWithAndWithoutDropout) {
 TEST_F(Nodes, ADeviceMayStandFirst) {
   one<Tanh>(tanh(x), default_device);
   one<PickElement>(pick(x, 1U), default_device, 1U);
+}
+
+TEST_F(Nodes, AreAListForTheAlgorithmsOfTheStandard) {
+  std::size_t count = 0;
+  for (const auto& node : cg.nodes) {
+    EXPECT_EQ(node.dim, cg.nodes[count++].dim);
+  }
+  EXPECT_EQ(count, cg.nodes.size());
+  const VariableIndex first = cg.add_function<Reshape>({x.i}, Dim({1, 1, x.dim().rows()}));
+  const auto has_three = [](const auto& node) { return node.dim.nd == 3; };
+  const auto found = std::ranges::find_if(cg.nodes, has_three);
+  ASSERT_NE(found, cg.nodes.end());
+  EXPECT_EQ(std::ranges::distance(cg.nodes.begin(), found), static_cast<std::ptrdiff_t>(first));
+  EXPECT_EQ(std::ranges::count_if(cg.nodes, has_three), 1);
 }
 
 TEST_F(Nodes, ErrorsHaveTheUsersLine) {

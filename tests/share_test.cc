@@ -268,9 +268,15 @@ TEST(Interrupt, IsAskedOftenAndOnlyInItsScope) {
   EXPECT_EQ(outer.asked, 0);
   EXPECT_GE(inner.asked * std::chrono::milliseconds(200), took - std::chrono::milliseconds(200));
   Stopper small{-1};
-  const InterruptScope nested(&Stopper::check, &small);
-  static_cast<void>(long_chain(cg, p, 2).value());
+  {
+    const InterruptScope nested(&Stopper::check, &small);
+    static_cast<void>(long_chain(cg, p, 2).value());
+  }
   EXPECT_EQ(small.asked, 0);
+  Stopper never{-1};
+  const InterruptScope nested(&Stopper::check, &never, std::chrono::milliseconds::max());
+  static_cast<void>(long_chain(cg, p, many() / 8).value());
+  EXPECT_EQ(never.asked, 0);
 }
 
 }  // namespace

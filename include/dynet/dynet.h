@@ -160,6 +160,8 @@ struct ComputationGraph {
       using reference = NodeView;
       // NOLINTEND(readability-identifier-naming)
 
+      /// An iterator of no list, to be assigned to.
+      Iterator() = default;
       Iterator(const NodeList& list, std::size_t at) : list_(&list), at_(at) {}
       NodeView operator*() const { return (*list_)[at_]; }
       NodeView operator->() const { return **this; }
@@ -176,8 +178,8 @@ struct ComputationGraph {
       bool operator!=(const Iterator& other) const { return at_ != other.at_; }
 
      private:
-      const NodeList* list_;
-      std::size_t at_;
+      const NodeList* list_ = nullptr;
+      std::size_t at_ = 0;
     };
     [[nodiscard]] Iterator begin() const { return {*this, 0}; }
     [[nodiscard]] Iterator end() const { return {*this, size()}; }

@@ -1,11 +1,17 @@
 #include "dynet/interrupt.h"
 
+#include <algorithm>
+
 #include "util/interrupt.h"
 
 namespace dynet {
 
 InterruptScope::InterruptScope(Check check, void* of, std::chrono::milliseconds interval) {
-  util::Check next{.check = check, .of = of, .interval = interval};
+  using std::chrono::milliseconds;
+  using Ticks = std::chrono::steady_clock::duration;
+  constexpr auto kMost = std::chrono::duration_cast<milliseconds>(Ticks::max());
+  util::Check next{
+      .check = check, .of = of, .interval = std::clamp(interval, milliseconds(0), kMost)};
   if (check != nullptr) {
     next.last = std::chrono::steady_clock::now();
   }

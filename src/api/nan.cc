@@ -8,6 +8,7 @@
 #include <span>
 
 #include "dynet/debug.h"
+#include "dynet/interrupt.h"
 
 #include "params/host.h"
 #include "util/suspect.h"
@@ -107,8 +108,10 @@ void compute_all(GraphState& state) {
   }
 }
 
-/// Infinite values may be meant, such as those of a mask, and count for the least.
-std::string find_nan(GraphState& state) {
+namespace {
+
+/// Infinite values may be meant, such as those of a mask, and count for the least, or not at all.
+std::string find_nan(GraphState& state, bool names_infinite_values) {
   const NodeId nan = first_bad_value(state, has_nan);
   if (nan != kNone) {
     return "NaN first in " + state.graph.describe(nan);
@@ -119,9 +122,13 @@ std::string find_nan(GraphState& state) {
     return "NaN or infinity first in the gradient of " + state.graph.describe(gradient) +
            (reader == kNone ? "" : "\n  which comes back from " + state.graph.describe(reader));
   }
-  const NodeId infinity = first_bad_value(state, [](const Tensor& t) { return !t.is_valid(); });
+  const NodeId infinity =
+      names_infinite_values ? first_bad_value(state, [](const Tensor& t) { return !t.is_valid(); })
+                            : kNone;
   return infinity == kNone ? "" : "infinity first in " + state.graph.describe(infinity);
 }
+
+}  // namespace
 
 void suspect(const ComputationGraph& graph, const GraphState& state) {
   util::set_suspect({&graph, state.epoch, [](const util::Suspect& s) {
@@ -129,10 +136,11 @@ void suspect(const ComputationGraph& graph, const GraphState& state) {
                        if (!is_live(suspected) || suspected->state().epoch != s.epoch) {
                          return std::string();
                        }
+                       const InterruptScope nobody(nullptr);  // looking may take a backward
                        try {
-                         const std::string text = dynet::find_nan(*suspected);
                          // Bad gradients of this graph would be named: infinite values are meant.
-                         return text.rfind("infinity", 0) == 0 ? std::string() : text;
+                         return exclusively(suspected->state(),
+                                            [&] { return find_nan(suspected->state(), false); });
                        } catch (const Error&) {  // the error that asks is the one to report
                          return std::string();
                        }
@@ -144,7 +152,7 @@ void suspect(const ComputationGraph& graph, const GraphState& state) {
 namespace dynet {
 
 std::string find_nan(const ComputationGraph& cg) {
-  return api::exclusively(cg.state(), [&] { return api::find_nan(cg.state()); });
+  return api::exclusively(cg.state(), [&] { return api::find_nan(cg.state(), true); });
 }
 
 }  // namespace dynet

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string>
-
 #include "api/graph_state.h"
 
 namespace dynet::api {
@@ -12,9 +10,6 @@ const Tensor& checked_value(GraphState& state, graph::NodeId n);
 
 /// Computes all nodes, and looks at them as checked_value does.
 void compute_all(GraphState& state);
-
-/// See dynet::find_nan.
-[[nodiscard]] std::string find_nan(GraphState& state);
 
 /// Remembers the graph as the one that a trainer's bad gradient comes from.
 void suspect(const ComputationGraph& graph, const GraphState& state);
