@@ -14,6 +14,7 @@
 #include <csignal>
 #include <cstdint>
 #include <exception>
+#include <fstream>
 #include <mutex>
 #include <new>
 #include <thread>
@@ -108,10 +109,13 @@ class SharedLoop {
     if (!has_two_processors()) {
       return;
     }
-    sigset_t all;
+    sigset_t others;
     sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    sigfillset(&others);
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}) {
+      sigdelset(&others, fault);
+    }
+    pthread_sigmask(SIG_SETMASK, &others, &before);
     try {
       must_leave_ = false;
       thread_ = new std::thread([this] { be_helper(); });
@@ -255,11 +259,19 @@ SharedLoop& shared_loop() {
 
 }  // namespace
 
+bool has_quota_of_two(const char* file) {
+  std::ifstream in(file);
+  double quota = 0.0;  // of processor time in each period, or "max"
+  double period = 0.0;
+  return !(in >> quota >> period) || quota >= 2.0 * period;
+}
+
 bool has_two_processors() {
   cpu_set_t set;
   CPU_ZERO(&set);
-  return sched_getaffinity(0, sizeof set, &set) != 0  // more than the set has places for
-         || CPU_COUNT(&set) >= 2;
+  const bool may_run_on_two = sched_getaffinity(0, sizeof set, &set) != 0  // too many for the set
+                              || CPU_COUNT(&set) >= 2;
+  return may_run_on_two && has_quota_of_two("/sys/fs/cgroup/cpu.max");
 }
 
 Helper::Helper() : process_(fork_count()) { shared_loop().enter(); }

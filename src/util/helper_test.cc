@@ -7,12 +7,16 @@
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
+#include <fstream>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "testing/sanitized.h"
+#include "testing/temporary_folder.h"
 
 namespace dynet::util {
 namespace {
@@ -75,6 +79,45 @@ TEST(Helper, Helps) {
     helper.rest();
   }
   Helper::set_begins(false);
+}
+
+TEST(Helper, AContainerMayHaveLessThanTwoProcessors) {
+  const testing::TemporaryFolder folder;
+  const std::string file = folder.file("cpu.max");
+  EXPECT_TRUE(has_quota_of_two(file.c_str()));  // there is none
+  const auto with = [&file](const char* text) {
+    std::ofstream(file) << text;
+    return has_quota_of_two(file.c_str());
+  };
+  EXPECT_TRUE(with("max 100000\n"));
+  EXPECT_TRUE(with("200000 100000\n"));
+  EXPECT_FALSE(with("150000 100000\n"));
+  EXPECT_FALSE(with("50000 50000\n"));
+}
+
+/// What a signal interrupts is the program's own thread; a fault is for whoever made it.
+TEST(Helper, TakesNoSignalsButThoseOfItsOwnFaults) {
+  if (!has_two_processors()) {
+    GTEST_SKIP() << "one processor";
+  }
+  Helper helper;
+  helper.expect();
+  Helper::set_begins(true);
+  const std::thread::id caller = std::this_thread::get_id();
+  sigset_t blocked;
+  sigemptyset(&blocked);
+  share_loop(2, 1, [&](std::size_t /*first*/, std::size_t /*last*/) {
+    if (std::this_thread::get_id() != caller) {
+      pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+    }
+  });
+  Helper::set_begins(false);
+  for (const int other : {SIGINT, SIGTERM, SIGALRM, SIGCHLD, SIGUSR1}) {
+    EXPECT_EQ(sigismember(&blocked, other), 1) << other;
+  }
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}) {
+    EXPECT_EQ(sigismember(&blocked, fault), 0) << fault;
+  }
 }
 
 TEST(Helper, NoneIsWhatRunsInOneThread) {

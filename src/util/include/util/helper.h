@@ -10,7 +10,7 @@ namespace dynet::util {
 
 /// While one lives in this process, share_loop() is helped by a thread, which all of them share. A
 /// child process has none. The thread starts with the first expect(), where the process may use two
-/// processors, and takes no signals. Thread-safe.
+/// processors, and takes no signals but those of faults of its own. Thread-safe.
 class Helper {
  public:
   Helper();
@@ -29,9 +29,13 @@ class Helper {
   std::uint32_t process_;  ///< where it was made, by fork_count(): nothing elsewhere
 };
 
-/// Whether the calling thread may use two processors or more, which the system says for each thread
-/// (`taskset`, for example, leaves a program fewer than the machine has).
+/// Whether the calling thread may use two processors or more: the system says so for each thread
+/// (`taskset`, for example, leaves a program fewer than the machine has), and a container has a
+/// share of their time.
 [[nodiscard]] bool has_two_processors();
+/// Whether a control group with this `cpu.max` has the time of two processors; so it has without
+/// the file.
+[[nodiscard]] bool has_quota_of_two(const char* file);
 
 namespace detail {
 using PartOfLoop = void (*)(const void* context, std::size_t first, std::size_t last);
