@@ -57,14 +57,14 @@ struct Checkpoint {
 class Checkpointer {
  public:
   /// ValueError for a policy that keeps no last one, or an interval that is no number or negative;
-  /// IoError where the folder cannot be made.
+  /// IoError where the folder cannot be made. Removes what savers that were killed left unfinished.
   Checkpointer(const std::string& folder, const ParameterCollection& model, Trainer& trainer,
                const CheckpointPolicy& policy = {});
 
   /// Goes on from the newest checkpoint; false where there is none: then nothing is changed. One
   /// that is damaged is passed over, with a line in the log, in favour of the one before it;
-  /// IoError where all are, or the folder cannot be read. Files that killed savers left are
-  /// removed, and so are checkpoints that save() would not keep. All or nothing: IoError, or as
+  /// IoError where all are, or the folder cannot be read. Removes no checkpoint: who resumes may
+  /// want to look at a run whose policy keeps more. All or nothing: IoError, or as
   /// Trainer::populate, where a checkpoint is not of this model and trainer.
   bool resume();
   /// Gives the model the parameters of the checkpoint with the best score, and nothing else: for

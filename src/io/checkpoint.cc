@@ -202,11 +202,11 @@ bool Checkpointer::resume() {
   io::ModelReader reader(*file);
   reader.want_all(model_, "");
   reader.prepare();
-  {
+  {  // a graph that computes is found out before the trainer, which asks by itself, changes
     const params::UpdateScope scope(params::usage_of(model_), "Checkpointer::resume");
   }
   io::populate_trainer(*file, *trainer_);
-  // Everything is read: nothing below throws, or else when all numbers are in their places.
+  // What could fail has been done: what follows puts into place what was read.
   const params::UpdateScope scope(params::usage_of(model_), "Checkpointer::resume");
   reader.commit();
   *rndeng = random.generator;
@@ -216,7 +216,6 @@ bool Checkpointer::resume() {
   metadata = std::move(texts);
   last_save_ = std::chrono::steady_clock::now();
   owns_folder_ = true;
-  prune();  // one that was killed had saved, and not yet removed
   return true;
 }
 

@@ -173,12 +173,13 @@ TEST_F(CheckpointTest, KilledRunsGoOnToTheBit) {
   std::ifstream in(result, std::ios::binary);
   const std::string got{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   EXPECT_TRUE(got == want);
-  EXPECT_EQ(files(), std::vector<std::string>{name(399)});
+  EXPECT_EQ(files().back(), name(399));
+  EXPECT_LE(files().size(), 2U);  // the last one may have been killed before it removed another
   EXPECT_GT(kills, 5U);
 }
 
 /// A saver that is killed between the two leaves an old one beside the new one.
-TEST_F(CheckpointTest, ResumeRemovesWhatSavingWouldHave) {
+TEST_F(CheckpointTest, TheNextSaveRemovesWhatAKilledOneWouldHave) {
   Session run(folder, every(7));
   const auto save_next = [&run] {
     for (int i = 0; i < 7; ++i) {
@@ -195,7 +196,28 @@ TEST_F(CheckpointTest, ResumeRemovesWhatSavingWouldHave) {
   Session again(folder, every(7));
   again.resume();
   EXPECT_EQ(again.checkpoints->steps(), 14U);
-  EXPECT_EQ(files(), std::vector<std::string>{name(14)});
+  again.checkpoints->step();
+  again.checkpoints->save();
+  EXPECT_EQ(files(), std::vector<std::string>{name(15)});
+}
+
+/// A program that only looks at a run may have another policy than the run.
+TEST_F(CheckpointTest, ResumingRemovesNothing) {
+  CheckpointPolicy policy;
+  policy.keep_last = 3;
+  Session run(folder, policy);
+  for (int i = 0; i < 3; ++i) {
+    run.step();
+    run.checkpoints->step();
+    run.checkpoints->save("0");
+  }
+  const std::vector<std::string> all{name(1), name(2), name(3)};
+  ASSERT_EQ(files(), all);
+  Session reader(folder, CheckpointPolicy());
+  reader.resume();
+  EXPECT_EQ(reader.checkpoints->steps(), 3U);
+  EXPECT_EQ(reader.checkpoints->checkpoints().size(), 3U);
+  EXPECT_EQ(files(), all);
 }
 
 TEST_F(CheckpointTest, KeepsTheBestAndTheLast) {

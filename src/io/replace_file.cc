@@ -16,6 +16,8 @@
 
 #include "dynet/except.h"
 
+#include "io/descriptor.h"
+
 namespace dynet::io {
 namespace {
 
@@ -94,12 +96,10 @@ void remove_abandoned(const std::string& folder,
       continue;
     }
     const std::string path = folder + '/' + entry->d_name;
-    const int file = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (file >= 0) {
-      if (::flock(file, LOCK_EX | LOCK_NB) == 0 && is_file_at(path, file)) {
-        ::unlink(path.c_str());
-      }
-      ::close(file);
+    const Descriptor file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    if (file.is_open() && ::flock(file.number(), LOCK_EX | LOCK_NB) == 0 &&
+        is_file_at(path, file.number())) {
+      ::unlink(path.c_str());
     }
   }
   ::closedir(open);
@@ -205,30 +205,24 @@ void ReplaceFile::discard() {
 }
 
 void ReplaceFile::copy_old() {
-  const int old = ::open(target_.c_str(), O_RDONLY | O_CLOEXEC);
-  if (old < 0) {
+  const Descriptor old(::open(target_.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!old.is_open()) {
     fail("read");
   }
   std::vector<char> piece(std::size_t{1} << 16);
-  try {
-    while (true) {
-      const ssize_t n = ::read(old, piece.data(), piece.size());
-      if (n < 0 && errno == EINTR) {
-        continue;
-      }
-      if (n < 0) {
-        fail("read");
-      }
-      if (n == 0) {
-        break;
-      }
-      write(piece.data(), static_cast<std::size_t>(n));
+  while (true) {
+    const ssize_t n = ::read(old.number(), piece.data(), piece.size());
+    if (n < 0 && errno == EINTR) {
+      continue;
     }
-  } catch (...) {
-    ::close(old);
-    throw;
+    if (n < 0) {
+      fail("read");
+    }
+    if (n == 0) {
+      break;
+    }
+    write(piece.data(), static_cast<std::size_t>(n));
   }
-  ::close(old);
 }
 
 void ReplaceFile::reserve(std::uint64_t bytes) {
@@ -344,25 +338,20 @@ void ReplaceFile::commit() {
   if (temporary_.empty()) {
     link_anonymous();
   }
-  // The lock lives as long as any descriptor of the file: until its last name stands.
-  const int locked = ::dup(file_);
-  try {
+  {
+    // The lock lives as long as any descriptor of the file: until its last name stands.
+    const Descriptor locked(::dup(file_));
     close_checked();
     if (!temporary_.empty() && ::rename(temporary_.c_str(), target_.c_str()) != 0) {
       fail("replace");
     }
-  } catch (...) {
-    ::close(locked);
-    throw;
+    temporary_.clear();
   }
-  temporary_.clear();
-  ::close(locked);
   // The name itself reaches the disk with the folder. Some file systems cannot do that: not an
   // error, the new file is complete.
-  const int folder = ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder >= 0) {
-    ::fsync(folder);
-    ::close(folder);
+  const Descriptor folder(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.is_open()) {
+    ::fsync(folder.number());
   }
 }
 

@@ -14,6 +14,7 @@
 #include "dynet/except.h"
 
 #include "io/crc32c.h"
+#include "io/descriptor.h"
 #include "io/keys.h"
 #include "util/interrupt.h"
 
@@ -28,25 +29,21 @@ void* map(const std::string& name, std::size_t& size) {
     const int error = errno;
     throw IoError("cannot " + std::string(step) + " '" + name + "': " + std::strerror(error));
   };
-  const int file = ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0) {
+  const Descriptor file(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.is_open()) {
     fail("open");
   }
   struct stat info{};
-  const bool is_known = ::fstat(file, &info) == 0;
+  const bool is_known = ::fstat(file.number(), &info) == 0;
   if (!is_known || !S_ISREG(info.st_mode)) {
-    ::close(file);
     throw IoError("cannot read '" + name + "': it is not a regular file, as this format wants it");
   }
   size = static_cast<std::size_t>(info.st_size);
   void* data = nullptr;
   if (size > 0) {
-    data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
+    data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number(), 0);
   }
-  const int error = errno;
-  ::close(file);
   if (data == MAP_FAILED) {
-    errno = error;
     fail("map");
   }
   return data;

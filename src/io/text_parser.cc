@@ -14,6 +14,7 @@
 
 #include "dynet/except.h"
 
+#include "io/descriptor.h"
 #include "io/keys.h"
 #include "params/stored.h"
 #include "util/interrupt.h"
@@ -22,34 +23,23 @@ namespace dynet::io {
 namespace {
 
 void read_all(const std::string& name, std::string& text) {
-  struct Open {
-    int file;
-    explicit Open(int descriptor) : file(descriptor) {}
-    Open(const Open&) = delete;
-    Open& operator=(const Open&) = delete;
-    ~Open() {
-      if (file >= 0) {
-        ::close(file);
-      }
-    }
-  } const open(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
-  const int file = open.file;
+  const Descriptor file(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
   const auto fail = [&](const char* step) {
     const int error = errno;
     throw IoError("cannot " + std::string(step) + " '" + name + "': " + std::strerror(error));
   };
-  if (file < 0) {
+  if (!file.is_open()) {
     fail("open");
   }
   struct stat info{};
-  if (::fstat(file, &info) == 0 && S_ISREG(info.st_mode)) {
+  if (::fstat(file.number(), &info) == 0 && S_ISREG(info.st_mode)) {
     text.reserve(static_cast<std::size_t>(info.st_size) + 1);
   }
   std::array<char, std::size_t{1} << 16> piece{};
   util::Interrupt interrupt;
   while (true) {
     interrupt.pass(piece.size() / 4096);
-    const ssize_t n = ::read(file, piece.data(), piece.size());
+    const ssize_t n = ::read(file.number(), piece.data(), piece.size());
     if (n < 0 && errno == EINTR) {
       continue;
     }
