@@ -19,8 +19,7 @@ namespace dynet {
 ///
 ///   BiRNNBuilder<VanillaLSTMBuilder> reader(1, 64, 128, model);
 ///   reader.new_graph(cg);                               once for each graph
-///   std::vector<Expression> hs = reader.transduce(xs);  once for each sequence: {128} at each
-///   place
+///   std::vector<Expression> hs = reader.transduce(xs);  for each sequence: {128} at each place
 ///
 /// `Builder` is a recurrent builder of this library or of a program, made by
 /// `Builder(layers, input_dim, hidden_dim, model, options...)`. Its rules hold for dropout, batches

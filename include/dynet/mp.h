@@ -80,7 +80,9 @@ struct Workload {
 /// `workloads.size()`. The parent's entries get the processes; each process keeps its own ends of
 /// pipes alone, and the others are -1. A child has the program as it was, and is killed when the
 /// thread that made it ends; it leaves with exit(). It shares the values of parameters where
-/// `initialize(argc, argv, true)` came before they were made; else it has those of the fork.
+/// `initialize(argc, argv, true)` came before they were made; else it has those of the fork. It has
+/// the random numbers of the fork too, as all its siblings: for others, it calls reset_rng() with a
+/// seed of its own.
 ///
 /// For programs that divide evaluation, decoding or reading among processes, with read_data() and
 /// write_data(). Not for gradients: those of two children would be written over each other;
