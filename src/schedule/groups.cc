@@ -3,10 +3,10 @@
 #include "groups.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 
 #include "places.h"
+#include "terms.h"
 #include "util/reserve.h"
 
 namespace dynet::schedule {
@@ -66,29 +66,16 @@ std::uint64_t sharing_mask(const graph::Graph& graph, std::span<const NodeId> gr
   return mask;
 }
 
-/// For terms of so many arguments: bit p is set unless argument p after the heads ends a term.
-constexpr auto kWeightsOfTerms = [] {
-  std::array<std::uint64_t, 9> masks{};
-  for (std::uint32_t each = 1; each < masks.size(); ++each) {
-    for (std::uint32_t p = 0; p < kMaxMaskedArgs; ++p) {
-      masks[each] |= std::uint64_t{p % each != each - 1} << p;
-    }
-  }
-  return masks;
-}();
-
-/// Bit a: the members have a computed weight there, a matrix that is not in `must`. Weights are the
-/// arguments of a sum that stand before the last one of each term.
+/// Bit a: the members have a computed weight there, a matrix that is not in `must`.
 std::uint64_t computed_weights(const graph::Graph& graph, const graph::Node& first,
                                std::uint64_t must, std::uint64_t args) {
-  const std::uint32_t each = first.record().term_args;
   const std::uint32_t arity = std::min(first.arity, kMaxMaskedArgs);
   std::uint64_t mask = 0;
-  if (each >= kWeightsOfTerms.size() || arity == 0) {
+  if (arity == 0) {
     return mask;
   }
   const std::uint64_t all = ~std::uint64_t{0} >> (kMaxMaskedArgs - arity);
-  const std::uint64_t weights = (kWeightsOfTerms[each] << first.record().outputs) & all;
+  const std::uint64_t weights = Terms(first.record()).weights() & all;
   for (std::uint64_t m = weights & ~must & args; m != 0; m &= m - 1) {
     const auto a = static_cast<std::uint32_t>(__builtin_ctzll(m));
     if (graph[first.args[a]].examples == 1 && graph.dim(first.args[a]).nd == 2) {

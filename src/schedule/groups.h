@@ -11,26 +11,6 @@
 
 namespace dynet::schedule {
 
-/// Tells which arguments of a sum of terms are the last ones of their terms, what weights multiply,
-/// when asked about one argument after the other. As many arguments as there are results stand
-/// before the terms.
-class TermEnds {
- public:
-  explicit TermEnds(const ext::Record& record)
-      : each_(record.term_args), next_(record.outputs + record.term_args - 1U) {}
-  [[nodiscard]] bool is_at(std::uint32_t a) {
-    if (a != next_) {
-      return false;
-    }
-    next_ += each_;
-    return true;
-  }
-
- private:
-  std::uint32_t each_;
-  std::uint32_t next_;
-};
-
 /// Cuts groups into kernel calls by the storage of their weights. Holds buffers only.
 class GroupMaker {
  public:

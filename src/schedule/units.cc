@@ -17,7 +17,7 @@
 
 #include <algorithm>
 
-#include "groups.h"
+#include "terms.h"
 #include "util/interrupt.h"
 
 namespace dynet::schedule {
@@ -41,8 +41,9 @@ void look(util::Interrupt& interrupt, std::uint32_t i) {
 }
 
 bool may_split(const graph::Node& node) {
-  const std::uint32_t each = node.record().term_args;
-  return each != 0 && node.arity > node.record().outputs + each && node.arity <= kMaxMaskedArgs;
+  const Terms terms(node.record());
+  return terms.each() != 0 && node.arity > terms.heads() + terms.each() &&
+         node.arity <= kMaxMaskedArgs;
 }
 
 }  // namespace
@@ -164,13 +165,13 @@ std::uint64_t Units::visit_site(const graph::Graph& graph, NodeId id, std::uint3
   return bit;
 }
 
-/// Have two nodes of one key the same weights? Those are the arguments before the terms and all but
-/// the last one of each term; one that waits for a node of the key is no weight.
+/// Have two nodes of one key the same weights, and heads? One that waits for a node of the key is
+/// no weight.
 bool Units::is_same_site(const graph::Graph& graph, const graph::Node& x, const graph::Node& y,
                          std::uint64_t own_key) const {
-  TermEnds ends(x.record());
+  const std::uint64_t ends = Terms(x.record()).ends();
   for (std::uint32_t a = 0; a < x.arity; ++a) {
-    if (ends.is_at(a) || x.args[a] == y.args[a]) {
+    if (((ends >> a) & 1) != 0 || x.args[a] == y.args[a]) {
       continue;
     }
     const std::uint32_t arg = local_[y.args[a]];
@@ -280,7 +281,7 @@ std::uint32_t Units::count_level(Type& type, std::uint32_t i) {
 
 /// The arguments of a sum that leave its recurrence; 0 where the node is not to be split.
 std::uint64_t Units::first_terms(const graph::Node& node, std::uint32_t i) {
-  const std::uint32_t each = node.record().term_args;
+  const Terms terms(node.record());
   const std::uint64_t recurrent = sites_[site_[i]].recurrent;
   const std::uint64_t own_key = bit_of(type_[i]);
   if (recurrent == 0 || types[type_[i]].lane == kNone) {
@@ -293,21 +294,20 @@ std::uint64_t Units::first_terms(const graph::Node& node, std::uint32_t i) {
     waits_for_its_like = waits_for_its_like || waits;
     return waits || ((recurrent >> a) & 1) != 0;
   };
-  const std::uint32_t heads = node.record().outputs;
-  for (std::uint32_t a = 0; a < heads; ++a) {
+  for (std::uint32_t a = 0; a < terms.heads(); ++a) {
     if (stays(a)) {
       return 0;
     }
   }
-  const std::uint64_t only_heads = (std::uint64_t{1} << heads) - 1;
+  const std::uint64_t only_heads = (std::uint64_t{1} << terms.heads()) - 1;
   std::uint64_t mask = only_heads;
-  for (std::uint32_t term = heads; term < node.arity; term += each) {
+  for (std::uint32_t term = terms.heads(); term < node.arity; term += terms.each()) {
     bool leaves = true;
-    for (std::uint32_t a = term; a < term + each; ++a) {
+    for (std::uint32_t a = term; a < term + terms.each(); ++a) {
       leaves = !stays(a) && leaves;
     }
     if (leaves) {
-      mask |= ((std::uint64_t{1} << each) - 1) << term;
+      mask |= ((std::uint64_t{1} << terms.each()) - 1) << term;
     }
   }
   return mask == only_heads || !waits_for_its_like ? 0 : mask;
