@@ -421,29 +421,22 @@ TEST_F(MultiHead, APaddedBatchIsWhatItsExamplesAre) {
   builder.new_graph(cg);
   const std::vector<unsigned> lengths{2, 5, 1};
   const Expression keys = drawn(Dim({kKey, 5}, 3));
-  const Expression queries = drawn(Dim({kDim, 2}, 3));
-  const Expression all = builder.attend(queries, builder.read(keys, lengths));
-  const Expression shared = builder.attend(queries, builder.read(pick_batch_elem(keys, 1U)));
-  for (unsigned e = 0; e < 3; ++e) {
-    const Expression own = pick_range(pick_batch_elem(keys, e), 0, lengths[e], 1);
-    const Expression query = pick_batch_elem(queries, e);
-    expect_same(pick_batch_elem(all, e), builder.attend(query, builder.read(own)));
-    expect_same(pick_batch_elem(shared, e),
-                builder.attend(query, builder.read(pick_batch_elem(keys, 1U))));
-  }
-}
-
-TEST_F(MultiHead, CausalInAPaddedBatchIsWhatItsExamplesAre) {
-  builder.new_graph(cg);
-  const std::vector<unsigned> lengths{2, 5, 1};
-  const Expression keys = drawn(Dim({kKey, 5}, 3));
   const Expression queries = drawn(Dim({kDim, 5}, 3));
-  const Expression all = builder.attend_causally(queries, builder.read(keys, lengths));
+  const Expression two = pick_range(queries, 0, 2, 1);
+  const AttentionMemory padded = builder.read(keys, lengths);
+  const Expression all = builder.attend(two, padded);
+  const Expression causal = builder.attend_causally(queries, padded);
+  const AttentionMemory one = builder.read(pick_batch_elem(keys, 1U));
+  const Expression shared = builder.attend(two, one);
   for (unsigned e = 0; e < 3; ++e) {
     const auto own = [&](const Expression& of) {
       return pick_range(pick_batch_elem(of, e), 0, lengths[e], 1);
     };
-    expect_same(own(all), builder.attend_causally(own(queries), builder.read(own(keys))));
+    const AttentionMemory alone = builder.read(own(keys));
+    const Expression query = pick_batch_elem(two, e);
+    expect_same(pick_batch_elem(all, e), builder.attend(query, alone));
+    expect_same(own(causal), builder.attend_causally(own(queries), alone));
+    expect_same(pick_batch_elem(shared, e), builder.attend(query, one));
   }
 }
 

@@ -121,7 +121,6 @@ TEST(ComputedBiases, RunTogether) {
   EXPECT_EQ(sizes_of_calls(seen, nodes), (std::set<std::size_t>{3, 5}));
 }
 
-/// Members with the same row of a table as their matrix share a call.
 /// Members of the calls of `count` sums, whose matrices are the rows of a table in turn.
 std::set<std::size_t> sizes_of_sums(unsigned count, unsigned rows) {
   ParameterCollection model;

@@ -17,9 +17,10 @@
 //     }
 //   }
 //
-// Numbers do not depend on the number of workers, to the bit: the pieces are cut by their number
-// alone, each has its own gradient and its own random numbers, and the gradients of the pieces are
-// added in a fixed order. They differ by rounding from those of one graph with all examples.
+// One to four workers give the same numbers, to the bit, and so do any that are told how many
+// pieces to make (`WorkerOptions::pieces`): the pieces are cut by their number alone, each has its
+// own gradient and its own random numbers, and the gradients of the pieces are added in a fixed
+// order. They differ by rounding from those of one graph with all examples.
 //
 // A worker that throws, is killed or hangs is a WorkerError in the parent; the other workers are
 // ended, the gradients are empty, the values of the model are as they were, and another pool can be

@@ -134,9 +134,10 @@ void bind_workers(nb::module_& m) {
       "the sum of their losses, in a new graph. Workers are forked here: model and data have to "
       "exist, and the model has to be made with shared parameters "
       "(`dynet_config.set(shared_parameters=1)` before `import dynet`).\n\n"
-      "A minibatch is cut into `pieces` (0: four, or as many as workers), on which numbers depend; "
-      "they do not depend on the number of workers. `gradient` is \"mean\" over the examples or "
-      "\"sum\". A worker that gives no sign of life for `patience` seconds (0: never mind) counts "
+      "A minibatch is cut into `pieces` (0: four, or as many as workers where these are more). "
+      "Numbers depend on that alone: one to four workers give the same, and so does any number of "
+      "them that gets the same `pieces`. `gradient` is \"mean\" over the examples or \"sum\". A "
+      "worker that gives no sign of life for `patience` seconds (0: never mind) counts "
       "as hanging; nodes that are made or computed are such signs. `score(examples)` gives the "
       "number that `evaluate` adds up in place of losses.")
       .def(
