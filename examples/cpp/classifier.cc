@@ -93,9 +93,6 @@ void classify_documents(const Options& options) {
 
 int main(int argc, char** argv) {
   return example::run(argc, argv, "Classifies documents with a convolution.",
-                      example::Options{.data = "file of documents: words ||| class",
-                                       .epochs = 10,
-                                       .minibatch = 8,
-                                       .learning_rate = 0.005},
+                      example::small_data_options("file of documents: words ||| class", 0.005),
                       example::classify_documents);
 }

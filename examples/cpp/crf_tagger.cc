@@ -2,7 +2,6 @@
 // conditional random field how well each tag follows another (Huang et al., 2015). Data: one
 // sentence per line, word|TAG between spaces.
 
-#include <utility>
 #include <vector>
 
 #include "dynet/birnn.h"
@@ -63,22 +62,14 @@ class Tagger {
   CRFBuilder crf_;
 };
 
-void tag_sentences(const Options& options) {
-  TaggedData data(options);
-  Tagger tagger(data.words.size(), data.tags.size());
-  train_and_test(options, tagger, data.train, data.dev, [&](const Tagged& sentence) {
-    return std::pair(tagger.tag(sentence.words), sentence.tags);
-  });
-}
+void tag_sentences(const Options& options) { train_on_tagged<Tagger>(options); }
 
 }  // namespace
 }  // namespace example
 
 int main(int argc, char** argv) {
-  return example::run(argc, argv, "A tagger with a conditional random field.",
-                      example::Options{.data = "file of sentences: word|TAG between spaces",
-                                       .epochs = 10,
-                                       .minibatch = 8,
-                                       .learning_rate = 0.005},
-                      example::tag_sentences);
+  return example::run(
+      argc, argv, "A tagger with a conditional random field.",
+      example::small_data_options("file of sentences: word|TAG between spaces", 0.005),
+      example::tag_sentences);
 }

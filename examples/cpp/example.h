@@ -70,6 +70,11 @@ struct Options {
   [[nodiscard]] std::string model() const { return out.empty() ? "" : out + "/model.safetensors"; }
 };
 
+/// What programs whose data are small begin with. `what`: what their files hold.
+inline Options small_data_options(const std::string& what, double learning_rate) {
+  return {.data = what, .epochs = 10, .minibatch = 8, .learning_rate = learning_rate};
+}
+
 /// The options of `train`; those with data have epochs.
 inline void declare_loop(CLI::App& app, Options& o) {
   const CLI::Range counts(1U, 1000000000U);

@@ -39,9 +39,7 @@ void parse_sentences(const Options& options) {
 }  // namespace example
 
 int main(int argc, char** argv) {
-  return example::run(
-      argc, argv, "A transition parser with stack LSTMs.",
-      example::Options{
-          .data = "file in CoNLL-U", .epochs = 10, .minibatch = 8, .learning_rate = 0.005},
-      example::parse_sentences);
+  return example::run(argc, argv, "A transition parser with stack LSTMs.",
+                      example::small_data_options("file in CoNLL-U", 0.005),
+                      example::parse_sentences);
 }

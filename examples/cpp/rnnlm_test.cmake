@@ -29,6 +29,20 @@ file(COPY ${OUT}/model.safetensors DESTINATION ${OUT}/saved)
 set(again ${small} --minibatch 4 --epochs 1 --init-file ${OUT}/saved/model.safetensors --print-losses 1)
 first_loss(loss "[0-9]+\\.[0-9][0-9]" ${again})
 run_program(0 "${loss}" ${again} --sequence --lookup-updates dense)
+
+# The seed is that of the initial values and, where a file gives those, of the order. It is 1.
+foreach(how "--minibatch;8" "--minibatch;1;--init-file;${OUT}/saved/model.safetensors")
+  foreach(seed 1 2)
+    first_loss(loss_${seed} "[0-9.]+" ${small} ${how} --epochs 1 --print-losses 1 --seed ${seed})
+  endforeach()
+  first_loss(loss "[0-9.]+" ${small} ${how} --epochs 1 --print-losses 1)
+  if(NOT loss STREQUAL loss_1 OR loss STREQUAL loss_2)
+    message(FATAL_ERROR "${how}: ${loss}, with --seed 1 ${loss_1}, with --seed 2 ${loss_2}")
+  endif()
+endforeach()
+
+# Of the 44 words of 100000 updates.
+run_program(0 "trained [0-9]?[0-9]?[0-9]?[0-9]?[0-9] items" ${small} --updates 100000 --max-seconds 0.01)
 run_program(0 "${REPORT}" ${small} --epochs 1 --vocabulary 4)
 run_program(0 "^perplexity [0-9.]+\n(next [^\n]*\n)(next [^\n]*\n)(next [^\n]*\n)(next [^\n]*\n)$" --predict "the")
 run_program(105 "--vocabulary: Value 1 not in range" --train none --vocabulary 1)

@@ -4,7 +4,6 @@
 // sentence per line, word|TAG between spaces; neighbours of one tag are a segment, but for "O".
 
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 #include "dynet/lstm.h"
@@ -130,22 +129,14 @@ class SegmentalTagger {
   std::vector<Expressions> scores_;
 };
 
-void cut_sentences(const Options& options) {
-  TaggedData data(options, {"O"});
-  SegmentalTagger tagger(data.words.size(), data.tags.size());
-  train_and_test(options, tagger, data.train, data.dev, [&](const Tagged& sentence) {
-    return std::pair(tagger.tag(sentence.words), sentence.tags);
-  });
-}
+void cut_sentences(const Options& options) { train_on_tagged<SegmentalTagger>(options, {"O"}); }
 
 }  // namespace
 }  // namespace example
 
 int main(int argc, char** argv) {
-  return example::run(argc, argv, "Cuts sentences into labelled segments.",
-                      example::Options{.data = "file of sentences: word|TAG between spaces",
-                                       .epochs = 10,
-                                       .minibatch = 8,
-                                       .learning_rate = 0.005},
-                      example::cut_sentences);
+  return example::run(
+      argc, argv, "Cuts sentences into labelled segments.",
+      example::small_data_options("file of sentences: word|TAG between spaces", 0.005),
+      example::cut_sentences);
 }

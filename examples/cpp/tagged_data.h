@@ -2,6 +2,7 @@
 
 // The data of taggers.
 
+#include <utility>
 #include <vector>
 
 #include "example.h"
@@ -53,5 +54,16 @@ struct TaggedData {
   Dict words, tags;
   std::vector<Tagged> train, dev;
 };
+
+/// Trains and tests a Model that is made of how many words and tags there are and answers with
+/// `tag(words)`. `first_tag`: as in TaggedData.
+template <class Model>
+void train_on_tagged(const Options& options, const text::Words& first_tag = {}) {
+  const TaggedData data(options, first_tag);
+  Model model(data.words.size(), data.tags.size());
+  train_and_test(options, model, data.train, data.dev, [&](const Tagged& sentence) {
+    return std::pair(model.tag(sentence.words), sentence.tags);
+  });
+}
 
 }  // namespace example

@@ -121,9 +121,6 @@ void model_language(const Options& options) {
 
 int main(int argc, char** argv) {
   return example::run(argc, argv, "A language model with a Transformer.",
-                      example::Options{.data = "file of sentences, words between spaces",
-                                       .epochs = 10,
-                                       .minibatch = 8,
-                                       .learning_rate = 0.003},
+                      example::small_data_options("file of sentences, words between spaces", 0.003),
                       example::model_language);
 }

@@ -139,9 +139,6 @@ void translate_sentences(const Options& options) {
 
 int main(int argc, char** argv) {
   return example::run(argc, argv, "Translates sentences with attention.",
-                      example::Options{.data = "file of pairs: source ||| target",
-                                       .epochs = 10,
-                                       .minibatch = 8,
-                                       .learning_rate = 0.005},
+                      example::small_data_options("file of pairs: source ||| target", 0.005),
                       example::translate_sentences);
 }

@@ -7,6 +7,7 @@ python3 -m unittest discover examples/python
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -247,6 +248,40 @@ class ProgramTest(FolderTest):
         self.assertIn("--dev needs --train", refused.stderr)
         refused = self.run_program("tagger.py", "--train", train, "--known-from", "0")
         self.assertIn("0 is no whole number from 1 to", refused.stderr)
+
+    def test_options_of_the_loop(self) -> None:
+        train = self.write("train.txt", 4 * "the cat sat on the mat\na dog ran\n")
+        small = ["--train", train, "--hidden", "4", "--embedding", "4"]
+        one = [*small, "--minibatch", "1"]
+        self.expect(f"^{REPORT}$", "rnnlm.py", *one, "--quiet", "--epochs", "1")
+        self.expect(f"^rnnlm: .*\n(.* left\n)+{REPORT}$", "rnnlm.py", *one, "--epochs", "1")
+        self.expect(REPORT, "rnnlm.py", *one, "--updates", "7", "--test-every", "3")
+        with open(os.path.join(self.folder, "curve.csv"), encoding="utf-8") as file:
+            self.assertEqual([line.split(",")[0] for line in file][1:], ["3", "6", "7"])
+        run = self.run_program("rnnlm.py", *one, "--updates", "10000", "--max-seconds", "0.01")
+        trained = re.search(r"trained (\d+) items", run.stdout)  # 55000 in all
+        self.assertTrue(trained and 0 < int(trained[1]) < 10000, run.stdout)
+
+    def test_seed(self) -> None:
+        """It is that of the initial values and, where a file gives those, of the order; it is 1."""
+        train = self.write("train.txt", 4 * "the cat sat on the mat\na dog ran\n")
+        small = ["--train", train, "--hidden", "4", "--embedding", "4"]
+        self.expect(REPORT, "rnnlm.py", *small)
+        saved = os.path.join(self.folder, "saved.safetensors")
+        os.rename(os.path.join(self.folder, "model.safetensors"), saved)
+        for how in (["--minibatch", "8"], ["--minibatch", "1", "--init-file", saved]):
+
+            def first_loss(*seed: str, how: list[str] = how) -> str:
+                run = self.run_program(
+                    "rnnlm.py", *small, *how, "--updates", "1", "--print-losses", "1", *seed
+                )
+                found = re.search("^loss 1 .*$", run.stdout, re.MULTILINE)
+                assert found, run.stderr
+                return found[0]
+
+            loss = first_loss()
+            self.assertEqual(first_loss("--seed", "1"), loss)
+            self.assertNotEqual(first_loss("--seed", "2"), loss)
 
 
 @unittest.skipUnless(find_spec("dynet"), "needs the module dynet")
