@@ -63,10 +63,12 @@ std::shared_ptr<Storage> find_again(
 using Uses = std::unordered_map<std::string, unsigned>;
 /// How often each name was used, as far as it matters for what is added next.
 Uses& names_of(detail::CollectionState& state) {
-  return state.replayed != nullptr ? state.replayed->names : state.names;
+  detail::Replayed* const replayed = state.replayed.get();
+  return replayed != nullptr ? replayed->names : state.names;
 }
 Uses& sub_names_of(detail::CollectionState& state) {
-  return state.replayed != nullptr ? state.replayed->sub_names : state.sub_names;
+  detail::Replayed* const replayed = state.replayed.get();
+  return replayed != nullptr ? replayed->sub_names : state.sub_names;
 }
 
 }  // namespace
@@ -186,11 +188,11 @@ ParameterCollection ParameterCollection::add_subcollection(const std::string& na
                                                            float weight_decay_lambda) {
   check_name("add_subcollection", name);
   detail::CollectionState& state = *storage_->state_;
-  ParameterCollection root = ModelAccess::root(*this);
+  const ParameterCollection root = ModelAccess::root(*this);
   Uses& names = sub_names_of(state);
   const std::string full = state.name + numbered(name, uses_of(names, name)) + "/";
   if (state.replayed != nullptr) {
-    ParameterCollection again = ModelAccess::replay(root, full, *state.replayed->all, {}, {});
+    const ParameterCollection again = ModelAccess::replay(root, full, *state.replayed->all, {}, {});
     ++names[name];
     return again;
   }
@@ -201,7 +203,7 @@ ParameterCollection ParameterCollection::add_subcollection(const std::string& na
   if (weight_decay_lambda < 0.0F) {
     sub->weight_decay.inherit(state.decay->own);
   }
-  ParameterCollection made(sub);
+  const ParameterCollection made(sub);
   ModelAccess::note_part(root, made);
   ++names[name];
   sub->state_->parent = storage_;  // last: until then `sub` counts as a root of its own

@@ -124,10 +124,10 @@ TEST(Helper, NoneIsWhatRunsInOneThread) {
   Threads threads;
   EXPECT_EQ(counts_after(100, 1, threads), std::vector<int>(100, 1));
   {
-    Helper helper;
+    const Helper helper;
   }
   {
-    Helper helper;  // never expects a loop
+    const Helper helper;  // never expects a loop
     EXPECT_EQ(counts_after(100, 1, threads), std::vector<int>(100, 1));
   }
   EXPECT_FALSE(threads.has_other());
@@ -168,9 +168,11 @@ TEST(Helper, PassesOnWhatAPartThrows) {
 TEST(Helper, ManyThreadsMayShareLoops) {
   Helper helper;
   helper.expect();
+  constexpr unsigned kThreads = 3;
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   std::atomic<unsigned> wrong{0};
-  for (unsigned t = 0; t < 3; ++t) {
+  for (unsigned t = 0; t < kThreads; ++t) {
     threads.emplace_back([&wrong] {
       for (unsigned round = 0; round < 500; ++round) {
         std::atomic<std::size_t> sum{0};
