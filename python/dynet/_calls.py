@@ -21,7 +21,9 @@ import dynet as _dynet
 
 _MISSING = object()
 _OWN = ("self", "cls")  # the argument that the user does not write
-_Misfit = Any  # (value, places in it, what is wanted, (low, high) or None, whether it is an index)
+#: (value; itself, or the list that was made of it; places in that; what is wanted; (low, high) or
+#: None; whether it is an index)
+_Misfit = Any
 
 
 class _Parameter(NamedTuple):
@@ -214,6 +216,15 @@ def _is_number(value: Any) -> bool:
     return hasattr(value, "__float__") or hasattr(value, "__index__")
 
 
+def _is_flag(value: Any) -> bool:
+    """Whether it is one number, 0 or 1. What `==` gives is the user's: of an array, an array."""
+    try:
+        is_one = _is_number(value) and not getattr(value, "shape", ())
+        return is_one and float(value) in (0.0, 1.0)
+    except Exception:  # a kind of its own, which raises
+        return False
+
+
 def _fits_name(name: str, value: Any) -> bool:
     """Whether a value is of a kind that has no entries. Numbers the module itself has looked at."""
     if name in ("object", "Any"):
@@ -258,7 +269,7 @@ def _mended(parameter: _Parameter, value: Any) -> Any:
     names = {_last_name(one) for one in _alternatives(parameter.promise)}
     if value is None:
         return parameter.default if parameter.default is not _MISSING else value
-    if "bool" in names and _is_number(value) and value in (0, 1):
+    if "bool" in names and _is_flag(value):
         return bool(value)
     if "str" in names and isinstance(value, (bytes, os.PathLike)):
         return os.fsdecode(value)
@@ -302,17 +313,18 @@ def _given(parameters: list[_Parameter], args: list[Any], named: dict[str, Any])
 
 def _misfit_problem(given: dict[str, Any], parameters: list[_Parameter], misfit: _Misfit) -> None:
     """Raises the problem that the module found itself."""
-    value, places, want, limits, is_index = misfit
+    argument, value, places, want, limits, is_index = misfit
     name, promise = "an argument", None
-    for parameter in parameters:
-        if given.get(parameter.name, _MISSING) is value:
-            name, promise = parameter.name, parameter.promise
-            break
+    # The same small number may be several arguments.
+    same = [p for p in parameters if given.get(p.name, _MISSING) is argument]
+    same.sort(key=lambda p: _fits(p.promise, argument))
+    if same:
+        name, promise = same[0].name, same[0].promise
     name += "".join(f"[{place}]" for place in places)
     try:
         for place in places:
             value = value[place]
-    except Exception:  # a generator is not there any more
+    except Exception:  # an iterator among the entries
         value = _MISSING
     if promise is not None and not places and not _fits(promise, value):
         want = _words(promise)

@@ -6,9 +6,8 @@
 // numpy.int64(3). Where a number is wanted, anything that `float()` takes but text. Where a list is
 // wanted, anything that can be iterated over.
 //
-// What does not fit is noted as the thread's misfit: the value, where in it, and what was wanted.
-// nanobind then refuses the call, and calls.h tells the user. An exception that the user's own code
-// raises meanwhile (a generator, `__float__`, Ctrl-C) is noted too, and comes through unchanged.
+// What does not fit is noted (notes.h): the value, where in it, and what was wanted. nanobind then
+// refuses the call, and calls.h tells the user.
 //
 // Surprising: these casters replace nanobind's own, so every source that converts must see them.
 
@@ -24,35 +23,9 @@
 
 #include "dynet/dim.h"
 
+#include "notes.h"
+
 namespace dynet::python {
-
-/// What did not fit. Plain data, as it is thread-local: destroyed after Python, it could release
-/// nothing. GIL held.
-struct Misfit {
-  static constexpr std::size_t kMaxDepth = 4;
-  PyObject* value = nullptr;   ///< owned: the value, or the list it is in; null: no misfit
-  PyObject* raised = nullptr;  ///< owned: what the user's own code raised instead
-  const char* want = "";       ///< "a whole number"
-  bool is_number = false;      ///< a number, but not one from `low` to `high`
-  bool is_index = false;
-  std::int64_t low = 0, high = 0;
-  std::size_t depth = 0;  ///< of the place within `value`
-  Py_ssize_t place[kMaxDepth] = {};
-};
-
-/// The thread's misfit is emptied; the caller owns what it refers to.
-Misfit take_misfit() noexcept;
-/// Notes one; returns false. An error that is set is dropped, unless the user's own code raised it.
-bool refuse(PyObject* value, const char* want) noexcept;
-/// Whether the user's own code raised an error, or what converts numbers and goes through lists.
-bool is_users_own(PyObject* error) noexcept;
-/// Whether it did when the last value was read.
-bool raised_meanwhile() noexcept;
-/// Returns false. Forgets the misfit where nanobind only tries: it asks again, with other flags,
-/// before it refuses the call.
-bool refused(std::uint32_t flags) noexcept;
-/// Thrown where a binding converts by hand and has noted a misfit.
-struct Refused {};
 
 /// What an integer must be.
 struct Whole {
@@ -122,15 +95,9 @@ inline bool read_exact_real(PyObject* o, double& number) noexcept {
 /// Each returns false, and notes the misfit, where the value is not what is wanted.
 bool read_whole(PyObject* o, const Whole& want, std::int64_t& number) noexcept;
 bool read_real(PyObject* o, double& number) noexcept;
-/// A list or tuple of what `o` goes through; null where it cannot be iterated over.
+/// A list or tuple of what `o` goes through; null where it cannot be iterated over, and the misfit
+/// is noted. An iterator is gone through once in a call.
 nanobind::object read_sequence(PyObject* o, const char* want) noexcept;
-/// What was read is a list that code of the user's changed meanwhile: ValueError. Returns false.
-bool refuse_changed() noexcept;
-/// There is no memory for what was read: MemoryError. Returns false.
-bool refuse_too_large() noexcept;
-/// The misfit is entry `i` of `list`. Returns false.
-bool refuse_entry(PyObject* list, Py_ssize_t i) noexcept;
-
 /// The entries of `o`, each read by `read(PyObject*, T&)`.
 template <class T, class Read>
 bool read_list(PyObject* o, const char* want, std::vector<T>& list, const Read& read) noexcept try {

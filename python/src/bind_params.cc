@@ -476,6 +476,7 @@ void bind_table_arrays(nb::class_<PyLookupParameters, PyExpression>& c) {
 
 /// `E[i]`, on the hot path: called by Python directly.
 PyObject* table_item(PyObject* self, PyObject* index) {
+  const CallNotes notes;
   PyObject* result = guarded([&] {
     const auto& x = instance<PyLookupParameters>(self);
     const unsigned row = read_index(index);

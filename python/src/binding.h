@@ -248,9 +248,12 @@ struct type_caster<dynet::python::PyExpression> : NewObjectCaster<dynet::python:
 template <>
 struct type_caster<dynet::python::ExprArg> {
   NB_TYPE_CASTER(dynet::python::ExprArg, make_caster<dynet::python::PyExpression>::Name)
-  bool from_python(handle src, uint32_t /*flags*/, cleanup_list* /*cleanup*/) noexcept {
-    return dynet::python::QuickArg<dynet::python::ExprArg>::read(src.ptr(), value) ||
-           dynet::python::refuse_expression(src.ptr());
+  bool from_python(handle src, uint32_t flags, cleanup_list* /*cleanup*/) noexcept {
+    if (dynet::python::QuickArg<dynet::python::ExprArg>::read(src.ptr(), value)) {
+      return true;
+    }
+    dynet::python::refuse_expression(src.ptr());
+    return dynet::python::refused(flags);
   }
 };
 

@@ -34,16 +34,17 @@ struct Call {
 constexpr std::size_t kMaxWays = 16;
 std::array<vectorcallfunc, kMaxWays> ways{};
 
-PyObject* explain(const Call& call, vectorcallfunc way) noexcept;
+PyObject* ended(const Call& call, vectorcallfunc way, PyObject* result) noexcept;
 
 template <std::size_t kWay>
 PyObject* watched(PyObject* function, PyObject* const* args, std::size_t flags_and_count,
                   PyObject* names) {
+  const CallNotes notes;
   PyObject* result = ways[kWay](function, args, flags_and_count, names);
-  if (result != nullptr) [[likely]] {
+  if (result != nullptr && !may_have_notes()) [[likely]] {
     return result;
   }
-  return explain({function, args, flags_and_count, names}, ways[kWay]);
+  return ended({function, args, flags_and_count, names}, ways[kWay], result);
 }
 
 template <std::size_t... kWay>
@@ -67,7 +68,10 @@ nb::object misfit_object(const Misfit& misfit) {
   if (misfit.is_number) {
     range = nb::make_tuple(misfit.low, misfit.high);
   }
-  return nb::make_tuple(nb::handle(misfit.value), place, misfit.want, range, misfit.is_index);
+  PyObject* const list = list_of_iterator(misfit.value);
+  const nb::handle entries = list != nullptr ? list : misfit.value;
+  return nb::make_tuple(nb::handle(misfit.value), entries, place, misfit.want, range,
+                        misfit.is_index);
 }
 
 /// Releases what a misfit refers to.
@@ -76,10 +80,7 @@ struct Taken {
   Taken() = default;
   Taken(const Taken&) = delete;
   Taken& operator=(const Taken&) = delete;
-  ~Taken() {
-    Py_XDECREF(it.value);
-    Py_XDECREF(it.raised);
-  }
+  ~Taken() { Py_XDECREF(it.value); }
 };
 
 // ---- the errors
@@ -124,10 +125,6 @@ PyObject* call_again(PyObject* function, vectorcallfunc way, const nb::object& a
 /// Raises what dynet/_calls.py makes of the call, or makes the mended call.
 PyObject* explain_refusal(const Call& call, vectorcallfunc way) {
   const Taken misfit;
-  if (misfit.it.raised != nullptr) {
-    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(misfit.it.raised)), misfit.it.raised);
-    return nullptr;
-  }
   nb::list args;
   for (Py_ssize_t i = 0; i < call.count(); ++i) {
     args.append(nb::handle(call.args[i]));
@@ -149,11 +146,11 @@ PyObject* explain_refusal(const Call& call, vectorcallfunc way) {
 
 /// Raises what the user is to see of an error.
 PyObject* explain(const Call& call, vectorcallfunc way, nb::python_error& error) {
+  if (raise_noted()) {
+    return nullptr;
+  }
   if (is_refusal(error)) {
     return explain_refusal(call, way);
-  }
-  {
-    const Taken forgotten;
   }
   complete_error(error.value(), [&] {
     return nb::cast<std::string>(explanations().attr("name_of")(nb::handle(call.function)));
@@ -162,11 +159,18 @@ PyObject* explain(const Call& call, vectorcallfunc way, nb::python_error& error)
   return nullptr;
 }
 
-PyObject* explain(const Call& call, vectorcallfunc way) noexcept {
-  return guarded([&] {
-    nb::python_error error;  // what is set
-    return explain(call, way, error);
-  });
+/// What Python gets of a call that gave `result`, or failed. `way`: as above.
+PyObject* ended(const Call& call, vectorcallfunc way, PyObject* result) noexcept {
+  if (result == nullptr) {
+    result = guarded([&] {
+      nb::python_error error;  // what is set
+      return explain(call, way, error);
+    });
+  }
+  if (result != nullptr && raise_noted()) {  // one form of the function could do without
+    Py_CLEAR(result);
+  }
+  return result;
 }
 
 // ---- finding the functions
@@ -274,7 +278,8 @@ void add_quick_way(nb::handle scope, const char* name, vectorcallfunc quick,
 
 PyObject* explain_failure(PyObject* function, PyObject* const* args,
                           std::size_t flags_and_count) noexcept {
-  return explain({function, args, flags_and_count, nullptr}, nullptr);
+  const CallNotes notes;
+  return ended({function, args, flags_and_count, nullptr}, nullptr, nullptr);
 }
 
 PyObject* explain_slot(const char* method, PyObject* self, PyObject* argument) noexcept {

@@ -5,14 +5,15 @@
 // nanobind refuses a call whose arguments do not fit with a list of C++ signatures. Users read our
 // text instead: the function, the argument, its value, what was wanted, and their own line. So all
 // functions of the module are watched: where one fails, the error is looked at before the user sees
-// it. A call that succeeds costs one comparison.
+// it. A call that succeeds costs a few comparisons.
 //
 // - What nanobind refused is explained by dynet/_calls.py from the function's signature and from
 // the
 //   misfit that the casters noted (arguments.h). It may also mend the call, which then is made
 //   again: None where an argument has a default, 0 and 1 where a flag is wanted, bytes where text
 //   is.
-// - An exception that the user's own code raised while arguments were read comes through unchanged.
+// - An exception that the user's own code raised while arguments were read (notes.h) comes through
+//   unchanged.
 // - Our own errors get the function's name and the user's line where they lack them.
 //
 // Known of nanobind: that functions have `__nb_signature__` and are called through
@@ -47,8 +48,8 @@ constexpr std::size_t positional_count(std::size_t flags_and_count) {
 PyObject* explain_failure(PyObject* function, PyObject* const* args,
                           std::size_t flags_and_count) noexcept;
 
-/// For a slot that Python calls directly: as if `method` of the type had been called with these
-/// arguments and had failed with the error that is set.
+/// For a slot that Python calls directly and that has CallNotes: as if `method` of the type had
+/// been called with these arguments and had failed with the error that is set.
 PyObject* explain_slot(const char* method, PyObject* self, PyObject* argument) noexcept;
 
 }  // namespace dynet::python

@@ -13,27 +13,6 @@
 namespace dynet::python {
 namespace {
 
-Misfit& misfit() {
-  static thread_local Misfit of_thread;
-  return of_thread;
-}
-
-/// The error that is set, normalised, and no longer set.
-PyObject* take_error() {
-  const nb::python_error error;
-  return Py_NewRef(error.value().ptr());
-}
-
-bool refuse_number(PyObject* o, const Whole& want) noexcept {
-  refuse(o, "a whole number");
-  Misfit& it = misfit();
-  it.is_number = it.value != nullptr;
-  it.is_index = want.is_index;
-  it.low = want.low;
-  it.high = want.high;
-  return false;
-}
-
 /// Numbers of all kinds; text and expressions are none.
 bool is_number(PyObject* o) {
   return PyNumber_Check(o) != 0 && PyComplex_Check(o) == 0 && !is_expression(o);
@@ -54,77 +33,12 @@ std::string class_name(nb::handle object) {
       nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()))).attr("__name__"));
 }
 
-// Python code leaves a traceback, and what converts numbers raises these three only.
-bool is_users_own(PyObject* error) noexcept {
-  const nb::object traceback = nb::steal(PyException_GetTraceback(error));
-  return traceback.is_valid() || (PyErr_GivenExceptionMatches(error, PyExc_TypeError) == 0 &&
-                                  PyErr_GivenExceptionMatches(error, PyExc_ValueError) == 0 &&
-                                  PyErr_GivenExceptionMatches(error, PyExc_OverflowError) == 0);
-}
-
-bool raised_meanwhile() noexcept { return misfit().raised != nullptr; }
-
-Misfit take_misfit() noexcept { return std::exchange(misfit(), Misfit()); }
-
-bool refuse(PyObject* value, const char* want) noexcept {
-  Misfit& it = misfit();
-  if (PyErr_Occurred() != nullptr) {
-    PyObject* error = take_error();
-    if (it.raised == nullptr && is_users_own(error)) {
-      it.raised = error;
-    } else {
-      Py_DECREF(error);
-    }
-  }
-  PyObject* raised = std::exchange(it.raised, nullptr);
-  Py_XDECREF(it.value);
-  it = Misfit{.value = Py_NewRef(value), .raised = raised, .want = want};
-  return false;
-}
-
-namespace {
-bool refuse_with(PyObject* type, const char* text) noexcept {
-  Misfit& it = misfit();
-  if (it.raised == nullptr) {
-    PyErr_Clear();
-    it.raised = PyObject_CallFunction(type, "s", text);
-  }
-  return false;
-}
-}  // namespace
-
-bool refuse_changed() noexcept {
-  return refuse_with(PyExc_ValueError, "a list changed its length while it was read");
-}
-
-bool refuse_too_large() noexcept {
-  return refuse_with(PyExc_MemoryError, "a list is too large for the memory that is left");
-}
-
-bool refuse_entry(PyObject* list, Py_ssize_t i) noexcept {
-  Misfit& it = misfit();
-  if (it.value != nullptr && it.depth < Misfit::kMaxDepth) {
-    std::copy_backward(it.place, it.place + it.depth, it.place + it.depth + 1);
-    it.place[0] = i;
-    ++it.depth;
-    Py_SETREF(it.value, Py_NewRef(list));
-  }
-  return false;
-}
-
-bool refused(std::uint32_t flags) noexcept {
-  if ((flags & static_cast<std::uint32_t>(nb::detail::cast_flags::convert)) == 0) {
-    Misfit& it = misfit();
-    PyObject* raised = std::exchange(it.raised, nullptr);
-    Py_XDECREF(it.value);
-    it = Misfit{.raised = raised};
-  }
-  return false;
-}
-
 bool read_whole(PyObject* o, const Whole& want, std::int64_t& number) noexcept {
   if (read_exact_whole(o, want, number)) {
     return true;
+  }
+  if (has_raised()) {
+    return refuse(o, "a whole number");
   }
   int overflow = 0;
   if (PyIndex_Check(o) != 0) {
@@ -146,14 +60,15 @@ bool read_whole(PyObject* o, const Whole& want, std::int64_t& number) noexcept {
   } else {
     return refuse(o, "a whole number");
   }
-  return (overflow == 0 && number >= want.low && number <= want.high) || refuse_number(o, want);
+  return (overflow == 0 && number >= want.low && number <= want.high) ||
+         refuse_number(o, want.low, want.high, want.is_index);
 }
 
 bool read_real(PyObject* o, double& number) noexcept {
   if (read_exact_real(o, number)) {
     return true;
   }
-  if (!is_number(o)) {
+  if (has_raised() || !is_number(o)) {
     return refuse(o, "a number");
   }
   number = PyFloat_AsDouble(o);
@@ -164,14 +79,25 @@ nb::object read_sequence(PyObject* o, const char* want) noexcept {
   if (PyList_CheckExact(o) || PyTuple_CheckExact(o)) {
     return nb::borrow(o);
   }
-  PyObject* list = nullptr;
-  if (!is_expression(o) && !PyUnicode_Check(o) && !PyBytes_Check(o)) {
-    list = PySequence_List(o);
-  }
-  if (list == nullptr) {
+  if (has_raised() || is_expression(o) || PyUnicode_Check(o) || PyBytes_Check(o)) {
     refuse(o, want);
+    return {};
   }
-  return nb::steal(list);
+  const bool is_iterator = PyIter_Check(o) != 0;
+  PyObject* const known = is_iterator ? list_of_iterator(o) : nullptr;
+  if (known != nullptr) {
+    return nb::borrow(known);
+  }
+  nb::object list = nb::steal(PySequence_List(o));
+  if (!list.is_valid()) {
+    if (is_iterator) {  // there is nothing else that could have failed
+      note_raised();
+    }
+    refuse(o, want);
+  } else if (is_iterator && !note_list(o, list.ptr())) {
+    return {};
+  }
+  return list;
 }
 
 std::vector<Expression>& ExprListArg::nodes() const {
@@ -402,7 +328,11 @@ bool type_caster<RestDimArg>::from_python(handle src, uint32_t flags,
   if (!read_shape(src.ptr(), -1, value.dim, set)) {
     return dynet::python::refused(flags);
   }
-  return rests < 2 || dynet::python::refuse(src.ptr(), "a shape with one -1 at most");
+  if (rests > 1) {
+    dynet::python::refuse(src.ptr(), "a shape with one -1 at most");
+    return dynet::python::refused(flags);
+  }
+  return true;
 }
 
 }  // namespace nanobind::detail

@@ -112,7 +112,7 @@ class Reader {
   float number(nb::handle element, std::size_t axis) const {
     double value = 0;
     if (!read_real(element.ptr(), value)) {
-      if (raised_meanwhile()) {
+      if (has_raised()) {
         throw Refused();
       }
       fail(element, axis, "a number");

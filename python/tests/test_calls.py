@@ -29,6 +29,10 @@ class World:
         self.x = dy.inputVector([1.0, 2.0, 3.0])
         self.X = dy.inputTensor(np.arange(6.0).reshape(2, 3))
         self.model = self.m
+        self.dot = dy.DotAttentionBuilder(2, self.m)
+        self.decoder = dy.TransformerDecoderBuilder(1, 2, 1, 2, self.m)
+        self.crf = dy.CRFBuilder(2, self.m)
+        self.lstm = dy.GRUBuilder(1, 3, 3, self.m)
 
 
 Call = Callable[[World], Any]
@@ -58,6 +62,7 @@ WRONG: list[Row] = [
     (lambda w: dy.affine_transform(5), TypeError, ("affine_transform: exprs is 5, of type int; want a list of expressions",)),
     (lambda w: dy.lookup(w.W, 0), TypeError, ("lookup: p is a parameter {3,2}; want a LookupParameters",)),
     (lambda w: dy.inputTensor([1.0, 2.0], 0.5), TypeError, ("inputTensor: batched is 0.5", "want True or False")),
+    (lambda w: dy.inputTensor([1.0, 2.0], np.array([1, 2])), TypeError, ("inputTensor: batched is an array of shape (2,)", "want True or False")),
     (lambda w: dy.lookup(w.E, 2, 7), TypeError, ("lookup: update is 7", "want True or False")),
     (lambda w: dy.VanillaLSTMBuilder("a", 4, 3, w.m), TypeError, ("VanillaLSTMBuilder: layers is 'a', of type str; want a whole number",)),
     (lambda w: dy.VanillaLSTMBuilder(1, 4, 3, None), TypeError, ("VanillaLSTMBuilder: model is None; want a ParameterCollection",)),
@@ -205,6 +210,7 @@ def renew() -> int:
 # ---- what is taken ------------------------------------------------------------------------------
 
 TAKEN: list[tuple[Call, Call]] = [
+    (lambda w: dy.lookup(w.E, 2, np.array(0)).value(), lambda w: w.E[2].value()),
     (lambda w: dy.VanillaLSTMBuilder(1, 4, 6 / 2, w.m).spec, lambda w: (1, 4, 3, False, 1.0)),
     (lambda w: dy.VanillaLSTMBuilder(1, 4, 3, w.m, ln_lstm=1).spec, lambda w: (1, 4, 3, True, 1.0)),
     (lambda w: w.m.add_parameters((3.0, 2)).shape(), lambda w: (3, 2)),
@@ -310,6 +316,19 @@ def generator(error: type[BaseException], x: dy.Expression) -> Iterator[dy.Expre
     raise error("mine")
 
 
+class BadAtFirst:
+    """A number that raises when it is read for the first time."""
+
+    def __init__(self, error: type[BaseException]) -> None:
+        self.error: type[BaseException] | None = error
+
+    def __index__(self) -> int:
+        error, self.error = self.error, None
+        if error is not None:
+            raise error("mine")
+        return 1
+
+
 RAISING: list[Callable[[World, type[BaseException]], Any]] = [
     lambda w, e: dy.esum(generator(e, w.x)),
     lambda w, e: dy.concatenate(generator(e, w.x)),
@@ -329,6 +348,21 @@ RAISING: list[Callable[[World, type[BaseException]], Any]] = [
     lambda w, e: w.m.add_parameters((2, Bad(e))),
     lambda w, e: dy.VanillaLSTMBuilder(1, Bad(e), 3, w.m),
     lambda w, e: dy.sum_dim(w.X, generator(e, 0)),
+    # of several forms, whose arguments are read more than once
+    lambda w, e: w.dot.read(w.X, generator(e, 1)),
+    lambda w, e: w.dot.read(w.X, [BadAtFirst(e)]),
+    lambda w, e: w.dot.read(w.X, w.X, generator(e, 1)),
+    lambda w, e: w.decoder.start(w.X, generator(e, 1)),
+    lambda w, e: w.crf.neg_log_likelihood(w.X, generator(e, [0])),
+    lambda w, e: w.crf.neg_log_likelihood(w.X, [generator(e, 0)]),
+    lambda w, e: w.crf.viterbi(w.X, [BadAtFirst(e)]),
+    lambda w, e: dy.log_softmax(w.x, generator(e, 1)),
+    lambda w, e: dy.log_softmax(w.x, [BadAtFirst(e)]),
+    lambda w, e: dy.Dict(["a"]).convert(BadAtFirst(e)),
+    lambda w, e: w.x.__mul__(BadFloat(e)),
+    # and where a call is mended
+    lambda w, e: dy.lookup_batch(w.E, generator(e, 1), 1),
+    lambda w, e: w.lstm.initial_state(generator(e, w.x), 1),
 ]
 
 

@@ -1,0 +1,188 @@
+#include "notes.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+namespace nb = nanobind;
+
+namespace dynet::python {
+namespace {
+
+struct OfThread {
+  bool has_notes = false;
+  Notes notes;
+};
+OfThread& of_thread() {
+  static thread_local OfThread it;
+  return it;
+}
+
+/// To be written to.
+Notes& notes() {
+  OfThread& it = of_thread();
+  if (!it.has_notes) {
+    it.has_notes = true;
+    ++noting_threads;
+  }
+  return it.notes;
+}
+
+/// All notes of the thread, which has none then.
+Notes take_notes() {
+  OfThread& it = of_thread();
+  if (!it.has_notes) {
+    return {};
+  }
+  it.has_notes = false;
+  --noting_threads;
+  return std::exchange(it.notes, Notes());
+}
+
+/// What is released may run code of the user's: it is in no notes any more.
+void release(const Notes& gone) {
+  for (const auto& [iterator, list] : gone.lists) {
+    Py_DECREF(list);
+    Py_DECREF(iterator);
+  }
+  Py_XDECREF(gone.misfit.value);
+  Py_XDECREF(gone.raised);
+}
+
+void set_misfit(const Misfit& misfit) {
+  PyObject* old = std::exchange(notes().misfit, misfit).value;
+  Py_XDECREF(old);
+}
+
+/// The error that is set, normalised, and no longer set.
+PyObject* take_error() {
+  const nb::python_error error;
+  return Py_NewRef(error.value().ptr());
+}
+
+/// Of two errors the first one counts. Takes the reference.
+void set_raised(PyObject* error) {
+  if (notes().raised == nullptr) {
+    notes().raised = error;
+  } else {
+    Py_DECREF(error);
+  }
+}
+
+bool refuse_with(PyObject* type, const char* text) noexcept {
+  if (!has_raised()) {
+    PyErr_SetString(type, text);
+    set_raised(take_error());
+  }
+  return false;
+}
+
+}  // namespace
+
+void CallNotes::set_aside() noexcept {
+  if (of_thread().has_notes) {  // and not only another thread's
+    outer_.emplace(take_notes());
+  }
+}
+
+void CallNotes::forget() noexcept {
+  const Notes gone = take_notes();
+  if (outer_.has_value()) {
+    notes() = std::move(*outer_);
+  }
+  release(gone);
+}
+
+Misfit take_misfit() noexcept {
+  return may_have_notes() ? std::exchange(of_thread().notes.misfit, Misfit()) : Misfit();
+}
+
+// Python code leaves a traceback, and what converts numbers raises these three only.
+bool is_users_own(PyObject* error) noexcept {
+  const nb::object traceback = nb::steal(PyException_GetTraceback(error));
+  return traceback.is_valid() || (PyErr_GivenExceptionMatches(error, PyExc_TypeError) == 0 &&
+                                  PyErr_GivenExceptionMatches(error, PyExc_ValueError) == 0 &&
+                                  PyErr_GivenExceptionMatches(error, PyExc_OverflowError) == 0);
+}
+
+void note_raised() noexcept { set_raised(take_error()); }
+
+bool has_raised() noexcept { return may_have_notes() && of_thread().notes.raised != nullptr; }
+
+bool raise_noted() noexcept {
+  if (!has_raised()) {
+    return false;
+  }
+  const nb::object raised = nb::steal(std::exchange(of_thread().notes.raised, nullptr));
+  PyErr_SetObject(raised.type().ptr(), raised.ptr());
+  return true;
+}
+
+bool refuse(PyObject* value, const char* want) noexcept {
+  if (PyErr_Occurred() != nullptr) {
+    const nb::object error = nb::steal(take_error());
+    if (is_users_own(error.ptr())) {
+      set_raised(Py_NewRef(error.ptr()));
+    }
+  }
+  set_misfit({.value = Py_NewRef(value), .want = want});
+  return false;
+}
+
+bool refuse_number(PyObject* value, std::int64_t low, std::int64_t high, bool is_index) noexcept {
+  set_misfit({.value = Py_NewRef(value),
+              .want = "a whole number",
+              .is_number = true,
+              .is_index = is_index,
+              .low = low,
+              .high = high});
+  return false;
+}
+
+bool refuse_entry(PyObject* list, Py_ssize_t i) noexcept {
+  Misfit& it = notes().misfit;
+  if (it.value != nullptr && it.depth < Misfit::kMaxDepth) {
+    std::copy_backward(it.place, it.place + it.depth, it.place + it.depth + 1);
+    it.place[0] = i;
+    ++it.depth;
+    PyObject* old = std::exchange(it.value, Py_NewRef(list));
+    Py_DECREF(old);
+  }
+  return false;
+}
+
+bool refuse_changed() noexcept {
+  return refuse_with(PyExc_ValueError, "a list changed its length while it was read");
+}
+
+bool refuse_too_large() noexcept {
+  return refuse_with(PyExc_MemoryError, "a list is too large for the memory that is left");
+}
+
+bool refused(std::uint32_t flags) noexcept {
+  if ((flags & static_cast<std::uint32_t>(nb::detail::cast_flags::convert)) == 0) {
+    PyObject* old = take_misfit().value;
+    Py_XDECREF(old);
+  }
+  return false;
+}
+
+PyObject* list_of_iterator(PyObject* iterator) noexcept {
+  if (!may_have_notes()) {
+    return nullptr;
+  }
+  const auto& lists = of_thread().notes.lists;
+  const auto found = lists.find(iterator);
+  return found == lists.end() ? nullptr : found->second;
+}
+
+bool note_list(PyObject* iterator, PyObject* list) noexcept try {
+  notes().lists.emplace(iterator, list);
+  Py_INCREF(iterator);
+  Py_INCREF(list);
+  return true;
+} catch (const std::bad_alloc&) {
+  return refuse_too_large();
+}
+
+}  // namespace dynet::python

@@ -1,0 +1,104 @@
+#pragma once
+
+// What a thread notes while the arguments of one call are read.
+//
+// nanobind reads the arguments of a call up to twice for each form of its function, and a mended
+// call (calls.h) reads them once more. What the user's own code does meanwhile, in a generator, in
+// `__float__` or at Ctrl-C, happens once. So there is one place for what the next reading, and the
+// end of the call, must know:
+//
+// - The misfit: what did not fit, where it is, and what was wanted.
+// - The exception that the user's own code raised. From then on the readers refuse without running
+//   such code again, and the call raises it, whatever else became of the call.
+// - The list that was made of each iterator, which gives its entries only once.
+//
+// The user's code may make calls itself, so each call has notes of its own: `CallNotes`.
+
+#include <nanobind/nanobind.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+
+namespace dynet::python {
+
+/// What did not fit.
+struct Misfit {
+  static constexpr std::size_t kMaxDepth = 4;
+  PyObject* value = nullptr;  ///< owned: the value, or the list it is in; null: no misfit
+  const char* want = "";      ///< "a whole number"
+  bool is_number = false;     ///< a number, but not one from `low` to `high`
+  bool is_index = false;
+  std::int64_t low = 0, high = 0;
+  std::size_t depth = 0;  ///< of the place within `value`
+  Py_ssize_t place[kMaxDepth] = {};
+};
+
+/// Owns what it points to, but releases nothing by itself: the thread's may outlive Python.
+struct Notes {
+  Misfit misfit;
+  PyObject* raised = nullptr;                      ///< what the user's own code raised
+  std::unordered_map<PyObject*, PyObject*> lists;  ///< by the iterator that each was made of
+};
+
+/// How many threads have noted something. GIL held.
+inline unsigned noting_threads = 0;
+inline bool may_have_notes() noexcept { return noting_threads != 0; }
+
+/// The notes of the call that begins: none. What the call around it had noted comes back at the
+/// end, when those of this one are forgotten. GIL held.
+class CallNotes {
+ public:
+  CallNotes() noexcept {
+    if (may_have_notes()) [[unlikely]] {
+      set_aside();
+    }
+  }
+  ~CallNotes() {
+    if (may_have_notes() || outer_.has_value()) [[unlikely]] {
+      forget();
+    }
+  }
+  CallNotes(const CallNotes&) = delete;
+  CallNotes& operator=(const CallNotes&) = delete;
+
+ private:
+  void set_aside() noexcept;
+  void forget() noexcept;
+  std::optional<Notes> outer_;
+};
+
+/// The misfit is no longer noted; the caller owns what it refers to.
+Misfit take_misfit() noexcept;
+/// Notes one; returns false. An error that is set is dropped, unless the user's own code raised it.
+bool refuse(PyObject* value, const char* want) noexcept;
+/// The misfit is a number outside of some limits. Returns false.
+bool refuse_number(PyObject* value, std::int64_t low, std::int64_t high, bool is_index) noexcept;
+/// The misfit is entry `i` of `list`. Returns false.
+bool refuse_entry(PyObject* list, Py_ssize_t i) noexcept;
+/// What was read is a list that code of the user's changed meanwhile: ValueError. Returns false.
+bool refuse_changed() noexcept;
+/// There is no memory for what was read: MemoryError. Returns false.
+bool refuse_too_large() noexcept;
+/// Returns false. Forgets the misfit where nanobind only tries: it asks again, with other flags,
+/// before it refuses the call.
+bool refused(std::uint32_t flags) noexcept;
+/// Thrown where a binding converts by hand and has noted a misfit.
+struct Refused {};
+
+/// Whether the user's own code raised an error, or what converts numbers and goes through lists.
+bool is_users_own(PyObject* error) noexcept;
+/// The error that is set was raised by the user's own code.
+void note_raised() noexcept;
+/// Whether that code has raised an error in this call.
+bool has_raised() noexcept;
+/// Raises it: sets the Python error in the place of another one. False where there is none.
+bool raise_noted() noexcept;
+
+/// The list that this call has made of an iterator. Borrowed; null where it has made none.
+PyObject* list_of_iterator(PyObject* iterator) noexcept;
+/// Notes that list. False where there is no memory for it, which is noted instead.
+bool note_list(PyObject* iterator, PyObject* list) noexcept;
+
+}  // namespace dynet::python
