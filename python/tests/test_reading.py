@@ -1,4 +1,4 @@
-"""Numbers and lists that change, or use the library, while they are read; what is a batch."""
+"""Numbers and lists: nested ones, such as change while they are read, and what is a batch."""
 
 from __future__ import annotations
 
@@ -117,3 +117,44 @@ def test_a_list_of_expressions_is_no_array():
     for listed in ([e, e], [p], (1.0, e), [np.zeros(2), e]):
         with pytest.raises(TypeError, match="concatenate"):
             dy.inputTensor(listed)
+
+
+def test_nested_lists_are_as_numpy_reads_them():
+    for values in (
+        [1, 2.5, True],
+        [[1, 2, 3], [4, 5, 6]],
+        ((1, 2), [3, np.float32(4)]),
+        [[[1, 2], [3, 4], [5, 6]], [[7, 8], [9, 10], [11, 12]]],
+        [range(3), (4, 5, 6)],
+        [np.arange(3), [4, 5, 6]],
+        [1e40, -1e40, float("nan")],
+    ):
+        with np.errstate(over="ignore"):
+            wanted = np.asarray(values, dtype=np.float32)
+        if not hasattr(values[0], "__array__"):  # that is a batch
+            assert np.array_equal(dy.inputTensor(values).npvalue(), wanted, equal_nan=True)
+        p = dy.Model().parameters_from_numpy(values)
+        assert np.array_equal(p.as_array(), wanted, equal_nan=True)
+        if wanted.ndim > 1:
+            table = dy.Model().lookup_parameters_from_numpy(values)
+            assert np.array_equal(table.as_array(), wanted, equal_nan=True)
+
+
+def test_bad_nested_lists_say_where():
+    with pytest.raises(dy.ShapeError, match=r"\[0\]\[0\] has 2 elements, \[1\]\[0\] has 1"):
+        dy.inputTensor([[[1, 2]], [[3]]])
+    with pytest.raises(dy.ShapeError, match=r"\[0\] has 2 elements, \[2\] has 3"):
+        dy.inputTensor([[1, 2], [3, 4], [5, 6, 7]])
+    for bad, text in [
+        ([[1, 2], [3, "4"]], r"element \[1\]\[1\] is '4', of type str; want a number"),
+        ([[1, 2], 3], r"element \[1\] is 3, of type int; want a list"),
+        ([[1, None]], r"element \[0\]\[1\] is None, of type NoneType; want a number"),
+        (["text"], r"element \[0\] is 'text', of type str; want a number"),
+        ([[object()]], r"element \[0\]\[0\] is <object .*>, of type object; want a number"),
+    ]:
+        with pytest.raises(TypeError, match=text):
+            dy.inputTensor(bad)
+    endless: list = []
+    endless.append(endless)
+    with pytest.raises(dy.SizeError, match="more than 8 deep"):
+        dy.inputTensor(endless)
