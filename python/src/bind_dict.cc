@@ -35,6 +35,23 @@ Dict dict_of(const Words& words) {
   return dict;
 }
 
+/// What a state says. Of a dictionary that was cleared, the id of the unknown word stays.
+struct Restored : Dict {
+  explicit Restored(const State& state) : Dict(dict_of(std::get<Words>(state))) {
+    const auto& [words, is_frozen, unknown] = state;
+    const bool is_there = words.empty() || unknown < static_cast<int>(words.size());
+    if (size() != words.size() || unknown < -1 || (unknown >= 0 && !is_frozen) || !is_there) {
+      throw ValueError("Dict: the state says " + std::to_string(words.size()) + " words, " +
+                       std::to_string(size()) + " of them different, " +
+                       (is_frozen ? "frozen, " : "not frozen, ") + "and " +
+                       std::to_string(unknown) + " for the unknown one, which cannot be");
+    }
+    frozen = is_frozen;
+    map_unk = unknown >= 0;
+    unk_id = unknown;
+  }
+};
+
 void bind_words(nb::class_<Dict>& c) {
   using nb::arg;
   c.def(
@@ -78,16 +95,7 @@ void bind_dict(nb::module_& m) {
           "The dictionary of a file, not frozen: call `freeze` and `set_unk`.")
       .def("__getstate__",
            [](const Dict& d) { return State(d.get_words(), d.is_frozen(), d.get_unk_id()); })
-      .def("__setstate__", [](Dict& d, const State& state) {
-        const auto& [words, is_frozen, unknown] = state;
-        new (&d) Dict(dict_of(words));
-        if (is_frozen) {
-          d.freeze();
-        }
-        if (unknown >= 0) {
-          d.set_unk(words[static_cast<std::size_t>(unknown)]);
-        }
-      });
+      .def("__setstate__", [](Dict& d, const State& state) { new (&d) Dict(Restored(state)); });
 }
 
 }  // namespace dynet::python

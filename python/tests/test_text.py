@@ -223,3 +223,29 @@ def test_a_dictionary(tmp_path):
     assert loaded.get_unk_id() == -1 and loaded.convert("dog") == 3
     loaded.clear()
     assert len(loaded) == 0 and repr(dy.Dict(["a"])) == "Dict of 1 word"
+
+
+def test_a_cleared_dictionary_is_copied_as_it_is():
+    words = dy.Dict(["a"])
+    words.freeze()
+    words.set_unk("<unk>")
+    words.clear()
+    for copied in (words, copy.deepcopy(words), pickle.loads(pickle.dumps(words))):
+        assert len(copied) == 0 and copied.is_frozen() and copied.get_unk_id() == 1
+        with pytest.raises(RuntimeError, match="a frozen dictionary that was cleared"):
+            copied.convert("b")
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        (["a"], True, 5),
+        (["a"], True, -7),
+        (["a"], False, 0),
+        (["a", "a"], False, -1),
+        ([], False, 3),
+    ],
+)
+def test_a_damaged_state_of_a_dictionary_is_refused(state):
+    with pytest.raises(ValueError, match=r"Dict: the state says \d words"):
+        dy.Dict.__new__(dy.Dict).__setstate__(state)
