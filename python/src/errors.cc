@@ -15,6 +15,7 @@
 
 #include "binding.h"
 #include "ended.h"
+#include "quick.h"
 #include "where.h"
 
 namespace dynet::python {
@@ -82,17 +83,30 @@ void set_first_of(const Error& error) {
   }
 }
 
-void translate(const std::exception_ptr& pointer, void* /*payload*/) {
-  try {
-    std::rethrow_exception(pointer);
-  } catch (const Error& error) {
-    set_first_of<ShapeError, IndexError, ValueError, TypeError, EmptyListError, SizeError,
-                 StateError, DomainError, GraphError, StaleExpression, UsageError, DeviceError,
-                 IoError, NumericError, out_of_memory>(error);
-  } catch (const Refused&) {
-    PyErr_SetString(refusal, "an argument does not fit");
-  } catch (const std::bad_cast&) {  // nanobind's, where a binding converts by hand
-    PyErr_SetString(refusal, "an argument does not fit");
+/// What nanobind asks, before what it would do itself.
+void translate(const std::exception_ptr& error, void* /*payload*/) { set_python_error(error); }
+
+/// For tests of both ways into a function: throws one of the standard library's exceptions.
+bool throw_standard(IndexArg which) {
+  switch (which.index) {
+    case 0:
+      throw std::bad_alloc();
+    case 1:
+      throw std::out_of_range("out_of_range");
+    case 2:
+      throw std::overflow_error("overflow_error");
+    case 3:
+      throw std::length_error("length_error");
+    case 4:
+      throw std::domain_error("domain_error");
+    case 5:
+      throw std::range_error("range_error");
+    case 6:
+      throw std::invalid_argument("invalid_argument");
+    case 7:
+      throw std::runtime_error("runtime_error");
+    default:
+      return false;
   }
 }
 
@@ -101,18 +115,28 @@ void translate(const std::exception_ptr& pointer, void* /*payload*/) {
 void set_python_error(const std::exception_ptr& error) noexcept {
   try {
     std::rethrow_exception(error);
-  } catch (const Error&) {
-    translate(error, nullptr);
+  } catch (const Error& e) {
+    set_first_of<ShapeError, IndexError, ValueError, TypeError, EmptyListError, SizeError,
+                 StateError, DomainError, GraphError, StaleExpression, UsageError, DeviceError,
+                 IoError, NumericError, out_of_memory>(e);
   } catch (const Refused&) {
-    translate(error, nullptr);
-  } catch (const std::bad_cast&) {
-    translate(error, nullptr);
+    PyErr_SetString(refusal, "an argument does not fit");
+  } catch (const std::bad_cast&) {  // nanobind's, where a binding converts by hand
+    PyErr_SetString(refusal, "an argument does not fit");
   } catch (const std::bad_alloc& e) {
     PyErr_SetString(PyExc_MemoryError, e.what());
-  } catch (const std::invalid_argument& e) {
-    PyErr_SetString(PyExc_ValueError, e.what());
   } catch (const std::out_of_range& e) {
     PyErr_SetString(PyExc_IndexError, e.what());
+  } catch (const std::overflow_error& e) {
+    PyErr_SetString(PyExc_OverflowError, e.what());
+  } catch (const std::range_error& e) {
+    PyErr_SetString(PyExc_ValueError, e.what());
+  } catch (const std::domain_error& e) {
+    PyErr_SetString(PyExc_ValueError, e.what());
+  } catch (const std::length_error& e) {
+    PyErr_SetString(PyExc_ValueError, e.what());
+  } catch (const std::invalid_argument& e) {
+    PyErr_SetString(PyExc_ValueError, e.what());
   } catch (const std::exception& e) {
     PyErr_SetString(PyExc_RuntimeError, e.what());
   } catch (...) {
@@ -201,6 +225,8 @@ void bind_errors(nb::module_& m) {
       make_class(m, "OutOfMemory", "Memory is exhausted; the library stays usable.",
                  PyExc_MemoryError, runtime);
   nb::register_exception_translator(&translate, nullptr);
+  m.def("_throw_standard", &throw_standard, nb::arg("which"));
+  add_quick_way<&throw_standard>(m, "_throw_standard");
 }
 
 }  // namespace dynet::python

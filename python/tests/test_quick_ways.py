@@ -252,16 +252,50 @@ def test_a_list_too_large_for_memory(call: str) -> None:
     assert done.stdout.endswith("\n2\n")
 
 
-def test_objects_are_released() -> None:
+# Each gives objects that nobody holds.
+RELEASED: list[Call] = [
+    lambda w: dy.concatenate([w.x, w.y]),
+    lambda w: dy.tanh(w.x),
+    lambda w: dy.pick(w.x, 1),
+    lambda w: w.E[2],
+    lambda w: w.x + w.y,
+    lambda w: w.lstm.initial_state().transduce([w.x, w.y]),
+    lambda w: w.lstm.initial_state().add_input(w.x).output(),
+    lambda w: w.tree.add_input(w.x).h,
+]
+
+
+@pytest.mark.parametrize("call", RELEASED)
+def test_objects_are_released(call: Call) -> None:
     """Arguments and results of the quick way are counted as they must be."""
     w = World()
-    xs = [w.x, w.y]
-    state = w.lstm.initial_state()
-    before = [sys.getrefcount(it) for it in (xs, w.x, state)]
-    for _ in range(10):
-        dy.concatenate(xs)
-        dy.tanh(w.x)
-        state.transduce(xs)
-        state.add_input(w.x).output()
-    gc.collect()
-    assert [sys.getrefcount(it) for it in (xs, w.x, state)] == before
+    held = (w.x, w.y, w.E, w.lstm, w.tree)
+
+    def blocks() -> int:
+        for _ in range(500):
+            call(w)
+        gc.collect()
+        return sys.getallocatedblocks()
+
+    blocks()
+    references, before = [sys.getrefcount(it) for it in held], blocks()
+    assert blocks() - before < 100
+    assert [sys.getrefcount(it) for it in held] == references
+
+
+STANDARD = [MemoryError, IndexError, OverflowError] + [ValueError] * 4 + [RuntimeError]
+
+
+@pytest.mark.parametrize("which", range(len(STANDARD)))
+def test_exceptions_of_the_standard_library_are_the_same_on_both_ways(which: int) -> None:
+    assert _dynet._has_quick_way(_dynet._throw_standard)
+    told = []
+    for call in (
+        lambda: _dynet._throw_standard(which),
+        lambda: _dynet._throw_standard(which=which),
+    ):
+        with pytest.raises(STANDARD[which]) as raised:
+            call()
+        told.append((raised.type, str(raised.value)))
+    assert told[0] == told[1] and raised.type is STANDARD[which]
+    assert _dynet._throw_standard(len(STANDARD)) is False
