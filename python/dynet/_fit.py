@@ -94,14 +94,10 @@ def fit(
     """
     epochs, batch = _whole("epochs", epochs, 0), _whole("batch", batch, 1)
     patience = None if patience is None else _whole("patience", patience, 0)
+    _check_kinds(loss_fn, trainer, on_step, on_eval, checkpoint)
     if patience is not None and on_eval is None:
         raise _dynet.ValueError("fit: patience wants on_eval, which scores")
-    _check_kinds(loss_fn, trainer, on_step, on_eval, checkpoint)
-    if checkpoint is not None and checkpoint.larger_is_better != bool(larger_is_better):
-        raise UsageError(
-            f"fit: larger_is_better is {bool(larger_is_better)}, and that of the checkpointer is "
-            f"{checkpoint.larger_is_better}; want the same"
-        )
+    _check_order(checkpoint, larger_is_better)
     if epochs > 1 and not _is_indexed(data) and _iterator(data) is data:
         raise _dynet.ValueError("fit: data is an iterator, which can be read once; want a list")
     run = _Run(trainer, checkpoint, _Line(progress, epochs, data), on_step, larger_is_better)
@@ -256,6 +252,15 @@ def _check_kinds(
             raise _dynet.TypeError(f"fit: {name} is {shown}; want {want}")
 
 
+def _check_order(checkpoint: Checkpointer | None, larger_is_better: bool) -> None:
+    """UsageError where the checkpointer takes other scores for the better ones."""
+    if checkpoint is not None and checkpoint.larger_is_better != bool(larger_is_better):
+        raise UsageError(
+            f"fit: larger_is_better is {bool(larger_is_better)}, and that of the checkpointer is "
+            f"{checkpoint.larger_is_better}; want the same"
+        )
+
+
 def _iterator(data: Any) -> Iterator[Any]:
     try:
         return iter(data)
@@ -322,7 +327,8 @@ class _Line:
     """Progress on a terminal, ten times a second at most."""
 
     def __init__(self, wanted: bool, epochs: int, data: object) -> None:
-        self._to: TextIO | None = sys.stderr if wanted and sys.stderr.isatty() else None
+        to: TextIO | None = sys.stderr  # None in a program without a console
+        self._to = to if wanted and to is not None and to.isatty() else None
         self._epochs = epochs
         self._size = len(data) if hasattr(data, "__len__") else None
         self._start, self._examples, self._shown = time.monotonic(), 0, 0.0

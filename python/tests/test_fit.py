@@ -289,6 +289,12 @@ def test_progress_is_for_terminals(monkeypatch):
         assert shows or text == ""
 
 
+def test_there_need_not_be_a_standard_error_stream(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", None)
+    net = Xor()
+    assert len(dy.fit(net.loss, DATA, net.trainer).losses) == 1
+
+
 def test_other_data():
     net = Xor()
     history = dy.fit(net.loss, (x for x in DATA), net.trainer, batch=2)
