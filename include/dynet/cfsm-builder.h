@@ -345,9 +345,10 @@ class ClassFactoredSoftmaxBuilder final : public detail::TreeSoftmaxBuilder {
   ClassFactoredSoftmaxBuilder() = default;
   explicit ClassFactoredSoftmaxBuilder(unsigned rep_dim, const std::string& cluster_file,
                                        Dict& word_dict, ParameterCollection& pc, bool bias = true);
-  /// From a stream of what stands in such a file.
+  /// From a stream of what stands in such a file, which messages call `called`.
   explicit ClassFactoredSoftmaxBuilder(unsigned rep_dim, std::istream& clusters, Dict& word_dict,
-                                       ParameterCollection& pc, bool bias = true);
+                                       ParameterCollection& pc, bool bias = true,
+                                       const std::string& called = "the clusters");
 
   /// Scores of the classes. Shapes: {rep_dim}xb -> {classes}xb.
   Expression class_logits(const Expression& rep, Where where = Where::here());

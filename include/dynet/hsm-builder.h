@@ -28,9 +28,10 @@ class HierarchicalSoftmaxBuilder final : public detail::TreeSoftmaxBuilder {
   HierarchicalSoftmaxBuilder() = default;
   explicit HierarchicalSoftmaxBuilder(unsigned rep_dim, const std::string& cluster_file,
                                       Dict& word_dict, ParameterCollection& model);
-  /// From a stream of what stands in such a file.
+  /// From a stream of what stands in such a file, which messages call `called`.
   explicit HierarchicalSoftmaxBuilder(unsigned rep_dim, std::istream& clusters, Dict& word_dict,
-                                      ParameterCollection& model);
+                                      ParameterCollection& model,
+                                      const std::string& called = "the clusters");
   /// Makes new parameters, in `model` itself, in the place of those it has.
   void initialize(ParameterCollection& model);
 

@@ -32,12 +32,26 @@ namespace dynet {
 /// Counts names anew, after parameters were renamed, so that the next ones do not get a name twice.
 void recount_names(ParameterCollection& root);
 
-/// How often each name was given in a collection: to parameters and tables, and to sub-collections.
+/// How often names were given in a collection: to parameters and tables, and to sub-collections.
 struct NameUses {
   std::map<std::string, unsigned> parameters, subcollections;
 };
-/// So far; while a Replay is on in the collection, as far as that got.
-[[nodiscard]] NameUses uses_in(const ParameterCollection& collection);
+/// While it lives: which names are given in a collection (and not in those below it). It costs as
+/// much as these are, however many there are already. Thread rule: that of adding.
+class NameLog {
+ public:
+  explicit NameLog(const ParameterCollection& collection);
+  ~NameLog();
+  NameLog(const NameLog&) = delete;
+  NameLog& operator=(const NameLog&) = delete;
+  /// Each name that was given, and how often it had been given before: what Replay is told. While a
+  /// Replay is on in the collection, as far as that had got.
+  [[nodiscard]] const NameUses& before() const { return before_; }
+
+ private:
+  ParameterCollection collection_;
+  NameUses before_;
+};
 
 /// Makes an object once more of parameters that are there. While it lives, what is added to
 /// `collection()`, and to collections made in that, is the parameter of the root that has the name

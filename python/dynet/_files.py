@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 import sys
+import types
 
-from _dynet import _Additions, _save_text
+from _dynet import _Additions, _made_of, _save_text
 
 from . import (
     IoError,
@@ -103,7 +104,8 @@ def _parts(objects: list[Any], records: list[dict[str, Any]]) -> Iterator[tuple[
 
 def _beside(x: Any) -> list[Parameters]:
     """Parameters of a builder outside its collection, as those of layer normalisation."""
-    return x._beside() if hasattr(x, "_beside") else []
+    made = _made_of(x)
+    return made[-1] if made else []
 
 
 def _above(key: str) -> list[str]:
@@ -198,7 +200,9 @@ def _class(name: str, meta: str) -> Any:
     module, _, path = name.partition(":")
     found: Any = sys.modules.get(module)
     for part in path.split("."):
-        found = getattr(found, part, None)
+        # What is there already: a module may have a __getattr__ of its own, which imports.
+        is_place = isinstance(found, (type, types.ModuleType))
+        found = vars(found).get(part) if is_place else None
     if not isinstance(found, type) or not hasattr(found, "from_spec"):
         raise IoError(
             f"'{meta}' names the class '{name}'; want one that is imported and has from_spec"

@@ -9,11 +9,12 @@ is, shares it too.
 A builder is made once more, with the same arguments, in a collection in which the parameters that
 it adds are found rather than made (`dynet/replay.h`). Of a class that a program derives from one of
 the module, the class of the module is made anew; what the program's `__init__` did is in the
-object's attributes, which are copied, so it is not called.
+object's attributes, which are copied as `__getstate__` gives them, so it is not called.
 """
 
 from __future__ import annotations
 
+import copyreg
 import os
 import tempfile
 import weakref
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     Reduced = tuple[Callable[..., Any], tuple[Any, ...]]
-    ReducedWithState = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any] | None]
+    ReducedWithState = tuple[Callable[..., Any], tuple[Any, ...], Any]
 
 
 class _Model:
@@ -101,12 +102,27 @@ def _ours(cls: type) -> Any:
     return next(base for base in cls.__mro__ if base.__module__ == "dynet")
 
 
+def _state_of(x: Any) -> Any:
+    """The attributes that a program gave an object, as its class has it, or as pickle would."""
+    if hasattr(x, "__getstate__"):  # every object has one from Python 3.11 on
+        return x.__getstate__()
+    state = getattr(x, "__dict__", None) or None
+    names = copyreg._slotnames(type(x))  # type: ignore[attr-defined]
+    slots = {name: getattr(x, name) for name in names if hasattr(x, name)}
+    return (state, slots) if slots else state
+
+
 def builder(self: Any) -> ReducedWithState:
     """`__reduce__` of builders."""
-    spec, place, parent, uses, sub_uses, settings = _ours(type(self))._made(self)
+    made = _dynet._made_of(self)
+    if made is None:
+        raise _dynet.TypeError(
+            f"{type(self).__name__} was not initialised; a subclass must call super().__init__() "
+            "first"
+        )
+    spec, place, parent, uses, sub_uses, settings, _ = made
     where = None if parent is None else (_model_of(parent), parent.name(), uses, sub_uses)
-    state = getattr(self, "__dict__", None) or None
-    return _builder, (type(self), spec, place, where, settings), state
+    return _builder, (type(self), spec, place, where, settings), _state_of(self)
 
 
 def _builder(
@@ -143,9 +159,8 @@ def trainer(self: Trainer) -> ReducedWithState:
         "clip_value": self.get_clip_value(),
         "state": Trainer.save(self),
     }
-    state = getattr(self, "__dict__", None) or None
-    arguments = _dynet._arguments_of(self)
-    return _trainer, (type(self), _model_of(model), model.name(), arguments, settings), state
+    made = (type(self), _model_of(model), model.name(), _dynet._arguments_of(self), settings)
+    return _trainer, made, _state_of(self)
 
 
 def _trainer(

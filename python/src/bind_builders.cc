@@ -29,6 +29,10 @@
 namespace dynet::python {
 namespace {
 
+template <class Builder>
+constexpr bool kHasOptions =
+    std::is_same_v<Builder, VanillaLSTMBuilder> || std::is_same_v<Builder, SparseLSTMBuilder>;
+
 struct PyRNNBuilder : Made {
   std::unique_ptr<RNNBuilder> builder;
   ReadyIn ready;
@@ -38,6 +42,18 @@ struct PyRNNBuilder : Made {
 template <class Builder>
 struct PyRNNBuilderOf : PyRNNBuilder {
   [[nodiscard]] Builder& get() const { return static_cast<Builder&>(*builder); }
+  /// The parameters that param_collection() does not have.
+  [[nodiscard]] nb::list beside() const
+    requires kHasOptions<Builder>
+  {
+    nb::list list;
+    for (const std::vector<Parameter>& layer : get().ln_params) {
+      for (const Parameter& p : layer) {
+        list.append(PyParameters(p, get().local_model));
+      }
+    }
+    return list;
+  }
 };
 
 /// A step, or -1 for the initial state. Keeps the builder alive.
@@ -157,13 +173,8 @@ std::vector<PyRNNState> add_inputs(const PyRNNState& from, const ExprListArg& xs
   return states;
 }
 
-void bind_state(nb::module_& m) {
+void bind_state_inputs(nb::class_<PyRNNState>& c) {
   using nb::arg;
-  nb::class_<PyRNNState> c(
-      m, "RNNState", nb::pooled(256), nb::is_weak_referenceable(),
-      "A state of a recurrent network: what it has read so far. Several inputs may be added to one "
-      "state.");
-  object_type<PyRNNState> = reinterpret_cast<PyTypeObject*>(c.ptr());
   c.def("add_input", &add_input, arg("x"), "The state after one more input.")
       .def("add_inputs", &add_inputs, arg("xs"), "The states after each of a list of inputs.")
       .def("transduce", &transduce, arg("xs"),
@@ -171,10 +182,18 @@ void bind_state(nb::module_& m) {
                    "list[Expression]"),
            "The outputs after each of a list of inputs.")
       .def("output", &output, nb::sig("def output(self) -> typing.Any"),
-           "Of the top layer; None for the initial state.")
-      .def(
-          "h", [](const PyRNNState& s) { return tuple_of(s.live().get_h(s.index)); },
-          nb::sig("def h(self) -> tuple[Expression, ...]"), "Hidden states, one per layer.")
+           "Of the top layer; None for the initial state.");
+  add_quick_way<&add_input>(c, "add_input");
+  add_quick_way<&transduce>(c, "transduce");
+  add_quick_way<&output>(c, "output");
+}
+
+/// What it consists of, and others in its place.
+void bind_state_parts(nb::class_<PyRNNState>& c) {
+  using nb::arg;
+  c.def(
+       "h", [](const PyRNNState& s) { return tuple_of(s.live().get_h(s.index)); },
+       nb::sig("def h(self) -> tuple[Expression, ...]"), "Hidden states, one per layer.")
       .def(
           "s", [](const PyRNNState& s) { return tuple_of(s.live().get_s(s.index)); },
           nb::sig("def s(self) -> tuple[Expression, ...]"),
@@ -203,18 +222,29 @@ void bind_state(nb::module_& m) {
           },
           arg("es") = nb::none(),
           "A state that is this: for LSTMs one expression per layer for the cells, or also one "
-          "per layer for the hidden states.")
-      .def(
-          "__eq__",
-          [](const PyRNNState& s, nb::handle other) {
-            if (!nb::isinstance<PyRNNState>(other)) {
-              return false;
-            }
-            const auto& o = nb::cast<const PyRNNState&>(other);
-            return s.builder == o.builder && s.index == o.index && s.made_in == o.made_in;
-          },
-          arg("other").none(), nb::sig("def __eq__(self, other: object, /) -> bool"),
-          "Whether it is the same step of the same builder.")
+          "per layer for the hidden states.");
+}
+
+void bind_state(nb::module_& m) {
+  using nb::arg;
+  nb::class_<PyRNNState> c(
+      m, "RNNState", nb::pooled(256), nb::is_weak_referenceable(),
+      "A state of a recurrent network: what it has read so far. Several inputs may be added to one "
+      "state.");
+  object_type<PyRNNState> = reinterpret_cast<PyTypeObject*>(c.ptr());
+  bind_state_inputs(c);
+  bind_state_parts(c);
+  c.def(
+       "__eq__",
+       [](const PyRNNState& s, nb::handle other) {
+         if (!nb::isinstance<PyRNNState>(other)) {
+           return false;
+         }
+         const auto& o = nb::cast<const PyRNNState&>(other);
+         return s.builder == o.builder && s.index == o.index && s.made_in == o.made_in;
+       },
+       arg("other").none(), nb::sig("def __eq__(self, other: object, /) -> bool"),
+       "Whether it is the same step of the same builder.")
       .def("__hash__",
            [](const PyRNNState& s) {
              return std::hash<const void*>()(s.builder) + static_cast<std::size_t>(s.index) * 31 +
@@ -225,9 +255,6 @@ void bind_state(nb::module_& m) {
         return s.index < 0 ? "initial RNNState of a " + of
                            : "RNNState after step " + std::to_string(s.index) + " of a " + of;
       });
-  add_quick_way<&add_input>(c, "add_input");
-  add_quick_way<&transduce>(c, "transduce");
-  add_quick_way<&output>(c, "output");
 }
 
 void bind_rnn_base(nb::module_& m) {
@@ -275,10 +302,6 @@ std::unique_ptr<RNNBuilder> make_rnn(unsigned layers, unsigned input_dim, unsign
                      : std::make_unique<Builder>(layers, input_dim, hidden_dim, model, options...);
 }
 
-template <class Builder>
-constexpr bool kHasOptions =
-    std::is_same_v<Builder, VanillaLSTMBuilder> || std::is_same_v<Builder, SparseLSTMBuilder>;
-
 /// What each class of builder has beside the base, but for constructors and dropout.
 template <class Builder>
 auto define_builder(nb::module_& m, const char* name, const char* doc) {
@@ -324,16 +347,6 @@ void add_constructor(nb::class_<PyRNNBuilderOf<Builder>, PyRNNBuilder>& c) {
   if constexpr (kHasOptions<Builder>) {
     def_init(c, &make_rnn<Builder, bool, float>, arg("layers"), arg("input_dim"), arg("hidden_dim"),
              arg("model"), arg("ln_lstm") = false, arg("forget_bias") = 1.0F);
-    // For dynet/_files.py: what param_collection() does not have.
-    c.def("_beside", [](const PyRNNBuilderOf<Builder>& b) {
-      nb::list list;
-      for (const std::vector<Parameter>& layer : b.get().ln_params) {
-        for (const Parameter& p : layer) {
-          list.append(PyParameters(p, b.get().local_model));
-        }
-      }
-      return list;
-    });
   } else {
     def_init(c, &make_rnn<Builder>, arg("layers"), arg("input_dim"), arg("hidden_dim"),
              arg("model"));

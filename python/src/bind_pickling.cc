@@ -126,6 +126,7 @@ void add_reduce(Class c, const char* function) {
 }  // namespace
 
 void bind_pickling(nb::module_& m) {
+  bind_made(m);
   m.def("_entries_of", &entries_of);
   m.def("_load_collection", &load_collection);
   m.def("_root_of", &root_of);

@@ -19,6 +19,7 @@
 
 #include "binding.h"
 #include "graph.h"
+#include "made.h"
 
 namespace dynet::python {
 namespace {
@@ -224,22 +225,23 @@ std::string builder_text(nb::handle self) {
     refuse(self.ptr(), "a builder");
     throw Refused();
   }
-  if (!nb::inst_ready(self)) {
+  const BuilderClass* const builder = builder_of(self);
+  if (builder == nullptr) {
     return "<" + class_name(self) + ", not initialised>";
   }
   std::string text = class_name(self);
-  if (nb::hasattr(self, "initial_state")) {  // a recurrent one
-    const nb::tuple spec(nb::object(self.attr("spec")));
+  if (nb::hasattr(builder->type, "initial_state")) {  // a recurrent one
+    const nb::tuple spec(builder->made(self).spec);
     const auto size = [&](std::size_t i) {
       return std::to_string(nb::cast<unsigned>(nb::object(spec[i])));
     };
-    if (nb::cast<unsigned>(nb::object(spec[0])) == 0) {
+    if (size(0) == "0") {
       return text + " without layers";
     }
     text +=
         " of " + size(0) + (size(0) == "1" ? " layer, " : " layers, ") + size(1) + " -> " + size(2);
   }
-  const nb::object held = self.attr("param_collection")();
+  const nb::object held = builder->type.attr("param_collection")(self);
   const auto& pc = nb::cast<const ParameterCollection&>(held);
   return text + ", in " + pc.get_fullname() + ": " + count_text(pc.parameter_count()) + " values";
 }

@@ -3,7 +3,10 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <fstream>
 #include <memory>
+#include <new>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -20,7 +23,47 @@
 #include "where.h"
 
 namespace dynet::python {
+
+/// What describes clusters: lines, or the file that has them, which is read once.
+struct Clusters {
+  std::optional<std::string> file;  ///< its name, until it is read
+  std::string called = "the clusters";
+  std::string text;  ///< the lines, each with its end
+  /// Reads the file. ValueError where that cannot be done.
+  void read();
+};
+
+}  // namespace dynet::python
+
+namespace nanobind::detail {
+template <>
+struct type_caster<dynet::python::Clusters> {
+  NB_TYPE_CASTER(dynet::python::Clusters, const_name("str | collections.abc.Sequence[str]"))
+  bool from_python(handle src, uint32_t flags, cleanup_list* cleanup) noexcept;
+  /// The lines, without their ends.
+  static handle from_cpp(const dynet::python::Clusters& clusters, rv_policy policy,
+                         cleanup_list* cleanup) noexcept;
+};
+}  // namespace nanobind::detail
+
+namespace dynet::python {
 namespace {
+
+/// Appends a line that Python has, with or without its end. False, with an error, for what is no
+/// text.
+bool append_line(std::string& text, nb::handle line) {
+  const nb::object bytes =
+      nb::steal(PyUnicode_AsEncodedString(line.ptr(), "utf-8", "surrogateescape"));
+  if (!bytes.is_valid()) {
+    return false;
+  }
+  text.append(PyBytes_AS_STRING(bytes.ptr()),
+              static_cast<std::size_t>(PyBytes_GET_SIZE(bytes.ptr())));
+  if (PyBytes_GET_SIZE(bytes.ptr()) == 0 || text.back() != '\n') {
+    text += '\n';
+  }
+  return true;
+}
 
 struct PySoftmaxBuilder : Made {
   std::unique_ptr<SoftmaxBuilder> builder;
@@ -67,19 +110,14 @@ Dict words_of(const nb::dict& ids) {
 
 /// Makes a builder with a file of clusters, then enters the words that were new in `ids`.
 template <class Builder, class... Options>
-std::unique_ptr<SoftmaxBuilder> make_of_clusters(unsigned input_dim, const Lines& clusters,
+std::unique_ptr<SoftmaxBuilder> make_of_clusters(unsigned input_dim, Clusters& clusters,
                                                  const nb::dict& ids, ParameterCollection& pc,
                                                  Options... options) {
   Dict dict = words_of(ids);
   const unsigned known = dict.size();
-  std::unique_ptr<SoftmaxBuilder> builder;
-  if (const std::optional<std::string> text = clusters.text()) {
-    std::istringstream lines(*text);
-    builder = std::make_unique<Builder>(input_dim, lines, dict, pc, options...);
-  } else {
-    builder = std::make_unique<Builder>(input_dim, nb::cast<std::string>(nb::object(clusters)),
-                                        dict, pc, options...);
-  }
+  clusters.read();
+  std::istringstream lines(clusters.text);
+  auto builder = std::make_unique<Builder>(input_dim, lines, dict, pc, options..., clusters.called);
   for (unsigned id = known; id < dict.size(); ++id) {
     ids[nb::cast(dict.convert(static_cast<int>(id)))] = nb::cast(id);
   }
@@ -278,6 +316,23 @@ void bind_adaptive(nb::module_& m) {
 
 }  // namespace
 
+void Clusters::read() {
+  if (!file.has_value()) {
+    return;
+  }
+  called = *std::exchange(file, std::nullopt);
+  std::ifstream in(called, std::ios::binary);
+  if (!in) {
+    throw ValueError("'" + called + "': the file of clusters cannot be opened");
+  }
+  for (std::string line; std::getline(in, line);) {
+    text.append(line).append("\n");
+  }
+  if (in.bad()) {
+    throw ValueError("'" + called + "': the file of clusters cannot be read");
+  }
+}
+
 void bind_softmax_builders(nb::module_& m) {
   using nb::arg;
   bind_softmax_base(m);
@@ -303,3 +358,59 @@ void bind_softmax_builders(nb::module_& m) {
 }
 
 }  // namespace dynet::python
+
+namespace nanobind::detail {
+
+using dynet::python::Clusters;
+
+bool type_caster<Clusters>::from_python(handle src, uint32_t flags, cleanup_list* cleanup) noexcept
+    try {
+  using namespace dynet::python;  // NOLINT(google-build-using-namespace): this is its caster
+  if (PyUnicode_Check(src.ptr())) {
+    make_caster<std::string> name;
+    if (!name.from_python(src, flags, cleanup)) {
+      refuse(src.ptr(), "the name of a file");
+      return refused(flags);
+    }
+    value.file = std::move(name.value);
+    return true;
+  }
+  const object lines = read_sequence(src.ptr(), "the name of a file, or a list of its lines");
+  if (!lines.is_valid()) {
+    return refused(flags);
+  }
+  const Py_ssize_t count = PySequence_Fast_GET_SIZE(lines.ptr());
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* const line = PySequence_Fast_GET_ITEM(lines.ptr(), i);
+    if (PyUnicode_Check(line) == 0 || !append_line(value.text, line)) {
+      refuse(line, "a line of a file");
+      refuse_entry(src.ptr(), i);
+      return refused(flags);
+    }
+  }
+  return true;
+} catch (const std::bad_alloc&) {
+  return dynet::python::refuse_too_large();
+}
+
+handle type_caster<Clusters>::from_cpp(const Clusters& clusters, rv_policy /*policy*/,
+                                       cleanup_list* /*cleanup*/) noexcept try {
+  const std::string& text = clusters.text;
+  list lines;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const object line = steal(PyUnicode_DecodeUTF8(
+        text.data() + begin, static_cast<Py_ssize_t>(end - begin), "surrogateescape"));
+    if (!line.is_valid()) {
+      throw python_error();
+    }
+    lines.append(line);
+    begin = end + 1;
+  }
+  return lines.release();
+} catch (python_error& e) {
+  e.restore();
+  return {};
+}
+
+}  // namespace nanobind::detail

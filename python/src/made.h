@@ -5,7 +5,8 @@
 // there.
 //
 // A class of builders is derived from `Made`, and `def_init` defines its `__init__`. What is set
-// later and is no parameter, such as dropout, is noted by `set`.
+// later and is no parameter, such as dropout, is noted by `set`. Programs derive classes of their
+// own from these, which may have attributes of any name: `builder_of` does not look at them.
 
 #include <nanobind/nanobind.h>
 
@@ -52,15 +53,16 @@ struct Elsewhere : nanobind::object {
   NB_OBJECT_DEFAULT(Elsewhere, nanobind::object, "object", is_anything)
   static bool is_anything(nanobind::handle /*value*/) { return true; }
 };
-/// The name of a file, or a list of what its lines are.
-struct Lines : nanobind::object {
-  NB_OBJECT_DEFAULT(Lines, nanobind::object, "str | collections.abc.Sequence[str]", is_anything)
-  static bool is_anything(nanobind::handle /*value*/) { return true; }
-  /// Where it is no name, the lines with their ends. Refused.
-  [[nodiscard]] std::optional<std::string> text() const;
-  /// The lines, read where it is a name.
-  [[nodiscard]] nanobind::list list() const;
+/// One of the classes that have `def_init`.
+struct BuilderClass {
+  nanobind::handle type;
+  int collection_at;  ///< the place of the collection among the arguments; -1: there is none
+  const Made& (*made)(nanobind::handle self);
+  nanobind::list (*beside)(nanobind::handle self);  ///< parameters outside of its collection
 };
+/// The class of the module that an object is of, or of one derived from it; null where it is no
+/// builder, or was not initialised.
+const BuilderClass* builder_of(nanobind::handle object);
 
 namespace making {
 
@@ -74,7 +76,6 @@ inline void append_to_spec(nanobind::list& spec, const IndexListArg& indices) {
 inline void append_to_spec(nanobind::list& spec, const nanobind::dict& dict) {
   spec.append(dict.attr("copy")());  // it is the program's
 }
-inline void append_to_spec(nanobind::list& spec, const Lines& lines) { spec.append(lines.list()); }
 inline void append_to_spec(nanobind::list& /*spec*/, const ParameterCollection& /*model*/) {}
 inline void append_to_spec(nanobind::list& /*spec*/, const Elsewhere& /*argument*/) {}
 
@@ -84,9 +85,6 @@ inline void find_collection(std::optional<ParameterCollection>& found,
 }
 template <class T>
 void find_collection(std::optional<ParameterCollection>& /*found*/, const T& /*argument*/) {}
-
-/// The uses that differ now, as they were before.
-NameUses changed(NameUses before, const ParameterCollection& now);
 
 template <class T>
 constexpr bool is_collection = std::is_same_v<std::decay_t<T>, ParameterCollection>;
@@ -102,11 +100,10 @@ constexpr int collection_at() {
   return -1;
 }
 
-/// (spec, place of the collection, parent or None, uses, uses of sub-collections, settings).
-nanobind::object made_tuple(const Made& made, int collection_at);
 /// Calls the function of dynet/_pickling.py.
 nanobind::object reduced(nanobind::handle self, const char* function);
-void add_from_spec(nanobind::handle type, int collection_at);
+/// Enters a class, and gives it `from_spec` where it has a collection.
+void add_class(const BuilderClass& builder);
 
 }  // namespace making
 
@@ -121,12 +118,15 @@ void def_init(Class& c, R (*make)(A...), const Extra&... extra) {
       [make](Py* self, A... arguments) {
         Made how;
         (making::find_collection(how.parent, arguments), ...);
-        how.before = how.parent ? uses_in(*how.parent) : NameUses();
+        std::optional<NameLog> names;
+        if (how.parent) {
+          names.emplace(*how.parent);
+        }
         R made = make(arguments...);
         nanobind::list spec;
         (making::append_to_spec(spec, arguments), ...);
         how.spec = nanobind::tuple(spec);
-        how.before = how.parent ? making::changed(how.before, *how.parent) : NameUses();
+        how.before = names ? names->before() : NameUses();
         if constexpr (std::is_default_constructible_v<Py>) {
           (new (self) Py)->builder = std::move(made);
         } else {
@@ -135,18 +135,28 @@ void def_init(Class& c, R (*make)(A...), const Extra&... extra) {
         static_cast<Made&>(*self) = std::move(how);
       },
       extra...);
-  constexpr int kAt = making::collection_at<A...>();
   c.def_prop_ro(
        "spec", [](const Py& b) { return b.spec; },
        nanobind::sig("def spec(self) -> tuple[typing.Any, ...]"),
        "The arguments that it was made with, but for the collection.")
-      .def("_made", [](const Py& b) { return making::made_tuple(b, kAt); })
       .def(
           "__reduce__", [](nanobind::handle self) { return making::reduced(self, "builder"); },
           nanobind::sig("def __reduce__(self) -> tuple[typing.Any, ...]"), "For pickle and copy.");
-  if constexpr (kAt >= 0) {
-    making::add_from_spec(c, kAt);
-  }
+  making::add_class(
+      {.type = c,
+       .collection_at = making::collection_at<A...>(),
+       .made = [](nanobind::handle self) -> const Made& { return *nanobind::inst_ptr<Py>(self); },
+       .beside =
+           [](nanobind::handle self) {
+             if constexpr (requires(const Py& b) { b.beside(); }) {
+               return nanobind::inst_ptr<Py>(self)->beside();
+             } else {
+               return nanobind::list();
+             }
+           }});
 }
+
+/// `_made_of`, for dynet/_pickling.py and dynet/_files.py.
+void bind_made(nanobind::module_& m);
 
 }  // namespace dynet::python

@@ -114,6 +114,22 @@ def test_an_object_that_was_not_initialised_says_so(name):
         assert "not initialised" in repr(cls.__new__(cls))
 
 
+class OfItsOwn(dy.GRUBuilder):
+    """Has members of the names that the module uses, of other kinds."""
+
+    spec = property(lambda self: (self.size,))  # type: ignore[assignment]
+    param_collection = initial_state = None  # type: ignore[assignment]
+
+    def __init__(self, model):
+        super().__init__(1, 3, 4, model)
+        self.size = "small"
+
+
+def test_a_derived_builder_may_have_a_spec_of_its_own():
+    builder = OfItsOwn(dy.ParameterCollection())
+    assert repr(builder) == "OfItsOwn of 1 layer, 3 -> 4, in /gru-builder/: 96 values"
+
+
 def test_bidirectional_builder():
     model = dy.ParameterCollection()
     builder = dy.BiRNNBuilder(2, 3, 4, model, dy.GRUBuilder)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import collections
 import json
 import os
+import sys
 import threading
+import types
 from typing import NamedTuple
 
+import _dynet
 import dynet as dy
 import numpy as np
 import pytest
@@ -338,6 +341,39 @@ def test_only_imported_classes_with_from_spec_are_made(tmp_path, kind):
     path = meta_with(tmp_path, [{"kind": kind, "spec": {"tuple": ["ls"]}, "key": "/W"}])
     with pytest.raises(dy.IoError, match="want one that is imported and has from_spec"):
         dy.load(path, dy.ParameterCollection())
+
+
+def test_a_description_imports_nothing(tmp_path, monkeypatch):
+    asked = []
+    lazy = types.ModuleType("lazy")
+    lazy.__getattr__ = lambda name: asked.append(name) or dy.GRUBuilder  # type: ignore[method-assign]
+    monkeypatch.setitem(sys.modules, "lazy", lazy)
+    for kind in ("lazy:thing", "lazy:thing.inner", "dynet:GRUBuilder.__init__.inner"):
+        path = meta_with(tmp_path, [{"kind": kind, "spec": {"tuple": []}, "key": "/W"}])
+        with pytest.raises(dy.IoError, match="want one that is imported and has from_spec"):
+            dy.load(path, dy.ParameterCollection())
+    assert not asked
+
+
+class Beside(dy.VanillaLSTMBuilder):
+    """Has attributes of names that the package might use."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self._beside = self._made = "mine"
+
+
+@pytest.mark.parametrize("end", ["", ".safetensors"])
+def test_attributes_of_a_derived_builder_are_its_own(end, tmp_path):
+    builder = Beside(1, 2, 3, dy.ParameterCollection(), True)
+    for p in _dynet._made_of(builder)[-1]:
+        p.set_value(np.full(p.shape(), 0.25))
+    dy.save(str(tmp_path / f"objects{end}"), [builder])
+    (again,) = dy.load(str(tmp_path / f"objects{end}"), dy.ParameterCollection())
+    beside = _dynet._made_of(again)[-1]
+    assert type(again) is Beside and again._beside == "mine" and len(beside) > 0
+    for p in beside:
+        assert np.all(p.as_array() == 0.25)
 
 
 @pytest.mark.parametrize("text", ["[", "[3]", '[{"kind": "Parameters"}]', '[{"kind": "Parameters", "key": 3}]',

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import os
 import pathlib
 
 import dynet as dy
@@ -127,6 +129,62 @@ def test_dictionaries(tmp_path):
     with pytest.raises(ValueError, match=r"clusters:2: one field"):
         dy.ClassFactoredSoftmaxBuilder(REP, str(file), ids, m)
     assert ids == {}
+
+
+LINES = {
+    "a list": lambda file: file.read_text().splitlines(),
+    "with their ends": lambda file: file.read_text().splitlines(keepends=True),
+    "an open file": lambda file: file.open(),
+    "a generator": lambda file: (line for line in file.read_text().splitlines()),
+    "the name": str,
+    "a path": lambda file: file,
+}
+
+
+@pytest.mark.parametrize("given", LINES)
+@pytest.mark.parametrize("kind", KINDS[1:])
+def test_what_describes_clusters(kind, given, tmp_path):
+    m = dy.ParameterCollection()
+    file = tmp_path / "clusters"
+    file.write_text(CLASSES if kind == "class" else PATHS)
+    builder_class = {
+        "class": dy.ClassFactoredSoftmaxBuilder,
+        "hierarchical": dy.HierarchicalSoftmaxBuilder,
+    }[kind]
+    builder = builder_class(REP, LINES[given](file), dict(WORDS), m)
+    assert builder.spec[1] == file.read_text().splitlines()
+    assert copy.deepcopy(builder).spec == builder.spec
+    x = vector(1)
+    full = builder.full_log_distribution(dy.inputVector(x)).npvalue()
+    np.testing.assert_allclose(full, by_hand(kind, m, x), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/fd"), reason="pipes have no names")
+def test_a_file_of_clusters_is_read_once(tmp_path):
+    pipe, end = os.pipe()
+    os.write(end, CLASSES.encode())
+    os.close(end)
+    # The flag is mended, which makes the call twice.
+    arguments = (REP, f"/dev/fd/{pipe}", dict(WORDS), dy.ParameterCollection(), 1)
+    builder = dy.ClassFactoredSoftmaxBuilder(*arguments)
+    os.close(pipe)
+    assert builder.spec[1] == CLASSES.splitlines()
+
+
+def test_wrong_files_of_clusters(tmp_path):
+    m = dy.ParameterCollection()
+    for name, text in [
+        (str(tmp_path), "the file of clusters cannot be read"),
+        (str(tmp_path / "none"), "the file of clusters cannot be opened"),
+        ("", "the file of clusters cannot be opened"),
+        (["a w1", "", "b w2"], "the clusters:2: an empty line"),
+        ([], "the file of clusters is empty"),
+    ]:
+        with pytest.raises(ValueError, match=f"ClassFactoredSoftmaxBuilder: .*{text}"):
+            dy.ClassFactoredSoftmaxBuilder(REP, name, {}, m)
+    with pytest.raises(TypeError, match="cluster_file is 3, of type int"):
+        dy.ClassFactoredSoftmaxBuilder(REP, 3, {}, m)
+    assert not m.parameters_list()
 
 
 def test_errors_name_the_user_s_line():

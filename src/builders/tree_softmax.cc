@@ -222,9 +222,9 @@ ClassFactoredSoftmaxBuilder::ClassFactoredSoftmaxBuilder(unsigned rep_dim,
 
 ClassFactoredSoftmaxBuilder::ClassFactoredSoftmaxBuilder(unsigned rep_dim, std::istream& clusters,
                                                          Dict& word_dict, ParameterCollection& pc,
-                                                         bool bias)
+                                                         bool bias, const std::string& called)
     : TreeSoftmaxBuilder(rep_dim) {
-  read("ClassFactoredSoftmaxBuilder", clusters, Format::kClass, word_dict, "the clusters");
+  read("ClassFactoredSoftmaxBuilder", clusters, Format::kClass, word_dict, called);
   make_choices(pc, bias);
 }
 
@@ -286,9 +286,10 @@ HierarchicalSoftmaxBuilder::HierarchicalSoftmaxBuilder(unsigned rep_dim,
 }
 
 HierarchicalSoftmaxBuilder::HierarchicalSoftmaxBuilder(unsigned rep_dim, std::istream& clusters,
-                                                       Dict& word_dict, ParameterCollection& model)
+                                                       Dict& word_dict, ParameterCollection& model,
+                                                       const std::string& called)
     : TreeSoftmaxBuilder(rep_dim) {
-  read("HierarchicalSoftmaxBuilder", clusters, Format::kPath, word_dict, "the clusters");
+  read("HierarchicalSoftmaxBuilder", clusters, Format::kPath, word_dict, called);
   ParameterCollection own = model.add_subcollection("hsm-builder");
   initialize(own);
 }

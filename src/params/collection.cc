@@ -1,6 +1,9 @@
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <string>
+
+#include "dynet/replay.h"
 
 #include "params/access.h"
 
@@ -69,6 +72,15 @@ Uses& names_of(detail::CollectionState& state) {
 Uses& sub_names_of(detail::CollectionState& state) {
   detail::Replayed* const replayed = state.replayed.get();
   return replayed != nullptr ? replayed->sub_names : state.sub_names;
+}
+/// `name` is given once more. `uses` counts it, and `kind` says to what it is given.
+void give(const detail::CollectionState& state, Uses& uses, const std::string& name,
+          std::map<std::string, unsigned> NameUses::* kind) {
+  unsigned& count = uses[name];
+  for (NameUses* log : state.logs) {
+    (log->*kind).emplace(name, count);  // where it is the first time
+  }
+  ++count;
 }
 
 }  // namespace
@@ -141,14 +153,14 @@ Parameter ParameterCollection::add_parameters(const Dim& d, const ParameterInit&
   check_shape(d, what);
   if (state.replayed != nullptr) {
     Parameter again(find_again(state.replayed->parameters, full, d, &ParameterStorage::dim));
-    ++names[name];
+    give(state, names, name, &NameUses::parameters);
     return again;
   }
   auto storage = ModelAccess::make_parameter(d, checked(device, what), what);
   init.initialize_params(storage->values);
   storage->name = full;
   ModelAccess::enlist(storage_, storage, nullptr);
-  ++names[name];
+  give(state, names, name, &NameUses::parameters);
   return Parameter(std::move(storage));
 }
 
@@ -173,14 +185,14 @@ LookupParameter ParameterCollection::add_lookup_parameters(unsigned n, const Dim
     all.add_dim(n);
     LookupParameter again(
         find_again(state.replayed->tables, full, all, &LookupParameterStorage::all_dim));
-    ++names[name];
+    give(state, names, name, &NameUses::parameters);
     return again;
   }
   auto storage = ModelAccess::make_lookup(n, d, checked(device, what), what);
   init.initialize_params(storage->all_values);
   storage->name = full;
   ModelAccess::enlist(storage_, nullptr, storage);
-  ++names[name];
+  give(state, names, name, &NameUses::parameters);
   return LookupParameter(std::move(storage));
 }
 
@@ -193,7 +205,7 @@ ParameterCollection ParameterCollection::add_subcollection(const std::string& na
   const std::string full = state.name + numbered(name, uses_of(names, name)) + "/";
   if (state.replayed != nullptr) {
     const ParameterCollection again = ModelAccess::replay(root, full, *state.replayed->all, {}, {});
-    ++names[name];
+    give(state, names, name, &NameUses::subcollections);
     return again;
   }
   auto sub = std::make_shared<ParameterCollectionStorage>(std::max(weight_decay_lambda, 0.0F));
@@ -205,7 +217,7 @@ ParameterCollection ParameterCollection::add_subcollection(const std::string& na
   }
   const ParameterCollection made(sub);
   ModelAccess::note_part(root, made);
-  ++names[name];
+  give(state, names, name, &NameUses::subcollections);
   sub->state_->parent = storage_;  // last: until then `sub` counts as a root of its own
   return made;
 }

@@ -100,12 +100,12 @@ Replay::~Replay() {
   }
 }
 
-NameUses uses_in(const ParameterCollection& collection) {
-  const CollectionState& state = ModelAccess::state(collection);
-  const detail::Replayed* const replayed = state.replayed.get();
-  const auto& names = replayed != nullptr ? replayed->names : state.names;
-  const auto& sub_names = replayed != nullptr ? replayed->sub_names : state.sub_names;
-  return {{names.begin(), names.end()}, {sub_names.begin(), sub_names.end()}};
+NameLog::NameLog(const ParameterCollection& collection) : collection_(collection) {
+  ModelAccess::state(collection_).logs.push_back(&before_);
+}
+NameLog::~NameLog() {
+  std::vector<NameUses*>& logs = ModelAccess::state(collection_).logs;
+  logs.erase(std::remove(logs.begin(), logs.end(), &before_), logs.end());
 }
 
 namespace detail {

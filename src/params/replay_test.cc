@@ -81,23 +81,46 @@ TEST(Replay, AfterwardsACollectionIsAsAllOthers) {
   EXPECT_EQ(own.add_parameters({7}).get_fullname(), "/made/_4");
 }
 
-TEST(Replay, CountsUsesAsTheyWere) {
+TEST(Replay, NeedsTheNamesOfALogAlone) {
   ParameterCollection root;
+  root.add_parameters({1}, "other");
   const Made first(root);
-  const NameUses before = uses_in(root);
+  NameUses before;
+  const Made second = [&] {
+    const NameLog log(root);
+    EXPECT_TRUE(log.before().parameters.empty());
+    Made made(root);
+    before = log.before();
+    return made;
+  }();
   EXPECT_EQ(before.parameters, (std::map<std::string, unsigned>{{"", 1}}));
   EXPECT_EQ(before.subcollections, (std::map<std::string, unsigned>{{"made", 1}}));
-  const Made second(root);
-  const NameUses after = uses_in(root);
   {
     const Replay replay(root, "/", before.parameters, before.subcollections);
-    EXPECT_EQ(uses_in(root).parameters, before.parameters);
     EXPECT_THROW(Replay(root, "/", {}, {}), UsageError);  // one at a time
+    const NameLog log(replay.collection());
     EXPECT_EQ(Made(replay.collection()).beside.p, second.beside.p);
-    EXPECT_EQ(uses_in(root).subcollections, after.subcollections);
+    EXPECT_EQ(log.before().parameters, before.parameters);
+    EXPECT_EQ(log.before().subcollections, before.subcollections);
   }
-  EXPECT_EQ(uses_in(root).parameters, after.parameters);
   EXPECT_EQ(root.add_parameters({1}).get_fullname(), "/_2");
+}
+
+TEST(NameLog, HasTheFirstUseOfEachName) {
+  ParameterCollection root;
+  root.add_parameters({1}, "a");
+  const NameLog outer(root);
+  root.add_lookup_parameters(2, {1}, "a");
+  {
+    const NameLog inner(root);
+    root.add_parameters({1}, "a");
+    root.add_parameters({1}, "b");
+    root.add_subcollection("a").add_parameters({1}, "c");
+    EXPECT_EQ(inner.before().parameters, (std::map<std::string, unsigned>{{"a", 2}, {"b", 0}}));
+  }
+  root.add_parameters({1}, "b");
+  EXPECT_EQ(outer.before().parameters, (std::map<std::string, unsigned>{{"a", 1}, {"b", 0}}));
+  EXPECT_EQ(outer.before().subcollections, (std::map<std::string, unsigned>{{"a", 0}}));
 }
 
 TEST(FindSubcollection, CountsNamesAnew) {

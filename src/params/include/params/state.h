@@ -31,6 +31,10 @@
 #include "params/use_count.h"
 #include "util/fork.h"
 
+namespace dynet {
+struct NameUses;
+}
+
 namespace dynet::detail {
 
 /// A collection's rate of weight decay; kept alive by its parameters and sub-collections.
@@ -179,6 +183,7 @@ struct CollectionState {
   std::size_t parts_swept = 16;
   bool exposed = false;                ///< its lists were given to a user
   std::unique_ptr<Replayed> replayed;  ///< null but while a Replay is on
+  std::vector<NameUses*> logs;         ///< of the NameLogs that live
 };
 
 }  // namespace dynet::detail
