@@ -81,11 +81,7 @@ def declared(node: ast.stmt) -> str:
         return ast.unparse(node)
     if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
         name = ast.unparse(node.targets[0])
-        return (
-            ""
-            if name == "TYPE_CHECKING" or name.startswith("_h")
-            else f"{name}: {type(node.value.value).__name__}"
-        )
+        return "" if name == "TYPE_CHECKING" else f"{name}: {type(node.value.value).__name__}"
     return ""
 
 
