@@ -87,11 +87,11 @@ template <class T>
 void find_collection(std::optional<ParameterCollection>& /*found*/, const T& /*argument*/) {}
 
 template <class T>
-constexpr bool is_collection = std::is_same_v<std::decay_t<T>, ParameterCollection>;
+constexpr bool kIsCollection = std::is_same_v<std::decay_t<T>, ParameterCollection>;
 /// Which argument is the collection; -1 where none is.
 template <class... A>
 constexpr int collection_at() {
-  const bool is[] = {is_collection<A>...};
+  const bool is[] = {kIsCollection<A>...};
   for (std::size_t i = 0; i < sizeof...(A); ++i) {
     if (is[i]) {
       return static_cast<int>(i);
