@@ -101,11 +101,17 @@ def test_a_file_written_anew_by_the_package(tmp_path):
         m.populate(again)
 
 
-def test_parts_trainer_and_metadata(tmp_path):
+@pytest.fixture
+def trained(tmp_path):
+    """A model with its lists, a trainer that has a state, and the name of a file."""
     m, parameters, tables = make_model()
     trainer = dy.AdamTrainer(m)
     trainer.update()
-    file = str(tmp_path / "m.safetensors")
+    return m, parameters, tables, trainer, str(tmp_path / "m.safetensors")
+
+
+def test_parts_trainer_and_metadata(trained):
+    m, parameters, tables, trainer, file = trained
     with dy.SafetensorsSaver(file) as saver:
         saver.save_trainer(trainer)
         saver.save(m, "/model")
@@ -149,11 +155,8 @@ def test_a_saver_that_is_dropped_leaves_the_old_file(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["m.safetensors"]
 
 
-def test_the_state_of_a_trainer_is_no_parameter(tmp_path):
-    m, _, _ = make_model()
-    trainer = dy.AdamTrainer(m)
-    trainer.update()
-    file = str(tmp_path / "m.safetensors")
+def test_the_state_of_a_trainer_is_no_parameter(trained):
+    m, _, _, trainer, file = trained
     with dy.SafetensorsSaver(file) as saver:
         saver.save_trainer(trainer)
         saver.save(m)
