@@ -95,7 +95,7 @@ nb::object made_of(nb::handle object) {
 
 void bind_made(nb::module_& m) {
   m.def("_made_of", &made_of, nb::arg("object").none(),
-        nb::sig("def _made_of(object: object) -> typing.Any"));
+        nb::sig("def _made_of(object: object) -> tuple[typing.Any, ...] | None"));
 }
 
 }  // namespace dynet::python
