@@ -60,7 +60,7 @@ PyObject* take_error() {
   return Py_NewRef(error.value().ptr());
 }
 
-/// Of two errors the first one counts. Takes the reference.
+/// Notes what the user's code raised, unless that is noted already. Takes the reference.
 void set_raised(PyObject* error) {
   if (notes().raised == nullptr) {
     notes().raised = error;
