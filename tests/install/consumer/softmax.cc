@@ -152,7 +152,7 @@ int main() {
   Dict d;
   ParameterCollection model;
   try {
-    ClassFactoredSoftmaxBuilder(HIDDEN_DIM, "clusters.txt", d, model);
+    ClassFactoredSoftmaxBuilder damaged(HIDDEN_DIM, "clusters.txt", d, model);
     check(false, "a damaged file is an error");
   } catch (const invalid_argument& e) {
     check(string(e.what()).find("clusters.txt:2:") != string::npos, e.what());

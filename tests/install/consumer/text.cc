@@ -41,17 +41,17 @@ struct Tagger {
   }
 };
 
-int main(int argc, char** argv) {
-  dynet::initialize(argc, argv);
-  {
-    ofstream corpus("corpus.txt");
-    for (int i = 0; i < 20; ++i) {
-      corpus << "the|D dog|N barks|V\n"
-             << "it|P sees|V the|D old|A dog|N\r\n\n"
-             << "dogs|N bark|V\n";
-    }
+void write_corpus() {
+  ofstream corpus("corpus.txt");
+  for (int i = 0; i < 20; ++i) {
+    corpus << "the|D dog|N barks|V\n"
+           << "it|P sees|V the|D old|A dog|N\r\n\n"
+           << "dogs|N bark|V\n";
   }
-  Dict words, tags;
+}
+
+/// Numbers for all words and tags of the corpus.
+void read_words(Dict& words, Dict& tags) {
   size_t sentences = 0;
   for (const text::TaggedSentence& sentence : text::TaggedReader("corpus.txt")) {
     for (const string& word : sentence.words) words.convert(word);
@@ -64,6 +64,23 @@ int main(int argc, char** argv) {
   tags.freeze();
   text::save_dict("words.txt", words);
   check(text::load_dict("words.txt").get_words() == words.get_words(), "words come back");
+}
+
+void damaged_corpus() {
+  ofstream("corpus.txt") << "fine|A\nnot fine|A\n";
+  try {
+    text::TaggedReader("corpus.txt").read_all();
+    check(false, "a damaged file is an error");
+  } catch (const text::TextError& e) {
+    check(string(e.what()).find("corpus.txt:2:1:") == 0 && e.line() == 2, e.what());
+  }
+}
+
+int main(int argc, char** argv) {
+  dynet::initialize(argc, argv);
+  write_corpus();
+  Dict words, tags;
+  read_words(words, tags);
 
   text::BucketOptions options;
   options.size = 8;
@@ -99,13 +116,7 @@ int main(int argc, char** argv) {
   check(resumed.next(batch) && batch[0].words[0] + to_string(batch.size()) == after,
         "batches go on where they were");
 
-  ofstream("corpus.txt") << "fine|A\nnot fine|A\n";
-  try {
-    text::TaggedReader("corpus.txt").read_all();
-    check(false, "a damaged file is an error");
-  } catch (const text::TextError& e) {
-    check(string(e.what()).find("corpus.txt:2:1:") == 0 && e.line() == 2, e.what());
-  }
+  damaged_corpus();
   cout << "loss " << first << " -> " << last << ", position " << position << endl;
   for (const char* file : {"corpus.txt", "words.txt"}) remove(file);
   return wrong;

@@ -57,7 +57,7 @@ struct Tagger {
 
 template <class T, class... Settings>
 void tag_with(const string& name, Settings... settings) {
-  const int epochs = 300;
+  const int epochs = 300, stop = epochs / 2;
   reset_rng(1);
   Tagger whole;
   T trainer(whole.model, settings...);
@@ -65,7 +65,7 @@ void tag_with(const string& name, Settings... settings) {
   float last = 0;
   for (int i = 1; i < epochs; ++i) {
     last = whole.learn(trainer);
-    if (i == epochs / 2) {
+    if (i == stop) {
       TextFileSaver saver("trainers.model");
       saver.save(whole.model);
       ofstream state("trainers.state");
@@ -78,8 +78,8 @@ void tag_with(const string& name, Settings... settings) {
   TextFileLoader("trainers.model").populate(resumed.model);
   ifstream state("trainers.state");
   again.populate(state);
-  check(again.updates == static_cast<real>(epochs / 2 + 1), name + " counts its updates");
-  for (int i = epochs / 2 + 1; i < epochs; ++i) resumed.learn(again);
+  check(again.updates == static_cast<real>(stop + 1), name + " counts its updates");
+  for (int i = stop + 1; i < epochs; ++i) resumed.learn(again);
   check(resumed.numbers() == whole.numbers(), name + " goes on where it was");
   trainer.status();
   cerr << name << ": loss " << first << " -> " << last << endl;
