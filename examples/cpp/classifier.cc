@@ -60,7 +60,7 @@ class Classifier {
 
 std::vector<Document> read(const std::string& file, Dict& words, Dict& classes) {
   std::vector<Document> documents;
-  text::ParallelReader reader(file);
+  text::ParallelReader reader(file);  // NOLINT(misc-const-correctness): begin() is not const
   for (const text::SentencePair& pair : reader) {
     if (pair.target.size() != 1) {
       reader.lines().fail(1, "want one class behind |||");
