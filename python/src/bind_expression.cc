@@ -102,7 +102,7 @@ nb::object get_item(const PyExpression& x, nb::handle index) {
     if (!read_whole(index.ptr(), whole<long>(), at)) {
       throw Refused();
     }
-    return make_expression(pick_index(e, at), PyExpression::Settable::kIndices);
+    return make_expression(pick_index(e, at), PyExpression::Settable::kPlaces);
   }
   Slices slices(e);
   if (is_slice) {
@@ -120,13 +120,26 @@ nb::object get_item(const PyExpression& x, nb::handle index) {
   return make_expression(slices.taken());
 }
 
+bool has_indices(const PyExpression& x) {
+  return x.settable == PyExpression::Settable::kIndices ||
+         x.settable == PyExpression::Settable::kPlaces;
+}
+
 void set_indices(const PyExpression& x, nb::handle value) {
-  if (PyNumber_Check(value.ptr()) != 0 && !nb::hasattr(value, "__len__")) {
-    const unsigned index = read_index(value);
-    ext::set_payload(x.e, std::span<const unsigned>(&index, 1));
-    return;
+  const bool is_one = PyNumber_Check(value.ptr()) != 0 && !nb::hasattr(value, "__len__");
+  std::vector<unsigned> indices;
+  if (x.settable == PyExpression::Settable::kPlaces) {
+    PlaceListArg places;
+    if (is_one ? !read_whole(value.ptr(), kPlace, places.list.emplace_back())
+               : !read_wholes(value.ptr(), kPlace, places.list)) {
+      throw Refused();
+    }
+    indices = places.in("set", ext::index_limit(x.e));
+  } else if (is_one) {
+    indices = {read_index(value)};
+  } else {
+    indices = read_indices(value);
   }
-  const std::vector<unsigned> indices = read_indices(value);
   ext::set_payload(x.e, std::span<const unsigned>(indices));
 }
 
@@ -134,7 +147,7 @@ void set_value(const PyExpression& x, nb::handle value) {
   if (x.settable == PyExpression::Settable::kNot) {
     throw ValueError("set: the expression is not an input that can be set");
   }
-  if (x.settable == PyExpression::Settable::kIndices) {
+  if (has_indices(x)) {
     set_indices(x, value);
   } else if (PyNumber_Check(value.ptr()) != 0 && !nb::hasattr(value, "__len__")) {
     const auto number = nb::cast<float>(value);
@@ -217,12 +230,14 @@ void bind_parts(nb::class_<PyExpression>& c) {
           "is_stale", [](const PyExpression& x) { return resolve(x).is_stale(); },
           "Whether the graph has gone on without it.")
       .def("set", &set_value, arg("value"),
-           "Replaces the numbers of an input, or the indices of a lookup, and forgets what was "
-           "computed. As many as before. Ask for a value before the next `backward`.")
+           "Replaces the numbers of an input, or the indices of a lookup or a pick, and forgets "
+           "what "
+           "was computed. Of a pick -1 is the last place. As many as before. Ask for a value "
+           "before the next `backward`.")
       .def(
           "set_index",
           [](const PyExpression& x, nb::handle index) {
-            if (x.settable != PyExpression::Settable::kIndices) {
+            if (!has_indices(x)) {
               throw ValueError("set_index: the expression has no index that can be set");
             }
             set_indices(x, index);

@@ -169,9 +169,10 @@ struct Function<Op, Types<X...>, Types<V...>, Types<A...>, Types<B...>> {
   static constexpr bool has_defaults(std::index_sequence<kI...> /*attributes*/) {
     return (has_default<Op, kI>() && ...);
   }
-  static constexpr auto kSettable = ext::detail::payload_of<Op>() == ext::Payload::kIndices
-                                        ? PyExpression::Settable::kIndices
-                                        : PyExpression::Settable::kNot;
+  static constexpr auto kSettable =
+      ext::detail::payload_of<Op>() != ext::Payload::kIndices ? PyExpression::Settable::kNot
+      : is_of_places(Op::kInfo.name)                          ? PyExpression::Settable::kPlaces
+                                                              : PyExpression::Settable::kIndices;
 
   /// Attribute kI. Shapes, which not all need, are asked for where it counts from the end.
   template <std::size_t kI, class Attr, class... Arguments>

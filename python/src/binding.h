@@ -39,7 +39,8 @@ namespace dynet::python {
 /// itself.
 struct PyExpression {
   enum class Kind : unsigned char { kNode, kParameter, kTable };
-  enum class Settable : unsigned char { kNot, kNumbers, kIndices };
+  /// Places are indices in the argument; a negative one counts from the end.
+  enum class Settable : unsigned char { kNot, kNumbers, kIndices, kPlaces };
   Expression e;  ///< unset for parameters: see resolve
   Kind kind = Kind::kNode;
   Settable settable = Settable::kNot;  ///< what `set` replaces

@@ -148,6 +148,22 @@ def test_indices_can_be_set():
         rows.set([1])
     with pytest.raises(IndexError):
         part.set_index(3)
+    # Where -1 is the last place when the node is made, it is when it is set.
+    part.set_index(-1)
+    assert part.value() == 8.0
+    item = row[0]
+    item.set(np.int64(-2))
+    assert item.value() == 7.0
+    batch = dy.pick_batch(rows, [0, 1])
+    batch.set(i for i in [-1, -3])
+    np.testing.assert_array_equal(batch.npvalue().ravel(), [11, 9])
+    for node in (part, item):
+        with pytest.raises(IndexError, match=r"set: index is -4; want a whole number from -3 to 2"):
+            node.set(-4)
+    with pytest.raises(
+        IndexError, match=r"Expression.set: value is -1; want a whole number from 0"
+    ):
+        row.set(-1)
     np.testing.assert_array_equal(row.npvalue(), [6, 7, 8])
 
 

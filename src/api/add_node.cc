@@ -144,4 +144,13 @@ void set_payload(const Expression& e, std::span<const float> values) {
   set_payload(e, Payload::kValues, values.data(), values.size());
 }
 
+unsigned index_limit(const Expression& e) {
+  const graph::NodeId n = api::checked_node(e, "index_limit");
+  const graph::Graph& graph = e.pg->state().graph;
+  if (graph[n].record().index_limit == nullptr) {
+    throw ValueError("index_limit: indices of this node have no bound\n  " + graph.describe(n));
+  }
+  return graph.index_limit(n);
+}
+
 }  // namespace dynet::ext

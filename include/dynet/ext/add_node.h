@@ -26,6 +26,9 @@ Expression add_node(const Record& record, const void* op, ComputationGraph* grap
 /// as they were, and forgets what was computed. ValueError for other nodes or counts, IndexError.
 void set_payload(const Expression& e, std::span<const unsigned> indices);
 void set_payload(const Expression& e, std::span<const float> values);
+/// The exclusive bound of the indices of a node whose operation has index_limit(); ValueError for
+/// other nodes.
+[[nodiscard]] unsigned index_limit(const Expression& e);
 
 /// One expression argument.
 template <class Op>
