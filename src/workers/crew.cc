@@ -280,8 +280,11 @@ void Crew::Implementation::start(const Call& call) {
     std::copy_n(call.ends, call.pieces, ends());
   }
   watch_.restart(active_);
+  cpu_set_t taken;
+  CPU_ZERO(&taken);
   for (std::size_t i = 0; i < active_; ++i) {
     cell(i).has_left = false;
+    take_processor(cell(i).seat, processes_.pids()[i], taken);
     sem_post(&cell(i).go);
   }
 }
@@ -350,8 +353,7 @@ void Crew::Implementation::be_worker(std::size_t number) {
   util::pulse_word = &cell(number).pulse;
   bool is_new = true;
   while (true) {
-    while (sem_wait(&cell(number).go) != 0) {
-    }
+    wait_in_seat(cell(number).seat, cell(number).go);
     if (control().must_leave) {
       break;
     }

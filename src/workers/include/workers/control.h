@@ -7,6 +7,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "workers/seat.h"
+
 namespace dynet::workers {
 
 /// One worker's part. `go` is posted by the parent, the rest is written by the worker.
@@ -14,6 +16,7 @@ struct alignas(64) Cell {
   static constexpr std::size_t kTextBytes = 16384;
   std::atomic<std::uint64_t> pulse;  ///< util/pulse.h
   sem_t go;
+  Seat seat;                   ///< where it waits for it
   std::atomic<bool> has_left;  ///< is done with the call
   char text[kTextBytes];       ///< of the exception, ends with 0
 };
