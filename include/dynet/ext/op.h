@@ -28,58 +28,10 @@
 //                                   each(...); a payload follows the arguments
 //   forward(Call&), backward(Call&) anything else, over the loops of kernels.h
 //
-// Optional members, all `static constexpr`:
-//   std::array kRoles{...}          Role of each argument (default stacked); variadic: the repeated
-//                                   pattern
-//   std::array kOptional{...}       a group of each argument: 0 is always there; those of group 1, 2
-//                                   are there or absent together. A cell's rule gets rule::Absent
-//                                   for their parts, forward and backward an absent operand, a
-//                                   shape rule asks in.has(i). In C++ an absent argument is an empty
-//                                   Expression, in Python None, in an example absent()
-//   bool kVariadic                  any number of arguments >= 1
-//   unsigned kTermArgs              result k is argument k plus terms of this many arguments each,
-//                                   weights and what they multiply: forward and backward may be
-//                                   called with some of the terms, with or without the arguments
-//                                   before them; without, forward adds, as the blocks of `out` say
-//   bool kAddsArguments             the value is the sum of the arguments, element by element: where
-//                                   each has one example, a call may get them as the examples of
-//                                   one operand, in `in` and in `d_in`
-//   Payload kPayload                kIndices or kValues per node: never part of the identity, only
-//                                   their count. Any number of either: shape() checks in.payload()
-//   IndicesPer kIndicesPer          kExample (default): each example of the result has
-//                                   index_count() indices (a function; default 1), given once for
-//                                   all or once per example, so that a longer list makes a batch.
-//                                   kNode: one list of any length, whatever the batch
-//   unsigned kOutputs, kSaved       number of results (default 1) and of saved outputs (default 0);
-//                                   with kOutputs > 1: std::array<Dim, kOutputs> shapes(in) instead
-//                                   of shape(in); with kSaved: std::array<Dim, kSaved> saved(in)
-//   std::array kSavedAs{...}        SavedAs of each saved output: numbers (default) or indices
-//   bool kSummed                    a rule whose values are summed over an example: y is {1}
-//   std::array kAlong{...}          rule::Along of each argument of a rule over rows; with
-//   std::uint32_t row_axes() const  (a function) bit d: dimension d of the elements lies along the
-//                                   row; ext::kWholeExample: an example is one row
-//   std::array kParts, kOutParts, kSavedParts
-//                                   pieces of a cell's operands
-//   bool kAliases                   the value is the argument's memory (reshape)
-//   bool kStopsGradient             nothing flows back (nobackprop)
-//   bool kSurrogateGradient         what flows back is meant to be no derivative of the value (a step whose
-//                                   gradient goes straight through): tests compare it with nothing
-//   bool kPartialGradient           backward adds to parts of its gradients: they are given as zeros
-//   bool kRandom                    reads Call::random
-//   bool kOnHost                    forward and backward touch numbers themselves, beside the loops of
-//                                   kernels.h: on a device whose memory the host cannot touch they
-//                                   get copies, which is slow, and the kernels of the CPU
-//   gradient(to)                    (a function) backward in operations, for gradients of gradients
-//                                   (gradient.h); that of a rule follows from its slopes
-//   Steps                           a list of rules over rows that forward and backward run as steps
-//                                   (dynet/ops/steps.h), so that devices have their loops
-//   bool kPayloadIsValue            the value is the payload (kValues): the library writes it
-//   Storage kReadsStorage           the value is that of a parameter's storage, or rows of it
-//   GradientTo kGradientGoesTo      where the gradient goes: to the arguments (default), nowhere, to
-//                                   the storage, to the rows that were read
-//   bool is_trainable()             (a function) whether the storage is trained through this node
-//   unsigned index_limit(in)        (a function) exclusive bound of the indices in the payload
 // clang-format on
+//
+// Optional members say all else, such as that an operation takes any number of arguments, has
+// several results or a payload: properties.h has them.
 //
 // What contradicts itself does not compile, and the message names the operation and the part
 // (contract.h). While forward or backward runs, Call::scratch gives memory. Operands and scratch

@@ -1,6 +1,27 @@
 #pragma once
 
-// An operation's optional members, with their defaults.
+// An operation's optional members, all `static constexpr` but functions and lists. Those of one
+// value stand below with what they are where they are missing; the others are:
+//
+//   std::array kRoles{...}          Role of each argument (default stacked); variadic: the repeated
+//                                   pattern
+//   std::array kOptional{...}       a group of each argument: 0 is always there; those of group 1,
+//                                   2 are there or absent together. A cell's rule gets rule::Absent
+//                                   for their parts, forward and backward an absent operand, a
+//                                   shape rule asks in.has(i). In C++ an absent argument is an
+//                                   empty Expression, in Python None, in an example absent()
+//   std::array kParts{...}, kOutParts{...}, kSavedParts{...}
+//                                   pieces of a cell's operands
+//   std::array kSavedAs{...}        SavedAs of each saved output: numbers (default) or indices
+//   std::array kAlong{...}          rule::Along of each argument of a rule over rows; with
+//   std::uint32_t row_axes() const  bit d: dimension d of the elements lies along the row;
+//                                   ext::kWholeExample: an example is one row
+//   Steps                           a list of rules over rows that forward and backward run as
+//                                   steps (dynet/ops/steps.h), so that devices have their loops
+//   gradient(to)                    backward in operations, for gradients of gradients
+//                                   (gradient.h); that of a rule follows from its slopes
+//   bool is_trainable()             whether the storage is trained through this node
+//   unsigned index_limit(in)        exclusive bound of the indices in the payload
 
 #include <array>
 #include <cstddef>
@@ -28,23 +49,60 @@ constexpr std::size_t count_names(const std::array<std::string_view, kN>& names)
       return otherwise;                               \
     }                                                 \
   }
+
+// ---- arguments and results
+
+// Any number of arguments >= 1.
 DYNET_PROPERTY(bool, is_variadic, kVariadic, false)
-DYNET_PROPERTY(Payload, payload_of, kPayload, Payload::kNone)
-DYNET_PROPERTY(IndicesPer, indices_per, kIndicesPer, IndicesPer::kExample)
-DYNET_PROPERTY(unsigned, outputs_of, kOutputs, 1)
-DYNET_PROPERTY(unsigned, saved_of, kSaved, 0)
-DYNET_PROPERTY(bool, is_summed, kSummed, false)
-DYNET_PROPERTY(bool, is_alias, kAliases, false)
-DYNET_PROPERTY(bool, stops_gradient, kStopsGradient, false)
-DYNET_PROPERTY(bool, has_surrogate_gradient, kSurrogateGradient, false)
-DYNET_PROPERTY(bool, is_partial, kPartialGradient, false)
-DYNET_PROPERTY(bool, is_random, kRandom, false)
+// Result k is argument k plus terms of this many arguments each, weights and what they multiply:
+// forward and backward may be called with some of the terms, with or without the arguments before
+// them; without, forward adds, as the blocks of `out` say.
 DYNET_PROPERTY(unsigned, term_args, kTermArgs, 0)
+// The value is the sum of the arguments, element by element: where each has one example, a call may
+// get them as the examples of one operand, in `in` and in `d_in`.
 DYNET_PROPERTY(bool, adds_arguments, kAddsArguments, false)
+// Results. Beyond 1: std::array<Dim, kOutputs> shapes(in) instead of shape(in).
+DYNET_PROPERTY(unsigned, outputs_of, kOutputs, 1)
+// Saved outputs; with std::array<Dim, kSaved> saved(in).
+DYNET_PROPERTY(unsigned, saved_of, kSaved, 0)
+// A rule whose values are summed over an example: y is {1}.
+DYNET_PROPERTY(bool, is_summed, kSummed, false)
+// The value is the argument's memory (reshape).
+DYNET_PROPERTY(bool, is_alias, kAliases, false)
+
+// ---- payload
+
+// kIndices or kValues per node: never part of the identity, only their count. Any number of either:
+// shape() checks in.payload().
+DYNET_PROPERTY(Payload, payload_of, kPayload, Payload::kNone)
+// kExample: each example of the result has index_count() indices (a function; default 1), given
+// once for all or once per example, so that a longer list makes a batch. kNode: one list of any
+// length, whatever the batch.
+DYNET_PROPERTY(IndicesPer, indices_per, kIndicesPer, IndicesPer::kExample)
+// The value is the payload (kValues): the library writes it.
 DYNET_PROPERTY(bool, payload_is_value, kPayloadIsValue, false)
-DYNET_PROPERTY(bool, computes_on_host, kOnHost, false)
-DYNET_PROPERTY(Storage, reads_storage, kReadsStorage, Storage::kNone)
+
+// ---- gradients
+
+// Nothing flows back (nobackprop).
+DYNET_PROPERTY(bool, stops_gradient, kStopsGradient, false)
+// What flows back is meant to be no derivative of the value (a step whose gradient goes straight
+// through): tests compare it with nothing.
+DYNET_PROPERTY(bool, has_surrogate_gradient, kSurrogateGradient, false)
+// Backward adds to parts of its gradients: they are given as zeros.
+DYNET_PROPERTY(bool, is_partial, kPartialGradient, false)
+// Where the gradient goes: to the arguments, nowhere, to the storage, to the rows that were read.
 DYNET_PROPERTY(GradientTo, gradient_goes_to, kGradientGoesTo, GradientTo::kArguments)
+
+// ---- where and how it runs
+
+// Reads Call::random.
+DYNET_PROPERTY(bool, is_random, kRandom, false)
+// The value is that of a parameter's storage, or rows of it.
+DYNET_PROPERTY(Storage, reads_storage, kReadsStorage, Storage::kNone)
+// Forward and backward touch numbers themselves, beside the loops of kernels.h: on a device whose
+// memory the host cannot touch they get copies, which is slow, and the kernels of the CPU.
+DYNET_PROPERTY(bool, computes_on_host, kOnHost, false)
 #undef DYNET_PROPERTY
 }  // namespace detail
 
