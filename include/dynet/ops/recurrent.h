@@ -195,6 +195,18 @@ struct VanillaLstmH {
   }
 };
 
+/// The cell of a coupled LSTM, and its gates behind the nonlinearities.
+DYNET_DEVICE_FN auto coupled_lstm_value(auto i, auto g, auto c) {
+  const auto i_ = rule::logistic(i);
+  const auto g_ = rule::tanh(g);
+  return rule::each(i_ * g_ + (1.0 - i_) * c, i_, g_);
+}
+/// Gradients of i, g and c from that of the new cell.
+DYNET_DEVICE_FN auto coupled_lstm_pull(auto c, auto i_, auto g_, auto dc_new) {
+  return rule::each(dc_new * (g_ - c) * logistic_slope(i_), dc_new * i_ * tanh_slope(g_),
+                    dc_new * (1.0 - i_));
+}
+
 struct CoupledLstmCell {
   static constexpr ext::Info kInfo{
       .name = "coupled_lstm_cell",
@@ -221,20 +233,15 @@ struct CoupledLstmCell {
     return {Dim({in.extent(ext::Count(3) * in[0].d[0])})};
   }
   DYNET_DEVICE_FN auto value(auto i, auto g, auto o, auto c) const {
-    using rule::logistic, rule::tanh;
-    const auto i_ = logistic(i);
-    const auto g_ = tanh(g);
-    const auto o_ = logistic(o);
-    const auto c_new = i_ * g_ + (1.0 - i_) * c;
-    return rule::each(c_new, o_ * tanh(c_new), i_, g_, o_);
+    const auto [c_new, i_, g_] = coupled_lstm_value(i, g, c);
+    const auto o_ = rule::logistic(o);
+    return rule::each(c_new, o_ * rule::tanh(c_new), i_, g_, o_);
   }
   DYNET_DEVICE_FN auto pull(auto... x) const {
     const auto [i, g, o, c, c_new, h, i_, g_, o_, dc_new, dh] = rule::each(x...);
-    using rule::tanh;
-    const auto t = tanh(c_new);
-    const auto dc = dc_new + dh * o_ * tanh_slope(t);
-    return rule::each(dc * (g_ - c) * logistic_slope(i_), dc * i_ * tanh_slope(g_),
-                      dh * t * logistic_slope(o_), dc * (1.0 - i_));
+    const auto t = rule::tanh(c_new);
+    const auto [di, dg, dc] = coupled_lstm_pull(c, i_, g_, dc_new + dh * o_ * tanh_slope(t));
+    return rule::each(di, dg, dh * t * logistic_slope(o_), dc);
   }
   static std::vector<ext::Example<CoupledLstmCell>> examples() {
     const Dim none = ext::absent();
@@ -268,16 +275,10 @@ struct CoupledLstmC {
   std::array<Dim, 1> saved(const ext::Shapes& in) const {
     return {Dim({in.extent(ext::Count(2) * in[0].d[0])})};
   }
-  DYNET_DEVICE_FN auto value(auto i, auto g, auto c) const {
-    using rule::logistic, rule::tanh;
-    const auto i_ = logistic(i);
-    const auto g_ = tanh(g);
-    return rule::each(i_ * g_ + (1.0 - i_) * c, i_, g_);
-  }
+  DYNET_DEVICE_FN auto value(auto i, auto g, auto c) const { return coupled_lstm_value(i, g, c); }
   DYNET_DEVICE_FN auto pull(auto /*i*/, auto /*g*/, auto c, auto /*y*/, auto i_, auto g_,
                             auto dy) const {
-    return rule::each(dy * (g_ - c) * logistic_slope(i_), dy * i_ * tanh_slope(g_),
-                      dy * (1.0 - i_));
+    return coupled_lstm_pull(c, i_, g_, dy);
   }
   static std::vector<ext::Example<CoupledLstmC>> examples() {
     return {{{}, {{3}, {3}, {3}}},           {{}, {{7}, {7}, {7}}},
