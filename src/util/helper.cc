@@ -271,7 +271,8 @@ bool has_two_processors() {
   CPU_ZERO(&set);
   const bool may_run_on_two = sched_getaffinity(0, sizeof set, &set) != 0  // too many for the set
                               || CPU_COUNT(&set) >= 2;
-  return may_run_on_two && has_quota_of_two("/sys/fs/cgroup/cpu.max");
+  static const bool has_time_of_two = has_quota_of_two("/sys/fs/cgroup/cpu.max");
+  return may_run_on_two && has_time_of_two;
 }
 
 Helper::Helper() : process_(fork_count()) { shared_loop().enter(); }
