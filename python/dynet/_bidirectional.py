@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from _dynet import _transduce_both
+
 from . import Expression, ParameterCollection, RNNState, concatenate
 
 TYPE_CHECKING = False
@@ -77,8 +79,12 @@ class BiRNNBuilder:
     @staticmethod
     def _transduce_layer(layer: tuple[Any, Any], es: list[Expression]) -> list[Expression]:
         forward, backward = layer
-        to_right = forward.initial_state().transduce(es)
-        to_left = backward.initial_state().transduce(es[::-1])
+        before, after = forward.initial_state(), backward.initial_state()
+        if type(before) is type(after) is RNNState:
+            return _transduce_both(before, after, es)
+        # States of a program's own.
+        to_right = before.transduce(es)
+        to_left = after.transduce(es[::-1])
         return [concatenate([f, b]) for f, b in zip(to_right, reversed(to_left))]
 
     def add_inputs(self, es: Iterable[Expression]) -> list[tuple[RNNState, RNNState]]:

@@ -96,9 +96,14 @@ def _forms(function: Any) -> list[list[_Parameter]]:
     return forms
 
 
+#: What users call, of functions that only the package itself calls.
+_CALLED_FOR = {"_transduce_both": "BiRNNBuilder.transduce"}
+
+
 def name_of(function: Any) -> str:
     """``ParameterCollection.save``; of constructors and operators, the class."""
     name = str(function.__qualname__ or function.__name__)
+    name = _CALLED_FOR.get(name, name)
     if not name or name.endswith("."):
         return _property_of(function)
     return name.replace(".__getitem__", "[index]").split(".__")[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _dynet
 import dynet as dy
 import numpy as np
 import pytest
@@ -291,6 +292,47 @@ def test_a_bidirectional_network_reads_from_both_ends(builder_class):
         both = np.concatenate([forward.output().npvalue(), backward.output().npvalue()])
         np.testing.assert_array_equal(both, y)
     np.testing.assert_array_equal(states[0][1].prev().output().npvalue(), got[1][4:])
+
+
+class OwnState:
+    """A state of a program's own, which adds up what it reads."""
+
+    def transduce(self, xs):
+        return [dy.esum(xs[: k + 1]) for k in range(len(xs))]
+
+
+class OwnBuilder:
+    def initial_state(self) -> OwnState:
+        return OwnState()
+
+
+def test_a_bidirectional_network_reads_with_builders_of_a_program():
+    m = dy.ParameterCollection()
+    xs = inputs(3)
+    values = [x.npvalue() for x in xs]
+    right, left = np.cumsum(values, axis=0), np.cumsum(values[::-1], axis=0)[::-1]
+    builder = dy.BiRNNBuilder(1, 3, 6, m, None, [(OwnBuilder(), OwnBuilder())])
+    for y, *want in zip(builder.transduce(iter(xs)), right, left):
+        np.testing.assert_allclose(y.npvalue(), np.concatenate(want), rtol=1e-6)
+    gru = dy.GRUBuilder(1, 3, 3, m)
+    builder = dy.BiRNNBuilder(1, 3, 6, m, None, [(gru, OwnBuilder())])
+    hs = gru.initial_state().transduce(xs)
+    for y, h, other in zip(builder.transduce(xs), hs, left):
+        np.testing.assert_allclose(y.npvalue(), np.concatenate([h.npvalue(), other]), rtol=1e-6)
+
+
+def test_wrong_calls_of_a_bidirectional_network_name_it():
+    builder = dy.BiRNNBuilder(1, 3, 4, dy.ParameterCollection(), dy.GRUBuilder)
+    x = inputs(1)[0]
+    text = r"BiRNNBuilder.transduce: es\[1\] is 'a', of type str; want an expression\n  called at"
+    with pytest.raises(dy.TypeError, match=text):
+        builder.transduce([x, "a"])
+    parts = [b.initial_state() for b in builder.builder_layers[0]]
+    dy.renew_cg()
+    with pytest.raises(dy.StaleExpression, match="stale expression"):
+        builder.transduce([x])
+    with pytest.raises(dy.StaleExpression, match=r"BiRNNBuilder\.transduce: stale builder"):
+        _dynet._transduce_both(*parts, inputs(1))
 
 
 def test_a_bidirectional_network_has_the_files_of_cpp(tmp_path):

@@ -23,6 +23,7 @@ class World:
         self.W = self.m.add_parameters((3, 3))
         self.E = self.m.add_lookup_parameters((5, 3))
         self.lstm = dy.VanillaLSTMBuilder(1, 3, 2, self.m)
+        self.both = dy.BiRNNBuilder(1, 3, 4, self.m, dy.GRUBuilder)
         self.tree = dy.BinaryTreeLSTMBuilder(3, 2, self.m)
         self.x = dy.inputVector([1.0, 2.0, 3.0])
         self.y = dy.inputVector([0.5, -1.0, 4.0])
@@ -49,6 +50,11 @@ class OwnExpression(dy.Expression):
 
 Call = Callable[[World], Any]
 
+
+def starts(w: World) -> list[dy.RNNState]:
+    return [builder.initial_state() for builder in w.both.builder_layers[0]]
+
+
 # What programs call at every node.
 HOT = [
     dy.affine_transform,
@@ -69,6 +75,7 @@ HOT = [
     dy.RNNState.output,
     dy.BinaryTreeLSTMBuilder.add_input,
     dy.TreeState.h.fget,  # type: ignore[attr-defined]
+    _dynet._transduce_both,
 ]
 
 
@@ -134,6 +141,14 @@ SAME: list[list[Call]] = [
         lambda w: w.tree.add_input(w.tree.add_input(w.x), w.tree.add_input(w.y)).h,
         lambda w: w.tree.add_input(right=w.tree.add_input(x=w.y), left=w.tree.add_input(x=w.x)).h,
     ],
+    [
+        lambda w: _dynet._transduce_both(*starts(w), [w.x, w.y])[1],
+        lambda w: _dynet._transduce_both(*starts(w), (w.x, w.y))[1],
+        lambda w: _dynet._transduce_both(*starts(w), iter([w.x, w.y]))[1],
+        lambda w: _dynet._transduce_both(
+            backward=starts(w)[1], es=[w.x, w.y], forward=starts(w)[0]
+        )[1],
+    ],
 ]
 
 
@@ -176,6 +191,22 @@ WRONG: list[tuple[Call, Call]] = [
         lambda w: w.lstm.initial_state().transduce([w.x, "a"]),
         lambda w: w.lstm.initial_state().transduce(xs=[w.x, "a"]),
     ),
+    (
+        lambda w: _dynet._transduce_both(*starts(w), [w.x, "a"]),
+        lambda w: _dynet._transduce_both(*starts(w), es=[w.x, "a"]),
+    ),
+    (
+        lambda w: _dynet._transduce_both(*starts(w), [w.x, dy.inputVector([1, 2])]),
+        lambda w: _dynet._transduce_both(*starts(w), es=[w.x, dy.inputVector([1, 2])]),
+    ),
+    (
+        lambda w: _dynet._transduce_both(starts(w)[0], None, [w.x]),
+        lambda w: _dynet._transduce_both(starts(w)[0], backward=None, es=[w.x]),
+    ),
+    (
+        lambda w: _dynet._transduce_both(w.both, starts(w)[1], [w.x]),
+        lambda w: _dynet._transduce_both(w.both, starts(w)[1], es=[w.x]),
+    ),
     (lambda w: w.tree.add_input(3, 4), lambda w: w.tree.add_input(left=3, right=4)),
     (lambda w: dy.RNNState.add_input(3, w.x), lambda w: dy.RNNState.add_input(3, x=w.x)),
     (lambda w: dy.RNNState.add_input(None, w.x), lambda w: dy.RNNState.add_input(None, x=w.x)),
@@ -214,6 +245,8 @@ FAILING: list[Call] = [
     lambda w: w.lstm.initial_state().transduce([w.x, dy.inputVector([1, 2])]),
     lambda w: w.lstm.initial_state().add_input(dy.inputVector([1, 2])),
     lambda w: w.tree.add_input(dy.inputVector([1, 2])),
+    lambda w: w.both.transduce([w.x, dy.inputVector([1, 2])]),
+    lambda w: w.both.transduce([w.x, World().x, w.y]),
 ]
 
 
@@ -262,6 +295,7 @@ RELEASED: list[Call] = [
     lambda w: w.lstm.initial_state().transduce([w.x, w.y]),
     lambda w: w.lstm.initial_state().add_input(w.x).output(),
     lambda w: w.tree.add_input(w.x).h,
+    lambda w: w.both.transduce([w.x, w.y]),
 ]
 
 

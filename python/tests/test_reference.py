@@ -57,7 +57,8 @@ def stub_names() -> Names:
         and ast.unparse(n.returns or ast.Constant(None)).startswith(NODES)
     }
     aliases = re.findall(r"^(\w+) = (\w+)$", stub.read_text(), re.M)
-    return (names | {a for a, of in aliases if of in names}) - {"_operations"}
+    names |= {a for a, of in aliases if of in names}
+    return {name for name in names if not name.startswith("_")}
 
 
 def page_texts() -> dict[str, str]:
