@@ -185,5 +185,22 @@ TEST_F(Recurrence, CheckpointInTheMiddleAndRevert) {
   near(last(false).second, last(true).second);
 }
 
+/// Over two sequences the second layer multiplies with what the first one computed in one product.
+TEST_F(Recurrence, OfTwoLargeLayersIsThatOfOneByOne) {
+  VanillaLSTMBuilder lstm(2, 64, 64, model_);
+  expect_same([&](ComputationGraph& cg) {
+    lstm.new_graph(cg);
+    std::vector<Expression> losses;
+    for (unsigned sequence = 0; sequence < 2; ++sequence) {
+      lstm.start_new_sequence();
+      for (unsigned t = 0; t < 7 + sequence; ++t) {
+        lstm.add_input(constant(cg, {64}, 0.1F * static_cast<float>(t)));
+      }
+      losses.push_back(squared_norm(lstm.back()));
+    }
+    return sum(losses);
+  });
+}
+
 }  // namespace
 }  // namespace dynet

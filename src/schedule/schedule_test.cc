@@ -270,31 +270,6 @@ TEST_F(Recurrence, AHeadThatWaitsKeepsItsNodeWhole) {
   }
 }
 
-/// Both layers have one key. The second one's inputs wait for the first layer: they stay, so that
-/// the layers run side by side.
-TEST_F(Recurrence, OfTwoLayersTheFirstOnesInputsLeave) {
-  const NodeId square = add(ops::Constant{{3, 3}, 2.0F}, {});
-  constexpr int kSteps = 6;
-  const NodeId other = add(ops::Constant{{3, 3}, 3.0F}, {});
-  NodeId h = add(ops::Constant{{3}, 0.0F}, {});
-  NodeId k = h;
-  std::vector<NodeId> lower;
-  for (int t = 0; t < kSteps; ++t) {
-    const NodeId x = add(ops::Constant{{3}, 2.0F}, {});
-    h = add(ops::Tanh{}, {add(ops::AffineTransform{}, {bias, u, x, square, h})});
-    lower.push_back(h);
-  }
-  for (const NodeId x : lower) {
-    k = add(ops::Tanh{}, {add(ops::AffineTransform{}, {bias, square, x, other, k})});
-  }
-  schedule(kBatching, all());
-  expect_valid(all());
-  const std::vector<Group> first = parts(Part::kFirst);
-  ASSERT_EQ(first.size(), 1U);
-  EXPECT_EQ(first[0].members, kSteps - 1U);
-  EXPECT_EQ(plan.members[first[0].first], lower[1] - 1);
-}
-
 /// The left child of some nodes is a leaf: no recurrence ends there, other left children wait.
 TEST_F(Recurrence, ChildrenOfATreeStayTogether) {
   const NodeId square = add(ops::Constant{{3, 3}, 2.0F}, {});

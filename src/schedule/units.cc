@@ -10,8 +10,11 @@
 // node where it does not wait for the recurrence that the node stands on. Recurrences are those of
 // the program, not of one node: a left child that happens to be a leaf waits for nothing, but its
 // place is that of children, and splitting the node would only cost a call. So an argument counts
-// as recurrent where in any node of the same *site* it waits for another node of the site. Beside
-// that it stays behind where it waits for a node of the same key: it would not run earlier.
+// as recurrent where in any node of the same *site* it waits for another node of the site. The
+// input of an upper layer waits for a node of the same key in the layer below. Mostly it stays, so
+// that both layers run side by side in the fewest groups. Where large weights would be read for a
+// few columns at each step, which takes longer than a group does, it leaves: all steps have one
+// product when the layer below is done.
 
 #include "units.h"
 
@@ -26,6 +29,10 @@ namespace {
 constexpr std::uint32_t kMaxLanes = 64;
 constexpr std::uint32_t kMaxSites = 16;      // of one type; further ones count as the last
 constexpr std::uint16_t kMaxLevel = 0xFFFF;  // deeper chains count as one level
+// More numbers than the first cache of a core holds are read anew at each step of a recurrence, and
+// a product of few columns waits for them.
+constexpr std::int64_t kLargeWeights = 1 << 13;
+constexpr std::uint32_t kFewColumns = 2;
 
 /// In Units::Above.
 std::uint64_t bit_of(std::uint32_t number) {
@@ -153,8 +160,10 @@ std::uint64_t Units::visit_site(const graph::Graph& graph, NodeId id, std::uint3
   const std::uint32_t site = find_site(graph, id, type_[i]);
   site_[i] = site;
   const std::uint64_t bit = bit_of(site);
-  if ((above & bit) != 0) {
-    const graph::Node& node = graph[id];
+  const graph::Node& node = graph[id];
+  if ((above & bit) == 0) {
+    sites_[site].columns += node.examples;
+  } else {
     for (std::uint32_t a = 0; a < node.arity; ++a) {
       const std::uint32_t arg = local_[node.args[a]];
       if (arg != 0 && (above_[arg - 1].sites & bit) != 0) {
@@ -235,7 +244,7 @@ void Units::make_units(const graph::Graph& graph, const std::vector<NodeId>& wan
     look(interrupt, i);
     const graph::Node& node = graph[wanted[i]];
     merge_levels(i);
-    const std::uint64_t mask = site_[i] == kNone ? 0 : first_terms(node, i);
+    const std::uint64_t mask = site_[i] == kNone ? 0 : first_terms(graph, node, i);
     const std::uint32_t first = mask == 0 ? kNone : first_part_type(type_[i], mask);
     if (first != kNone) {
       add_parts(node, wanted[i], i, first);
@@ -279,23 +288,36 @@ std::uint32_t Units::count_level(Type& type, std::uint32_t i) {
   return level;
 }
 
+/// Does a step of a recurrence read more weights than it computes with, in the term at `term`?
+bool Units::reads_much(const graph::Graph& graph, const graph::Node& node, const Site& site,
+                       std::uint32_t term) {
+  if (site.columns > kFewColumns) {
+    return false;
+  }
+  std::int64_t numbers = 0;
+  for (std::uint32_t a = term; a + 1 < term + Terms(node.record()).each(); ++a) {
+    numbers += graph.dim(node.args[a]).example_elements();
+  }
+  return numbers >= kLargeWeights;
+}
+
 /// The arguments of a sum that leave its recurrence; 0 where the node is not to be split.
-std::uint64_t Units::first_terms(const graph::Node& node, std::uint32_t i) {
+std::uint64_t Units::first_terms(const graph::Graph& graph, const graph::Node& node,
+                                 std::uint32_t i) {
   const Terms terms(node.record());
   const std::uint64_t recurrent = sites_[site_[i]].recurrent;
   const std::uint64_t own_key = bit_of(type_[i]);
+  const std::uint64_t own_site = bit_of(site_[i]);
   if (recurrent == 0 || types[type_[i]].lane == kNone) {
     return 0;
   }
-  bool waits_for_its_like = false;
-  const auto stays = [&](std::uint32_t a) {
+  const auto above = [&](std::uint32_t a) {
     const std::uint32_t arg = local_[node.args[a]];
-    const bool waits = arg != 0 && (above_[arg - 1].types & own_key) != 0;
-    waits_for_its_like = waits_for_its_like || waits;
-    return waits || ((recurrent >> a) & 1) != 0;
+    return arg == 0 ? Above{0, 0} : above_[arg - 1];
   };
+  bool waits_for_its_like = false;
   for (std::uint32_t a = 0; a < terms.heads(); ++a) {
-    if (stays(a)) {
+    if (((recurrent >> a) & 1) != 0 || (above(a).types & own_key) != 0) {
       return 0;
     }
   }
@@ -303,11 +325,15 @@ std::uint64_t Units::first_terms(const graph::Node& node, std::uint32_t i) {
   std::uint64_t mask = only_heads;
   for (std::uint32_t term = terms.heads(); term < node.arity; term += terms.each()) {
     bool leaves = true;
+    bool waits = false;  // for a node of its key, which may be that of another layer
     for (std::uint32_t a = term; a < term + terms.each(); ++a) {
-      leaves = !stays(a) && leaves;
+      leaves = leaves && ((recurrent >> a) & 1) == 0 && (above(a).sites & own_site) == 0;
+      waits = waits || (above(a).types & own_key) != 0;
     }
-    if (leaves) {
+    if (leaves && (!waits || reads_much(graph, node, sites_[site_[i]], term))) {
       mask |= ((std::uint64_t{1} << terms.each()) - 1) << term;
+    } else {
+      waits_for_its_like = waits_for_its_like || waits;
     }
   }
   return mask == only_heads || !waits_for_its_like ? 0 : mask;

@@ -48,8 +48,9 @@ struct Unit {
 /// one layer.
 struct Site {
   NodeId example;
-  std::uint32_t next;       ///< site of the same type, in a ring
-  std::uint64_t recurrent;  ///< bit a: argument a of some node waits for another node of the site
+  std::uint32_t next;         ///< site of the same type, in a ring
+  std::uint64_t recurrent;    ///< bit a: argument a of some node waits for another node of the site
+  std::uint32_t columns = 0;  ///< examples of the nodes that wait for no other one of the site
 };
 
 /// The units of one request. Reused, so that scheduling allocates nothing in the steady state.
@@ -85,7 +86,9 @@ class Units {
   void make_units(const graph::Graph& graph, const std::vector<NodeId>& wanted);
   void merge_levels(std::uint32_t i);
   std::uint32_t count_level(Type& type, std::uint32_t i);
-  std::uint64_t first_terms(const graph::Node& node, std::uint32_t i);
+  [[nodiscard]] static bool reads_much(const graph::Graph& graph, const graph::Node& node,
+                                       const Site& site, std::uint32_t term);
+  std::uint64_t first_terms(const graph::Graph& graph, const graph::Node& node, std::uint32_t i);
   std::uint32_t first_part_type(std::uint32_t whole, std::uint64_t mask);
   std::uint32_t add_unit(NodeId node, std::uint32_t type, std::uint32_t level, std::uint32_t users);
   void add_edge(std::uint32_t from, std::uint32_t user);
