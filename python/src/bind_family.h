@@ -26,6 +26,7 @@
 #include "dynet/ext/op.h"
 
 #include "binding.h"
+#include "describe.h"
 #include "graph.h"
 #include "op_names.h"
 #include "operators.h"
@@ -387,90 +388,16 @@ inline nb::object attribute_object(const Dim& d) {
 }
 
 template <class Op>
-nb::dict example_dict(const ext::Example<Op>& example, const Names& names, std::size_t first_attr) {
-  nb::dict d;
-  nb::list inputs;
-  for (const Dim& shape : example.inputs) {
-    inputs.append(shape_tuple(shape));
-  }
-  nb::dict attrs;
-  Op op = example.op;
-  std::size_t i = first_attr;
-  std::apply(
-      [&](const auto&... a) { ((attrs[names.all[i++].c_str()] = attribute_object(a)), ...); },
-      ext::attributes(op));
-  d["inputs"] = inputs;
-  d["attrs"] = attrs;
-  d["indices"] = example.indices;
-  d["values"] = example.values;
-  d["low"] = example.low;
-  d["high"] = example.high;
-  return d;
-}
-
-/// What computes the operation: "elementwise" and "rows" are rules (ext/rule.h, ext/over.h).
-template <class Op>
-constexpr const char* kind_of() {
-  if (ext::kRecord<Op>.is_leaf()) {
-    return "leaf";
-  }
-  if (ext::kRecord<Op>.aliases) {
-    return "view";
-  }
-  if constexpr (ext::Rule<Op>) {
-    return "elementwise";
-  } else if constexpr (ext::RowOperation<Op>) {
-    return "rows";
-  } else {
-    return "loops";
-  }
-}
-/// What the batcher may do with each argument (docs/batching.md); of a list, the pattern of its
-/// entries, which is repeated.
-template <class Op>
-std::vector<std::string> roles_of() {
-  constexpr const char* kNames[] = {"stacked", "shared", "either", "whole"};
-  const ext::Record& record = ext::kRecord<Op>;
-  const std::size_t count = record.variadic ? record.role_count : record.arg_count;
-  std::vector<std::string> roles;
-  roles.reserve(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    roles.emplace_back(kNames[static_cast<std::size_t>(record.role(i))]);
-  }
-  return roles;
-}
-
-template <class Op>
 nb::dict op_dict() {
-  constexpr const ext::Info& kInfo = Op::kInfo;
-  constexpr bool kVariadic = ext::detail::is_variadic<Op>();
-  const Names names(kInfo, kVariadic);
-  const std::size_t args = kVariadic ? 1 : ext::kArgCount<Op>;
-  const bool has_payload = ext::detail::payload_of<Op>() != ext::Payload::kNone;
-  nb::dict d;
-  d["name"] = std::string(kInfo.name);
-  d["python"] = std::string(kInfo.python.empty() ? kInfo.name : kInfo.python);
-  d["python_batch"] = std::string(kInfo.python_batch);
-  d["mirrored"] = std::string(kInfo.mirrored);
-  d["summary"] = std::string(kInfo.summary);
-  d["formula"] = std::string(kInfo.formula);
-  d["kind"] = kind_of<Op>();
-  d["roles"] = roles_of<Op>();
-  d["true_gradient"] = !ext::kRecord<Op>.stops_gradient && !ext::kRecord<Op>.surrogate_gradient;
-  d["gradient_in_operations"] =
-      ext::kRecord<Op>.gradient != nullptr || ext::kRecord<Op>.stops_gradient || args == 0;
-  d["variadic"] = kVariadic;
-  d["random"] = ext::detail::is_random<Op>();
-  d["outputs"] = ext::detail::outputs_of<Op>();
-  d["args"] =
-      std::vector<std::string>(names.all.begin(), names.all.begin() + static_cast<long>(args));
-  d["payload"] = has_payload && names.all.size() > args ? names.all[args] : std::string();
-  nb::list examples;
+  Description description(ext::kRecord<Op>);
   for (const ext::Example<Op>& example : Op::examples()) {
-    examples.append(example_dict(example, names, args + (has_payload ? 1 : 0)));
+    Op op = example.op;
+    nb::list attributes;
+    std::apply([&](const auto&... a) { (attributes.append(attribute_object(a)), ...); },
+               ext::attributes(op));
+    description.add_example(example, attributes);
   }
-  d["examples"] = examples;
-  return d;
+  return description.dict();
 }
 /// Appends what there is to know about a list of operations.
 template <class... Ops>

@@ -1,5 +1,6 @@
 // The functions of all operations, and `_operations()`, which is the list of them as Python data,
-// for tests and documentation. What is done for each operation stands in bind_family.h.
+// for tests and documentation. What is done for each operation stands in bind_family.h. Packages
+// have no `_operations()` (DYNET_DESCRIPTIONS): it is nearly half of the code of the operations.
 
 #include <deque>
 #include <string>
@@ -35,27 +36,33 @@ std::string doc_of(const ext::Info& info) {
   return doc;
 }
 
-#define DYNET_BIND(family, Family)      \
-  void define_##family(nb::module_& m); \
-  void describe_##family(nb::list& all);
+#define DYNET_BIND(family, Family) void define_##family(nb::module_& m);
 DYNET_FAMILIES(DYNET_BIND)
 #undef DYNET_BIND
+
+#ifdef DYNET_DESCRIPTIONS
+#define DYNET_BIND(family, Family) void describe_##family(nb::list& all);
+DYNET_FAMILIES(DYNET_BIND)
+#undef DYNET_BIND
+namespace {
+nb::list operations() {
+  nb::list all;
+#define DYNET_BIND(family, Family) describe_##family(all);
+  DYNET_FAMILIES(DYNET_BIND)
+#undef DYNET_BIND
+  return all;
+}
+}  // namespace
+#endif
 
 void bind_ops(nb::module_& m) {
 #define DYNET_BIND(family, Family) define_##family(m);
   DYNET_FAMILIES(DYNET_BIND)
 #undef DYNET_BIND
-  m.def(
-      "_operations",
-      [] {
-        nb::list all;
-#define DYNET_BIND(family, Family) describe_##family(all);
-        DYNET_FAMILIES(DYNET_BIND)
-#undef DYNET_BIND
-        return all;
-      },
-      nb::sig("def _operations() -> list[dict[str, typing.Any]]"),
-      "All operations, with their names and examples.");
+#ifdef DYNET_DESCRIPTIONS
+  m.def("_operations", &operations, nb::sig("def _operations() -> list[dict[str, typing.Any]]"),
+        "All operations, with their names and examples.");
+#endif
 }
 
 }  // namespace dynet::python
