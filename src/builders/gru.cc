@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "dynet/ext/add_node.h"
+
+#include "builders/cells.h"
 #include "builders/gate_products.h"
 
 namespace dynet {
@@ -44,16 +47,14 @@ LayeredRNNBuilder::LayerState GRUBuilder::add_layer(unsigned layer, const Expres
   if (before == nullptr) {
     Expression list[] = {vars[kBz], vars[kBh], vars[kX2z], vars[kX2h], x};
     const auto [z, candidate] = builders::gate_products<2>(list, user_where);
+    // The new cell of a coupled LSTM: an input gate z, and what is forgotten is 1 - z of the old.
     return {none, coupled_lstm_c(z, candidate, none, user_where)};
   }
   const Expression& old = before->h;
   Expression list[] = {vars[kBz],  vars[kBr],  vars[kBh],  //
                        vars[kX2z], vars[kX2r], vars[kX2h], x, vars[kH2z], vars[kH2r], none, old};
   const auto [z, r, of_x] = builders::gate_products<3>(list, user_where);
-  const Expression kept = gated_sum(r, old, none, none, user_where);
-  const Expression candidate = affine_transform({of_x, vars[kH2h], kept}, user_where);
-  // The new cell of a coupled LSTM: an input gate z, and what is forgotten is 1 - z of the old.
-  return {none, coupled_lstm_c(z, candidate, old, user_where)};
+  return {none, ext::add_node(builders::GruCell{}, {z, user_where}, r, of_x, vars[kH2h], old)};
 }
 
 }  // namespace dynet

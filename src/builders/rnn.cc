@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "dynet/except.h"
+#include "dynet/ext/add_node.h"
 
 #include "builders/builder_support.h"
+#include "builders/cells.h"
 
 namespace dynet {
 
@@ -171,10 +173,12 @@ LayeredRNNBuilder::LayerState SimpleRNNBuilder::add_layer(unsigned layer, const 
   if (aux_ != nullptr) {
     a.add(vars[simple::kL2h], *aux_);
   }
-  if (before != nullptr) {
-    a.add(vars[simple::kH2h], before->h);
+  const Expression of_x = a.build(user_where);
+  if (before == nullptr) {
+    return {Expression(), tanh(of_x, user_where)};
   }
-  return {Expression(), tanh(a.build(user_where), user_where)};
+  return {Expression(),
+          ext::add_node(builders::TanhCell{}, {of_x, user_where}, vars[simple::kH2h], before->h)};
 }
 
 Expression SimpleRNNBuilder::add_auxiliary_input(const Expression& x, const Expression& aux,

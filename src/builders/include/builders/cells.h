@@ -1,0 +1,258 @@
+#pragma once
+
+// Cells that multiply their state with a matrix, in one node. They run operations of the library
+// and products one after the other, and save the price of a node for each
+// (docs/decisions/0021-gates-in-one-node.md).
+//
+// A gradient of the matrix may be left for the end of the backward pass (ext::weight_gradient), and
+// what it is a product of must last until then. So backward writes the gradient of a pre-activation
+// over the pre-activation, a saved output whose value backward does not read.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "dynet/ops/activation.h"
+#include "dynet/ops/arithmetic.h"
+#include "dynet/ops/elementary.h"
+#include "dynet/ops/linear.h"
+#include "dynet/ops/parts.h"
+#include "dynet/ops/recurrent.h"
+#include "dynet/ops/steps.h"
+
+namespace dynet::builders {
+
+/// The call of a rule that is a part of the call `of`, to be filled: all examples of it.
+template <class Rule>
+class PartOfCell {
+ public:
+  /// `absent`: ext::Call::absent of the part.
+  PartOfCell(const ext::Call& of, unsigned absent, ops::Operands in, ops::Operands out,
+             ops::Operands saved)
+      : call_(of.kernels, of.memory) {
+    call_.examples = of.examples;
+    call_.absent = absent;
+    call_.in = {in.begin(), in.size()};
+    call_.out = {out.begin(), out.size()};
+    call_.saved = {saved.begin(), saved.size()};
+  }
+  void forward() { ext::kRecord<Rule>.forward(&rule_, call_); }
+  void backward(const ext::Operand& d_out, ops::Operands d_in) {
+    call_.d_out = {&d_out, 1};
+    call_.d_in = {d_in.begin(), d_in.size()};
+    ext::kRecord<Rule>.backward(&rule_, call_);
+  }
+
+ private:
+  Rule rule_;
+  ext::Call call_;
+};
+
+/// The gradient of an argument to which several steps of a call add: the first one stores where it
+/// is fresh. In several blocks it is summed up in scratch memory, so that they are walked once.
+class SummedGradient {
+ public:
+  SummedGradient(const ext::Call& call, const ext::Operand& dx) : call_(call), dx_(dx), sum_(dx) {
+    if (dx.absent()) {
+      return;
+    }
+    block_ = dx.blocks[0];
+    if (!dx.one_block()) {
+      const std::int64_t bytes = dx.examples * dx.size() * ext::bytes_of(call.kernels.number());
+      block_ = {call.scratch(bytes), dx.examples, true};
+      sum_.block_count = 1;
+    }
+    sum_.blocks = &block_;
+  }
+  SummedGradient(const SummedGradient&) = delete;
+  SummedGradient& operator=(const SummedGradient&) = delete;
+  ~SummedGradient() = default;
+
+  [[nodiscard]] bool absent() const { return dx_.absent(); }
+  [[nodiscard]] const ext::Operand& first() const { return sum_; }
+  [[nodiscard]] const ext::Operand& next() {
+    block_.fresh = false;
+    return sum_;
+  }
+  void finish() const {
+    if (!dx_.absent() && !dx_.one_block()) {
+      call_.kernels.move(ext::whole_move(dx_.size()), sum_, dx_);
+    }
+  }
+
+ private:
+  const ext::Call& call_;
+  const ext::Operand& dx_;
+  ext::Block block_;
+  ext::Operand sum_;
+};
+
+/// The gradient of argument i, which is `gradient`.
+inline void give_gradient(const ext::Call& call, std::size_t i, const ext::Operand& gradient) {
+  if (!call.d_in[i].absent()) {
+    call.kernels.move(ext::whole_move(gradient.size()), gradient, call.d_in[i]);
+  }
+}
+/// That of the matrix at i, which multiplies x, from the gradient of the product.
+inline void give_weight(ext::Call& call, std::size_t i, const ext::Operand& gradient,
+                        const ext::Operand& x) {
+  if (!call.d_in[i].absent()) {
+    ext::weight_gradient(call, i, gradient, x);
+  }
+}
+/// dy * (1 - y^2): through tanh, in nodes.
+auto through_tanh(auto& to, auto y, auto dy) {
+  return to.add(ops::Subtract{}, dy, to.add(ops::CMult{}, dy, to.add(ops::Square{}, y)));
+}
+/// dy * (y - y^2): through the logistic function, in nodes.
+auto through_logistic(auto& to, auto y, auto dy) {
+  return to.add(ops::CMult{}, dy, to.add(ops::Subtract{}, y, to.add(ops::Square{}, y)));
+}
+
+/// Refuses all but vectors of one length with a square matrix of it at place `matrix`.
+inline Dim cell_size(const ext::Shapes& in, std::size_t matrix, const char* wanted) {
+  const unsigned h = in[0].rows();
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    const Dim& d = in[i];
+    if (d.rows() != h || d.nd != (i == matrix ? 2 : 1) || (i == matrix && d.cols() != h)) {
+      in.fail(wanted);
+    }
+  }
+  return Dim({h});
+}
+
+/// What stands behind the products with the input and the state in a gated recurrent unit.
+struct GruCell {
+  enum { kZ, kR, kOfX, kMatrix, kOld };
+  enum { kKept, kOpen, kCandidate, kGates };  // saved
+
+  static constexpr ext::Info kInfo{
+      .name = "gru_cell",
+      .args = {"z", "r", "g", "w", "h"},
+      .formula = "y = (1 - logistic(z)) * h + logistic(z) * tanh(g + w (logistic(r) * h))",
+      .summary =
+          "The new state of a gated recurrent unit from the pre-activations z and r of its gates, "
+          "what g of its candidate does not wait for the gates, and the old state h.",
+      .shapes = "{h}, {h}, {h}, {h,h}, {h} -> {h}",
+      .errors = "ShapeError where the shapes differ",
+      .source = "Cho et al., 2014"};
+  static constexpr std::array kRoles{ext::Role::kStacked, ext::Role::kStacked, ext::Role::kStacked,
+                                     ext::Role::kEither, ext::Role::kStacked};
+  static constexpr unsigned kSaved = 4;
+  Dim shape(const ext::Shapes& in) const {
+    return cell_size(in, kMatrix, "z, r, g and h {h} and w {h,h}");
+  }
+  std::array<Dim, kSaved> saved(const ext::Shapes& in) const {
+    const unsigned h = in[0].rows();
+    return {Dim({h}), Dim({h}), Dim({h}), Dim({in.extent(ext::Count(2) * h)})};
+  }
+  void forward(ext::Call& call) const {
+    const auto& in = call.in;
+    const auto& saved = call.saved;
+    PartOfCell<ops::GatedSum>(call, kOneGate, {in[kR], in[kOld], {}, {}}, {saved[kKept]},
+                              {saved[kOpen]})
+        .forward();
+    call.kernels.product_plus(in[kOfX], in[kMatrix], saved[kKept], saved[kCandidate]);
+    PartOfCell<ops::CoupledLstmC>(call, 0, {in[kZ], saved[kCandidate], in[kOld]}, {call.out[0]},
+                                  {saved[kGates]})
+        .forward();
+  }
+  void backward(ext::Call& call) const {
+    const ext::Operand unread = ops::nothing(call.out[0].dim);
+    const ext::Operand& old = call.in[kOld];
+    const ext::Operand& d_candidate = call.saved[kCandidate];
+    SummedGradient d_old(call, call.d_in[kOld]);
+    PartOfCell<ops::CoupledLstmC>(call, 0, {unread, unread, old}, {unread}, {call.saved[kGates]})
+        .backward(call.d_out[0], {call.d_in[kZ], d_candidate, d_old.first()});
+    give_gradient(call, kOfX, d_candidate);
+    give_weight(call, kMatrix, d_candidate, call.saved[kKept]);
+    if (!call.d_in[kR].absent() || !d_old.absent()) {
+      const ops::ScratchOperand d_kept(call, unread.dim, call.examples);
+      call.kernels.product(call.in[kMatrix], ext::Transposed::kYes, d_candidate,
+                           ext::Transposed::kNo, d_kept, ext::Write::kStore);
+      PartOfCell<ops::GatedSum>(call, kOneGate, {unread, old, {}, {}}, {unread},
+                                {call.saved[kOpen]})
+          .backward(d_kept, {call.d_in[kR], d_old.next(), {}, {}});
+    }
+    d_old.finish();
+  }
+  /// With the gates computed once more.
+  void gradient(auto& to) const {
+    const auto old = to.in(kOld);
+    const auto z = to.add(ops::Logistic{}, to.in(kZ));
+    const auto r = to.add(ops::Logistic{}, to.in(kR));
+    const auto kept = to.add(ops::CMult{}, r, old);
+    const auto g =
+        to.add(ops::Tanh{}, to.add(ops::AffineTransform{}, to.in(kOfX), to.in(kMatrix), kept));
+    const auto dy = to.d_out();
+    const auto dg = through_tanh(to, g, to.add(ops::CMult{}, dy, z));
+    const auto d_kept = to.product(to.transposed(to.in(kMatrix)), dg);
+    const auto change = to.add(ops::Subtract{}, g, old);
+    to.give(kZ, through_logistic(to, z, to.add(ops::CMult{}, dy, change)));
+    to.give(kR, through_logistic(to, r, to.add(ops::CMult{}, d_kept, old)));
+    to.give(kOfX, dg);
+    to.give_weight(kMatrix, dg, kept);
+    to.give(kOld, to.add(ops::Subtract{}, dy, to.add(ops::CMult{}, dy, z)));
+    to.give(kOld, to.add(ops::CMult{}, d_kept, r));
+  }
+  static std::vector<ext::Example<GruCell>> examples() {
+    return {{{}, {{3}, {3}, {3}, {3, 3}, {3}}},
+            {{}, {{17}, {17}, {17}, {17, 17}, {17}}},
+            {{}, {{1}, {1}, {1}, {1, 1}, {1}}},
+            {{}, {{0}, {0}, {0}, {0, 0}, {0}}}};
+  }
+
+ private:
+  static constexpr unsigned kOneGate = 1;  // the group of gated_sum's arguments b and y
+};
+
+/// A step of a simple recurrent network behind the products with its input.
+struct TanhCell {
+  enum { kOfX, kMatrix, kOld };
+
+  static constexpr ext::Info kInfo{
+      .name = "tanh_cell",
+      .args = {"a", "w", "h"},
+      .formula = "y = tanh(a + w h)",
+      .summary =
+          "The new state of a simple recurrent network from the old state h and what a does "
+          "not wait for it.",
+      .shapes = "{h}, {h,h}, {h} -> {h}",
+      .errors = "ShapeError where the shapes differ"};
+  static constexpr std::array kRoles{ext::Role::kStacked, ext::Role::kEither, ext::Role::kStacked};
+  static constexpr unsigned kSaved = 1;
+  Dim shape(const ext::Shapes& in) const {
+    return cell_size(in, kMatrix, "a and h {h} and w {h,h}");
+  }
+  std::array<Dim, kSaved> saved(const ext::Shapes& in) const { return {Dim({in[0].rows()})}; }
+  void forward(ext::Call& call) const {
+    const ext::Operand& a = call.saved[0];
+    call.kernels.product_plus(call.in[kOfX], call.in[kMatrix], call.in[kOld], a);
+    PartOfCell<ops::Tanh>(call, 0, {a}, {call.out[0]}, {}).forward();
+  }
+  void backward(ext::Call& call) const {
+    const ext::Operand& da = call.saved[0];
+    PartOfCell<ops::Tanh>(call, 0, {ops::nothing(da.dim)}, {call.out[0]}, {})
+        .backward(call.d_out[0], {da});
+    give_gradient(call, kOfX, da);
+    give_weight(call, kMatrix, da, call.in[kOld]);
+    if (!call.d_in[kOld].absent()) {
+      call.kernels.product(call.in[kMatrix], ext::Transposed::kYes, da, ext::Transposed::kNo,
+                           call.d_in[kOld]);
+    }
+  }
+  void gradient(auto& to) const {
+    const auto da = through_tanh(to, to.out(), to.d_out());
+    to.give(kOfX, da);
+    to.give_weight(kMatrix, da, to.in(kOld));
+    to.give(kOld, to.product(to.transposed(to.in(kMatrix)), da));
+  }
+  static std::vector<ext::Example<TanhCell>> examples() {
+    return {{{}, {{3}, {3, 3}, {3}}},
+            {{}, {{17}, {17, 17}, {17}}},
+            {{}, {{1}, {1, 1}, {1}}},
+            {{}, {{0}, {0, 0}, {0}}}};
+  }
+};
+
+}  // namespace dynet::builders
