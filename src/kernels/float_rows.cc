@@ -203,23 +203,4 @@ void float_rows(const ext::RowRule& rule, ext::Direction direction, const ext::R
 
 float* row_scratch(std::size_t n) { return loop_memory().get(n); }
 
-void turn_in(const RowStream& s, const float* from, std::size_t part, std::size_t lanes,
-             std::size_t length, float* tile) {
-  for (std::size_t r = 0; r < part; ++r, from += s.row_step) {
-    for (std::size_t k = 0; k < length; ++k) {
-      tile[k * lanes + r] = from[static_cast<std::int64_t>(k) * s.step[0]];
-    }
-  }
-}
-
-void turn_out(const RowStream& s, const float* tile, std::size_t part, std::size_t lanes,
-              std::size_t length, float* to) {
-  for (std::size_t r = 0; r < part; ++r, to += s.row_step) {
-    for (std::size_t k = 0; k < length; ++k) {
-      float& y = to[static_cast<std::int64_t>(k) * s.step[0]];
-      y = tile[k * lanes + r] + (s.adds ? y : 0.0F);
-    }
-  }
-}
-
 }  // namespace dynet::kernels

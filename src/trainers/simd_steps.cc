@@ -89,31 +89,27 @@ void step_loop(const void* step, const ext::Stream* in, const ext::Stream* out,
   }
 }
 
+template <class Rule, class... E>
+RowPlan<ext::detail::StepRule, Rule, E...> plan_of_step(rule::Types<E...> /*results*/);
 /// A step with reductions: the elements are one row.
-template <class Rule, class... E, std::size_t... kJ>
-void reduce_and_step(const void* step, const ext::Stream* in, const ext::Stream* out,
-                     std::int64_t count, rule::Types<E...> /*results*/,
-                     std::index_sequence<kJ...> every) {
-  using Plan = RowPlan<ext::detail::StepRule, Rule, E...>;
-  static_assert(Plan::Kept::kSize == 0, "a step has no memory to keep anything in");
-  const auto* prepared = static_cast<const ext::detail::Prepared<Rule>*>(step);
-  Frame<Plan> f;
-  for (std::size_t k = 0; k < Plan::Rule::kCount; ++k) {
-    f.constants[k] = hn::Set(D(), prepared->constants[k]);
-  }
-  for (std::size_t k = 0; k < Plan::kInputs; ++k) {
-    f.from[k] = static_cast<const float*>(in[k].data);
-  }
-  f.length = static_cast<std::size_t>(count);
-  const Target targets[] = {Target{static_cast<float*>(out[kJ].data), 0, true, false}...};
-  run_frame<AlongRow>(f, targets, typename Plan::Results(), every);
-}
 template <class Rule>
 void reducing_loop(const void* step, const ext::Stream* in, const ext::Stream* out,
                    std::int64_t count) {
   using Numbers = ext::detail::Numbering<Rule>;
-  reduce_and_step<Rule>(step, in, out, count, typename Numbers::Expressions(),
-                        std::make_index_sequence<Numbers::kResults>());
+  using Plan = decltype(plan_of_step<Rule>(typename Numbers::Expressions()));
+  static_assert(Plan::Kept::kSize == 0, "a step has no memory to keep anything in");
+  Frame f;
+  f.rows = 1;
+  f.set_along(static_cast<std::size_t>(count));
+  f.constants = static_cast<const ext::detail::Prepared<Rule>*>(step)->constants;
+  for (std::size_t k = 0; k < Plan::kInputs; ++k) {
+    f.from[k] = {static_cast<const float*>(in[k].data), hn::Lanes(D()), 0};
+  }
+  for (std::size_t j = 0; j < Plan::kResults; ++j) {
+    f.to[j] = {static_cast<float*>(out[j].data), hn::Lanes(D()), 0};
+    f.base[j] = {kNothing, 0, 0};
+  }
+  run_frame<Plan>(f);
 }
 
 template <class Rule>

@@ -10,12 +10,17 @@
 
 namespace dynet::ext {
 
+/// Whether the source that includes this also compiles the loops of an operation for all SIMD
+/// targets (src/ops/simd_families.cc.in). Then plain loops over floats would never run.
+template <class Op>
+inline constexpr bool kHasVectorLoops = false;
+
 template <class Op>
 constinit const Record Compiled<Op>::kRecord = detail::make_record<Op>();
 template <class Op>
-constinit RuleLoops Compiled<Op>::rule_loops = detail::plain_loops<Op>();
+constinit RuleLoops Compiled<Op>::rule_loops = detail::plain_loops<Op, !kHasVectorLoops<Op>>();
 template <class Op>
-constinit RowLoops Compiled<Op>::row_loops = detail::plain_row_loops<Op>();
+constinit RowLoops Compiled<Op>::row_loops = detail::plain_row_loops<Op, !kHasVectorLoops<Op>>();
 
 /// The records of a family's operations.
 template <class... Ops>

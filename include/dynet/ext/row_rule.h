@@ -16,10 +16,16 @@
 namespace dynet::ext {
 
 namespace detail {
-template <class Op>
+/// Without kFloat, the float loops are those of a SIMD target alone.
+template <class Op, bool kFloat = true>
 constexpr RowLoops plain_row_loops() {
-  return {plain::loop<float, rule::ForwardRule, Op>, plain::loop<float, rule::BackwardRule, Op>,
-          plain::loop<double, rule::ForwardRule, Op>, plain::loop<double, rule::BackwardRule, Op>};
+  RowLoops loops{nullptr, nullptr, plain::loop<double, rule::ForwardRule, Op>,
+                 plain::loop<double, rule::BackwardRule, Op>};
+  if constexpr (kFloat) {
+    loops.forward_float = plain::loop<float, rule::ForwardRule, Op>;
+    loops.backward_float = plain::loop<float, rule::BackwardRule, Op>;
+  }
+  return loops;
 }
 template <class Op>
 inline constinit RowLoops own_row_loops = plain_row_loops<Op>();

@@ -183,10 +183,15 @@ void plain_backward(const void* op, const Stream* in, const Stream* out, std::in
   plain_loop<T, RuleArity<Op>::backward_inputs()>(
       in, out, n, [rule = rule_at<Op>(op)](auto... x) { return backward_rule(rule, x...); });
 }
-template <class Op>
+/// Without kFloat, the float loops are those of a SIMD target alone.
+template <class Op, bool kFloat = true>
 constexpr RuleLoops plain_loops() {
-  return {plain_forward<Op, float>, plain_backward<Op, float>, plain_forward<Op, double>,
-          plain_backward<Op, double>};
+  RuleLoops loops{nullptr, nullptr, plain_forward<Op, double>, plain_backward<Op, double>};
+  if constexpr (kFloat) {
+    loops.forward_float = plain_forward<Op, float>;
+    loops.backward_float = plain_backward<Op, float>;
+  }
+  return loops;
 }
 }  // namespace detail
 

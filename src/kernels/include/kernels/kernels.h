@@ -12,15 +12,18 @@
 //   float_kernels.cc   walks blocks, examples and boxes, in plain C++
 //   float_product.cc   the same for matrix products: gathers columns, scatters results
 //   float_rows.cc      the same for rules over rows: gathers rows that do not lie evenly
-//   simd_*.cc          the loops themselves, compiled once for each SIMD target (Highway),
-//   collected
-//                      in a table of function pointers (float_loops.h); targets.h says which target
+//   simd_*.cc          the loops themselves, compiled once for each SIMD target (Highway) and
+//                      collected in a table of function pointers (float_loops.h); targets.h says
+//                      which target
 //   simd_math-inl.h    exp, log, tanh, ... of our own on vectors, each with its error bound; sines,
 //                      powers and the gamma function are in simd_functions-inl.h
 //   simd_rule-inl.h    evaluates the scalar rules of operations (ext/rule.h) on vectors; src/ops
 //                      instantiates it for every operation of the list
-//   simd_rows-inl.h    the same for rules over rows (ext/over.h), whose passes over one row are in
-//                      simd_passes-inl.h
+//   simd_rows-inl.h    the same for rules over rows (ext/over.h); the passes of a rule over some
+//                      rows are in simd_passes-inl.h
+//   simd_*_walk.cc     what is the same for all rules, and so is compiled once: which elements or
+//                      rows are next, what is repeated, added, summed or not wanted. What a walk
+//                      and a rule say to each other is in simd_elements-inl.h and simd_frame-inl.h
 //
 // Start reading at double_kernels.cc, then float_kernels.cc, then the loops.
 //

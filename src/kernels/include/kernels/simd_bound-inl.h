@@ -1,7 +1,7 @@
 // Expressions of rules over rows (ext/over.h) on vectors, compiled once per target.
 //
-// In:  the type of an expression, and a Frame: where one row lies, or as many rows side by side as
-//      a vector has lanes, and what is known about them so far.
+// In:  the type of an expression, and a frame (simd_frame-inl.h): where one row lies, or as many
+//      rows side by side as a vector has lanes, and what is known about them so far.
 // Out: a *bound* expression. Each part that is one number per row has been computed and is a vector
 //      (Once); what varies along the row is left, so that a loop computes nothing twice.
 //
@@ -23,6 +23,7 @@
 #include "dynet/ext/row_rule.h"
 
 #include "hwy/highway.h"
+#include "kernels/simd_frame-inl.h"
 #include "kernels/simd_rule-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -51,26 +52,44 @@ struct RowPlan {
 template <class Direction, class Op, class... E>
 RowPlan<Direction, Op, E...> plan_of(rule::Types<E...>);
 
-/// One row, or `lanes_used` rows side by side.
+/// What is known about a row along, or about all rows of a frame across: a vector for each number
+/// that is the same all along the row. Variables of one function, so that what several passes use
+/// of them is computed once.
 template <class Plan>
-struct Frame {
-  const float* from[Plan::kInputs];
-  std::size_t step[Plan::kInputs];  ///< side by side: from one position to the next
-  V once[Plan::kInputs];            ///< inputs with one number per row
-  V slots[Plan::Reductions::kSize + 1];
-  V constants[Plan::Rule::kCount + 1];
-  float* kept[Plan::Kept::kSize + 1];
+struct Known {
   std::size_t length;
-  std::size_t lanes_used;
+  V constants[Plan::Rule::kCount + 1];
+  V once[Plan::kInputs];
+  V slots[Plan::Reductions::kSize + 1];  ///< set by the passes
+
+  HWY_INLINE explicit Known(const Frame& f) : length(f.length) {
+    for (std::size_t k = 0; k < Plan::Rule::kCount; ++k) {
+      constants[k] = hn::Set(D(), f.constants[k]);
+    }
+  }
+  /// The inputs of row r, or of all.
+  HWY_INLINE void read_row(const Frame& f, std::size_t r) {
+    for (std::size_t k = 0; k < Plan::kInputs; ++k) {
+      if (Plan::Rule::kAlong[k] == rule::Along::kOnce) {
+        once[k] = hn::Set(D(), f.once[k].of[r]);
+      }
+    }
+  }
+  HWY_INLINE void read_rows(const Frame& f) {
+    for (std::size_t k = 0; k < Plan::kInputs; ++k) {
+      if (Plan::Rule::kAlong[k] == rule::Along::kOnce) {
+        once[k] = hn::Load(D(), f.once[k].of);
+      }
+    }
+  }
 };
 
-/// What a bound expression sees at one position.
+/// What a bound expression sees at one vector of a row.
 struct Place {
   const V* x;
-  std::size_t position;
-  float* const* kept;
   std::size_t kept_at;
-  bool is_along;  ///< a vector holds neighbours of one row
+  float* const* kept;
+  V position;
 };
 
 // ---- bound expressions --------------------------------------------------------------------------
@@ -87,11 +106,7 @@ struct Element {
 };
 struct AtPosition {
   static constexpr int kCost = 1;
-  HWY_INLINE V at(const Place& p) const {
-    const D d;
-    const V first = hn::Set(d, static_cast<float>(static_cast<std::int64_t>(p.position)));
-    return p.is_along ? hn::Add(first, hn::Iota(d, 0.0F)) : first;
-  }
+  HWY_INLINE V at(const Place& p) const { return p.position; }
 };
 /// A kept expression in the pass that computes it, and afterwards.
 template <std::size_t kSlot, class E>
@@ -181,35 +196,35 @@ inline constexpr bool kReads<kI, Keep<kSlot, E>> = kReads<kI, E>;
 template <class E>
 struct OnceValue;
 template <class E, class Plan>
-HWY_INLINE V once_value(const Frame<Plan>& f) {
-  return OnceValue<E>::of(f);
+HWY_INLINE V once_value(const Known<Plan>& row) {
+  return OnceValue<E>::of(row);
 }
 template <std::size_t kNumber>
 struct OnceValue<rule::Fixed<kNumber>> {
   template <class Plan>
-  static HWY_INLINE V of(const Frame<Plan>& f) {
-    return f.constants[kNumber];
+  static HWY_INLINE V of(const Known<Plan>& row) {
+    return row.constants[kNumber];
   }
 };
 template <>
 struct OnceValue<rule::Count> {
   template <class Plan>
-  static HWY_INLINE V of(const Frame<Plan>& f) {
-    return hn::Set(D(), static_cast<float>(static_cast<std::int64_t>(f.length)));
+  static HWY_INLINE V of(const Known<Plan>& row) {
+    return hn::Set(D(), static_cast<float>(static_cast<std::int64_t>(row.length)));
   }
 };
 template <int kI>
 struct OnceValue<rule::RowIn<kI>> {
   template <class Plan>
-  static HWY_INLINE V of(const Frame<Plan>& f) {
-    return f.once[kI];
+  static HWY_INLINE V of(const Known<Plan>& row) {
+    return row.once[kI];
   }
 };
 template <class F, class... A>
 struct OnceValue<rule::Reduce<F, A...>> {
   template <class Plan>
-  static HWY_INLINE V of(const Frame<Plan>& f) {
-    return f.slots[rule::kIndexIn<rule::Reduce<F, A...>, typename Plan::Reductions>];
+  static HWY_INLINE V of(const Known<Plan>& row) {
+    return row.slots[rule::kIndexIn<rule::Reduce<F, A...>, typename Plan::Reductions>];
   }
 };
 template <class E>
@@ -217,8 +232,8 @@ struct OnceValue<rule::Kept<E>> : OnceValue<E> {};
 template <class F, class... A>
 struct OnceValue<rule::Apply<F, A...>> {
   template <class Plan>
-  static HWY_INLINE auto of(const Frame<Plan>& f) {
-    return call(F(), D(), OnceValue<A>::of(f)...);
+  static HWY_INLINE auto of(const Known<Plan>& row) {
+    return call(F(), D(), OnceValue<A>::of(row)...);
   }
 };
 
@@ -226,70 +241,71 @@ template <int kPass, class E>
 struct Bind;
 /// Expression E as the loop of pass kPass evaluates it; kPass 0: outside of all passes.
 template <int kPass, class E, class Plan>
-HWY_INLINE auto bind(const Frame<Plan>& f) {
+HWY_INLINE auto bind(const Known<Plan>& row) {
   if constexpr (rule::Facts<E>::kOncePerRow) {
-    return Once{once_value<E>(f)};
+    return Once{once_value<E>(row)};
   } else {
-    return Bind<kPass, E>::of(f);
+    return Bind<kPass, E>::of(row);
   }
 }
 template <int kPass, int kI>
 struct Bind<kPass, rule::In<kI>> {
   template <class Plan>
-  static HWY_INLINE auto of(const Frame<Plan>&) {
+  static HWY_INLINE auto of(const Known<Plan>&) {
     return Element<kI>{};
   }
 };
 template <int kPass>
 struct Bind<kPass, rule::Position> {
   template <class Plan>
-  static HWY_INLINE auto of(const Frame<Plan>&) {
+  static HWY_INLINE auto of(const Known<Plan>&) {
     return AtPosition{};
   }
 };
 template <int kPass, class E>
 struct Bind<kPass, rule::Kept<E>> {
   template <class Plan>
-  static HWY_INLINE auto of(const Frame<Plan>& f) {
+  static HWY_INLINE auto of(const Known<Plan>& row) {
     using Kept = rule::Kept<E>;
     constexpr int kFirst = rule::first_pass<Kept>(typename Plan::Reductions());
     constexpr std::size_t kSlot = rule::kIndexIn<Kept, typename Plan::Kept>;
     if constexpr (kFirst == 0 || kPass < kFirst) {
-      return bind<kPass, E>(f);
+      return bind<kPass, E>(row);
     } else if constexpr (kPass > kFirst) {
       return KeptBefore<kSlot>{};
     } else {
-      return Keep<kSlot, decltype(bind<kPass, E>(f))>{bind<kPass, E>(f)};
+      return Keep<kSlot, decltype(bind<kPass, E>(row))>{bind<kPass, E>(row)};
     }
   }
 };
 template <int kPass, class F, class... A>
 struct Bind<kPass, rule::Apply<F, A...>> {
   template <class Plan>
-  static HWY_INLINE auto of(const Frame<Plan>& f) {
-    return Bound<F, decltype(bind<kPass, A>(f))...>{bind<kPass, A>(f)...};
+  static HWY_INLINE auto of(const Known<Plan>& row) {
+    return Bound<F, decltype(bind<kPass, A>(row))...>{bind<kPass, A>(row)...};
   }
 };
 /// select(position == i, e, 0)
 template <int kPass, class I, class E>
 struct Bind<kPass, rule::Apply<rule::OnlyAt, I, E>> {
   template <class Plan>
-  static HWY_INLINE auto of(const Frame<Plan>& f) {
+  static HWY_INLINE auto of(const Known<Plan>& row) {
     using Here = Bound<rule::Equal, AtPosition, Once>;
-    using Value = decltype(bind<kPass, E>(f));
-    return Bound<rule::Select, Here, Value, Once>{Here{AtPosition{}, Once{once_value<I>(f)}},
-                                                  bind<kPass, E>(f), Once{hn::Zero(D())}};
+    using Value = decltype(bind<kPass, E>(row));
+    return Bound<rule::Select, Here, Value, Once>{Here{AtPosition{}, Once{once_value<I>(row)}},
+                                                  bind<kPass, E>(row), Once{hn::Zero(D())}};
   }
 };
 
 // ---- reductions ---------------------------------------------------------------------------------
 
-/// A reduction in one or two vectors. add() takes a bound expression at one place; of the last
-/// place of a row (kPart) only the first `part` lanes count.
+/// A reduction in one or two vectors. add() takes a bound expression at one place; where kPart,
+/// only the first `part` lanes count.
 template <class F>
 struct Reduction;
 template <>
 struct Reduction<rule::SumOf> {
+  static constexpr int kCost = 0;
   static HWY_INLINE void start(V* s) { s[0] = hn::Zero(D()); }
   template <bool kPart, class B>
   static HWY_INLINE void add(V* s, const B& e, const Place& at, std::size_t part) {
@@ -316,6 +332,7 @@ HWY_INLINE V or_lowest(V value, std::size_t part) {
 }
 template <>
 struct Reduction<rule::MaxOf> {
+  static constexpr int kCost = 0;
   static HWY_INLINE void start(V* s) { s[0] = lowest_number(); }
   template <bool kPart, class B>
   static HWY_INLINE void add(V* s, const B& e, const Place& at, std::size_t part) {
@@ -328,6 +345,7 @@ struct Reduction<rule::MaxOf> {
 };
 template <>
 struct Reduction<rule::IndexOfMaxOf> {
+  static constexpr int kCost = 16;
   static HWY_INLINE void start(V* s) {
     s[0] = lowest_number();
     s[1] = hn::Zero(D());
@@ -352,32 +370,24 @@ struct Reduction<rule::IndexOfMaxOf> {
   }
   static HWY_INLINE V in_lanes(const V* s) { return s[1]; }
 };
-/// Side by side each lane has another position: a sum in which one element counts. (Along a row it
-/// is a load.)
-template <>
-struct Reduction<rule::ValueAt> : Reduction<rule::SumOf> {};
-
-/// A reduction's kind, and its argument as the loop of a pass evaluates it.
+/// A reduction's kind and what it reduces.
 template <class R>
 struct Reduced;
 template <class F, class E>
 struct Reduced<rule::Reduce<F, E>> {
   using Kind = Reduction<F>;
-  template <int kPass, class Plan>
-  static HWY_INLINE auto argument(const Frame<Plan>& f) {
-    return bind<kPass, E>(f);
-  }
+  using Argument = E;
 };
+/// The value at one position has no kind: it is looked up.
 template <class E, class I>
 struct Reduced<rule::Reduce<rule::ValueAt, E, I>> {
-  using Kind = Reduction<rule::ValueAt>;
-  using Element = E;
+  using Argument = E;
   using Index = I;
-  template <int kPass, class Plan>
-  static HWY_INLINE auto argument(const Frame<Plan>& f) {
-    return Bind<kPass, rule::Apply<rule::OnlyAt, I, E>>::of(f);
-  }
 };
+template <class R>
+inline constexpr bool kIsValueAt = false;
+template <class E, class I>
+inline constexpr bool kIsValueAt<rule::Reduce<rule::ValueAt, E, I>> = true;
 
 }  // namespace HWY_NAMESPACE
 }  // namespace dynet::kernels

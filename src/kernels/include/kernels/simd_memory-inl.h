@@ -9,6 +9,7 @@
 #endif
 
 #include <cstddef>
+#include <iterator>
 
 #include "hwy/highway.h"
 
@@ -21,6 +22,13 @@ using FloatTag = hn::ScalableTag<float>;
 using FloatVector = hn::Vec<FloatTag>;
 
 inline constexpr std::size_t kMaxLanes = hn::MaxLanes(FloatTag());
+
+/// What a number is added to that is to be stored: -0 leaves every number as it is, the sign of a
+/// zero too.
+alignas(64) inline constexpr float kNothing[] = {-0.0F, -0.0F, -0.0F, -0.0F, -0.0F, -0.0F,
+                                                 -0.0F, -0.0F, -0.0F, -0.0F, -0.0F, -0.0F,
+                                                 -0.0F, -0.0F, -0.0F, -0.0F};
+static_assert(std::size(kNothing) >= kMaxLanes);
 
 // Where the target's masked loads and stores do not touch what is masked off.
 #undef DYNET_MASKED_MEMORY
@@ -35,6 +43,9 @@ HWY_INLINE FloatVector load_part(FloatTag d, const float* HWY_RESTRICT from, std
 #if DYNET_MASKED_MEMORY
   return hn::MaskedLoad(hn::FirstN(d, n), d, from);
 #else
+  if (n == hn::Lanes(d)) {
+    return hn::LoadU(d, from);
+  }
   alignas(64) float lanes[kMaxLanes] = {};
   for (std::size_t i = 0; i < n; ++i) {
     lanes[i] = from[i];
@@ -54,6 +65,13 @@ HWY_INLINE void store_part(FloatVector v, FloatTag d, float* HWY_RESTRICT to, st
     to[i] = lanes[i];
   }
 #endif
+}
+
+/// Reads a variable by itself. Neighbours that were just written one by one are slow to read as one
+/// vector, which is what compilers make of copies: a processor then waits for memory.
+template <class T>
+HWY_INLINE T read_alone(const T& variable) {
+  return *static_cast<const volatile T*>(&variable);
 }
 
 /// Stores or adds a whole vector.

@@ -1,10 +1,10 @@
-// The passes of a rule over rows over one frame of numbers: one row, or as many side by side as a
-// vector has lanes. Compiled once per target.
+// The passes of a rule over rows over one frame (simd_frame-inl.h). Compiled once per target.
 //
-// In:  a frame (simd_bound-inl.h) that says where the inputs lie and how long the row is, and the
-//      rule's reductions and results as types.
-// Out: the reductions in the frame, the results where their targets say. Start reading at
-//      run_frame(); simd_rows-inl.h walks over the rows of a call.
+// In:  a frame that says where the inputs lie and how long the rows are, and the rule's reductions
+//      and results as types.
+// Out: the results where the frame wants them: those with one number per element by write(), those
+//      with one per row by set_numbers(), once reduce() has found the reductions, pass by pass.
+//      Start reading at run_frame(), which is compiled once for each direction of each rule.
 
 #if defined(DYNET_KERNELS_SIMD_PASSES_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef DYNET_KERNELS_SIMD_PASSES_INL_H
@@ -27,220 +27,223 @@ HWY_BEFORE_NAMESPACE();
 namespace dynet::kernels {
 namespace HWY_NAMESPACE {
 
-/// The way of a loop over one frame. kPart: across, fewer rows than lanes.
-template <bool kIsAlong, bool kIsPart>
-struct Way {
-  static constexpr bool kAlong = kIsAlong, kPart = kIsPart;
-};
-using AlongRow = Way<true, false>;
-
 // ---- one step -----------------------------------------------------------------------------------
 
-/// Loads input kI where one of the expressions reads it. `part`: along, elements of the row that
-/// are left; 0: a whole vector.
-template <class W, bool kEnd, int kI, class Plan, class... B>
-HWY_INLINE void load_input(const Frame<Plan>& f, std::size_t i, std::size_t part, V* x) {
-  if constexpr ((kReads<kI, B> || ...)) {
-    const D d;
-    if constexpr (W::kAlong && kEnd) {
-      x[kI] = load_part(d, f.from[kI] + i, part);
-    } else if constexpr (W::kAlong) {
-      x[kI] = hn::LoadU(d, f.from[kI] + i);
-    } else if constexpr (Plan::Rule::kAlong[kI] == rule::Along::kPositions) {
-      x[kI] = hn::Set(d, f.from[kI][i * f.step[kI]]);
-    } else if constexpr (W::kPart) {
-      x[kI] = load_part(d, f.from[kI] + i * f.step[kI], f.lanes_used);
-    } else {
-      x[kI] = hn::LoadU(d, f.from[kI] + i * f.step[kI]);
+/// A vector of a row, and the positions of its lanes.
+struct Cursor {
+  std::size_t v;
+  V position;
+};
+/// Where the operands of a row lie, as variables of a loop, which nothing that it writes can
+/// change.
+template <class Plan>
+struct Operands {
+  Vectors<const float> from[Plan::kInputs];
+  Vectors<const float> base[Plan::kResults];
+  Vectors<float> to[Plan::kResults];
+  float* kept[Plan::Kept::kSize + 1];
+  std::size_t whole, part;
+  bool is_along;
+  V first;      ///< the positions of vector 0
+  V positions;  ///< from one vector to the next
+
+  HWY_INLINE explicit Operands(const Frame& f)
+      : whole(f.whole),
+        part(f.part),
+        is_along(f.is_along),
+        first(f.is_along ? hn::Iota(D(), 0.0F) : hn::Zero(D())),
+        positions(hn::Set(D(), f.is_along ? static_cast<float>(hn::Lanes(D())) : 1.0F)) {
+    for (std::size_t k = 0; k < Plan::kInputs; ++k) {
+      if (has_place(k)) {
+        from[k] = variable(f.from[k]);
+      }
+    }
+    for (std::size_t j = 0; j < Plan::kResults; ++j) {
+      base[j] = variable(f.base[j]);
+      to[j] = variable(f.to[j]);
+    }
+    for (std::size_t k = 0; k < Plan::Kept::kSize; ++k) {
+      kept[k] = f.kept[k];
     }
   }
-}
-template <class W, bool kEnd, class Plan, class... B, std::size_t... kI>
-HWY_INLINE void load_inputs(const Frame<Plan>& f, std::size_t i, std::size_t part, V* x,
-                            std::index_sequence<kI...>, const B&...) {
-  (load_input<W, kEnd, static_cast<int>(kI), Plan, B...>(f, i, part, x), ...);
-}
-template <class W, class Plan>
-HWY_INLINE Place place(const Frame<Plan>& f, const V* x, std::size_t i) {
-  return {x, i, f.kept, W::kAlong ? i : i * hn::Lanes(D()), W::kAlong};
-}
+  HWY_INLINE void next_row() {
+    for (std::size_t k = 0; k < Plan::kInputs; ++k) {
+      if (has_place(k)) {
+        from[k].data += from[k].next;
+      }
+    }
+    for (std::size_t j = 0; j < Plan::kResults; ++j) {
+      base[j].data += base[j].next;
+      to[j].data += to[j].next;
+    }
+  }
+  [[nodiscard]] HWY_INLINE Cursor begin() const { return {0, first}; }
+  HWY_INLINE void step(Cursor& c) const {
+    ++c.v;
+    c.position = hn::Add(c.position, positions);
+  }
+  /// What the expressions B... see at a vector, or (kPart) at its first `lanes`. Loads `x`, which
+  /// must stay as long as the place.
+  template <bool kPart, class... B>
+  HWY_INLINE Place at(const Cursor& c, std::size_t lanes, V* x, const B&... /*read*/) const {
+    load<kPart, B...>(c.v, lanes, x, std::make_index_sequence<Plan::kInputs>());
+    return {x, c.v * hn::Lanes(D()), kept, c.position};
+  }
+  /// What they see in the first lane at number i of a row along.
+  template <class... B>
+  HWY_INLINE Place at_number(std::size_t i, V* x, const B&... /*read*/) const {
+    load_number<B...>(i, x, std::make_index_sequence<Plan::kInputs>());
+    return {x, i, kept, hn::Set(D(), static_cast<float>(static_cast<std::int64_t>(i)))};
+  }
+
+ private:
+  static constexpr bool has_place(std::size_t input) {
+    return Plan::Rule::kAlong[input] != rule::Along::kOnce;
+  }
+  template <class Number>
+  static HWY_INLINE Vectors<Number> variable(const Vectors<Number>& v) {
+    return {read_alone(v.data), read_alone(v.step), read_alone(v.next)};
+  }
+  template <bool kPart, class... B, std::size_t... kI>
+  HWY_INLINE void load(std::size_t v, std::size_t lanes, V* x, std::index_sequence<kI...>) const {
+    (load_one<kPart, static_cast<int>(kI), B...>(v, lanes, x), ...);
+  }
+  template <bool kPart, int kI, class... B>
+  HWY_INLINE void load_one(std::size_t v, std::size_t lanes, V* x) const {
+    if constexpr (reads<kI, B...>()) {
+      const float* data = from[kI].data + v * from[kI].step;
+      if constexpr (kPart) {
+        x[kI] = load_part(D(), data, lanes);
+      } else {
+        x[kI] = hn::LoadU(D(), data);
+      }
+    }
+  }
+  template <class... B, std::size_t... kI>
+  HWY_INLINE void load_number(std::size_t i, V* x, std::index_sequence<kI...>) const {
+    ((reads<static_cast<int>(kI), B...>()
+          ? void(x[kI] = hn::Set(D(), from[kI].data[from[kI].step == 0 ? 0 : i]))
+          : void()),
+     ...);
+  }
+  template <int kI, class... B>
+  static constexpr bool reads() {
+    return (kReads<kI, B> || ...);
+  }
+};
 
 // ---- reductions ---------------------------------------------------------------------------------
 
-template <class W, bool kEnd, class Plan, class... R, std::size_t... kN, class... B>
-HWY_INLINE void reduce_step(const Frame<Plan>& f, V (*states)[2], std::size_t i, std::size_t part,
+template <bool kPart, class Plan, class... R, std::size_t... kN, class... B>
+HWY_INLINE void reduce_step(const Operands<Plan>& o, V (*states)[2], Cursor& c, std::size_t lanes,
                             rule::Types<R...>, std::index_sequence<kN...>, const B&... e) {
   V x[Plan::kInputs];
-  load_inputs<W, kEnd>(f, i, part, x, std::make_index_sequence<Plan::kInputs>(), e...);
-  const Place at = place<W>(f, x, i);
-  (Reduced<R>::Kind::template add<kEnd>(states[kN], e, at, part), ...);
+  const Place at = o.template at<kPart>(c, lanes, x, e...);
+  (Reduced<R>::Kind::template add<kPart>(states[kN], e, at, lanes), ...);
+  o.step(c);
 }
 
-/// The reductions R... over a frame, all in one pass. Sums have two or four states, as one would
+/// The reductions R... over a frame, all in one pass. They have two or four states, as one would
 /// wait for itself.
-template <class W, class Plan, class... R, std::size_t... kN, class... B>
-HWY_INLINE void reduce(Frame<Plan>& f, rule::Types<R...> list, std::index_sequence<kN...> every,
-                       const B&... e) {
-  constexpr std::size_t kUnroll = W::kAlong ? ((B::kCost + ...) < 16 ? 4 : 2) : 2;
-  const std::size_t lanes = W::kAlong ? hn::Lanes(D()) : 1;
+template <class Plan, class... R, std::size_t... kN, class... B>
+HWY_INLINE void reduce_together(const Operands<Plan>& o, Known<Plan>& row, rule::Types<R...> list,
+                                std::index_sequence<kN...> every, const B&... e) {
+  constexpr std::size_t kUnroll = ((B::kCost + Reduced<R>::Kind::kCost) + ...) < 16 ? 4 : 2;
+  const std::size_t lanes = hn::Lanes(D());
   V s[kUnroll][sizeof...(R)][2];
   for (auto& states : s) {
     (Reduced<R>::Kind::start(states[kN]), ...);
   }
-  std::size_t i = 0;
-  for (; i + kUnroll * lanes <= f.length; i += kUnroll * lanes) {
-    reduce_step<W, false>(f, s[0], i, 0, list, every, e...);
-    reduce_step<W, false>(f, s[1], i + lanes, 0, list, every, e...);
+  Cursor c = o.begin();
+  while (c.v + kUnroll <= o.whole) {
+    reduce_step<false>(o, s[0], c, 0, list, every, e...);
+    reduce_step<false>(o, s[1], c, 0, list, every, e...);
     if constexpr (kUnroll == 4) {
-      reduce_step<W, false>(f, s[2], i + 2 * lanes, 0, list, every, e...);
-      reduce_step<W, false>(f, s[3], i + 3 * lanes, 0, list, every, e...);
+      reduce_step<false>(o, s[2], c, 0, list, every, e...);
+      reduce_step<false>(o, s[3], c, 0, list, every, e...);
     }
   }
-  if (i > 0) {
+  if (c.v > 0) {
     for (std::size_t u = 1; u < kUnroll; ++u) {
       (Reduced<R>::Kind::merge(s[0][kN], s[u][kN]), ...);
     }
   }
-  for (; i + lanes <= f.length; i += lanes) {
-    reduce_step<W, false>(f, s[0], i, 0, list, every, e...);
-  }
-  if constexpr (W::kAlong) {
-    if (i < f.length) {
-      reduce_step<W, true>(f, s[0], i, f.length - i, list, every, e...);
+  if constexpr (kUnroll == 4) {
+    while (c.v < o.whole) {
+      reduce_step<false>(o, s[0], c, 0, list, every, e...);
     }
   }
-  ((f.slots[rule::kIndexIn<R, typename Plan::Reductions>] =
-        W::kAlong ? Reduced<R>::Kind::over_lanes(s[0][kN]) : Reduced<R>::Kind::in_lanes(s[0][kN])),
+  // Of what costs more, one copy of the code, whether a vector is whole or not.
+  const std::size_t end = o.whole + (o.part > 0 ? 1 : 0);
+  while (c.v < end) {
+    reduce_step<true>(o, s[0], c, c.v < o.whole ? lanes : o.part, list, every, e...);
+  }
+  ((row.slots[rule::kIndexIn<R, typename Plan::Reductions>] =
+        o.is_along ? Reduced<R>::Kind::over_lanes(s[0][kN]) : Reduced<R>::Kind::in_lanes(s[0][kN])),
    ...);
 }
 
-template <class R>
-inline constexpr bool kIsValueAt = false;
-template <class E, class I>
-inline constexpr bool kIsValueAt<rule::Reduce<rule::ValueAt, E, I>> = true;
-
-/// Along a row, the value at one position is a load.
+/// The value at one position: along a row, one number; across, that of each row.
 template <class R, class Plan>
-HWY_INLINE void look_up(Frame<Plan>& f) {
-  const auto e = bind<0, typename Reduced<R>::Element>(f);
-  const V index = once_value<typename Reduced<R>::Index>(f);
-  const auto i = static_cast<std::size_t>(static_cast<std::int64_t>(hn::GetLane(index)));
+HWY_INLINE V value_at(const Operands<Plan>& o, const Known<Plan>& row) {
+  const auto e = bind<0, typename Reduced<R>::Argument>(row);
+  const V index = once_value<typename Reduced<R>::Index>(row);
   V x[Plan::kInputs];
-  load_inputs<AlongRow, true>(f, i, 1, x, std::make_index_sequence<Plan::kInputs>(), e);
-  f.slots[rule::kIndexIn<R, typename Plan::Reductions>] =
-      hn::Set(D(), hn::GetLane(e.at(place<AlongRow>(f, x, i))));
+  if (o.is_along) {
+    const auto i = static_cast<std::size_t>(static_cast<std::int64_t>(hn::GetLane(index)));
+    return hn::Set(D(), hn::GetLane(e.at(o.at_number(i, x, e))));
+  }
+  V found = hn::Zero(D());
+  for (Cursor c = o.begin(); c.v < o.whole; o.step(c)) {
+    const Place at = o.template at<false>(c, 0, x, e);
+    found = hn::IfThenElse(hn::Eq(at.position, index), e.at(at), found);
+  }
+  return found;
 }
-template <int kPass, class W, class R, class Plan>
-HWY_INLINE void look_up_in_pass(Frame<Plan>& f) {
-  if constexpr (W::kAlong && kIsValueAt<R> && rule::Facts<R>::kPassesBefore == kPass) {
-    look_up<R>(f);
+template <int kPass, class R, class Plan>
+HWY_INLINE void look_up_in_pass(const Operands<Plan>& o, Known<Plan>& row) {
+  if constexpr (kIsValueAt<R> && rule::Facts<R>::kPassesBefore == kPass) {
+    row.slots[rule::kIndexIn<R, typename Plan::Reductions>] = value_at<R>(o, row);
   }
 }
 
 /// The reductions that the loop of pass kPass computes.
-template <int kPass, class W, class Found, class... R>
+template <int kPass, class Found, class... R>
 struct OfPass {
   using Type = Found;
 };
-template <int kPass, class W, class... Found, class R, class... Rest>
-struct OfPass<kPass, W, rule::Types<Found...>, R, Rest...> {
-  static constexpr bool kIsIn =
-      rule::Facts<R>::kPassesBefore == kPass && !(W::kAlong && kIsValueAt<R>);
+template <int kPass, class... Found, class R, class... Rest>
+struct OfPass<kPass, rule::Types<Found...>, R, Rest...> {
+  static constexpr bool kIsIn = rule::Facts<R>::kPassesBefore == kPass && !kIsValueAt<R>;
   using Type =
-      typename OfPass<kPass, W,
+      typename OfPass<kPass,
                       std::conditional_t<kIsIn, rule::Types<Found..., R>, rule::Types<Found...>>,
                       Rest...>::Type;
 };
-template <int kPass, class W, class Plan, class... R>
-HWY_INLINE void reduce_these(Frame<Plan>& f, rule::Types<R...> list) {
+template <int kPass, class Plan, class... R>
+HWY_INLINE void reduce_these(const Operands<Plan>& o, Known<Plan>& row, rule::Types<R...> list) {
   if constexpr (sizeof...(R) > 0) {
-    reduce<W>(f, list, std::index_sequence_for<R...>(), Reduced<R>::template argument<kPass>(f)...);
+    reduce_together(o, row, list, std::index_sequence_for<R...>(),
+                    bind<kPass, typename Reduced<R>::Argument>(row)...);
   }
 }
-template <int kPass, class W, class Plan, class... R>
-HWY_INLINE void run_passes(Frame<Plan>& f, rule::Types<R...> all) {
+template <int kPass, class Plan, class... R>
+HWY_INLINE void reduce_from(const Operands<Plan>& o, Known<Plan>& row, rule::Types<R...> all) {
   if constexpr (kPass < Plan::kLastPass) {
-    (look_up_in_pass<kPass, W, R>(f), ...);
-    reduce_these<kPass, W>(f, typename OfPass<kPass, W, rule::Types<>, R...>::Type());
-    run_passes<kPass + 1, W>(f, all);
+    (look_up_in_pass<kPass, R>(o, row), ...);
+    reduce_these<kPass>(o, row, typename OfPass<kPass, rule::Types<>, R...>::Type());
+    reduce_from<kPass + 1>(o, row, all);
   }
+}
+template <class Plan>
+HWY_INLINE void reduce(const Operands<Plan>& o, Known<Plan>& row) {
+  reduce_from<1>(o, row, typename Plan::Reductions());
 }
 
 // ---- results ------------------------------------------------------------------------------------
 
-/// Where a result of a frame goes.
-struct Target {
-  float* to;
-  std::size_t step;  ///< across: from one position to the next
-  bool stores;
-  bool sums;  ///< across: all rows go to one number
-};
-
-/// Writes one vector of a result. `part`: lanes that are wanted; along: at the end of a row.
-template <class W, bool kEnd>
-HWY_INLINE void put_vector(V value, const Target& t, std::size_t i, std::size_t part) {
-  const D d;
-  float* const to = t.to + (W::kAlong ? i : i * t.step);
-  constexpr bool kIsPart = W::kAlong ? kEnd : W::kPart;
-  if (!W::kAlong && t.sums) {
-    if constexpr (kIsPart) {
-      value = hn::IfThenElseZero(hn::FirstN(d, part), value);
-    }
-    *to += hn::GetLane(hn::SumOfLanes(d, value));
-  } else if constexpr (kIsPart) {
-    put_part(value, d, to, part, t.stores);
-  } else {
-    put(value, d, to, t.stores);
-  }
-}
-template <class W, bool kEnd, class Plan, std::size_t... kJ, class... B>
-HWY_INLINE void result_step(const Frame<Plan>& f, const Target* targets, std::size_t i,
-                            std::size_t part, std::index_sequence<kJ...>, const B&... e) {
-  V x[Plan::kInputs];
-  load_inputs<W, kEnd>(f, i, part, x, std::make_index_sequence<Plan::kInputs>(), e...);
-  const Place at = place<W>(f, x, i);
-  // All before the first is written: what they share is computed once.
-  const V values[] = {e.at(at)...};
-  ((Plan::Rule::kWritesOnce[kJ]
-        ? void()
-        : put_vector<W, kEnd>(values[kJ], targets[kJ], i, W::kAlong ? part : f.lanes_used)),
-   ...);
-}
-/// The last pass: results with one number per element.
-template <class W, class Plan, std::size_t... kJ, class... B>
-HWY_INLINE void write_elements(const Frame<Plan>& f, const Target* targets,
-                               std::index_sequence<kJ...> every, const B&... e) {
-  const std::size_t lanes = W::kAlong ? hn::Lanes(D()) : 1;
-  std::size_t i = 0;
-  if (((targets[kJ].stores && !targets[kJ].sums) && ...)) {  // a loop without choices
-    const Target stored[] = {Target{targets[kJ].to, targets[kJ].step, true, false}...};
-    for (; i + lanes <= f.length; i += lanes) {
-      result_step<W, false>(f, stored, i, 0, every, e...);
-    }
-  }
-  for (; i + lanes <= f.length; i += lanes) {
-    result_step<W, false>(f, targets, i, 0, every, e...);
-  }
-  if constexpr (W::kAlong) {
-    if (i < f.length) {
-      result_step<W, true>(f, targets, i, f.length - i, every, e...);
-    }
-  }
-}
-template <class W, std::size_t kJ, class E, class Plan>
-HWY_INLINE void write_once(const Frame<Plan>& f, const Target& t) {
-  if constexpr (Plan::Rule::kWritesOnce[kJ]) {
-    const V value = once_value<E>(f);
-    if constexpr (W::kAlong) {
-      *t.to = t.stores ? hn::GetLane(value) : *t.to + hn::GetLane(value);
-    } else {
-      put_vector<W, true>(value, t, 0, f.lanes_used);
-    }
-  }
-}
-
-// Along a row, `a + only_at(i, e)` and `a - only_at(i, e)` are written as `a`, and then one element
-// is changed: nothing is compared in the loop.
+/// `a + only_at(i, e)` and `a - only_at(i, e)` are written as `a`, and then one element is changed:
+/// nothing is compared in the loop.
 template <class E>
 struct Spike {
   static constexpr float kSign = 0.0F;
@@ -257,36 +260,148 @@ struct Spike<rule::Apply<rule::Sub, A, rule::Apply<rule::OnlyAt, I, E>>>
     : Spike<rule::Apply<rule::Add, A, rule::Apply<rule::OnlyAt, I, E>>> {
   static constexpr float kSign = rule::Facts<E>::kOncePerRow ? -1.0F : 0.0F;
 };
-template <class W, std::size_t kJ, class E, class Plan>
-HWY_INLINE auto bind_result(const Frame<Plan>& f) {
-  if constexpr (Plan::Rule::kWritesOnce[kJ]) {
-    return Once{hn::Zero(D())};  // write_once
-  } else if constexpr (W::kAlong && Spike<E>::kSign != 0.0F) {
-    return bind<Plan::kLastPass, typename Spike<E>::Rest>(f);
-  } else {
-    return bind<Plan::kLastPass, E>(f);
-  }
-}
-template <class W, class E, class Plan>
-HWY_INLINE void put_spike(const Frame<Plan>& f, const Target& t) {
-  if constexpr (W::kAlong && Spike<E>::kSign != 0.0F) {
-    const float index = hn::GetLane(once_value<typename Spike<E>::Index>(f));
-    if (index >= 0.0F && index < static_cast<float>(static_cast<std::int64_t>(f.length))) {
-      t.to[static_cast<std::int64_t>(index)] +=
-          Spike<E>::kSign * hn::GetLane(once_value<typename Spike<E>::Height>(f));
+template <std::size_t kJ, class E, class Plan>
+HWY_INLINE void put_spike(const Operands<Plan>& o, const Known<Plan>& row, std::size_t rows) {
+  if constexpr (!Plan::Rule::kWritesOnce[kJ] && Spike<E>::kSign != 0.0F) {
+    if (o.to[kJ].step == 0) {
+      return;  // nobody wants it
+    }
+    alignas(64) float index[kMaxLanes], height[kMaxLanes];
+    hn::Store(once_value<typename Spike<E>::Index>(row), D(), index);
+    hn::Store(once_value<typename Spike<E>::Height>(row), D(), height);
+    const std::size_t step = o.is_along ? 1 : o.to[kJ].step;
+    for (std::size_t r = 0; r < rows; ++r) {
+      if (index[r] >= 0.0F &&
+          index[r] < static_cast<float>(static_cast<std::int64_t>(row.length))) {
+        const auto i = static_cast<std::size_t>(static_cast<std::int64_t>(index[r]));
+        o.to[kJ].data[i * step + r] += Spike<E>::kSign * height[r];
+      }
     }
   }
 }
 
-template <class W, class Plan, class... E, std::size_t... kJ>
-HWY_INLINE void run_frame(Frame<Plan>& f, const Target* targets, rule::Types<E...>,
-                          std::index_sequence<kJ...> every) {
-  run_passes<1, W>(f, typename Plan::Reductions());
-  if constexpr (!Plan::kOnlyOnce) {
-    write_elements<W>(f, targets, every, bind_result<W, kJ, E>(f)...);
+template <std::size_t kJ, class E, class Plan>
+HWY_INLINE auto bind_result(const Known<Plan>& row) {
+  if constexpr (Plan::Rule::kWritesOnce[kJ]) {
+    return Once{hn::Zero(D())};  // number()
+  } else if constexpr (Spike<E>::kSign != 0.0F) {
+    return bind<Plan::kLastPass, typename Spike<E>::Rest>(row);
+  } else {
+    return bind<Plan::kLastPass, E>(row);
   }
-  (write_once<W, kJ, E>(f, targets[kJ]), ...);
-  (put_spike<W, E>(f, targets[kJ]), ...);
+}
+template <bool kPart>
+HWY_INLINE void put_vector(V value, const Vectors<const float>& base, const Vectors<float>& to,
+                           std::size_t v, std::size_t part) {
+  const D d;
+  const float* start = base.data + v * base.step;
+  if constexpr (kPart) {
+    store_part(hn::Add(load_part(d, start, part), value), d, to.data + v * to.step, part);
+  } else {
+    hn::StoreU(hn::Add(hn::LoadU(d, start), value), d, to.data + v * to.step);
+  }
+}
+template <bool kPart, class Plan, std::size_t... kJ, class... B>
+HWY_INLINE void write_step(const Operands<Plan>& o, const Cursor& c, std::size_t lanes,
+                           std::index_sequence<kJ...>, const B&... e) {
+  V x[Plan::kInputs];
+  const Place at = o.template at<kPart>(c, lanes, x, e...);
+  // All before the first is written: what they share is computed once.
+  const V values[] = {e.at(at)...};
+  ((Plan::Rule::kWritesOnce[kJ] ? void()
+                                : put_vector<kPart>(values[kJ], o.base[kJ], o.to[kJ], c.v, lanes)),
+   ...);
+}
+template <class Plan, std::size_t... kJ, class... B>
+HWY_INLINE void write_elements(const Operands<Plan>& o, std::index_sequence<kJ...> every,
+                               const B&... e) {
+  Cursor c = o.begin();
+  for (; c.v < o.whole; o.step(c)) {
+    write_step<false>(o, c, 0, every, e...);
+  }
+  if (o.part > 0) {
+    write_step<true>(o, c, o.part, every, e...);
+  }
+}
+/// The results with one number per element, of `rows` lanes.
+template <class Plan, class... E, std::size_t... kJ>
+HWY_INLINE void write(const Operands<Plan>& o, const Known<Plan>& row, std::size_t rows,
+                      rule::Types<E...>, std::index_sequence<kJ...> every) {
+  write_elements(o, every, bind_result<kJ, E>(row)...);
+  (put_spike<kJ, E>(o, row, rows), ...);
+}
+
+template <std::size_t kJ, class E, class Plan>
+HWY_INLINE void set_number(float* to, const Known<Plan>& row, bool is_one) {
+  if constexpr (Plan::Rule::kWritesOnce[kJ]) {
+    const V value = once_value<E>(row);
+    if (is_one) {
+      *to = hn::GetLane(value);
+    } else {
+      hn::Store(value, D(), to);
+    }
+  }
+}
+/// The results with one number per row: of row r alone, or of all.
+template <class Plan, class... E, std::size_t... kJ>
+HWY_INLINE void set_numbers(Frame& f, const Known<Plan>& row, std::size_t r, bool is_one,
+                            rule::Types<E...>, std::index_sequence<kJ...>) {
+  (set_number<kJ, E>(f.numbers[kJ].of + r, row, is_one), ...);
+}
+
+// ---- frames -------------------------------------------------------------------------------------
+
+/// Along, the inputs of row r; across, those of all.
+template <class Plan>
+HWY_INLINE void read_once(const Frame& f, std::size_t r, Known<Plan>& row) {
+  if (f.is_along) {
+    row.read_row(f, r);
+  } else {
+    row.read_rows(f);
+  }
+}
+/// Results with one number per row and no others: the reductions of all rows come first, so that
+/// the rest (often a logarithm) is computed for all of them together.
+template <class Plan>
+HWY_INLINE void run_to_numbers(Frame& f, Operands<Plan>& o, Known<Plan>& row) {
+  constexpr std::size_t kReductions = Plan::Reductions::kSize;
+  RowNumbers slots[kReductions + 1];
+  const std::size_t turns = o.is_along ? f.rows : 1;
+  for (std::size_t r = 0; r < turns; ++r, o.next_row()) {
+    read_once(f, r, row);
+    reduce(o, row);
+    for (std::size_t k = 0; k < kReductions && o.is_along; ++k) {
+      slots[k].of[r] = hn::GetLane(row.slots[k]);
+    }
+  }
+  row.read_rows(f);
+  for (std::size_t k = 0; k < kReductions && o.is_along; ++k) {
+    row.slots[k] = hn::Load(D(), slots[k].of);
+  }
+  set_numbers(f, row, 0, false, typename Plan::Results(),
+              std::make_index_sequence<Plan::kResults>());
+}
+template <class Plan>
+HWY_INLINE void run_to_elements(Frame& f, Operands<Plan>& o, Known<Plan>& row) {
+  const auto every = std::make_index_sequence<Plan::kResults>();
+  const std::size_t turns = o.is_along ? f.rows : 1;
+  for (std::size_t r = 0; r < turns; ++r, o.next_row()) {
+    read_once(f, r, row);
+    reduce(o, row);
+    write(o, row, o.is_along ? 1 : f.rows, typename Plan::Results(), every);
+    set_numbers(f, row, r, o.is_along, typename Plan::Results(), every);
+  }
+}
+/// RowSteps::run
+template <class Plan>
+void run_frame(Frame& f) {
+  Operands<Plan> o(f);
+  Known<Plan> row(f);
+  if constexpr (Plan::kOnlyOnce) {
+    run_to_numbers(f, o, row);
+  } else {
+    run_to_elements(f, o, row);
+  }
 }
 
 }  // namespace HWY_NAMESPACE

@@ -6,7 +6,7 @@
 // The expression is evaluated vector by vector, each result on its own; what several results share
 // is one value again after inlining. What remains after whole vectors is padded and goes through
 // the same code, so that an element's result does not depend on its place. A product whose only use
-// is a sum is fused with it.
+// is a sum is fused with it. All that is not arithmetic is in simd_elements-inl.h.
 
 #if defined(DYNET_KERNELS_SIMD_RULE_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef DYNET_KERNELS_SIMD_RULE_INL_H
@@ -23,9 +23,9 @@
 #include "dynet/ext/op.h"
 
 #include "hwy/highway.h"
+#include "kernels/simd_elements-inl.h"
 #include "kernels/simd_functions-inl.h"
 #include "kernels/simd_math-inl.h"
-#include "kernels/simd_memory-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace dynet::kernels {
@@ -157,214 +157,44 @@ struct Evaluate<rule::Apply<rule::Sub, A, B>> {
 // ---- the loop
 // -----------------------------------------------------------------------------------------
 
-/// The inputs of one call. A repeated number is a vector in memory that is loaded again and again.
-template <std::size_t kInputs>
-struct Sources {
-  alignas(64) float repeated[kInputs][kMaxLanes];
-  const float* from[kInputs];
-  std::size_t step[kInputs];  ///< all bits set, or none
-
-  explicit Sources(const ext::Stream* in) {
-    for (std::size_t k = 0; k < kInputs; ++k) {
-      from[k] = static_cast<const float*>(in[k].data);
-      step[k] = ~std::size_t{0};
-      if (in[k].mode == ext::Stream::kRepeat) {
-        hn::Store(hn::Set(D(), *from[k]), D(), repeated[k]);
-        from[k] = repeated[k];
-        step[k] = 0;
-      }
-    }
-  }
-  /// The last `part` elements, from element i on.
-  void pad(D d, std::size_t i, std::size_t part) {
-    for (std::size_t k = 0; k < kInputs; ++k) {
-      if (step[k] != 0) {
-        hn::Store(load_part(d, from[k] + i, part), d, repeated[k]);
-        from[k] = repeated[k];
-        step[k] = 0;
-      }
-    }
-  }
-};
-
-template <bool kPart, std::size_t kInputs, std::size_t... kI>
-HWY_INLINE void load_inputs(D d, const Sources<kInputs>& s, std::size_t i, std::size_t part, V* x,
-                            std::index_sequence<kI...>) {
-  if constexpr (kPart) {
-    ((x[kI] = s.step[kI] == 0 ? hn::Load(d, s.repeated[kI]) : load_part(d, s.from[kI] + i, part)),
-     ...);
-  } else {
-    ((x[kI] = hn::LoadU(d, s.from[kI] + (i & s.step[kI]))), ...);
-  }
+template <class Number, std::size_t... kK>
+HWY_INLINE void load_lines(D d, const Line<Number>* lines, std::size_t i, V* x,
+                           std::index_sequence<kK...>) {
+  ((x[kK] = hn::LoadU(d, lines[kK].data + (i & lines[kK].mask))), ...);
 }
-
-template <bool kPart>
-HWY_INLINE void put_result(D d, V value, const ext::Stream& out, std::size_t i, std::size_t part,
-                           V& sum) {
-  float* to = static_cast<float*>(out.data) + i;
-  if (out.mode == ext::Stream::kSum) {
-    sum = hn::Add(sum, kPart ? hn::IfThenElseZero(hn::FirstN(d, part), value) : value);
-  } else if (out.mode != ext::Stream::kSkip) {
-    const bool store = out.mode == ext::Stream::kStore;
-    if constexpr (kPart) {
-      put_part(value, d, to, part, store);
-    } else {
-      put(value, d, to, store);
-    }
-  }
-}
-
-/// Computes and writes `part` elements of the results that are wanted.
-template <bool kPart, class Rules, std::size_t... kJ>
-HWY_INLINE void rule_step(D d, const Rules& rules, const V* x, const ext::Stream* out,
-                          std::size_t i, std::size_t part, V* sums, std::index_sequence<kJ...>) {
-  ((out[kJ].mode == ext::Stream::kSkip
-        ? void()
-        : put_result<kPart>(d, evaluate(d, std::get<kJ>(rules), x), out[kJ], i, part, sums[kJ])),
-   ...);
-}
-
 template <class Rules, std::size_t... kJ>
-HWY_INLINE void store_results(D d, const Rules& rules, const V* x, const ext::Stream* out,
-                              std::size_t i, std::index_sequence<kJ...>) {
-  const V results[] = {evaluate(d, std::get<kJ>(rules), x)...};
-  (hn::StoreU(results[kJ], d, static_cast<float*>(out[kJ].data) + i), ...);
-}
-
-/// One or two results: the code is short, so that there may be a copy of it for each case.
-template <std::size_t kInputs, class Rules>
-HWY_INLINE void short_loop(const Rules& rules, const ext::Stream* in, const ext::Stream* out,
-                           std::size_t n, V* sums) {
-  const auto inputs = std::make_index_sequence<kInputs>();
-  const auto results = std::make_index_sequence<std::tuple_size_v<Rules>>();
-  const D d;
-  const std::size_t lanes = hn::Lanes(d);
-  const Sources<kInputs> sources(in);
-  V x[kInputs];
-  bool all_stored = true;
-  for (std::size_t j = 0; j < std::tuple_size_v<Rules>; ++j) {
-    all_stored = all_stored && out[j].mode == ext::Stream::kStore;
-  }
-  std::size_t i = 0;
-  if (all_stored) {
-    for (; i + lanes <= n; i += lanes) {
-      load_inputs<false>(d, sources, i, lanes, x, inputs);
-      store_results(d, rules, x, out, i, results);
-    }
-  } else {
-    for (; i + lanes <= n; i += lanes) {
-      load_inputs<false>(d, sources, i, lanes, x, inputs);
-      rule_step<false>(d, rules, x, out, i, lanes, sums, results);
-    }
-  }
-  if (i < n) {
-    load_inputs<true>(d, sources, i, n - i, x, inputs);
-    rule_step<true>(d, rules, x, out, i, n - i, sums, results);
-  }
-}
-
-/// A result's place for one vector: in memory, or, at the end of a run, padded in `last`.
-template <std::size_t kResults>
-struct Targets {
-  alignas(64) float last[kResults][kMaxLanes];
-  ext::Stream stream[kResults];
-
-  explicit Targets(const ext::Stream* out) {
-    for (std::size_t j = 0; j < kResults; ++j) {  // by field: as a whole it was not written
-      stream[j].data = out[j].data;
-      stream[j].mode = out[j].mode;
-    }
-  }
-  /// Nothing is added to anything: an element may be computed twice.
-  [[nodiscard]] bool only_store() const {
-    bool all = true;
-    for (std::size_t j = 0; j < kResults; ++j) {
-      all = all && (stream[j].mode == ext::Stream::kStore || stream[j].mode == ext::Stream::kSkip);
-    }
-    return all;
-  }
-  /// At the end of a run: results go to `last` first.
-  void pad() {
-    for (std::size_t j = 0; j < kResults; ++j) {
-      if (stream[j].mode != ext::Stream::kSkip) {
-        stream[j].mode = ext::Stream::kStore;
-      }
-      stream[j].data = last[j];
-    }
-  }
-  /// Then, one result after the other, to the `part` elements from element i on: results may add to
-  /// the same memory.
-  void unpad(D d, const ext::Stream* out, std::size_t i, std::size_t part, V* sums) {
-    for (std::size_t j = 0; j < kResults; ++j) {
-      float* to = static_cast<float*>(out[j].data) + i;
-      if (out[j].mode == ext::Stream::kSum) {
-        sums[j] = hn::Add(sums[j], load_part(d, last[j], part));
-      } else if (out[j].mode == ext::Stream::kAdd) {
-        store_part(hn::Add(load_part(d, to, part), hn::Load(d, last[j])), d, to, part);
-      } else if (out[j].mode == ext::Stream::kStore) {
-        store_part(hn::Load(d, last[j]), d, to, part);
-      }
-    }
-  }
-};
-
-template <class Rules, std::size_t... kJ>
-HWY_INLINE void evaluate_all(D d, const Rules& rules, const V* x, const ext::Stream* out,
-                             std::size_t i, V* sums, std::index_sequence<kJ...>) {
+HWY_INLINE void rule_step(D d, const Rules& rules, const V* x, const Line<const float>* base,
+                          const Line<float>* to, std::size_t i, std::index_sequence<kJ...>) {
   // All before the first is written: what they share is computed once.
   const V results[] = {evaluate(d, std::get<kJ>(rules), x)...};
-  (put_result<false>(d, results[kJ], out[kJ], i, 0, sums[kJ]), ...);
+  // One after the other: several may add to the same memory.
+  (hn::StoreU(hn::Add(hn::LoadU(d, base[kJ].data + (i & base[kJ].mask)), results[kJ]), d,
+              to[kJ].data + (i & to[kJ].mask)),
+   ...);
 }
-
-/// Many results: one copy of the code, as compilers take long for it. The last vector of a run
-/// overlaps the one before it; where that is not possible it is padded, in and out.
+/// The lines of a call as variables of the loop, which nothing that it writes can change.
+template <class Number, std::size_t kSize>
+struct Lines {
+  Line<Number> line[kSize];
+  HWY_INLINE explicit Lines(const Line<Number>* lines) {
+    for (std::size_t k = 0; k < kSize; ++k) {
+      line[k] = {read_alone(lines[k].data), read_alone(lines[k].mask)};
+    }
+  }
+};
 template <std::size_t kInputs, class Rules>
-HWY_INLINE void long_loop(const Rules& rules, const ext::Stream* in, const ext::Stream* out,
-                          std::size_t n, V* sums) {
+HWY_INLINE void rule_loop(const Rules& rules, const Elements& elements) {
   constexpr std::size_t kResults = std::tuple_size_v<Rules>;
+  static_assert(kInputs <= kMaxRuleInputs && kResults <= kMaxRuleResults);
+  const Lines<const float, kInputs> from(elements.from);
+  const Lines<const float, kResults> base(elements.base);
+  const Lines<float, kResults> to(elements.to);
   const D d;
-  const std::size_t lanes = hn::Lanes(d);
-  Sources<kInputs> sources(in);
-  Targets<kResults> targets(out);
   V x[kInputs];
-  const bool overlaps = n >= lanes && targets.only_store();
-  std::size_t offset = 0;  // of results: 0 again where they are padded
-  for (std::size_t i = 0; i < n; i += lanes, offset += lanes) {
-    std::size_t part = HWY_MIN(lanes, n - i);
-    if (part < lanes && overlaps) {
-      i = offset = n - lanes;
-      part = lanes;
-    } else if (part < lanes) {
-      sources.pad(d, i, part);
-      targets.pad();
-      offset = 0;
-    }
-    load_inputs<false>(d, sources, i, lanes, x, std::make_index_sequence<kInputs>());
-    evaluate_all(d, rules, x, targets.stream, offset, sums, std::make_index_sequence<kResults>());
-    if (part < lanes) {
-      targets.unpad(d, out, i, part, sums);
-    }
-  }
-}
-
-template <std::size_t kInputs, class Rules>
-HWY_INLINE void rule_loop(const Rules& rules, const ext::Stream* in, const ext::Stream* out,
-                          std::int64_t count) {
-  constexpr std::size_t kResults = std::tuple_size_v<Rules>;
-  const D d;
-  V sums[kResults];
-  for (std::size_t j = 0; j < kResults; ++j) {
-    sums[j] = hn::Zero(d);
-  }
-  if constexpr (kResults <= 2) {
-    short_loop<kInputs>(rules, in, out, static_cast<std::size_t>(count), sums);
-  } else {
-    long_loop<kInputs>(rules, in, out, static_cast<std::size_t>(count), sums);
-  }
-  for (std::size_t j = 0; j < kResults; ++j) {
-    if (out[j].mode == ext::Stream::kSum) {
-      *static_cast<float*>(out[j].data) += hn::GetLane(hn::SumOfLanes(d, sums[j]));
-    }
+  const std::size_t n = elements.count;
+  for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
+    load_lines(d, from.line, i, x, std::make_index_sequence<kInputs>());
+    rule_step(d, rules, x, base.line, to.line, i, std::make_index_sequence<kResults>());
   }
 }
 
@@ -381,16 +211,26 @@ HWY_INLINE auto backward_expressions(const Op& op, std::index_sequence<kI...>) {
 }
 
 template <class Op>
-void rule_forward(const void* op, const ext::Stream* in, const ext::Stream* out, std::int64_t n) {
+void forward_loop(const void* op, const Elements& elements) {
   constexpr std::size_t kInputs = ext::RuleArity<Op>::inputs();
   rule_loop<kInputs>(forward_expressions(ext::rule_at<Op>(op), std::make_index_sequence<kInputs>()),
-                     in, out, n);
+                     elements);
+}
+template <class Op>
+void backward_loop(const void* op, const Elements& elements) {
+  constexpr std::size_t kInputs = ext::RuleArity<Op>::backward_inputs();
+  rule_loop<kInputs>(
+      backward_expressions(ext::rule_at<Op>(op), std::make_index_sequence<kInputs>()), elements);
+}
+template <class Op>
+void rule_forward(const void* op, const ext::Stream* in, const ext::Stream* out, std::int64_t n) {
+  using Arity = ext::RuleArity<Op>;
+  walk_rule({forward_loop<Op>, Arity::inputs(), Arity::results()}, op, in, out, n);
 }
 template <class Op>
 void rule_backward(const void* op, const ext::Stream* in, const ext::Stream* out, std::int64_t n) {
-  constexpr std::size_t kInputs = ext::RuleArity<Op>::backward_inputs();
-  rule_loop<kInputs>(
-      backward_expressions(ext::rule_at<Op>(op), std::make_index_sequence<kInputs>()), in, out, n);
+  using Arity = ext::RuleArity<Op>;
+  walk_rule({backward_loop<Op>, Arity::backward_inputs(), Arity::gradients()}, op, in, out, n);
 }
 
 template <class Op>

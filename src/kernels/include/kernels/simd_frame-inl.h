@@ -1,0 +1,99 @@
+// Some rows of a call as the vectors of a target see them, and the walk over all rows of a call.
+// Compiled once per target.
+//
+// Of a rule over rows only its arithmetic is compiled: what it does with one Frame (RowSteps, which
+// simd_rows-inl.h makes of a rule). Here lies what is the same for all rules: which rows are next
+// and where they lie, what is absent, stored, added or summed, rows that must be turned. It is
+// compiled once (simd_row_walk.cc), as it would otherwise be most of the code of every rule.
+//
+// A frame is some rows, as many as a vector has lanes or fewer. *Along* the rows a vector holds
+// neighbours of one row, and the rows come one after the other; *across*, a vector holds one
+// position of all of them. Either way a row is a sequence of vectors, and vector v of an operand
+// lies at data
+// + v * step, so that one loop serves both. What differs is where positions start and how far apart
+// they are, that the last vector of a row along may be a part of one, and that reductions of a row
+// along end with the lanes of a vector.
+//
+// Surprising: everything that is written is added to something (kNothing).
+
+#if defined(DYNET_KERNELS_SIMD_FRAME_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef DYNET_KERNELS_SIMD_FRAME_INL_H
+#undef DYNET_KERNELS_SIMD_FRAME_INL_H
+#else
+#define DYNET_KERNELS_SIMD_FRAME_INL_H
+#endif
+
+#include <cstddef>
+#include <cstdint>
+
+#include "dynet/ext/rows.h"
+
+#include "hwy/highway.h"
+#include "kernels/simd_memory-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace dynet::kernels {
+namespace HWY_NAMESPACE {
+
+/// Expressions that are computed in one pass and read in a later one.
+inline constexpr std::size_t kMaxKept = 8;
+
+/// Vector v of an operand lies at data + v * step, and along, the next row at data + next.
+template <class Number>
+struct Vectors {
+  Number* data;
+  std::size_t step;
+  std::int64_t next;
+};
+/// One number for each row of a frame.
+struct alignas(64) RowNumbers {
+  float of[kMaxLanes];
+};
+/// Rows and their operands. Only what the rule has is set.
+struct Frame {
+  std::size_t rows;
+  std::size_t length;  ///< numbers of a row
+  std::size_t whole;   ///< vectors of a row
+  std::size_t part;    ///< along: numbers of one more vector, or 0
+  bool is_along;
+  const float* constants;
+  Vectors<const float> from[ext::kMaxRowStreams];  ///< inputs with one number per element
+  Vectors<const float> base[ext::kMaxRowStreams];  ///< what results are added to
+  Vectors<float> to[ext::kMaxRowStreams];
+  float* kept[kMaxKept];                    ///< room for a row in whole vectors
+  RowNumbers once[ext::kMaxRowStreams];     ///< inputs with one number per row
+  RowNumbers numbers[ext::kMaxRowStreams];  ///< results with one number per row
+
+  HWY_INLINE void set_along(std::size_t n) {
+    is_along = true;
+    length = n;
+    whole = n / hn::Lanes(FloatTag());
+    part = n % hn::Lanes(FloatTag());
+  }
+  HWY_INLINE void set_across(std::size_t n) {
+    is_along = false;
+    length = whole = n;
+    part = 0;
+  }
+};
+
+/// What one direction of a rule does with a frame, and what the walk needs to know about it.
+struct RowSteps {
+  void (*run)(Frame& frame);
+  std::size_t inputs, results, kept, constants;
+  /// Rows shorter than this are turned: where a row is reduced twice or more, one reduction after
+  /// the other, this beats waiting for lanes to be summed. It depends on nothing but the rule, as
+  /// sums round differently along and across.
+  std::int64_t short_row;
+  bool reads_once[ext::kMaxRowStreams];
+  bool writes_once[ext::kMaxRowStreams];
+};
+
+/// Runs a rule over the rows of a call, which lie evenly (float_rows.cc).
+void walk_rows(const RowSteps& rule, const ext::RowCall& call);
+
+}  // namespace HWY_NAMESPACE
+}  // namespace dynet::kernels
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggle
