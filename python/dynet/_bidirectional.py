@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from _dynet import _transduce_both
+from _dynet import _add_inputs_both, _transduce_both
 
 from . import Expression, ParameterCollection, RNNState, concatenate
 
@@ -91,8 +91,11 @@ class BiRNNBuilder:
         """The last layer's states at each position: (after reading it forward, backward)."""
         read = self._read_lower_layers(es)
         forward, backward = self.builder_layers[-1]
-        to_right = forward.initial_state().add_inputs(read)
-        to_left = backward.initial_state().add_inputs(read[::-1])
+        before, after = forward.initial_state(), backward.initial_state()
+        if type(before) is type(after) is RNNState:
+            return _add_inputs_both(before, after, read)
+        to_right = before.add_inputs(read)
+        to_left = after.add_inputs(read[::-1])
         return list(zip(to_right, reversed(to_left)))
 
     def transduce(self, es: Iterable[Expression]) -> list[Expression]:

@@ -97,7 +97,10 @@ def _forms(function: Any) -> list[list[_Parameter]]:
 
 
 #: What users call, of functions that only the package itself calls.
-_CALLED_FOR = {"_transduce_both": "BiRNNBuilder.transduce"}
+_CALLED_FOR = {
+    "_add_inputs_both": "BiRNNBuilder.add_inputs",
+    "_transduce_both": "BiRNNBuilder.transduce",
+}
 
 
 def name_of(function: Any) -> str:

@@ -151,14 +151,33 @@ nb::object initial_state_from_arrays(nb::handle_t<PyRNNBuilder> self, nb::handle
 }
 
 /// The outputs after each of `xs`, read one after the other from the state on.
-std::vector<Expression> outputs_after(const PyRNNState& from, const ExprListArg& xs) {
-  return from.live().transduce(from.index, xs.nodes(), here());
-}
 nb::list transduce(const PyRNNState* from, ExprListArg xs) {
-  return list_of(outputs_after(*from, xs));
+  return list_of(from->live().transduce(from->index, xs.nodes(), here()));
 }
-/// What both say at each of `es`, [forward; backward], where `backward` reads from the last one to
-/// the first. For dynet/_bidirectional.py: by itself it would make three times as many objects.
+nb::object output(const PyRNNState* state) {
+  return state->index < 0 ? nb::none() : make_expression(state->out);
+}
+
+/// The states after each of `xs`.
+std::vector<PyRNNState> states_after(const PyRNNState& from, const std::vector<Expression>& xs) {
+  const std::vector<Expression> outputs = from.live().transduce(from.index, xs, here());
+  std::vector<PyRNNState> states(outputs.size(), from);
+  for (std::size_t i = outputs.size(); i > 0; --i) {
+    PyRNNState& state = states[i - 1];
+    state.out = outputs[i - 1];
+    const bool is_last = i == outputs.size();
+    state.index = is_last ? from.live().state() : from.live().get_head(states[i].index);
+  }
+  return states;
+}
+std::vector<PyRNNState> add_inputs(const PyRNNState* from, ExprListArg xs) {
+  return states_after(*from, xs.nodes());
+}
+
+// For dynet/_bidirectional.py: two states read `es`, `backward` from the last one to the first. By
+// itself it would make more objects, and ask for each where the program is.
+
+/// What both say at each of `es`: [forward; backward].
 nb::list transduce_both(const PyRNNState* forward, const PyRNNState* backward, ExprListArg es) {
   const auto where = here();
   RNNBuilder& to_left = backward->live();
@@ -173,21 +192,19 @@ nb::list transduce_both(const PyRNNState* forward, const PyRNNState* backward, E
   return list_of(ends);
 }
 
-nb::object output(const PyRNNState* state) {
-  return state->index < 0 ? nb::none() : make_expression(state->out);
-}
-
-/// The states after each of `xs`.
-std::vector<PyRNNState> add_inputs(const PyRNNState& from, const ExprListArg& xs) {
-  const std::vector<Expression> outputs = outputs_after(from, xs);
-  std::vector<PyRNNState> states(outputs.size(), from);
-  for (std::size_t i = outputs.size(); i > 0; --i) {
-    PyRNNState& state = states[i - 1];
-    state.out = outputs[i - 1];
-    const bool is_last = i == outputs.size();
-    state.index = is_last ? from.live().state() : from.live().get_head(states[i].index);
+/// Both states at each of `es`.
+nb::list add_inputs_both(const PyRNNState* forward, const PyRNNState* backward, ExprListArg es) {
+  static_cast<void>(backward->live());  // before nodes are made
+  std::vector<Expression>& read = es.nodes();
+  std::vector<PyRNNState> ends = states_after(*forward, read);
+  std::reverse(read.begin(), read.end());
+  std::vector<PyRNNState> starts = states_after(*backward, read);
+  nb::list both;
+  auto start = starts.rbegin();
+  for (PyRNNState& end : ends) {
+    both.append(nb::make_tuple(std::move(end), std::move(*start++)));
   }
-  return states;
+  return both;
 }
 
 void bind_state_inputs(nb::class_<PyRNNState>& c) {
@@ -201,6 +218,7 @@ void bind_state_inputs(nb::class_<PyRNNState>& c) {
       .def("output", &output, nb::sig("def output(self) -> typing.Any"),
            "Of the top layer; None for the initial state.");
   add_quick_way<&add_input>(c, "add_input");
+  add_quick_way<&add_inputs>(c, "add_inputs");
   add_quick_way<&transduce>(c, "transduce");
   add_quick_way<&output>(c, "output");
 }
@@ -477,7 +495,11 @@ void bind_builders(nb::module_& m) {
   m.def("_transduce_both", &transduce_both, arg("forward"), arg("backward"), arg("es"),
         nb::sig("def _transduce_both(forward: RNNState, backward: RNNState, "
                 "es: collections.abc.Iterable[Expression]) -> list[Expression]"));
+  m.def("_add_inputs_both", &add_inputs_both, arg("forward"), arg("backward"), arg("es"),
+        nb::sig("def _add_inputs_both(forward: RNNState, backward: RNNState, "
+                "es: collections.abc.Iterable[Expression]) -> list[tuple[RNNState, RNNState]]"));
   add_quick_way<&transduce_both>(m, "_transduce_both");
+  add_quick_way<&add_inputs_both>(m, "_add_inputs_both");
   bind_rnn_base(m);
   bind_all(m);
   m.attr("LSTMBuilder") = m.attr("CoupledLSTMBuilder");

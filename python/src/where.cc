@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
-#include <unordered_set>
+#include <unordered_map>
 
 #include "ended.h"
 #include "where.h"
@@ -48,29 +48,30 @@ const std::string& package_folder() {
   return *folder;
 }
 
-/// Code objects that nodes may refer to, which are those of programs, not of the package. Never
+/// Code objects that nodes may refer to, and those of the package, to which none does. Never
 /// shrinks: a program has a bounded number of functions. Guarded by the GIL; never destroyed, as
 /// nodes may outlive the module's own statics.
 class KeptCode {
  public:
   /// False for code of the package: the line that its caller is at tells the user more.
   bool keep(PyCodeObject* code) {
-    PyCodeObject*& recent = recent_[(reinterpret_cast<std::uintptr_t>(code) >> 6) % kRecent];
-    if (recent == code) {
-      return true;
-    }
-    if (all_.find(code) == all_.end()) {
-      if (is_of_package(code)) {
-        return false;
+    Kept& recent = recent_[(reinterpret_cast<std::uintptr_t>(code) >> 6) % kRecent];
+    if (recent.code != code) {
+      const auto [found, is_new] = all_.try_emplace(code, true);
+      if (is_new) {
+        Py_INCREF(code);
+        found->second = !is_of_package(code);
       }
-      all_.insert(code);
-      Py_INCREF(code);
+      recent = {code, found->second};
     }
-    recent = code;
-    return true;
+    return recent.is_of_program;
   }
 
  private:
+  struct Kept {
+    PyCodeObject* code = nullptr;
+    bool is_of_program = false;
+  };
   static bool is_of_package(PyCodeObject* code) {
     const std::string& folder = package_folder();
     const char* file = folder.empty() ? nullptr : PyUnicode_AsUTF8(code->co_filename);
@@ -79,8 +80,8 @@ class KeptCode {
   }
 
   static constexpr std::size_t kRecent = 256;
-  PyCodeObject* recent_[kRecent] = {};
-  std::unordered_set<PyCodeObject*> all_;
+  Kept recent_[kRecent] = {};
+  std::unordered_map<PyCodeObject*, bool> all_;  ///< whether it is of a program
 };
 KeptCode& kept_code() {
   static auto* kept = new KeptCode;

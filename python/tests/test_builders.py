@@ -300,6 +300,9 @@ class OwnState:
     def transduce(self, xs):
         return [dy.esum(xs[: k + 1]) for k in range(len(xs))]
 
+    def add_inputs(self, xs):
+        return [str(x.npvalue()) for x in self.transduce(xs)]
+
 
 class OwnBuilder:
     def initial_state(self) -> OwnState:
@@ -314,6 +317,9 @@ def test_a_bidirectional_network_reads_with_builders_of_a_program():
     builder = dy.BiRNNBuilder(1, 3, 6, m, None, [(OwnBuilder(), OwnBuilder())])
     for y, *want in zip(builder.transduce(iter(xs)), right, left):
         np.testing.assert_allclose(y.npvalue(), np.concatenate(want), rtol=1e-6)
+    assert [len(pair) for pair in builder.add_inputs(xs)] == [2, 2, 2]
+    assert builder.add_inputs(xs)[0][0] == str(values[0])
+    assert builder.add_inputs(xs)[-1][1] == str(values[-1])
     gru = dy.GRUBuilder(1, 3, 3, m)
     builder = dy.BiRNNBuilder(1, 3, 6, m, None, [(gru, OwnBuilder())])
     hs = gru.initial_state().transduce(xs)
@@ -327,6 +333,8 @@ def test_wrong_calls_of_a_bidirectional_network_name_it():
     text = r"BiRNNBuilder.transduce: es\[1\] is 'a', of type str; want an expression\n  called at"
     with pytest.raises(dy.TypeError, match=text):
         builder.transduce([x, "a"])
+    with pytest.raises(dy.TypeError, match=text.replace("transduce", "add_inputs")):
+        builder.add_inputs([x, "a"])
     parts = [b.initial_state() for b in builder.builder_layers[0]]
     dy.renew_cg()
     with pytest.raises(dy.StaleExpression, match="stale expression"):

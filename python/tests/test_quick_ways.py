@@ -71,11 +71,13 @@ HOT = [
     dy.softmax,
     dy.tanh,
     dy.RNNState.add_input,
+    dy.RNNState.add_inputs,
     dy.RNNState.transduce,
     dy.RNNState.output,
     dy.BinaryTreeLSTMBuilder.add_input,
     dy.TreeState.h.fget,  # type: ignore[attr-defined]
     _dynet._transduce_both,
+    _dynet._add_inputs_both,
 ]
 
 
@@ -136,6 +138,8 @@ SAME: list[list[Call]] = [
         lambda w: w.lstm.initial_state().add_input(x=w.x).output(),
         lambda w: w.lstm.initial_state().transduce([w.x])[0],
         lambda w: w.lstm.initial_state().transduce(xs=iter([w.x]))[0],
+        lambda w: w.lstm.initial_state().add_inputs([w.x])[0].output(),
+        lambda w: w.lstm.initial_state().add_inputs(xs=iter([w.x]))[0].output(),
     ],
     [
         lambda w: w.tree.add_input(w.tree.add_input(w.x), w.tree.add_input(w.y)).h,
@@ -192,6 +196,18 @@ WRONG: list[tuple[Call, Call]] = [
         lambda w: w.lstm.initial_state().transduce(xs=[w.x, "a"]),
     ),
     (
+        lambda w: _dynet._add_inputs_both(*starts(w), [w.x, "a"]),
+        lambda w: _dynet._add_inputs_both(*starts(w), es=[w.x, "a"]),
+    ),
+    (
+        lambda w: _dynet._add_inputs_both(*starts(w), [w.x, dy.inputVector([1, 2])]),
+        lambda w: _dynet._add_inputs_both(*starts(w), es=[w.x, dy.inputVector([1, 2])]),
+    ),
+    (
+        lambda w: w.lstm.initial_state().add_inputs([w.x, "a"]),
+        lambda w: w.lstm.initial_state().add_inputs(xs=[w.x, "a"]),
+    ),
+    (
         lambda w: _dynet._transduce_both(*starts(w), [w.x, "a"]),
         lambda w: _dynet._transduce_both(*starts(w), es=[w.x, "a"]),
     ),
@@ -246,6 +262,7 @@ FAILING: list[Call] = [
     lambda w: w.lstm.initial_state().add_input(dy.inputVector([1, 2])),
     lambda w: w.tree.add_input(dy.inputVector([1, 2])),
     lambda w: w.both.transduce([w.x, dy.inputVector([1, 2])]),
+    lambda w: w.both.add_inputs([w.x, dy.inputVector([1, 2])]),
     lambda w: w.both.transduce([w.x, World().x, w.y]),
 ]
 
@@ -296,6 +313,8 @@ RELEASED: list[Call] = [
     lambda w: w.lstm.initial_state().add_input(w.x).output(),
     lambda w: w.tree.add_input(w.x).h,
     lambda w: w.both.transduce([w.x, w.y]),
+    lambda w: w.both.add_inputs([w.x, w.y]),
+    lambda w: w.lstm.initial_state().add_inputs([w.x, w.y]),
 ]
 
 
