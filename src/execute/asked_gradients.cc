@@ -54,7 +54,6 @@ void Executor::finish_gradient_of_parameter(NodeId n) {
     return;
   }
   const ext::Block block{gradients_.ensure(n), 1, !gradients_.is_written(n)};
-  weights_.prepare();
   weights_.add(context_.kernels(n), slot,
                {.dim = context_.graph.dim(n), .examples = 1, .blocks = &block, .block_count = 1});
   gradients_.set_written(n);

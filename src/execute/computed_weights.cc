@@ -26,7 +26,6 @@ void ComputedWeights::finish(NodeId n) {
   const Context& context = gradients_.context();
   const Gradients::Target to = gradients_.target(n);
   const ext::Block block{to.data, 1, to.fresh};
-  products_.prepare();
   products_.add(context.kernels(n), place - 1,
                 {.dim = context.graph.dim(n), .examples = 1, .blocks = &block, .block_count = 1});
   products_.drop(place - 1);

@@ -12,7 +12,6 @@ namespace dynet::execute {
 void Executor::deliver() {
   const util::Slice slice("gradients of parameters");
   const kernels::FlushDenormals float_mode;
-  weights_.prepare();
   for (const NodeId n : path_.parameters()) {
     deliver_parameter(n);
   }

@@ -250,7 +250,6 @@ TEST(WeightGradients, ProductsOfASlotAreDoneAsOne) {
     EXPECT_FALSE(weights.has(0));
     weights.sink(3).push(columns, numbers);
     weights.sink(0).push(columns, numbers);
-    weights.prepare();
     weights.add(kernels, 3, to);
   }
   EXPECT_EQ(sum[0], 100 + 4 * (1 * 5 + 3 * 6));
