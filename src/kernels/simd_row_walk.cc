@@ -61,33 +61,42 @@ struct Walk {
     f.base[j] = adds ? Vectors<const float>{to.data, to.step, to.next}
                      : Vectors<const float>{kNothing, 0, 0};
   }
+  [[nodiscard]] static HWY_INLINE std::size_t lanes() { return hn::Lanes(D()); }
   /// What each of the frame's rows has of input k, from number `at` on.
   HWY_INLINE void read_numbers(std::size_t k, std::int64_t at, std::int64_t step) {
     const RowStream& s = call.in[k];
     float* const numbers = f.once[k].of;
     if (step == 1 && !s.is_index && s.data != nullptr) {
-      hn::Store(load_part(D(), static_cast<const float*>(s.data) + at, f.rows), D(), numbers);
+      const float* const from = static_cast<const float*>(s.data) + at;
+      for (std::size_t r = 0; r < f.rows; r += lanes()) {
+        hn::Store(load_part(D(), from + r, std::min(lanes(), f.rows - r)), D(), numbers + r);
+      }
       return;
     }
-    hn::Store(hn::Zero(D()), D(), numbers);
+    for (std::size_t r = 0; r < f.rows; r += lanes()) {
+      hn::Store(hn::Zero(D()), D(), numbers + r);
+    }
     for (std::size_t r = 0; r < f.rows; ++r, at += step) {
       numbers[r] = row_number(s, at);
     }
   }
-  /// A number of each row, side by side. A store of a part is slow, even where it is a whole
-  /// vector.
-  HWY_INLINE void put_rows(V value, float* to, bool store) const {
-    if (f.rows == hn::Lanes(D())) {
+  /// A number of each of `rows` rows, side by side. A store of a part is slow, even where it is a
+  /// whole vector.
+  HWY_INLINE void put_rows(V value, float* to, std::size_t rows, bool store) const {
+    if (rows >= lanes()) {
       put(value, D(), to, store);
     } else {
-      put_part(value, D(), to, f.rows, store);
+      put_part(value, D(), to, rows, store);
     }
   }
   HWY_INLINE void put_numbers(std::size_t j, std::int64_t at, std::int64_t step) const {
     const RowStream& s = call.out[j];
     const float* const numbers = f.numbers[j].of;
     if (step == 1) {
-      put_rows(hn::Load(D(), numbers), static_cast<float*>(s.data) + at, !s.adds);
+      float* const to = static_cast<float*>(s.data) + at;
+      for (std::size_t r = 0; r < f.rows; r += lanes()) {
+        put_rows(hn::Load(D(), numbers + r), to + r, f.rows - r, !s.adds);
+      }
       return;
     }
     for (std::size_t r = 0; r < f.rows; ++r, at += step) {
@@ -102,7 +111,6 @@ struct Walk {
 
 // ---- rows along ---------------------------------------------------------------------------------
 
-/// As many rows as a vector has lanes in a frame.
 class Along {
  public:
   HWY_INLINE Along(const RowSteps& rule, const RowCall& call) : w_(rule, call) {
@@ -113,7 +121,7 @@ class Along {
     }
   }
   HWY_INLINE void run() {
-    const auto most = static_cast<std::int64_t>(lanes());
+    const auto most = static_cast<std::int64_t>(kMaxTurns * lanes());
     const std::int64_t outer = w_.call.rows.outer;
     for (std::int64_t o = 0; o < outer; o += most) {
       w_.f.rows = static_cast<std::size_t>(std::min(most, outer - o));
@@ -134,7 +142,7 @@ class Along {
   }
 
  private:
-  [[nodiscard]] static HWY_INLINE std::size_t lanes() { return hn::Lanes(D()); }
+  [[nodiscard]] static HWY_INLINE std::size_t lanes() { return Walk::lanes(); }
   HWY_INLINE void read(std::size_t k, std::int64_t o) {
     const RowStream& s = w_.call.in[k];
     if (w_.rule.reads_once[k]) {
@@ -161,97 +169,126 @@ class Along {
 
 // ---- rows across --------------------------------------------------------------------------------
 
-/// As many rows as a vector has lanes, or fewer. Operands whose rows do not lie side by side, or
-/// are fewer than lanes, go through a tile: number k of row r at k * lanes + r.
+/// Frames of whole vectors, and a last one of fewer rows than lanes. Operands whose rows do not lie
+/// side by side, or are fewer than lanes, go through tiles, one for each turn: number k of row r at
+/// k * lanes + r.
 class Across {
  public:
   HWY_INLINE Across(const RowSteps& rule, const RowCall& call)
-      : w_(rule, call), tile_((w_.length() + 1) * lanes()) {
+      : w_(rule, call),
+        tile_((w_.length() + 1) * lanes()),
+        turns_(w_.length() <= kShortRow ? kMaxTurns : 1) {
     w_.f.set_across(w_.length());
-    tiles_ = w_.keep(row_scratch((rule.kept + rule.inputs + rule.results) * tile_), tile_);
+    const std::size_t tiles = rule.kept + (rule.inputs + rule.results) * turns_;
+    tiles_ = w_.keep(row_scratch(tiles * tile_), tile_);
     std::fill_n(shared_, rule.inputs, nullptr);
   }
   HWY_INLINE void run() {
-    const auto most = static_cast<std::int64_t>(lanes());
+    const auto vector = static_cast<std::int64_t>(lanes());
+    const std::int64_t most = static_cast<std::int64_t>(turns_) * vector;
     for (std::int64_t o = 0; o < w_.call.rows.outer; ++o) {
-      for (std::int64_t i = 0; i < w_.call.rows.inner; i += most) {
-        run_some(o, i, static_cast<std::size_t>(std::min(most, w_.call.rows.inner - i)));
+      for (std::int64_t i = 0; i < w_.call.rows.inner;) {
+        const std::int64_t left = w_.call.rows.inner - i;
+        const std::int64_t count = left < vector ? left : std::min(most, left - left % vector);
+        run_some(o, i, static_cast<std::size_t>(count));
+        i += count;
       }
     }
   }
 
  private:
-  [[nodiscard]] static HWY_INLINE std::size_t lanes() { return hn::Lanes(D()); }
+  /// The tiles of several turns of longer rows would not stay in the first cache.
+  static constexpr std::size_t kShortRow = 32;
+
+  [[nodiscard]] static HWY_INLINE std::size_t lanes() { return Walk::lanes(); }
   /// `count` rows from row (o, i) on.
   HWY_INLINE void run_some(std::int64_t o, std::int64_t i, std::size_t count) {
     w_.f.rows = count;
     for (std::size_t k = 0; k < w_.rule.inputs; ++k) {
-      read(k, o, i, count);
+      read(k, o, i);
     }
     for (std::size_t j = 0; j < w_.rule.results; ++j) {
-      aim(j, o, i, count);
+      aim(j, o, i);
     }
     w_.rule.run(w_.f);
     for (std::size_t j = 0; j < w_.rule.results; ++j) {
-      finish(j, o, i, count);
+      finish(j, o, i);
     }
   }
-  HWY_INLINE void read(std::size_t k, std::int64_t o, std::int64_t i, std::size_t count) {
+  /// Rows of `s` are vectors as they lie.
+  [[nodiscard]] HWY_INLINE bool lies_in_vectors(const RowStream& s) const {
+    return s.row_step == 1 && w_.f.rows >= lanes();
+  }
+  [[nodiscard]] HWY_INLINE std::int64_t tile_step() const {
+    return static_cast<std::int64_t>(tile_);
+  }
+  HWY_INLINE void read(std::size_t k, std::int64_t o, std::int64_t i) {
     const RowStream& s = w_.call.in[k];
     const std::int64_t at = o * s.outer_step + i * s.row_step;
-    float* const tile = tiles_ + k * tile_;
+    float* const tile = tiles_ + k * turns_ * tile_;
     if (w_.rule.reads_once[k]) {
       w_.read_numbers(k, at, s.row_step);
     } else if (s.data == nullptr) {
       w_.f.from[k] = {w_.zero, 0, 0};
-    } else if (count == lanes() && s.row_step == 1) {
+    } else if (lies_in_vectors(s)) {
       w_.f.from[k] = {static_cast<const float*>(s.data) + at, static_cast<std::size_t>(s.step[0]),
-                      0};
-    } else {
-      turn_in(s, static_cast<const float*>(s.data) + at, count, tile, shared_[k]);
+                      static_cast<std::int64_t>(lanes())};
+    } else if (s.row_step == 0) {
+      repeat(s, static_cast<const float*>(s.data) + at, tile, shared_[k]);
       w_.f.from[k] = {tile, lanes(), 0};
+    } else {
+      for (std::size_t r = 0; r < w_.f.rows; r += lanes()) {
+        turn_in(s,
+                static_cast<const float*>(s.data) + at + static_cast<std::int64_t>(r) * s.row_step,
+                std::min(lanes(), w_.f.rows - r), tile + r / lanes() * tile_);
+      }
+      w_.f.from[k] = {tile, lanes(), tile_step()};
     }
   }
-  /// `shared`: where the row lies that stands in the tile, if all rows have it.
-  HWY_INLINE void turn_in(const RowStream& s, const float* from, std::size_t count, float* tile,
-                          const float*& shared) const {
+  /// A row that all rows have. `shared`: the one that stands in the tile.
+  HWY_INLINE void repeat(const RowStream& s, const float* from, float* tile,
+                         const float*& shared) const {
+    const auto step = static_cast<std::size_t>(s.step[0]);
+    for (std::size_t k = 0; k < w_.f.length && shared != from; ++k) {
+      hn::Store(hn::Set(D(), from[k * step]), D(), tile + k * lanes());
+    }
+    shared = from;
+  }
+  HWY_INLINE void turn_in(const RowStream& s, const float* from, std::size_t count,
+                          float* tile) const {
     const auto step = static_cast<std::size_t>(s.step[0]);
     const std::size_t n = w_.f.length;
-    if (s.row_step == 0) {
-      for (std::size_t k = 0; k < n && shared != from; ++k) {
-        hn::Store(hn::Set(D(), from[k * step]), D(), tile + k * lanes());
-      }
-      shared = from;
-    } else if (s.row_step == 1) {
+    if (s.row_step == 1) {
       for (std::size_t k = 0; k < n; ++k) {
         hn::Store(load_part(D(), from + k * step, count), D(), tile + k * lanes());
       }
-    } else {
-      if (count < lanes()) {
-        std::fill_n(tile, n * lanes(), 0.0F);
-      }
-      for (std::size_t r = 0; r < count; ++r, from += s.row_step) {
-        for (std::size_t k = 0; k < n; ++k) {
-          tile[k * lanes() + r] = from[k * step];
-        }
+      return;
+    }
+    if (count < lanes()) {
+      std::fill_n(tile, n * lanes(), 0.0F);
+    }
+    for (std::size_t r = 0; r < count; ++r, from += s.row_step) {
+      for (std::size_t k = 0; k < n; ++k) {
+        tile[k * lanes() + r] = from[k * step];
       }
     }
   }
   [[nodiscard]] HWY_INLINE float* result_tile(std::size_t j) const {
-    return tiles_ + (w_.rule.inputs + j) * tile_;
+    return tiles_ + (w_.rule.inputs + j) * turns_ * tile_;
   }
-  HWY_INLINE void aim(std::size_t j, std::int64_t o, std::int64_t i, std::size_t count) {
+  HWY_INLINE void aim(std::size_t j, std::int64_t o, std::int64_t i) {
     const RowStream& s = w_.call.out[j];
-    if (s.data == nullptr) {
+    if (s.data == nullptr || w_.rule.writes_once[j]) {
       w_.aim(j, {w_.unwanted, 0, 0}, false);
-    } else if (count == lanes() && s.row_step == 1) {
+    } else if (lies_in_vectors(s)) {
       float* const data = static_cast<float*>(s.data) + o * s.outer_step + i;
-      w_.aim(j, {data, static_cast<std::size_t>(s.step[0]), 0}, s.adds);
+      w_.aim(j, {data, static_cast<std::size_t>(s.step[0]), static_cast<std::int64_t>(lanes())},
+             s.adds);
     } else {
-      w_.aim(j, {result_tile(j), lanes(), 0}, false);
+      w_.aim(j, {result_tile(j), lanes(), tile_step()}, false);
     }
   }
-  HWY_INLINE void finish(std::size_t j, std::int64_t o, std::int64_t i, std::size_t count) const {
+  HWY_INLINE void finish(std::size_t j, std::int64_t o, std::int64_t i) const {
     const RowStream& s = w_.call.out[j];
     const std::int64_t at = o * s.outer_step + i * s.row_step;
     if (s.data == nullptr) {
@@ -259,14 +296,16 @@ class Across {
     }
     if (w_.rule.writes_once[j]) {
       w_.put_numbers(j, at, s.row_step);
-    } else if (w_.f.to[j].data == result_tile(j)) {
-      turn_out(s, result_tile(j), at, count);
+    } else if (!lies_in_vectors(s)) {
+      for (std::size_t r = 0; r < w_.f.rows; r += lanes()) {
+        turn_out(s, result_tile(j) + r / lanes() * tile_,
+                 at + static_cast<std::int64_t>(r) * s.row_step, std::min(lanes(), w_.f.rows - r));
+      }
     }
   }
   HWY_INLINE void turn_out(const RowStream& s, const float* tile, std::int64_t at,
                            std::size_t count) const {
     const std::size_t n = w_.f.length;
-    auto* to = static_cast<float*>(s.data) + at;
     if (s.row_step == 0) {  // all rows go to one
       for (std::size_t k = 0; k < n; ++k, at += s.step[0]) {
         const V rows =
@@ -274,8 +313,9 @@ class Across {
         w_.put_number(s, at, hn::GetLane(hn::SumOfLanes(D(), rows)));
       }
     } else if (s.row_step == 1) {
-      for (std::size_t k = 0; k < n; ++k, to += s.step[0]) {
-        w_.put_rows(hn::Load(D(), tile + k * lanes()), to, !s.adds);
+      for (std::size_t k = 0; k < n; ++k, at += s.step[0]) {
+        w_.put_rows(hn::Load(D(), tile + k * lanes()), static_cast<float*>(s.data) + at, count,
+                    !s.adds);
       }
     } else {
       for (std::size_t r = 0; r < count; ++r, at += s.row_step) {
@@ -287,8 +327,9 @@ class Across {
   }
 
   Walk w_;
-  const std::size_t tile_;  ///< numbers of a tile
-  float* tiles_;            ///< of the inputs, then of the results
+  const std::size_t tile_;   ///< numbers of a tile
+  const std::size_t turns_;  ///< of a frame
+  float* tiles_;             ///< of the inputs, then of the results
   const float* shared_[ext::kMaxRowStreams];
 };
 

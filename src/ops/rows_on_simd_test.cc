@@ -211,8 +211,8 @@ std::string text(const Rows& r) {
 template <class Op>
 void compare_rule(const ext::Example<Op>& example) {
   for (const Rows& rows :
-       {rows_of(1, 1, 3), rows_of(5, 1, 40), rows_of(17, 1, 5), rows_of(24, 1, 17),
-        rows_of(50, 1, 7), rows_of(1000, 1, 2), rows_of(50, 33, 2), rows_of(5, 16, 3),
+       {rows_of(1, 1, 3), rows_of(5, 1, 83), rows_of(17, 1, 5), rows_of(24, 1, 17),
+        rows_of(50, 1, 7), rows_of(1000, 1, 2), rows_of(50, 33, 2), rows_of(5, 83, 3),
         rows_of(67, 3, 2), rows_of(130, 1, 1)}) {
     for (int variant = 0; variant < 4; ++variant) {
       Both<Op> call(example, rows, variant);
@@ -232,8 +232,8 @@ void compare_rule(const ext::Example<Op>& example) {
 /// A row has the same bits alone and among others.
 template <class Op>
 void check_rows(const ext::Example<Op>& example) {
-  for (const Rows& rows : {rows_of(5, 1, 37), rows_of(23, 1, 18), rows_of(50, 1, 37),
-                           rows_of(30, 37, 1), rows_of(7, 3, 20)}) {
+  for (const Rows& rows : {rows_of(5, 1, 83), rows_of(23, 1, 18), rows_of(50, 1, 83),
+                           rows_of(30, 83, 1), rows_of(7, 3, 20)}) {
     Both<Op> together(example, rows, 0);
     Both<Op> apart(example, rows, 0);
     const auto constants = rule::Numbered<rule::ForwardRule, Op>::values(example.op);

@@ -52,7 +52,7 @@ struct RowPlan {
 template <class Direction, class Op, class... E>
 RowPlan<Direction, Op, E...> plan_of(rule::Types<E...>);
 
-/// What is known about a row along, or about all rows of a frame across: a vector for each number
+/// What is known about a row along, or about the rows of a turn across: a vector for each number
 /// that is the same all along the row. Variables of one function, so that what several passes use
 /// of them is computed once.
 template <class Plan>
@@ -67,7 +67,7 @@ struct Known {
       constants[k] = hn::Set(D(), f.constants[k]);
     }
   }
-  /// The inputs of row r, or of all.
+  /// The inputs of row r; of as many rows as there are lanes, from row r on.
   HWY_INLINE void read_row(const Frame& f, std::size_t r) {
     for (std::size_t k = 0; k < Plan::kInputs; ++k) {
       if (Plan::Rule::kAlong[k] == rule::Along::kOnce) {
@@ -75,10 +75,10 @@ struct Known {
       }
     }
   }
-  HWY_INLINE void read_rows(const Frame& f) {
+  HWY_INLINE void read_rows(const Frame& f, std::size_t r) {
     for (std::size_t k = 0; k < Plan::kInputs; ++k) {
       if (Plan::Rule::kAlong[k] == rule::Along::kOnce) {
-        once[k] = hn::Load(D(), f.once[k].of);
+        once[k] = hn::Load(D(), f.once[k].of + r);
       }
     }
   }

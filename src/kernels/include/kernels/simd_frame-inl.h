@@ -6,13 +6,12 @@
 // and where they lie, what is absent, stored, added or summed, rows that must be turned. It is
 // compiled once (simd_row_walk.cc), as it would otherwise be most of the code of every rule.
 //
-// A frame is some rows, as many as a vector has lanes or fewer. *Along* the rows a vector holds
-// neighbours of one row, and the rows come one after the other; *across*, a vector holds one
-// position of all of them. Either way a row is a sequence of vectors, and vector v of an operand
-// lies at data
-// + v * step, so that one loop serves both. What differs is where positions start and how far apart
-// they are, that the last vector of a row along may be a part of one, and that reductions of a row
-// along end with the lanes of a vector.
+// A frame is some rows, and a rule takes them in turns. *Along* the rows a vector holds neighbours
+// of one row, and a turn is a row; *across*, a vector holds one position of as many rows as it has
+// lanes, and a turn is that many rows. Either way a row is a sequence of vectors, and vector v of
+// an operand lies at data + v * step, so that one loop serves both. What differs is where positions
+// start and how far apart they are, that the last vector of a row along may be a part of one, and
+// that reductions of a row along end with the lanes of a vector.
 //
 // Surprising: everything that is written is added to something (kNothing).
 
@@ -38,16 +37,18 @@ namespace HWY_NAMESPACE {
 /// Expressions that are computed in one pass and read in a later one.
 inline constexpr std::size_t kMaxKept = 8;
 
-/// Vector v of an operand lies at data + v * step, and along, the next row at data + next.
+/// Vector v of an operand lies at data + v * step; the next turn's data are `next` farther.
 template <class Number>
 struct Vectors {
   Number* data;
   std::size_t step;
   std::int64_t next;
 };
-/// One number for each row of a frame.
+/// Rows of a frame: as many vectors hold a number of each.
+inline constexpr std::size_t kMaxTurns = 4, kMaxFrameRows = kMaxTurns * kMaxLanes;
+/// One number for each row of a frame, in whole vectors.
 struct alignas(64) RowNumbers {
-  float of[kMaxLanes];
+  float of[kMaxFrameRows];
 };
 /// Rows and their operands. Only what the rule has is set.
 struct Frame {

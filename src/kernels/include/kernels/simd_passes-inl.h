@@ -66,7 +66,7 @@ struct Operands {
       kept[k] = f.kept[k];
     }
   }
-  HWY_INLINE void next_row() {
+  HWY_INLINE void next_turn() {
     for (std::size_t k = 0; k < Plan::kInputs; ++k) {
       if (has_place(k)) {
         from[k].data += from[k].next;
@@ -342,7 +342,7 @@ HWY_INLINE void set_number(float* to, const Known<Plan>& row, bool is_one) {
     }
   }
 }
-/// The results with one number per row: of row r alone, or of all.
+/// The results with one number per row: of row r alone, or of as many rows as there are lanes.
 template <class Plan, class... E, std::size_t... kJ>
 HWY_INLINE void set_numbers(Frame& f, const Known<Plan>& row, std::size_t r, bool is_one,
                             rule::Types<E...>, std::index_sequence<kJ...>) {
@@ -351,44 +351,50 @@ HWY_INLINE void set_numbers(Frame& f, const Known<Plan>& row, std::size_t r, boo
 
 // ---- frames -------------------------------------------------------------------------------------
 
-/// Along, the inputs of row r; across, those of all.
+/// The rows of a turn, from row r on.
 template <class Plan>
 HWY_INLINE void read_once(const Frame& f, std::size_t r, Known<Plan>& row) {
   if (f.is_along) {
     row.read_row(f, r);
   } else {
-    row.read_rows(f);
+    row.read_rows(f, r);
   }
 }
 /// Results with one number per row and no others: the reductions of all rows come first, so that
-/// the rest (often a logarithm) is computed for all of them together.
+/// the rest (often a logarithm) is computed for as many of them together as there are lanes.
 template <class Plan>
 HWY_INLINE void run_to_numbers(Frame& f, Operands<Plan>& o, Known<Plan>& row) {
   constexpr std::size_t kReductions = Plan::Reductions::kSize;
+  const std::size_t lanes = hn::Lanes(D());
   RowNumbers slots[kReductions + 1];
-  const std::size_t turns = o.is_along ? f.rows : 1;
-  for (std::size_t r = 0; r < turns; ++r, o.next_row()) {
+  for (std::size_t r = 0; r < f.rows; r += o.is_along ? 1 : lanes, o.next_turn()) {
     read_once(f, r, row);
     reduce(o, row);
-    for (std::size_t k = 0; k < kReductions && o.is_along; ++k) {
-      slots[k].of[r] = hn::GetLane(row.slots[k]);
+    for (std::size_t k = 0; k < kReductions; ++k) {
+      if (o.is_along) {
+        slots[k].of[r] = hn::GetLane(row.slots[k]);
+      } else {
+        hn::Store(row.slots[k], D(), slots[k].of + r);
+      }
     }
   }
-  row.read_rows(f);
-  for (std::size_t k = 0; k < kReductions && o.is_along; ++k) {
-    row.slots[k] = hn::Load(D(), slots[k].of);
+  for (std::size_t r = 0; r < f.rows; r += lanes) {
+    row.read_rows(f, r);
+    for (std::size_t k = 0; k < kReductions; ++k) {
+      row.slots[k] = hn::Load(D(), slots[k].of + r);
+    }
+    set_numbers(f, row, r, false, typename Plan::Results(),
+                std::make_index_sequence<Plan::kResults>());
   }
-  set_numbers(f, row, 0, false, typename Plan::Results(),
-              std::make_index_sequence<Plan::kResults>());
 }
 template <class Plan>
 HWY_INLINE void run_to_elements(Frame& f, Operands<Plan>& o, Known<Plan>& row) {
   const auto every = std::make_index_sequence<Plan::kResults>();
-  const std::size_t turns = o.is_along ? f.rows : 1;
-  for (std::size_t r = 0; r < turns; ++r, o.next_row()) {
+  const std::size_t turn = o.is_along ? 1 : hn::Lanes(D());
+  for (std::size_t r = 0; r < f.rows; r += turn, o.next_turn()) {
     read_once(f, r, row);
     reduce(o, row);
-    write(o, row, o.is_along ? 1 : f.rows, typename Plan::Results(), every);
+    write(o, row, std::min(turn, f.rows - r), typename Plan::Results(), every);
     set_numbers(f, row, r, o.is_along, typename Plan::Results(), every);
   }
 }
