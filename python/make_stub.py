@@ -4,7 +4,7 @@ DIRECTORY/dynet/__init__.pyi          what users see: the extension module, as n
                                       it, and what dynet/__init__.py adds
 DIRECTORY/_dynet-stubs/__init__.pyi   the extension module by its own name: the same types
 
-The extension module must be importable; it is not started.
+The extension module lies in DIRECTORY; it is not started.
 """
 
 from __future__ import annotations
@@ -14,8 +14,12 @@ import re
 import sys
 from pathlib import Path
 
-import _dynet
-from nanobind.stubgen import StubGen
+# Not by PYTHONPATH, which is how pip says where it has put nanobind.
+sys.path.insert(0, sys.argv[1])
+sys.dont_write_bytecode = True
+
+import _dynet  # noqa: E402
+from nanobind.stubgen import StubGen  # noqa: E402
 
 PACKAGE = Path(__file__).parent / "dynet" / "__init__.py"
 #: Names that dynet/__init__.py makes when they are asked for.

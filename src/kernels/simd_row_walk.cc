@@ -32,12 +32,12 @@ HWY_INLINE float row_number(const RowStream& s, std::int64_t at) {
 
 /// What both walks share: the frame, and what stands for operands that are absent.
 struct Walk {
+  alignas(64) float zero[kMaxLanes];
   const RowSteps& rule;
   const RowCall& call;
-  Frame f;  // and what follows: written where it is used
-  float constants[ext::kMaxRowConstants];
-  alignas(64) float zero[kMaxLanes];
+  float constants[ext::kMaxRowConstants];  // and what follows: written where it is used
   alignas(64) float unwanted[kMaxLanes];
+  Frame f;
 
   HWY_INLINE Walk(const RowSteps& r, const RowCall& c) : rule(r), call(c) {
     for (std::size_t k = 0; k < rule.constants; ++k) {
