@@ -150,6 +150,8 @@ nb::object initial_state_from_arrays(nb::handle_t<PyRNNBuilder> self, nb::handle
   return initial_state(self, nodes, update);
 }
 
+// NOLINTBEGIN(performance-unnecessary-value-param): the quick way makes values of these types
+
 /// The outputs after each of `xs`, read one after the other from the state on.
 nb::list transduce(const PyRNNState* from, ExprListArg xs) {
   return list_of(from->live().transduce(from->index, xs.nodes(), here()));
@@ -206,6 +208,7 @@ nb::list add_inputs_both(const PyRNNState* forward, const PyRNNState* backward, 
   }
   return both;
 }
+// NOLINTEND(performance-unnecessary-value-param)
 
 void bind_state_inputs(nb::class_<PyRNNState>& c) {
   using nb::arg;
@@ -286,7 +289,7 @@ void bind_state(nb::module_& m) {
                     static_cast<std::size_t>(s.made_in) * 1009;
            })
       .def("__repr__", [](const PyRNNState& s) {
-        const std::string of = nb::cast<std::string>(nb::str(s.owner.type().attr("__name__")));
+        const auto of = nb::cast<std::string>(nb::str(s.owner.type().attr("__name__")));
         return s.index < 0 ? "initial RNNState of a " + of
                            : "RNNState after step " + std::to_string(s.index) + " of a " + of;
       });

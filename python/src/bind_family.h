@@ -74,6 +74,7 @@ unsigned count_of_places(const Op& op, const ExprArg& x) {
 }
 template <class Op, class T, class... X>
 const T& settled(const Op& /*op*/, const T& v, const X&... /*arguments*/) {
+  // The arguments of a call outlive it. NOLINTNEXTLINE(bugprone-return-const-ref-from-parameter)
   return v;
 }
 template <class Op>

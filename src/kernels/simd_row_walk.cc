@@ -1,3 +1,6 @@
+// The walk over the rows of a call. What it says to a rule, and why it is here, is in
+// simd_frame-inl.h.
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,3 +1,6 @@
+// The walk over the elements of a call. What it says to a rule, and why it is here, is in
+// simd_elements-inl.h.
+
 #include <cstddef>
 #include <cstdint>
 
