@@ -96,6 +96,9 @@ class RuleWalk {
     elements_.count = lanes();
     rule_.loop(op, elements_);
     for (std::size_t j = 0; j < rule_.results; ++j) {
+      if (out_[j].mode == Stream::kSkip) {
+        continue;  // it has no memory
+      }
       float* to = static_cast<float*>(out_[j].data) + first;
       const V value = hn::Load(d_, result_[j]);
       if (out_[j].mode == Stream::kStore) {
