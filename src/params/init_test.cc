@@ -232,13 +232,17 @@ TEST_F(InitTest, MemoryGivesTheFirstSizes) {
 }
 
 TEST_F(InitTest, ParametersAreSharedWhereThatWasAsked) {
-  EXPECT_FALSE(params::Buffer(*default_device, 4, "test").is_shared());
+  const auto is_shared = [](params::Reach reach) {
+    return params::Buffer(*default_device, 4, "test", reach).is_shared();
+  };
+  EXPECT_FALSE(is_shared(params::Reach::kWorkers));
   DynetParams p;
   p.shared_parameters = true;
   initialize(p);
-  EXPECT_TRUE(params::Buffer(*default_device, 4, "test").is_shared());
+  EXPECT_TRUE(is_shared(params::Reach::kWorkers));
+  EXPECT_FALSE(is_shared(params::Reach::kProcess));
   cleanup();
-  EXPECT_FALSE(params::Buffer(*default_device, 4, "test").is_shared());
+  EXPECT_FALSE(is_shared(params::Reach::kWorkers));
   EXPECT_TRUE(parsed({"--dynet-shared-parameters", "1"}).shared_parameters);
   EXPECT_FALSE(parsed({"--dynet-shared_parameters=0"}).shared_parameters);
   EXPECT_THROW(parsed({"--dynet-shared-parameters=yes"}), ValueError);

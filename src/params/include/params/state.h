@@ -59,7 +59,6 @@ class GradientMemory {
     squared_norm_.reset();
     return place_;
   }
-  [[nodiscard]] bool is_shared() const { return memory_.is_shared(); }
   /// From now on the gradient lies elsewhere, in memory of as many numbers that outlives this.
   void move_to(std::byte* place) {
     squared_norm_.reset();
