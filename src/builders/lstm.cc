@@ -8,6 +8,7 @@
 #include "dynet/except.h"
 
 #include "builders/builder_support.h"
+#include "params/access.h"
 
 namespace dynet {
 
@@ -27,9 +28,11 @@ void StandardLSTMBuilder::add_normalisation(ParameterCollection& model) {
   }
   std::vector<Parameter> ln;
   for (const unsigned size : {4 * hid, 4 * hid, hid}) {  // gain and bias of each norm
-    // In `model`, not local_model: model files of DyNet 2.1 have them there.
-    ln.push_back(model.add_parameters({size}, ParameterInitConst(1.0F)));
-    ln.push_back(model.add_parameters({size}, ParameterInitConst(0.0F)));
+    for (const float value : {1.0F, 0.0F}) {
+      // In `model`, not local_model: model files of DyNet 2.1 have them there.
+      ln.push_back(model.add_parameters({size}, ParameterInitConst(value)));
+      detail::ModelAccess::note_beside(local_model, ln.back());
+    }
   }
   ln_params.push_back(std::move(ln));
 }
