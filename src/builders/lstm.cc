@@ -101,10 +101,14 @@ LayeredRNNBuilder::LayerState StandardLSTMBuilder::add_normalised(unsigned layer
 }
 
 void StandardLSTMBuilder::copy(const RNNBuilder& other) {
-  std::vector<std::vector<Parameter>> ln = ln_params;
-  if (const auto* same = dynamic_cast<const StandardLSTMBuilder*>(&other)) {
-    builders::share_parameters(name(), same->ln_params, ln);
+  const StandardLSTMBuilder& same = builders::check_kind(*this, other);
+  if (same.ln_lstm != ln_lstm) {
+    throw ValueError(std::string(name()) + ": cannot copy a builder " +
+                     (ln_lstm ? "without layer normalisation; this one has it"
+                              : "with layer normalisation; this one has none"));
   }
+  std::vector<std::vector<Parameter>> ln = ln_params;
+  builders::share_parameters(name(), same.ln_params, ln);
   LSTMBuilderBase::copy(other);
   ln_params = std::move(ln);
 }
