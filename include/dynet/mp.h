@@ -10,7 +10,8 @@
 // makes it (docs/decisions/0017). A worker that throws, is killed or hangs is a WorkerError.
 //
 // A loss `S` can be default-constructed and copied byte by byte, and has `+=`, `<` and `<<` to a
-// stream. As in 2.1 these need not be const; so losses here are not. Thread rule: one run at a time.
+// stream. As in 2.1 these need not be const; so losses here are not. Thread rule: one run at a
+// time.
 
 #include <unistd.h>
 

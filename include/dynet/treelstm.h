@@ -151,7 +151,7 @@ struct TreeCallsWithoutLine : public TreeLSTMBuilder {
 /// Invariant: `h`, and `c` where nodes have cells, have an entry per node; it is empty until the
 /// node is added.
 struct TreeNodesBuilder : public detail::TreeCallsWithoutLine {
-  /// Of the base class, with the caller's line.
+  /// The call of the base class, with the caller's line.
   Expression add_input(int id, const std::vector<int>& children, const Expression& x,
                        Where where = Where::here()) {
     return add_numbered(id, children, x, where);

@@ -178,8 +178,7 @@ TYPED_TEST(BesideTest, AllOfItUnderTheCollection) {
   std::string text = this->content();
   for (std::size_t at = 0; (at = text.find("#Parameter# ", at)) != std::string::npos;) {
     at += 12;
-    text.replace(at, text.find(' ', at) - at,
-                 "/vanilla-lstm-builder/_" + std::to_string(number++));
+    text.replace(at, text.find(' ', at) - at, "/vanilla-lstm-builder/_" + std::to_string(number++));
   }
   this->write(text);
   Network<TypeParam> to(0, 500.0F);

@@ -352,8 +352,9 @@ TEST_F(CheckpointTest, WhatCannotBe) {
   // One without a state of its own, which would need none of what is there.
   SimpleSGDTrainer plain(right.model);
   Checkpointer plainly(folder, right.model, plain);
-  EXPECT_NE(testing::text_of_error<UsageError>([&] { plainly.resume(); })
-                .find("Type does not match expected type"),
+  EXPECT_NE(testing::text_of_error<UsageError>([&] {
+              plainly.resume();
+            }).find("Type does not match expected type"),
             std::string::npos);
   EXPECT_EQ(as_vector(*right.p.values()), values);
   EXPECT_EQ(plain.updates, 0.0F);

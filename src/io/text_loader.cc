@@ -93,7 +93,9 @@ class CollectionReader {
     const bool has_all = !has_only_own(model);
     for (const io::Entry& entry : io::entries_of(model, prefix)) {
       const bool is_above = !entry.name_above.empty() && !has_all;
-      lists_[is_above ? kAbove : params::is_table(*entry.storage) ? kTables : kParameters]
+      lists_[is_above                           ? kAbove
+             : params::is_table(*entry.storage) ? kTables
+                                                : kParameters]
           .push_back({entry, TextObject()});
     }
   }

@@ -213,8 +213,9 @@ std::vector<T> TextParser::read_line() {
     T value = 0;
     if ((has_plus && word.size() > 1 && word[1] == '-') ||
         !parse_whole(word.substr(has_plus ? 1 : 0), value)) {
-      bad(i, word, "'" + shown(word) + "'; want a number in the range of " +
-                       (std::is_same_v<T, float> ? "float" : "double"));
+      bad(i, word,
+          "'" + shown(word) + "'; want a number in the range of " +
+              (std::is_same_v<T, float> ? "float" : "double"));
     }
     to.push_back(value);
     tight_bytes_ += word.size() + 1;
@@ -247,8 +248,7 @@ bool TextParser::has_usual_bytes(std::size_t bytes) const {
 void TextParser::check_bytes(std::size_t begin, std::size_t tight) const {
   const std::size_t bytes = position_ - begin;
   const bool is_lost = bytes == declared_bytes_ && tight != bytes;
-  if (has_flag_ &&
-      (is_lost || (declared_bytes_ != tight && !has_usual_bytes(declared_bytes_)))) {
+  if (has_flag_ && (is_lost || (declared_bytes_ != tight && !has_usual_bytes(declared_bytes_)))) {
     fail(header_at_, "the header declares " + std::to_string(declared_bytes_) +
                          " bytes; there are " + std::to_string(tight) +
                          (is_lost ? ", and white space in the place of the rest" : ""));
@@ -269,8 +269,8 @@ void TextParser::skip() {
   const std::string_view gradients = has_gradient_ ? line("a line of gradients") : "";
   const std::size_t bytes = position_ - begin;
   const bool is_right = bytes == declared_bytes_ || has_usual_bytes(declared_bytes_);
-  check_bytes(begin, is_right ? bytes
-                              : tight_bytes(values) + (has_gradient_ ? tight_bytes(gradients) : 0));
+  check_bytes(
+      begin, is_right ? bytes : tight_bytes(values) + (has_gradient_ ? tight_bytes(gradients) : 0));
 }
 
 }  // namespace dynet::io

@@ -136,9 +136,8 @@ struct TextFileSaver::Stream : std::streambuf {
                : traits_type::eof();
   }
   std::streamsize xsputn(const char* text, std::streamsize size) override {
-    io::guarded("TextFileSaver", file.get(), [&] {
-      file->text(std::string(text, static_cast<std::size_t>(size)));
-    });
+    io::guarded("TextFileSaver", file.get(),
+                [&] { file->text(std::string(text, static_cast<std::size_t>(size))); });
     return size;
   }
 

@@ -45,7 +45,8 @@ class Learner : public mp::ILearner<float, Loss> {
   Parameter p_;
 };
 
-/// A loss as programs have it since the examples of 2.1: what compares it and writes it is not const.
+/// A loss as programs have it since the examples of 2.1: what compares it and writes it is not
+/// const.
 class SufficientStats {
  public:
   SufficientStats() = default;

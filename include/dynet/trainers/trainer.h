@@ -57,8 +57,8 @@ struct StateLists {
     unsigned* count = nullptr;
     bool* flag = nullptr;
   };
-  /// Of the trainer, which its text says and which no other takes; null: the text is that of the
-  /// base.
+  /// The trainer's, as its text says it and no other trainer takes it; null: the text is that of
+  /// the base.
   const char* name = nullptr;
   State states[kMaxStates];
   Number numbers[kMaxNumbers];
@@ -167,9 +167,10 @@ struct Trainer {
   /// Writes the state as text: that of 2.1, and before its averages a line for each thing that 2.1
   /// does not have and that is in use (schedule, clipping by value, eta_decay, more than 2^24
   /// updates). It ends with what belongs to the rule, under the trainer's name; of gradient descent
-  /// that is the name, which 2.1 does not write. The averages are in it also while they are in the place of the parameters. Pending
-  /// factors of weight decay are multiplied into stored values, so that a model that was read from
-  /// a file written next to the text goes on as this one, to the bit.
+  /// that is the name, which 2.1 does not write. The averages are in it also while they are in the
+  /// place of the parameters. Pending factors of weight decay are multiplied into stored values, so
+  /// that a model that was read from a file written next to the text goes on as this one, to the
+  /// bit.
   virtual void save(std::ostream& os);
   /// Reads it back; all or nothing. What the text does not mention, the schedule for example,
   /// stays. UsageError for the state of another trainer (gradient descent of either kind takes one

@@ -21,7 +21,7 @@ void require_key(const char* call, const std::string& key);
 struct Entry {
   ParameterStorageBase* storage;
   std::string name;
-  /// Of a parameter that a builder made beside its own collection, which is the model: what it is
+  /// For a parameter that a builder made beside its own collection, which is the model: what it is
   /// called in a file of the collection above. Else empty.
   std::string name_above;
 };
