@@ -6,7 +6,9 @@
 #include <memory>
 #include <random>
 #include <sstream>
+#include <streambuf>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dynet/trainers/all.h"
@@ -211,8 +213,38 @@ TEST(State, TextWithoutAName) {
   std::istringstream in(text);
   AdamTrainer adam(model);
   EXPECT_THROW(adam.populate(in), IoError);
+  std::istringstream strict(text);  // as programs set streams that must not fail
+  strict.exceptions(std::ios::failbit | std::ios::badbit);
+  EXPECT_NO_THROW(sgd.populate(strict));
   std::istringstream named(text + "#SimpleSGDTrainer# 0 0\n");
   EXPECT_THROW(nameless.populate(named), UsageError);
+}
+
+/// A stream that cannot go back, such as a pipe.
+struct OneWay : std::streambuf {
+  explicit OneWay(std::string all) : text(std::move(all)) {
+    setg(text.data(), text.data(), text.data() + text.size());
+  }
+  std::string text;
+};
+
+TEST(State, InAStreamThatCannotGoBack) {
+  ParameterCollection model;
+  SimpleSGDTrainer from(model, 0.5F);
+  std::ostringstream text;
+  from.save(text);
+  const std::string of_21 = text.str().substr(0, text.str().find("#Simple"));
+  SimpleSGDTrainer to(model);
+  for (const std::string& good : {text.str(), text.str() + "more\n", of_21}) {
+    OneWay buffer(good);
+    std::istream in(&buffer);
+    to.learning_rate = 0.0F;
+    to.populate(in);
+    EXPECT_EQ(to.learning_rate, 0.5F);
+  }
+  OneWay buffer(of_21 + "more\n");
+  std::istream in(&buffer);
+  EXPECT_THROW(to.populate(in), IoError);
 }
 
 // Several states in one stream.

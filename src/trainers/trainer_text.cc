@@ -248,18 +248,22 @@ void TextReader::header_of_nothing(const char* name) {
   }
   const std::istream::pos_type begin = is_.tellg();
   std::string next;
-  const bool is_header = (is_ >> std::ws).peek() == '#' && is_ >> next && is_trainer_header(next);
-  if (is_header) {
+  is_ >> std::ws;
+  if (!is_.eof() && is_.peek() == '#') {
+    is_ >> next;
+  }
+  if (is_trainer_header(next)) {
     static_cast<void>(rest_of_header(next, name == nullptr ? "" : name));
     return;
   }
   if (is_.eof() && name != nullptr && !next.empty() && startswith("#" + std::string(name), next)) {
     throw IoError("Trainer::populate: the text ends in '" + next + "'; want '#" + name + "#'");
   }
+  const bool has_more = !is_.eof() || !next.empty();
   is_.clear();
   if (begin != std::istream::pos_type(-1)) {
     is_.seekg(begin);
-  } else if (!next.empty() || is_.peek() != std::istream::traits_type::eof()) {
+  } else if (has_more) {
     throw IoError("Trainer::populate: something follows the state, and the stream cannot go back");
   }
 }
