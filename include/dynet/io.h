@@ -93,7 +93,14 @@ class TextFileSaver : public Saver {
 
  private:
   struct File;
+  struct Stream;
   std::unique_ptr<File> file_;
+  std::unique_ptr<Stream> stream_;
+
+ protected:
+  /// What a derived class writes here goes into the file where it is written, between the objects.
+  /// Loaders take no text but objects. Throws as `save`.
+  std::ostream& datastream;
 };
 
 /// Remembers the name; each call reads the file anew. IoError names file, byte and what was wanted.

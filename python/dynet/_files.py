@@ -11,7 +11,7 @@ import os
 import sys
 import types
 
-from _dynet import _Additions, _made_of, _save_text
+from _dynet import _Additions, _save_text
 
 from . import (
     IoError,
@@ -99,13 +99,6 @@ def _parts(objects: list[Any], records: list[dict[str, Any]]) -> Iterator[tuple[
     for x, record in zip(objects, records):
         is_one = isinstance(x, (Parameters, LookupParameters))
         yield x if is_one else x.param_collection(), record["key"]
-        yield from zip(_beside(x), record.get("beside", []))
-
-
-def _beside(x: Any) -> list[Parameters]:
-    """Parameters of a builder outside its collection, as those of layer normalisation."""
-    made = _made_of(x)
-    return made[-1] if made else []
 
 
 def _above(key: str) -> list[str]:
@@ -147,10 +140,7 @@ def _record(x: Any, i: int, keys: _Keys) -> dict[str, Any]:
             "parameters, tables, and builders"
         )
     key = keys.add(x.param_collection().name().rstrip("/") or "/model", i)
-    record = {"kind": _class_name(type(x)), "spec": _encoded(x.spec), "key": key}
-    if beside := [keys.add(p.name(), i) for p in _beside(x)]:
-        record["beside"] = beside
-    return record
+    return {"kind": _class_name(type(x)), "spec": _encoded(x.spec), "key": key}
 
 
 def _class_name(cls: type) -> str:
@@ -240,7 +230,7 @@ def _check(records: list[Any], meta: str) -> None:
     """IoError unless they are as _record makes them and all classes are there."""
     try:
         for record in records:
-            if not all(isinstance(key, str) for key in [record["key"], *record.get("beside", [])]):
+            if not isinstance(record["key"], str):
                 raise TypeError("a key is no text")
             if record["kind"] not in ("Parameters", "LookupParameters"):
                 _class(record["kind"], meta)
@@ -268,9 +258,4 @@ def _made(record: dict[str, Any], meta: str, data: str, pc: ParameterCollection)
             raise
         raise IoError(f"'{meta}', '{key}': no {kind} can be made of its spec: {e}") from e
     made.param_collection().populate(data, key)
-    beside, keys = _beside(made), record.get("beside", [])
-    if keys and len(beside) != len(keys):
-        raise IoError(f"'{meta}', '{key}': {len(keys)} keys of {len(beside)} parameters beside it")
-    for p, key in zip(beside, keys):
-        p.populate(data, key)
     return made

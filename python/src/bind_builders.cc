@@ -43,18 +43,6 @@ struct PyRNNBuilder : Made {
 template <class Builder>
 struct PyRNNBuilderOf : PyRNNBuilder {
   [[nodiscard]] Builder& get() const { return static_cast<Builder&>(*builder); }
-  /// The parameters that param_collection() does not have.
-  [[nodiscard]] nb::list beside() const
-    requires kHasOptions<Builder>
-  {
-    nb::list list;
-    for (const std::vector<Parameter>& layer : get().ln_params) {
-      for (const Parameter& p : layer) {
-        list.append(PyParameters(p, get().local_model));
-      }
-    }
-    return list;
-  }
 };
 
 /// A step, or -1 for the initial state. Keeps the builder alive.

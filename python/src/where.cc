@@ -72,11 +72,15 @@ class KeptCode {
     PyCodeObject* code = nullptr;
     bool is_of_program = false;
   };
+  /// What Python itself runs between `import dynet` and the package counts as the package.
   static bool is_of_package(PyCodeObject* code) {
+    static constexpr char kImport[] = "<frozen importlib";
     const std::string& folder = package_folder();
-    const char* file = folder.empty() ? nullptr : PyUnicode_AsUTF8(code->co_filename);
+    const char* file = PyUnicode_AsUTF8(code->co_filename);
     PyErr_Clear();
-    return file != nullptr && std::strncmp(file, folder.c_str(), folder.size()) == 0;
+    return file != nullptr &&
+           (std::strncmp(file, kImport, sizeof kImport - 1) == 0 ||
+            (!folder.empty() && std::strncmp(file, folder.c_str(), folder.size()) == 0));
   }
 
   static constexpr std::size_t kRecent = 256;

@@ -54,9 +54,10 @@ std::vector<Parameter> make_standard_layer(ParameterCollection& model, unsigned 
 }
 
 void fail_step(const char* builder, RNNPointer i, std::size_t steps) {
-  throw IndexError(std::string(builder) + ": step " + std::to_string(i) + " of " +
-                   std::to_string(steps) + "; want -1 to " +
-                   std::to_string(static_cast<RNNPointer>(steps) - 1));
+  const std::string step = std::string(builder) + ": step " + std::to_string(i);
+  throw IndexError(steps == 0 ? step + ", and there are none yet; want -1, the initial state"
+                              : step + " of " + std::to_string(steps) + "; want -1 to " +
+                                    std::to_string(steps - 1));
 }
 
 void add_parameters(ComputationGraph& cg, bool update,

@@ -172,10 +172,11 @@ std::vector<ScoredTags> CRFBuilder::viterbi(const Expression& scores,
   const std::vector<float> numbers = as_vector(tags.value());
   std::vector<ScoredTags> all(d.bd);
   for (std::size_t e = 0; e < all.size(); ++e) {
-    if (std::isinf(best[e]) && best[e] < 0.0F) {
-      throw NumericError("CRFBuilder: viterbi: scores are " + to_string(d) +
-                         ", and all sequences of example " + std::to_string(e) +
-                         " have a score of -inf");
+    if (std::isnan(best[e]) || (std::isinf(best[e]) && best[e] < 0.0F)) {
+      throw NumericError("CRFBuilder: viterbi: scores are " + to_string(d) + ", and " +
+                         (std::isnan(best[e]) ? "the best sequence" : "each sequence") +
+                         " of example " + std::to_string(e) + " has a score of " +
+                         (std::isnan(best[e]) ? "NaN" : "-inf"));
     }
     all[e].score = best[e];
     const auto begin = numbers.begin() + static_cast<std::ptrdiff_t>(e * d.cols());

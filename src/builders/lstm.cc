@@ -8,6 +8,7 @@
 #include "dynet/except.h"
 
 #include "builders/builder_support.h"
+#include "params/access.h"
 
 namespace dynet {
 
@@ -27,9 +28,11 @@ void StandardLSTMBuilder::add_normalisation(ParameterCollection& model) {
   }
   std::vector<Parameter> ln;
   for (const unsigned size : {4 * hid, 4 * hid, hid}) {  // gain and bias of each norm
-    // In `model`, not local_model: model files of DyNet 2.1 have them there.
-    ln.push_back(model.add_parameters({size}, ParameterInitConst(1.0F)));
-    ln.push_back(model.add_parameters({size}, ParameterInitConst(0.0F)));
+    for (const float value : {1.0F, 0.0F}) {
+      // In `model`, not local_model: model files of DyNet 2.1 have them there.
+      ln.push_back(model.add_parameters({size}, ParameterInitConst(value)));
+      detail::ModelAccess::note_beside(local_model, ln.back());
+    }
   }
   ln_params.push_back(std::move(ln));
 }
@@ -98,10 +101,14 @@ LayeredRNNBuilder::LayerState StandardLSTMBuilder::add_normalised(unsigned layer
 }
 
 void StandardLSTMBuilder::copy(const RNNBuilder& other) {
-  std::vector<std::vector<Parameter>> ln = ln_params;
-  if (const auto* same = dynamic_cast<const StandardLSTMBuilder*>(&other)) {
-    builders::share_parameters(name(), same->ln_params, ln);
+  const StandardLSTMBuilder& same = builders::check_kind(*this, other);
+  if (same.ln_lstm != ln_lstm) {
+    throw ValueError(std::string(name()) + ": cannot copy a builder " +
+                     (ln_lstm ? "without layer normalisation; this one has it"
+                              : "with layer normalisation; this one has none"));
   }
+  std::vector<std::vector<Parameter>> ln = ln_params;
+  builders::share_parameters(name(), same.ln_params, ln);
   LSTMBuilderBase::copy(other);
   ln_params = std::move(ln);
 }
