@@ -51,8 +51,12 @@ class OwnExpression(dy.Expression):
 Call = Callable[[World], Any]
 
 
+def ways(w: World) -> tuple[Any, Any]:
+    return w.both.builder_layers[0]
+
+
 def starts(w: World) -> list[dy.RNNState]:
-    return [builder.initial_state() for builder in w.both.builder_layers[0]]
+    return [builder.initial_state() for builder in ways(w)]
 
 
 # What programs call at every node.
@@ -77,6 +81,7 @@ HOT = [
     dy.BinaryTreeLSTMBuilder.add_input,
     dy.TreeState.h.fget,  # type: ignore[attr-defined]
     _dynet._transduce_both,
+    _dynet._back_of_both,
     _dynet._add_inputs_both,
 ]
 
@@ -146,12 +151,14 @@ SAME: list[list[Call]] = [
         lambda w: w.tree.add_input(right=w.tree.add_input(x=w.y), left=w.tree.add_input(x=w.x)).h,
     ],
     [
-        lambda w: _dynet._transduce_both(*starts(w), [w.x, w.y])[1],
-        lambda w: _dynet._transduce_both(*starts(w), (w.x, w.y))[1],
-        lambda w: _dynet._transduce_both(*starts(w), iter([w.x, w.y]))[1],
-        lambda w: _dynet._transduce_both(
-            backward=starts(w)[1], es=[w.x, w.y], forward=starts(w)[0]
-        )[1],
+        lambda w: _dynet._transduce_both(*ways(w), [w.x, w.y])[1],
+        lambda w: _dynet._transduce_both(*ways(w), (w.x, w.y))[1],
+        lambda w: _dynet._transduce_both(*ways(w), iter([w.x, w.y]))[1],
+        lambda w: _dynet._transduce_both(backward=ways(w)[1], es=[w.x, w.y], forward=ways(w)[0])[1],
+    ],
+    [
+        lambda w: _dynet._back_of_both(*ways(w), [w.x, w.y]),
+        lambda w: _dynet._back_of_both(*ways(w), es=iter([w.x, w.y])),
     ],
 ]
 
@@ -208,20 +215,24 @@ WRONG: list[tuple[Call, Call]] = [
         lambda w: w.lstm.initial_state().add_inputs(xs=[w.x, "a"]),
     ),
     (
-        lambda w: _dynet._transduce_both(*starts(w), [w.x, "a"]),
-        lambda w: _dynet._transduce_both(*starts(w), es=[w.x, "a"]),
+        lambda w: _dynet._transduce_both(*ways(w), [w.x, "a"]),
+        lambda w: _dynet._transduce_both(*ways(w), es=[w.x, "a"]),
     ),
     (
-        lambda w: _dynet._transduce_both(*starts(w), [w.x, dy.inputVector([1, 2])]),
-        lambda w: _dynet._transduce_both(*starts(w), es=[w.x, dy.inputVector([1, 2])]),
+        lambda w: _dynet._transduce_both(*ways(w), [w.x, dy.inputVector([1, 2])]),
+        lambda w: _dynet._transduce_both(*ways(w), es=[w.x, dy.inputVector([1, 2])]),
     ),
     (
-        lambda w: _dynet._transduce_both(starts(w)[0], None, [w.x]),
-        lambda w: _dynet._transduce_both(starts(w)[0], backward=None, es=[w.x]),
+        lambda w: _dynet._back_of_both(*ways(w), []),
+        lambda w: _dynet._back_of_both(*ways(w), es=[]),
     ),
     (
-        lambda w: _dynet._transduce_both(w.both, starts(w)[1], [w.x]),
-        lambda w: _dynet._transduce_both(w.both, starts(w)[1], es=[w.x]),
+        lambda w: _dynet._add_inputs_both(starts(w)[0], None, [w.x]),
+        lambda w: _dynet._add_inputs_both(starts(w)[0], backward=None, es=[w.x]),
+    ),
+    (
+        lambda w: _dynet._add_inputs_both(w.both, starts(w)[1], [w.x]),
+        lambda w: _dynet._add_inputs_both(w.both, starts(w)[1], es=[w.x]),
     ),
     (lambda w: w.tree.add_input(3, 4), lambda w: w.tree.add_input(left=3, right=4)),
     (lambda w: dy.RNNState.add_input(3, w.x), lambda w: dy.RNNState.add_input(3, x=w.x)),
@@ -313,6 +324,8 @@ RELEASED: list[Call] = [
     lambda w: w.lstm.initial_state().add_input(w.x).output(),
     lambda w: w.tree.add_input(w.x).h,
     lambda w: w.both.transduce([w.x, w.y]),
+    lambda w: w.both.back([w.x, w.y]),
+    lambda w: w.lstm.initial_state(),
     lambda w: w.both.add_inputs([w.x, w.y]),
     lambda w: w.lstm.initial_state().add_inputs([w.x, w.y]),
 ]
