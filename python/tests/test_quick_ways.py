@@ -79,6 +79,7 @@ HOT = [
     dy.RNNState.transduce,
     dy.RNNState.output,
     dy.BinaryTreeLSTMBuilder.add_input,
+    dy.LookupParameters.rows,
     dy.TreeState.h.fget,  # type: ignore[attr-defined]
     _dynet._transduce_both,
     _dynet._back_of_both,
@@ -155,6 +156,12 @@ SAME: list[list[Call]] = [
         lambda w: _dynet._transduce_both(*ways(w), (w.x, w.y))[1],
         lambda w: _dynet._transduce_both(*ways(w), iter([w.x, w.y]))[1],
         lambda w: _dynet._transduce_both(backward=ways(w)[1], es=[w.x, w.y], forward=ways(w)[0])[1],
+    ],
+    [
+        lambda w: dy.concatenate([w.E[i] for i in (3, 0, 3)]),
+        lambda w: dy.concatenate(w.E.rows([3, 0, 3])),
+        lambda w: dy.concatenate(w.E.rows(np.array([3, 0, 3]))),
+        lambda w: dy.concatenate(w.E.rows(indices=(i for i in (3, 0, 3)))),
     ],
     [
         lambda w: _dynet._back_of_both(*ways(w), [w.x, w.y]),
@@ -234,6 +241,9 @@ WRONG: list[tuple[Call, Call]] = [
         lambda w: _dynet._add_inputs_both(w.both, starts(w)[1], [w.x]),
         lambda w: _dynet._add_inputs_both(w.both, starts(w)[1], es=[w.x]),
     ),
+    (lambda w: w.E.rows([1, 5]), lambda w: w.E.rows(indices=[1, 5])),
+    (lambda w: w.E.rows([1, "a"]), lambda w: w.E.rows(indices=[1, "a"])),
+    (lambda w: w.E.rows([-1]), lambda w: w.E.rows(indices=[-1])),
     (lambda w: w.tree.add_input(3, 4), lambda w: w.tree.add_input(left=3, right=4)),
     (lambda w: dy.RNNState.add_input(3, w.x), lambda w: dy.RNNState.add_input(3, x=w.x)),
     (lambda w: dy.RNNState.add_input(None, w.x), lambda w: dy.RNNState.add_input(None, x=w.x)),
@@ -319,6 +329,7 @@ RELEASED: list[Call] = [
     lambda w: dy.tanh(w.x),
     lambda w: dy.pick(w.x, 1),
     lambda w: w.E[2],
+    lambda w: w.E.rows([2, 0]),
     lambda w: w.x + w.y,
     lambda w: w.lstm.initial_state().transduce([w.x, w.y]),
     lambda w: w.lstm.initial_state().add_input(w.x).output(),
