@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from _dynet import _add_inputs_both, _transduce_both
+from _dynet import _add_inputs_both, _back_of_both, _transduce_both
 
 from . import Expression, ParameterCollection, RNNState, concatenate
 
@@ -79,12 +79,11 @@ class BiRNNBuilder:
     @staticmethod
     def _transduce_layer(layer: tuple[Any, Any], es: list[Expression]) -> list[Expression]:
         forward, backward = layer
-        before, after = forward.initial_state(), backward.initial_state()
-        if type(before) is type(after) is RNNState:
-            return _transduce_both(before, after, es)
-        # States of a program's own.
-        to_right = before.transduce(es)
-        to_left = after.transduce(es[::-1])
+        said = _transduce_both(forward, backward, es)
+        if said is not None:
+            return said
+        to_right = forward.initial_state().transduce(es)
+        to_left = backward.initial_state().transduce(es[::-1])
         return [concatenate([f, b]) for f, b in zip(to_right, reversed(to_left))]
 
     def add_inputs(self, es: Iterable[Expression]) -> list[tuple[RNNState, RNNState]]:
@@ -101,6 +100,18 @@ class BiRNNBuilder:
     def transduce(self, es: Iterable[Expression]) -> list[Expression]:
         """The output at each position: [forward; backward]."""
         return self._transduce_layer(self.builder_layers[-1], self._read_lower_layers(es))
+
+    def back(self, es: Iterable[Expression]) -> Expression:
+        """What the last layer says at the ends of its ways: [forward at the last position; backward
+        at the first]."""
+        read = self._read_lower_layers(es)
+        forward, backward = self.builder_layers[-1]
+        said = _back_of_both(forward, backward, read)
+        if said is not None:
+            return said
+        to_right = forward.initial_state().transduce(read)
+        to_left = backward.initial_state().transduce(read[::-1])
+        return concatenate([to_right[-1], to_left[-1]])
 
     def param_collection(self) -> ParameterCollection:
         """The collection of the builders' parameters."""

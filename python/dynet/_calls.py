@@ -99,6 +99,7 @@ def _forms(function: Any) -> list[list[_Parameter]]:
 #: What users call, of functions that only the package itself calls.
 _CALLED_FOR = {
     "_add_inputs_both": "BiRNNBuilder.add_inputs",
+    "_back_of_both": "BiRNNBuilder.back",
     "_transduce_both": "BiRNNBuilder.transduce",
 }
 

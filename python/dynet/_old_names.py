@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Generic, TypeVar
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NoReturn
+    from collections.abc import Iterable
+    from typing import Any, Generic, NoReturn, TypeVar
 
-Number = TypeVar("Number", int, float)
+    Number = TypeVar("Number", int, float)
+else:  # without typing, which takes longer to import than all of dynet
+    Number = None
+
+    class Generic:
+        def __class_getitem__(cls, _):
+            return cls
 
 
 def _unsigned(x: int) -> int:

@@ -7,12 +7,14 @@ their checksum (tensorflow/core/lib/io/record_writer.h describes it). Checksums 
 from __future__ import annotations
 
 import os
-import socket
 import struct
 import time
-from typing import BinaryIO
 
-from ._fit import Step
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
+    from ._fit import Step
 
 
 class TensorBoard:
@@ -25,6 +27,8 @@ class TensorBoard:
     def __init__(self, folder: str, every: int = 1) -> None:
         if every < 1:
             raise ValueError(f"TensorBoard: every is {every}; want 1 or more")
+        import socket  # late, like all that takes long to import
+
         os.makedirs(folder, exist_ok=True)
         stamp = f"{time.time():.6f}.{socket.gethostname()}.{os.getpid()}"
         self.path = os.path.join(folder, f"events.out.tfevents.{stamp}")
@@ -81,11 +85,13 @@ def _table() -> list[int]:
     return table
 
 
-_TABLE = _table()
+_TABLE: list[int] = []
 
 
 def crc32c(content: bytes) -> int:
     """The checksum of Castagnoli's polynomial."""
+    if not _TABLE:
+        _TABLE.extend(_table())
     crc = 0xFFFFFFFF
     for byte in content:
         crc = crc >> 8 ^ _TABLE[(crc ^ byte) & 0xFF]
