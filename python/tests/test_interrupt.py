@@ -82,6 +82,21 @@ def test_ctrl_c_stops_and_leaves_everything_as_it_was(call, before):
     assert np.isfinite(float(value)) and has_gradient == "True" and int(nodes) > 2 * STEPS
 
 
+@pytest.mark.parametrize("call", ["forward", "values", "npvalues"])
+def test_ctrl_c_stops_between_short_computations(call):
+    """Each takes less time than passes until anybody is asked."""
+    before = """
+ends, y = [], dy.inputVector([0.1] * 200)
+for _ in range(6_000):
+    z = y
+    for _ in range(10):
+        z = dy.tanh(W * z)
+    ends.append(z)
+"""
+    took, (gradient, _) = interrupted(f"dy.{call}(ends)", before)
+    assert took < PATIENCE and float(gradient) == 0.0
+
+
 PROMISE = 0.1
 
 
@@ -156,6 +171,101 @@ def test_long_lists_are_left_soon(function):
     assert min(works) < PROMISE
 
 
+@pytest.mark.parametrize("function", [dy.forward, dy.values, dy.npvalues])
+def test_lists_of_values_are_left_soon(function):
+    works = []
+    for _ in range(3):
+        dy.renew_cg()
+        xs = [dy.tanh(dy.inputVector([float(i), 1.0])) for i in range(150_000)]
+        works.append(longest_work(lambda: function(xs)))
+        works[-1] = max(works[-1], longest_work(lambda: function(xs)))  # all is there
+    assert min(works) < PROMISE
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: dy.zeros(8_000_000).vec_value,
+        lambda: dy.zeros(8_000_000).value,
+        lambda: dy.zeros((6_000, 5_000)).npvalue,
+        lambda: lambda: dy.ParameterCollection().add_parameters((5_000, 5_000)),
+        lambda: lambda: dy.ParameterCollection().add_parameters((8_000, 8_000), init="identity"),
+        lambda: lambda: dy.ParameterCollection().add_lookup_parameters((1_000_000, 25)),
+        lambda: lambda: dy.ParameterCollection().add_lookup_parameters(
+            (1_000_000, 25), init="normal"
+        ),
+        lambda: lambda: dy.ParameterCollection().add_parameters(
+            (500, 500), init=dy.SaxeInitializer()
+        ),
+    ],
+)
+def test_many_numbers_are_left_soon(make):
+    works = []
+    for _ in range(3):
+        dy.renew_cg()
+        call = make()
+        works.append(longest_work(call))
+    assert min(works) < PROMISE
+
+
+class Stop(Exception):
+    pass
+
+
+def stopped_in(call, after=0.05):
+    """Whether a signal of the clock stops `call`, which then has raised Stop."""
+
+    def stop(*_):
+        raise Stop
+
+    before = signal.signal(signal.SIGALRM, stop)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, after)
+        call()
+    except Stop:
+        return True
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    return False
+
+
+def test_what_is_not_made_to_its_end_is_not_there():
+    model = dy.ParameterCollection()
+    model.add_parameters(3, init=1.0)
+    text = repr(model)
+    assert stopped_in(lambda: model.add_parameters((8_000, 8_000), name="w"))
+    assert stopped_in(lambda: model.add_lookup_parameters((4_000_000, 20), name="w"))
+    assert repr(model) == text
+    assert model.add_parameters(2, name="w").name() == "/w"
+
+
+def test_a_handler_may_end_the_graph_whose_numbers_are_read():
+    count = 10_000_000
+    for read in ("vec_value", "npvalue", "value"):
+        dy.renew_cg()
+        x = dy.inputTensor(np.arange(count, dtype=np.float32))
+        y = x + 1.0
+        y.forward()
+        seen = []
+
+        def renew(*_, seen=seen):
+            if not seen:
+                dy.renew_cg()
+                (dy.zeros(count) - 5.0).forward()
+            seen.append(1)
+
+        before = signal.signal(signal.SIGALRM, renew)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+            values = getattr(y, read)()
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+        np.testing.assert_array_equal(np.asarray(values), np.arange(1, count + 1, dtype=np.float32))
+        assert seen and y.is_stale()
+
+
 @pytest.mark.parametrize("name", ["model", "model.safetensors"])
 def test_files_are_left_soon(tmp_path, name):
     model = dy.ParameterCollection()
@@ -166,9 +276,6 @@ def test_files_are_left_soon(tmp_path, name):
 
 
 def test_a_file_that_is_not_written_to_its_end_is_the_old_one(tmp_path):
-    class Stop(Exception):
-        pass
-
     def stop(*_):
         raise Stop
 
