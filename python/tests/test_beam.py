@@ -197,7 +197,7 @@ def test_wrong_calls_say_what_is_wrong():
         dy.beam_search(1, 2, 3, 4)
     with pytest.raises(dy.TypeError, match="beam_search: prune is 'a', of type str; want a number"):
         dy.beam_search(step, None, BEGIN, END, prune="a")
-    with pytest.raises(dy.TypeError, match="beam_search: width is 1.5, which is not whole"):
+    with pytest.raises(dy.TypeError, match=r"beam_search: width is 1\.5, which is not whole"):
         dy.beam_search(step, None, BEGIN, END, 1.5)
     for wrong in ((Raises(), END), (BEGIN, END, Raises())):
         with pytest.raises(KeyError, match="mine"):

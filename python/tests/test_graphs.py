@@ -35,7 +35,9 @@ def test_the_graph_ends_with_the_last_who_holds_it():
         x = dy.scalarInput(1.0)
         assert x.value() == 1.0
     assert x.is_stale()
-    with pytest.raises(dy.StaleExpression, match=r"\n  a ComputationGraph ended at .*test_graphs.py"):
+    with pytest.raises(
+        dy.StaleExpression, match=r"\n  a ComputationGraph ended at .*test_graphs.py"
+    ):
         x.value()
 
     def lent():
@@ -71,13 +73,12 @@ def test_blocks_nest():
 
 def test_an_exception_leaves_a_block():
     own = dy.cg()
-    with pytest.raises(KeyError):
-        with dy.ComputationGraph() as g, dy.ComputationGraph() as h:
-            x = dy.inputVector([1.0, 2.0])
-            with pytest.raises(dy.ShapeError):
-                x + dy.inputVector([1.0, 2.0, 3.0])
-            assert dy.cg() is h
-            raise KeyError
+    with pytest.raises(KeyError), dy.ComputationGraph() as g, dy.ComputationGraph() as h:
+        x = dy.inputVector([1.0, 2.0])
+        with pytest.raises(dy.ShapeError):
+            x + dy.inputVector([1.0, 2.0, 3.0])
+        assert dy.cg() is h
+        raise KeyError
     assert dy.cg() is own and len(g) == 0 and x.value() == [1.0, 2.0]
 
 

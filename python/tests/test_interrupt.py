@@ -82,21 +82,6 @@ def test_ctrl_c_stops_and_leaves_everything_as_it_was(call, before):
     assert np.isfinite(float(value)) and has_gradient == "True" and int(nodes) > 2 * STEPS
 
 
-@pytest.mark.parametrize("call", ["forward", "values", "npvalues"])
-def test_ctrl_c_stops_between_short_computations(call):
-    """Each takes less time than passes until anybody is asked."""
-    before = """
-ends, y = [], dy.inputVector([0.1] * 200)
-for _ in range(6_000):
-    z = y
-    for _ in range(10):
-        z = dy.tanh(W * z)
-    ends.append(z)
-"""
-    took, (gradient, _) = interrupted(f"dy.{call}(ends)", before)
-    assert took < PATIENCE and float(gradient) == 0.0
-
-
 PROMISE = 0.1
 
 
@@ -171,15 +156,35 @@ def test_long_lists_are_left_soon(function):
     assert min(works) < PROMISE
 
 
+def short_chains():
+    """Each takes less time than passes until anybody is asked."""
+    W = dy.ParameterCollection().add_parameters((200, 200))
+    x = dy.inputVector([0.1] * 200)
+    ends = []
+    for _ in range(5_000):
+        y = x
+        for _ in range(10):
+            y = dy.tanh(W * y)
+        ends.append(y)
+    return ends
+
+
+def many_leaves():
+    return [dy.tanh(dy.inputVector([float(i), 1.0])) for i in range(150_000)]
+
+
+@pytest.mark.parametrize("make", [short_chains, many_leaves])
 @pytest.mark.parametrize("function", [dy.forward, dy.values, dy.npvalues])
-def test_lists_of_values_are_left_soon(function):
+def test_lists_of_values_are_left_soon(function, make):
     works = []
     for _ in range(3):
         dy.renew_cg()
-        xs = [dy.tanh(dy.inputVector([float(i), 1.0])) for i in range(150_000)]
-        works.append(longest_work(lambda: function(xs)))
-        works[-1] = max(works[-1], longest_work(lambda: function(xs)))  # all is there
-    assert min(works) < PROMISE
+        xs = make()
+        # Once more when all is there.
+        works.append(max(longest_work(lambda: function(xs)) for _ in range(2)))
+        if works[-1] < PROMISE:
+            return
+    pytest.fail(str(works))
 
 
 @pytest.mark.parametrize(
@@ -188,14 +193,14 @@ def test_lists_of_values_are_left_soon(function):
         lambda: dy.zeros(8_000_000).vec_value,
         lambda: dy.zeros(8_000_000).value,
         lambda: dy.zeros((6_000, 5_000)).npvalue,
-        lambda: lambda: dy.ParameterCollection().add_parameters((5_000, 5_000)),
+        lambda: lambda: dy.ParameterCollection().add_parameters((8_000, 8_000)),
         lambda: lambda: dy.ParameterCollection().add_parameters((8_000, 8_000), init="identity"),
-        lambda: lambda: dy.ParameterCollection().add_lookup_parameters((1_000_000, 25)),
-        lambda: lambda: dy.ParameterCollection().add_lookup_parameters(
-            (1_000_000, 25), init="normal"
+        lambda: lambda: dy.ParameterCollection().add_lookup_parameters((2_000_000, 30)),
+        lambda: (
+            lambda: dy.ParameterCollection().add_lookup_parameters((1_000_000, 30), init="normal")
         ),
-        lambda: lambda: dy.ParameterCollection().add_parameters(
-            (500, 500), init=dy.SaxeInitializer()
+        lambda: (
+            lambda: dy.ParameterCollection().add_parameters((700, 700), init=dy.SaxeInitializer())
         ),
     ],
 )
@@ -203,9 +208,10 @@ def test_many_numbers_are_left_soon(make):
     works = []
     for _ in range(3):
         dy.renew_cg()
-        call = make()
-        works.append(longest_work(call))
-    assert min(works) < PROMISE
+        works.append(longest_work(make()))
+        if works[-1] < PROMISE:
+            return
+    pytest.fail(str(works))
 
 
 class Stop(Exception):
