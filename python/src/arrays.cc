@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "dynet/debug.h"
@@ -137,6 +138,10 @@ bool is_complex(PyObject* o) noexcept {
   if (PyComplex_Check(o) != 0 || PyFloat_Check(o) != 0 || PyLong_Check(o) != 0) {
     return PyComplex_Check(o) != 0;
   }
+  const std::string_view name = Py_TYPE(o)->tp_name;
+  if (name.starts_with("numpy.") && name != "numpy.ndarray") {  // its numbers come by the thousand
+    return name.starts_with("numpy.complex") || name.starts_with("numpy.clong");
+  }
   try {
     const nb::object type = nb::getattr(nb::handle(o), "dtype", nb::none());
     return nb::getattr(type, "kind", nb::none()).equal(nb::str("c")) ||
@@ -150,7 +155,8 @@ namespace {
 /// As an array of real numbers of this type. TypeError where they are complex.
 nb::object real_array(nb::handle source, const char* type) {
   using namespace nb::literals;  // NOLINT(google-build-using-namespace): "dtype"_a
-  const nb::object array = numpy("asarray")(source);
+  const nb::object array =
+      nb::hasattr(source, "dtype") ? nb::borrow(source) : numpy("asarray")(source);
   if (is_complex(array.ptr())) {
     throw TypeError("the numbers are complex, of type " +
                     std::string(nb::str(nb::object(array.attr("dtype"))).c_str()) +
