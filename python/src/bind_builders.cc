@@ -65,7 +65,9 @@ struct PyRNNState {
   /// The builder. StateError where the graph was renewed since.
   [[nodiscard]] RNNBuilder& live() const {
     if (!builder->ready.is_ready() || made_in != builder->ready.count()) {
-      throw StaleExpression("stale builder: the graph was renewed; call initial_state() again");
+      throw StaleExpression(
+          "stale builder: its graph was renewed or is not the current one; call initial_state() "
+          "again");
     }
     return *builder->builder;
   }
@@ -85,6 +87,15 @@ std::vector<PyTypeObject*>& builder_classes() {
 struct BuilderArg {
   PyRNNBuilder* builder = nullptr;
 };
+
+/// What set_h and set_s get. None, which is DyNet 2.1's default there, says nothing.
+std::vector<Expression> parts_of(const std::optional<ExprListArg>& es, const char* function,
+                                 const char* wanted) {
+  if (!es) {
+    throw ValueError(std::string(function) + ": es is None; want a list of expressions: " + wanted);
+  }
+  return es->nodes();
+}
 
 }  // namespace
 
@@ -132,6 +143,7 @@ PyRNNState add_input(const PyRNNState* from, ExprArg x) {
   return next;
 }
 
+/// `whole`: s, not h.
 PyRNNState set_state(const PyRNNState& from, const std::vector<Expression>& es, bool whole) {
   RNNBuilder& b = from.live();
   PyRNNState next = from;
@@ -300,13 +312,13 @@ void bind_state_parts(nb::class_<PyRNNState>& c) {
       .def(
           "set_h",
           [](const PyRNNState& s, const std::optional<ExprListArg>& es) {
-            return set_state(s, nodes_of(es), false);
+            return set_state(s, parts_of(es, "set_h", "hidden states, one per layer"), false);
           },
           arg("es") = nb::none(), "A state whose hidden states are these, one per layer.")
       .def(
           "set_s",
           [](const PyRNNState& s, const std::optional<ExprListArg>& es) {
-            return set_state(s, nodes_of(es), true);
+            return set_state(s, parts_of(es, "set_s", "what s() gives, or cells alone"), true);
           },
           arg("es") = nb::none(),
           "A state that is this: for LSTMs one expression per layer for the cells, or also one "

@@ -16,6 +16,7 @@
 #include "arrays.h"
 #include "binding.h"
 #include "graph.h"
+#include "signals.h"
 
 namespace dynet::python {
 namespace {
@@ -28,30 +29,13 @@ GraphPointer renew(const GraphPointer& graph, bool immediate_compute, bool check
   return graph;
 }
 
-/// Computes all of them: up to the one made last, which computes in one go what they share.
-void compute_all(std::vector<Expression> exps, bool recalculate) {  // a copy: Python code may run
-  const Expression* last = nullptr;
-  for (const Expression& e : exps) {
-    if (last == nullptr || e.i > last->i) {
-      last = &e;
-    }
-  }
-  if (last == nullptr) {
-    return;
-  }
-  if (recalculate) {
-    graph_of(*last)->cg.invalidate();
-  }
-  for (const Expression& e : exps) {
-    compute(e, false);
-  }
-}
-
 nb::list values_of(const ExprListArg& exps, bool recalculate, const char* method) {
   const nb::tuple all(exps.owner);  // other threads may change the list meanwhile
-  compute_all(exps.nodes(), recalculate);
+  compute_all(std::vector(exps.nodes()), recalculate);
   nb::list values;
+  HandlersInLoop handlers;
   for (const nb::handle e : all) {
+    handlers.pass();
     values.append(e.attr(method)());
   }
   return values;
@@ -59,12 +43,33 @@ nb::list values_of(const ExprListArg& exps, bool recalculate, const char* method
 
 void bind_graph_class(nb::module_& m) {
   using nb::arg;
-  nb::class_<PyGraph>(m, "ComputationGraph",
-                      "The graph of a thread. Functions make nodes in it; `renew_cg` empties it.")
-      .def("__init__",
-           [](nb::handle, const nb::args&) {
-             throw UsageError("graphs are not made by programs: each thread has one, cg()");
-           })
+  nb::class_<PyGraph>(
+      m, "ComputationGraph",
+      "A graph. Each thread has one, in which functions make nodes. Within `with "
+      "ComputationGraph():` they make nodes in a graph of the block's own; afterwards the graph of "
+      "before is the current one again, whatever was raised. The graph's expressions live as long "
+      "as the graph does: as long as the program holds it, as by `with ComputationGraph() as g:`. "
+      "Blocks nest, and any number of graphs may live at once. Options: see `renew_cg`.")
+      .def(nb::new_(
+               [](bool immediate_compute, bool check_validity, std::optional<bool> autobatching) {
+                 auto graph = std::make_shared<PyGraph>();
+                 graph->set(immediate_compute, check_validity, autobatching);
+                 return graph;
+               }),
+           arg("immediate_compute") = false, arg("check_validity") = false,
+           arg("autobatching") = nb::none())
+      .def(
+          "__enter__",
+          [](const GraphPointer& graph) {
+            enter_graph(graph);
+            return graph;
+          },
+          nb::sig("def __enter__(self) -> ComputationGraph"),
+          "From now on it is this thread's current graph.")
+      .def(
+          "__exit__", [](PyGraph& graph, const nb::args&) { leave_graph(graph); },
+          nb::sig("def __exit__(self, *args: object) -> None"),
+          "The graph of before is the current one again.")
       .def(
           "renew",
           [](const GraphPointer& graph, bool immediate_compute, bool check_validity,
@@ -229,7 +234,9 @@ void bind_values_of_lists(nb::module_& m) {
   using nb::arg;
   m.def(
       "forward",
-      [](const ExprListArg& exps, bool recalculate) { compute_all(exps.nodes(), recalculate); },
+      [](const ExprListArg& exps, bool recalculate) {
+        compute_all(std::vector(exps.nodes()), recalculate);  // a copy: Python code may run
+      },
       arg("exps"), arg("recalculate") = false, "Computes all of a list.");
   m.def(
       "values",

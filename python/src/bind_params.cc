@@ -135,6 +135,7 @@ PyLookupParameters table_from_array(ParameterCollection& pc, nb::handle values,
 PyParameters add_parameters(ParameterCollection& pc, const DimArg& dim, const nb::object& init,
                             const std::string& name, const std::string& device, float scale,
                             float mean, float std) {
+  const Stoppable stoppable;
   if (is_array(init)) {
     const ParameterInitFromVector values = init_of(read_array(init), false);
     return {
@@ -151,6 +152,7 @@ PyLookupParameters add_lookup_parameters(ParameterCollection& pc, const DimArg& 
                                          const nb::object& init, const std::string& name,
                                          const std::string& device, float scale, float mean,
                                          float std) {
+  const Stoppable stoppable;
   const Dim& all = dim.dim;
   if (all.nd == 0) {
     throw ValueError("add_lookup_parameters: want the number of rows first");

@@ -179,7 +179,7 @@ void note_end(const char* by) { last_end() = {by, innermost()}; }
 std::string end_text() {
   const End& end = last_end();
   const std::string place = text_of(end.place);
-  return place.empty() ? place : std::string("\n  ") + end.by + "() at " + place;
+  return place.empty() ? place : std::string("\n  ") + end.by + " at " + place;
 }
 
 std::string line_here() { return text_of(innermost()); }

@@ -83,6 +83,10 @@ def test_given_states(builder_class):
     )
     h = state.set_h([dy.inputVector([5.0, 6.0])])
     np.testing.assert_array_equal(h.h()[0].npvalue(), [5.0, 6.0])
+    for use, name in ((state.set_h, "set_h"), (state.set_s, "set_s")):
+        for call in (use, lambda use=use: use(None)):
+            with pytest.raises(dy.ValueError, match=f"{name}: es is None; want a list of expr"):
+                call()
     with pytest.raises(ValueError):
         builder.initial_state([dy.inputVector([1.0, 1.0])] * 5)
 
@@ -516,3 +520,37 @@ def test_a_builder_first_used_above_a_mark_is_used_again_after_the_revert(name):
     for _ in range(100):  # as many nodes as there were, but others
         x = dy.inputVector([1, 2])
     np.testing.assert_array_equal(use(x), first)
+
+
+def test_nodes_of_builders_show_no_line_of_the_library(tmp_path):
+    """The line is the program's, or there is none."""
+    m = dy.ParameterCollection()
+    dy.renew_cg()
+    xs = inputs(3)
+    for builder_class in RECURRENT:
+        builder = builder_class(2, 3, 2, m)
+        builder.set_dropout(0.5)
+        state = builder.initial_state().add_inputs(xs)[-1]
+        if builder_class not in HIDDEN_ONLY:
+            state.set_h(list(state.h()))
+        parameter = builder.get_parameter_expressions()[0][0]
+        assert ".cc" not in repr(parameter)
+    sparse = dy.SparseLSTMBuilder(1, 3, 2, m)
+    sparse.set_sparsity(0.5)
+    sparse.initial_state().add_input(xs[0])
+    normalised = dy.VanillaLSTMBuilder(1, 3, 2, m, ln_lstm=True)
+    normalised.initial_state().add_input(xs[0])
+    tree = dy.BinaryTreeLSTMBuilder(3, 2, m)
+    tree.add_input(tree.add_input(xs[0]), tree.add_input(xs[1]))
+    crf = dy.CRFBuilder(2, m)
+    crf.forbid(0, 1)
+    crf.new_graph()
+    scores = dy.inputTensor(np.zeros((2, 3)))
+    crf.neg_log_likelihood(scores, [0, 0, 0])
+    dy.beam_search(lambda s, w: (s, dy.log_softmax(dy.inputVector([1.0, 2.0]))), None, 0, 1)
+    dy.cg().inputMatrixLiteral([1.0], 1)
+    path = tmp_path / "graph"
+    dy.dump_cg(str(path), show_values=False, show_gradients=False)
+    text = path.read_text()
+    assert "parameter(" in text and "test_builders.py" in text
+    assert ".cc" not in text

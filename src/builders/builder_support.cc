@@ -63,11 +63,12 @@ void fail_step(const char* builder, RNNPointer i, std::size_t steps) {
 void add_parameters(ComputationGraph& cg, bool update,
                     const std::vector<std::vector<Parameter>>& params,
                     std::vector<std::vector<Expression>>& vars) {
+  const detail::LocatedGraph at(cg, Where());
   vars.resize(params.size());
   for (std::size_t layer = 0; layer < params.size(); ++layer) {
     vars[layer].clear();
     for (const Parameter& p : params[layer]) {
-      vars[layer].push_back(update ? parameter(cg, p) : const_parameter(cg, p));
+      vars[layer].push_back(update ? parameter(at, p) : const_parameter(at, p));
     }
   }
 }
@@ -111,7 +112,8 @@ Expression Affine::build(Where where) const {
   return ext::add_node(ops::AffineTransform{}, {list_, count_}, where);
 }
 
-Expression add_mask(ComputationGraph& cg, unsigned size, unsigned batch_size, float rate) {
+Expression add_mask(const detail::LocatedGraph& cg, unsigned size, unsigned batch_size,
+                    float rate) {
   const float kept = 1.0F - rate;
   return random_bernoulli(cg, Dim({size}, batch_size), kept, kept > 0.0F ? 1.0F / kept : 0.0F);
 }

@@ -96,7 +96,8 @@ void CRFBuilder::new_graph(ComputationGraph& cg, bool update) {
     scores_[i] = parameters_[i];
     if (!masks_[i].empty()) {
       const Parameter& p = parameters_.params[i];
-      scores_[i] = scores_[i] + input(cg, p.dim(), masks_[i], p.p->device);
+      scores_[i] = detail::Located(scores_[i], Where()) +
+                   input({cg, Where()}, p.dim(), masks_[i], p.p->device);
     }
   }
 }

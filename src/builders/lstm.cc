@@ -95,7 +95,7 @@ LayeredRNNBuilder::LayerState StandardLSTMBuilder::add_normalised(unsigned layer
           : sum({vars[kBias], own, norm(product(kRecurrent, before->h), 4 * hid, kGainH, kBiasH)},
                 user_where);
   const Expression gates = lstm_gates(a, forget_bias, user_where);
-  const Expression c_before = before == nullptr ? zeros(*x.pg, {hid}) : before->c;
+  const Expression c_before = before == nullptr ? zeros({*x.pg, user_where}, {hid}) : before->c;
   const Expression cell = vanilla_lstm_c(c_before, gates, user_where);
   return {cell, vanilla_lstm_h(norm(cell, hid, kGainC, kBiasC), gates, user_where)};
 }
@@ -178,8 +178,8 @@ void SparseLSTMBuilder::new_graph_impl(ComputationGraph& cg, bool update) {
   masked_.resize(layers);
   for (unsigned layer = 0; layer < layers; ++layer) {
     const std::vector<Expression>& vars = param_vars[layer];
-    masked_[layer] = {cmult(vars[kInputs], vars[kInputsMask]),
-                      cmult(vars[kRecurrent], vars[kRecurrentMask]), vars[kBias]};
+    masked_[layer] = {cmult(vars[kInputs], vars[kInputsMask], Where()),
+                      cmult(vars[kRecurrent], vars[kRecurrentMask], Where()), vars[kBias]};
   }
 }
 

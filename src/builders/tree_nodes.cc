@@ -236,8 +236,10 @@ void LayeredTreeBuilder::set_dropout_masks(unsigned batch_size) {
     const Expression& first = param_vars[layer][0];  // a matrix for what the layer reads
     const unsigned in = first.dim().cols();          // throws if the graph is gone
     masks[layer].clear();
-    masks[layer].push_back(builders::add_mask(*first.pg, in, batch_size, dropout_rate));
-    masks[layer].push_back(builders::add_mask(*first.pg, hid, batch_size, dropout_rate_h));
+    masks[layer].push_back(
+        builders::add_mask({*first.pg, user_where}, in, batch_size, dropout_rate));
+    masks[layer].push_back(
+        builders::add_mask({*first.pg, user_where}, hid, batch_size, dropout_rate_h));
   }
   dropout_masks_valid = true;
 }
