@@ -19,13 +19,14 @@ import sys
 
 import dynet_config
 from _dynet import *
-from _dynet import DynetParams
+from _dynet import DynetParams, _dress_functions
 
 from ._bidirectional import BiRNNBuilder as BiRNNBuilder
 from ._bidirectional import StackedRNNState as StackedRNNState
 from ._files import load as load
 from ._files import load_generator as load_generator
 from ._files import save as save
+from ._told import told as _explained
 
 # Names that few programs use, and where they are.
 _SELDOM = {
@@ -93,8 +94,9 @@ def _star() -> list[str]:
 
 
 def __dir__() -> list[str]:
-    """What there is, with what is imported where it is used."""
-    return sorted({*globals(), "np", "pickle", *_SELDOM})
+    """What there is, with what is imported where it is used, but not the names of others."""
+    others = {"annotations", "TYPE_CHECKING", "dynet_config", "os", "sys", "np", "pickle"}
+    return sorted({*globals(), *_SELDOM} - others)
 
 
 def _there(name: str) -> bool:
@@ -106,6 +108,7 @@ __version__ = "3.0.0"
 __gitversion__ = ""
 
 
+@_explained
 def print_graphviz(**kwargs: object) -> None:
     """Prints the graph as DOT text, which ``dot -Tsvg`` draws.
 
@@ -116,6 +119,7 @@ def print_graphviz(**kwargs: object) -> None:
 
 
 def _start() -> None:
+    _dress_functions()
     params = DynetParams()
     params.from_args()
     conf = dynet_config.get()

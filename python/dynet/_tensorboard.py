@@ -10,9 +10,15 @@ import os
 import socket
 import struct
 import time
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
+
+import _dynet
 
 from ._fit import Step
+from ._told import told, whole
+
+if TYPE_CHECKING:
+    from ._told import Whole
 
 
 class TensorBoard:
@@ -22,9 +28,11 @@ class TensorBoard:
     --logdir runs`` shows them.
     """
 
-    def __init__(self, folder: str, every: int = 1) -> None:
+    @told
+    def __init__(self, folder: str | os.PathLike[str], every: Whole = 1) -> None:
+        folder, every = os.fspath(folder), whole(every)
         if every < 1:
-            raise ValueError(f"TensorBoard: every is {every}; want 1 or more")
+            raise _dynet.ValueError(f"TensorBoard: every is {every}; want 1 or more")
         os.makedirs(folder, exist_ok=True)
         stamp = f"{time.time():.6f}.{socket.gethostname()}.{os.getpid()}"
         self.path = os.path.join(folder, f"events.out.tfevents.{stamp}")
@@ -37,6 +45,7 @@ class TensorBoard:
             self.write("loss", step.loss, step.step)
             self.write("learning_rate", step.learning_rate, step.step)
 
+    @told
     def write(self, tag: str, number: float, step: int) -> None:
         """A point of the curve `tag`."""
         value = _bytes(1, tag.encode()) + b"\x15" + struct.pack("<f", number)
@@ -45,6 +54,9 @@ class TensorBoard:
     def close(self) -> None:
         """Ends the file. What was written is there without it, too."""
         self._file.close()
+
+    def __repr__(self) -> str:
+        return f"TensorBoard({self.path!r}, every={self._every})"
 
     def _record(self, event: bytes) -> None:
         length = struct.pack("<Q", len(event))

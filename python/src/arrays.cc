@@ -77,6 +77,20 @@ nb::object make_array(const Tensor& t, double scale, bool rows_first) {
   return wrap_array(owned.release(), t.d, rows_first);
 }
 
+/// The numbers of an array or of what NumPy makes one of, column by column.
+nb::object as_array(nb::handle values, const char* type) {
+  using namespace nb::literals;  // NOLINT(google-build-using-namespace): "dtype"_a
+  try {
+    return numpy("asarray")(values, "dtype"_a = numpy(type), "order"_a = "F");
+  } catch (const nb::python_error& error) {
+    if (is_users_own(error.value().ptr())) {
+      throw;
+    }
+    throw TypeError("no numbers can be made of " + told(values) +
+                    "; NumPy says: " + nb::str(error.value()).c_str());
+  }
+}
+
 }  // namespace
 
 Dim FloatArray::dim(bool batched) const {
@@ -118,22 +132,12 @@ nb::module_ numpy_module() {
 }
 
 FloatArray read_array(nb::handle values) {
-  using namespace nb::literals;  // NOLINT(google-build-using-namespace): "dtype"_a
   FloatArray result;
   if (read_nested(values, false, result)) {
     return result;
   }
   const bool is_foreign = !nb::hasattr(values, "__array__") && nb::hasattr(values, "__dlpack__");
-  try {
-    const nb::object source = is_foreign ? numpy("from_dlpack")(values) : nb::borrow(values);
-    result.array = numpy("asarray")(source, "dtype"_a = numpy("float32"), "order"_a = "F");
-  } catch (const nb::python_error& error) {
-    if (is_users_own(error.value().ptr())) {
-      throw;
-    }
-    throw TypeError("no numbers can be made of this; NumPy says: " +
-                    std::string(nb::str(error.value()).c_str()));
-  }
+  result.array = as_array(is_foreign ? numpy("from_dlpack")(values) : nb::borrow(values), "float32");
   const auto view = nb::cast<nb::ndarray<const float, nb::f_contig, nb::device::cpu>>(result.array);
   result.data = view.data();
   result.size = view.size();
@@ -178,9 +182,7 @@ const std::vector<float>& read_numbers(nb::handle values) {
 }
 
 HostArray::HostArray(nb::handle values, bool is_double) {
-  using namespace nb::literals;  // NOLINT(google-build-using-namespace): "dtype"_a
-  object = numpy("asarray")(values, "dtype"_a = numpy(is_double ? "float64" : "float32"),
-                            "order"_a = "F");
+  object = as_array(values, is_double ? "float64" : "float32");
   const auto view = nb::cast<nb::ndarray<nb::ro, nb::f_contig, nb::device::cpu>>(object);
   data = view.data();
   for (std::size_t i = 0; i < view.ndim(); ++i) {

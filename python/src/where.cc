@@ -53,7 +53,7 @@ const std::string& package_folder() {
 /// nodes may outlive the module's own statics.
 class KeptCode {
  public:
-  /// False for code of the package: the line that its caller is at tells the user more.
+  /// False for code of the package, and for what imports it: the line that its caller is at tells the user more.
   bool keep(PyCodeObject* code) {
     Kept& recent = recent_[(reinterpret_cast<std::uintptr_t>(code) >> 6) % kRecent];
     if (recent.code != code) {
@@ -76,7 +76,9 @@ class KeptCode {
     const std::string& folder = package_folder();
     const char* file = folder.empty() ? nullptr : PyUnicode_AsUTF8(code->co_filename);
     PyErr_Clear();
-    return file != nullptr && std::strncmp(file, folder.c_str(), folder.size()) == 0;
+    constexpr const char* kImports = "<frozen importlib";  // an import stands in the program
+    return file != nullptr && (std::strncmp(file, folder.c_str(), folder.size()) == 0 ||
+                               std::strncmp(file, kImports, std::strlen(kImports)) == 0);
   }
 
   static constexpr std::size_t kRecent = 256;
