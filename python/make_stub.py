@@ -3,6 +3,7 @@
 DIRECTORY/dynet/__init__.pyi          what users see: the extension module, as nanobind describes
                                       it, and what dynet/__init__.py adds
 DIRECTORY/_dynet-stubs/__init__.pyi   the extension module by its own name: the same types
+DIRECTORY/dynet_config-stubs/__init__.pyi  the module of that name, which is one file without a package
 
 The extension module lies in DIRECTORY; it is not started.
 """
@@ -21,6 +22,7 @@ sys.dont_write_bytecode = True
 import _dynet  # noqa: E402
 from nanobind.stubgen import StubGen  # noqa: E402
 
+CONFIG = Path(__file__).parent / "dynet_config.py"
 PACKAGE = Path(__file__).parent / "dynet" / "__init__.py"
 #: Names that dynet/__init__.py makes when they are asked for.
 LAZY = "import pickle as pickle\n\nimport numpy as np\n\nnp = np\n"
@@ -62,11 +64,66 @@ def with_any(text: str) -> str:
     ]:
         text = re.sub(bare, full, text)
     text = text.replace("list[Any, Any]", "list[Any]")
+    # Python goes through what has __getitem__ with numbers; checkers want it said.
+    at = text.index("def __getitem__(", text.index("class Expression"))
+    text = text[:at] + "def __iter__(self) -> Iterator[Expression]: ...\n\n    " + text[at:]
+    # Arrays of results are always of this type.
+    for name in ("npvalue", "gradient", "as_array", "grad_as_array", "row_as_array", "rows_as_array"):
+        text = re.sub(rf"(def {name}\(.*-> numpy\.typing\.NDArray)\[Any\]", r"\1[numpy.float64]", text)
     # A row of a table is looked up by its number alone.
     table = text.index("class LookupParameters(")
     at = text.index("def __getitem__(", table)
     end = text.index("\n", at)
     return text[:end] + "  # type: ignore[override]" + text[end:]
+
+
+#: What arguments take beside what their signatures, which are for people, say: 6 / 2 and numbers of
+#: NumPy where a size is wanted, and 0 and 1 where a flag is.
+WIDER = {"int": "_Whole", "float": "_Number", "bool": "_Flag"}
+ALIASES = """
+_Whole: TypeAlias = SupportsIndex | float
+_Number: TypeAlias = SupportsFloat | SupportsIndex
+_Flag: TypeAlias = SupportsIndex
+"""
+
+
+def wider_names(node: ast.expr | None) -> list[ast.Name]:
+    """The names in an argument's type that stand for more: not those in what cannot vary."""
+    if isinstance(node, ast.Name):
+        return [node] if node.id in WIDER else []
+    if isinstance(node, ast.BinOp):
+        return wider_names(node.left) + wider_names(node.right)
+    if isinstance(node, ast.Subscript) and ast.unparse(node.value) in ("Sequence", "Iterable"):
+        return wider_names(node.slice)
+    return []
+
+
+def with_wider_arguments(text: str) -> str:
+    lines = text.splitlines(keepends=True)
+    places = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            for arg in node.args.posonlyargs + node.args.args + node.args.kwonlyargs:
+                places += wider_names(arg.annotation)
+    for name in sorted(places, key=lambda n: (n.lineno, n.col_offset), reverse=True):
+        line = lines[name.lineno - 1].encode()
+        line = line[: name.col_offset] + WIDER[name.id].encode() + line[name.end_col_offset :]
+        lines[name.lineno - 1] = line.decode()
+    text = "".join(lines)
+    for module, names in (
+        ("collections.abc", {"Iterator"}),
+        ("typing", {"SupportsFloat", "SupportsIndex", "TypeAlias"}),
+    ):
+        text = with_imports(text, module, names)
+    at = text.index("\nclass ")
+    return text[:at] + ALIASES + text[at:]
+
+
+def with_imports(text: str, module: str, names: set[str]) -> str:
+    found = re.search(rf"^from {re.escape(module)} import (.*)$", text, re.M)
+    assert found, f"nothing is imported from {module}"
+    every = ", ".join(sorted(names | set(found[1].split(", "))))
+    return text[: found.start(1)] + every + text[found.end(1) :]
 
 
 def declared(node: ast.stmt) -> str:
@@ -89,21 +146,25 @@ def declared(node: ast.stmt) -> str:
     return ""
 
 
-def package_text() -> str:
-    statements = map(declared, ast.parse(PACKAGE.read_text(encoding="utf-8")).body)
+def package_text(source: Path) -> str:
+    statements = map(declared, ast.parse(source.read_text(encoding="utf-8")).body)
     return "\n".join(filter(None, statements)) + "\n"
 
 
 def main(directory: Path) -> None:
     text = (
-        with_any(with_builtins(module_text()))
+        with_wider_arguments(with_any(with_builtins(module_text())))
         + "\n# What the package adds.\n"
         + LAZY
-        + package_text()
+        + package_text(PACKAGE)
     )
     (directory / "dynet" / "__init__.pyi").write_text(text, encoding="utf-8")
     private = sorted(n for n in vars(_dynet) if n.startswith("_") and not n.startswith("__"))
     names = "".join(f"from dynet import {name} as {name}\n" for name in private)
+    (directory / "dynet_config-stubs").mkdir(exist_ok=True)
+    (directory / "dynet_config-stubs" / "__init__.pyi").write_text(
+        "from typing import Any\n\n" + package_text(CONFIG), encoding="utf-8"
+    )
     (directory / "_dynet-stubs").mkdir(exist_ok=True)
     (directory / "_dynet-stubs" / "__init__.pyi").write_text("from dynet import *\n" + names)
 

@@ -21,7 +21,7 @@ from types import ModuleType
 
 import dynet_config
 from _dynet import *
-from _dynet import DynetParams
+from _dynet import DynetParams, _dress_functions
 
 from ._bidirectional import BiRNNBuilder as BiRNNBuilder
 from ._bidirectional import StackedRNNState as StackedRNNState
@@ -40,6 +40,7 @@ from ._old_names import UnsignedVectorValue as UnsignedVectorValue
 from ._old_names import inputMatrix as inputMatrix
 from ._old_names import matInput as matInput
 from ._tensorboard import TensorBoard as TensorBoard
+from ._told import told as _explained
 
 TYPE_CHECKING = False  # that of typing, which takes longer to import than all else here
 if TYPE_CHECKING:
@@ -98,12 +99,19 @@ def _star() -> list[str]:
     return [name for name in globals() if not name.startswith("_") and name not in hidden]
 
 
+def __dir__() -> list[str]:
+    """What there is, but not the names of others."""
+    others = {"annotations", "TYPE_CHECKING", "ModuleType", "import_module", "Iterator"}
+    return sorted({*globals()} - others - {"dynet_config", "os", "sys", "np", "pickle"})
+
+
 __all__ = _Star()  # type: ignore[misc]
 HAVE_CUDA = False
 __version__ = "3.0.0"
 __gitversion__ = ""
 
 
+@_explained
 def print_graphviz(**kwargs: object) -> None:
     """Prints the graph as DOT text, which ``dot -Tsvg`` draws.
 
@@ -114,6 +122,7 @@ def print_graphviz(**kwargs: object) -> None:
 
 
 def _start() -> None:
+    _dress_functions()
     params = DynetParams()
     params.from_args()
     conf = dynet_config.get()

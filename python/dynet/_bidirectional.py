@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import _dynet
 from _dynet import _add_inputs_both, _back_of_both, _transduce_both
 
 from . import Expression, ParameterCollection, RNNState, concatenate
+from ._told import Refused, told, whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
-    #: (layers, input_dim, hidden_dim, model) -> a recurrent builder, as the classes themselves.
-    Factory = Callable[[int, int, int, ParameterCollection], Any]
+    from ._told import Whole
 
 
 class BiRNNBuilder:
@@ -27,15 +28,19 @@ class BiRNNBuilder:
     AssertionError where `num_layers` is 0 or `hidden_dim` is odd.
     """
 
+    @told
     def __init__(
         self,
-        num_layers: int,
-        input_dim: int,
-        hidden_dim: int,
+        num_layers: Whole,
+        input_dim: Whole,
+        hidden_dim: Whole,
         model: ParameterCollection,
-        rnn_builder_factory: Factory,
+        rnn_builder_factory: Callable[..., Any],
         builder_layers: Sequence[tuple[Any, Any]] | None = None,
     ) -> None:
+        num_layers, input_dim, hidden_dim = whole(num_layers), whole(input_dim), whole(hidden_dim)
+        if not isinstance(model, ParameterCollection) or not callable(rnn_builder_factory):
+            raise Refused
         if num_layers < 1:
             raise AssertionError(f"BiRNNBuilder: num_layers is {num_layers}; want 1 or more")
         if hidden_dim % 2:
@@ -57,6 +62,7 @@ class BiRNNBuilder:
         """The name of the class."""
         return "BiRNNBuilder"
 
+    @told
     def set_dropout(self, p: float) -> None:
         """`set_dropout` of all builders."""
         for forward, backward in self.builder_layers:
@@ -86,6 +92,7 @@ class BiRNNBuilder:
         to_left = backward.initial_state().transduce(es[::-1])
         return [concatenate([f, b]) for f, b in zip(to_right, reversed(to_left))]
 
+    @told
     def add_inputs(self, es: Iterable[Expression]) -> list[tuple[RNNState, RNNState]]:
         """The last layer's states at each position: (after reading it forward, backward)."""
         read = self._read_lower_layers(es)
@@ -97,6 +104,7 @@ class BiRNNBuilder:
         to_left = after.add_inputs(read[::-1])
         return list(zip(to_right, reversed(to_left)))
 
+    @told
     def transduce(self, es: Iterable[Expression]) -> list[Expression]:
         """The output at each position: [forward; backward]."""
         return self._transduce_layer(self.builder_layers[-1], self._read_lower_layers(es))
@@ -131,8 +139,14 @@ class BiRNNBuilder:
         )
 
     @classmethod
+    @told
     def from_spec(cls, spec: tuple[Any, ...], model: ParameterCollection) -> BiRNNBuilder:
         """A builder with what `spec` gave."""
+        if not isinstance(spec, (tuple, list)) or len(spec) != 5:
+            raise _dynet.ValueError(
+                f"BiRNNBuilder.from_spec: spec is {spec!r}; want (num_layers, input_dim, "
+                "hidden_dim, rnn_builder_factory, builder_layers)"
+            )
         num_layers, input_dim, hidden_dim, rnn_builder_factory, builder_layers = spec
         return cls(num_layers, input_dim, hidden_dim, model, rnn_builder_factory, builder_layers)
 
@@ -140,8 +154,14 @@ class BiRNNBuilder:
 class StackedRNNState:
     """States of several builders, each of which reads the output of the one before."""
 
+    @told
     def __init__(self, states: Iterable[RNNState], prev: StackedRNNState | None = None) -> None:
         self.states = list(states)
+        if not self.states:
+            raise _dynet.ValueError("StackedRNNState: states is empty; want one state or more")
+        # A program may have states of its own.
+        if not all(hasattr(state, "add_input") for state in self.states):
+            raise Refused
         self._prev = prev
 
     def add_input(self, x: Expression) -> StackedRNNState:
@@ -150,8 +170,17 @@ class StackedRNNState:
         for state in self.states:
             states.append(state.add_input(x))
             x = states[-1].output()
-        return StackedRNNState(states, self)
+        return self._after(states)
 
+    def _after(self, states: list[Any]) -> StackedRNNState:
+        after: StackedRNNState = StackedRNNState.__new__(StackedRNNState)
+        after.states, after._prev = states, self
+        return after
+
+    def __repr__(self) -> str:
+        return "StackedRNNState of " + ", ".join(map(repr, self.states))
+
+    @told
     def add_inputs(self, xs: Iterable[Expression]) -> list[StackedRNNState]:
         """The states after each of a list of inputs."""
         after: list[StackedRNNState] = []

@@ -49,6 +49,8 @@ class _Problem(Exception):
 
 def _default_of(node: ast.expr, defaults: tuple[Any, ...]) -> Any:
     """The signature has numbers where defaults are objects; the rest is text."""
+    if isinstance(node, ast.Call) and ast.unparse(node) == "float('inf')":
+        return float("inf")
     if isinstance(node, ast.Call):
         assert isinstance(node.args[0], ast.Constant)
         value = node.args[0].value
@@ -62,6 +64,8 @@ def _default_of(node: ast.expr, defaults: tuple[Any, ...]) -> Any:
 def _parameters(signature: tuple[str, str | None, tuple[Any, ...] | None]) -> list[_Parameter]:
     text, _, defaults = signature
     text = re.sub(r"= \\=?(\d+)", r"= default(\1)", text.splitlines()[-1])
+    if text.startswith("def ("):  # what sets a property
+        text = text.replace("def (", "def set(").replace("arg: ", "value: ")
     definition = ast.parse(text + ": ...").body[0]
     assert isinstance(definition, ast.FunctionDef)
     all_args = definition.args
@@ -105,13 +109,25 @@ _CALLED_FOR = {
 }
 
 
-def name_of(function: Any) -> str:
-    """``ParameterCollection.save``; of constructors and operators, the class."""
+def name_of(function: Any, first: Any = None) -> str:
+    """``ParameterCollection.save``; of constructors and operators, the class. `first`: the first
+    argument, whose class goes before a base of the module that no program names."""
     name = str(function.__qualname__ or function.__name__)
     name = _CALLED_FOR.get(name, name)
+    if name.startswith("_") and "." in name:
+        name = _name_of_owner(first, name.split(".")[0]) + name[name.index(".") :]
+    if "." not in name and isinstance(first, type):  # a class method
+        name = f"{first.__name__}.{name}"
     if not name or name.endswith("."):
         return _property_of(function)
     return name.replace(".__getitem__", "[index]").split(".__")[0]
+
+
+def _name_of_owner(value: Any, otherwise: str) -> str:
+    for cls in type(value).__mro__:
+        if cls.__module__ == "dynet":
+            return cls.__name__
+    return otherwise
 
 
 def _property_of(function: Any) -> str:
@@ -123,10 +139,40 @@ def _property_of(function: Any) -> str:
     return "a property"
 
 
+#: Of functions whose operation C++ calls otherwise: its name there, and its arguments' names there
+#: and here.
+_OPERATIONS: dict[str, tuple[str, dict[str, str]]] = {
+    "esum": ("sum", {}),
+    "average": ("sum", {}),
+    "log_softmax": ("restricted_log_softmax", {"restriction": "restrict"}),
+    "pick": ("pick", {"v": "index"}),
+    "pick_batch": ("pick", {"v": "indices"}),
+    "select_rows": ("select_rows", {"rows": "rs"}),
+    "select_cols": ("select_cols", {"cols": "cs"}),
+}
+
+
+def renamed(function: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments of an error of the library, with what Python calls the operation."""
+    name = str(function.__name__)
+    text = args[0] if len(args) == 1 else None
+    if not isinstance(text, str):
+        return args
+    own, names = _OPERATIONS.get(name, ("", {}))
+    if own and re.match(rf"{own}\b[(:]", text):
+        text = name + text[len(own) :]
+        for old, new in names.items():
+            text = re.sub(rf"\b{old}(?= is | in |$)|(?<=position in ){old}\b", new, text, count=1)
+    elif name.startswith("vanilla_lstm_gates") and text.startswith("affine_transform("):
+        text = f"{name}: its product is {text}"
+    return (text,)
+
+
 # ---- words --------------------------------------------------------------------------------------
 
 _WORDS = {
     "int": "a whole number",
+    "Whole": "a whole number",
     "float": "a number",
     "bool": "True or False",
     "str": "text",
@@ -139,7 +185,14 @@ _WORDS = {
     "Any": "a value",
 }
 _KINDS = {"Parameters": "a parameter", "LookupParameters": "a table"}
-_PLURALS = {"int": "whole numbers", "float": "numbers", "str": "texts", "Expression": "expressions"}
+_PLURALS = {
+    "int": "whole numbers",
+    "float": "numbers",
+    "str": "texts",
+    "Expression": "expressions",
+    "Example": "examples",
+    "Any": "values",
+}
 
 
 def _last_name(node: ast.expr) -> str:
@@ -163,6 +216,8 @@ def _words(promise: ast.expr) -> str:
             inner = one.slice.elts[0] if isinstance(one.slice, ast.Tuple) else one.slice
             if name in _WORDS:
                 parts.append(_WORDS[name])
+            elif name == "Literal":
+                parts += map(ast.unparse, _members(one))
             elif isinstance(inner, ast.Subscript):
                 parts.append(
                     "a list of lists of " + _PLURALS.get(_last_name(_entry(inner)), "values")
@@ -174,8 +229,13 @@ def _words(promise: ast.expr) -> str:
                 )
         else:
             name = _last_name(one)
-            parts.append(_WORDS.get(name) or ("an " if name[0] in "AEIOU" else "a ") + name)
+            is_an = name[0] in "AEIOU" or name.startswith("RNN")
+            parts.append(_WORDS.get(name) or ("an " if is_an else "a ") + name)
     return " or ".join(dict.fromkeys(parts))
+
+
+def _members(node: ast.Subscript) -> list[ast.expr]:
+    return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
 
 
 def _entry(node: ast.Subscript) -> ast.expr:
@@ -211,12 +271,13 @@ def _short(value: Any) -> str:
         return "a value"
 
 
-def _told(value: Any) -> str:
+def told(value: Any) -> str:
     """A value and its type."""
     if value is None or isinstance(value, _dynet.Expression):
         return _text(value)
-    name = type(value).__name__
-    return f"{_text(value)}, of type {name}"
+    if hasattr(type(value), "__nb_signature__") or hasattr(value, "__nb_signature__"):
+        return f"{value!r}, which is not called"
+    return f"{_text(value)}, of type {type(value).__name__}"
 
 
 # ---- do arguments fit? --------------------------------------------------------------------------
@@ -241,7 +302,7 @@ def _fits_name(name: str, value: Any) -> bool:
     """Whether a value is of a kind that has no entries. Numbers the module itself has looked at."""
     if name in ("object", "Any"):
         return True
-    if name in ("int", "float"):
+    if name in ("int", "float", "Whole"):
         return _is_number(value)
     if name == "bool":
         return isinstance(value, bool)
@@ -265,6 +326,8 @@ def _fits(promise: ast.expr | None, value: Any) -> bool:
             fits = _fits_name(_last_name(one), value)
         elif _last_name(one.value) == "Callable":
             fits = callable(value)
+        elif _last_name(one.value) == "Literal":
+            fits = any(value == ast.literal_eval(member) for member in _members(one))
         else:
             is_list = hasattr(value, "__iter__") and not isinstance(value, (str, bytes))
             entries = value if isinstance(value, (list, tuple)) else ()
@@ -301,9 +364,9 @@ def _given(parameters: list[_Parameter], args: list[Any], named: dict[str, Any])
     by_position = [p for p in parameters if p.by_position and not p.rest]
     if len(args) > len(by_position) and not any(p.rest and p.by_position for p in parameters):
         own = sum(p.name in _OWN for p in by_position)
-        most = len(by_position) - own
+        most, count = len(by_position) - own, len(args) - own
         wanted = f"it takes {most}: {_names(parameters)}" if most else "it takes none"
-        raise _Problem(f"{len(args) - own} arguments given; {wanted}")
+        raise _Problem(f"{count} argument{'' if count == 1 else 's'} given; {wanted}")
     given.update(zip((p.name for p in by_position), args))
     known = {p.name for p in parameters if p.by_name and not p.rest}
     for name, value in named.items():
@@ -346,7 +409,7 @@ def _misfit_problem(given: dict[str, Any], parameters: list[_Parameter], misfit:
         for table in given.values():
             if is_index and isinstance(table, _dynet.LookupParameters):
                 want = f"a row from 0 to {len(table) - 1}"
-    got = "does not fit" if value is _MISSING else f"is {_told(value)}"
+    got = "does not fit" if value is _MISSING else f"is {told(value)}"
     error = None
     if limits is not None:
         got = "is out of range" if value is _MISSING else f"is {_text(value)}"
@@ -365,9 +428,47 @@ def _check(parameters: list[_Parameter], given: dict[str, Any], misfit: _Misfit 
         if value is _MISSING or _fits(parameter.promise, value):
             continue
         assert parameter.promise is not None
-        raise _Problem(
-            f"{parameter.name} is {_told(value)}; want {_words(parameter.promise)}", at=i
-        )
+        raise _Problem(_problem_of(parameter.name, parameter.promise, value), at=i)
+    for i, parameter in enumerate(parameters):
+        if given.get(parameter.name, _MISSING) is None and not _fits_none(parameter):
+            raise _Problem(f"{parameter.name} is None; want {_words_of(parameter)}", at=i)
+
+
+def _problem_of(name: str, promise: ast.expr, value: Any) -> str:
+    """What is wrong with a value; of a list, with the first entry that is wrong."""
+    for one in _alternatives(promise) if isinstance(value, (list, tuple)) else ():
+        if isinstance(one, ast.Subscript) and _last_name(one.value) not in ("Callable", "Literal"):
+            for i, entry in enumerate(value):
+                if not _fits(_entry(one), entry):
+                    return _problem_of(f"{name}[{i}]", _entry(one), entry)
+    return f"{name} is {told(value)}; want {_words(promise)}"
+
+
+#: What stands for a value of any type, by the name of the argument.
+_MEANT = {
+    "arr": "an array or a list of numbers",
+    "operation": "an operation: an object with forward and backward",
+    "idxs": "a list of lists of whole numbers, one for each axis",
+    "vecs": "a list of arrays",
+    "row": "a list of numbers",
+    "idx": "a whole number or a list of whole numbers",
+    "objects": "a list of parameters, tables and builders",
+}
+
+
+def _words_of(parameter: _Parameter) -> str:
+    words = "a value" if parameter.promise is None else _words(parameter.promise)
+    return _MEANT.get(parameter.name, words) if words == "a value" else words
+
+
+def _fits_none(parameter: _Parameter) -> bool:
+    """Whether it says that None is taken. (What takes any value may, or may not.)"""
+    if parameter.promise is None or parameter.default is None:
+        return True
+    return any(
+        isinstance(one, ast.Constant) and one.value is None
+        for one in _alternatives(parameter.promise)
+    )
 
 
 def _try_form(
@@ -402,8 +503,10 @@ def explain(
     misfit: _Misfit | None,
     line: str,
     may_mend: bool,
+    said: Exception | None = None,
 ) -> Any:
-    """The error for a call that was refused; or, as a tuple, a call to make instead."""
+    """The error for a call that was refused; or, as a tuple, a call to make instead. `said`: the
+    error of Python's, where it was one."""
     problem = None
     for form in _forms(function):
         try:
@@ -412,7 +515,10 @@ def explain(
             if problem is None or one.at > problem.at:
                 problem = one
     assert problem is not None
-    text = f"{name_of(function)}: {problem}"
+    if said is not None and problem.at == -1:  # all promises are kept
+        is_value = isinstance(said, ValueError)
+        problem = _Problem(str(said), _dynet.ValueError if is_value else _dynet.TypeError)
+    text = f"{name_of(function, args[0] if args else None)}: {problem}"
     shapes = [
         f"{_text(value)}"
         for value in [*args, *named.values()]
@@ -423,3 +529,35 @@ def explain(
     if line:
         text += "\n  called at " + line
     return problem.error(text)
+
+
+# ---- signatures for inspect ---------------------------------------------------------------------
+
+
+def signature_of(function: Any, is_bound: bool) -> Any:
+    """`inspect.Signature` of the form with the most arguments."""
+    import inspect
+
+    kinds = inspect.Parameter
+    form = max(_forms(function), key=len)
+    if is_bound and form and form[0].name in _OWN:
+        form = form[1:]
+    parameters = []
+    for one in form:
+        kind = kinds.POSITIONAL_OR_KEYWORD if one.by_name else kinds.POSITIONAL_ONLY
+        if one.rest:
+            kind = kinds.VAR_POSITIONAL if one.by_position else kinds.VAR_KEYWORD
+        elif not one.by_position:
+            kind = kinds.KEYWORD_ONLY
+        promise = kinds.empty if one.promise is None else _type_text(ast.unparse(one.promise))
+        if one.name in _OWN:
+            promise = kinds.empty
+        default = kinds.empty if one.default is _MISSING else one.default
+        parameters.append(kinds(one.name, kind, default=default, annotation=promise))
+    text = max((s[0] for s in function.__nb_signature__), key=len)
+    returns = _type_text(text.rpartition("->")[2].strip()) or inspect.Signature.empty
+    return inspect.Signature(parameters, return_annotation=returns)
+
+
+def _type_text(annotation: str) -> str:
+    return re.sub(r"\b(dynet|collections\.abc|typing)\.", "", annotation)

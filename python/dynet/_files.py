@@ -8,10 +8,9 @@ the program has imported by itself, and must have `from_spec`.
 from __future__ import annotations
 
 import os
-import sys
-import types
 
-from _dynet import _Additions, _save_text
+import _dynet
+from _dynet import _Additions, _made_of, _save_text
 
 from . import (
     IoError,
@@ -21,6 +20,7 @@ from . import (
     SafetensorsLoader,
     SafetensorsSaver,
 )
+from ._told import Refused, told
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ _OBJECTS = "objects"  # the key of the metadata
 _SAFETENSORS = ".safetensors"
 
 
+@told
 def save(basename: str | os.PathLike[str], objects: Iterable[Any]) -> None:
     """Writes parameters, tables and builders, in order.
 
@@ -39,8 +40,9 @@ def save(basename: str | os.PathLike[str], objects: Iterable[Any]) -> None:
     ``basename.meta``. Both are complete before the old ones are replaced, but one after the other:
     who is killed in between has a new and an old one. A class of your own takes part if it has
     `spec`, a class method `from_spec(spec, model)`, and `param_collection()`. A `spec` may have
-    numbers, strings, None, tuples, lists, dicts with strings as keys, and classes: TypeError for
-    anything else, such as a named tuple.
+    numbers, text, bytes, None, tuples, lists, sets, dicts, numbers and small arrays of NumPy,
+    members of enumerations, named tuples, classes with `from_spec`, and the module's own functions,
+    such as `dynet.tanh`. TypeError, which names the place, for anything else.
     """
     import json  # here: most programs that import dynet save nothing with it
 
@@ -58,24 +60,33 @@ def save(basename: str | os.PathLike[str], objects: Iterable[Any]) -> None:
         _save_text(basename, list(_parts(objects, records)), text)
 
 
+@told
 def load(basename: str | os.PathLike[str], params: ParameterCollection) -> list[Any]:
     """The objects that `save` wrote, added to a collection.
 
     All or nothing: an error, whatever it is, leaves the collection as it was. IoError where a file
     is damaged, or names a class that the program has not imported or that has no `from_spec`.
     """
+    if not isinstance(params, ParameterCollection):
+        raise Refused
     additions = _Additions(params)
     try:
-        return list(load_generator(basename, params))
+        return list(_loaded(os.fspath(basename), params))
     except BaseException:
         additions.undo()
         raise
 
 
+@told
 def load_generator(basename: str | os.PathLike[str], params: ParameterCollection) -> Iterator[Any]:
     """`load`, an object at a time. Files and classes are checked before the first; after an error
     the objects before it stay in the collection."""
-    basename = os.fspath(basename)
+    if not isinstance(params, ParameterCollection):
+        raise Refused
+    return _loaded(os.fspath(basename), params)
+
+
+def _loaded(basename: str, params: ParameterCollection) -> Iterator[Any]:
     text: str | list[Any] | None
     if basename.endswith(_SAFETENSORS):
         data, meta = basename, basename
@@ -135,69 +146,22 @@ def _record(x: Any, i: int, keys: _Keys) -> dict[str, Any]:
     members = ("spec", "from_spec", "param_collection")
     missing = [m for m in members if not hasattr(x, m)]
     if missing:
-        raise TypeError(
+        raise _dynet.TypeError(
             f"save: object {i} is a {type(x).__name__} without {', '.join(missing)}; want "
             "parameters, tables, and builders"
         )
     key = keys.add(x.param_collection().name().rstrip("/") or "/model", i)
-    return {"kind": _class_name(type(x)), "spec": _encoded(x.spec), "key": key}
+    from . import _specs  # here: most programs that import dynet save nothing with it
 
-
-def _class_name(cls: type) -> str:
-    if "<" in cls.__qualname__:
-        raise TypeError(
-            f"save: the class {cls.__qualname__} is inside a function, where load cannot find it"
-        )
-    return f"{cls.__module__}:{cls.__qualname__}"
-
-
-def _encoded(x: Any) -> Any:
-    """A value of a spec as JSON; containers and classes are marked, and come back as such."""
-    if _is_plain(x):
-        return x
-    if type(x) in (tuple, list):  # no class made from these, whose kind would be lost
-        return {type(x).__name__: [_encoded(y) for y in x]}
-    if type(x) is dict and all(isinstance(k, str) for k in x):
-        return {"dict": {k: _encoded(v) for k, v in x.items()}}
-    if isinstance(x, type):
-        return {"class": _class_name(x)}
-    raise TypeError(
-        f"save: a spec has a {type(x).__name__}; want numbers, strings, None, tuples, lists, dicts "
-        "and classes"
-    )
-
-
-def _is_plain(x: Any) -> bool:
-    return x is None or isinstance(x, (bool, int, float, str))
-
-
-def _decoded(x: Any, meta: str) -> Any:
-    """What _encoded was given; TypeError, ValueError or AttributeError where it gives no such."""
-    if _is_plain(x):
-        return x
-    ((kind, value),) = x.items()
-    if kind == "class":
-        return _class(value, meta)
-    if kind == "dict":
-        return {k: _decoded(v, meta) for k, v in value.items()}
-    if kind not in ("tuple", "list") or not isinstance(value, list):
-        raise TypeError(f"a spec has '{kind}'; want tuple, list, dict or class")
-    items = [_decoded(y, meta) for y in value]
-    return tuple(items) if kind == "tuple" else items
-
-
-def _class(name: str, meta: str) -> Any:
-    module, _, path = name.partition(":")
-    found: Any = sys.modules.get(module)
-    for part in path.split("."):
-        # What is there already: a module may have a __getattr__ of its own, which imports.
-        is_place = isinstance(found, (type, types.ModuleType))
-        found = vars(found).get(part) if is_place else None
-    if not isinstance(found, type) or not hasattr(found, "from_spec"):
-        raise IoError(
-            f"'{meta}' names the class '{name}'; want one that is imported and has from_spec"
-        )
-    return found
+    owner = f"object {i}, a {type(x).__name__},"
+    record = {
+        "kind": _specs.class_name(type(x), owner),
+        "spec": _specs.encoded(x.spec, owner),
+        "key": key,
+    }
+    if beside := [keys.add(p.name(), i) for p in _beside(x)]:
+        record["beside"] = beside
+    return record
 
 
 def _read_meta(meta: str) -> str | list[Any]:
@@ -228,14 +192,16 @@ def _parsed(text: str, meta: str) -> list[Any]:
 
 def _check(records: list[Any], meta: str) -> None:
     """IoError unless they are as _record makes them and all classes are there."""
+    from . import _specs
+
     try:
         for record in records:
             if not isinstance(record["key"], str):
                 raise TypeError("a key is no text")
             if record["kind"] not in ("Parameters", "LookupParameters"):
-                _class(record["kind"], meta)
-                _decoded(record["spec"], meta)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as e:
+                _specs.class_of(record["kind"], meta)
+                _specs.decoded(record["spec"], meta)
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as e:
         if isinstance(e, IoError):
             raise
         raise _damaged(meta, e) from None
@@ -251,8 +217,10 @@ def _made(record: dict[str, Any], meta: str, data: str, pc: ParameterCollection)
         return pc.load_param(data, key)
     if kind == "LookupParameters":
         return pc.load_lookup_param(data, key)
+    from . import _specs
+
     try:
-        made = _class(kind, meta).from_spec(_decoded(record["spec"], meta), pc)
+        made = _specs.class_of(kind, meta).from_spec(_specs.decoded(record["spec"], meta), pc)
     except (TypeError, ValueError, OverflowError, LookupError) as e:
         if isinstance(e, IoError):
             raise

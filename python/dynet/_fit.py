@@ -23,11 +23,15 @@ from math import isnan
 import _dynet
 from _dynet import Checkpointer, Expression, ShapeError, Trainer, UsageError, average, renew_cg
 
+from ._told import Refused, told, whole
+
 # The rest is imported where it is used: `import dynet` imports this, and is to take no longer.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any, TextIO, TypeVar
+
+    from ._told import Whole
 
     Example = TypeVar("Example")
 
@@ -79,18 +83,19 @@ class History(_Fields):
         self.stopped_early = stopped_early  #: because `patience` was at its end
 
 
+@told
 def fit(
     loss_fn: Callable[[Example], Expression],
     data: Iterable[Example],
     trainer: Trainer,
     *,
-    epochs: int = 1,
-    batch: int = 1,
+    epochs: Whole = 1,
+    batch: Whole = 1,
     shuffle: bool = True,
     seed: int = 0,
     on_step: Callable[[Step], object] | None = None,
     on_eval: Callable[[Step], float | None] | None = None,
-    patience: int | None = None,
+    patience: Whole | None = None,
     larger_is_better: bool = True,
     checkpoint: Checkpointer | None = None,
     progress: bool = True,
@@ -117,12 +122,18 @@ def fit(
     """
     epochs, batch = _whole("epochs", epochs, 0), _whole("batch", batch, 1)
     patience = None if patience is None else _whole("patience", patience, 0)
-    _check_kinds(loss_fn, trainer, on_step, on_eval, checkpoint)
+    callbacks = (f for f in (on_step, on_eval) if f is not None)
+    if not isinstance(trainer, Trainer) or not all(map(callable, (loss_fn, *callbacks))):
+        raise Refused
+    if checkpoint is not None and not isinstance(checkpoint, Checkpointer):
+        raise Refused
     if patience is not None and on_eval is None:
         raise _dynet.ValueError("fit: patience wants on_eval, which scores")
     _check_order(checkpoint, larger_is_better)
     if epochs > 1 and not _is_indexed(data) and _iterator(data) is data:
         raise _dynet.ValueError("fit: data is an iterator, which can be read once; want a list")
+    if _is_indexed(data) and len(data) == 0:
+        raise _dynet.EmptyListError("fit: data is empty; want one example or more")
     run = _Run(trainer, checkpoint, _Line(progress, epochs, data), on_step, larger_is_better)
     run.resume()
     try:
@@ -252,35 +263,13 @@ class _Run:
 
 
 def _whole(name: str, value: Any, least: int) -> int:
-    number = None
-    if not isinstance(value, (str, bytes)):
-        try:
-            number = int(value) if int(value) == value else None
-        except (TypeError, ValueError, OverflowError):
-            number = None
-    if number is None:
-        raise _dynet.TypeError(f"fit: {name} is {value!r}; want a whole number")
+    try:
+        number = whole(value)
+    except (TypeError, ValueError, OverflowError, Refused):
+        raise _dynet.TypeError(f"fit: {name} is {value!r}; want a whole number") from None
     if number < least:
         raise _dynet.ValueError(f"fit: {name} is {number}; want {least} or more")
     return number
-
-
-def _check_kinds(
-    loss_fn: object, trainer: object, on_step: object, on_eval: object, checkpoint: object
-) -> None:
-    """TypeError where an argument is none of its kind."""
-    of_step = "a function of a Step"
-    is_checkpoint = checkpoint is None or isinstance(checkpoint, Checkpointer)
-    for name, value, fits, want in (
-        ("loss_fn", loss_fn, callable(loss_fn), "a function of an example"),
-        ("trainer", trainer, isinstance(trainer, Trainer), "a trainer"),
-        ("on_step", on_step, on_step is None or callable(on_step), of_step),
-        ("on_eval", on_eval, on_eval is None or callable(on_eval), of_step),
-        ("checkpoint", checkpoint, is_checkpoint, "a Checkpointer"),
-    ):
-        if not fits:
-            shown = repr(value).partition("\n")[0]
-            raise _dynet.TypeError(f"fit: {name} is {shown}; want {want}")
 
 
 def _check_order(checkpoint: Checkpointer | None, larger_is_better: bool) -> None:
@@ -293,10 +282,9 @@ def _check_order(checkpoint: Checkpointer | None, larger_is_better: bool) -> Non
 
 
 def _iterator(data: Any) -> Iterator[Any]:
-    try:
-        return iter(data)
-    except TypeError:
-        raise _dynet.TypeError(f"fit: data is {data!r}; want a list of examples") from None
+    if not hasattr(data, "__iter__") and not hasattr(data, "__getitem__"):
+        raise Refused
+    return iter(data)
 
 
 def _named(function: Any) -> str:
@@ -391,9 +379,16 @@ class _Line:
             self._to.flush()
 
 
+@told
 def both(*callbacks: Callable[[Step], Any]) -> Callable[[Step], float | None]:
     """Several callbacks as one: all are called, in order; the last result that is not None is that
     of all."""
+
+    for i, callback in enumerate(callbacks):
+        if not callable(callback):
+            raise _dynet.TypeError(
+                f"both: callbacks[{i}] is {callback!r}; want a function of a Step"
+            )
 
     def call(step: Step) -> float | None:
         result: float | None = None

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import _dynet
+
+from ._told import Refused, told, whole
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,28 +20,35 @@ else:  # without typing, which takes longer to import than all of dynet
             return cls
 
 
-def _unsigned(x: int) -> int:
-    n = int(x)
-    if n != x:
-        raise TypeError(f"want a whole number, not {x!r}")
-    if n < 0:
-        raise OverflowError(f"want 0 or more, not {n}")
-    return n
+def _number(owner: object, name: str, x: Any, is_count: bool) -> Any:
+    """A number of either kind. TypeError or OverflowError, which name the argument."""
+    place = f"{type(owner).__name__}: {name} is"
+    try:
+        number = whole(x) if is_count else float(x)
+    except (TypeError, ValueError, OverflowError, Refused):
+        want = "a whole number" if is_count else "a number"
+        raise _dynet.TypeError(f"{place} {x!r}; want {want}") from None
+    if is_count and number < 0:
+        raise _dynet.RangeError(f"{place} {number}; want 0 or more")
+    return number
 
 
 class _Value(Generic[Number]):
     """A number that is passed around by reference."""
 
-    @staticmethod
-    def _read(x: Any) -> Any:
-        return float(x)
+    _is_count = False
 
+    @told
     def __init__(self, val: Number = 0) -> None:
         self.set(val)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._value})"
+
+    @told
     def set(self, newval: Number) -> None:
         """Replaces it."""
-        self._value: Number = self._read(newval)
+        self._value: Number = _number(self, "the number", newval, self._is_count)
 
     def get(self) -> Number:
         """The number."""
@@ -47,16 +58,21 @@ class _Value(Generic[Number]):
 class _Values(Generic[Number]):
     """Numbers that are passed around by reference."""
 
-    @staticmethod
-    def _read(x: Any) -> Any:
-        return float(x)
+    _is_count = False
 
+    @told
     def __init__(self, vals: Iterable[Number]) -> None:
         self.set(vals)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._values})"
+
+    @told
     def set(self, newval: Iterable[Number]) -> None:
         """Replaces all of them."""
-        self._values: list[Number] = [self._read(x) for x in newval]
+        self._values: list[Number] = [
+            _number(self, f"number {i}", x, self._is_count) for i, x in enumerate(newval)
+        ]
 
     def get(self) -> list[Number]:
         """The numbers, as a list of its own."""
@@ -70,9 +86,7 @@ class _Values(Generic[Number]):
 class UnsignedValue(_Value[int]):
     """A count that is passed around by reference."""
 
-    @staticmethod
-    def _read(x: Any) -> int:
-        return _unsigned(x)
+    _is_count = True
 
 
 class FloatValue(_Value[float]):
@@ -82,9 +96,7 @@ class FloatValue(_Value[float]):
 class UnsignedVectorValue(_Values[int]):
     """Counts that are passed around by reference."""
 
-    @staticmethod
-    def _read(x: Any) -> int:
-        return _unsigned(x)
+    _is_count = True
 
 
 class FloatVectorValue(_Values[float]):
@@ -104,11 +116,13 @@ class Saveable:
         raise NotImplementedError(f"{type(self).__name__} does not define restore_components()")
 
 
+@told
 def matInput(d1: int, d2: int) -> NoReturn:
     """Raises DeprecationWarning, as in 2.1: `inputTensor` takes matrices."""
     raise DeprecationWarning("matInput is gone; use inputTensor(array)")
 
 
+@told
 def inputMatrix(v: Iterable[float], d: tuple[int, ...]) -> NoReturn:
     """Raises DeprecationWarning, as in 2.1: `inputTensor` takes matrices."""
     raise DeprecationWarning(

@@ -10,11 +10,16 @@ import os
 import struct
 import time
 
+import _dynet
+
+from ._told import told, whole
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import BinaryIO
 
     from ._fit import Step
+    from ._told import Whole
 
 
 class TensorBoard:
@@ -24,9 +29,11 @@ class TensorBoard:
     --logdir runs`` shows them.
     """
 
-    def __init__(self, folder: str, every: int = 1) -> None:
+    @told
+    def __init__(self, folder: str | os.PathLike[str], every: Whole = 1) -> None:
+        folder, every = os.fspath(folder), whole(every)
         if every < 1:
-            raise ValueError(f"TensorBoard: every is {every}; want 1 or more")
+            raise _dynet.ValueError(f"TensorBoard: every is {every}; want 1 or more")
         import socket  # late, like all that takes long to import
 
         os.makedirs(folder, exist_ok=True)
@@ -41,6 +48,7 @@ class TensorBoard:
             self.write("loss", step.loss, step.step)
             self.write("learning_rate", step.learning_rate, step.step)
 
+    @told
     def write(self, tag: str, number: float, step: int) -> None:
         """A point of the curve `tag`."""
         value = _bytes(1, tag.encode()) + b"\x15" + struct.pack("<f", number)
@@ -49,6 +57,9 @@ class TensorBoard:
     def close(self) -> None:
         """Ends the file. What was written is there without it, too."""
         self._file.close()
+
+    def __repr__(self) -> str:
+        return f"TensorBoard({self.path!r}, every={self._every})"
 
     def _record(self, event: bytes) -> None:
         length = struct.pack("<Q", len(event))

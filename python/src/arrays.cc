@@ -94,6 +94,27 @@ nb::object make_array(const Tensor& t, double scale, bool rows_first, Handlers h
   return wrap_array(owned.release(), t.d, rows_first);
 }
 
+/// The real numbers of an array or of what NumPy makes one of, column by column.
+nb::object as_array(nb::handle values, const char* type) {
+  using namespace nb::literals;  // NOLINT(google-build-using-namespace): "dtype"_a
+  try {
+    const nb::object array =
+        nb::hasattr(values, "dtype") ? nb::borrow(values) : numpy("asarray")(values);
+    if (is_complex(array.ptr())) {
+      throw TypeError("the numbers are complex, of type " +
+                      std::string(nb::str(nb::object(array.attr("dtype"))).c_str()) +
+                      "; want real ones");
+    }
+    return numpy("asarray")(array, "dtype"_a = numpy(type), "order"_a = "F");
+  } catch (const nb::python_error& error) {
+    if (is_users_own(error.value().ptr())) {
+      throw;
+    }
+    throw TypeError("no numbers can be made of " + told(values) +
+                    "; NumPy says: " + nb::str(error.value()).c_str());
+  }
+}
+
 }  // namespace
 
 Dim FloatArray::dim(bool batched) const {
@@ -151,37 +172,13 @@ bool is_complex(PyObject* o) noexcept {
   }
 }
 
-namespace {
-/// As an array of real numbers of this type. TypeError where they are complex.
-nb::object real_array(nb::handle source, const char* type) {
-  using namespace nb::literals;  // NOLINT(google-build-using-namespace): "dtype"_a
-  const nb::object array =
-      nb::hasattr(source, "dtype") ? nb::borrow(source) : numpy("asarray")(source);
-  if (is_complex(array.ptr())) {
-    throw TypeError("the numbers are complex, of type " +
-                    std::string(nb::str(nb::object(array.attr("dtype"))).c_str()) +
-                    "; want real ones");
-  }
-  return numpy("asarray")(array, "dtype"_a = numpy(type), "order"_a = "F");
-}
-}  // namespace
-
 FloatArray read_array(nb::handle values) {
   FloatArray result;
   if (read_nested(values, false, result)) {
     return result;
   }
   const bool is_foreign = !nb::hasattr(values, "__array__") && nb::hasattr(values, "__dlpack__");
-  try {
-    const nb::object source = is_foreign ? numpy("from_dlpack")(values) : nb::borrow(values);
-    result.array = real_array(source, "float32");
-  } catch (const nb::python_error& error) {
-    if (is_users_own(error.value().ptr())) {
-      throw;
-    }
-    throw TypeError("no numbers can be made of this; NumPy says: " +
-                    std::string(nb::str(error.value()).c_str()));
-  }
+  result.array = as_array(is_foreign ? numpy("from_dlpack")(values) : nb::borrow(values), "float32");
   const auto view = nb::cast<nb::ndarray<const float, nb::f_contig, nb::device::cpu>>(result.array);
   result.data = view.data();
   result.size = view.size();
@@ -226,7 +223,7 @@ const std::vector<float>& read_numbers(nb::handle values) {
 }
 
 HostArray::HostArray(nb::handle values, bool is_double) {
-  object = real_array(values, is_double ? "float64" : "float32");
+  object = as_array(values, is_double ? "float64" : "float32");
   const auto view = nb::cast<nb::ndarray<nb::ro, nb::f_contig, nb::device::cpu>>(object);
   data = view.data();
   for (std::size_t i = 0; i < view.ndim(); ++i) {

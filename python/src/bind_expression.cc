@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "dynet/debug.h"
 #include "dynet/expr/selections.h"
 #include "dynet/ext/add_node.h"
 #include "dynet/ops/pick.h"
@@ -167,6 +169,17 @@ void set_indices(const PyExpression& x, nb::handle value) {
   ext::set_payload(x.e, std::span<const unsigned>(indices));
 }
 
+void set_numbers(const Expression& e, std::span<const float> numbers) {
+  const auto count = static_cast<std::size_t>(e.dim().elements());
+  if (numbers.size() != count && !e.is_stale()) {
+    throw ValueError("Expression.set: value has " + std::to_string(numbers.size()) +
+                     (numbers.size() == 1 ? " number" : " numbers") + "; want " +
+                     std::to_string(count) + ", as when the node was built\n  " + describe(e) +
+                     "\n  called at " + line_here());
+  }
+  ext::set_payload(e, numbers);
+}
+
 void set_value(const PyExpression& x, nb::handle value) {
   if (x.settable == PyExpression::Settable::kNot) {
     throw ValueError("set: the expression is not an input that can be set");
@@ -175,9 +188,9 @@ void set_value(const PyExpression& x, nb::handle value) {
     set_indices(x, value);
   } else if (PyNumber_Check(value.ptr()) != 0 && !nb::hasattr(value, "__len__")) {
     const auto number = nb::cast<float>(value);
-    ext::set_payload(x.e, std::span<const float>(&number, 1));
+    set_numbers(x.e, {&number, 1});
   } else {
-    ext::set_payload(x.e, std::span<const float>(read_numbers(value)));
+    set_numbers(x.e, read_numbers(value));
   }
 }
 

@@ -216,6 +216,14 @@ void bind_checkpointer(nb::module_& m) {
        arg("larger_is_better") = true, nb::keep_alive<1, 4>(),
        "step() saves every so many steps or seconds (0: never). The last ones are kept, and those "
        "with the best scores.")
+      .def("__repr__",
+           [](nb::handle self) {
+             const auto& it = instance<Checkpointer>(self);
+             return class_name(self) + " after " + std::to_string(it.steps()) +
+                    (it.steps() == 1 ? " step, " : " steps, ") +
+                    std::to_string(it.checkpoints().size()) +
+                    (it.checkpoints().size() == 1 ? " checkpoint" : " checkpoints");
+           })
       .def("resume", &Checkpointer::resume, kStoppable,
            "Goes on from the newest checkpoint that is whole; False where there is none.")
       .def("load_best", &Checkpointer::load_best, kStoppable,

@@ -212,6 +212,10 @@ void bind_no_grad(nb::module_& m) {
       "What was asked for stays, and so does what no node uses yet. What was dropped and is needed "
       "after all is computed again, once. `backward` is an error within.")
       .def(nb::init<>())
+      .def("__repr__",
+           [](const NoGrad& it) {
+             return it.scopes.empty() ? "no_grad()" : "no_grad(), entered";
+           })
       .def("__enter__",
            [](nb::handle self) {
              NoGrad& it = nb::cast<NoGrad&>(self);

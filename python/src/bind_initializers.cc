@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/string.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -24,9 +25,14 @@ struct PySaxe : PyInitializer {};
 struct PyFromFile : PyInitializer {};
 struct PyNumpy : PyInitializer {};
 
+std::string argument_text(float number) { return short_text(number); }
+std::string argument_text(bool flag) { return flag ? "True" : "False"; }
+std::string argument_text(const std::string& text) { return nb::repr(nb::str(text.c_str())).c_str(); }
+
 template <class PyClass, class Init, class... Args>
 PyClass make(Args... args) {
   PyClass result;
+  ((result.arguments += (result.arguments.empty() ? "" : ", ") + argument_text(args)), ...);
   result.init = std::make_shared<Init>(std::move(args)...);
   return result;
 }
@@ -39,8 +45,10 @@ nb::class_<PyClass, PyInitializer> define_initializer(nb::module_& m, const char
 
 PyNumpy from_array(nb::handle values) {
   const FloatArray array = read_array(values);
-  auto result = make<PyNumpy, ParameterInitFromVector>(
+  PyNumpy result;
+  result.init = std::make_shared<ParameterInitFromVector>(
       std::vector<float>(array.data, array.data + array.size), array.dim(false));
+  result.arguments = "an array " + to_string(array.dim(false));
   result.is_array = true;
   return result;
 }
@@ -49,7 +57,13 @@ PyNumpy from_array(nb::handle values) {
 
 void bind_initializers(nb::module_& m) {
   using nb::arg;
-  nb::class_<PyInitializer>(m, "PyInitializer", "Base of the initialisers.");
+  nb::class_<PyInitializer>(m, "PyInitializer", "Base of the initialisers.")
+      .def("__repr__", [](nb::handle self) {
+        const nb::handle type = self.type();
+        const std::string name = nb::cast<std::string>(type.attr("__name__"));
+        return nb::inst_ready(self) ? name + "(" + nb::inst_ptr<PyInitializer>(self)->arguments + ")"
+                                    : "<" + name + ", not initialised>";
+      });
   define_initializer<PyNormal>(m, "NormalInitializer",
                                "Normal numbers with this mean and variance.")
       .def(nb::new_(&make<PyNormal, ParameterInitNormal, float, float>), arg("mean") = 0.0F,

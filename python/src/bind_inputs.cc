@@ -69,8 +69,17 @@ nb::object stack_arrays(nb::handle list) {
     }
     arrays.append(array);
   }
-  return nb::len(arrays) == 0 ? nb::none()
-                              : numpy_module().attr("stack")(arrays, nb::arg("axis") = -1);
+  const std::size_t count = nb::len(arrays);
+  for (std::size_t i = 1; i < count; ++i) {
+    const nb::object first = arrays[0].attr("shape");
+    const nb::object shape = arrays[i].attr("shape");
+    if (!shape.equal(first)) {
+      throw ShapeError("inputTensor: arr[0] is an array of shape " +
+                       std::string(nb::str(first).c_str()) + " and arr[" + std::to_string(i) +
+                       "] is one of " + nb::str(shape).c_str() + "; want equal shapes");
+    }
+  }
+  return count == 0 ? nb::none() : numpy_module().attr("stack")(arrays, nb::arg("axis") = -1);
 }
 
 PyExpression input_tensor(nb::handle values, bool batched, const std::string& device,

@@ -92,7 +92,8 @@ PyInitializer read_init(const InitArguments& args, const Dim& d) {
   } else if (PyNumber_Check(args.init.ptr()) != 0 && !nb::hasattr(args.init, "__len__")) {
     set(ParameterInitConst(nb::cast<float>(args.init)));
   } else {
-    throw ValueError("init: want None, a number, a name, an initializer or an array");
+    throw ValueError("init is " + told(args.init) +
+                     "; want None, a number, \"glorot\" or another name, an initializer or an array");
   }
   return result;
 }
@@ -137,10 +138,7 @@ PyParameters add_parameters(ParameterCollection& pc, const DimArg& dim, const nb
                             float mean, float std) {
   const Stoppable stoppable;
   if (is_array(init)) {
-    const ParameterInitFromVector values = init_of(read_array(init), false);
-    return {
-        pc.add_parameters(dim.dim, values, name, get_device_manager()->get_global_device(device)),
-        pc};
+    return parameters_from_array(pc, init, name, device);
   }
   const PyInitializer values = read_init({init, scale, mean, std}, dim.dim);
   return {pc.add_parameters(dim.dim, *values.init, name,
@@ -153,6 +151,9 @@ PyLookupParameters add_lookup_parameters(ParameterCollection& pc, const DimArg& 
                                          const std::string& device, float scale, float mean,
                                          float std) {
   const Stoppable stoppable;
+  if (is_array(init)) {
+    return table_from_array(pc, init, name, device);
+  }
   const Dim& all = dim.dim;
   if (all.nd == 0) {
     throw ValueError("add_lookup_parameters: want the number of rows first");
@@ -161,12 +162,6 @@ PyLookupParameters add_lookup_parameters(ParameterCollection& pc, const DimArg& 
   row.nd = std::max(1U, all.nd - 1);
   for (unsigned i = 1; i < all.nd; ++i) {
     row.d[i - 1] = all.d[i];
-  }
-  if (is_array(init)) {
-    const ParameterInitFromVector values = init_of(read_rows_first(init), true);
-    return {pc.add_lookup_parameters(all.d[0], row, values, name,
-                                     get_device_manager()->get_global_device(device)),
-            pc};
   }
   const PyInitializer values = read_init({init, scale, mean, std}, row);
   if (values.is_array) {
@@ -182,13 +177,13 @@ void bind_additions(nb::class_<ParameterCollection>& c) {
   c.def("add_parameters", &add_parameters, arg("dim"), arg("init") = nb::none(), arg("name") = "",
         arg("device") = "", arg("scale") = 1.0F, arg("mean") = 0.0F, arg("std") = 1.0F,
         "A parameter. `init`: None (Glorot), a number, \"glorot\", \"identity\", \"uniform\" "
-        "(within `scale`), \"normal\" (`mean`, `std`), \"he\", an initializer, or an array of the "
-        "shape `dim`.")
+        "(within `scale`), \"normal\" (`mean`, `std`), \"he\", an initializer, or an array, which "
+        "gives the shape, too.")
       .def("add_lookup_parameters", &add_lookup_parameters, arg("dim"), arg("init") = nb::none(),
            arg("name") = "", arg("device") = "", arg("scale") = 1.0F, arg("mean") = 0.0F,
            arg("std") = 1.0F,
-           "A table; `dim` is (rows, ...). `init` as for `add_parameters`; an array has the rows "
-           "as its first axis.")
+           "A table; `dim` is (rows, ...). `init` as for `add_parameters`; an array, which has "
+           "the rows as its first axis, gives the shape, too.")
       .def("parameters_from_numpy", &parameters_from_array, arg("array"), arg("name") = "",
            arg("device") = "", "A parameter with the shape and the numbers of an array.")
       .def("lookup_parameters_from_numpy", &table_from_array, arg("array"), arg("name") = "",
@@ -385,7 +380,7 @@ const LookupParameterStorage& shown(const PyLookupParameters& x) {
 
 Tensor row_of(const std::vector<Tensor>& rows, unsigned i) {
   if (i >= rows.size()) {
-    throw IndexError("row " + std::to_string(i) + "; want less than " +
+    throw IndexError("row is " + std::to_string(i) + "; want less than " +
                      std::to_string(rows.size()));
   }
   return rows[i];
@@ -455,7 +450,7 @@ void bind_table_arrays(nb::class_<PyLookupParameters, PyExpression>& c) {
       .def(
           "rows_as_array",
           [=](const PyLookupParameters& x, const IndexListArg& rows) {
-            return rows_array(shown(x).values, rows.list, factor(x));
+            return rows_array(shown(x).values, rows.not_empty(), factor(x));
           },
           arg("rows"),
           nb::sig("def rows_as_array(self, rows: collections.abc.Sequence[int]) -> "
@@ -470,7 +465,7 @@ void bind_table_arrays(nb::class_<PyLookupParameters, PyExpression>& c) {
       .def(
           "rows_grad_as_array",
           [](const PyLookupParameters& x, const IndexListArg& rows) {
-            return rows_array(x.p.get_storage().grads, rows.list, 1.0);
+            return rows_array(x.p.get_storage().grads, rows.not_empty(), 1.0);
           },
           arg("rows"),
           nb::sig("def rows_grad_as_array(self, rows: collections.abc.Sequence[int]) -> "
@@ -556,12 +551,13 @@ nb::object parameter_function(const nb::args& args) {
       continue;
     }
     if (!is_expression(arg.ptr())) {
-      throw TypeError("parameter: want parameters");
+      throw TypeError("argument " + std::to_string(nb::len(rest)) + " is " + told(arg) +
+                      "; want parameters");
     }
     rest.append(arg);
   }
   if (rest.empty()) {
-    throw TypeError("parameter: want a parameter");
+    throw TypeError("no argument is given; want a parameter");
   }
   return rest.size() == 1 ? nb::object(rest[0]) : nb::object(nb::tuple(rest));
 }
@@ -581,7 +577,8 @@ void bind_params(nb::module_& m) {
         nb::list nodes;
         for (const nb::handle arg : args) {
           if (!is_expression(arg.ptr())) {
-            throw TypeError("const_parameter: want parameters");
+            throw TypeError("argument " + std::to_string(nb::len(nodes)) + " is " + told(arg) +
+                            "; want parameters");
           }
           const Expression e = resolve(instance<PyExpression>(arg));
           nodes.append(make_expression(ext::add_node(

@@ -173,7 +173,16 @@ void bind_params_class(nb::module_& m) {
             p.gpu_mask.clear();
           },
           "Takes back what asked for another device.")
-      .def("init", &start, "Starts the library.");
+      .def("init", &start, "Starts the library.")
+      .def("__repr__", [](const DynetParams& p) {
+        return "DynetParams(mem=" + (p.mem_descriptor.empty() ? "default" : p.mem_descriptor) +
+               ", random_seed=" + std::to_string(p.random_seed) +
+               ", autobatch=" + std::to_string(p.autobatch) +
+               ", profiling=" + std::to_string(p.profiling) +
+               ", weight_decay=" + short_text(p.weight_decay) + ", device=" + p.device +
+               ", lstm=" + p.lstm + ", shared_parameters=" + (p.shared_parameters ? "True" : "False") +
+               ")";
+      });
 }
 
 }  // namespace

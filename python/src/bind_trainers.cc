@@ -18,6 +18,7 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "dynet/training.h"
 
@@ -89,6 +90,20 @@ std::uint64_t count_from(const char* what, std::int64_t n) {
   return static_cast<std::uint64_t>(n);
 }
 
+/// "CosineSchedule(0.1, 100, 0)".
+std::string schedule_text(const Schedule& s) {
+  std::string text = std::string(s.name()) + "(";
+  std::vector<double> numbers = s.numbers();
+  if (text == "PlateauSchedule(") {
+    numbers.resize(6);  // the others are what was reported to it
+  }
+  for (const double n : numbers) {
+    text += (text.back() == '(' ? "" : ", ") + short_text(n);
+  }
+  const Schedule::Pointer inner = s.inner();
+  return text + (inner == nullptr ? "" : ", " + schedule_text(*inner)) + ")";
+}
+
 void bind_schedules(nb::module_& m) {
   using nb::arg;
   nb::class_<Schedule>(m, "Schedule",
@@ -100,7 +115,7 @@ void bind_schedules(nb::module_& m) {
             return s.rate(count_from("rate: the number of updates", done));
           },
           arg("done"), "The rate of the update that comes after `done` updates.")
-      .def("__repr__", [](const Schedule& s) { return "<" + trainers::text_of(s) + ">"; });
+      .def("__repr__", &schedule_text);
   nb::class_<ConstantSchedule, Schedule>(m, "ConstantSchedule", "The same rate, always.")
       .def(nb::init<double>(), arg("rate"));
   nb::class_<WarmupSchedule, Schedule>(
@@ -280,8 +295,13 @@ using Float = float;
 template <class T, std::size_t... kI>
 void bind(nb::module_& m, std::index_sequence<kI...> /*arguments*/) {
   nb::class_<T, Trainer>(m, T::kAbout.name, T::kAbout.summary)
-      .def(nb::init<ParameterCollection&, Float<kI>...>(), nb::arg("m"),
-           (nb::arg(T::kAbout.arguments[kI].name) = T::kAbout.arguments[kI].value)...)
+      .def(
+          "__init__",
+          [](T* self, ParameterCollection& model, Float<kI>... arguments) {
+            (check(T::kAbout.arguments[kI].name, arguments, false), ...);
+            new (self) T(model, arguments...);
+          },
+          nb::arg("m"), (nb::arg(T::kAbout.arguments[kI].name) = T::kAbout.arguments[kI].value)...)
       .def("whoami", [](const T&) { return T::kAbout.name; });
 }
 

@@ -190,6 +190,11 @@ nb::tuple shape_tuple(const Dim& d);
 
 /// The name of an object's class.
 std::string class_name(nb::handle object);
+/// A number as briefly as it can be read back: "0.1", "100".
+std::string short_text(double number);
+std::string short_text(float number);
+/// A value and its type, for errors: "[1, 2], of type list".
+std::string told(nb::handle value);
 
 inline unsigned axis_of(const ExprArg& x, const AxisArg& d) {
   return d.axis >= 0 ? static_cast<unsigned>(d.axis) : d.in(x.node().dim());

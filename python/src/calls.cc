@@ -101,6 +101,12 @@ bool is_refusal(const nb::python_error& error) {
                                  std::string_view::npos;
 }
 
+/// Whether it is one of Python's errors of wrong arguments, which no code of the user's raised.
+bool is_bare(const nb::python_error& error) {
+  return (error.type().is(PyExc_TypeError) || error.type().is(PyExc_ValueError)) &&
+         !is_users_own(error.value().ptr());
+}
+
 nb::module_ explanations() { return nb::module_::import_("dynet._calls"); }
 
 /// `way`: how to call the function again, where that may be done.
@@ -122,8 +128,9 @@ PyObject* call_again(PyObject* function, vectorcallfunc way, const nb::object& a
   return explain(call, nullptr, error);
 }
 
-/// Raises what dynet/_calls.py makes of the call, or makes the mended call.
-PyObject* explain_refusal(const Call& call, vectorcallfunc way) {
+/// Raises what dynet/_calls.py makes of the call, or makes the mended call. `said`: the error of
+/// Python's; None where the module itself refused the call.
+PyObject* explain_refusal(const Call& call, vectorcallfunc way, const nb::object& said) {
   const Taken misfit;
   nb::list args;
   for (Py_ssize_t i = 0; i < call.count(); ++i) {
@@ -136,12 +143,22 @@ PyObject* explain_refusal(const Call& call, vectorcallfunc way) {
   }
   const nb::object answer =
       explanations().attr("explain")(nb::handle(call.function), args, named,
-                                     misfit_object(misfit.it), line_here(), way != nullptr);
+                                     misfit_object(misfit.it), line_here(),
+                                     way != nullptr && said.is_none(), said);
   if (nb::isinstance<nb::tuple>(answer)) {
     return call_again(call.function, way, answer[0], answer[1]);
   }
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(answer.ptr())), answer.ptr());
   return nullptr;
+}
+
+/// In an error that a node's operation raised: the names that the function has in Python.
+void rename_operation(PyObject* function, nb::handle error) {
+  if (!is_error_of_library(error)) {
+    return;
+  }
+  const nb::object args = explanations().attr("renamed")(nb::handle(function), error.attr("args"));
+  error.attr("args") = args;
 }
 
 /// Raises what the user is to see of an error.
@@ -150,10 +167,16 @@ PyObject* explain(const Call& call, vectorcallfunc way, nb::python_error& error)
     return nullptr;
   }
   if (is_refusal(error)) {
-    return explain_refusal(call, way);
+    return explain_refusal(call, way, nb::none());
   }
+  // Python's own words, where a binding asks a value for what it has not, such as a length.
+  if (is_bare(error)) {
+    return explain_refusal(call, way, nb::borrow(error.value()));
+  }
+  rename_operation(call.function, error.value());
   complete_error(error.value(), [&] {
-    return nb::cast<std::string>(explanations().attr("name_of")(nb::handle(call.function)));
+    const nb::handle first = call.count() > 0 ? call.args[0] : Py_None;
+    return nb::cast<std::string>(explanations().attr("name_of")(nb::handle(call.function), first));
   });
   error.restore();
   return nullptr;
@@ -257,6 +280,7 @@ void watch_member(nb::handle member) {
 void watch_calls(nb::module_& m) {
   m.def("_has_quick_way", &has_quick_way, nb::arg("function"),
         "Whether calls of this function with plain arguments by position go straight to it.");
+  m.def("_line_here", &line_here, "The program's line that runs now, for dynet/_calls.py.");
   for (const nb::handle object : nb::object(m.attr("__dict__").attr("values")())) {
     if (PyType_Check(object.ptr())) {
       for (const nb::handle member : nb::object(object.attr("__dict__").attr("values")())) {

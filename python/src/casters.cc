@@ -1,6 +1,7 @@
 // How numbers, lists and shapes arrive from Python.
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -32,6 +33,22 @@ nb::tuple shape_tuple(const dynet::Dim& d) {
 std::string class_name(nb::handle object) {
   return nb::cast<std::string>(
       nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()))).attr("__name__"));
+}
+
+namespace {
+template <class T>
+std::string shortest(T number) {
+  char text[64];
+  const bool is_middling = number == 0 || (std::abs(number) >= T(1e-4) && std::abs(number) < T(1e16));
+  const auto format = is_middling ? std::chars_format::fixed : std::chars_format::scientific;
+  return {text, std::to_chars(text, text + sizeof text, number, format).ptr};
+}
+}  // namespace
+std::string short_text(double number) { return shortest(number); }
+std::string short_text(float number) { return shortest(number); }
+
+std::string told(nb::handle value) {
+  return nb::cast<std::string>(nb::module_::import_("dynet._calls").attr("told")(value));
 }
 
 bool read_whole(PyObject* o, const Whole& want, std::int64_t& number) noexcept {
@@ -161,8 +178,13 @@ Dim RestDimArg::of(const Dim& from, unsigned batch_size) const {
   const std::int64_t others = dim.example_elements() * batch_size;  // the rest stands as 1
   const std::int64_t all = batch_size == 1 ? from.example_elements() : from.elements();
   if (others == 0 || all % others != 0) {
-    throw ShapeError("no extent of dimension " + std::to_string(rest) + " makes " +
-                     to_string(from) + " of " + std::to_string(others) + " times as many elements");
+    std::string asked;
+    for (unsigned i = 0; i < dim.nd; ++i) {
+      asked += (i == 0 ? "" : ",") + (i == rest ? std::string("-1") : std::to_string(dim.d[i]));
+    }
+    throw ShapeError("x is " + to_string(from) + " and d is {" + asked + "}; want the " +
+                     std::to_string(all) + " elements of x to be a multiple of " +
+                     std::to_string(others) + ", so that a whole number stands for -1");
   }
   Dim full = dim;
   full.d[rest] = to_extent(all / others, "reshape");

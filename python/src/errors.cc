@@ -147,29 +147,46 @@ void set_python_error(const std::exception_ptr& error) noexcept {
 nb::handle refused_class() { return refusal; }
 
 namespace {
-/// Whether a text begins as our errors do: "lookup: ...", "save(): ...".
-bool names_function(std::string_view text) {
+/// How many characters of a text are the function's name, as our errors begin: "lookup: ...",
+/// "save(): ..."; 0 where it begins otherwise.
+std::size_t name_length(std::string_view text) {
   const std::size_t end =
-      text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.()");
-  return end != 0 && end != std::string_view::npos && text[end] == ':';
+      text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.():");
+  return end != std::string_view::npos && end > 1 && text[end] == ' ' && text[end - 1] == ':'
+             ? end - 1
+             : 0;
+}
+/// Whether only C++ has that name: Python has the function under another one.
+bool is_of_cpp(std::string_view name) {
+  return name == "initialize" || name == "Trainer" || name.starts_with("ParameterInit") ||
+         name.find("::") != std::string_view::npos;
 }
 
 }  // namespace
 
+bool is_error_of_library(nb::handle error) {
+  return PyErr_GivenExceptionMatches(error.ptr(), error_base) != 0;
+}
+
 void complete_error(nb::handle error, const std::function<std::string()>& name) {
-  if (PyErr_GivenExceptionMatches(error.ptr(), error_base) == 0) {
+  if (!is_error_of_library(error)) {
     return;
   }
   const nb::tuple args(error.attr("args"));
   if (args.size() != 1 || !PyUnicode_Check(nb::object(args[0]).ptr())) {
     return;
   }
-  const std::string text = nb::str(args[0]).c_str();
+  std::string text = nb::str(args[0]).c_str();
   if (text.find("built at ") != std::string::npos || text.find("called at ") != std::string::npos) {
     return;
   }
+  std::size_t length = name_length(text);
+  if (length != 0 && is_of_cpp(std::string_view(text).substr(0, length))) {
+    text.erase(0, length + 2);
+    length = 0;
+  }
   const std::string line = line_here();
-  error.attr("args") = nb::make_tuple((names_function(text) ? "" : name() + ": ") + text +
+  error.attr("args") = nb::make_tuple((length != 0 ? "" : name() + ": ") + text +
                                       (line.empty() ? "" : "\n  called at " + line));
 }
 

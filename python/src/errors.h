@@ -25,6 +25,8 @@ struct EmptyListError : dynet::detail::ErrorOf<std::invalid_argument> {
 /// The class of the error that stands for "the arguments do not fit, see the misfit" until calls.cc
 /// replaces it. Borrowed.
 nanobind::handle refused_class();
+/// Whether it is one of the library's exceptions.
+bool is_error_of_library(nanobind::handle error);
 /// Gives an error of ours the function's name, which is asked for then, and the user's line where
 /// it lacks them.
 void complete_error(nanobind::handle error, const std::function<std::string()>& name);

@@ -22,7 +22,15 @@ std::vector<BuilderClass>& all_classes() {
 
 /// `from_spec(spec, model)`: the constructor with the members of `spec` around the model.
 nb::object from_spec(nb::handle cls, const nb::object& spec, nb::handle model, int collection_at) {
+  if (PyTuple_Check(spec.ptr()) == 0 && PyList_Check(spec.ptr()) == 0) {
+    refuse(spec.ptr(), "a tuple");
+    throw Refused();
+  }
   const nb::tuple all(spec);
+  if (all.size() < static_cast<std::size_t>(collection_at)) {
+    throw ValueError("from_spec: spec has " + std::to_string(all.size()) + " members; want " +
+                     std::to_string(collection_at) + " or more");
+  }
   const auto at = std::min(static_cast<std::size_t>(collection_at), all.size());
   nb::list arguments;
   for (std::size_t i = 0; i <= all.size(); ++i) {

@@ -2,6 +2,7 @@
 
 #include "binding.h"
 #include "calls.h"
+#include "functions.h"
 #include "operators.h"
 #include "pickling.h"
 #include "where.h"
@@ -43,6 +44,7 @@ NB_MODULE(_dynet, m) {
   py::bind_old_names(m);
   py::bind_pickling(m);
   py::bind_repr(m);  // last: of all classes
+  py::bind_functions(m);
   py::watch_calls(m);
   m.attr("__name__") = own_name;
 }

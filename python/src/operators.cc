@@ -1,5 +1,7 @@
 #include "operators.h"
 
+#include <nanobind/stl/string.h>
+
 #include <array>
 
 #include "dynet/ext/add_node.h"
@@ -15,6 +17,7 @@ namespace {
 
 /// The operations behind one operator; null where there is none.
 struct Operator {
+  const char* symbol;
   std::string_view dunder, mirrored_dunder;
   const ext::Record* on_expressions = nullptr;  // x op y, or op x
   const ext::Record* on_number = nullptr;       // x op number
@@ -22,12 +25,16 @@ struct Operator {
 };
 enum Slot : std::size_t { kAdd, kSubtract, kMultiply, kDivide, kPower, kNegative, kSlots };
 std::array<Operator, kSlots> operators{
-    {{.dunder = "__add__", .mirrored_dunder = "__radd__"},
-     {.dunder = "__sub__", .mirrored_dunder = "__rsub__"},
-     {.dunder = "__mul__", .mirrored_dunder = "__rmul__"},
-     {.dunder = "__truediv__", .mirrored_dunder = "__rtruediv__"},
-     {.dunder = "__pow__", .mirrored_dunder = "__rpow__"},
-     {.dunder = "__neg__", .mirrored_dunder = ""}}};
+    {{.symbol = "+", .dunder = "__add__", .mirrored_dunder = "__radd__"},
+     {.symbol = "-", .dunder = "__sub__", .mirrored_dunder = "__rsub__"},
+     {.symbol = "*", .dunder = "__mul__", .mirrored_dunder = "__rmul__"},
+     {.symbol = "/", .dunder = "__truediv__", .mirrored_dunder = "__rtruediv__"},
+     {.symbol = "**", .dunder = "__pow__", .mirrored_dunder = "__rpow__"},
+     {.symbol = "-", .dunder = "__neg__", .mirrored_dunder = ""}}};
+/// Where Python looks for what a type makes of an operator; `**` has a third argument.
+constexpr binaryfunc PyNumberMethods::* kPlaces[] = {
+    &PyNumberMethods::nb_add, &PyNumberMethods::nb_subtract, &PyNumberMethods::nb_multiply,
+    &PyNumberMethods::nb_true_divide};
 
 // Operations behind operators have no attributes, so one object serves as the struct of them all.
 constexpr char kNoAttributes = 0;
@@ -63,6 +70,36 @@ bool read_number(PyObject* o, float& number) {
   return true;
 }
 
+/// Whether a class of the program's has the operator itself, and is asked after us. An array of
+/// NumPy's would be, too, and refuses in words of its own.
+bool is_asked_next(nb::handle right, bool has_slot) {
+  return has_slot && !nb::hasattr(right, "__array_ufunc__") &&
+         PyType_HasFeature(Py_TYPE(right.ptr()), Py_TPFLAGS_HEAPTYPE) != 0;
+}
+
+/// The end of an operator that is none of expressions, or not with the other operand.
+PyObject* refuse_operands(const char* symbol, PyObject* a, PyObject* b, bool right_has_slot) {
+  if (is_expression(a) && !is_expression(b) && is_asked_next(b, right_has_slot)) {
+    return Py_NewRef(Py_NotImplemented);
+  }
+  const nb::object error =
+      nb::module_::import_("dynet._own_calls")
+          .attr("operator_error")(symbol, nb::handle(a), nb::handle(b), is_expression(a),
+                                  line_here());
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
+  return nullptr;
+}
+
+template <Slot kSlot>
+bool has_operator(PyObject* o) {
+  const PyNumberMethods* slots = Py_TYPE(o)->tp_as_number;
+  if constexpr (kSlot == kPower) {
+    return slots != nullptr && slots->nb_power != nullptr;
+  } else {
+    return slots != nullptr && slots->*kPlaces[kSlot] != nullptr;
+  }
+}
+
 template <Slot kSlot>
 PyObject* binary(PyObject* a, PyObject* b) {
   return guarded([&]() -> PyObject* {
@@ -81,13 +118,28 @@ PyObject* binary(PyObject* a, PyObject* b) {
         return add(*record, {&arg, 1}, ext::NodePayload::of(number));
       }
     }
-    return Py_NewRef(Py_NotImplemented);
+    return refuse_operands(op.symbol, a, b, has_operator<kSlot>(b));
   });
 }
 
 /// x ** y; with a third argument, pow(x, y, modulus), it means nothing.
 PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
   return modulus == Py_None ? binary<kPower>(a, b) : Py_NewRef(Py_NotImplemented);
+}
+
+/// Operators that are none of expressions.
+struct Absent {
+  const char* symbol;
+  binaryfunc PyNumberMethods::* place;
+};
+constexpr Absent kAbsent[] = {{"@", &PyNumberMethods::nb_matrix_multiply},
+                              {"//", &PyNumberMethods::nb_floor_divide},
+                              {"%", &PyNumberMethods::nb_remainder}};
+template <std::size_t kI>
+PyObject* absent(PyObject* a, PyObject* b) {
+  const PyNumberMethods* slots = Py_TYPE(b)->tp_as_number;
+  const bool right_has_slot = slots != nullptr && slots->*kAbsent[kI].place != nullptr;
+  return guarded([&] { return refuse_operands(kAbsent[kI].symbol, a, b, right_has_slot); });
 }
 
 template <Slot kSlot>
@@ -123,6 +175,9 @@ void install_operators() {
   slots.nb_true_divide = &binary<kDivide>;
   slots.nb_power = &power;
   slots.nb_negative = &unary<kNegative>;
+  slots.nb_matrix_multiply = &absent<0>;
+  slots.nb_floor_divide = &absent<1>;
+  slots.nb_remainder = &absent<2>;
   PyType_Modified(type);
 }
 

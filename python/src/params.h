@@ -3,6 +3,7 @@
 // What the bindings of parameters, trainers and builders share.
 
 #include <memory>
+#include <string>
 
 #include "dynet/param-init.h"
 
@@ -14,6 +15,7 @@ namespace dynet::python {
 struct PyInitializer {
   std::shared_ptr<ParameterInit> init;
   bool is_array = false;  ///< made of an array, whose axes are those of a parameter, not a table
+  std::string arguments;  ///< as `repr` shows them
 };
 
 [[nodiscard]] inline nb::object make_parameters(const Parameter& p,

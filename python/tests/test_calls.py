@@ -80,7 +80,7 @@ WRONG: list[Row] = [
     (lambda w: w.x["a"], TypeError, ("Expression[index]: index is 'a', of type str",)),
     (lambda w: w.E["a"], TypeError, ("LookupParameters[index]: index is 'a', of type str; want a whole number",)),
     (lambda w: w.E[None], TypeError, ("LookupParameters[index]: index is None",)),
-    (lambda w: w.x + "a", TypeError, ("'Expression'", "'str'")),
+    (lambda w: w.x + "a", TypeError, ("operator +: the right operand is 'a', of type str", "{3}")),
     (lambda w: dy.Expression.value(3), TypeError, ("Expression.value: self is 3, of type int; want an expression",)),
     # numbers that are not whole
     (lambda w: w.m.add_parameters((3.5, 3)), TypeError, ("ParameterCollection.add_parameters: dim[0] is 3.5, which is not whole; want a whole number",)),
@@ -97,7 +97,7 @@ WRONG: list[Row] = [
     (lambda w: dy.zeros(3, batch_size=-2), TypeError, ("zeros: batch_size is -2; want a whole number from 0",)),
     (lambda w: dy.zeros(3, batch_size=0), ValueError, ("zeros: batch_size is 0; want at least 1",)),
     (lambda w: dy.pick(w.x, -5), IndexError, ("pick: index is -5; want a whole number from -3 to 2",)),
-    (lambda w: dy.pick_batch(w.X, [0, -3]), IndexError, ("pick: index is -3; want a whole number from -2 to 1",)),
+    (lambda w: dy.pick_batch(w.X, [0, -3]), IndexError, ("pick_batch: index is -3; want a whole number from -2 to 1",)),
     (lambda w: dy.select_cols(w.X, [2, -4]), IndexError, ("select_cols: index is -4; want a whole number from -3 to 2",)),
     (lambda w: dy.pick(w.x, -(2**40)), IndexError, ("pick: index is -1099511627776; want a whole number from",)),
     (lambda w: dy.pick(w.x, 1.5), TypeError, ("pick: index is 1.5",)),
@@ -124,7 +124,7 @@ WRONG: list[Row] = [
     (lambda w: dy.tanh(), TypeError, ("tanh: the argument x is missing; want an expression",)),
     (lambda w: dy.cmult(w.x), TypeError, ("cmult: the argument y is missing; want an expression", "{3}")),
     (lambda w: dy.tanh(w.x, 2, 3), TypeError, ("tanh: 3 arguments given; it takes 1: x",)),
-    (lambda w: w.m.name(1), TypeError, ("ParameterCollection.name: 1 arguments given; it takes none",)),
+    (lambda w: w.m.name(1), TypeError, ("ParameterCollection.name: 1 argument given; it takes none",)),
     (lambda w: dy.softmax(w.x, x=w.x), TypeError, ("softmax: the argument x is given twice",)),
     (lambda w: dy.VanillaLSTMBuilder(1, 4, 3), TypeError, ("VanillaLSTMBuilder: the argument model is missing; want a ParameterCollection",)),
     # values that cannot be had
@@ -146,8 +146,7 @@ def test_wrong_calls(row: Row) -> None:
     text = text_of(lambda: call(world), error)
     for word in words:
         assert word in text
-    if "unsupported operand" not in text:
-        assert re.search(rf"\n  (called|built) at \S*{HERE}:\d+ in <lambda>\(\)", text)
+    assert re.search(rf"\n  (called|built) at \S*{HERE}:\d+ in <lambda>\(\)", text)
 
 
 def test_errors_name_the_line_of_the_user() -> None:

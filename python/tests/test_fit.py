@@ -304,7 +304,8 @@ def test_other_data():
     for wrong in ({"batch": 0}, {"epochs": -1}, {"patience": 1}):
         with pytest.raises(dy.ValueError, match="fit: "):
             dy.fit(net.loss, DATA, net.trainer, **wrong)
-    assert np.isnan(dy.fit(net.loss, [], net.trainer).losses[0])
+    with pytest.raises(dy.EmptyListError, match="fit: data is empty; want one example or more"):
+        dy.fit(net.loss, [], net.trainer)
 
 
 def test_sizes_are_whole_numbers_of_any_kind():
@@ -325,9 +326,9 @@ def test_wrong_arguments_are_named():
     net = Xor()
     good = {"loss_fn": net.loss, "data": DATA, "trainer": net.trainer}
     for name, wrong, want in (
-        ("loss_fn", None, "a function of an example"),
+        ("loss_fn", None, "a function"),
         ("data", 3, "a list of examples"),
-        ("trainer", net.model, "a trainer"),
+        ("trainer", net.model, "a Trainer"),
         ("on_step", 3, "a function"),
         ("on_eval", "f1", "a function"),
         ("checkpoint", "folder", "a Checkpointer"),

@@ -19,6 +19,7 @@ constexpr int kPad = 8;
 constexpr int kTitle = 18;
 constexpr int kColumnGap = 70;
 constexpr int kRowGap = 14;
+constexpr std::size_t kColumns = 8;  ///< side by side, 2,400 pixels; further ones are below them
 constexpr std::size_t kShown = 8;  ///< members of a group; the others share one box
 
 std::string escaped(const std::string& text) {
@@ -88,6 +89,11 @@ class Drawing {
   }
 
   [[nodiscard]] std::string text() const {
+    if (boxes_.empty()) {
+      return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"240\" height=\"40\" "
+             "font-family=\"sans-serif\" font-size=\"11\">\n<text x=\"14\" y=\"24\">The graph has "
+             "no nodes.</text>\n</svg>\n";
+    }
     std::string text = R"(<svg xmlns="http://www.w3.org/2000/svg" width=")" +
                        std::to_string(width_) + R"(" height=")" + std::to_string(height_) +
                        R"(" font-family="sans-serif" font-size="11">)" + "\n" +
@@ -142,19 +148,29 @@ class Drawing {
   }
   [[nodiscard]] const Place& place(NodeId n) const { return places_[graph_.owner(n)]; }
 
-  /// Columns from left to right, each in the middle of the height.
+  /// Columns from left to right, as many as there is room for; each in the middle of the height of
+  /// those beside it.
   void lay_out() {
-    std::map<std::size_t, int> used;  // by column: its height
+    std::map<std::size_t, int> used;     // by column: its height
+    std::map<std::size_t, int> heights;  // by line of columns
     for (Box& box : boxes_) {
       int& y = used.try_emplace(box.column, kRowGap).first->second;
-      box.x = kRowGap + static_cast<int>(box.column) * (kNodeWidth + 2 * kPad + kColumnGap);
+      box.x = kRowGap +
+              static_cast<int>(box.column % kColumns) * (kNodeWidth + 2 * kPad + kColumnGap);
       box.y = y;
       y += box.height() + kRowGap;
       width_ = std::max(width_, box.x + kNodeWidth + 2 * kPad + kRowGap);
-      height_ = std::max(height_, y);
+      int& height = heights[box.column / kColumns];
+      height = std::max(height, y);
+    }
+    std::map<std::size_t, int> tops;
+    for (const auto& [line, height] : heights) {
+      tops[line] = height_;
+      height_ += height;
     }
     for (Box& box : boxes_) {
-      box.y += (height_ - used[box.column]) / 2;
+      const std::size_t line = box.column / kColumns;
+      box.y += tops[line] + (heights[line] - used[box.column]) / 2;
     }
   }
 

@@ -49,6 +49,15 @@ def stub_path() -> Path:
     return Path(_dynet.__file__).parent / "dynet" / "__init__.pyi"
 
 
+def stub_text() -> str:
+    """The stub, with the types that people read: int where any whole number is taken."""
+    text = stub_path().read_text(encoding="utf-8")
+    for alias, plain in {"_Whole": "int", "_Number": "float", "_Flag": "bool"}.items():
+        text = re.sub(rf"^{alias}: .*\n", "", text, flags=re.M)
+        text = re.sub(rf"\b{alias}\b", plain, text)
+    return text
+
+
 def short_number(match: re.Match[str]) -> str:
     """1.345 for the float 1.3450000286102295."""
     return f"{float(match[0]):g}"
@@ -65,7 +74,7 @@ def function_of(node: ast.FunctionDef, lines: list[str]) -> Function:
 
 
 def read_module() -> Module:
-    text = stub_path().read_text(encoding="utf-8")
+    text = stub_text()
     tree, lines = ast.parse(text), text.splitlines()
     module = Module(operations=_dynet._operations())
     for node in tree.body:

@@ -142,7 +142,7 @@ def other_names() -> dict[str, str]:
 
 def read(package: Path) -> tuple[dict[str, ast.ClassDef], list[Node]]:
     """Classes by name, and public functions."""
-    texts = [python_side.stub_path().read_text(encoding="utf-8")]
+    texts = [python_side.stub_text()]
     texts += [p.read_text(encoding="utf-8") for p in sorted(package.glob("_*.py"))]
     classes: dict[str, ast.ClassDef] = {}
     functions_: list[Node] = []

@@ -1,0 +1,329 @@
+"""What a builder's `spec` may have, as JSON and back: `encoded` and `decoded`.
+
+A value comes back equal and of the same type, or it is refused when it is written. Nothing in a
+file runs: classes are looked up among the modules that the program has imported by itself, and
+what is made of them (a member of an enumeration, a named tuple) is made without their code.
+
+What JSON has not is a dict with one member, which says what it is: ``{"tuple": [1, 2]}``.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import sys
+import types
+
+import _dynet
+from _dynet import IoError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+_PLAIN = (type(None), bool, int, float, str)
+#: Hashing one is quick, and there are few others with the same hash.
+_QUICK_KEYS = (type(None), bool, float, str, bytes)
+#: Of other ones, such as tuples, a file may have been made in which all have the same hash.
+MOST_SLOW_KEYS = 4096
+MOST_ARRAY_BYTES = 1 << 20
+_NUMBERS = re.compile(r"[<>|]?[biufc]\d+")
+_ELEMENTS = re.compile(r"[<>|]?[biufcSU][1-9]\d*")
+_WANT = (
+    "numbers, text, bytes, None, tuples, lists, sets, dicts, small arrays, members of enumerations "
+    "and named tuples of modules, classes with from_spec, and dynet's functions of expressions"
+)
+
+
+class _NotEncodable(Exception):
+    """`where` in the spec, from the innermost place outwards."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.where = ""
+
+
+def encoded(spec: Any, owner: str) -> Any:
+    """A spec as JSON. TypeError, which says where in it, for what cannot be written."""
+    try:
+        return _encoded(spec)
+    except _NotEncodable as e:
+        raise _dynet.TypeError(f"save: spec{e.where} of {owner} is {e}; want {_WANT}") from None
+    except RecursionError:
+        raise _dynet.TypeError(
+            f"save: the spec of {owner} has itself as a member, or is nested too deeply"
+        ) from None
+
+
+def class_name(cls: type, owner: str) -> str:
+    """The name of the class of `owner`. TypeError where it cannot be found by it."""
+    try:
+        return _name_of_class(cls)
+    except _NotEncodable as e:
+        raise _dynet.TypeError(f"save: {owner} is {e}, where load cannot find it") from None
+
+
+def _encoded(x: Any) -> Any:
+    kind = type(x)
+    if kind in _PLAIN:
+        return x
+    if kind in _CODES:
+        name, encode, _ = _CODES[kind]
+        return {name: encode(x)}
+    if kind is dict:
+        if all(type(k) is str for k in x):
+            return {"dict": {k: _within(f"[{k!r}]", v) for k, v in x.items()}}
+        return {"items": _pairs(x)}
+    if isinstance(x, type) or hasattr(x, "__nb_signature__"):
+        return {"class": _class_text(x)}
+    if isinstance(x, tuple) and hasattr(kind, "_fields"):
+        return {"named": [_name_of_class(kind), *_list(tuple(x))]}
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(x, (numpy.generic, numpy.ndarray)):
+        return _array(x, numpy)
+    if _is_enumeration(kind):
+        return {"member": [_name_of_class(kind), x.name]}
+    raise _NotEncodable(_told(x))
+
+
+def _within(place: str, x: Any) -> Any:
+    try:
+        return _encoded(x)
+    except _NotEncodable as e:
+        e.where = place + e.where
+        raise
+
+
+def _told(x: Any) -> str:
+    """What cannot be written, briefly."""
+    kind = type(x)
+    if isinstance(x, (types.FunctionType, types.BuiltinFunctionType, types.MethodType)):
+        name = getattr(x, "__qualname__", "?")
+        return f"the function {name}; give from_spec its name, which finds it"
+    if kind.__name__ in ("defaultdict", "Counter"):
+        return f"a {kind.__name__}; make it a dict"
+    return f"of type {kind.__module__}.{kind.__qualname__}"
+
+
+def _list(x: Iterable[Any]) -> list[Any]:
+    return [_within(f"[{i}]", y) for i, y in enumerate(x)]
+
+
+def _set(x: Iterable[Any]) -> list[Any]:
+    """In an order that is the same each time."""
+    try:
+        _check_keys(x)
+    except ValueError as e:
+        raise _NotEncodable(f"of type {type(x).__name__}, and {e}") from None
+    return sorted(map(_encoded, x), key=repr)
+
+
+def _pairs(x: dict[Any, Any]) -> list[Any]:
+    try:
+        _check_keys(x)
+    except ValueError as e:
+        raise _NotEncodable(f"of type {type(x).__name__}, and {e}") from None
+    return [[_encoded(k), _within(f"[{k!r}]", v)] for k, v in x.items()]
+
+
+def _check_keys(keys: Iterable[Any]) -> None:
+    """ValueError where it may take long to put them into a dict."""
+    slow = 0
+    for key in keys:
+        if type(key) is int:
+            if key.bit_length() > 64:
+                raise ValueError(f"a whole number of {key.bit_length()} bits is a key")
+        elif type(key) not in _QUICK_KEYS:
+            slow += 1
+            if slow > MOST_SLOW_KEYS:
+                raise ValueError(f"more than {MOST_SLOW_KEYS} keys are neither numbers nor text")
+
+
+# ---- classes ------------------------------------------------------------------------------------
+
+
+def _name_of_class(cls: type) -> str:
+    """`module:Class`, by which the class can be found."""
+    name = f"{cls.__module__}:{cls.__qualname__}"
+    if _found(name) is not cls:
+        where = "inside a function" if "<" in name else "not found by its name"
+        raise _NotEncodable(f"of the class {cls.__qualname__}, which is {where}")
+    return name
+
+
+def _class_text(x: Any) -> str:
+    if not isinstance(x, type):
+        if _is_operation(x):
+            return f"dynet:{x.__name__}"
+        raise _NotEncodable(f"the function {x.__name__}, which is none of expressions")
+    name = f"{x.__module__}:{x.__qualname__}"
+    if _found(name) is not x or not hasattr(x, "from_spec"):
+        why = "without from_spec" if _found(name) is x else "not found by its name"
+        if "<" in name:
+            why = "inside a function, where load cannot find it"
+        raise _NotEncodable(f"the class {x.__qualname__}, which is {why}")
+    return name
+
+
+def _found(name: str) -> Any:
+    """What is there already: a module may have a __getattr__ of its own, which imports."""
+    module, _, path = name.partition(":")
+    found: Any = sys.modules.get(module)
+    for part in path.split("."):
+        is_place = isinstance(found, (type, types.ModuleType))
+        found = vars(found).get(part) if is_place else None
+    return found
+
+
+def _is_operation(x: Any) -> bool:
+    """Whether it is a function of the module that makes an expression of others: it does no harm,
+    whoever calls it."""
+    if isinstance(x, type) or getattr(_dynet, getattr(x, "__name__", ""), None) is not x:
+        return False
+    signatures = getattr(x, "__nb_signature__", ())
+    return any(re.search(r"Expression.*-> (dynet\.)?Expression$", s[0]) for s in signatures)
+
+
+def class_of(name: str, meta: str) -> Any:
+    """The class of that name. IoError unless it is imported and has `from_spec`."""
+    found = _found(name)
+    if not isinstance(found, type) or not hasattr(found, "from_spec"):
+        raise IoError(
+            f"'{meta}' names the class '{name}'; want one that is imported and has from_spec"
+        )
+    return found
+
+
+def _is_enumeration(cls: Any) -> bool:
+    enum = sys.modules.get("enum")
+    return enum is not None and isinstance(cls, enum.EnumMeta)
+
+
+def _member(value: Any) -> Any:
+    cls, name = value
+    found = _found(cls)
+    if not _is_enumeration(found):
+        raise TypeError(f"'{cls}' is no enumeration of a module that is imported")
+    return found._member_map_[name]
+
+
+def _named(value: Any, meta: str) -> Any:
+    cls, *items = value
+    found = _found(cls)
+    is_named = isinstance(found, type) and issubclass(found, tuple) and hasattr(found, "_fields")
+    if not is_named or len(found._fields) != len(items):
+        raise TypeError(f"'{cls}' is no named tuple of {len(items)} in a module that is imported")
+    return tuple.__new__(found, [decoded(x, meta) for x in items])
+
+
+# ---- bytes and arrays ---------------------------------------------------------------------------
+
+
+def _text(x: bytes | bytearray) -> str:
+    return base64.b64encode(x).decode("ascii")
+
+
+def _bytes(x: str) -> bytes:
+    return base64.b64decode(x, validate=True)
+
+
+def bytes_code(x: bytes) -> dict[str, Any]:
+    return {"bytes": _text(x)}
+
+
+def array_code(kind: str, shape: list[int] | None, content: bytes) -> dict[str, Any]:
+    """Numbers in the order of C; without a shape a number of NumPy's."""
+    if shape is None:
+        return {"number": [kind, _text(content)]}
+    return {"array": [kind, shape, _text(content)]}
+
+
+def _array(x: Any, numpy: Any) -> dict[str, Any]:
+    is_number = isinstance(x, numpy.generic)
+    if not (_NUMBERS if is_number else _ELEMENTS).fullmatch(x.dtype.str) or not (
+        is_number or type(x) is numpy.ndarray
+    ):
+        raise _NotEncodable(f"of type {type(x).__name__} and dtype {x.dtype}")
+    if x.nbytes > MOST_ARRAY_BYTES:
+        raise _NotEncodable(
+            f"an array of {x.nbytes:,} bytes, which is more than {MOST_ARRAY_BYTES:,}; make it a "
+            "parameter"
+        )
+    return array_code(x.dtype.str, None if is_number else list(x.shape), x.tobytes())
+
+
+def _array_of(value: Any, is_number: bool) -> Any:
+    try:
+        import numpy
+    except ModuleNotFoundError:
+        raise IoError("a spec has numbers of NumPy, which is not installed") from None
+    kind, shape, content = [value[0], (), value[1]] if is_number else value
+    if not isinstance(kind, str) or not (_NUMBERS if is_number else _ELEMENTS).fullmatch(kind):
+        raise TypeError("a spec has an array of a type that is none")
+    array = numpy.frombuffer(_bytes(content), numpy.dtype(kind)).reshape(shape)
+    return array[()] if is_number else array.copy()
+
+
+# ---- the table ----------------------------------------------------------------------------------
+
+
+def _decoded_items(value: Any, meta: str) -> list[tuple[Any, Any]]:
+    items = [(decoded(k, meta), decoded(v, meta)) for k, v in value]
+    _check_keys(k for k, _ in items)
+    return items
+
+
+def _decoded_keys(value: Any, meta: str) -> list[Any]:
+    keys = [decoded(x, meta) for x in value]
+    _check_keys(keys)
+    return keys
+
+
+def _codes() -> dict[Any, tuple[str, Callable[[Any], Any], Callable[[Any, str], Any]]]:
+    """Of each type its name in the file, what JSON gets, and what is made of that again."""
+    from collections import OrderedDict
+
+    return {
+        tuple: ("tuple", _list, lambda v, meta: tuple([decoded(x, meta) for x in v])),
+        list: ("list", _list, lambda v, meta: [decoded(x, meta) for x in v]),
+        set: ("set", _set, lambda v, meta: set(_decoded_keys(v, meta))),
+        frozenset: ("frozenset", _set, lambda v, meta: frozenset(_decoded_keys(v, meta))),
+        OrderedDict: ("ordered", _pairs, lambda v, meta: OrderedDict(_decoded_items(v, meta))),
+        bytes: ("bytes", _text, lambda v, meta: _bytes(v)),
+        bytearray: ("bytearray", _text, lambda v, meta: bytearray(_bytes(v))),
+        complex: ("complex", lambda x: [x.real, x.imag], lambda v, meta: complex(*v)),
+        range: ("range", lambda x: [x.start, x.stop, x.step], lambda v, meta: range(*v)),
+    }
+
+
+_CODES = _codes()
+_DECODE: dict[str, Callable[[Any, str], Any]] = {
+    **{name: decode for name, _, decode in _CODES.values()},
+    "dict": lambda v, meta: {k: decoded(x, meta) for k, x in v.items()},
+    "items": lambda v, meta: dict(_decoded_items(v, meta)),
+    "class": lambda v, meta: _operation(v) or class_of(v, meta),
+    "member": lambda v, meta: _member(v),
+    "named": _named,
+    "number": lambda v, meta: _array_of(v, True),
+    "array": lambda v, meta: _array_of(v, False),
+}
+_LISTS = {"tuple", "list", "set", "frozenset", "ordered", "items", "named"}
+
+
+def _operation(name: str) -> Any:
+    found = getattr(_dynet, name[6:], None) if name.startswith("dynet:") else None
+    return found if _is_operation(found) else None
+
+
+def decoded(x: Any, meta: str) -> Any:
+    """What `encoded` was given. IoError for a class that is not there; TypeError, ValueError,
+    LookupError or AttributeError where `encoded` gives no such."""
+    if type(x) in _PLAIN:
+        return x
+    ((kind, value),) = x.items()
+    if kind not in _DECODE:
+        raise TypeError(f"a spec has '{kind}', which no value is")
+    if kind in _LISTS and not isinstance(value, list):
+        raise TypeError(f"a spec has a '{kind}' that is no list")
+    return _DECODE[kind](value, meta)

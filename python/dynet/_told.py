@@ -1,0 +1,48 @@
+"""Functions that are written in Python, whose wrong calls are told as those of the module are."""
+
+from __future__ import annotations
+
+import _dynet
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, SupportsIndex, TypeAlias, TypeVar
+
+    F = TypeVar("F", bound=Callable[..., Any])
+    #: A size or a count: 3, 6 / 2, numpy.int64(3).
+    Whole: TypeAlias = SupportsIndex | float
+
+#: What such a function raises where an argument is not what its annotation promises.
+Refused: type[Exception] = _dynet._Refused
+
+
+def told(function: F) -> F:
+    """Decorates a function. A call that succeeds costs a call more; of one that fails
+    `_own_calls.py` looks at the arguments, and an error of the library gets the user's line. What a
+    program's own code raised comes through."""
+
+    def call(*args: Any, **named: Any) -> Any:
+        try:
+            return function(*args, **named)
+        except Exception as e:
+            from ._own_calls import explain_own
+
+            error = explain_own(function, args, named, e)
+            if error is None:
+                raise
+        raise error
+
+    for name in ("__module__", "__name__", "__qualname__", "__doc__"):
+        setattr(call, name, getattr(function, name))
+    call.__wrapped__ = function  # type: ignore[attr-defined]
+    return call  # type: ignore[return-value]
+
+
+def whole(x: Any) -> int:
+    """A whole number of any kind, as the module takes them. Refused, or an error of Python's, for
+    what is none."""
+    n = int(x)
+    if isinstance(x, (str, bytes)) or n != x:
+        raise Refused
+    return n
