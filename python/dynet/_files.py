@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 import _dynet
-from _dynet import _Additions, _made_of, _save_text
+from _dynet import _Additions, _save_text
 
 from . import (
     IoError,
@@ -154,14 +154,8 @@ def _record(x: Any, i: int, keys: _Keys) -> dict[str, Any]:
     from . import _specs  # here: most programs that import dynet save nothing with it
 
     owner = f"object {i}, a {type(x).__name__},"
-    record = {
-        "kind": _specs.class_name(type(x), owner),
-        "spec": _specs.encoded(x.spec, owner),
-        "key": key,
-    }
-    if beside := [keys.add(p.name(), i) for p in _beside(x)]:
-        record["beside"] = beside
-    return record
+    spec = _specs.encoded(x.spec, owner)
+    return {"kind": _specs.class_name(type(x), owner), "spec": spec, "key": key}
 
 
 def _read_meta(meta: str) -> str | list[Any]:

@@ -80,13 +80,26 @@ def test_bad_options_are_errors():
         ["--dynet-profiling", "9"],
     ]:
         assert "Error" in run("import dynet", *args, ok=False)
-    for args in [["--dynet-gpu"], ["--dynet_gpus=1"], ["--dynet-devices", "GPU:0"], ["--dynet-devices=GPU:0"]]:
+    for args in [
+        ["--dynet-gpu"],
+        ["--dynet_gpus=1"],
+        ["--dynet-devices", "GPU:0"],
+        ["--dynet-devices=GPU:0"],
+    ]:
         assert "asks for a GPU" in run("import dynet", *args, ok=False)
 
 
 def test_longer_names_are_no_options():
     code = "import dynet as dy, sys; print(dy.ParameterCollection().add_parameters(2).as_array()[0], *sys.argv[1:])"
-    words = ["--dynet-seedling", "5", "--dynet-gpu-ids", "GPU:0", "--dynet-devices-x", "GPU:0", "--dynet-lstmx=gru"]
+    words = [
+        "--dynet-seedling",
+        "5",
+        "--dynet-gpu-ids",
+        "GPU:0",
+        "--dynet-devices-x",
+        "GPU:0",
+        "--dynet-lstmx=gru",
+    ]
     number = run(code, "--dynet-seed", "7").split()[0]
     assert run(code, "--dynet-seed", "7", *words).split() == [number, "--dynet-seed", "7", *words]
 
