@@ -22,6 +22,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -65,7 +66,7 @@ class Operation {
     for (const nb::handle name : nb::iter(nb::getattr(object, "attributes", nb::tuple()))) {
       const nb::object value = nb::getattr(object, name);
       if (PyObject_Hash(value.ptr()) == -1) {
-        nb::python_error unhashable;
+        const nb::python_error unhashable;
         throw TypeError("apply: attribute " + std::string(nb::str(name).c_str()) + " of " +
                         class_name(object) + " is of type " + class_name(value) +
                         ", which may change; want a value that has a hash, such as a tuple");
@@ -100,25 +101,14 @@ class Operation {
   std::vector<Attribute> attributes_;
 };
 
-/// An address as payload.
-struct Address {
-  explicit Address(const Operation* operation) {
-    const auto bits = reinterpret_cast<std::uintptr_t>(operation);
-    halves = {static_cast<unsigned>(bits), static_cast<unsigned>(std::uint64_t{bits} >> 32)};
-  }
-  /// That of one example, or node, of a call.
-  Address(const ext::Call& call, std::int64_t example) {
-    std::copy_n(call.indices.example<const unsigned>(example), 2, halves.begin());
-  }
-  [[nodiscard]] Operation& operation() const {
-    return *reinterpret_cast<Operation*>(
-        static_cast<std::uintptr_t>(std::uint64_t{halves[1]} << 32 | halves[0]));
-  }
-  std::array<unsigned, 2> halves{};
-};
+/// An address as payload, which is made of 32-bit numbers.
+using Address = std::array<unsigned, 2>;
 
+/// That of one example, or node, of a call.
 nb::object object_of(const ext::Call& call, std::int64_t example) {
-  return Address(call, example).operation().object();
+  Address address;
+  std::copy_n(call.indices.example<const unsigned>(example), address.size(), address.begin());
+  return std::bit_cast<Operation*>(address)->object();
 }
 
 bool is_batched(nb::handle object) {
@@ -333,12 +323,11 @@ struct PythonBatchOp {
 template <class Op>
 Expression add(const Dim& dim, const Address& address, std::span<const Expression> xs) {
   const Op op{dim};
-  const std::span<const unsigned> payload = address.halves;
+  const std::span<const unsigned> payload = address;
   return ext::add_node(ext::kRecord<Op>, &op, nullptr, xs, ext::NodePayload::of(payload), here());
 }
 
-PyExpression apply(nb::handle operation, nb::args xs) {
-  ExprListArg list;
+PyExpression apply(nb::handle operation, const nb::args& xs) {
   nb::detail::make_caster<ExprListArg> caster;
   if (!caster.from_python(xs, 0, nullptr) || caster.value.count() == 0) {
     throw TypeError("apply: want an operation and one expression or more");
@@ -354,7 +343,7 @@ PyExpression apply(nb::handle operation, nb::args xs) {
   const Dim dim = result_of(operation, nodes);
   const bool batched = is_batched(operation);
   return PyExpression(graph->add_keeping(made, [&] {
-    const Address address(made.get());
+    const auto address = std::bit_cast<Address>(made.get());
     return batched ? add<PythonBatchOp>(dim, address, nodes) : add<PythonOp>(dim, address, nodes);
   }));
 }

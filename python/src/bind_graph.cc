@@ -23,7 +23,8 @@ namespace {
 
 using GraphPointer = std::shared_ptr<PyGraph>;
 
-GraphPointer renew(const GraphPointer& graph, bool immediate_compute, bool check_validity,
+/// A pointer of its own: what the graph kept may run code of the user's when it goes.
+GraphPointer renew(GraphPointer graph, bool immediate_compute, bool check_validity,
                    std::optional<bool> autobatching) {
   graph->renew(immediate_compute, check_validity, autobatching);
   return graph;
@@ -99,6 +100,14 @@ void bind_graph_class(nb::module_& m) {
           },
           arg("stream"), "The stream of the random nodes, for programs with threads.")
       .def(
+          "__len__", [](const GraphPointer& graph) { return graph->cg.nodes.size(); },
+          "Number of nodes.");
+}
+
+void bind_graph_texts(nb::module_& m) {
+  using nb::arg;
+  nb::borrow<nb::class_<PyGraph>>(m.attr("ComputationGraph"))
+      .def(
           "print_graphviz", [](const GraphPointer& graph) { graph->cg.print_graphviz(); },
           "DOT text on the standard error stream.")
       .def(
@@ -113,10 +122,7 @@ void bind_graph_class(nb::module_& m) {
           [](const GraphPointer& graph, const std::string& filename, bool values, bool gradients,
              bool nan_check_only) { graph->cg.dump(filename, values, gradients, nan_check_only); },
           arg("filename"), arg("show_values"), arg("show_gradients"), arg("nan_check_only"),
-          "See `dump_cg`.")
-      .def(
-          "__len__", [](const GraphPointer& graph) { return graph->cg.nodes.size(); },
-          "Number of nodes.");
+          "See `dump_cg`.");
 }
 
 /// `forward(i)` and the like: by index, computed anew or only what is missing.
@@ -216,7 +222,7 @@ void bind_no_grad(nb::module_& m) {
            [](const NoGrad& it) { return it.scopes.empty() ? "no_grad()" : "no_grad(), entered"; })
       .def("__enter__",
            [](nb::handle self) {
-             NoGrad& it = nb::cast<NoGrad&>(self);
+             auto& it = nb::cast<NoGrad&>(self);
              if (!it.scopes.empty() && it.thread != std::this_thread::get_id()) {
                throw UsageError("no_grad: another thread is in this scope; make one of its own");
              }
@@ -258,6 +264,7 @@ void bind_values_of_lists(nb::module_& m) {
 
 void bind_graph(nb::module_& m) {
   bind_graph_class(m);
+  bind_graph_texts(m);
   bind_by_index(m);
   bind_graph_functions(m);
   bind_values_of_lists(m);

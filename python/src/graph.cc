@@ -197,7 +197,7 @@ PyGraph::Slot& PyGraph::slot(const void* storage) {
 
 void PyGraph::enter(const void* storage, const Expression& node) {
   if (2 * (used_ + 1) > slots_.size()) {
-    std::vector<Slot> old = std::exchange(slots_, std::vector<Slot>(2 * slots_.size()));
+    const std::vector<Slot> old = std::exchange(slots_, std::vector<Slot>(2 * slots_.size()));
     for (const Slot& s : old) {
       if (s.stamp == stamp_) {
         slot(s.storage) = s;
@@ -261,7 +261,7 @@ nb::object make_expression(const Expression& e, PyExpression::Settable settable)
 }
 
 nb::list list_of(const std::vector<Expression>& es) {
-  nb::object list = nb::steal(PyList_New(static_cast<Py_ssize_t>(es.size())));
+  const nb::object list = nb::steal(PyList_New(static_cast<Py_ssize_t>(es.size())));
   if (!list.is_valid()) {
     throw nb::python_error();
   }
@@ -319,7 +319,7 @@ void compute(const Expression& e, bool recalculate) {
 }
 
 namespace {
-/// Those of `es` that are of this graph, of which there is one.
+/// Those of `es` that are of this graph.
 void compute_in_graph(PyGraph& graph, const std::vector<Expression>& es) {
   const auto is_ours = [&graph](const Expression& e) { return e.pg == &graph.cg; };
   const Expression* last = nullptr;
@@ -327,6 +327,9 @@ void compute_in_graph(PyGraph& graph, const std::vector<Expression>& es) {
     if (is_ours(e) && (last == nullptr || e.i > last->i)) {
       last = &e;
     }
+  }
+  if (last == nullptr) {
+    return;
   }
   {
     // One for all of them: each may take less time than passes until anybody is asked.

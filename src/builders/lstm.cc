@@ -240,8 +240,8 @@ void CompactVanillaLSTMBuilder::start_new_sequence_impl(const std::vector<Expres
   noisy_.resize(layers);
   for (unsigned layer = 0; layer < layers; ++layer) {
     const std::vector<Expression>& vars = param_vars[layer];
-    noisy_[layer] = {noise(vars[kInputs], weightnoise_std),
-                     noise(vars[kRecurrent], weightnoise_std), vars[kBias]};
+    noisy_[layer] = {noise(vars[kInputs], weightnoise_std, Where()),
+                     noise(vars[kRecurrent], weightnoise_std, Where()), vars[kBias]};
   }
 }
 
