@@ -77,6 +77,8 @@ class TextFileSaver : public Saver {
   /// IoError when the file cannot be written. `append`: what is there stays, and is kept as it is
   /// when something fails.
   explicit TextFileSaver(const std::string& filename, bool append = false);
+  TextFileSaver(const TextFileSaver&) = delete;
+  TextFileSaver& operator=(const TextFileSaver&) = delete;
   /// Closes; an error goes to the log sink. When an exception is on its way out, or a save failed,
   /// the old file stays.
   ~TextFileSaver() override;

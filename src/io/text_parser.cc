@@ -55,8 +55,9 @@ void read_all(const std::string& name, std::string& text) {
 
 template <class T>
 bool parse_whole(std::string_view text, T& value) {
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const auto [rest, error] = std::from_chars(begin, end, value);
   return error == std::errc() && rest == end;
 }
 
@@ -65,8 +66,9 @@ bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 /// The next word of a line, which is taken off; empty where there is none.
 std::string_view next_word(std::string_view& rest) {
-  const char* const end = rest.data() + rest.size();
-  const char* const first = std::find_if_not(rest.data(), end, is_space);
+  const char* const begin = rest.data();
+  const char* const end = begin + rest.size();
+  const char* const first = std::find_if_not(begin, end, is_space);
   const char* const last = std::find_if(first, end, is_space);
   rest = {last, static_cast<std::size_t>(end - last)};
   return {first, static_cast<std::size_t>(last - first)};
