@@ -3,7 +3,7 @@
 DIRECTORY/dynet/__init__.pyi          what users see: the extension module, as nanobind describes
                                       it, and what dynet/__init__.py adds
 DIRECTORY/_dynet-stubs/__init__.pyi   the extension module by its own name: the same types
-DIRECTORY/dynet_config-stubs/__init__.pyi  the module of that name, which is one file without a package
+DIRECTORY/dynet_config-stubs/...      a module that is one file, and so has no types of its own
 
 The extension module lies in DIRECTORY; it is not started.
 """
@@ -68,8 +68,10 @@ def with_any(text: str) -> str:
     at = text.index("def __getitem__(", text.index("class Expression"))
     text = text[:at] + "def __iter__(self) -> Iterator[Expression]: ...\n\n    " + text[at:]
     # Arrays of results are always of this type.
-    for name in ("npvalue", "gradient", "as_array", "grad_as_array", "row_as_array", "rows_as_array"):
-        text = re.sub(rf"(def {name}\(.*-> numpy\.typing\.NDArray)\[Any\]", r"\1[numpy.float64]", text)
+    results = "npvalue|gradient|(grad_|row_|rows_)?as_array"
+    text = re.sub(
+        rf"(def ({results})\(.*-> numpy\.typing\.NDArray)\[Any\]", r"\1[numpy.float64]", text
+    )
     # A row of a table is looked up by its number alone.
     table = text.index("class LookupParameters(")
     at = text.index("def __getitem__(", table)

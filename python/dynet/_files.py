@@ -161,7 +161,11 @@ def _record(x: Any, i: int, keys: _Keys) -> dict[str, Any]:
     from . import _specs  # here: most programs that import dynet save nothing with it
 
     owner = f"object {i}, a {type(x).__name__},"
-    record = {"kind": _specs.class_name(type(x), owner), "spec": _specs.encoded(x.spec, owner), "key": key}
+    record = {
+        "kind": _specs.class_name(type(x), owner),
+        "spec": _specs.encoded(x.spec, owner),
+        "key": key,
+    }
     if beside := [keys.add(p.name(), i) for p in _beside(x)]:
         record["beside"] = beside
     return record

@@ -353,7 +353,9 @@ def both(*callbacks: Callable[[Step], Any]) -> Callable[[Step], float | None]:
 
     for i, callback in enumerate(callbacks):
         if not callable(callback):
-            raise _dynet.TypeError(f"both: callbacks[{i}] is {callback!r}; want a function of a Step")
+            raise _dynet.TypeError(
+                f"both: callbacks[{i}] is {callback!r}; want a function of a Step"
+            )
 
     def call(step: Step) -> float | None:
         result: float | None = None

@@ -11,6 +11,7 @@ import re
 from typing import Any
 
 import _dynet as _extension
+
 import dynet as _dynet
 
 from ._calls import (

@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, SupportsIndex, TypeAlias, TypeVar
 
-
     F = TypeVar("F", bound=Callable[..., Any])
     #: A size or a count: 3, 6 / 2, numpy.int64(3).
     Whole: TypeAlias = SupportsIndex | float

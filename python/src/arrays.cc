@@ -137,7 +137,8 @@ FloatArray read_array(nb::handle values) {
     return result;
   }
   const bool is_foreign = !nb::hasattr(values, "__array__") && nb::hasattr(values, "__dlpack__");
-  result.array = as_array(is_foreign ? numpy("from_dlpack")(values) : nb::borrow(values), "float32");
+  result.array =
+      as_array(is_foreign ? numpy("from_dlpack")(values) : nb::borrow(values), "float32");
   const auto view = nb::cast<nb::ndarray<const float, nb::f_contig, nb::device::cpu>>(result.array);
   result.data = view.data();
   result.size = view.size();

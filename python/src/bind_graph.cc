@@ -208,9 +208,7 @@ void bind_no_grad(nb::module_& m) {
       "after all is computed again, once. `backward` is an error within.")
       .def(nb::init<>())
       .def("__repr__",
-           [](const NoGrad& it) {
-             return it.scopes.empty() ? "no_grad()" : "no_grad(), entered";
-           })
+           [](const NoGrad& it) { return it.scopes.empty() ? "no_grad()" : "no_grad(), entered"; })
       .def("__enter__",
            [](nb::handle self) {
              NoGrad& it = nb::cast<NoGrad&>(self);

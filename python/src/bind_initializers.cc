@@ -27,7 +27,9 @@ struct PyNumpy : PyInitializer {};
 
 std::string argument_text(float number) { return short_text(number); }
 std::string argument_text(bool flag) { return flag ? "True" : "False"; }
-std::string argument_text(const std::string& text) { return nb::repr(nb::str(text.c_str())).c_str(); }
+std::string argument_text(const std::string& text) {
+  return nb::repr(nb::str(text.c_str())).c_str();
+}
 
 template <class PyClass, class Init, class... Args>
 PyClass make(Args... args) {
@@ -61,8 +63,9 @@ void bind_initializers(nb::module_& m) {
       .def("__repr__", [](nb::handle self) {
         const nb::handle type = self.type();
         const std::string name = nb::cast<std::string>(type.attr("__name__"));
-        return nb::inst_ready(self) ? name + "(" + nb::inst_ptr<PyInitializer>(self)->arguments + ")"
-                                    : "<" + name + ", not initialised>";
+        return nb::inst_ready(self)
+                   ? name + "(" + nb::inst_ptr<PyInitializer>(self)->arguments + ")"
+                   : "<" + name + ", not initialised>";
       });
   define_initializer<PyNormal>(m, "NormalInitializer",
                                "Normal numbers with this mean and variance.")

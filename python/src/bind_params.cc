@@ -91,8 +91,9 @@ PyInitializer read_init(const InitArguments& args, const Dim& d) {
   } else if (PyNumber_Check(args.init.ptr()) != 0 && !nb::hasattr(args.init, "__len__")) {
     set(ParameterInitConst(nb::cast<float>(args.init)));
   } else {
-    throw ValueError("init is " + told(args.init) +
-                     "; want None, a number, \"glorot\" or another name, an initializer or an array");
+    throw ValueError(
+        "init is " + told(args.init) +
+        "; want None, a number, \"glorot\" or another name, an initializer or an array");
   }
   return result;
 }

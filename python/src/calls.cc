@@ -141,10 +141,9 @@ PyObject* explain_refusal(const Call& call, vectorcallfunc way, const nb::object
   for (Py_ssize_t i = 0; i < names; ++i) {
     named[nb::handle(PyTuple_GET_ITEM(call.names, i))] = nb::handle(call.args[call.count() + i]);
   }
-  const nb::object answer =
-      explanations().attr("explain")(nb::handle(call.function), args, named,
-                                     misfit_object(misfit.it), line_here(),
-                                     way != nullptr && said.is_none(), said);
+  const nb::object answer = explanations().attr("explain")(nb::handle(call.function), args, named,
+                                                           misfit_object(misfit.it), line_here(),
+                                                           way != nullptr && said.is_none(), said);
   if (nb::isinstance<nb::tuple>(answer)) {
     return call_again(call.function, way, answer[0], answer[1]);
   }

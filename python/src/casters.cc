@@ -38,7 +38,8 @@ namespace {
 template <class T>
 std::string shortest(T number) {
   char text[64];
-  const bool is_middling = number == 0 || (std::abs(number) >= T(1e-4) && std::abs(number) < T(1e16));
+  const bool is_middling =
+      number == 0 || (std::abs(number) >= T(1e-4) && std::abs(number) < T(1e16));
   const auto format = is_middling ? std::chars_format::fixed : std::chars_format::scientific;
   return {text, std::to_chars(text, text + sizeof text, number, format).ptr};
 }

@@ -81,10 +81,9 @@ PyObject* refuse_operands(const char* symbol, PyObject* a, PyObject* b, bool rig
   if (is_expression(a) && !is_expression(b) && is_asked_next(b, right_has_slot)) {
     return Py_NewRef(Py_NotImplemented);
   }
-  const nb::object error =
-      nb::module_::import_("dynet._own_calls")
-          .attr("operator_error")(symbol, nb::handle(a), nb::handle(b), is_expression(a),
-                                  line_here());
+  const nb::object error = nb::module_::import_("dynet._own_calls")
+                               .attr("operator_error")(symbol, nb::handle(a), nb::handle(b),
+                                                       is_expression(a), line_here());
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
   return nullptr;
 }

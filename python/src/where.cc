@@ -53,7 +53,8 @@ const std::string& package_folder() {
 /// nodes may outlive the module's own statics.
 class KeptCode {
  public:
-  /// False for code of the package, and for what imports it: the line that its caller is at tells the user more.
+  /// False for code of the package, and for what imports it: the line that its caller is at tells
+  /// the user more.
   bool keep(PyCodeObject* code) {
     Kept& recent = recent_[(reinterpret_cast<std::uintptr_t>(code) >> 6) % kRecent];
     if (recent.code != code) {

@@ -118,5 +118,7 @@ def test_pictures_of_no_graph_and_of_a_long_one():
     x = dy.inputVector([1.0])
     for _ in range(300):
         x = dy.tanh(x)
-    width, height = map(int, re.match(r'<svg [^>]*width="(\d+)" height="(\d+)"', dy.cg().to_svg()).groups())
+    width, height = map(
+        int, re.match(r'<svg [^>]*width="(\d+)" height="(\d+)"', dy.cg().to_svg()).groups()
+    )
     assert width < 3000 and height > 2000

@@ -236,7 +236,10 @@ def test_a_bad_option_is_told_at_the_import() -> None:
 
     code = "import sys\nsys.argv.append('--dynet-autobatch=x')\nimport dynet\n"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "called at <string>:3" in done.stderr and "frozen" not in done.stderr.rpartition("\n  called")[2]
+    assert (
+        "called at <string>:3" in done.stderr
+        and "frozen" not in done.stderr.rpartition("\n  called")[2]
+    )
 
 
 @pytest.mark.parametrize("init", [np.ones(4), np.ones((2, 3))])

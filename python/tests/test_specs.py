@@ -198,24 +198,35 @@ def test_numbers_of_numpy_in_any_protocol(tmp_path, protocol):
 
 def files_that_take_long():
     text = b"V" + b"x" * 1_000_000 + b"\n"
-    yield "a text copied many times", text + b"p0\nc_codecs\nencode\n(g0\nVlatin1\ntR" * 1 + (
-        b"0c_codecs\nencode\n(g0\nVlatin1\ntR" * 3000 + b"."
+    yield (
+        "a text copied many times",
+        text
+        + b"p0\nc_codecs\nencode\n(g0\nVlatin1\ntR" * 1
+        + (b"0c_codecs\nencode\n(g0\nVlatin1\ntR" * 3000 + b"."),
     )
     ones = b"(" + b"I1\n" * 300_000 + b"lp0\n"
     yield "a set of many", ones + b"0c__builtin__\nset\n(g0\ntR" * 3000 + b"."
     array = pickle.dumps(np.asfortranarray(np.zeros((2, 100_000), dtype="i1")), 2)
     yield "an array filled many times", array[:-1] + b"."
-    yield "an array of no numbers", (
-        b"cnumpy.core.multiarray\n_reconstruct\n(tR(I1\n(I1000000000\nI0\ntcnumpy\ndtype\n(S'f4'\n"
-        b"tRI01\nc_codecs\nencode\n(V\nVlatin1\ntRtb."
+    yield (
+        "an array of no numbers",
+        (
+            b"cnumpy.core.multiarray\n_reconstruct\n(tR(I1\n(I1000000000\nI0\ntcnumpy\ndtype\n(S'f4'\n"
+            b"tRI01\nc_codecs\nencode\n(V\nVlatin1\ntRtb."
+        ),
     )
-    yield "an array of too many", (
-        b"cnumpy.core.multiarray\n_reconstruct\n(tR(I1\n(I1000000000\nI9\ntcnumpy\ndtype\n(S'f4'\n"
-        b"tRI01\nc_codecs\nencode\n(Vabcd\nVlatin1\ntRtb."
+    yield (
+        "an array of too many",
+        (
+            b"cnumpy.core.multiarray\n_reconstruct\n(tR(I1\n(I1000000000\nI9\ntcnumpy\ndtype\n(S'f4'\n"
+            b"tRI01\nc_codecs\nencode\n(Vabcd\nVlatin1\ntRtb."
+        ),
     )
 
 
-@pytest.mark.parametrize("content", [pytest.param(c, id=name) for name, c in files_that_take_long()])
+@pytest.mark.parametrize(
+    "content", [pytest.param(c, id=name) for name, c in files_that_take_long()]
+)
 def test_old_files_take_no_long_time(content):
     import time
 

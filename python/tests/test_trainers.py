@@ -256,9 +256,7 @@ def test_schedules():
     t.set_schedule(None)
     assert rates_of(t, 2) == [0.75, 0.75]
     assert [cosine.rate(0), cosine.rate(10), cosine.rate(done=99)] == [1.0, 0.5, 0.5]
-    assert repr(dy.WarmupSchedule(2, cosine)) == (
-        "WarmupSchedule(2, CosineSchedule(1, 10, 0.5))"
-    )
+    assert repr(dy.WarmupSchedule(2, cosine)) == ("WarmupSchedule(2, CosineSchedule(1, 10, 0.5))")
     for wrong in (
         lambda: dy.CosineSchedule(1.0, 0),
         lambda: dy.CosineSchedule(1.0, -1),

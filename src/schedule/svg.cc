@@ -20,7 +20,7 @@ constexpr int kTitle = 18;
 constexpr int kColumnGap = 70;
 constexpr int kRowGap = 14;
 constexpr std::size_t kColumns = 8;  ///< side by side, 2,400 pixels; further ones are below them
-constexpr std::size_t kShown = 8;  ///< members of a group; the others share one box
+constexpr std::size_t kShown = 8;    ///< members of a group; the others share one box
 
 std::string escaped(const std::string& text) {
   std::string out;
@@ -155,8 +155,8 @@ class Drawing {
     std::map<std::size_t, int> heights;  // by line of columns
     for (Box& box : boxes_) {
       int& y = used.try_emplace(box.column, kRowGap).first->second;
-      box.x = kRowGap +
-              static_cast<int>(box.column % kColumns) * (kNodeWidth + 2 * kPad + kColumnGap);
+      box.x =
+          kRowGap + static_cast<int>(box.column % kColumns) * (kNodeWidth + 2 * kPad + kColumnGap);
       box.y = y;
       y += box.height() + kRowGap;
       width_ = std::max(width_, box.x + kNodeWidth + 2 * kPad + kRowGap);
