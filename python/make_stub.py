@@ -3,7 +3,7 @@
 DIRECTORY/dynet/__init__.pyi          what users see: the extension module, as nanobind describes
                                       it, and what dynet/__init__.py adds
 DIRECTORY/_dynet-stubs/__init__.pyi   the extension module by its own name: the same types
-DIRECTORY/dynet_config-stubs/__init__.pyi   the module of that name, a file without a package
+DIRECTORY/dynet_config-stubs/...      a module that is one file, and so has no types of its own
 
 The extension module lies in DIRECTORY; it is not started.
 """

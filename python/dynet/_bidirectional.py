@@ -35,19 +35,25 @@ class BiRNNBuilder:
         input_dim: Whole,
         hidden_dim: Whole,
         model: ParameterCollection,
-        rnn_builder_factory: Callable[..., Any],
+        rnn_builder_factory: Callable[..., Any] | None,
         builder_layers: Sequence[tuple[Any, Any]] | None = None,
     ) -> None:
         num_layers, input_dim, hidden_dim = whole(num_layers), whole(input_dim), whole(hidden_dim)
-        if not isinstance(model, ParameterCollection) or not callable(rnn_builder_factory):
+        is_known = rnn_builder_factory is None or callable(rnn_builder_factory)
+        if not isinstance(model, ParameterCollection) or not is_known:
             raise Refused
         if num_layers < 1:
             raise AssertionError(f"BiRNNBuilder: num_layers is {num_layers}; want 1 or more")
         if hidden_dim % 2:
             raise AssertionError(f"BiRNNBuilder: hidden_dim is {hidden_dim}; want an even number")
+        if builder_layers is None and rnn_builder_factory is None:
+            raise _dynet.TypeError(
+                "BiRNNBuilder: rnn_builder_factory is None; want a function, or builder_layers"
+            )
         self.model = model.add_subcollection("birnn")
         self._arguments = (num_layers, input_dim, hidden_dim, rnn_builder_factory, builder_layers)
         if builder_layers is None:
+            assert rnn_builder_factory is not None
             sizes = [input_dim, *[hidden_dim] * (num_layers - 1)]
             builder_layers = [
                 (

@@ -544,7 +544,7 @@ def signature_of(function: Any, is_bound: bool) -> Any:
         form = form[1:]
     parameters = []
     for one in form:
-        kind = kinds.POSITIONAL_OR_KEYWORD if one.by_name else kinds.POSITIONAL_ONLY
+        kind: Any = kinds.POSITIONAL_OR_KEYWORD if one.by_name else kinds.POSITIONAL_ONLY
         if one.rest:
             kind = kinds.VAR_POSITIONAL if one.by_position else kinds.VAR_KEYWORD
         elif not one.by_position:

@@ -132,7 +132,7 @@ def fit(
     _check_order(checkpoint, larger_is_better)
     if epochs > 1 and not _is_indexed(data) and _iterator(data) is data:
         raise _dynet.ValueError("fit: data is an iterator, which can be read once; want a list")
-    if _is_indexed(data) and len(data) == 0:
+    if _is_indexed(data) and len(data) == 0:  # type: ignore[arg-type]
         raise _dynet.EmptyListError("fit: data is empty; want one example or more")
     run = _Run(trainer, checkpoint, _Line(progress, epochs, data), on_step, larger_is_better)
     run.resume()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import subprocess
 import sys
 import textwrap
@@ -360,7 +361,7 @@ def test_objects_are_released(call: Call) -> None:
     assert [sys.getrefcount(it) for it in held] == references
 
 
-STANDARD = [MemoryError, IndexError, OverflowError] + [ValueError] * 4 + [RuntimeError]
+STANDARD = [MemoryError, IndexError, OverflowError] + [dy.ValueError] * 4 + [RuntimeError]
 
 
 @pytest.mark.parametrize("which", range(len(STANDARD)))
@@ -373,6 +374,6 @@ def test_exceptions_of_the_standard_library_are_the_same_on_both_ways(which: int
     ):
         with pytest.raises(STANDARD[which]) as raised:
             call()
-        told.append((raised.type, str(raised.value)))
+        told.append((raised.type, re.sub(r":\d+ in ", ":? in ", str(raised.value))))
     assert told[0] == told[1] and raised.type is STANDARD[which]
     assert _dynet._throw_standard(len(STANDARD)) is False

@@ -190,14 +190,12 @@ def test_what_cannot_be_saved(tmp_path):
         dy.save(path, [3])
     tagger = Tagger(m, [2, 2])
     tagger.spec = (np.zeros(3, dtype=object),)
-    with pytest.raises(
-        TypeError, match=r"spec.0. of object 0, a Tagger, is of type ndarray and dtype obj"
-    ):
+    with pytest.raises(TypeError, match=r"spec\[0\] of object 0, a Tagger, is of type ndarray"):
         dy.save(path, [tagger])
 
-    for thing in (Pair(1, 2), {"a": collections.OrderedDict()}, {1: 2}, {3}):
+    for thing in (object(), collections.Counter(), make_objects):
         tagger.spec = [thing]
-        with pytest.raises(TypeError, match=r"a spec has a (Pair|OrderedDict|dict|set)"):
+        with pytest.raises(TypeError, match=r"spec\[0\] of object 0, a Tagger, is"):
             dy.save(path, [tagger])
 
     class Inside(Tagger):

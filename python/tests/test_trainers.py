@@ -196,7 +196,7 @@ def test_what_is_not_finite_is_refused(trainer_class, rule):
             trainer.set_learning_rate(bad)
         with pytest.raises(ValueError, match="learning_rate is"):
             trainer.restart(bad)
-        with pytest.raises(ValueError, match="learning_rate is"):
+        with pytest.raises(ValueError, match=r"\w+Trainer: \w+ is (nan|inf); want a finite number"):
             trainer_class(dy.ParameterCollection(), bad)
     with pytest.raises(ValueError, match="threshold is nan"):
         trainer.set_clip_threshold(math.nan)
@@ -256,9 +256,7 @@ def test_schedules():
     t.set_schedule(None)
     assert rates_of(t, 2) == [0.75, 0.75]
     assert [cosine.rate(0), cosine.rate(10), cosine.rate(done=99)] == [1.0, 0.5, 0.5]
-    assert repr(dy.WarmupSchedule(2, cosine)) == (
-        "<WarmupSchedule 1 2 1 CosineSchedule 3 1 10 0.5 0>"
-    )
+    assert repr(dy.WarmupSchedule(2, cosine)) == ("WarmupSchedule(2, CosineSchedule(1, 10, 0.5))")
     for wrong in (
         lambda: dy.CosineSchedule(1.0, 0),
         lambda: dy.CosineSchedule(1.0, -1),
