@@ -58,7 +58,7 @@ class Computing {
   }
 
  private:
-  static constexpr unsigned kPasses = 1U << 16;
+  static constexpr unsigned kPasses = 1U << 14;
   static void look(void* of) {
     auto& self = *static_cast<Computing*>(of);
     if (self.state_ == nullptr) {
