@@ -81,25 +81,27 @@ class BiRNNBuilder:
             forward.disable_dropout()
             backward.disable_dropout()
 
-    def _read_lower_layers(self, es: Iterable[Expression]) -> list[Expression]:
+    # What reads them is a function of the module, which also tells what is wrong with them.
+
+    def _read_lower_layers(self, es: Iterable[Expression]) -> Iterable[Expression]:
         """What the last layer reads."""
-        read = list(es)
+        read = es
         for layer in self.builder_layers[:-1]:
             read = self._transduce_layer(layer, read)
         return read
 
     @staticmethod
-    def _transduce_layer(layer: tuple[Any, Any], es: list[Expression]) -> list[Expression]:
+    def _transduce_layer(layer: tuple[Any, Any], es: Iterable[Expression]) -> list[Expression]:
         forward, backward = layer
         before, after = forward.initial_state(), backward.initial_state()
         if type(before) is type(after) is RNNState:
             return _transduce_both(before, after, es)
         # States of a program's own.
+        es = list(es)
         to_right = before.transduce(es)
         to_left = after.transduce(es[::-1])
         return [concatenate([f, b]) for f, b in zip(to_right, reversed(to_left))]
 
-    @told
     def add_inputs(self, es: Iterable[Expression]) -> list[tuple[RNNState, RNNState]]:
         """The last layer's states at each position: (after reading it forward, backward)."""
         read = self._read_lower_layers(es)
@@ -107,11 +109,11 @@ class BiRNNBuilder:
         before, after = forward.initial_state(), backward.initial_state()
         if type(before) is type(after) is RNNState:
             return _add_inputs_both(before, after, read)
+        read = list(read)
         to_right = before.add_inputs(read)
         to_left = after.add_inputs(read[::-1])
         return list(zip(to_right, reversed(to_left)))
 
-    @told
     def transduce(self, es: Iterable[Expression]) -> list[Expression]:
         """The output at each position: [forward; backward]."""
         return self._transduce_layer(self.builder_layers[-1], self._read_lower_layers(es))
