@@ -158,6 +158,19 @@ TEST(Svg, ManyMembersShareABox) {
   EXPECT_EQ(count_of(text, "<title>node "), 8U + 8U + 1U);
 }
 
+TEST(Svg, SaysThatItIsEmptyAndWrapsWhatIsWide) {
+  ComputationGraph cg(true);
+  EXPECT_EQ(count_of(cg.to_svg(), "The graph has no nodes."), 1U);
+  Expression x = input(cg, 0.5F);
+  for (int i = 0; i < 20; ++i) {
+    x = tanh(x);
+  }
+  const std::string text = cg.to_svg();
+  const std::size_t at = text.find("width=\"") + 7;
+  EXPECT_LT(std::stoi(text.substr(at)), 2'500);
+  EXPECT_EQ(count_of(text, "x=\"14\" y=\""), 3U);  // three lines of columns begin at the left
+}
+
 /// Where the text of the first box with this title begins, from the left.
 int left_of(const std::string& text, const std::string& title) {
   const std::size_t at = text.rfind("<text x=\"", text.find(title + "<"));

@@ -81,24 +81,26 @@ class BiRNNBuilder:
             forward.disable_dropout()
             backward.disable_dropout()
 
-    def _read_lower_layers(self, es: Iterable[Expression]) -> list[Expression]:
+    # What reads them is a function of the module, which also tells what is wrong with them.
+
+    def _read_lower_layers(self, es: Iterable[Expression]) -> Iterable[Expression]:
         """What the last layer reads."""
-        read = list(es)
+        read = list(es) if hasattr(es, "__next__") else es  # it may be read more than once
         for layer in self.builder_layers[:-1]:
             read = self._transduce_layer(layer, read)
         return read
 
     @staticmethod
-    def _transduce_layer(layer: tuple[Any, Any], es: list[Expression]) -> list[Expression]:
+    def _transduce_layer(layer: tuple[Any, Any], es: Iterable[Expression]) -> list[Expression]:
         forward, backward = layer
         said = _transduce_both(forward, backward, es)
         if said is not None:
             return said
+        es = list(es)
         to_right = forward.initial_state().transduce(es)
         to_left = backward.initial_state().transduce(es[::-1])
         return [concatenate([f, b]) for f, b in zip(to_right, reversed(to_left))]
 
-    @told
     def add_inputs(self, es: Iterable[Expression]) -> list[tuple[RNNState, RNNState]]:
         """The last layer's states at each position: (after reading it forward, backward)."""
         read = self._read_lower_layers(es)
@@ -106,11 +108,11 @@ class BiRNNBuilder:
         before, after = forward.initial_state(), backward.initial_state()
         if type(before) is type(after) is RNNState:
             return _add_inputs_both(before, after, read)
+        read = list(read)
         to_right = before.add_inputs(read)
         to_left = after.add_inputs(read[::-1])
         return list(zip(to_right, reversed(to_left)))
 
-    @told
     def transduce(self, es: Iterable[Expression]) -> list[Expression]:
         """The output at each position: [forward; backward]."""
         return self._transduce_layer(self.builder_layers[-1], self._read_lower_layers(es))
@@ -123,6 +125,7 @@ class BiRNNBuilder:
         said = _back_of_both(forward, backward, read)
         if said is not None:
             return said
+        read = list(read)
         to_right = forward.initial_state().transduce(read)
         to_left = backward.initial_state().transduce(read[::-1])
         return concatenate([to_right[-1], to_left[-1]])

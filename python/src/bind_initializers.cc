@@ -62,7 +62,7 @@ void bind_initializers(nb::module_& m) {
   nb::class_<PyInitializer>(m, "PyInitializer", "Base of the initialisers.")
       .def("__repr__", [](nb::handle self) {
         const nb::handle type = self.type();
-        const std::string name = nb::cast<std::string>(type.attr("__name__"));
+        const auto name = nb::cast<std::string>(type.attr("__name__"));
         return nb::inst_ready(self)
                    ? name + "(" + nb::inst_ptr<PyInitializer>(self)->arguments + ")"
                    : "<" + name + ", not initialised>";

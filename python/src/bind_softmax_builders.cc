@@ -96,7 +96,8 @@ Dict words_of(const nb::dict& ids) {
     const unsigned id = read_index(value);
     if (id >= words.size() || is_set[id] != 0) {
       throw ValueError("dict: '" + word + "' has id " + std::to_string(id) +
-                       "; want each of 0 to " + std::to_string(words.size()) + ", exclusive, once");
+                       "; want the ids 0 to " + std::to_string(words.size() - 1) +
+                       ", each for one word");
     }
     words[id] = word;
     is_set[id] = 1;

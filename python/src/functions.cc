@@ -68,8 +68,8 @@ std::array<getattrofunc, kKinds> usual_attribute{};
 /// "GRUBuilder.initial_state", "tanh".
 std::string name_of(nb::handle function) {
   const nb::object qualified = function.attr("__qualname__");  // None: of no class or module
-  std::string name = nb::cast<std::string>(
-      qualified.is_none() ? nb::object(function.attr("__name__")) : qualified);
+  auto name = nb::cast<std::string>(qualified.is_none() ? nb::object(function.attr("__name__"))
+                                                        : qualified);
   const nb::object self = nb::getattr(function, "__self__", nb::none());
   const std::size_t dot = name.rfind('.');
   if (!self.is_none() && dot != std::string::npos && PyType_Check(self.ptr()) == 0) {

@@ -108,7 +108,6 @@ IN_PYTHON: list[Row] = [
     (lambda w: dy.BiRNNBuilder(1, 3, 4, 3, dy.GRUBuilder), TypeError, "BiRNNBuilder: model is 3, of type int; want a ParameterCollection"),
     (lambda w: dy.BiRNNBuilder(1, 3, 5, w.m, dy.GRUBuilder), AssertionError, "BiRNNBuilder: hidden_dim is 5; want an even number"),
     (lambda w: w.birnn.transduce(3), TypeError, "BiRNNBuilder.transduce: es is 3, of type int; want a list of expressions"),
-    (lambda w: w.birnn.transduce(), TypeError, "BiRNNBuilder.transduce: the argument es is missing"),
     (lambda w: w.birnn.add_inputs(3), TypeError, "BiRNNBuilder.add_inputs: es is 3"),
     (lambda w: dy.BiRNNBuilder.from_spec((1, 2), w.m), ValueError, "BiRNNBuilder.from_spec: spec is (1, 2); want (num_layers"),
     (lambda w: dy.StackedRNNState([3]), TypeError, "StackedRNNState: states[0] is 3, of type int; want an RNNState"),

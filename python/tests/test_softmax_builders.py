@@ -122,7 +122,7 @@ def test_dictionaries(tmp_path):
     dy.ClassFactoredSoftmaxBuilder(REP, str(file), ids, m)
     assert ids == {"two": 0, "one": 1, "three": 2}
     for wrong in ({"one": 1}, {"one": 0, "two": 0}, {"one": 0, "two": 2}):
-        with pytest.raises(ValueError, match="want each of 0 to"):
+        with pytest.raises(ValueError, match="want the ids 0 to"):
             dy.ClassFactoredSoftmaxBuilder(REP, str(file), dict(wrong), m)
     file.write_text("a one\nb\n")
     ids = {}

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import enum
 import functools
 import json
 import pickle
 import re
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import dynet as dy
 import numpy as np
 import pytest
+from dynet import _specs
+from dynet._old_meta import records_of
 
 Pair = collections.namedtuple("Pair", "a b")
 HERE = Path(__file__).name
@@ -153,7 +158,7 @@ def test_a_spec_that_has_itself(tmp_path):
 @pytest.mark.parametrize("spec", [
     {"items": [[{"list": [1]}, 2]]}, {"items": [[{"tuple": [i]}, 2] for i in range(5000)]},
     {"set": [2**70]}, {"set": {"a": 1}}, {"items": [[1, 2, 3]]}, {"bytes": "é"}, {"bytes": 3},
-    {"class": "os:system"}, {"class": "dynet:renew_cg"}, {"class": "dynet:load"},
+    {"class": "test_specs:Plain"}, {"class": "os:system"}, {"class": "dynet:renew_cg"}, {"class": "dynet:load"},
     {"member": ["os:system", "x"]}, {"member": ["test_specs:Color", "BLUE"]}, {"member": []},
     {"named": ["test_specs:Pair", 1]}, {"named": ["os:terminal_size", 1, 2, 3]}, {"named": []},
     {"number": ["O8", ""]}, {"number": ["<f4", "AAA="]}, {"array": ["<f4", [1 << 40], "AAAA"]},
@@ -196,43 +201,31 @@ def test_numbers_of_numpy_in_any_protocol(tmp_path, protocol):
     assert dy.load(tmp_path / "old", dy.ParameterCollection())[0].spec == spec
 
 
-def files_that_take_long():
+def files_that_take_long() -> Iterator[tuple[str, bytes]]:
     text = b"V" + b"x" * 1_000_000 + b"\n"
-    yield (
-        "a text copied many times",
-        text
-        + b"p0\nc_codecs\nencode\n(g0\nVlatin1\ntR" * 1
-        + (b"0c_codecs\nencode\n(g0\nVlatin1\ntR" * 3000 + b"."),
+    copies = b"0c_codecs\nencode\n(g0\nVlatin1\ntR" * 80_000
+    yield "a text copied many times", text + b"p0\nN" + copies + b"."
+    ones = b"(" + b"I1\n" * 300_000 + b"lp0\nN"
+    yield "a set of many", ones + b"0c__builtin__\nset\n(g0\ntR" * 30_000 + b"."
+    made = (
+        b"cnumpy.core.multiarray\n_reconstruct\n(tR(I1\n(I1000000000\nI%d\ntcnumpy\ndtype\n(S'f4'\n"
     )
-    ones = b"(" + b"I1\n" * 300_000 + b"lp0\n"
-    yield "a set of many", ones + b"0c__builtin__\nset\n(g0\ntR" * 3000 + b"."
-    array = pickle.dumps(np.asfortranarray(np.zeros((2, 100_000), dtype="i1")), 2)
-    yield "an array filled many times", array[:-1] + b"."
-    yield (
-        "an array of no numbers",
-        (
-            b"cnumpy.core.multiarray\n_reconstruct\n(tR(I1\n(I1000000000\nI0\ntcnumpy\ndtype\n(S'f4'\n"
-            b"tRI01\nc_codecs\nencode\n(V\nVlatin1\ntRtb."
-        ),
-    )
-    yield (
-        "an array of too many",
-        (
-            b"cnumpy.core.multiarray\n_reconstruct\n(tR(I1\n(I1000000000\nI9\ntcnumpy\ndtype\n(S'f4'\n"
-            b"tRI01\nc_codecs\nencode\n(Vabcd\nVlatin1\ntRtb."
-        ),
-    )
+    filled = b"tRI01\nc_codecs\nencode\n(V%s\nVlatin1\ntRtb"
+    for name, rows, content in (("no numbers", 0, b""), ("too many", 9, b"abcd")):
+        array = made % rows + filled % content
+        yield f"an array of {name}", b"(c_dynet\nGRUBuilder\n" + array + b"S'/x'\nt."
 
 
 @pytest.mark.parametrize(
     "content", [pytest.param(c, id=name) for name, c in files_that_take_long()]
 )
-def test_old_files_take_no_long_time(content):
-    import time
-
-    from dynet._old_meta import records_of
-
+def test_old_files_take_no_long_time(content: bytes) -> None:
     start = time.process_time()
-    with pytest.raises(dy.IoError):
+    with contextlib.suppress(dy.IoError):
         records_of(content, "old.meta")
     assert time.process_time() - start < 5
+
+
+def test_what_is_no_enumeration_is_told():
+    with pytest.raises(TypeError, match="'os:system' is no enumeration of a module"):
+        _specs.decoded({"member": ["os:system", "x"]}, "m")
