@@ -217,7 +217,7 @@ void bind_checkpointer(nb::module_& m) {
        "step() saves every so many steps or seconds (0: never). The last ones are kept, and those "
        "with the best scores.")
       .def("__repr__",
-           [](nb::handle self) {
+           [](nb::handle_t<Checkpointer> self) {
              const auto& it = instance<Checkpointer>(self);
              return class_name(self) + " after " + std::to_string(it.steps()) +
                     (it.steps() == 1 ? " step, " : " steps, ") +

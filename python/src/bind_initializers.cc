@@ -60,7 +60,7 @@ PyNumpy from_array(nb::handle values) {
 void bind_initializers(nb::module_& m) {
   using nb::arg;
   nb::class_<PyInitializer>(m, "PyInitializer", "Base of the initialisers.")
-      .def("__repr__", [](nb::handle self) {
+      .def("__repr__", [](nb::handle_t<PyInitializer> self) {
         const nb::handle type = self.type();
         const auto name = nb::cast<std::string>(type.attr("__name__"));
         return nb::inst_ready(self)
