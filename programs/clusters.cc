@@ -31,9 +31,7 @@ void declare(CLI::App& app, Options& o) {
   app.add_option("corpus", o.corpora,
                  "plain text, one sentence per line, words separated by spaces")
       ->required();
-  app.add_option("--classes", o.classes, "how many classes")
-      ->required()
-      ->check(CLI::PositiveNumber);
+  app.add_option("--classes", o.classes, "how many classes")->required();
   app.add_option("--out", o.out, "the file to write")->required();
   app.add_option("--method", o.method,
                  "brown: words with like neighbours share a class (Brown et al., 1992)\n"

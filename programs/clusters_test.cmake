@@ -47,6 +47,11 @@ expect_file(paths.txt "0\tcat\t8\n0\ta\t8\n0\tthe\t6\n1\tsees\t6\n1\tdog\t6\n1\t
 
 run(1 corpus.txt --classes 7 --out none.txt)
 expect_text("${err}" "7 classes; want 1 to 6")
+run(1 corpus.txt --classes 0 --out none.txt)
+expect_text("${err}" "0 classes; want 1 to 6")
+file(WRITE ${OUT}/empty.txt "\n")
+run(1 empty.txt --classes 3 --out none.txt)
+expect_text("${err}" "the corpus has no words")
 run(1 corpus.txt --classes 2 --min-count 4 --unknown "a b" --out none.txt)
 expect_text("${err}" "the word 'a b'; want one that is not empty and has no white space")
 run(1 no.txt --classes 2 --out none.txt)

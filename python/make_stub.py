@@ -68,10 +68,9 @@ def with_any(text: str) -> str:
     at = text.index("def __getitem__(", text.index("class Expression"))
     text = text[:at] + "def __iter__(self) -> Iterator[Expression]: ...\n\n    " + text[at:]
     # Arrays of results are always of this type.
-    results = "npvalue|gradient|(grad_|row_|rows_)?as_array"
-    text = re.sub(
-        rf"(def ({results})\(.*-> numpy\.typing\.NDArray)\[Any\]", r"\1[numpy.float64]", text
-    )
+    arrays = "npvalue|gradient|as_array|grad_as_array|row_as_array|rows_as_array"
+    any_array = rf"(def (?:{arrays})\(.*-> numpy\.typing\.NDArray)\[Any\]"
+    text = re.sub(any_array, r"\1[numpy.float64]", text)
     # A row of a table is looked up by its number alone.
     table = text.index("class LookupParameters(")
     at = text.index("def __getitem__(", table)

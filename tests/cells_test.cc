@@ -31,6 +31,7 @@ std::string failures(const testing::Expectations& expected) {
 
 TEST(CellOperations, KeepTheContractOfAnOperation) {
   EXPECT_EQ(failures<GruCell>({.weights = {GruCell::kMatrix}}), "");
+  EXPECT_EQ(failures<PeepholeCell>({.weights = {PeepholeCell::kMatrix}}), "");
   EXPECT_EQ(failures<TanhCell>({.weights = {TanhCell::kMatrix}}), "");
 }
 
@@ -78,6 +79,32 @@ TEST_F(Cells, OfAGruIsItsFormula) {
   expect_gradients(cg, y, xs);
 }
 
+/// `of` the outputs: what a loss is made of.
+void expect_peephole(ComputationGraph& cg, const std::vector<Expression>& xs, bool of_cell,
+                     bool of_hidden) {
+  const Expression cell = ext::add_node(PeepholeCell{}, xs, Where::here());
+  const Expression hidden(cell.pg, cell.i + 1, cell.graph_id);
+  const Expression i = logistic(xs[0]);
+  expect_equal(cell, cmult(i, tanh(xs[1])) + cmult(1.0F - i, xs[4]));
+  expect_equal(hidden, cmult(logistic(affine_transform({xs[2], xs[3], cell})), tanh(cell)));
+  std::vector<Expression> used;
+  if (of_cell) {
+    used.push_back(cell);
+  }
+  if (of_hidden) {
+    used.push_back(hidden);
+  }
+  expect_gradients(cg, concatenate(used), xs);
+}
+
+TEST_F(Cells, WithAPeepholeIsItsFormula) {
+  const std::vector<Expression> xs{argument({4}), argument({4}), argument({4}), argument({4, 4}),
+                                   argument({4})};
+  expect_peephole(cg, xs, true, true);
+  expect_peephole(cg, xs, false, true);
+  expect_peephole(cg, xs, true, false);
+}
+
 TEST_F(Cells, OfASimpleNetworkIsItsFormula) {
   const std::vector<Expression> xs{argument({4}), argument({4, 4}), argument({4})};
   const Expression y = node<TanhCell>(xs);
@@ -89,7 +116,10 @@ TEST_F(Cells, OfASimpleNetworkIsItsFormula) {
 TEST_F(Cells, GiveTheSameGradientsAgain) {
   const std::vector<Expression> xs{argument({4}), argument({4}), argument({4}), argument({4, 4}),
                                    argument({4})};
-  const Expression loss = squared_norm(node<TanhCell>({node<GruCell>(xs), xs[3], xs[4]}));
+  const Expression of_gru = node<GruCell>(xs);
+  const Expression cell = node<PeepholeCell>({of_gru, xs[1], xs[2], xs[3], xs[4]});
+  const Expression hidden(cell.pg, cell.i + 1, cell.graph_id);
+  const Expression loss = squared_norm(node<TanhCell>({hidden, xs[3], cell}));
   const auto gradients = [&] {
     model.reset_gradient();
     cg.backward(loss);
@@ -112,6 +142,8 @@ TEST_F(Cells, RefuseWhatDoesNotFit) {
   EXPECT_THROW(node<TanhCell>({w, w, x}), ShapeError);
   EXPECT_THROW(node<GruCell>({x, x, small, w, x}), ShapeError);
   EXPECT_THROW(node<GruCell>({x, x, x, x, x}), ShapeError);
+  EXPECT_THROW(node<PeepholeCell>({x, x, small, w, x}), ShapeError);
+  EXPECT_THROW(node<PeepholeCell>({x, x, x, x, x}), ShapeError);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "support/differences.h"
 #include "support/observe.h"
 #include "testing/device.h"
+#include "testing/errors.h"
 #include "testing/temporary_folder.h"
 #include "testing/tolerance.h"
 
@@ -166,6 +167,19 @@ TEST_F(CRF, WhatIsForbiddenHasNoProbability) {
   ComputationGraph other;
   crf.new_graph(other);
   EXPECT_THROW(crf.viterbi(input(other, {kTags, 2}, drawn(2))), NumericError);
+}
+
+TEST_F(CRF, ScoresThatAreNaNHaveNoBestTags) {
+  ComputationGraph cg;
+  crf.new_graph(cg);
+  std::vector<float> scores = drawn(4);
+  scores[kTags + 1] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(testing::text_of_error<NumericError>(
+                [&] { crf.viterbi(input(cg, Dim({kTags, 2}, 2), scores), {2, 2}); }),
+            "CRFBuilder: viterbi: scores are {3,2}x2, and the best sequence of example 0 has a "
+            "score of NaN");
+  // The graph stays usable, and what is beyond a sequence's end is not looked at.
+  EXPECT_EQ(crf.viterbi(input(cg, Dim({kTags, 2}, 2), scores), {1, 2})[0].tags.size(), 1U);
 }
 
 /// What is forbidden counts for the scores and for the tags at the same time.

@@ -282,5 +282,21 @@ TEST(Interrupt, IsAskedOftenAndOnlyInItsScope) {
   EXPECT_EQ(never.asked, 0);
 }
 
+/// However few they are: the clock is looked at after work, not after a number of nodes.
+TEST(Interrupt, IsAskedBeforeEachLargeNode) {
+  constexpr int kNodes = 20;
+  ParameterCollection model;
+  const Parameter p = model.add_parameters({256, 256});
+  ComputationGraph cg;
+  const Expression loss = long_chain(cg, p, kNodes);
+  Stopper stopper{-1};
+  const InterruptScope scope(&Stopper::check, &stopper, std::chrono::milliseconds(0));
+  static_cast<void>(loss.value());
+  EXPECT_GE(stopper.asked, kNodes);
+  stopper.asked = 0;
+  cg.backward(loss);
+  EXPECT_GE(stopper.asked, kNodes);
+}
+
 }  // namespace
 }  // namespace dynet

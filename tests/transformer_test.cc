@@ -19,6 +19,7 @@
 #include "support/differences.h"
 #include "support/observe.h"
 #include "testing/device.h"
+#include "testing/errors.h"
 #include "testing/program.h"
 #include "testing/temporary_folder.h"
 #include "testing/tolerance.h"
@@ -340,6 +341,10 @@ TEST_P(Transformer, Dropout) {
   const Numbers one = numbers_of(encoder.encode(x));
   EXPECT_NE(one, without);
   EXPECT_NE(numbers_of(encoder.encode(x)), one) << "drawn anew";
+  EXPECT_NE(testing::text_of_error<ValueError>([&] {
+              encoder.set_dropout(2.0F);
+            }).find(": the dropout rate is 2"),
+            std::string::npos);
   encoder.set_dropout(1.0F);
   if (GetParam()) {
     // Nothing but the residual connections is left: each position alone, normalised at the end.

@@ -15,6 +15,7 @@
 #include "support/builder_checks.h"
 #include "support/differences.h"
 #include "testing/device.h"
+#include "testing/errors.h"
 #include "testing/random.h"
 
 namespace dynet {
@@ -95,6 +96,29 @@ void check_gradients(float dropout) {
 
 TYPED_TEST(TreeBuilders, GradientsAgreeWithDifferences) { check_gradients<TypeParam>(0.0F); }
 TYPED_TEST(TreeBuilders, GradientsWithMasks) { check_gradients<TypeParam>(0.25F); }
+
+// ---- errors
+// ---------------------------------------------------------------------------------------
+
+// Through the base class there is no line to be had: its add_input is that of DyNet 2.1.
+TYPED_TEST(TreeBuilders, ErrorsHaveTheCallersLine) {
+  ParameterCollection model;
+  auto builder = make<TypeParam>(model);
+  ComputationGraph other;
+  const Expression stranger = input(other, {kSize}, {1, 2, 3, 4});
+  ComputationGraph cg;
+  builder.new_graph(cg);
+  builder.start_new_sequence();
+  const std::string here = "tree_builders_test.cc:" + std::to_string(__LINE__ + 1);
+  const auto add = [&] { builder.add_input(0, {}, stranger); };
+  const auto add_by_base = [&] {
+    static_cast<TreeLSTMBuilder&>(builder).add_input(0, {}, stranger);
+  };
+  EXPECT_NE(testing::text_of_error<GraphError>(add).find(here), std::string::npos)
+      << testing::text_of_error<GraphError>(add);
+  EXPECT_EQ(testing::text_of_error<GraphError>(add_by_base).find("tree_builders_test.cc"),
+            std::string::npos);
+}
 
 // ---- merging
 // --------------------------------------------------------------------------------------

@@ -1,8 +1,9 @@
 #pragma once
 
-// What the examples share: the command line, numbers for words, models on disk, and the loop that
-// trains. A model is a class with parameters `m`, `new_graph(cg)`, which is called once for each
-// graph, and `loss(cg, example)`.
+// What the examples share, and the only header that they include beside the library's: the command
+// line, models on disk, and the loop that trains; with words.h, the data as numbers, random.h, the
+// random orders, and measure.h, the clocks. A model is a class with parameters `m`,
+// `new_graph(cg)`, which is called once for each graph, and `loss(cg, example)`.
 
 #include <sys/resource.h>
 
@@ -16,11 +17,9 @@
 #include <functional>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <sstream>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -36,11 +35,10 @@
 
 #include "measure.h"
 #include "random.h"
+#include "words.h"
 
 namespace example {
 
-using namespace dynet;  // NOLINT(google-build-using-namespace): as programs do
-using Numbers = std::vector<unsigned>;
 using Expressions = std::vector<Expression>;
 
 // ---- the command line
@@ -219,12 +217,6 @@ inline void save_model(const Settings& settings, const ParameterCollection& m,
   saver.close();
 }
 
-/// Takes no new words: those count as "<unk>".
-inline void freeze(Dict& dict) {
-  dict.freeze();
-  dict.set_unk("<unk>");
-}
-
 /// The settings in a model's file. std::runtime_error where it is one of another task, or where
 /// they are none.
 inline Settings load_settings(const std::string& file, const std::string& task) {
@@ -260,82 +252,6 @@ inline Settings load_settings(const std::string& file, const std::string& task) 
 template <class Model>
 void populate(Model& model, const std::string& file) {
   SafetensorsLoader(file).populate(model.m);
-}
-
-// ---- words and sentences
-
-/// All that a reader of dynet/text finds in a file, which is something.
-template <class Reader>
-auto read_all(const std::string& file) {
-  auto items = Reader(file).read_all();
-  if (items.empty()) {
-    throw text::TextError(file, 1, 1, "nothing but blank lines in this file");
-  }
-  return items;
-}
-
-constexpr unsigned kNone = ~0U;
-
-/// The numbers of words; a dictionary that is not frozen grows.
-inline Numbers numbers_of(const text::Words& words, Dict& dict) {
-  Numbers numbers;
-  for (const std::string& word : words) {
-    numbers.push_back(static_cast<unsigned>(dict.convert(word)));
-  }
-  return numbers;
-}
-
-/// The numbers of classes or tags. Those that only the examples for testing have are kNone, which
-/// no answer is: the dictionary is frozen then.
-inline Numbers labels_of(const text::Words& labels, Dict& dict) {
-  Numbers numbers;
-  for (const std::string& label : labels) {
-    const bool is_new = dict.is_frozen() && !dict.contains(label);
-    numbers.push_back(is_new ? kNone : static_cast<unsigned>(dict.convert(label)));
-  }
-  return numbers;
-}
-
-/// Numbers for "<unk>", for the marks of a program, and for the words that occur `least` times or
-/// more in the order in which they were first seen, but for no more than the `most` frequent ones.
-inline Dict numbered(const std::vector<text::Words>& sentences, unsigned least,
-                     const text::Words& marks = {}, std::size_t most = kNone) {
-  Dict seen;
-  std::vector<unsigned> counts;
-  for (const text::Words& sentence : sentences) {
-    for (const std::string& word : sentence) {
-      const auto number = static_cast<std::size_t>(seen.convert(word));
-      counts.resize(seen.size());
-      ++counts[number];
-    }
-  }
-  std::vector<int> order(counts.size());
-  std::iota(order.begin(), order.end(), 0);
-  const auto count_of = [&](int number) { return counts[static_cast<std::size_t>(number)]; };
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int a, int b) { return count_of(a) > count_of(b); });
-  order.resize(std::min(most, order.size()));
-  std::sort(order.begin(), order.end());
-  Dict words;
-  words.convert("<unk>");
-  numbers_of(marks, words);
-  for (const int number : order) {
-    if (count_of(number) >= least && words.size() < most) {
-      words.convert(seen.convert(number));
-    }
-  }
-  freeze(words);
-  return words;
-}
-
-/// The words of a line, of which there is one or more.
-inline text::Words words_of(const std::string& line) {
-  text::Words words;
-  text::for_each_word(line, [&](std::string_view word, std::size_t) { words.emplace_back(word); });
-  if (words.empty()) {
-    throw text::TextError("sentence", 1, 1, "no word");
-  }
-  return words;
 }
 
 // ---- training
@@ -575,6 +491,17 @@ void train_and_test(const Options& options, Model& model, const std::vector<Exam
     return share_right(answers, right);
   };
   train(options, {.score = score}, model, examples);
+}
+
+/// Trains and tests a Model that is made of how many words and tags there are and answers with
+/// `tag(words)`. `first_tag`: as in TaggedData.
+template <class Model>
+void train_on_tagged(const Options& options, const text::Words& first_tag = {}) {
+  const TaggedData data(options.train, options.dev, first_tag);
+  Model model(data.words.size(), data.tags.size());
+  train_and_test(options, model, data.train, data.dev, [&](const Tagged& sentence) {
+    return std::pair(model.tag(sentence.words), sentence.tags);
+  });
 }
 
 }  // namespace example

@@ -19,7 +19,6 @@
 
 #include "listops_data.h"
 #include "rnnlm_model.h"
-#include "tagged_data.h"
 #include "tagger_model.h"
 #include "tree_model.h"
 

@@ -1,33 +1,131 @@
-// Parses sentences with stack LSTMs. Start reading at parser_model.h, the model. Data: CoNLL-U.
+// Parses sentences with stack LSTMs (Dyer et al., 2015): LSTMs read the stack and what is left of
+// the sentence. A stack is popped by going on from an earlier step of its LSTM. When it parses,
+// each decision is read from the graph while that grows. Data: CoNLL-U.
 
-#include <string>
+#include <algorithm>
 #include <utility>
 #include <vector>
 
-#include "parser_model.h"
+#include "dynet/lstm.h"
+
+#include "example.h"
 
 namespace example {
 namespace {
 
-std::vector<Parsed> read(const std::string& file, Dict& words) {
-  std::vector<Parsed> trees;
-  for (const text::ConlluSentence& sentence : read_all<text::ConlluReader>(file)) {
-    Parsed tree{numbers_of({"<root>"}, words), {kNone}};
-    for (const text::ConlluToken* word : sentence.words()) {
-      tree.words.push_back(static_cast<unsigned>(words.convert(word->form)));
-      tree.heads.push_back(static_cast<unsigned>(word->head));
-    }
-    trees.push_back(tree);
+enum Action : unsigned { kShift, kLeft, kRight, kActions };
+
+class Parser {
+ public:
+  static constexpr unsigned kSize = 32;
+
+  ParameterCollection m;
+
+  explicit Parser(unsigned words)
+      : embedding_(m.add_lookup_parameters(words, {kSize})),
+        stack_(1, kSize, kSize, m),
+        rest_(1, kSize, kSize, m),
+        join_(m.add_parameters({kSize, 2 * kSize})),
+        weights_(m.add_parameters({kActions, 2 * kSize})),
+        bias_(m.add_parameters({kActions}, ParameterInitConst(0))) {}
+
+  void new_graph(ComputationGraph& cg) {
+    stack_.new_graph(cg);
+    rest_.new_graph(cg);
   }
-  return trees;
-}
+  /// The loss of parsing as the tree says, or of what it decides by itself. Fills `heads`.
+  Expression loss(ComputationGraph& cg, const Parsed& tree, bool decides = false) {
+    const Numbers& words = tree.words;
+    read(cg, words);
+    Expressions losses;
+    while (next_ < words.size() || items_.size() > 1) {
+      Numbers legal = next_ < words.size() ? Numbers{kShift} : Numbers{kRight};
+      if (items_.size() > 2) {  // else the root takes the last word
+        legal = next_ < words.size() ? Numbers{kShift, kLeft, kRight} : Numbers{kLeft, kRight};
+      }
+      const Expression state = concatenate({stack_.get_h(items_.back().state)[0], left_[next_]});
+      const Expression odds = log_softmax(
+          affine_transform({parameter(cg, bias_), parameter(cg, weights_), state}), legal);
+      const unsigned action = decides ? best_of_each({odds})[0] : right_action(tree.heads);
+      if (std::find(legal.begin(), legal.end(), action) == legal.end()) {
+        break;  // arcs cross: what is left of the tree cannot be reached
+      }
+      losses.push_back(-pick(odds, action));
+      take(cg, action);
+    }
+    return sum(losses);
+  }
+  Numbers heads;
+
+ private:
+  /// A word on the stack, with what depends on it, and the step of the LSTM that read it.
+  struct Item {
+    unsigned word;
+    Expression tree;
+    RNNPointer state = -1;
+  };
+
+  void read(ComputationGraph& cg, const Numbers& words) {
+    stack_.start_new_sequence();
+    rest_.start_new_sequence();
+    vectors_.resize(words.size());
+    left_.assign(words.size() + 1, zeros(cg, {kSize}));
+    for (std::size_t i = words.size(); i-- > 0;) {
+      vectors_[i] = lookup(cg, embedding_, words[i]);
+      left_[i] = rest_.add_input(vectors_[i]);
+    }
+    items_.clear();
+    push({0, vectors_[0]});
+    next_ = 1;
+    heads.assign(words.size(), kNone);
+  }
+  void push(Item item) {
+    stack_.add_input(items_.empty() ? -1 : items_.back().state, item.tree);
+    item.state = stack_.state();
+    items_.push_back(item);
+  }
+
+  /// Joins one of the two words on top to the other when nothing more depends on it.
+  [[nodiscard]] unsigned right_action(const Numbers& gold) const {
+    const auto joins = [&](const Item& word, const Item& head) {
+      bool is_done = gold[word.word] == head.word;
+      for (std::size_t w = 1; w < gold.size(); ++w) {
+        is_done = is_done && (gold[w] != word.word || heads[w] != kNone);
+      }
+      return is_done;
+    };
+    const Item& top = items_.back();
+    const Item& below = items_[items_.size() < 2 ? 0 : items_.size() - 2];
+    return joins(below, top) ? kLeft : joins(top, below) ? kRight : kShift;
+  }
+  void take(ComputationGraph& cg, unsigned action) {
+    if (action == kShift) {
+      push({next_, vectors_[next_]});
+      ++next_;
+      return;
+    }
+    const std::size_t lower = items_.size() - 2;
+    const Item head = items_[action == kLeft ? lower + 1 : lower];
+    const Item dependent = items_[action == kLeft ? lower : lower + 1];
+    heads[dependent.word] = head.word;
+    items_.resize(lower);
+    push({head.word, tanh(parameter(cg, join_) * concatenate({head.tree, dependent.tree}))});
+  }
+
+  LookupParameter embedding_;
+  VanillaLSTMBuilder stack_, rest_;
+  Parameter join_, weights_, bias_;
+  Expressions vectors_, left_;  ///< by word: itself; the LSTM over what is left
+  std::vector<Item> items_;
+  unsigned next_ = 0;
+};
 
 void parse_sentences(const Options& options) {
   Dict words;
-  const std::vector<Parsed> trees = read(options.train, words);
+  const std::vector<Parsed> trees = read_parsed(options.train, words);
   freeze(words);
   Parser parser(words.size());
-  train_and_test(options, parser, trees, read(options.dev, words), [&](const Parsed& tree) {
+  train_and_test(options, parser, trees, read_parsed(options.dev, words), [&](const Parsed& tree) {
     ComputationGraph cg;
     parser.new_graph(cg);
     parser.loss(cg, tree, true);

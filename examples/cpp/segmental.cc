@@ -8,7 +8,7 @@
 
 #include "dynet/lstm.h"
 
-#include "tagged_data.h"
+#include "example.h"
 
 namespace example {
 namespace {

@@ -7,7 +7,6 @@
 
 #include "dynet/sequence.h"
 
-#include "tagged_data.h"
 #include "tagger_model.h"
 
 namespace example {

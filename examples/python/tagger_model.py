@@ -25,8 +25,7 @@ class Tagger:
 
     def spell(self, word: list[int]) -> dy.Expression:
         """What both LSTMs say at the end of their ways."""
-        states = self.spelling.add_inputs([self.letters[letter] for letter in word])
-        return dy.concatenate([states[-1][0].output(), states[0][1].output()])
+        return self.spelling.back(self.letters.rows(word))
 
     def read(self, words: list[Word]) -> list[dy.Expression]:
         """What is read of a sentence, from both ends, at each word."""

@@ -87,8 +87,10 @@ class ExampleLearner(Learner):
 
     def add_next(self) -> Losses:
         dy.renew_cg()
-        sums, items = zip(*[self.add(self.train[i]) for i in self._order.next()])
-        return Losses(sums[0] if len(sums) == 1 else dy.esum(list(sums)), sum(items))
+        losses = [self.add(self.train[i]) for i in self._order.next()]
+        if len(losses) == 1:
+            return losses[0]
+        return Losses(dy.esum([one.sum for one in losses]), sum(one.items for one in losses))
 
 
 def answers_to(examples: list[Any], ask: Callable[[Any], list[dy.Expression]]) -> list[int]:

@@ -58,7 +58,8 @@ class CRFBuilder {
   Expression neg_log_likelihood(const Expression& scores,
                                 const std::vector<std::vector<unsigned>>& tags,
                                 Where where = Where::here());
-  /// The best tags, computed at once. NumericError where what is forbidden leaves no sequence.
+  /// The best tags, computed at once. NumericError where what is forbidden leaves no sequence, and
+  /// where the best score is NaN.
   /// Shapes: {tags,steps}, no batch.
   ScoredTags viterbi(const Expression& scores, Where where = Where::here());
   /// Those of a batch, whose sequences have these lengths.

@@ -39,10 +39,9 @@ struct DynetParams {
 };
 
 /// Reads the `--dynet-*` options after argv[0] and removes them and their values from argc and
-/// argv. Others stay. docs/options.md lists them. A value follows after `=` or as the next
-/// argument;
-/// `_` is read as `-`. ValueError, with argc and argv as they were, for a missing or malformed
-/// value. argc may be 0 and argv null.
+/// argv. Others stay, longer names too. docs/options.md lists them. A value follows after `=` or as
+/// the next argument; `_` is read as `-`. ValueError, with argc and argv as they were, for a
+/// missing or malformed value. argc may be 0 and argv null.
 DynetParams extract_dynet_params(int& argc, char**& argv, bool shared_parameters = false);
 /// Applies `params`. A second call changes nothing (and says so to the log sink). ValueError for
 /// values that are not allowed; then nothing was changed.

@@ -7,11 +7,12 @@
 namespace dynet {
 
 /// While it lives, what this thread computes (values, gradients), and the planning of it, asks
-/// `check` now and then whether to go on, and so do savers and loaders: not again before `interval`
-/// (milliseconds::max(): never) is over, and soon after. Work that takes less never asks. What
-/// `check` throws comes out of the call. No parameter, no gradient of a parameter and no value that
-/// was there is changed then, and the same can be asked for again. What a call forgets at its start
-/// is forgotten: a `backward` the gradients of the nodes that an earlier one left, and `forward`,
+/// `check` now and then whether to go on, and so do savers, loaders, and what draws the first
+/// numbers of a parameter: not again before `interval` (milliseconds::max(): never) is over, and
+/// soon after. Work that takes less never asks. What `check` throws comes out of the call. No
+/// parameter is added, no parameter, no gradient of a parameter and no value that was there is
+/// changed then, and the same can be asked for again. What a call forgets at its start is
+/// forgotten: a `backward` the gradients of the nodes that an earlier one left, and `forward`,
 /// which computes anew, the old values. A file that was to be written is not there, or is the old
 /// one.
 ///

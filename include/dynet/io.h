@@ -77,6 +77,8 @@ class TextFileSaver : public Saver {
   /// IoError when the file cannot be written. `append`: what is there stays, and is kept as it is
   /// when something fails.
   explicit TextFileSaver(const std::string& filename, bool append = false);
+  TextFileSaver(const TextFileSaver&) = delete;
+  TextFileSaver& operator=(const TextFileSaver&) = delete;
   /// Closes; an error goes to the log sink. When an exception is on its way out, or a save failed,
   /// the old file stays.
   ~TextFileSaver() override;
@@ -93,7 +95,14 @@ class TextFileSaver : public Saver {
 
  private:
   struct File;
+  struct Stream;
   std::unique_ptr<File> file_;
+  std::unique_ptr<Stream> stream_;
+
+ protected:
+  /// What a derived class writes here goes into the file where it is written, between the objects.
+  /// Loaders take no text but objects. Throws as `save`.
+  std::ostream& datastream;
 };
 
 /// Remembers the name; each call reads the file anew. IoError names file, byte and what was wanted.

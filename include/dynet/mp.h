@@ -10,7 +10,8 @@
 // makes it (docs/decisions/0017). A worker that throws, is killed or hangs is a WorkerError.
 //
 // A loss `S` can be default-constructed and copied byte by byte, and has `+=`, `<` and `<<` to a
-// stream. Thread rule: one run at a time.
+// stream. As in 2.1 these need not be const; so losses here are not. Thread rule: one run at a
+// time.
 
 #include <unistd.h>
 
@@ -185,7 +186,7 @@ class Team {
   S learn(const unsigned* examples, std::size_t count) {
     const std::size_t pieces = std::min<std::size_t>(workers_, count);
     const double scale = average_gradients ? 1.0 / static_cast<double>(count) : 1.0;
-    const S loss = sum(crew_.run({examples, count, pieces, true, scale}), pieces);
+    S loss = sum(crew_.run({examples, count, pieces, true, scale}), pieces);
     shared_object->counter += static_cast<unsigned>(count);
     return loss;
   }
@@ -240,10 +241,9 @@ void run_iterations(ILearner<D, S>* learner, std::size_t train_size, std::size_t
       };
       timespec chunk_start{};
       clock_gettime(CLOCK_MONOTONIC, &chunk_start);
-      const S loss =
-          learn(indices.data() + begin, end - begin, [&](const S& so_far, std::size_t n) {
-            std::cerr << epoch(n) << "\tloss = " << so_far << " (so far)" << std::endl;
-          });
+      S loss = learn(indices.data() + begin, end - begin, [&](S& so_far, std::size_t n) {
+        std::cerr << epoch(n) << "\tloss = " << so_far << " (so far)" << std::endl;
+      });
       timespec now{};
       clock_gettime(CLOCK_MONOTONIC, &now);
       std::cerr << epoch(end - begin) << "\tloss = " << loss << " ("
@@ -253,7 +253,7 @@ void run_iterations(ILearner<D, S>* learner, std::size_t train_size, std::size_t
       }
       bool is_best = true;
       if (dev_size != 0) {
-        const S dev_loss = evaluate();
+        S dev_loss = evaluate();
         is_best = !has_best || dev_loss < best;
         std::cerr << epoch(end - begin) << "\tdev loss = " << dev_loss
                   << (is_best ? " (New best!)" : "") << std::endl;
@@ -271,7 +271,7 @@ void run_iterations(ILearner<D, S>* learner, std::size_t train_size, std::size_t
 
 /// Calls `report` when `done` has passed a multiple of `frequency`, with `step` of them new.
 template <class S, class Report>
-void report_if_due(const S& loss, std::size_t done, std::size_t step, unsigned frequency,
+void report_if_due(S& loss, std::size_t done, std::size_t step, unsigned frequency,
                    const Report& report) {
   if (frequency != 0 && done / frequency != (done - step) / frequency) {
     report(loss, done);
@@ -356,7 +356,7 @@ S run_mp_minibatch_trainer(unsigned num_children, ILearner<D, S>* learner, Train
   }
   std::vector<unsigned> examples(data.size());
   std::iota(examples.begin(), examples.end(), 0U);
-  const S loss = team.learn(examples.data(), examples.size());
+  S loss = team.learn(examples.data(), examples.size());
   trainer->update();
   return loss;
 }

@@ -18,7 +18,8 @@ namespace dynet {
 /// Writes the words of `d` with the rows of `lp` by their ids, without a first line, each number
 /// with as many digits as bring it back. The old file stays until the new one is complete.
 /// SizeError when the table has fewer rows than there are words; ValueError for a word that is
-/// empty or has white space; IoError.
+/// empty or has white space, and where the file cannot be opened; IoError where it cannot be
+/// written.
 void save_pretrained_embeddings(const std::string& fname, const Dict& d, const LookupParameter& lp);
 
 /// Reads the numbers of each word into `vectors`, by the word's id; a later line for a word

@@ -106,12 +106,11 @@ class TreeRNNBuilder final : public BinaryTreeBuilder {
 // ---- nodes with any number of children
 // -------------------------------------------------------------
 
-/// The interface of DyNet 2.1. What a class does not write fails with UsageError; steps of
-/// sequences (`add_input(x)`, set_h, set_s) have no meaning in trees.
+/// The interface of DyNet 2.1, which programs derive from too. What a class does not write fails
+/// with UsageError; steps of sequences (`add_input(x)`, set_h, set_s) have no meaning in trees.
 struct TreeLSTMBuilder : public RNNBuilder {
   /// Node `id` over its children, which were added before. The top layer's output, {hidden_dim}.
-  virtual Expression add_input(int id, const std::vector<int>& children, const Expression& x,
-                               Where where = Where::here()) = 0;
+  virtual Expression add_input(int id, std::vector<int> children, const Expression& x) = 0;
   /// From now to the end of this tree: it has the nodes 0, ..., num - 1, which come in any order.
   virtual void set_num_elements(int num) = 0;
 
@@ -129,14 +128,34 @@ struct TreeLSTMBuilder : public RNNBuilder {
   Expression set_s_impl(int prev, const std::vector<Expression>& s_new) override;
 };
 
+namespace detail {
+/// Takes the calls that come through the base class, which know no line. In one class with the
+/// add_input below, neither of the two would be the better one.
+struct TreeCallsWithoutLine : public TreeLSTMBuilder {
+  Expression add_input(int id, std::vector<int> children, const Expression& x) final;
+
+ private:
+  virtual Expression add_numbered(int id, const std::vector<int>& children, const Expression& x,
+                                  Where where) = 0;
+};
+}  // namespace detail
+
+#ifdef __GNUC__
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Woverloaded-virtual"  // hiding is what is wanted
+#endif
+
 /// What the builders below share: nodes and their states. `back`, `final_h` and `final_s` are of
 /// the node added last, `get_h(id)` and `get_s(id)` of node `id`; -1 is the initial state.
 ///
 /// Invariant: `h`, and `c` where nodes have cells, have an entry per node; it is empty until the
 /// node is added.
-struct TreeNodesBuilder : public TreeLSTMBuilder {
+struct TreeNodesBuilder : public detail::TreeCallsWithoutLine {
+  /// The call of the base class, with the caller's line.
   Expression add_input(int id, const std::vector<int>& children, const Expression& x,
-                       Where where = Where::here()) final;
+                       Where where = Where::here()) {
+    return add_numbered(id, children, x, where);
+  }
   void set_num_elements(int num) final;
   [[nodiscard]] Expression back() const override;
   [[nodiscard]] std::vector<Expression> final_h() const override;
@@ -179,6 +198,8 @@ struct TreeNodesBuilder : public TreeLSTMBuilder {
       RNNPointer i) const;
 
  private:
+  Expression add_numbered(int id, const std::vector<int>& children, const Expression& x,
+                          Where where) final;
   void check_place(int id) const;
   void check_children(int id, const std::vector<int>& children, const Expression& x) const;
   [[nodiscard]] bool has_node(int id) const;
@@ -189,6 +210,10 @@ struct TreeNodesBuilder : public TreeLSTMBuilder {
   bool any_order_ = false;
   int last_ = -1;
 };
+
+#ifdef __GNUC__
+#pragma GCC diagnostic pop
+#endif
 
 /// What those share whose layers read the children's states of the same layer: parameters, and
 /// dropout by one mask per tree, layer and place. `set_dropout` has the rates of what the layers

@@ -13,9 +13,11 @@ is, and what :func:`dynet_config.set` was given goes before them.
 
 from __future__ import annotations
 
-# Names that old programs expect from `from dynet import *`; `np` and `pickle` are below.
+# Names that old programs expect from `from dynet import *`, as are `np` and `pickle`.
 import os  # noqa: F401
 import sys
+from importlib import import_module
+from types import ModuleType
 
 import dynet_config
 from _dynet import *
@@ -26,83 +28,84 @@ from ._bidirectional import StackedRNNState as StackedRNNState
 from ._files import load as load
 from ._files import load_generator as load_generator
 from ._files import save as save
+from ._fit import History as History
+from ._fit import Step as Step
+from ._fit import both as both
+from ._fit import fit as fit
+from ._old_names import FloatValue as FloatValue
+from ._old_names import FloatVectorValue as FloatVectorValue
+from ._old_names import Saveable as Saveable
+from ._old_names import UnsignedValue as UnsignedValue
+from ._old_names import UnsignedVectorValue as UnsignedVectorValue
+from ._old_names import inputMatrix as inputMatrix
+from ._old_names import matInput as matInput
+from ._tensorboard import TensorBoard as TensorBoard
 from ._told import told as _explained
-
-# Names that few programs use, and where they are.
-_SELDOM = {
-    "UnsignedValue": "._old_names",
-    "FloatValue": "._old_names",
-    "UnsignedVectorValue": "._old_names",
-    "FloatVectorValue": "._old_names",
-    "Saveable": "._old_names",
-    "matInput": "._old_names",
-    "inputMatrix": "._old_names",
-    "fit": "._fit",
-    "Step": "._fit",
-    "History": "._fit",
-    "both": "._fit",
-    "TensorBoard": "._tensorboard",
-}
 
 TYPE_CHECKING = False  # that of typing, which takes longer to import than all else here
 if TYPE_CHECKING:
-    from ._fit import History as History
-    from ._fit import Step as Step
-    from ._fit import both as both
-    from ._fit import fit as fit
-    from ._old_names import FloatValue as FloatValue
-    from ._old_names import FloatVectorValue as FloatVectorValue
-    from ._old_names import Saveable as Saveable
-    from ._old_names import UnsignedValue as UnsignedValue
-    from ._old_names import UnsignedVectorValue as UnsignedVectorValue
-    from ._old_names import inputMatrix as inputMatrix
-    from ._old_names import matInput as matInput
-    from ._tensorboard import TensorBoard as TensorBoard
-else:
+    from collections.abc import Iterator
 
-    def __getattr__(name: str) -> object:
-        """What few programs use is imported where it is used: NumPy takes longer than the rest."""
-        if name == "np":
-            try:
-                import numpy as module
-            except ModuleNotFoundError:
-                raise AttributeError("dynet.np is NumPy, which is not installed") from None
-        elif name == "pickle":
-            import pickle as module
-        elif name in _SELDOM:
-            from importlib import import_module
+# There is no `__getattr__` here: with one, Python (from 3.11 on) would look each name of the module
+# up anew each time, and `dy.tanh(x)` would take a fifth longer.
 
-            value = getattr(import_module(_SELDOM[name], __name__), name)
-            globals()[name] = value
-            return value
-        elif name == "__all__":
-            return _star()
-        else:
-            raise AttributeError(f"module 'dynet' has no attribute '{name}'")
-        globals()[name] = module
-        return module
+
+class _Later(ModuleType):
+    """Stands for a module until something of it is used: NumPy takes longer than all of dynet."""
+
+    def __init__(self, name: str, module: str) -> None:
+        super().__init__(module)
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> object:
+        module = globals()[self._name] = import_module(self.__name__)
+        return getattr(module, attribute)
+
+
+np = sys.modules.get("numpy") or _Later("np", "numpy")
+pickle = sys.modules.get("pickle") or _Later("pickle", "pickle")
+
+
+class _Star:
+    """`__all__`, which is found when `from dynet import *` looks into it."""
+
+    def __init__(self) -> None:
+        self._names: list[str] = []
+
+    def _found(self) -> list[str]:
+        self._names = self._names or _star()
+        return self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found())
+
+    def __getitem__(self, i: int) -> str:
+        return self._found()[i]
+
+    def __len__(self) -> int:
+        return len(self._found())
 
 
 def _star() -> list[str]:
     """What `from dynet import *` brings: every name but those of Python's own exceptions and the
     short ones of what is new, which programs may have; and modules that old programs expect."""
     hidden = {"annotations", "TYPE_CHECKING", "IndexError", "TypeError", "ValueError"}
-    hidden |= {name for name, module in _SELDOM.items() if module != "._old_names"}
-    names = [name for name in globals() if not name.startswith("_") and name not in hidden]
-    later = ["np", "pickle", *_SELDOM]
-    return names + [name for name in later if name not in {*names, *hidden} and _there(name)]
+    hidden |= {"fit", "Step", "History", "both", "TensorBoard", "ModuleType", "import_module"}
+    for name, module in (("np", "numpy"), ("pickle", "pickle")):
+        try:
+            globals()[name] = import_module(module)
+        except ModuleNotFoundError:
+            hidden.add(name)
+    return [name for name in globals() if not name.startswith("_") and name not in hidden]
 
 
 def __dir__() -> list[str]:
-    """What there is, with what is imported where it is used, but not the names of others."""
-    others = {"annotations", "TYPE_CHECKING", "dynet_config", "os", "sys", "np", "pickle"}
-    return sorted({*globals(), *_SELDOM} - others)
+    """What there is, but not the names of others."""
+    others = {"annotations", "TYPE_CHECKING", "ModuleType", "import_module", "Iterator"}
+    return sorted({*globals()} - others - {"dynet_config", "os", "sys", "np", "pickle"})
 
 
-def _there(name: str) -> bool:
-    return hasattr(sys.modules[__name__], name)
-
-
+__all__ = _Star()  # type: ignore[misc]
 HAVE_CUDA = False
 __version__ = "3.0.0"
 __gitversion__ = ""

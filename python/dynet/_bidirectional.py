@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import _dynet
-from _dynet import _add_inputs_both, _transduce_both
+from _dynet import _add_inputs_both, _back_of_both, _transduce_both
 
 from . import Expression, ParameterCollection, RNNState, concatenate
 from ._told import Refused, told, whole
@@ -81,25 +81,23 @@ class BiRNNBuilder:
             forward.disable_dropout()
             backward.disable_dropout()
 
-    # What reads them is a function of the module, which also tells what is wrong with them.
-
-    def _read_lower_layers(self, es: Iterable[Expression]) -> Iterable[Expression]:
+    def _read_lower_layers(self, es: Iterable[Expression]) -> Sequence[Expression]:
         """What the last layer reads."""
-        read = es
+        # What is no list at all goes to the function of the module, which says so.
+        is_read = isinstance(es, (list, tuple)) or not hasattr(es, "__iter__")
+        read: Any = es if is_read else list(es)
         for layer in self.builder_layers[:-1]:
             read = self._transduce_layer(layer, read)
-        return read
+        return read  # type: ignore[no-any-return]
 
     @staticmethod
-    def _transduce_layer(layer: tuple[Any, Any], es: Iterable[Expression]) -> list[Expression]:
+    def _transduce_layer(layer: tuple[Any, Any], es: Sequence[Expression]) -> list[Expression]:
         forward, backward = layer
-        before, after = forward.initial_state(), backward.initial_state()
-        if type(before) is type(after) is RNNState:
-            return _transduce_both(before, after, es)
-        # States of a program's own.
-        es = list(es)
-        to_right = before.transduce(es)
-        to_left = after.transduce(es[::-1])
+        said = _transduce_both(forward, backward, es)
+        if said is not None:
+            return said
+        to_right = forward.initial_state().transduce(es)
+        to_left = backward.initial_state().transduce(es[::-1])
         return [concatenate([f, b]) for f, b in zip(to_right, reversed(to_left))]
 
     def add_inputs(self, es: Iterable[Expression]) -> list[tuple[RNNState, RNNState]]:
@@ -109,7 +107,6 @@ class BiRNNBuilder:
         before, after = forward.initial_state(), backward.initial_state()
         if type(before) is type(after) is RNNState:
             return _add_inputs_both(before, after, read)
-        read = list(read)
         to_right = before.add_inputs(read)
         to_left = after.add_inputs(read[::-1])
         return list(zip(to_right, reversed(to_left)))
@@ -117,6 +114,18 @@ class BiRNNBuilder:
     def transduce(self, es: Iterable[Expression]) -> list[Expression]:
         """The output at each position: [forward; backward]."""
         return self._transduce_layer(self.builder_layers[-1], self._read_lower_layers(es))
+
+    def back(self, es: Iterable[Expression]) -> Expression:
+        """What the last layer says at the ends of its ways: [forward at the last position; backward
+        at the first]."""
+        read = self._read_lower_layers(es)
+        forward, backward = self.builder_layers[-1]
+        said = _back_of_both(forward, backward, read)
+        if said is not None:
+            return said
+        to_right = forward.initial_state().transduce(read)
+        to_left = backward.initial_state().transduce(read[::-1])
+        return concatenate([to_right[-1], to_left[-1]])
 
     def param_collection(self) -> ParameterCollection:
         """The collection of the builders' parameters."""

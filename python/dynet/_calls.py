@@ -53,7 +53,8 @@ def _default_of(node: ast.expr, defaults: tuple[Any, ...]) -> Any:
         return float("inf")
     if isinstance(node, ast.Call):
         assert isinstance(node.args[0], ast.Constant)
-        return defaults[int(str(node.args[0].value))]
+        value = node.args[0].value
+        return float(str(value)) if _last_name(node.func) == "float" else defaults[int(str(value))]
     try:
         return ast.literal_eval(node)
     except ValueError:
@@ -103,6 +104,7 @@ def _forms(function: Any) -> list[list[_Parameter]]:
 #: What users call, of functions that only the package itself calls.
 _CALLED_FOR = {
     "_add_inputs_both": "BiRNNBuilder.add_inputs",
+    "_back_of_both": "BiRNNBuilder.back",
     "_transduce_both": "BiRNNBuilder.transduce",
 }
 
@@ -290,7 +292,9 @@ def _is_flag(value: Any) -> bool:
     try:
         is_one = _is_number(value) and not getattr(value, "shape", ())
         return is_one and float(value) in (0.0, 1.0)
-    except Exception:  # a kind of its own, which raises
+    except Exception as error:  # a kind of its own, which raises
+        if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
+            raise  # in code of the user's
         return False
 
 
@@ -397,7 +401,8 @@ def _misfit_problem(given: dict[str, Any], parameters: list[_Parameter], misfit:
             value = value[place]
     except Exception:  # an iterator among the entries
         value = _MISSING
-    if promise is not None and not places and not _fits(promise, value):
+    is_own_want = want == "a real number"
+    if promise is not None and not places and not is_own_want and not _fits(promise, value):
         want = _words(promise)
     if limits is not None:
         want = f"a whole number from {limits[0]} to {limits[1]}"

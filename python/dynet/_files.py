@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 import _dynet
-from _dynet import _Additions, _made_of, _save_text
+from _dynet import _Additions, _save_text
 
 from . import (
     IoError,
@@ -110,13 +110,6 @@ def _parts(objects: list[Any], records: list[dict[str, Any]]) -> Iterator[tuple[
     for x, record in zip(objects, records):
         is_one = isinstance(x, (Parameters, LookupParameters))
         yield x if is_one else x.param_collection(), record["key"]
-        yield from zip(_beside(x), record.get("beside", []))
-
-
-def _beside(x: Any) -> list[Parameters]:
-    """Parameters of a builder outside its collection, as those of layer normalisation."""
-    made = _made_of(x)
-    return made[-1] if made else []
 
 
 def _above(key: str) -> list[str]:
@@ -161,14 +154,8 @@ def _record(x: Any, i: int, keys: _Keys) -> dict[str, Any]:
     from . import _specs  # here: most programs that import dynet save nothing with it
 
     owner = f"object {i}, a {type(x).__name__},"
-    record = {
-        "kind": _specs.class_name(type(x), owner),
-        "spec": _specs.encoded(x.spec, owner),
-        "key": key,
-    }
-    if beside := [keys.add(p.name(), i) for p in _beside(x)]:
-        record["beside"] = beside
-    return record
+    spec = _specs.encoded(x.spec, owner)
+    return {"kind": _specs.class_name(type(x), owner), "spec": spec, "key": key}
 
 
 def _read_meta(meta: str) -> str | list[Any]:
@@ -203,7 +190,7 @@ def _check(records: list[Any], meta: str) -> None:
 
     try:
         for record in records:
-            if not all(isinstance(key, str) for key in [record["key"], *record.get("beside", [])]):
+            if not isinstance(record["key"], str):
                 raise TypeError("a key is no text")
             if record["kind"] not in ("Parameters", "LookupParameters"):
                 _specs.class_of(record["kind"], meta)
@@ -233,9 +220,4 @@ def _made(record: dict[str, Any], meta: str, data: str, pc: ParameterCollection)
             raise
         raise IoError(f"'{meta}', '{key}': no {kind} can be made of its spec: {e}") from e
     made.param_collection().populate(data, key)
-    beside, keys = _beside(made), record.get("beside", [])
-    if keys and len(beside) != len(keys):
-        raise IoError(f"'{meta}', '{key}': {len(keys)} keys of {len(beside)} parameters beside it")
-    for p, key in zip(beside, keys):
-        p.populate(data, key)
     return made

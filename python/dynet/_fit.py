@@ -14,50 +14,73 @@ What it does, but for counting, checkpoints and the line of progress:
 
 from __future__ import annotations
 
-import json
 import os
-import random
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from itertools import islice
 from math import isnan
-from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import _dynet
 from _dynet import Checkpointer, Expression, ShapeError, Trainer, UsageError, average, renew_cg
 
 from ._told import Refused, told, whole
 
+# The rest is imported where it is used: `import dynet` imports this, and is to take no longer.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Any, TextIO, TypeVar
+
     from ._told import Whole
 
-Example = TypeVar("Example")
+    Example = TypeVar("Example")
 
 
-@dataclass
-class Step:
+class _Fields:
+    """Printed and compared as a data class is."""
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+        return f"{type(self).__name__}({fields})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and vars(other) == vars(self)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Step(_Fields):
     """What `on_step` is told after an update, and `on_eval` after an epoch."""
 
-    epoch: int  #: from 1
-    step: int  #: updates so far
-    loss: float  #: the mean of this update's examples; for `on_eval` that of the epoch's
-    learning_rate: float  #: of this update
-    examples: int  #: so many so far in this epoch
+    def __init__(
+        self, epoch: int, step: int, loss: float, learning_rate: float, examples: int
+    ) -> None:
+        self.epoch = epoch  #: from 1
+        self.step = step  #: updates so far
+        self.loss = loss  #: the mean of this update's examples; for `on_eval` that of the epoch's
+        self.learning_rate = learning_rate  #: of this update
+        self.examples = examples  #: so many so far in this epoch
 
 
-@dataclass
-class History:
+class History(_Fields):
     """What `fit` returns."""
 
-    losses: list[float] = field(default_factory=list)  #: means, one per epoch
-    #: what `on_eval` returned, one per epoch; None where there was no score
-    scores: list[float | None] = field(default_factory=list)
-    best_epoch: int | None = None  #: that of the best score, from 1
-    best_score: float | None = None
-    steps: int = 0  #: updates
-    stopped_early: bool = False  #: because `patience` was at its end
+    def __init__(
+        self,
+        losses: list[float] | None = None,
+        scores: list[float | None] | None = None,
+        best_epoch: int | None = None,
+        best_score: float | None = None,
+        steps: int = 0,
+        stopped_early: bool = False,
+    ) -> None:
+        self.losses = [] if losses is None else losses  #: means, one per epoch
+        #: what `on_eval` returned, one per epoch; None where there was no score
+        self.scores = [] if scores is None else scores
+        self.best_epoch = best_epoch  #: that of the best score, from 1
+        self.best_score = best_score
+        self.steps = steps  #: updates
+        self.stopped_early = stopped_early  #: because `patience` was at its end
 
 
 @told
@@ -152,6 +175,8 @@ class _Run:
         self._past = self._epochs_before()
 
     def resume(self) -> None:
+        import json
+
         if self._checkpoint is None or not self._checkpoint.resume():
             return
         text = self._checkpoint.position
@@ -180,10 +205,14 @@ class _Run:
         self.history = History(losses, scores, best_epoch, best_score)
 
     def _epochs_before(self) -> str:
+        import json
+
         known = ("losses", "scores", "best_epoch", "best_score")
         return json.dumps({name: getattr(self.history, name) for name in known})
 
     def _position(self) -> str:
+        import json
+
         # After many epochs there is much to say about them, and the same after each step.
         now = json.dumps({"done": self.done, "total": self._total, "rate": self._rate})
         return f'{now[:-1]}, "epochs": {self._past}}}'
@@ -294,6 +323,8 @@ def _score(on_eval: Any, summary: Step) -> float | None:
 
 def _is_indexed(data: object) -> bool:
     """Whether there is an example for each number below the length."""
+    from collections.abc import Mapping
+
     has_all = hasattr(data, "__len__") and hasattr(data, "__getitem__")
     return has_all and not isinstance(data, Mapping)
 
@@ -304,6 +335,8 @@ def _examples(data: Any, shuffle: bool, seed: int, epoch: int, skip: int) -> Ite
         return islice(_iterator(data), skip, None)
     order = list(range(len(data)))
     if shuffle:
+        import random
+
         random.Random(f"{seed} {epoch}").shuffle(order)
     return (data[i] for i in order[skip:])
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Generic, TypeVar
-
 import _dynet
 
 from ._told import Refused, told, whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NoReturn
+    from collections.abc import Iterable
+    from typing import Any, Generic, NoReturn, TypeVar
 
-Number = TypeVar("Number", int, float)
+    Number = TypeVar("Number", int, float)
+else:  # without typing, which takes longer to import than all of dynet
+    Number = None
+
+    class Generic:
+        def __class_getitem__(cls, _):
+            return cls
 
 
 def _number(owner: object, name: str, x: Any, is_count: bool) -> Any:

@@ -120,7 +120,7 @@ def builder(self: Any) -> ReducedWithState:
             f"{type(self).__name__} was not initialised; a subclass must call super().__init__() "
             "first"
         )
-    spec, place, parent, uses, sub_uses, settings, _ = made
+    spec, place, parent, uses, sub_uses, settings = made
     where = None if parent is None else (_model_of(parent), parent.name(), uses, sub_uses)
     return _builder, (type(self), spec, place, where, settings), _state_of(self)
 

@@ -7,17 +7,18 @@ their checksum (tensorflow/core/lib/io/record_writer.h describes it). Checksums 
 from __future__ import annotations
 
 import os
-import socket
 import struct
 import time
-from typing import TYPE_CHECKING, BinaryIO
 
 import _dynet
 
-from ._fit import Step
 from ._told import told, whole
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import BinaryIO
+
+    from ._fit import Step
     from ._told import Whole
 
 
@@ -33,6 +34,8 @@ class TensorBoard:
         folder, every = os.fspath(folder), whole(every)
         if every < 1:
             raise _dynet.ValueError(f"TensorBoard: every is {every}; want 1 or more")
+        import socket  # late, like all that takes long to import
+
         os.makedirs(folder, exist_ok=True)
         stamp = f"{time.time():.6f}.{socket.gethostname()}.{os.getpid()}"
         self.path = os.path.join(folder, f"events.out.tfevents.{stamp}")
@@ -93,11 +96,13 @@ def _table() -> list[int]:
     return table
 
 
-_TABLE = _table()
+_TABLE: list[int] = []
 
 
 def crc32c(content: bytes) -> int:
     """The checksum of Castagnoli's polynomial."""
+    if not _TABLE:
+        _TABLE.extend(_table())
     crc = 0xFFFFFFFF
     for byte in content:
         crc = crc >> 8 ^ _TABLE[(crc ^ byte) & 0xFF]

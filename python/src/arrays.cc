@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "dynet/debug.h"
@@ -14,6 +15,7 @@
 #include "binding.h"
 #include "errors.h"
 #include "nested.h"
+#include "signals.h"
 
 namespace nb = nanobind;
 
@@ -56,10 +58,23 @@ nb::object wrap_array(T* data, const Dim& d, bool rows_first) {
   return nb::ndarray<nb::numpy, T>(data, axes.count, axes.shape, owner, axes.stride).cast();
 }
 
+/// Calls `convert(first, count)` for all of `n` numbers, some 100 us of work at a time.
+template <class Convert>
+void in_pieces(std::size_t n, Handlers handlers, const Convert& convert) {
+  constexpr std::size_t kPiece = 8192;
+  HandlersInLoop running;
+  for (std::size_t first = 0; first < n; first += kPiece) {
+    if (handlers == Handlers::kRun) {
+      running.pass();
+    }
+    convert(first, std::min(kPiece, n - first));
+  }
+}
+
 /// A copy in double, as DyNet has always given arrays.
-nb::object make_array(const Tensor& t, double scale, bool rows_first) {
+nb::object make_array(const Tensor& t, double scale, bool rows_first, Handlers handlers) {
   const auto count = static_cast<std::size_t>(t.d.elements());
-  auto owned = std::make_unique<double[]>(count);
+  std::unique_ptr<double[]> owned(new double[count]);  // make_unique would write zeros first
   // Rounded as it is when a trainer multiplies the factor in.
   const auto scaled = [scale]<class T>(T v) {
     return static_cast<double>(static_cast<T>(static_cast<double>(v) * scale));
@@ -68,7 +83,9 @@ nb::object make_array(const Tensor& t, double scale, bool rows_first) {
     t.device->memory->copy_out(t.v, owned.get(), count * sizeof(double));
     std::transform(owned.get(), owned.get() + count, owned.get(), scaled);
   } else if (t.device == nullptr || t.device->is_host_visible()) {
-    std::transform(t.v, t.v + count, owned.get(), scaled);
+    in_pieces(count, handlers, [&](std::size_t first, std::size_t n) {
+      std::transform(t.v + first, t.v + first + n, owned.get() + first, scaled);
+    });
   } else {
     const auto numbers = std::make_unique<float[]>(count);
     t.device->memory->copy_out(t.v, numbers.get(), count * sizeof(float));
@@ -77,11 +94,18 @@ nb::object make_array(const Tensor& t, double scale, bool rows_first) {
   return wrap_array(owned.release(), t.d, rows_first);
 }
 
-/// The numbers of an array or of what NumPy makes one of, column by column.
+/// The real numbers of an array or of what NumPy makes one of, column by column.
 nb::object as_array(nb::handle values, const char* type) {
   using namespace nb::literals;  // NOLINT(google-build-using-namespace): "dtype"_a
   try {
-    return numpy("asarray")(values, "dtype"_a = numpy(type), "order"_a = "F");
+    const nb::object array =
+        nb::hasattr(values, "dtype") ? nb::borrow(values) : numpy("asarray")(values);
+    if (is_complex(array.ptr())) {
+      throw TypeError("the numbers are complex, of type " +
+                      std::string(nb::str(nb::object(array.attr("dtype"))).c_str()) +
+                      "; want real ones");
+    }
+    return numpy("asarray")(array, "dtype"_a = numpy(type), "order"_a = "F");
   } catch (const nb::python_error& error) {
     if (is_users_own(error.value().ptr())) {
       throw;
@@ -128,6 +152,23 @@ nb::module_ numpy_module() {
     nb::raise_from(error, PyExc_ImportError,
                    "an array was asked for or given, and NumPy is not installed: pip install numpy "
                    "(vec_value() and scalar_value() give numbers without it)");
+  }
+}
+
+bool is_complex(PyObject* o) noexcept {
+  if (PyComplex_Check(o) != 0 || PyFloat_Check(o) != 0 || PyLong_Check(o) != 0) {
+    return PyComplex_Check(o) != 0;
+  }
+  const std::string_view name = Py_TYPE(o)->tp_name;
+  if (name.starts_with("numpy.") && name != "numpy.ndarray") {  // its numbers come by the thousand
+    return name.starts_with("numpy.complex") || name.starts_with("numpy.clong");
+  }
+  try {
+    const nb::object type = nb::getattr(nb::handle(o), "dtype", nb::none());
+    return nb::getattr(type, "kind", nb::none()).equal(nb::str("c")) ||
+           nb::getattr(type, "is_complex", nb::none()).is(Py_True);  // NumPy; PyTorch
+  } catch (const nb::python_error&) {  // whoever reads the number meets it again
+    return false;
   }
 }
 
@@ -265,22 +306,32 @@ nb::object dlpack_copy(const SharedValue& value) {
                                   : view_of<float, nb::array_api>(copy);
 }
 
-nb::object to_numpy(const Tensor& t, double scale) { return make_array(t, scale, false); }
-nb::object to_numpy_rows_first(const Tensor& t, double scale) { return make_array(t, scale, true); }
+nb::object to_numpy(const Tensor& t, double scale, Handlers handlers) {
+  return make_array(t, scale, false, handlers);
+}
+nb::object to_numpy_rows_first(const Tensor& t, double scale) {
+  return make_array(t, scale, true, Handlers::kWait);
+}
 
-nb::list to_list(const Tensor& t) {
-  const std::vector<double> numbers = as_double_vector(t);
-  const std::size_t n = numbers.size();
-  const nb::object list = nb::steal(PyList_New(static_cast<Py_ssize_t>(n)));
+nb::list to_list(const Tensor& t, Handlers handlers) {
+  const auto all = static_cast<std::size_t>(t.d.elements());
+  const nb::object list = nb::steal(PyList_New(static_cast<Py_ssize_t>(all)));
   if (!list.is_valid()) {
     throw nb::python_error();
   }
-  for (std::size_t i = 0; i < n; ++i) {
-    PyObject* number = PyFloat_FromDouble(numbers[i]);
-    if (number == nullptr) {
-      throw nb::python_error();
+  const auto put = [&](std::size_t first, std::size_t n, const auto* numbers) {
+    for (std::size_t i = 0; i < n; ++i) {
+      PyObject* number = PyFloat_FromDouble(static_cast<double>(numbers[i]));
+      if (number == nullptr) {
+        throw nb::python_error();
+      }
+      PyList_SET_ITEM(list.ptr(), static_cast<Py_ssize_t>(first + i), number);
     }
-    PyList_SET_ITEM(list.ptr(), static_cast<Py_ssize_t>(i), number);
+  };
+  if (!t.is_double() && (t.device == nullptr || t.device->is_host_visible())) {
+    in_pieces(all, handlers, [&](std::size_t first, std::size_t n) { put(first, n, t.v + first); });
+  } else {
+    put(0, all, as_double_vector(t).data());
   }
   return nb::borrow<nb::list>(list);
 }

@@ -36,6 +36,10 @@ struct FloatArray {
 /// The module. ImportError that says what to do where it is not installed.
 [[nodiscard]] nanobind::module_ numpy_module();
 
+/// Whether an object is a complex number, or an array of them, of any library: float() and NumPy
+/// drop the imaginary part with no more than a warning. Runs no code of the user's for Python's
+/// numbers.
+[[nodiscard]] bool is_complex(PyObject* o) noexcept;
 /// The numbers of nested lists, and of anything else that NumPy makes an array of.
 [[nodiscard]] FloatArray read_array(nanobind::handle values);
 /// read_array with the first axis moved to the end: lookup tables.
@@ -64,11 +68,15 @@ struct HostArray {
 /// A copy, which may be written, as an object with `__dlpack__`.
 [[nodiscard]] nanobind::object dlpack_copy(const SharedValue& value);
 
-[[nodiscard]] nanobind::object to_numpy(const Tensor& t, double scale = 1.0);
+/// Copies of a value. Many numbers take long, and handlers of signals run meanwhile: `t` must lie
+/// in memory that none of them gives back, as that of a SharedValue, unless they are to wait.
+enum class Handlers : unsigned char { kWait, kRun };
+[[nodiscard]] nanobind::object to_numpy(const Tensor& t, double scale = 1.0,
+                                        Handlers handlers = Handlers::kWait);
 /// The last dimension of the tensor becomes the first axis.
 [[nodiscard]] nanobind::object to_numpy_rows_first(const Tensor& t, double scale = 1.0);
 /// All elements in memory order.
-[[nodiscard]] nanobind::list to_list(const Tensor& t);
+[[nodiscard]] nanobind::list to_list(const Tensor& t, Handlers handlers = Handlers::kWait);
 /// The only element. ValueError, which names the node that it is of, unless there is exactly one.
 [[nodiscard]] double to_scalar(const Tensor& t, const Expression& of);
 

@@ -39,22 +39,19 @@ struct PyRNNBuilder : Made {
   ReadyIn ready;
   nb::object initial;            ///< a weak reference to the initial state that was given out last
   unsigned initial_made_in = 0;  ///< its `made_in`
+
+  /// Ready in this thread's graph, as it is now.
+  void make_ready(bool update) {
+    if (!ready.is_ready()) {
+      builder->new_graph(current_graph().cg, update);
+      builder->start_new_sequence();
+      ready.note();
+    }
+  }
 };
 template <class Builder>
 struct PyRNNBuilderOf : PyRNNBuilder {
   [[nodiscard]] Builder& get() const { return static_cast<Builder&>(*builder); }
-  /// The parameters that param_collection() does not have.
-  [[nodiscard]] nb::list beside() const
-    requires kHasOptions<Builder>
-  {
-    nb::list list;
-    for (const std::vector<Parameter>& layer : get().ln_params) {
-      for (const Parameter& p : layer) {
-        list.append(PyParameters(p, get().local_model));
-      }
-    }
-    return list;
-  }
 };
 
 /// A step, or -1 for the initial state. Keeps the builder alive.
@@ -68,7 +65,9 @@ struct PyRNNState {
   /// The builder. StateError where the graph was renewed since.
   [[nodiscard]] RNNBuilder& live() const {
     if (!builder->ready.is_ready() || made_in != builder->ready.count()) {
-      throw StaleExpression("stale builder: the graph was renewed; call initial_state() again");
+      throw StaleExpression(
+          "stale builder: its graph was renewed or is not the current one; call initial_state() "
+          "again");
     }
     return *builder->builder;
   }
@@ -78,12 +77,50 @@ std::vector<Expression> nodes_of(const std::optional<ExprListArg>& xs) {
   return xs ? xs->nodes() : std::vector<Expression>();
 }
 
+/// The classes of builders, but for those that programs derive from them.
+std::vector<PyTypeObject*>& builder_classes() {
+  static std::vector<PyTypeObject*> of_module;
+  return of_module;
+}
+
+/// A builder, or null where it is of a class of the program's own, whose states may be, too.
+struct BuilderArg {
+  PyRNNBuilder* builder = nullptr;
+};
+
+/// What set_h and set_s get. None, which is DyNet 2.1's default there, says nothing.
+std::vector<Expression> parts_of(const std::optional<ExprListArg>& es, const char* function,
+                                 const char* wanted) {
+  if (!es) {
+    throw ValueError(std::string(function) + ": es is None; want a list of expressions: " + wanted);
+  }
+  return es->nodes();
+}
+
 }  // namespace
+
+template <>
+struct QuickArg<BuilderArg> {
+  static bool read(PyObject* o, BuilderArg& arg) noexcept {
+    const std::vector<PyTypeObject*>& all = builder_classes();
+    const bool is_own = std::find(all.begin(), all.end(), Py_TYPE(o)) != all.end();
+    arg.builder = is_own && nb::inst_ready(o) ? nb::inst_ptr<PyRNNBuilder>(o) : nullptr;
+    return true;
+  }
+};
+
 }  // namespace dynet::python
 
 template <>
 struct nanobind::detail::type_caster<dynet::python::PyRNNState>
     : NewObjectCaster<dynet::python::PyRNNState> {};
+template <>
+struct nanobind::detail::type_caster<dynet::python::BuilderArg> {
+  NB_TYPE_CASTER(dynet::python::BuilderArg, const_name("object"))
+  bool from_python(handle src, uint32_t /*flags*/, cleanup_list* /*cleanup*/) noexcept {
+    return dynet::python::QuickArg<dynet::python::BuilderArg>::read(src.ptr(), value);
+  }
+};
 
 namespace dynet::python {
 namespace {
@@ -106,6 +143,7 @@ PyRNNState add_input(const PyRNNState* from, ExprArg x) {
   return next;
 }
 
+/// `whole`: s, not h.
 PyRNNState set_state(const PyRNNState& from, const std::vector<Expression>& es, bool whole) {
   RNNBuilder& b = from.live();
   PyRNNState next = from;
@@ -131,11 +169,7 @@ nb::object shared_initial_state(PyRNNBuilder& b, const PyRNNState& state) {
 nb::object initial_state(nb::handle_t<PyRNNBuilder> self, const std::vector<Expression>& vecs,
                          bool update) {
   auto& b = instance<PyRNNBuilder>(self);
-  if (!b.ready.is_ready()) {
-    b.builder->new_graph(current_graph().cg, update);
-    b.builder->start_new_sequence();
-    b.ready.note();
-  }
+  b.make_ready(update);
   const PyRNNState state{nb::borrow(self), &b, -1, b.ready.count(), Expression()};
   return vecs.empty() ? shared_initial_state(b, state) : nb::cast(set_state(state, vecs, true));
 }
@@ -176,23 +210,51 @@ std::vector<PyRNNState> add_inputs(const PyRNNState* from, ExprListArg xs) {
   return states_after(*from, xs.nodes());
 }
 
-// For dynet/_bidirectional.py: two states read `es`, `backward` from the last one to the first. By
-// itself it would make more objects, and ask for each where the program is.
+// For dynet/_bidirectional.py: two builders read `es` from their initial states, `backward` from
+// the last one to the first. By itself it would make more objects, and ask for each where the
+// program is. None where a builder is the program's own.
+
+/// What both said last, as they read.
+struct BothWays {
+  std::vector<Expression> ends;    ///< of the one that reads forward, in the order of `es`
+  std::vector<Expression> starts;  ///< of the other one, from the last of `es` to the first
+};
+BothWays read_both(PyRNNBuilder& forward, PyRNNBuilder& backward, std::vector<Expression>& es,
+                   const Where& where) {
+  forward.make_ready(true);
+  backward.make_ready(true);
+  BothWays both;
+  both.ends = forward.builder->transduce(-1, es, where);
+  std::reverse(es.begin(), es.end());
+  both.starts = backward.builder->transduce(-1, es, where);
+  return both;
+}
 
 /// What both say at each of `es`: [forward; backward].
-nb::list transduce_both(const PyRNNState* forward, const PyRNNState* backward, ExprListArg es) {
-  const auto where = here();
-  RNNBuilder& to_left = backward->live();
-  std::vector<Expression>& read = es.nodes();
-  std::vector<Expression> ends = forward->live().transduce(forward->index, read, where);
-  std::reverse(read.begin(), read.end());
-  const std::vector<Expression> starts = to_left.transduce(backward->index, read, where);
-  auto start = starts.rbegin();
-  for (Expression& end : ends) {
+nb::object transduce_both(BuilderArg forward, BuilderArg backward, ExprListArg es) {
+  if (forward.builder == nullptr || backward.builder == nullptr) {
+    return nb::none();
+  }
+  const Where where = here();
+  BothWays both = read_both(*forward.builder, *backward.builder, es.nodes(), where);
+  auto start = both.starts.rbegin();
+  for (Expression& end : both.ends) {
     end = concatenate({end, *start++}, 0, where);
   }
-  return list_of(ends);
+  return list_of(both.ends);
 }
+
+/// What both say at the ends of their ways: [forward; backward].
+nb::object back_of_both(BuilderArg forward, BuilderArg backward, ExprListArg es) {
+  if (forward.builder == nullptr || backward.builder == nullptr) {
+    return nb::none();
+  }
+  const Where where = here();
+  const BothWays both = read_both(*forward.builder, *backward.builder, es.some_nodes(), where);
+  return make_expression(concatenate({both.ends.back(), both.starts.back()}, 0, where));
+}
+
+// The states of both; programs have states of their own.
 
 /// Both states at each of `es`.
 nb::list add_inputs_both(const PyRNNState* forward, const PyRNNState* backward, ExprListArg es) {
@@ -250,13 +312,13 @@ void bind_state_parts(nb::class_<PyRNNState>& c) {
       .def(
           "set_h",
           [](const PyRNNState& s, const std::optional<ExprListArg>& es) {
-            return set_state(s, nodes_of(es), false);
+            return set_state(s, parts_of(es, "set_h", "hidden states, one per layer"), false);
           },
           arg("es") = nb::none(), "A state whose hidden states are these, one per layer.")
       .def(
           "set_s",
           [](const PyRNNState& s, const std::optional<ExprListArg>& es) {
-            return set_state(s, nodes_of(es), true);
+            return set_state(s, parts_of(es, "set_s", "what s() gives, or cells alone"), true);
           },
           arg("es") = nb::none(),
           "A state that is this: for LSTMs one expression per layer for the cells, or also one "
@@ -345,6 +407,7 @@ template <class Builder>
 auto define_builder(nb::module_& m, const char* name, const char* doc) {
   using Py = PyRNNBuilderOf<Builder>;
   nb::class_<Py, PyRNNBuilder> c(m, name, doc);
+  builder_classes().push_back(reinterpret_cast<PyTypeObject*>(c.ptr()));
   c.def(
        "get_parameters",
        [](const Py& b) {
@@ -496,12 +559,16 @@ void bind_builders(nb::module_& m) {
   using nb::arg;
   bind_state(m);
   m.def("_transduce_both", &transduce_both, arg("forward"), arg("backward"), arg("es"),
-        nb::sig("def _transduce_both(forward: RNNState, backward: RNNState, "
-                "es: collections.abc.Iterable[Expression]) -> list[Expression]"));
+        nb::sig("def _transduce_both(forward: object, backward: object, "
+                "es: collections.abc.Iterable[Expression]) -> list[Expression] | None"));
+  m.def("_back_of_both", &back_of_both, arg("forward"), arg("backward"), arg("es"),
+        nb::sig("def _back_of_both(forward: object, backward: object, "
+                "es: collections.abc.Iterable[Expression]) -> Expression | None"));
   m.def("_add_inputs_both", &add_inputs_both, arg("forward"), arg("backward"), arg("es"),
         nb::sig("def _add_inputs_both(forward: RNNState, backward: RNNState, "
                 "es: collections.abc.Iterable[Expression]) -> list[tuple[RNNState, RNNState]]"));
   add_quick_way<&transduce_both>(m, "_transduce_both");
+  add_quick_way<&back_of_both>(m, "_back_of_both");
   add_quick_way<&add_inputs_both>(m, "_add_inputs_both");
   bind_rnn_base(m);
   bind_all(m);

@@ -136,8 +136,11 @@ void bind_functions(nb::module_& m) {
       arg("xs"), "Lays matrices side by side: `concatenate` along dimension 1.");
   m.def(
       "pickrange",
-      [](const ExprArg& x, unsigned s, unsigned e) {
-        return PyExpression(pickrange(x.node(), s, e, here()));
+      [](const ExprArg& x, const PlaceArg& s, const PlaceArg& e) {
+        const Expression node = x.node();
+        const unsigned rows = node.dim()[0];
+        return PyExpression(
+            pickrange(node, s.in("pick_range", rows), e.in("pick_range", rows), here()));
       },
       arg("x"), arg("s"), arg("e"), "`pick_range` of dimension 0, by its old name.");
   m.def(

@@ -1,7 +1,7 @@
 // Operations written in Python.
 //
 //   class Softplus:
-//       attributes = ("beta",)                         # what tells two objects of the class apart
+//       attributes = ("beta",)                         # whose values count as they are at `apply`
 //       def __init__(self, beta): self.beta = beta
 //       def shape(self, x): return x                   # optional; else that of the first argument
 //       def forward(self, x): return np.log1p(np.exp(self.beta * x)) / self.beta
@@ -9,9 +9,10 @@
 //
 //   y = dy.apply(Softplus(2.0), x)
 //
-// An object is entered in a table by its class and declared attributes and stands there for all
-// that are equal; the node's only C++ attribute is the index. So its identity is what was declared,
-// as for every operation, and forward and backward must not depend on anything else.
+// A node computes with the object that it was made of, which its graph keeps alive: the address is
+// the node's payload, so no object ever answers for another one, and nodes of different objects may
+// still run in one call. The values that its declared attributes had at `apply` count for the node;
+// where the object was changed since, a copy that has them computes.
 //
 // A class is written for one example: its functions are called for each example of a batch, with
 // arrays of one example, and gradients of arguments with one example are summed. A class that says
@@ -20,7 +21,11 @@
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,20 +41,8 @@
 namespace dynet::python {
 namespace {
 
-/// The objects by index; strong references, for ever. Guarded by the GIL.
-struct Table {
-  nb::dict index_of;
-  nb::list objects;
-};
-Table& table() {
-  static auto* t = new Table;
-  return *t;
-}
-
-nb::object object_of(std::uint64_t index) { return table().objects[index]; }
-
-/// An attribute as a dictionary key: values that compare equal but differ, as 0.0 and -0.0, or 1
-/// and True, are kept apart.
+/// What tells values of an attribute apart: such as compare equal but differ, as 0.0 and -0.0, or 1
+/// and True, too.
 nb::object key_of(nb::handle value) {
   const nb::handle type(reinterpret_cast<PyObject*>(Py_TYPE(value.ptr())));
   if (PyFloat_Check(value.ptr())) {
@@ -65,23 +58,57 @@ nb::object key_of(nb::handle value) {
   return nb::make_tuple(type, value);
 }
 
-std::uint64_t enter(nb::handle object) {
-  const nb::handle type(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())));
-  nb::list keys;
-  keys.append(type);
-  const nb::object names = nb::getattr(object, "attributes", nb::tuple());
-  for (const nb::handle name : nb::iter(names)) {
-    keys.append(key_of(nb::getattr(object, name)));
+/// The operation of one node. Made, used and destroyed with the GIL held.
+class Operation {
+ public:
+  /// As `object` is now.
+  explicit Operation(nb::handle object) : object_(nb::borrow(object)) {
+    for (const nb::handle name : nb::iter(nb::getattr(object, "attributes", nb::tuple()))) {
+      const nb::object value = nb::getattr(object, name);
+      if (PyObject_Hash(value.ptr()) == -1) {
+        const nb::python_error unhashable;
+        throw TypeError("apply: attribute " + std::string(nb::str(name).c_str()) + " of " +
+                        class_name(object) + " is of type " + class_name(value) +
+                        ", which may change; want a value that has a hash, such as a tuple");
+      }
+      attributes_.push_back({nb::borrow(name), value, key_of(value)});
+    }
   }
-  const nb::tuple key(keys);
-  Table& t = table();
-  if (t.index_of.contains(key)) {
-    return nb::cast<std::uint64_t>(t.index_of[key]);
+  /// The object to call: the one that was given, or a copy with the attributes of then.
+  nb::object object() {
+    for (const Attribute& a : attributes_) {
+      const nb::object now = nb::getattr(object_, a.name);
+      if (!now.is(a.value) && !key_of(now).equal(a.key)) {
+        return object_ = copy();
+      }
+    }
+    return object_;
   }
-  const std::uint64_t index = t.objects.size();
-  t.objects.append(object);
-  t.index_of[key] = index;
-  return index;
+
+ private:
+  struct Attribute {
+    nb::object name, value, key;
+  };
+  [[nodiscard]] nb::object copy() const {
+    nb::object made = nb::module_::import_("copy").attr("copy")(object_);
+    for (const Attribute& a : attributes_) {
+      nb::setattr(made, a.name, a.value);
+    }
+    return made;
+  }
+
+  nb::object object_;
+  std::vector<Attribute> attributes_;
+};
+
+/// An address as payload, which is made of 32-bit numbers.
+using Address = std::array<unsigned, 2>;
+
+/// That of one example, or node, of a call.
+nb::object object_of(const ext::Call& call, std::int64_t example) {
+  Address address;
+  std::copy_n(call.indices.example<const unsigned>(example), address.size(), address.begin());
+  return std::bit_cast<Operation*>(address)->object();
 }
 
 bool is_batched(nb::handle object) {
@@ -138,7 +165,7 @@ void write(nb::handle values, const ext::Operand& y, bool whole, std::int64_t ex
   const auto put = [&]<class T>(const T* from) {
     T* to = y.example<T>(example);
     for (std::int64_t i = 0; i < y.size(); ++i) {
-      to[i] = from[i] + (adds ? to[i] : T{0});
+      to[i] = adds ? to[i] + from[i] : from[i];
     }
   };
   if (is_double) {
@@ -157,10 +184,11 @@ nb::tuple arrays_of(std::span<const ext::Operand> xs, bool whole, std::int64_t e
   return nb::tuple(arrays);
 }
 
-void call_forward(nb::handle object, const ext::Call& call, bool whole) {
+void call_forward(const ext::Call& call, bool whole) {
   const bool is_double = call.kernels.number() == ext::Number::kDouble;
   const ext::Operand& y = call.out[0];
   for (std::int64_t e = 0; e < y.examples; ++e) {
+    const nb::object object = object_of(call, e);
     const nb::object value = object.attr("forward")(*arrays_of(call.in, whole, e, is_double));
     write(value, y, whole, e, false, is_double, object, "forward");
   }
@@ -181,10 +209,11 @@ nb::object returned_gradient(nb::handle object, const nb::object& gradients, std
   return gradients[arg];
 }
 
-void call_backward(nb::handle object, const ext::Call& call, bool whole) {
+void call_backward(const ext::Call& call, bool whole) {
   const bool is_double = call.kernels.number() == ext::Number::kDouble;
   const ext::Operand& y = call.out[0];
   for (std::int64_t e = 0; e < y.examples; ++e) {
+    const nb::object object = object_of(call, e);
     const nb::object gradients = object.attr("backward")(
         arrays_of(call.in, whole, e, is_double), array_of(y, whole, e, is_double),
         array_of(call.d_out[0], whole, e, is_double));
@@ -209,68 +238,72 @@ struct UsersCode {
   InterruptScope nobody_is_asked{nullptr};
 };
 
-Dim shape_of(std::uint64_t index, const ext::Shapes& in) {
-  const nb::gil_scoped_acquire gil;
-  const nb::object object = object_of(index);
-  Dim result = in[0];
-  if (nb::hasattr(object, "shape")) {
-    nb::list shapes;
-    for (std::size_t i = 0; i < in.size(); ++i) {
-      shapes.append(batched_shape_tuple(in[i].single_batch()));
-    }
-    const nb::object shape = object.attr("shape")(*nb::tuple(shapes));
-    DimArg d;
-    if (!nb::try_cast(shape, d)) {
-      throw ShapeError(class_name(object) + ".shape: returned " +
-                       std::string(nb::repr(shape).c_str()) + "; want an int or a tuple of ints");
-    }
-    result = d.dim;
+/// The shape of one example of the result. `xs` live.
+Dim result_of(nb::handle object, std::span<const Expression> xs) {
+  if (!nb::hasattr(object, "shape")) {
+    return xs[0].dim().single_batch();
   }
-  result.bd = 1;
-  return result;
+  nb::list shapes;
+  for (const Expression& x : xs) {
+    shapes.append(batched_shape_tuple(x.dim().single_batch()));
+  }
+  const nb::object shape = object.attr("shape")(*nb::tuple(shapes));
+  DimArg d;
+  if (!nb::try_cast(shape, d)) {
+    throw ShapeError(class_name(object) + ".shape: returned " +
+                     std::string(nb::repr(shape).c_str()) + "; want an int or a tuple of ints");
+  }
+  d.dim.bd = 1;
+  return d.dim;
 }
 
 /// Called for each example.
 struct PythonOp {
-  std::uint64_t object;
+  Dim dim;
 
   static constexpr ext::Info kInfo{.name = "python_operation",
                                    .args = {"xs"},
-                                   .attrs = {"object"},
+                                   .attrs = {"dim"},
+                                   .payload = "object",
                                    .summary = "An operation written in Python.",
                                    .cpp = "-",
                                    .python = "-"};
   static constexpr bool kVariadic = true;
   static constexpr bool kPartialGradient = true;  // adds, as one example's gradient may come often
   static constexpr bool kOnHost = true;
-  Dim shape(const ext::Shapes& in) const { return shape_of(object, in); }
+  static constexpr ext::Payload kPayload = ext::Payload::kIndices;
+  static constexpr ext::IndicesPer kIndicesPer = ext::IndicesPer::kNode;
+  Dim shape(const ext::Shapes& /*in*/) const { return dim; }
   void forward(ext::Call& call) const {
     const UsersCode begun;
-    call_forward(object_of(object), call, false);
+    call_forward(call, false);
   }
   void backward(ext::Call& call) const {
     const UsersCode begun;
-    call_backward(object_of(object), call, false);
+    call_backward(call, false);
   }
   static std::vector<ext::Example<PythonOp>> examples() { return {}; }
 };
 
 /// Called once for the whole batch.
 struct PythonBatchOp {
-  std::uint64_t object;
+  Dim dim;
 
   static constexpr ext::Info kInfo{.name = "python_batch_operation",
                                    .args = {"xs"},
-                                   .attrs = {"object"},
+                                   .attrs = {"dim"},
+                                   .payload = "object",
                                    .summary = "An operation on batches written in Python.",
                                    .cpp = "-",
                                    .python = "-"};
   static constexpr bool kVariadic = true;
   static constexpr bool kPartialGradient = true;
   static constexpr bool kOnHost = true;
+  static constexpr ext::Payload kPayload = ext::Payload::kIndices;
+  static constexpr ext::IndicesPer kIndicesPer = ext::IndicesPer::kNode;
   static constexpr std::array kRoles{ext::Role::kWhole};
   Dim shape(const ext::Shapes& in) const {
-    Dim d = shape_of(object, in);
+    Dim d = dim;
     for (std::size_t i = 0; i < in.size(); ++i) {
       d.bd = std::max(d.bd, in[i].bd);
     }
@@ -278,23 +311,23 @@ struct PythonBatchOp {
   }
   void forward(ext::Call& call) const {
     const UsersCode begun;
-    call_forward(object_of(object), call, true);
+    call_forward(call, true);
   }
   void backward(ext::Call& call) const {
     const UsersCode begun;
-    call_backward(object_of(object), call, true);
+    call_backward(call, true);
   }
   static std::vector<ext::Example<PythonBatchOp>> examples() { return {}; }
 };
 
 template <class Op>
-Expression add(std::uint64_t index, std::span<const Expression> xs) {
-  const Op op{index};
-  return ext::add_node(ext::kRecord<Op>, &op, nullptr, xs, {}, here());
+Expression add(const Dim& dim, const Address& address, std::span<const Expression> xs) {
+  const Op op{dim};
+  const std::span<const unsigned> payload = address;
+  return ext::add_node(ext::kRecord<Op>, &op, nullptr, xs, ext::NodePayload::of(payload), here());
 }
 
-PyExpression apply(nb::handle operation, nb::args xs) {
-  ExprListArg list;
+PyExpression apply(nb::handle operation, const nb::args& xs) {
   nb::detail::make_caster<ExprListArg> caster;
   if (!caster.from_python(xs, 0, nullptr) || caster.value.count() == 0) {
     throw TypeError("apply: want an operation and one expression or more");
@@ -304,10 +337,15 @@ PyExpression apply(nb::handle operation, nb::args xs) {
       throw TypeError("apply: " + class_name(operation) + " has no " + function);
     }
   }
-  const std::uint64_t index = enter(operation);
+  const auto made = std::make_shared<Operation>(operation);
   const std::vector<Expression> nodes = caster.value.nodes();
-  return PyExpression(is_batched(operation) ? add<PythonBatchOp>(index, nodes)
-                                            : add<PythonOp>(index, nodes));
+  const std::shared_ptr<PyGraph> graph = graph_of(nodes[0]);
+  const Dim dim = result_of(operation, nodes);
+  const bool batched = is_batched(operation);
+  return PyExpression(graph->add_keeping(made, [&] {
+    const auto address = std::bit_cast<Address>(made.get());
+    return batched ? add<PythonBatchOp>(dim, address, nodes) : add<PythonOp>(dim, address, nodes);
+  }));
 }
 
 }  // namespace
@@ -319,9 +357,10 @@ void bind_custom(nb::module_& m) {
       "An operation written in Python: an object with `forward(*xs)`, which returns an array, and "
       "`backward(xs, y, dy)`, which returns the gradients of the arguments as a tuple (None where "
       "there is none). Optional: `shape(*shapes)`, the result's shape (else that of the first "
-      "argument), and in the class `attributes`, the names of the attributes that tell its objects "
-      "apart, and `batched = True`. Functions see one example each, or, when batched, the whole "
-      "batch as last axis. Two objects of a class with equal attributes count as one.");
+      "argument), and in the class `batched = True` and `attributes`, a tuple of names. Functions "
+      "see one example each, or, when batched, the whole batch as last axis. The node computes "
+      "with "
+      "this object, as it is then; `attributes` count as they are now, whatever becomes of them.");
 }
 
 }  // namespace dynet::python

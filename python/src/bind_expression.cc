@@ -12,6 +12,7 @@
 #include "dynet/expr/selections.h"
 #include "dynet/ext/add_node.h"
 #include "dynet/ops/pick.h"
+#include "dynet/share.h"
 
 #include "arrays.h"
 #include "binding.h"
@@ -23,17 +24,31 @@ namespace dynet::python {
 
 namespace {
 
+/// What `convert(tensor, handlers)` makes of the value of `e`.
+template <class Convert>
+auto converted(const Expression& e, bool recalculate, const Convert& convert) {
+  constexpr std::int64_t kMany = 100'000;
+  const Value value = evaluate(e, recalculate);
+  if (value.tensor.d.elements() < kMany) {
+    return convert(value.tensor, Handlers::kWait);
+  }
+  // Handlers of signals may end the graph meanwhile.
+  return convert(share_value(e).tensor, Handlers::kRun);
+}
+
+nb::object array_of(const Tensor& t, Handlers handlers) { return to_numpy(t, 1.0, handlers); }
+
 nb::object value_of(const PyExpression& x, bool recalculate) {
   const Expression e = resolve(x);
-  const Value value = evaluate(e, recalculate);
-  const Tensor& t = value.tensor;
-  if (t.d.nd >= 2) {
-    return to_numpy(t);
-  }
-  if (t.d.elements() == 1) {
-    return nb::float_(to_scalar(t, e));
-  }
-  return to_list(t);
+  return converted(e, recalculate, [&](const Tensor& t, Handlers handlers) -> nb::object {
+    if (t.d.nd >= 2) {
+      return array_of(t, handlers);
+    }
+    if (t.d.elements() == 1) {
+      return nb::float_(to_scalar(t, e));
+    }
+    return to_list(t, handlers);
+  });
 }
 
 template <class Op>
@@ -52,18 +67,6 @@ Expression pick_index(const Expression& e, long index) {
   return add_picked(e, ops::Pick{0}, ext::NodePayload::of(at));
 }
 
-/// A bound of a slice; `otherwise` where it is None.
-long bound(const nb::object& value, long otherwise) {
-  if (value.is_none()) {
-    return otherwise;
-  }
-  const long b = nb::cast<long>(value);
-  if (b < 0) {
-    throw ValueError("slice: bound " + std::to_string(b) + "; want at least 0");
-  }
-  return b;
-}
-
 /// What slices take of an expression, as strided_select wants it.
 class Slices {
  public:
@@ -72,14 +75,22 @@ class Slices {
   void add(nb::handle slice) {
     const auto axis = static_cast<unsigned>(strides_.size());
     const long n = static_cast<long>(axis < shape_.nd ? shape_.d[axis] : shape_.bd);
-    const nb::object step = slice.attr("step");
-    const long stride = step.is_none() ? 1 : nb::cast<long>(step);
-    if (stride < 1) {
-      throw IndexError("slice: step " + std::to_string(stride) + "; want at least 1");
+    const long stride = number(slice, "step", 1);
+    const long from = bound(slice, "start", 0, n);
+    const long to = bound(slice, "stop", n, n);
+    if (stride < 1 || from >= to) {
+      const std::string what =
+          std::string(nb::repr(slice).c_str()) + " of " +
+          (axis < shape_.nd ? "dimension " + std::to_string(axis) : "the batch") +
+          " of an expression " + to_string(shape_);
+      if (stride < 1) {
+        throw IndexError("strided_select: " + what + "; want a step of at least 1");
+      }
+      throw ShapeError("strided_select: " + what + " is empty");
     }
     strides_.push_back(entry(stride));
-    from_.push_back(entry(bound(slice.attr("start"), 0)));
-    to_.push_back(entry(std::min(bound(slice.attr("stop"), n), n)));
+    from_.push_back(entry(from));
+    to_.push_back(entry(to));
   }
   [[nodiscard]] bool is_full() const { return strides_.size() > shape_.nd; }
   [[nodiscard]] Expression taken() const {
@@ -87,6 +98,19 @@ class Slices {
   }
 
  private:
+  static long number(nb::handle slice, const char* name, long otherwise) {
+    const nb::object value = slice.attr(name);
+    std::int64_t read = otherwise;
+    if (!value.is_none() && !read_whole(value.ptr(), whole<long>(), read)) {
+      throw Refused();
+    }
+    return static_cast<long>(read);
+  }
+  /// As in Python: a negative one counts from the end, and beyond an end there is nothing.
+  static long bound(nb::handle slice, const char* name, long otherwise, long n) {
+    const long b = number(slice, name, otherwise);
+    return std::clamp(b < 0 ? b + n : b, 0L, n);
+  }
   static int entry(long n) {
     return static_cast<int>(std::min<long>(n, std::numeric_limits<int>::max()));
   }
@@ -188,7 +212,7 @@ void bind_values(nb::class_<PyExpression>& c) {
       .def(
           "vec_value",
           [](const PyExpression& x, bool recalculate) {
-            return to_list(evaluate(resolve(x), recalculate).tensor);
+            return converted(resolve(x), recalculate, &to_list);
           },
           arg("recalculate") = false,
           nb::sig("def vec_value(self, recalculate: bool = False) -> list[float]"),
@@ -196,7 +220,7 @@ void bind_values(nb::class_<PyExpression>& c) {
       .def(
           "npvalue",
           [](const PyExpression& x, bool recalculate) {
-            return to_numpy(evaluate(resolve(x), recalculate).tensor);
+            return converted(resolve(x), recalculate, &array_of);
           },
           arg("recalculate") = false,
           nb::sig(
@@ -233,8 +257,9 @@ void bind_parts(nb::class_<PyExpression>& c) {
           "__getitem__", &get_item, arg("index"),
           nb::sig("def __getitem__(self, index: int | slice | tuple[slice, ...], /) -> Expression"),
           "A part: `pick` for an int, `strided_select` for a slice or a tuple of slices, of which "
+          "the one after those of the dimensions is for the batch. Places and bounds count from "
           "the "
-          "one after those of the dimensions is for the batch.")
+          "end where they are negative.")
       .def("__bool__", [](const PyExpression&) { return true; })
       .def(
           "device_name", [](const PyExpression& x) { return resolve(x).get_device_name(); },

@@ -14,6 +14,8 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -143,6 +145,10 @@ struct Function<Op, Types<X...>, Types<V...>, Types<A...>, Types<B...>> {
     Op op = [&]<std::size_t... kI>(std::index_sequence<kI...>) {
       return Op{read<kI>(attr, batch_size..., x...)...};
     }(std::index_sequence_for<A...>{});
+    if constexpr ((std::is_same_v<A, PlaceArg> || ...)) {
+      std::apply([&](auto&... member) { (set_bound(member, attr, op, x...), ...); },
+                 ext::attributes(op));
+    }
     if constexpr (sizeof...(B) > 0) {
       set_batches(op, batch_size...);
     }
@@ -185,10 +191,20 @@ struct Function<Op, Types<X...>, Types<V...>, Types<A...>, Types<B...>> {
       return AttrParam<Member<Op, kI>>::read(attr.in(shape_of(arguments...)));
     } else if constexpr (std::is_same_v<Attr, RestDimArg>) {
       return rest_of(attr, arguments...);
+    } else if constexpr (std::is_same_v<Attr, PlaceArg>) {
+      return static_cast<unsigned>(std::max<std::int64_t>(attr.place, 0));
     } else {
       return AttrParam<Member<Op, kI>>::read(attr);
     }
   }
+  /// A bound that counts from the end counts from that of dimension d.
+  static void set_bound(unsigned& bound, const PlaceArg& attr, const Op& op, const ExprArg& x) {
+    if (attr.place < 0) {
+      bound = attr.in(Op::kInfo.name, x.node().dim()[op.d]);
+    }
+  }
+  template <class T, class Attr>
+  static void set_bound(T& /*member*/, const Attr& /*attr*/, const Op& /*op*/, const X&... /*x*/) {}
   static Dim rest_of(const RestDimArg& attr, unsigned batch_size, const ExprArg& x) {
     return attr.rest == RestDimArg::kNone ? attr.dim : attr.of(shape_of(x), batch_size);
   }
@@ -242,8 +258,8 @@ auto expression_arg(const char* name) {
 // ---- definitions
 // ---------------------------------------------------------------------------------------
 
-/// The attributes "d" and "dims" of an operation that has arguments say which of their dimensions;
-/// its shape is one that they get.
+/// The attributes "d" and "dims" of an operation that has arguments say which of their dimensions,
+/// "s" and "e" from where to where in it; its shape is one that they get.
 template <class Op, std::size_t kI>
 auto attribute_param() {
   using Attribute = AttrParam<Member<Op, kI>>;
@@ -254,6 +270,8 @@ auto attribute_param() {
     return std::type_identity<RestDimArg>();
   } else if constexpr (kName == "d" && std::is_same_v<Member<Op, kI>, unsigned>) {
     return std::type_identity<AxisArg>();
+  } else if constexpr (kName == "s" || kName == "e") {
+    return std::type_identity<PlaceArg>();
   } else if constexpr (kName == "dims" &&
                        std::is_same_v<typename Attribute::Type, std::vector<unsigned>>) {
     return std::type_identity<AxesArg>();

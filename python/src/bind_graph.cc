@@ -16,42 +16,27 @@
 #include "arrays.h"
 #include "binding.h"
 #include "graph.h"
+#include "signals.h"
 
 namespace dynet::python {
 namespace {
 
 using GraphPointer = std::shared_ptr<PyGraph>;
 
-GraphPointer renew(const GraphPointer& graph, bool immediate_compute, bool check_validity,
+/// A pointer of its own: what the graph kept may run code of the user's when it goes.
+GraphPointer renew(GraphPointer graph, bool immediate_compute, bool check_validity,
                    std::optional<bool> autobatching) {
   graph->renew(immediate_compute, check_validity, autobatching);
   return graph;
 }
 
-/// Computes all of them: up to the one made last, which computes in one go what they share.
-void compute_all(std::vector<Expression> exps, bool recalculate) {  // a copy: Python code may run
-  const Expression* last = nullptr;
-  for (const Expression& e : exps) {
-    if (last == nullptr || e.i > last->i) {
-      last = &e;
-    }
-  }
-  if (last == nullptr) {
-    return;
-  }
-  if (recalculate) {
-    graph_of(*last)->cg.invalidate();
-  }
-  for (const Expression& e : exps) {
-    compute(e, false);
-  }
-}
-
 nb::list values_of(const ExprListArg& exps, bool recalculate, const char* method) {
   const nb::tuple all(exps.owner);  // other threads may change the list meanwhile
-  compute_all(exps.nodes(), recalculate);
+  compute_all(std::vector(exps.nodes()), recalculate);
   nb::list values;
+  HandlersInLoop handlers;
   for (const nb::handle e : all) {
+    handlers.pass();
     values.append(e.attr(method)());
   }
   return values;
@@ -59,12 +44,33 @@ nb::list values_of(const ExprListArg& exps, bool recalculate, const char* method
 
 void bind_graph_class(nb::module_& m) {
   using nb::arg;
-  nb::class_<PyGraph>(m, "ComputationGraph",
-                      "The graph of a thread. Functions make nodes in it; `renew_cg` empties it.")
-      .def("__init__",
-           [](nb::handle, const nb::args&) {
-             throw UsageError("graphs are not made by programs: each thread has one, cg()");
-           })
+  nb::class_<PyGraph>(
+      m, "ComputationGraph",
+      "A graph. Each thread has one, in which functions make nodes. Within `with "
+      "ComputationGraph():` they make nodes in a graph of the block's own; afterwards the graph of "
+      "before is the current one again, whatever was raised. The graph's expressions live as long "
+      "as the graph does: as long as the program holds it, as by `with ComputationGraph() as g:`. "
+      "Blocks nest, and any number of graphs may live at once. Options: see `renew_cg`.")
+      .def(nb::new_(
+               [](bool immediate_compute, bool check_validity, std::optional<bool> autobatching) {
+                 auto graph = std::make_shared<PyGraph>();
+                 graph->set(immediate_compute, check_validity, autobatching);
+                 return graph;
+               }),
+           arg("immediate_compute") = false, arg("check_validity") = false,
+           arg("autobatching") = nb::none())
+      .def(
+          "__enter__",
+          [](const GraphPointer& graph) {
+            enter_graph(graph);
+            return graph;
+          },
+          nb::sig("def __enter__(self) -> ComputationGraph"),
+          "From now on it is this thread's current graph.")
+      .def(
+          "__exit__", [](PyGraph& graph, const nb::args&) { leave_graph(graph); },
+          nb::sig("def __exit__(self, *args: object) -> None"),
+          "The graph of before is the current one again.")
       .def(
           "renew",
           [](const GraphPointer& graph, bool immediate_compute, bool check_validity,
@@ -94,6 +100,14 @@ void bind_graph_class(nb::module_& m) {
           },
           arg("stream"), "The stream of the random nodes, for programs with threads.")
       .def(
+          "__len__", [](const GraphPointer& graph) { return graph->cg.nodes.size(); },
+          "Number of nodes.");
+}
+
+void bind_graph_texts(nb::module_& m) {
+  using nb::arg;
+  nb::borrow<nb::class_<PyGraph>>(m.attr("ComputationGraph"))
+      .def(
           "print_graphviz", [](const GraphPointer& graph) { graph->cg.print_graphviz(); },
           "DOT text on the standard error stream.")
       .def(
@@ -108,10 +122,7 @@ void bind_graph_class(nb::module_& m) {
           [](const GraphPointer& graph, const std::string& filename, bool values, bool gradients,
              bool nan_check_only) { graph->cg.dump(filename, values, gradients, nan_check_only); },
           arg("filename"), arg("show_values"), arg("show_gradients"), arg("nan_check_only"),
-          "See `dump_cg`.")
-      .def(
-          "__len__", [](const GraphPointer& graph) { return graph->cg.nodes.size(); },
-          "Number of nodes.");
+          "See `dump_cg`.");
 }
 
 /// `forward(i)` and the like: by index, computed anew or only what is missing.
@@ -211,7 +222,7 @@ void bind_no_grad(nb::module_& m) {
            [](const NoGrad& it) { return it.scopes.empty() ? "no_grad()" : "no_grad(), entered"; })
       .def("__enter__",
            [](nb::handle self) {
-             NoGrad& it = nb::cast<NoGrad&>(self);
+             auto& it = nb::cast<NoGrad&>(self);
              if (!it.scopes.empty() && it.thread != std::this_thread::get_id()) {
                throw UsageError("no_grad: another thread is in this scope; make one of its own");
              }
@@ -231,7 +242,9 @@ void bind_values_of_lists(nb::module_& m) {
   using nb::arg;
   m.def(
       "forward",
-      [](const ExprListArg& exps, bool recalculate) { compute_all(exps.nodes(), recalculate); },
+      [](const ExprListArg& exps, bool recalculate) {
+        compute_all(std::vector(exps.nodes()), recalculate);  // a copy: Python code may run
+      },
       arg("exps"), arg("recalculate") = false, "Computes all of a list.");
   m.def(
       "values",
@@ -251,6 +264,7 @@ void bind_values_of_lists(nb::module_& m) {
 
 void bind_graph(nb::module_& m) {
   bind_graph_class(m);
+  bind_graph_texts(m);
   bind_by_index(m);
   bind_graph_functions(m);
   bind_values_of_lists(m);

@@ -20,6 +20,7 @@
 #include "errors.h"
 #include "graph.h"
 #include "params.h"
+#include "quick.h"
 #include "signals.h"
 #include "where.h"
 
@@ -136,6 +137,7 @@ PyLookupParameters table_from_array(ParameterCollection& pc, nb::handle values,
 PyParameters add_parameters(ParameterCollection& pc, const DimArg& dim, const nb::object& init,
                             const std::string& name, const std::string& device, float scale,
                             float mean, float std) {
+  const Stoppable stoppable;
   if (is_array(init)) {
     return parameters_from_array(pc, init, name, device);
   }
@@ -149,6 +151,7 @@ PyLookupParameters add_lookup_parameters(ParameterCollection& pc, const DimArg& 
                                          const nb::object& init, const std::string& name,
                                          const std::string& device, float scale, float mean,
                                          float std) {
+  const Stoppable stoppable;
   if (is_array(init)) {
     return table_from_array(pc, init, name, device);
   }
@@ -481,11 +484,27 @@ PyObject* table_item(PyObject* self, PyObject* index) {
   return result != nullptr ? result : explain_slot("__getitem__", self, index);
 }
 
+/// Each of these rows.
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the quick way makes values of these types
+nb::list table_rows(const PyLookupParameters* x, IndexListArg indices) {
+  nb::list rows = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(indices.list.size())));
+  if (!rows.is_valid()) {
+    throw nb::python_error();
+  }
+  Py_ssize_t i = 0;
+  for (const unsigned row : indices.list) {
+    nb::object made = new_object(add_lookup(*x, ext::NodePayload::of(row)));
+    PyList_SET_ITEM(rows.ptr(), i++, made.release().ptr());
+  }
+  return rows;
+}
+
 void bind_lookup_parameters(nb::module_& m) {
   using nb::arg;
   nb::class_<PyLookupParameters, PyExpression> c(
       m, "LookupParameters",
       "A table of parameters. `p[i]` is a row; as an expression it is the whole table, rows last.");
+  object_type<PyLookupParameters> = reinterpret_cast<PyTypeObject*>(c.ptr());
   bind_common(c);
   bind_table_arrays(c);
   c.def(
@@ -501,6 +520,9 @@ void bind_lookup_parameters(nb::module_& m) {
             return add_lookup(x, ext::NodePayload::of(indices.not_empty()));
           },
           arg("indices"), "A batch of rows: `lookup_batch`.")
+      .def("rows", &table_rows, arg("indices"),
+           nb::sig("def rows(self, indices: collections.abc.Sequence[int]) -> list[Expression]"),
+           "A list of rows, each an expression of its own: `[p[i] for i in indices]` in one call.")
       .def("__len__", [](const PyLookupParameters& x) { return x.p.p->rows(); })
       .def(
           "shape", [](const PyLookupParameters& x) { return shape_tuple(x.p.p->all_dim, true); },
@@ -516,6 +538,7 @@ void bind_lookup_parameters(nb::module_& m) {
           "expr", [](nb::object self, bool) { return self; }, arg("update") = false,
           nb::sig("def expr(self, update: bool = False) -> LookupParameters"), "Itself.");
   reinterpret_cast<PyTypeObject*>(c.ptr())->tp_as_mapping->mp_subscript = &table_item;
+  add_quick_way<&table_rows>(c, "rows");
 }
 
 // ---- functions

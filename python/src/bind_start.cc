@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -39,16 +40,21 @@ std::vector<std::string> program_arguments() {
   return args;
 }
 
+/// "--dynet-devices" of "--dynet_devices=CPU".
+std::string option_of(const std::string& arg) {
+  std::string name = arg.substr(0, arg.find('='));
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
+
 /// This build computes on the CPU.
 void check_devices(const std::vector<std::string>& args) {
-  for (std::size_t i = 0; i < args.size(); ++i) {
-    std::string arg = args[i];
-    for (char& c : arg) {
-      c = c == '_' ? '-' : c;
-    }
-    const bool names_gpu = i > 0 && arg.find("GPU") != std::string::npos &&
-                           (arg.starts_with("--dynet-devices") || args[i - 1] == "--dynet-devices");
-    if (names_gpu || arg.starts_with("--dynet-gpu")) {
+  for (std::size_t i = 1; i < args.size(); ++i) {
+    const std::string option = option_of(args[i]);
+    const bool names_gpu =
+        args[i].find("GPU") != std::string::npos &&
+        (option == "--dynet-devices" || option_of(args[i - 1]) == "--dynet-devices");
+    if (names_gpu || option == "--dynet-gpu" || option == "--dynet-gpus") {
       throw DeviceError("\"" + args[i] + "\" asks for a GPU; this build computes on the CPU only");
     }
   }

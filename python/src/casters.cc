@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "arrays.h"
 #include "binding.h"
 #include "errors.h"
 #include "signals.h"
@@ -16,7 +17,7 @@ namespace {
 
 /// Numbers of all kinds; text and expressions are none.
 bool is_number(PyObject* o) {
-  return PyNumber_Check(o) != 0 && PyComplex_Check(o) == 0 && !is_expression(o);
+  return PyNumber_Check(o) != 0 && !is_expression(o) && !is_complex(o);
 }
 
 }  // namespace
@@ -87,7 +88,7 @@ bool read_real(PyObject* o, double& number) noexcept {
     return true;
   }
   if (has_raised() || !is_number(o)) {
-    return refuse(o, "a number");
+    return refuse(o, has_raised() || !is_complex(o) ? "a number" : "a real number");
   }
   number = PyFloat_AsDouble(o);
   return number != -1.0 || PyErr_Occurred() == nullptr || refuse(o, "a number");
@@ -97,7 +98,9 @@ nb::object read_sequence(PyObject* o, const char* want) noexcept {
   if (PyList_CheckExact(o) || PyTuple_CheckExact(o)) {
     return nb::borrow(o);
   }
-  if (has_raised() || is_expression(o) || PyUnicode_Check(o) || PyBytes_Check(o)) {
+  // Text is a list of texts, and what sets and dicts go through is not in an order that is meant.
+  if (has_raised() || is_expression(o) || PyUnicode_Check(o) || PyBytes_Check(o) ||
+      PyAnySet_Check(o) || PyDict_Check(o)) {
     refuse(o, want);
     return {};
   }

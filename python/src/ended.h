@@ -1,12 +1,13 @@
 #pragma once
 
-// Where this thread's graph was last renewed or reverted, for errors about expressions of before.
+// Where this thread last renewed, reverted or gave up a graph, for errors about expressions of
+// before.
 
 #include <string>
 
 namespace dynet::python {
 
-/// The user's line is that place now. `by`: "renew_cg"; lives for ever. GIL held.
+/// The user's line is that place now. `by`: "renew_cg()"; lives for ever. GIL held.
 void note_end(const char* by);
 /// "\n  renew_cg() at train.py:42"; empty where there was none.
 [[nodiscard]] std::string end_text();

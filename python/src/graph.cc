@@ -1,6 +1,7 @@
 #include "graph.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "dynet/ext/add_node.h"
@@ -49,7 +50,15 @@ class Computing {
   Computing(const Computing&) = delete;
   Computing& operator=(const Computing&) = delete;
 
+  /// Another computation of this scope begins. Nothing may ask during one that is short.
+  void pass() {
+    if (++passes_ % kPasses == 0) {
+      look(this);
+    }
+  }
+
  private:
+  static constexpr unsigned kPasses = 1U << 14;
   static void look(void* of) {
     auto& self = *static_cast<Computing*>(of);
     if (self.state_ == nullptr) {
@@ -59,63 +68,109 @@ class Computing {
     run_signal_handlers();
   }
   PyThreadState* state_ = nullptr;  ///< where the GIL is released
+  unsigned passes_ = 0;
   InterruptScope scope_;
 };
 
-/// This thread's graph, owned by a capsule in the dictionary of the Python thread: it ends with the
-/// thread while the GIL is held, before `join` returns. (A thread_local object would end later,
-/// while other threads may be looking at its expressions.)
-thread_local std::shared_ptr<PyGraph>* graph_of_thread = nullptr;
+/// The graphs of this thread: its own, and those of the `with` blocks that it is in, the innermost
+/// one last. Owned by a capsule in the dictionary of the Python thread: they end with the thread
+/// while the GIL is held, before `join` returns. (A thread_local object would end later, while
+/// other threads may be looking at its expressions.)
+using Graphs = std::vector<std::shared_ptr<PyGraph>>;
+thread_local Graphs* graphs_of_thread = nullptr;
+thread_local const std::shared_ptr<PyGraph>* current =
+    nullptr;  ///< the last one, once there is one
 
-void end_graph(PyObject* capsule) {
-  auto* owned = static_cast<std::shared_ptr<PyGraph>*>(PyCapsule_GetPointer(capsule, nullptr));
-  if (owned == graph_of_thread) {
-    graph_of_thread = nullptr;
+void end_graphs(PyObject* capsule) {
+  auto* owned = static_cast<Graphs*>(PyCapsule_GetPointer(capsule, nullptr));
+  if (owned == graphs_of_thread) {
+    graphs_of_thread = nullptr;
+    current = nullptr;
   }
   delete owned;
 }
 
-std::shared_ptr<PyGraph>& make_graph() {
+const std::shared_ptr<PyGraph>& make_graph() {
   PyObject* of_thread = PyThreadState_GetDict();
   if (of_thread == nullptr) {
     throw UsageError("no Python thread runs here");
   }
-  auto owned = std::make_unique<std::shared_ptr<PyGraph>>(std::make_shared<PyGraph>());
-  const nb::object capsule = nb::steal(PyCapsule_New(owned.get(), nullptr, &end_graph));
+  auto owned = std::make_unique<Graphs>(1, std::make_shared<PyGraph>());
+  const nb::object capsule = nb::steal(PyCapsule_New(owned.get(), nullptr, &end_graphs));
   if (!capsule.is_valid()) {
     throw nb::python_error();
   }
-  std::shared_ptr<PyGraph>* graph = owned.release();
-  if (PyDict_SetItemString(of_thread, "_dynet.graph", capsule.ptr()) != 0) {
+  Graphs* graphs = owned.release();
+  if (PyDict_SetItemString(of_thread, "_dynet.graphs", capsule.ptr()) != 0) {
     throw nb::python_error();
   }
-  graph_of_thread = graph;
-  return *graph;
+  graphs_of_thread = graphs;
+  current = &graphs->back();
+  return *current;
 }
 
 }  // namespace
 
 const std::shared_ptr<PyGraph>& current_graph_pointer() {
-  return graph_of_thread != nullptr ? *graph_of_thread : make_graph();
+  return current != nullptr ? *current : make_graph();
 }
 
 PyGraph& current_graph() { return *current_graph_pointer(); }
 
-void PyGraph::renew(bool immediate_compute, bool check_validity, std::optional<bool> batching) {
-  cg.clear();
+void enter_graph(std::shared_ptr<PyGraph> graph) {
+  static_cast<void>(current_graph());  // the thread has its own
+  graphs_of_thread->push_back(std::move(graph));
+  current = &graphs_of_thread->back();
+}
+
+void leave_graph(const PyGraph& graph) {
+  const auto is_it = [&graph](const std::shared_ptr<PyGraph>& one) { return one.get() == &graph; };
+  const auto end = graphs_of_thread == nullptr ? Graphs::reverse_iterator()
+                                               : std::prev(graphs_of_thread->rend());
+  const auto found =
+      graphs_of_thread == nullptr ? end : std::find_if(graphs_of_thread->rbegin(), end, is_it);
+  if (found == end) {
+    throw UsageError("ComputationGraph: left by a thread that did not enter it");
+  }
+  graphs_of_thread->erase(std::prev(found.base()));  // whoever leaves it holds it
+  current = &graphs_of_thread->back();
+}
+
+PyGraph::~PyGraph() {
+  if (!cg.nodes.empty()) {
+    note_end("a ComputationGraph ended");
+  }
+}
+
+void PyGraph::set(bool immediate_compute, bool check_validity, std::optional<bool> batching) {
   cg.set_immediate_compute(immediate_compute);
   cg.set_check_validity(check_validity);
   cg.set_batching(batching.value_or(autobatch_flag != 0));
-  note_end("renew_cg");
+}
+
+void PyGraph::renew(bool immediate_compute, bool check_validity, std::optional<bool> batching) {
+  cg.clear();
+  set(immediate_compute, check_validity, batching);
+  note_end("renew_cg()");
   ++version_;
   ++stamp_;
   used_ = 0;
   computed_ = 0;
+  const std::vector<Kept> ended = take_ended();
+}
+
+std::vector<PyGraph::Kept> PyGraph::take_ended() {
+  const std::size_t nodes = cg.nodes.size();
+  const auto first =
+      std::find_if(kept_.begin(), kept_.end(), [nodes](const Kept& k) { return k.node >= nodes; });
+  std::vector<Kept> ended(std::make_move_iterator(first), std::make_move_iterator(kept_.end()));
+  kept_.erase(first, kept_.end());
+  return ended;
 }
 
 void PyGraph::revert() {
   cg.revert();
-  note_end("cg_revert");
+  note_end("cg_revert()");
   std::vector<Slot> kept;
   for (const Slot& s : slots_) {
     if (s.stamp == stamp_ && s.node.i < cg.nodes.size()) {
@@ -128,6 +183,7 @@ void PyGraph::revert() {
     enter(s.storage, s.node);
   }
   computed_ = std::min(computed_, cg.nodes.size());
+  const std::vector<Kept> ended = take_ended();
 }
 
 PyGraph::Slot& PyGraph::slot(const void* storage) {
@@ -141,7 +197,7 @@ PyGraph::Slot& PyGraph::slot(const void* storage) {
 
 void PyGraph::enter(const void* storage, const Expression& node) {
   if (2 * (used_ + 1) > slots_.size()) {
-    std::vector<Slot> old = std::exchange(slots_, std::vector<Slot>(2 * slots_.size()));
+    const std::vector<Slot> old = std::exchange(slots_, std::vector<Slot>(2 * slots_.size()));
     for (const Slot& s : old) {
       if (s.stamp == stamp_) {
         slot(s.storage) = s;
@@ -205,7 +261,7 @@ nb::object make_expression(const Expression& e, PyExpression::Settable settable)
 }
 
 nb::list list_of(const std::vector<Expression>& es) {
-  nb::object list = nb::steal(PyList_New(static_cast<Py_ssize_t>(es.size())));
+  const nb::object list = nb::steal(PyList_New(static_cast<Py_ssize_t>(es.size())));
   if (!list.is_valid()) {
     throw nb::python_error();
   }
@@ -260,6 +316,49 @@ Value settled(std::shared_ptr<PyGraph> graph, Find find) {
 void compute(const Expression& e, bool recalculate) {
   const std::shared_ptr<PyGraph> graph = graph_of(e);
   compute_in(*graph, e, recalculate);
+}
+
+namespace {
+/// Those of `es` that are of this graph.
+void compute_in_graph(PyGraph& graph, const std::vector<Expression>& es) {
+  const auto is_ours = [&graph](const Expression& e) { return e.pg == &graph.cg; };
+  const Expression* last = nullptr;
+  for (const Expression& e : es) {
+    if (is_ours(e) && (last == nullptr || e.i > last->i)) {
+      last = &e;
+    }
+  }
+  if (last == nullptr) {
+    return;
+  }
+  {
+    // One for all of them: each may take less time than passes until anybody is asked.
+    Computing computing(graph.is_long_to_compute(*last));
+    for (const Expression& e : es) {
+      if (is_ours(e)) {
+        computing.pass();
+        graph.cg.incremental_forward(e);
+      }
+    }
+  }
+  graph.note_computed(*last);
+}
+}  // namespace
+
+void compute_all(const std::vector<Expression>& es, bool recalculate) {
+  std::vector<std::shared_ptr<PyGraph>> graphs;
+  for (const Expression& e : es) {
+    std::shared_ptr<PyGraph> graph = graph_of(e);
+    if (std::find(graphs.begin(), graphs.end(), graph) == graphs.end()) {
+      graphs.push_back(std::move(graph));
+    }
+  }
+  for (const std::shared_ptr<PyGraph>& graph : graphs) {
+    if (recalculate) {
+      graph->cg.invalidate();
+    }
+    compute_in_graph(*graph, es);
+  }
 }
 
 Value evaluate(const Expression& e, bool recalculate) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// The default graph of a thread.
+// The graphs of Python, and which of them is a thread's current one.
 
 #include <memory>
 #include <optional>
@@ -10,21 +10,26 @@
 
 namespace dynet::python {
 
-/// One thread's graph and what Python remembers about it. Made when a thread first needs it,
-/// destroyed with the thread or with the last Python object that names it. Thread rule: that of
-/// ComputationGraph; used with the GIL held.
+/// A graph and what Python remembers about it: that of a thread, made when the thread first needs
+/// it, or one that the program made. Destroyed with the thread or with the last Python object that
+/// names it. Thread rule: that of ComputationGraph; used with the GIL held.
 class PyGraph : public std::enable_shared_from_this<PyGraph> {
  public:
   PyGraph() = default;
   PyGraph(const PyGraph&) = delete;
   PyGraph& operator=(const PyGraph&) = delete;
-  ~PyGraph() = default;
+  ~PyGraph();
 
-  /// Empties the graph. `batching`: nothing means as the option --dynet-autobatch says.
+  /// How it computes. `batching`: nothing means as the option --dynet-autobatch says.
+  void set(bool immediate_compute, bool check_validity, std::optional<bool> batching);
+  /// Empties the graph.
   void renew(bool immediate_compute, bool check_validity, std::optional<bool> batching);
   void revert();
   /// The node of a parameter or table in this graph, made at first use.
   Expression node(const PyExpression& parameter);
+  /// The node that `add` makes, with something that lives as long as the node does.
+  template <class Add>
+  Expression add_keeping(std::shared_ptr<void> kept, const Add& add);
   /// How often it was renewed.
   [[nodiscard]] unsigned version() const { return version_; }
   /// Whether computing `e` is worth releasing the GIL from the start: by what was added since the
@@ -48,6 +53,14 @@ class PyGraph : public std::enable_shared_from_this<PyGraph> {
     Expression node;
     unsigned stamp = 0;
   };
+  /// What one node keeps.
+  struct Kept {
+    std::size_t node;
+    std::shared_ptr<void> object;
+  };
+  /// Takes out what nodes keep that are gone. To be dropped when all else is done: it may run code
+  /// of the user's.
+  [[nodiscard]] std::vector<Kept> take_ended();
   [[nodiscard]] bool is_long(std::size_t first, const Expression& last);
   Slot& slot(const void* storage);
   void enter(const void* storage, const Expression& node);
@@ -56,12 +69,31 @@ class PyGraph : public std::enable_shared_from_this<PyGraph> {
   std::size_t used_ = 0;
   unsigned stamp_ = 1;
   unsigned version_ = 0;
+  std::vector<Kept> kept_;    ///< by node
   std::size_t computed_ = 0;  ///< nodes that computations may have covered: a guess
 };
 
-/// This thread's graph.
+template <class Add>
+Expression PyGraph::add_keeping(std::shared_ptr<void> kept, const Add& add) {
+  // First, as a node that is computed at once, and fails, stays.
+  kept_.push_back({cg.nodes.size(), std::move(kept)});
+  try {
+    return add();
+  } catch (...) {
+    const std::vector<Kept> ended = take_ended();
+    throw;
+  }
+}
+
+/// The graph that this thread makes nodes in: that of the innermost `with`, or its own.
 PyGraph& current_graph();
 const std::shared_ptr<PyGraph>& current_graph_pointer();
+/// `with graph:`. A thread may be in any number of such blocks, in one graph also several times,
+/// and may leave them in any order, as generators do: the current graph is that of the block
+/// entered last of those that it is in.
+void enter_graph(std::shared_ptr<PyGraph> graph);
+/// UsageError where this thread is in no block of this graph.
+void leave_graph(const PyGraph& graph);
 
 /// Null for "": the graph's own.
 inline Device* device_named(const std::string& name) {
@@ -89,33 +121,30 @@ void wait_for(const Device& device);
 /// Computes what is missing, or everything; backward. They release the GIL where that pays, and do
 /// not wait for the device.
 void compute(const Expression& e, bool recalculate);
+void compute_all(const std::vector<Expression>& es, bool recalculate);
 void run_backward(const Expression& e, bool full);
 /// The value, computed by the same rules, when the device has it.
 Value evaluate(const Expression& e, bool recalculate);
 /// The gradient of the last backward.
 Value gradient_of(const Expression& e);
 
-/// Where a builder was made ready: a graph, its version, and the last node it had then, which a
-/// revert may have removed since.
+/// Where a builder was made ready: the last node that the graph had then, which is gone when the
+/// graph is renewed, reverted past it or destroyed. It does not keep the graph alive.
 class ReadyIn {
  public:
   [[nodiscard]] bool is_ready() const {
-    const PyGraph* now = &current_graph();
-    return graph_.get() == now && version_ == now->version() && !last_.is_stale();
+    return last_.pg == &current_graph().cg && !last_.is_stale();
   }
   /// To be called when the builder's parameters are in the graph.
   void note() {
-    graph_ = current_graph_pointer();
-    version_ = graph_->version();
-    last_ = Expression(&graph_->cg, static_cast<VariableIndex>(graph_->cg.nodes.size() - 1));
+    PyGraph& graph = current_graph();
+    last_ = Expression(&graph.cg, static_cast<VariableIndex>(graph.cg.nodes.size() - 1));
     ++count_;
   }
   /// How often it was made ready: states of an earlier time are stale.
   [[nodiscard]] unsigned count() const { return count_; }
 
  private:
-  std::shared_ptr<PyGraph> graph_;
-  unsigned version_ = 0;
   Expression last_;
   unsigned count_ = 0;
 };

@@ -83,8 +83,8 @@ void add_class(const BuilderClass& builder) {
 }  // namespace making
 
 namespace {
-/// (spec, place of the collection, parent or None, uses, uses of sub-collections, settings,
-/// parameters beside the collection); None for what is no builder.
+/// (spec, place of the collection, parent or None, uses, uses of sub-collections, settings);
+/// None for what is no builder.
 nb::object made_of(nb::handle object) {
   const BuilderClass* const builder = builder_of(object);
   if (builder == nullptr) {
@@ -97,7 +97,7 @@ nb::object made_of(nb::handle object) {
   }
   const nb::object parent = made.parent ? nb::cast(*made.parent) : nb::none();
   return nb::make_tuple(made.spec, builder->collection_at, parent, made.before.parameters,
-                        made.before.subcollections, settings, builder->beside(object));
+                        made.before.subcollections, settings);
 }
 }  // namespace
 

@@ -58,7 +58,6 @@ struct BuilderClass {
   nanobind::handle type;
   int collection_at;  ///< the place of the collection among the arguments; -1: there is none
   const Made& (*made)(nanobind::handle self);
-  nanobind::list (*beside)(nanobind::handle self);  ///< parameters outside of its collection
 };
 /// The class of the module that an object is of, or of one derived from it; null where it is no
 /// builder, or was not initialised.
@@ -145,18 +144,10 @@ void def_init(Class& c, R (*make)(A...), const Extra&... extra) {
   making::add_class(
       {.type = c,
        .collection_at = making::collection_at<A...>(),
-       .made = [](nanobind::handle self) -> const Made& { return *nanobind::inst_ptr<Py>(self); },
-       .beside =
-           [](nanobind::handle self) {
-             if constexpr (requires(const Py& b) { b.beside(); }) {
-               return nanobind::inst_ptr<Py>(self)->beside();
-             } else {
-               return nanobind::list();
-             }
-           }});
+       .made = [](nanobind::handle self) -> const Made& { return *nanobind::inst_ptr<Py>(self); }});
 }
 
-/// `_made_of`, for dynet/_pickling.py and dynet/_files.py.
+/// `_made_of`, for dynet/_pickling.py.
 void bind_made(nanobind::module_& m);
 
 }  // namespace dynet::python

@@ -7,6 +7,7 @@
 #include "dynet/except.h"
 
 #include "arguments.h"
+#include "arrays.h"
 #include "errors.h"
 
 namespace nb = nanobind;
@@ -115,7 +116,7 @@ class Reader {
       if (has_raised()) {
         throw Refused();
       }
-      fail(element, axis, "a number");
+      fail(element, axis, is_complex(element.ptr()) ? "a real number" : "a number");
     }
     return static_cast<float>(value);
   }

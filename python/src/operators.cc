@@ -6,6 +6,7 @@
 
 #include "dynet/ext/add_node.h"
 
+#include "arrays.h"
 #include "binding.h"
 #include "errors.h"
 #include "graph.h"
@@ -54,7 +55,7 @@ bool read_number(PyObject* o, float& number) {
     number = static_cast<float>(PyFloat_AS_DOUBLE(o));
     return true;
   }
-  if (PyNumber_Check(o) == 0 || PyComplex_Check(o)) {
+  if (PyNumber_Check(o) == 0 || is_complex(o)) {
     return false;
   }
   const double v = PyFloat_AsDouble(o);

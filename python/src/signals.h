@@ -2,6 +2,8 @@
 
 // Ctrl-C, and other signals of the program, while the library is at work.
 
+#include <chrono>
+
 #include "dynet/interrupt.h"
 
 namespace dynet::python {
@@ -10,14 +12,32 @@ namespace dynet::python {
 /// they raise, such as KeyboardInterrupt, is thrown. GIL held.
 void run_signal_handlers();
 
-/// While it lives, long work of this thread with files runs handlers now and then. The GIL stays
-/// with it.
+/// While it lives, long work of this thread with files and parameters runs handlers now and then.
+/// The GIL stays with it.
 class Stoppable {
  public:
   Stoppable() : scope_([](void* /*of*/) { run_signal_handlers(); }) {}
 
  private:
   InterruptScope scope_;
+};
+
+/// Runs handlers now and then in a loop of the binding's own, which holds the GIL. What they do may
+/// change all that the GIL guards.
+class HandlersInLoop {
+ public:
+  /// To be called every millisecond or more often.
+  void pass() {
+    const auto now = Clock::now();
+    if (now - last_ >= std::chrono::milliseconds(20)) {
+      last_ = now;
+      run_signal_handlers();
+    }
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point last_ = Clock::now();
 };
 
 }  // namespace dynet::python

@@ -73,13 +73,15 @@ class KeptCode {
     PyCodeObject* code = nullptr;
     bool is_of_program = false;
   };
+  /// What Python itself runs between `import dynet` and the package counts as the package.
   static bool is_of_package(PyCodeObject* code) {
+    static constexpr char kImport[] = "<frozen importlib";
     const std::string& folder = package_folder();
-    const char* file = folder.empty() ? nullptr : PyUnicode_AsUTF8(code->co_filename);
+    const char* file = PyUnicode_AsUTF8(code->co_filename);
     PyErr_Clear();
-    constexpr const char* kImports = "<frozen importlib";  // an import stands in the program
-    return file != nullptr && (std::strncmp(file, folder.c_str(), folder.size()) == 0 ||
-                               std::strncmp(file, kImports, std::strlen(kImports)) == 0);
+    return file != nullptr &&
+           (std::strncmp(file, kImport, sizeof kImport - 1) == 0 ||
+            (!folder.empty() && std::strncmp(file, folder.c_str(), folder.size()) == 0));
   }
 
   static constexpr std::size_t kRecent = 256;
@@ -178,7 +180,7 @@ void note_end(const char* by) { last_end() = {by, innermost()}; }
 std::string end_text() {
   const End& end = last_end();
   const std::string place = text_of(end.place);
-  return place.empty() ? place : std::string("\n  ") + end.by + "() at " + place;
+  return place.empty() ? place : std::string("\n  ") + end.by + " at " + place;
 }
 
 std::string line_here() { return text_of(innermost()); }

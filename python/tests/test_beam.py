@@ -181,3 +181,25 @@ def test_errors():
         dy.beam_search(lambda s, w: (s, good * float("nan")), None, BEGIN, END)
     found = dy.beam_search(lambda s, w: (s, good), None, BEGIN, END)
     assert found[0].words == [END] and found[0].finished
+
+
+def test_wrong_calls_say_what_is_wrong():
+    class Raises:
+        def __index__(self):
+            raise KeyError("mine")
+
+    def step(state, word):
+        return state, dy.inputVector([-1.0, -2.0])
+
+    with pytest.raises(dy.TypeError, match="beam_search: the argument step is missing"):
+        dy.beam_search()
+    with pytest.raises(dy.TypeError, match="beam_search: step is 1, of type int; want a function"):
+        dy.beam_search(1, 2, 3, 4)
+    with pytest.raises(dy.TypeError, match="beam_search: prune is 'a', of type str; want a number"):
+        dy.beam_search(step, None, BEGIN, END, prune="a")
+    with pytest.raises(dy.TypeError, match=r"beam_search: width is 1\.5, which is not whole"):
+        dy.beam_search(step, None, BEGIN, END, 1.5)
+    for wrong in ((Raises(), END), (BEGIN, END, Raises())):
+        with pytest.raises(KeyError, match="mine"):
+            dy.beam_search(step, None, *wrong)
+    assert dy.beam_search(step, None, BEGIN, END, prune=None)[0].finished

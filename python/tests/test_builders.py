@@ -44,6 +44,18 @@ def test_the_ways_to_run_a_sequence_agree(builder_class):
     assert state.b() is builder
 
 
+def test_the_initial_state_is_one_object_while_it_lives():
+    builder = dy.GRUBuilder(1, 3, 4, dy.ParameterCollection())
+    old = builder.initial_state()
+    assert builder.initial_state() is old
+    dy.renew_cg()
+    new = builder.initial_state()
+    del old  # the builder has forgotten it
+    assert builder.initial_state() is new and new.add_input(inputs(1)[0]).prev() == new
+    del new
+    builder.initial_state().add_input(inputs(1)[0]).output().npvalue()
+
+
 @pytest.mark.parametrize("builder_class", RECURRENT)
 def test_states_branch(builder_class):
     builder = builder_class(1, 3, 4, dy.ParameterCollection())
@@ -71,6 +83,10 @@ def test_given_states(builder_class):
     )
     h = state.set_h([dy.inputVector([5.0, 6.0])])
     np.testing.assert_array_equal(h.h()[0].npvalue(), [5.0, 6.0])
+    for use, name in ((state.set_h, "set_h"), (state.set_s, "set_s")):
+        for call in (use, lambda use=use: use(None)):
+            with pytest.raises(dy.ValueError, match=f"{name}: es is None; want a list of expr"):
+                call()
     with pytest.raises(ValueError):
         builder.initial_state([dy.inputVector([1.0, 1.0])] * 5)
 
@@ -292,6 +308,8 @@ def test_a_bidirectional_network_reads_from_both_ends(builder_class):
         both = np.concatenate([forward.output().npvalue(), backward.output().npvalue()])
         np.testing.assert_array_equal(both, y)
     np.testing.assert_array_equal(states[0][1].prev().output().npvalue(), got[1][4:])
+    ends = np.concatenate([got[-1][:4], got[0][4:]])
+    np.testing.assert_array_equal(builder.back(iter(xs)).npvalue(), ends)
 
 
 class OwnState:
@@ -309,6 +327,14 @@ class OwnBuilder:
         return OwnState()
 
 
+class OwnGRU(dy.GRUBuilder):
+    asked = 0
+
+    def initial_state(self, *args, **kwargs):
+        self.asked += 1
+        return super().initial_state(*args, **kwargs)
+
+
 def test_a_bidirectional_network_reads_with_builders_of_a_program():
     m = dy.ParameterCollection()
     xs = inputs(3)
@@ -320,7 +346,12 @@ def test_a_bidirectional_network_reads_with_builders_of_a_program():
     assert [len(pair) for pair in builder.add_inputs(xs)] == [2, 2, 2]
     assert builder.add_inputs(xs)[0][0] == str(values[0])
     assert builder.add_inputs(xs)[-1][1] == str(values[-1])
-    gru = dy.GRUBuilder(1, 3, 3, m)
+    ends = np.concatenate([right[-1], left[0]])
+    np.testing.assert_allclose(builder.back(iter(xs)).npvalue(), ends, rtol=1e-6)
+    gru = OwnGRU(1, 3, 3, m)
+    builder = dy.BiRNNBuilder(1, 3, 6, m, None, [(gru, gru)])
+    builder.transduce(xs), builder.back(xs)
+    assert gru.asked == 4
     builder = dy.BiRNNBuilder(1, 3, 6, m, None, [(gru, OwnBuilder())])
     hs = gru.initial_state().transduce(xs)
     for y, h, other in zip(builder.transduce(xs), hs, left):
@@ -335,12 +366,16 @@ def test_wrong_calls_of_a_bidirectional_network_name_it():
         builder.transduce([x, "a"])
     with pytest.raises(dy.TypeError, match=text.replace("transduce", "add_inputs")):
         builder.add_inputs([x, "a"])
+    with pytest.raises(dy.TypeError, match=text.replace("transduce", "back")):
+        builder.back([x, "a"])
+    with pytest.raises(dy.EmptyListError, match=r"BiRNNBuilder\.back: the list .* is empty"):
+        builder.back([])
     parts = [b.initial_state() for b in builder.builder_layers[0]]
     dy.renew_cg()
     with pytest.raises(dy.StaleExpression, match="stale expression"):
         builder.transduce([x])
-    with pytest.raises(dy.StaleExpression, match=r"BiRNNBuilder\.transduce: stale builder"):
-        _dynet._transduce_both(*parts, inputs(1))
+    with pytest.raises(dy.StaleExpression, match=r"BiRNNBuilder\.add_inputs: stale builder"):
+        _dynet._add_inputs_both(*parts, inputs(1))
 
 
 def test_a_bidirectional_network_has_the_files_of_cpp(tmp_path):
@@ -485,3 +520,40 @@ def test_a_builder_first_used_above_a_mark_is_used_again_after_the_revert(name):
     for _ in range(100):  # as many nodes as there were, but others
         x = dy.inputVector([1, 2])
     np.testing.assert_array_equal(use(x), first)
+
+
+def test_nodes_of_builders_show_no_line_of_the_library(tmp_path):
+    """The line is the program's, or there is none."""
+    m = dy.ParameterCollection()
+    dy.renew_cg()
+    xs = inputs(3)
+    for builder_class in RECURRENT:
+        builder = builder_class(2, 3, 2, m)
+        builder.set_dropout(0.5)
+        state = builder.initial_state().add_inputs(xs)[-1]
+        if builder_class not in HIDDEN_ONLY:
+            state.set_h(list(state.h()))
+        parameter = builder.get_parameter_expressions()[0][0]
+        assert ".cc" not in repr(parameter)
+    sparse = dy.SparseLSTMBuilder(1, 3, 2, m)
+    sparse.set_sparsity(0.5)
+    sparse.initial_state().add_input(xs[0])
+    noisy = dy.CompactVanillaLSTMBuilder(1, 3, 2, m)
+    noisy.set_weightnoise(0.1)
+    noisy.initial_state().add_input(xs[0])
+    normalised = dy.VanillaLSTMBuilder(1, 3, 2, m, ln_lstm=True)
+    normalised.initial_state().add_input(xs[0])
+    tree = dy.BinaryTreeLSTMBuilder(3, 2, m)
+    tree.add_input(tree.add_input(xs[0]), tree.add_input(xs[1]))
+    crf = dy.CRFBuilder(2, m)
+    crf.forbid(0, 1)
+    crf.new_graph()
+    scores = dy.inputTensor(np.zeros((2, 3)))
+    crf.neg_log_likelihood(scores, [0, 0, 0])
+    dy.beam_search(lambda s, w: (s, dy.log_softmax(dy.inputVector([1.0, 2.0]))), None, 0, 1)
+    dy.cg().inputMatrixLiteral([1.0], 1)
+    path = tmp_path / "graph"
+    dy.dump_cg(str(path), show_values=False, show_gradients=False)
+    text = path.read_text()
+    assert "parameter(" in text and "test_builders.py" in text
+    assert ".cc" not in text

@@ -14,6 +14,7 @@ import _dynet
 import dynet as dy
 import numpy as np
 import pytest
+from dynet import _calls
 from dynet._calls import name_of
 
 HERE = Path(__file__).name
@@ -348,6 +349,8 @@ RAISING: list[Callable[[World, type[BaseException]], Any]] = [
     lambda w, e: w.m.add_parameters((2, Bad(e))),
     lambda w, e: dy.VanillaLSTMBuilder(1, Bad(e), 3, w.m),
     lambda w, e: dy.sum_dim(w.X, generator(e, 0)),
+    lambda w, e: w.x.value(BadFloat(e)),
+    lambda w, e: dy.renew_cg(BadFloat(e)),
     # of several forms, whose arguments are read more than once
     lambda w, e: w.dot.read(w.X, generator(e, 1)),
     lambda w, e: w.dot.read(w.X, [BadAtFirst(e)]),
@@ -429,6 +432,13 @@ def wrong_calls(function: Any, world: World) -> Iterator[tuple[list[Any], dict[s
         yield arguments, {"no_such_argument": 1}
         if arguments:
             yield arguments[:1], {"no_such_argument": 1}
+
+
+def test_all_signatures_can_be_read() -> None:
+    for name, function in functions():
+        if function.__name__:  # those of properties have none
+            for form in _calls._forms(function):
+                assert len({p.name for p in form}) == len(form), name
 
 
 @pytest.mark.parametrize("named", list(functions()), ids=lambda named: named[0])

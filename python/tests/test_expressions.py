@@ -105,9 +105,67 @@ def test_parts():
     for wrong in ["a", 1.5, None]:
         with pytest.raises(TypeError):
             e[wrong]
-    for wrong_slice in [slice(-2, None), slice(2, 2), slice(4, None)]:
-        with pytest.raises(ValueError):
+    for wrong_slice in [slice(2, 2), slice(4, None), slice(-1, -2), slice(None, -4), slice(3, 1)]:
+        with pytest.raises(dy.ShapeError, match=r"strided_select: slice\(.*dimension 0.*\{4,3\}"):
             e[wrong_slice]
+
+
+BOUNDS = [None, 0, 1, 3, 4, 9, -1, -3, -4, -9, np.int64(-2), 2.0]
+
+
+@pytest.mark.parametrize("start", BOUNDS)
+@pytest.mark.parametrize("stop", BOUNDS)
+def test_slices_are_those_of_python(start, stop):
+    array = np.arange(24, dtype=np.float32).reshape(4, 3, 2)
+    e = dy.inputTensor(array, batched=True)
+
+    def whole(bound):
+        return None if bound is None else int(bound)
+
+    for step in (None, 1, 2, 5):
+        s = slice(start, stop, step)
+        own = slice(whole(start), whole(stop), step)
+        wanted = array[own]
+        if not wanted.size:
+            with pytest.raises(dy.ShapeError, match=r"is empty"):
+                e[s]
+            continue
+        np.testing.assert_array_equal(e[s].npvalue(), wanted)
+        columns = array[own, -2:]
+        np.testing.assert_array_equal(e[s, -2:].npvalue(), columns)
+        np.testing.assert_array_equal(e[s, -2:, -1:].npvalue(), columns[..., 1])
+
+
+def test_slices_that_mean_nothing():
+    e = dy.inputTensor(np.zeros((4, 3)))
+    for step in (0, -1):
+        with pytest.raises(dy.IndexError, match=r"strided_select: slice.*\{4,3\}; want a step"):
+            e[::step]
+    with pytest.raises(dy.ShapeError, match=r"of the batch of an expression \{4,3\}"):
+        e[:, :, 1:]
+    for wrong in (slice("a"), slice(1.5), slice(None, None, dy.zeros(1))):
+        with pytest.raises(dy.TypeError, match="want a whole number"):
+            e[wrong]
+
+
+def test_ranges_count_from_the_end():
+    array = np.arange(15, dtype=np.float32).reshape(5, 3)
+    e = dy.inputTensor(array)
+    np.testing.assert_array_equal(dy.pick_range(e, -2, 5).npvalue(), array[-2:5])
+    np.testing.assert_array_equal(dy.pick_range(e, 1, -1).npvalue(), array[1:-1])
+    np.testing.assert_array_equal(dy.pick_range(e, s=-3, e=-1, d=1).npvalue(), array[:, -3:-1])
+    np.testing.assert_array_equal(dy.pick_range(e, -2, 3, -1).npvalue(), array[:, -2:3])
+    np.testing.assert_array_equal(dy.pickrange(e, -2, 5).npvalue(), array[-2:5])
+    for use in (lambda: dy.pick_range(e, -6, 5), lambda: dy.pickrange(e, -6, 5)):
+        with pytest.raises(dy.IndexError, match=r"pick_range: index is -6; want.*-5"):
+            use()
+    for wrong in ((-2, 2), (-1, -1), (2, 6)):
+        with pytest.raises(dy.ShapeError, match=r"pick_range.*\{5,3\}"):
+            dy.pick_range(e, *wrong)
+    table = dy.ParameterCollection().add_lookup_parameters((5, 3))
+    for use in (lambda: table[-1], lambda: dy.lookup(table, -1), lambda: table.batch([0, -1])):
+        with pytest.raises(dy.IndexError, match="-1; want a row from 0 to 4"):
+            use()
 
 
 def test_inputs_can_be_set():

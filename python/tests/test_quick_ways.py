@@ -52,8 +52,12 @@ class OwnExpression(dy.Expression):
 Call = Callable[[World], Any]
 
 
+def ways(w: World) -> tuple[Any, Any]:
+    return w.both.builder_layers[0]
+
+
 def starts(w: World) -> list[dy.RNNState]:
-    return [builder.initial_state() for builder in w.both.builder_layers[0]]
+    return [builder.initial_state() for builder in ways(w)]
 
 
 # What programs call at every node.
@@ -76,8 +80,10 @@ HOT = [
     dy.RNNState.transduce,
     dy.RNNState.output,
     dy.BinaryTreeLSTMBuilder.add_input,
+    dy.LookupParameters.rows,
     dy.TreeState.h.fget,  # type: ignore[attr-defined]
     _dynet._transduce_both,
+    _dynet._back_of_both,
     _dynet._add_inputs_both,
 ]
 
@@ -147,12 +153,20 @@ SAME: list[list[Call]] = [
         lambda w: w.tree.add_input(right=w.tree.add_input(x=w.y), left=w.tree.add_input(x=w.x)).h,
     ],
     [
-        lambda w: _dynet._transduce_both(*starts(w), [w.x, w.y])[1],
-        lambda w: _dynet._transduce_both(*starts(w), (w.x, w.y))[1],
-        lambda w: _dynet._transduce_both(*starts(w), iter([w.x, w.y]))[1],
-        lambda w: _dynet._transduce_both(
-            backward=starts(w)[1], es=[w.x, w.y], forward=starts(w)[0]
-        )[1],
+        lambda w: _dynet._transduce_both(*ways(w), [w.x, w.y])[1],
+        lambda w: _dynet._transduce_both(*ways(w), (w.x, w.y))[1],
+        lambda w: _dynet._transduce_both(*ways(w), iter([w.x, w.y]))[1],
+        lambda w: _dynet._transduce_both(backward=ways(w)[1], es=[w.x, w.y], forward=ways(w)[0])[1],
+    ],
+    [
+        lambda w: dy.concatenate([w.E[i] for i in (3, 0, 3)]),
+        lambda w: dy.concatenate(w.E.rows([3, 0, 3])),
+        lambda w: dy.concatenate(w.E.rows(np.array([3, 0, 3]))),
+        lambda w: dy.concatenate(w.E.rows(indices=(i for i in (3, 0, 3)))),
+    ],
+    [
+        lambda w: _dynet._back_of_both(*ways(w), [w.x, w.y]),
+        lambda w: _dynet._back_of_both(*ways(w), es=iter([w.x, w.y])),
     ],
 ]
 
@@ -209,21 +223,28 @@ WRONG: list[tuple[Call, Call]] = [
         lambda w: w.lstm.initial_state().add_inputs(xs=[w.x, "a"]),
     ),
     (
-        lambda w: _dynet._transduce_both(*starts(w), [w.x, "a"]),
-        lambda w: _dynet._transduce_both(*starts(w), es=[w.x, "a"]),
+        lambda w: _dynet._transduce_both(*ways(w), [w.x, "a"]),
+        lambda w: _dynet._transduce_both(*ways(w), es=[w.x, "a"]),
     ),
     (
-        lambda w: _dynet._transduce_both(*starts(w), [w.x, dy.inputVector([1, 2])]),
-        lambda w: _dynet._transduce_both(*starts(w), es=[w.x, dy.inputVector([1, 2])]),
+        lambda w: _dynet._transduce_both(*ways(w), [w.x, dy.inputVector([1, 2])]),
+        lambda w: _dynet._transduce_both(*ways(w), es=[w.x, dy.inputVector([1, 2])]),
     ),
     (
-        lambda w: _dynet._transduce_both(starts(w)[0], None, [w.x]),
-        lambda w: _dynet._transduce_both(starts(w)[0], backward=None, es=[w.x]),
+        lambda w: _dynet._back_of_both(*ways(w), []),
+        lambda w: _dynet._back_of_both(*ways(w), es=[]),
     ),
     (
-        lambda w: _dynet._transduce_both(w.both, starts(w)[1], [w.x]),
-        lambda w: _dynet._transduce_both(w.both, starts(w)[1], es=[w.x]),
+        lambda w: _dynet._add_inputs_both(starts(w)[0], None, [w.x]),
+        lambda w: _dynet._add_inputs_both(starts(w)[0], backward=None, es=[w.x]),
     ),
+    (
+        lambda w: _dynet._add_inputs_both(w.both, starts(w)[1], [w.x]),
+        lambda w: _dynet._add_inputs_both(w.both, starts(w)[1], es=[w.x]),
+    ),
+    (lambda w: w.E.rows([1, 5]), lambda w: w.E.rows(indices=[1, 5])),
+    (lambda w: w.E.rows([1, "a"]), lambda w: w.E.rows(indices=[1, "a"])),
+    (lambda w: w.E.rows([-1]), lambda w: w.E.rows(indices=[-1])),
     (lambda w: w.tree.add_input(3, 4), lambda w: w.tree.add_input(left=3, right=4)),
     (lambda w: dy.RNNState.add_input(3, w.x), lambda w: dy.RNNState.add_input(3, x=w.x)),
     (lambda w: dy.RNNState.add_input(None, w.x), lambda w: dy.RNNState.add_input(None, x=w.x)),
@@ -309,11 +330,14 @@ RELEASED: list[Call] = [
     lambda w: dy.tanh(w.x),
     lambda w: dy.pick(w.x, 1),
     lambda w: w.E[2],
+    lambda w: w.E.rows([2, 0]),
     lambda w: w.x + w.y,
     lambda w: w.lstm.initial_state().transduce([w.x, w.y]),
     lambda w: w.lstm.initial_state().add_input(w.x).output(),
     lambda w: w.tree.add_input(w.x).h,
     lambda w: w.both.transduce([w.x, w.y]),
+    lambda w: w.both.back([w.x, w.y]),
+    lambda w: w.lstm.initial_state(),
     lambda w: w.both.add_inputs([w.x, w.y]),
     lambda w: w.lstm.initial_state().add_inputs([w.x, w.y]),
 ]

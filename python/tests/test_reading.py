@@ -158,3 +158,69 @@ def test_bad_nested_lists_say_where():
     endless.append(endless)
     with pytest.raises(dy.SizeError, match="more than 8 deep"):
         dy.inputTensor(endless)
+
+
+def complex_uses():
+    m = dy.ParameterCollection()
+    table = m.add_lookup_parameters((2, 2))
+    x, W = dy.inputVector([1.0]), m.add_parameters(2)
+    for array in (np.array([1 + 2j, 3]), np.array([1, 2], dtype=np.complex64)):
+        yield lambda a=array: dy.inputTensor(a)
+        yield lambda a=array: dy.inputTensor([a, a])
+        yield lambda a=array: dy.inputVector(a)
+        yield lambda a=array: dy.inputVector(list(a))
+        yield lambda a=array: dy.inputTensor([list(a)])
+        yield lambda a=array: dy.inputTensor(a.tolist())
+        yield lambda a=array: dy.inputVector([1.0, 1j])
+        yield lambda a=array: dy.scalarInput(a[0])
+        yield lambda a=array: W.set_value(a)
+        yield lambda a=array: m.add_parameters(2, init=a)
+        yield lambda a=array: m.add_parameters(2, init=a[0])
+        yield lambda a=array: m.parameters_from_numpy(a)
+        yield lambda a=array: m.add_lookup_parameters((2, 2), init=np.array([a, a]))
+        yield lambda a=array: table.init_row(0, a)
+        yield lambda a=array: x.set(a[:1])
+        yield lambda a=array: dy.dropout(x, a[0])
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("use", list(complex_uses()))
+def test_numbers_are_real(use):
+    with pytest.raises(dy.TypeError, match="real"):
+        use()
+
+
+@pytest.mark.filterwarnings("error")
+def test_operations_in_python_give_real_numbers():
+    class Turn:
+        def forward(self, x):
+            return x * 1j
+
+        def backward(self, xs, y, dy):
+            return dy
+
+    y = dy.apply(Turn(), dy.inputVector([1.0]))
+    with pytest.raises(dy.TypeError, match="complex"):
+        y.value()
+    with pytest.raises(TypeError):
+        y * np.complex64(1j)
+    assert dy.inputVector(np.array([1, 2], dtype=object)).value() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("kind", [set, frozenset, lambda xs: dict.fromkeys(xs, 1.0)])
+def test_what_has_no_order_is_no_list(kind):
+    x, y = dy.inputVector([1.0]), dy.inputVector([2.0])
+    table = dy.ParameterCollection().add_lookup_parameters((5, 2))
+    for use in (
+        lambda: dy.inputVector(kind([3, 1, 2])),
+        lambda: dy.inputTensor(kind([3, 1, 2])),
+        lambda: dy.inputTensor([kind([3, 1, 2])]),
+        lambda: dy.esum(kind([x, y])),
+        lambda: table.batch(kind([1, 2])),
+        lambda: dy.sum_dim(x, kind([0])),
+        lambda: dy.zeros(kind([2, 3])),
+    ):
+        with pytest.raises(dy.TypeError, match="want"):
+            use()
+    names = {"a": x, "b": y}
+    assert dy.esum(names.values()).value() == 3.0

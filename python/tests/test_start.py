@@ -80,8 +80,32 @@ def test_bad_options_are_errors():
         ["--dynet-profiling", "9"],
     ]:
         assert "Error" in run("import dynet", *args, ok=False)
-    for args in [["--dynet-gpu"], ["--dynet-devices", "GPU:0"]]:
-        assert "GPU" in run("import dynet", *args, ok=False)
+    for args in [
+        ["--dynet-gpu"],
+        ["--dynet_gpus=1"],
+        ["--dynet-devices", "GPU:0"],
+        ["--dynet-devices=GPU:0"],
+    ]:
+        assert "asks for a GPU" in run("import dynet", *args, ok=False)
+
+
+def test_longer_names_are_no_options():
+    code = "import dynet as dy, sys; print(dy.ParameterCollection().add_parameters(2).as_array()[0], *sys.argv[1:])"
+    words = [
+        "--dynet-seedling",
+        "5",
+        "--dynet-gpu-ids",
+        "GPU:0",
+        "--dynet-devices-x",
+        "GPU:0",
+        "--dynet-lstmx=gru",
+    ]
+    number = run(code, "--dynet-seed", "7").split()[0]
+    assert run(code, "--dynet-seed", "7", *words).split() == [number, "--dynet-seed", "7", *words]
+
+
+def test_a_bad_option_names_the_line_of_the_import():
+    assert "called at <string>:2" in run("x = 1\nimport dynet", "--dynet-seed", "x", ok=False)
 
 
 def test_a_gpu_in_the_config_is_a_warning():

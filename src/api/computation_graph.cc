@@ -223,61 +223,63 @@ ComputationGraph::NodeView ComputationGraph::NodeList::operator[](std::size_t i)
 }
 
 VariableIndex ComputationGraph::add_input(real s, Device* device) {
-  return input(*this, s, device).i;
+  return input({*this, Where()}, s, device).i;
 }
 VariableIndex ComputationGraph::add_input(const real* ps, Device* device) {
-  return input(*this, ps, device).i;
+  return input({*this, Where()}, ps, device).i;
 }
 VariableIndex ComputationGraph::add_input(const Dim& d, const std::vector<float>& data,
                                           Device* device) {
-  return input(*this, d, data, device).i;
+  return input({*this, Where()}, d, data, device).i;
 }
 VariableIndex ComputationGraph::add_input(const Dim& d, const std::vector<float>* pdata,
                                           Device* device) {
-  return input(*this, d, pdata, device).i;
+  return input({*this, Where()}, d, pdata, device).i;
 }
 VariableIndex ComputationGraph::add_input(const Dim& d, const std::vector<unsigned>& ids,
                                           const std::vector<float>& data, Device* device,
                                           float defdata) {
-  return input(*this, d, ids, data, defdata, device).i;
+  return input({*this, Where()}, d, ids, data, defdata, device).i;
 }
-VariableIndex ComputationGraph::add_parameters(const Parameter& p) { return parameter(*this, p).i; }
+VariableIndex ComputationGraph::add_parameters(const Parameter& p) {
+  return parameter({*this, Where()}, p).i;
+}
 VariableIndex ComputationGraph::add_parameters(const LookupParameter& p) {
-  return parameter(*this, p).i;
+  return parameter({*this, Where()}, p).i;
 }
 VariableIndex ComputationGraph::add_const_parameters(const Parameter& p) {
-  return const_parameter(*this, p).i;
+  return const_parameter({*this, Where()}, p).i;
 }
 VariableIndex ComputationGraph::add_const_parameters(const LookupParameter& p) {
-  return const_parameter(*this, p).i;
+  return const_parameter({*this, Where()}, p).i;
 }
 VariableIndex ComputationGraph::add_lookup(const LookupParameter& p, unsigned index) {
-  return lookup(*this, p, index).i;
+  return lookup({*this, Where()}, p, index).i;
 }
 VariableIndex ComputationGraph::add_lookup(const LookupParameter& p, const unsigned* pindex) {
-  return lookup(*this, p, pindex).i;
+  return lookup({*this, Where()}, p, pindex).i;
 }
 VariableIndex ComputationGraph::add_lookup(const LookupParameter& p,
                                            const std::vector<unsigned>& indices) {
-  return lookup(*this, p, indices).i;
+  return lookup({*this, Where()}, p, indices).i;
 }
 VariableIndex ComputationGraph::add_lookup(const LookupParameter& p,
                                            const std::vector<unsigned>* pindices) {
-  return lookup(*this, p, pindices).i;
+  return lookup({*this, Where()}, p, pindices).i;
 }
 VariableIndex ComputationGraph::add_const_lookup(const LookupParameter& p, unsigned index) {
-  return const_lookup(*this, p, index).i;
+  return const_lookup({*this, Where()}, p, index).i;
 }
 VariableIndex ComputationGraph::add_const_lookup(const LookupParameter& p, const unsigned* pindex) {
-  return const_lookup(*this, p, pindex).i;
+  return const_lookup({*this, Where()}, p, pindex).i;
 }
 VariableIndex ComputationGraph::add_const_lookup(const LookupParameter& p,
                                                  const std::vector<unsigned>& indices) {
-  return const_lookup(*this, p, indices).i;
+  return const_lookup({*this, Where()}, p, indices).i;
 }
 VariableIndex ComputationGraph::add_const_lookup(const LookupParameter& p,
                                                  const std::vector<unsigned>* pindices) {
-  return const_lookup(*this, p, pindices).i;
+  return const_lookup({*this, Where()}, p, pindices).i;
 }
 
 int get_number_of_active_graphs() { return api::live_count(); }

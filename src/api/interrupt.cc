@@ -10,12 +10,8 @@ InterruptScope::InterruptScope(Check check, void* of, std::chrono::milliseconds 
   using std::chrono::milliseconds;
   using Ticks = std::chrono::steady_clock::duration;
   constexpr auto kMost = std::chrono::duration_cast<milliseconds>(Ticks::max());
-  util::Check next{
-      .check = check, .of = of, .interval = std::clamp(interval, milliseconds(0), kMost)};
-  if (check != nullptr) {
-    next.last = std::chrono::steady_clock::now();
-  }
-  const util::Check outer = util::exchange_check(next);
+  const util::Check outer = util::exchange_check(
+      {.check = check, .of = of, .interval = std::clamp(interval, milliseconds(0), kMost)});
   outer_ = {outer.check, outer.of, outer.interval, outer.last};
 }
 InterruptScope::~InterruptScope() {

@@ -123,7 +123,8 @@ std::vector<std::size_t> Beam::advance(const std::vector<Expression>& log_probab
                      ", and log-probabilities are " + to_string(d));
   }
   const bool is_one = log_probabilities.size() == 1;
-  const Expression all = is_one ? log_probabilities[0] : concatenate_to_batch(log_probabilities);
+  const Expression all =
+      is_one ? log_probabilities[0] : concatenate_to_batch(log_probabilities, Where());
   const std::vector<Candidate> chosen = choose(as_double_vector(all.value()), words);
   std::vector<Hypothesis> next;
   std::vector<std::size_t> from;
@@ -184,7 +185,7 @@ Carried carry(const Expression& e) {
 }
 
 Expression put_back(ComputationGraph& cg, const Carried& carried) {
-  return input(cg, carried.dim, carried.numbers, carried.device);
+  return input({cg, Where()}, carried.dim, carried.numbers, carried.device);
 }
 
 void fail_carry() {

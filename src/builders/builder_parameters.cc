@@ -20,8 +20,9 @@ void BuilderParameters::new_graph(ComputationGraph& cg, bool update) {
   }
   std::vector<Expression> made;
   made.reserve(params.size());
+  const LocatedGraph at(cg, Where());
   for (const Parameter& p : params) {
-    made.push_back(update ? parameter(cg, p) : const_parameter(cg, p));
+    made.push_back(update ? parameter(at, p) : const_parameter(at, p));
   }
   nodes = std::move(made);
   graph = &cg;

@@ -54,19 +54,21 @@ std::vector<Parameter> make_standard_layer(ParameterCollection& model, unsigned 
 }
 
 void fail_step(const char* builder, RNNPointer i, std::size_t steps) {
-  throw IndexError(std::string(builder) + ": step " + std::to_string(i) + " of " +
-                   std::to_string(steps) + "; want -1 to " +
-                   std::to_string(static_cast<RNNPointer>(steps) - 1));
+  const std::string step = std::string(builder) + ": step " + std::to_string(i);
+  throw IndexError(steps == 0 ? step + ", and there are none yet; want -1, the initial state"
+                              : step + " of " + std::to_string(steps) + "; want -1 to " +
+                                    std::to_string(steps - 1));
 }
 
 void add_parameters(ComputationGraph& cg, bool update,
                     const std::vector<std::vector<Parameter>>& params,
                     std::vector<std::vector<Expression>>& vars) {
+  const detail::LocatedGraph at(cg, Where());
   vars.resize(params.size());
   for (std::size_t layer = 0; layer < params.size(); ++layer) {
     vars[layer].clear();
     for (const Parameter& p : params[layer]) {
-      vars[layer].push_back(update ? parameter(cg, p) : const_parameter(cg, p));
+      vars[layer].push_back(update ? parameter(at, p) : const_parameter(at, p));
     }
   }
 }
@@ -110,7 +112,8 @@ Expression Affine::build(Where where) const {
   return ext::add_node(ops::AffineTransform{}, {list_, count_}, where);
 }
 
-Expression add_mask(ComputationGraph& cg, unsigned size, unsigned batch_size, float rate) {
+Expression add_mask(const detail::LocatedGraph& cg, unsigned size, unsigned batch_size,
+                    float rate) {
   const float kept = 1.0F - rate;
   return random_bernoulli(cg, Dim({size}, batch_size), kept, kept > 0.0F ? 1.0F / kept : 0.0F);
 }

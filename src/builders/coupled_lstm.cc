@@ -2,10 +2,13 @@
 #include <utility>
 
 #include "dynet/deep-lstm.h"
+#include "dynet/ext/add_node.h"
 #include "dynet/fast-lstm.h"
 #include "dynet/lstm.h"
 
+#include "api/functions.h"
 #include "builders/builder_support.h"
+#include "builders/cells.h"
 #include "builders/gate_products.h"
 
 namespace dynet {
@@ -63,36 +66,43 @@ LayeredRNNBuilder::LayerState CoupledGatesBuilder::add_without_peepholes(unsigne
   return {cell, hidden};
 }
 
-/// The output gate looks at the new cell, so it has a node of its own.
+/// The output gate looks at the new cell.
 LayeredRNNBuilder::LayerState CoupledGatesBuilder::add_with_peepholes(unsigned layer,
                                                                       const Expression& x,
                                                                       const LayerState* before) {
   const std::vector<Expression>& vars = param_vars[layer];
+  const bool is_masked = cell_rate() > 0.0F;
   const auto seen = [&](const Expression& cell) {
-    return cell_rate() > 0.0F ? cmult(cell, masks[layer][2], user_where) : cell;
+    return is_masked ? cmult(cell, masks[layer][2], user_where) : cell;
   };
   const bool is_first = before == nullptr;
   const Expression none;
   Expression list[] = {vars[coupled::kBi],
-                       vars[coupled::kBc],  //
+                       vars[coupled::kBc],
+                       vars[coupled::kBo],  //
                        vars[coupled::kX2i],
                        vars[coupled::kX2c],
+                       vars[coupled::kX2o],
                        x,
                        vars[coupled::kH2i],
                        vars[coupled::kH2c],
-                       is_first ? none : before->h,
+                       vars[coupled::kH2o],
+                       is_first ? none : before->h,  //
                        vars[coupled::kC2i],
                        none,
+                       none,
                        is_first ? none : seen(before->c)};
-  const auto [i, g] =
-      builders::gate_products<2>(std::span(list).first(is_first ? 5 : 11), user_where);
-  const Expression cell = coupled_lstm_c(i, g, is_first ? none : before->c, user_where);
-  Affine output(vars[coupled::kBo]);
-  output.add(vars[coupled::kX2o], x);
-  if (!is_first) {
-    output.add(vars[coupled::kH2o], before->h);
+  const auto [i, g, o] =
+      builders::gate_products<3>(std::span(list).first(is_first ? 7 : 15), user_where);
+  const Expression& c2o = vars[coupled::kC2o];
+  if (!is_first && !is_masked) {
+    const auto [cell, hidden] = api::outputs<2>(
+        ext::add_node(builders::PeepholeCell{}, {i, user_where}, g, o, c2o, before->c));
+    return {cell, hidden};
   }
-  output.add(vars[coupled::kC2o], seen(cell));
+  const Expression cell = coupled_lstm_c(i, g, is_first ? none : before->c, user_where);
+  Affine output(o);
+  output.add(c2o, seen(cell));
   return {cell, coupled_lstm_h(output.build(user_where), cell, user_where)};
 }
 

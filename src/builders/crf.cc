@@ -96,7 +96,8 @@ void CRFBuilder::new_graph(ComputationGraph& cg, bool update) {
     scores_[i] = parameters_[i];
     if (!masks_[i].empty()) {
       const Parameter& p = parameters_.params[i];
-      scores_[i] = scores_[i] + input(cg, p.dim(), masks_[i], p.p->device);
+      scores_[i] = detail::Located(scores_[i], Where()) +
+                   input({cg, Where()}, p.dim(), masks_[i], p.p->device);
     }
   }
 }
@@ -172,10 +173,11 @@ std::vector<ScoredTags> CRFBuilder::viterbi(const Expression& scores,
   const std::vector<float> numbers = as_vector(tags.value());
   std::vector<ScoredTags> all(d.bd);
   for (std::size_t e = 0; e < all.size(); ++e) {
-    if (std::isinf(best[e]) && best[e] < 0.0F) {
-      throw NumericError("CRFBuilder: viterbi: scores are " + to_string(d) +
-                         ", and all sequences of example " + std::to_string(e) +
-                         " have a score of -inf");
+    if (std::isnan(best[e]) || (std::isinf(best[e]) && best[e] < 0.0F)) {
+      throw NumericError("CRFBuilder: viterbi: scores are " + to_string(d) + ", and " +
+                         (std::isnan(best[e]) ? "the best sequence" : "each sequence") +
+                         " of example " + std::to_string(e) + " has a score of " +
+                         (std::isnan(best[e]) ? "NaN" : "-inf"));
     }
     all[e].score = best[e];
     const auto begin = numbers.begin() + static_cast<std::ptrdiff_t>(e * d.cols());

@@ -89,7 +89,7 @@ void LayeredRNNBuilder::set_dropout(float d, float d_h) {
 void LayeredRNNBuilder::disable_dropout() { set_dropout(0.0F); }
 
 void LayeredRNNBuilder::set_dropout_masks(unsigned batch_size) {
-  ComputationGraph& cg = graph();
+  const detail::LocatedGraph cg(graph(), user_where);
   masks.resize(layers);
   for (unsigned layer = 0; layer < layers; ++layer) {
     // The first parameter of a layer is a matrix for what the layer reads.
@@ -163,7 +163,7 @@ Expression LayeredRNNBuilder::add_input_impl(int prev, const Expression& x) {
 
 Expression LayeredRNNBuilder::old_or_zeros(const std::vector<Expression>& of,
                                            unsigned layer) const {
-  return of.empty() ? zeros(graph(), {hid}) : of[layer];
+  return of.empty() ? zeros({graph(), user_where}, {hid}) : of[layer];
 }
 
 Expression LayeredRNNBuilder::set_h_impl(int prev, const std::vector<Expression>& h_new) {

@@ -8,6 +8,7 @@
 #include "dynet/except.h"
 
 #include "builders/builder_support.h"
+#include "params/access.h"
 
 namespace dynet {
 
@@ -27,9 +28,11 @@ void StandardLSTMBuilder::add_normalisation(ParameterCollection& model) {
   }
   std::vector<Parameter> ln;
   for (const unsigned size : {4 * hid, 4 * hid, hid}) {  // gain and bias of each norm
-    // In `model`, not local_model: model files of DyNet 2.1 have them there.
-    ln.push_back(model.add_parameters({size}, ParameterInitConst(1.0F)));
-    ln.push_back(model.add_parameters({size}, ParameterInitConst(0.0F)));
+    for (const float value : {1.0F, 0.0F}) {
+      // In `model`, not local_model: model files of DyNet 2.1 have them there.
+      ln.push_back(model.add_parameters({size}, ParameterInitConst(value)));
+      detail::ModelAccess::note_beside(local_model, ln.back());
+    }
   }
   ln_params.push_back(std::move(ln));
 }
@@ -92,16 +95,20 @@ LayeredRNNBuilder::LayerState StandardLSTMBuilder::add_normalised(unsigned layer
           : sum({vars[kBias], own, norm(product(kRecurrent, before->h), 4 * hid, kGainH, kBiasH)},
                 user_where);
   const Expression gates = lstm_gates(a, forget_bias, user_where);
-  const Expression c_before = before == nullptr ? zeros(*x.pg, {hid}) : before->c;
+  const Expression c_before = before == nullptr ? zeros({*x.pg, user_where}, {hid}) : before->c;
   const Expression cell = vanilla_lstm_c(c_before, gates, user_where);
   return {cell, vanilla_lstm_h(norm(cell, hid, kGainC, kBiasC), gates, user_where)};
 }
 
 void StandardLSTMBuilder::copy(const RNNBuilder& other) {
-  std::vector<std::vector<Parameter>> ln = ln_params;
-  if (const auto* same = dynamic_cast<const StandardLSTMBuilder*>(&other)) {
-    builders::share_parameters(name(), same->ln_params, ln);
+  const StandardLSTMBuilder& same = builders::check_kind(*this, other);
+  if (same.ln_lstm != ln_lstm) {
+    throw ValueError(std::string(name()) + ": cannot copy a builder " +
+                     (ln_lstm ? "without layer normalisation; this one has it"
+                              : "with layer normalisation; this one has none"));
   }
+  std::vector<std::vector<Parameter>> ln = ln_params;
+  builders::share_parameters(name(), same.ln_params, ln);
   LSTMBuilderBase::copy(other);
   ln_params = std::move(ln);
 }
@@ -171,8 +178,8 @@ void SparseLSTMBuilder::new_graph_impl(ComputationGraph& cg, bool update) {
   masked_.resize(layers);
   for (unsigned layer = 0; layer < layers; ++layer) {
     const std::vector<Expression>& vars = param_vars[layer];
-    masked_[layer] = {cmult(vars[kInputs], vars[kInputsMask]),
-                      cmult(vars[kRecurrent], vars[kRecurrentMask]), vars[kBias]};
+    masked_[layer] = {cmult(vars[kInputs], vars[kInputsMask], Where()),
+                      cmult(vars[kRecurrent], vars[kRecurrentMask], Where()), vars[kBias]};
   }
 }
 
@@ -233,8 +240,8 @@ void CompactVanillaLSTMBuilder::start_new_sequence_impl(const std::vector<Expres
   noisy_.resize(layers);
   for (unsigned layer = 0; layer < layers; ++layer) {
     const std::vector<Expression>& vars = param_vars[layer];
-    noisy_[layer] = {noise(vars[kInputs], weightnoise_std),
-                     noise(vars[kRecurrent], weightnoise_std), vars[kBias]};
+    noisy_[layer] = {noise(vars[kInputs], weightnoise_std, Where()),
+                     noise(vars[kRecurrent], weightnoise_std, Where()), vars[kBias]};
   }
 }
 

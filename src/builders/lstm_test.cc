@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "recurrent_oracle.h"
+#include "testing/errors.h"
 
 namespace dynet {
 namespace {
@@ -43,6 +44,41 @@ TEST(VanillaLstm, NamesShapesAndOrderOfParameters) {
   EXPECT_EQ(b.ln_params[0][4].dim(), Dim({4}));
 }
 
+TEST(VanillaLstm, StepsThatAreNotThere) {
+  ParameterCollection model;
+  VanillaLSTMBuilder lstm(1, 3, 4, model);
+  ComputationGraph cg;
+  lstm.new_graph(cg);
+  lstm.start_new_sequence();
+  const auto error = [&] {
+    return testing::text_of_error<IndexError>([&] { static_cast<void>(lstm.get_head(7)); });
+  };
+  EXPECT_EQ(error(), "RNNBuilder: step 7, and there are none yet; want -1, the initial state");
+  lstm.add_input(ones(cg, {3}));
+  EXPECT_EQ(error(), "RNNBuilder: step 7 of 1; want -1 to 0");
+}
+
+// DyNet 2.1 draws masks for cells only where others are drawn.
+TEST(CoupledLstm, MasksForCellsAlone) {
+  ParameterCollection model;
+  CoupledLSTMBuilder lstm(1, 3, 4, model);
+  set_values(model);
+  ComputationGraph cg;
+  lstm.new_graph(cg);
+  const auto outputs = [&](float rate) {
+    lstm.set_dropout(0.0F, 0.0F, rate);
+    lstm.start_new_sequence();
+    lstm.add_input(input(cg, {3}, sample_input(3, 0)));
+    return numbers_of(lstm.add_input(input(cg, {3}, sample_input(3, 1))));
+  };
+  const Numbers whole = outputs(0.0F);
+  EXPECT_FALSE(lstm.dropout_masks_valid);
+  EXPECT_NE(outputs(1.0F), whole);
+  EXPECT_TRUE(lstm.dropout_masks_valid);
+  EXPECT_EQ(numbers_of(lstm.masks[0][2]), Numbers(4, 0.0));
+  EXPECT_EQ(numbers_of(lstm.masks[0][0]), Numbers(3, 1.0));
+}
+
 template <class Builder>
 void expect_normalised_steps() {
   ParameterCollection model;
@@ -60,8 +96,18 @@ void expect_normalised_steps() {
   other.copy(lstm);
   EXPECT_EQ(other.ln_params[1][5].p, lstm.ln_params[1][5].p);
   Builder plain(2, 3, 4, model);
-  EXPECT_THROW(plain.copy(lstm), ValueError);
+  const auto error = [](RNNBuilder& to, const RNNBuilder& from) {
+    const std::string text = testing::text_of_error<ValueError>([&] { to.copy(from); });
+    return text.substr(text.find(": ") + 2);
+  };
+  EXPECT_EQ(error(plain, lstm),
+            "cannot copy a builder with layer normalisation; this one has none");
+  EXPECT_EQ(error(other, plain),
+            "cannot copy a builder without layer normalisation; this one has it");
   EXPECT_TRUE(plain.ln_params.empty());
+  EXPECT_EQ(other.ln_params[1][5].p, lstm.ln_params[1][5].p);
+  Builder smaller(1, 3, 4, model, true);
+  EXPECT_EQ(error(smaller, lstm), "cannot copy a builder with other layers: 2, not 1");
   CoupledLSTMBuilder coupled(2, 3, 4, model);
   EXPECT_THROW(coupled.copy(lstm), ValueError);
 }
@@ -102,7 +148,7 @@ TEST(VanillaLstm, ParameterCountOfTheLanguageModel) {
   EXPECT_EQ(model.parameter_count(), 2964240U);
 }
 
-class SparseLstm : public testing::Test {
+class SparseLstm : public ::testing::Test {
  protected:
   SparseLstm() : lstm(2, 3, 4, model) {}
   static Numbers zeros_of(const Parameter& p) {

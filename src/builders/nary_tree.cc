@@ -64,6 +64,7 @@ void NaryTreeLSTMBuilder::copy(const RNNBuilder& other) {
 
 void NaryTreeLSTMBuilder::enter_graph(ComputationGraph& cg, bool update) {
   LayeredTreeBuilder::enter_graph(cg, update);
+  const detail::LocatedGraph at(cg, Where());
   lparam_vars.resize(layers);
   forget_bias_.clear();
   for (unsigned layer = 0; layer < layers; ++layer) {
@@ -74,10 +75,10 @@ void NaryTreeLSTMBuilder::enter_graph(ComputationGraph& cg, bool update) {
       std::vector<Expression>& vars = lparam_vars[layer][table];
       vars.clear();
       for (unsigned row = 0; row < rows; ++row) {
-        vars.push_back(update ? lookup(cg, p, row) : const_lookup(cg, p, row));
+        vars.push_back(update ? lookup(at, p, row) : const_lookup(at, p, row));
       }
     }
-    forget_bias_.push_back(param_vars[layer][kBf] + 1.0F);
+    forget_bias_.push_back(detail::Located(param_vars[layer][kBf], Where()) + 1.0F);
   }
 }
 

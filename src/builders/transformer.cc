@@ -152,7 +152,7 @@ void TransformerStack::new_graph(ComputationGraph& cg, bool update) {
 }
 
 void TransformerStack::set_dropout(float rate) {
-  builders::check_rate(parameters_.builder, "rate", rate);
+  builders::check_share(parameters_.builder, "the dropout rate", rate);
   for (TransformerLayer& layer : layers_) {
     layer.set_dropout(rate);
   }

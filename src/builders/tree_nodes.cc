@@ -38,6 +38,12 @@ Expression TreeLSTMBuilder::set_s_impl(int /*prev*/, const std::vector<Expressio
   fail_use("set_s");
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the signature of DyNet 2.1
+Expression detail::TreeCallsWithoutLine::add_input(int id, std::vector<int> children,
+                                                   const Expression& x) {
+  return add_numbered(id, children, x, Where());
+}
+
 // ---- nodes
 // ----------------------------------------------------------------------------------------
 
@@ -139,8 +145,8 @@ void TreeNodesBuilder::check_children(int id, const std::vector<int>& children,
   }
 }
 
-Expression TreeNodesBuilder::add_input(int id, const std::vector<int>& children,
-                                       const Expression& x, Where where) {
+Expression TreeNodesBuilder::add_numbered(int id, const std::vector<int>& children,
+                                          const Expression& x, Where where) {
   check_place(id);
   check_children(id, children, x);
   user_where = where;
@@ -230,8 +236,10 @@ void LayeredTreeBuilder::set_dropout_masks(unsigned batch_size) {
     const Expression& first = param_vars[layer][0];  // a matrix for what the layer reads
     const unsigned in = first.dim().cols();          // throws if the graph is gone
     masks[layer].clear();
-    masks[layer].push_back(builders::add_mask(*first.pg, in, batch_size, dropout_rate));
-    masks[layer].push_back(builders::add_mask(*first.pg, hid, batch_size, dropout_rate_h));
+    masks[layer].push_back(
+        builders::add_mask({*first.pg, user_where}, in, batch_size, dropout_rate));
+    masks[layer].push_back(
+        builders::add_mask({*first.pg, user_where}, hid, batch_size, dropout_rate_h));
   }
   dropout_masks_valid = true;
 }

@@ -503,9 +503,8 @@ TEST(TreeGru, OverOneChildIsTheGruOfSequences) {
 
 /// A class of a program's own has to write little.
 struct OwnTree : public TreeLSTMBuilder {
-  Expression add_input(int /*id*/, const std::vector<int>& /*children*/, const Expression& x,
-                       Where where) override {
-    return tanh(x, where);
+  Expression add_input(int /*id*/, std::vector<int> /*children*/, const Expression& x) override {
+    return tanh(x);
   }
   void set_num_elements(int /*num*/) override {}
   ParameterCollection& get_parameter_collection() override { return model; }

@@ -31,9 +31,10 @@ ParameterCollection checked_subcollection(ParameterCollection& model, const char
 BinaryTreeBuilder::~BinaryTreeBuilder() = default;
 
 void BinaryTreeBuilder::new_graph(ComputationGraph& cg, bool update) {
+  const detail::LocatedGraph at(cg, Where());
   param_vars.clear();
   for (const Parameter& p : params) {
-    param_vars.push_back(update ? parameter(cg, p) : const_parameter(cg, p));
+    param_vars.push_back(update ? parameter(at, p) : const_parameter(at, p));
   }
 }
 

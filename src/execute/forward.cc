@@ -70,10 +70,7 @@ void Executor::pass_group(std::uint32_t g) {
   util::beat();
   if (interrupt_.is_on()) [[unlikely]] {
     const std::span<const NodeId> members = history_.members(g);
-    std::int64_t numbers = context_.graph.elements(members[0]);
-    for (const NodeId argument : context_.graph.args(members[0])) {
-      numbers += context_.graph.elements(argument);
-    }
+    const std::int64_t numbers = context_.graph[members[0]].signature->numbers;
     interrupt_.pass(1 + (numbers * static_cast<std::int64_t>(members.size()) / 256));
   }
 }

@@ -179,6 +179,16 @@ void check_countable(const ext::Shapes& shapes, const Dim& result) {
   }
 }
 
+/// Elements of all of these, as Signature has them.
+std::uint32_t numbers_of(std::span<const Dim> arguments, const Dim& result) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 30;
+  ext::Count all = result.elements();
+  for (const Dim& d : arguments) {
+    all = all + d.elements();
+  }
+  return static_cast<std::uint32_t>(all.fits(kMost) ? all.value() : kMost);
+}
+
 }  // namespace
 
 Interner::Interner() { static_cast<void>(intern(ext::absent(), nullptr)); }  // id 0
@@ -410,6 +420,7 @@ const Signature& Interner::add_signature(const Wanted& wanted, std::uint64_t has
   infer_results(wanted, shapes, batch, {results, record.outputs});
   s.batch = results[0].bd;
   count_saved(shapes, s);
+  s.numbers = numbers_of(with_batches, results[0]);
 
   // Nothing throws below this line but out of memory.
   for (unsigned k = 0; k < record.outputs; ++k) {

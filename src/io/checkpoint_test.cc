@@ -17,6 +17,7 @@
 #include "dynet/training.h"
 
 #include "params/random_streams.h"
+#include "testing/errors.h"
 #include "testing/temporary_folder.h"
 
 namespace dynet {
@@ -348,6 +349,15 @@ TEST_F(CheckpointTest, WhatCannotBe) {
   const std::vector<float> values = as_vector(*right.p.values());
   EXPECT_THROW(mixed.resume(), UsageError);
   EXPECT_EQ(as_vector(*right.p.values()), values);
+  // One without a state of its own, which would need none of what is there.
+  SimpleSGDTrainer plain(right.model);
+  Checkpointer plainly(folder, right.model, plain);
+  EXPECT_NE(testing::text_of_error<UsageError>([&] {
+              plainly.resume();
+            }).find("Type does not match expected type"),
+            std::string::npos);
+  EXPECT_EQ(as_vector(*right.p.values()), values);
+  EXPECT_EQ(plain.updates, 0.0F);
 }
 
 }  // namespace

@@ -1,8 +1,12 @@
 #include "io/keys.h"
 
+#include <algorithm>
+
 #include "dynet/except.h"
 #include "dynet/ext/count.h"
 #include "dynet/str-util.h"
+
+#include "params/access.h"
 
 namespace dynet::io {
 namespace {
@@ -72,6 +76,13 @@ std::string other_lstm(const Dim& found, const Dim& wanted, std::string_view nam
   return "";
 }
 
+std::string collection_in_file(const ParameterCollection& model, const std::string& prefix) {
+  const std::string own = model.get_fullname();
+  return prefix.empty() && own != "/" ? own : prefix;
+}
+
+namespace {
+
 std::string name_in_file(const ParameterCollection& model, const std::string& name,
                          const std::string& prefix) {
   if (prefix.empty()) {
@@ -82,6 +93,41 @@ std::string name_in_file(const ParameterCollection& model, const std::string& na
     return prefix + name.substr(full.size());
   }
   return prefix + (startswith(name, "/") ? name.substr(1) : name);  // one that load_param renamed
+}
+
+/// "/a/" of "/a/b/" and of "/a/b".
+std::string above(const std::string& name) {
+  const std::size_t last = name.find_last_not_of('/');
+  return name.substr(0, name.rfind('/', last) + 1);
+}
+
+}  // namespace
+
+std::vector<Entry> entries_of(const ParameterCollection& model, const std::string& prefix) {
+  using detail::ModelAccess;
+  std::vector<Entry> entries;
+  const auto add = [&](ParameterStorageBase& storage) {
+    entries.push_back({&storage, name_in_file(model, storage.name, prefix), ""});
+  };
+  const auto& own = ModelAccess::parameters(model);
+  const auto& beside = ModelAccess::state(model).beside;
+  if (beside.empty()) {
+    std::for_each(own.begin(), own.end(), [&](const auto& p) { add(*p); });
+  } else {  // the model above has the order of both
+    const std::string here = collection_in_file(model, prefix);
+    for (const auto& p : ModelAccess::parameters(ModelAccess::root(model))) {
+      if (const auto at = std::find(beside.begin(), beside.end(), p); at != beside.end()) {
+        entries.push_back({p.get(), here + "ln_" + std::to_string(at - beside.begin()),
+                           above(here) + p->name.substr(above(p->name).size())});
+      } else if (std::find(own.begin(), own.end(), p) != own.end()) {
+        add(*p);
+      }
+    }
+  }
+  for (const auto& p : ModelAccess::lookups(model)) {
+    add(*p);
+  }
+  return entries;
 }
 
 }  // namespace dynet::io

@@ -95,7 +95,7 @@ class EmbeddingReader {
   [[noreturn]] void fail(const std::string& what, std::size_t field = 0) const {
     const std::size_t column =
         field < fields_.size() ? static_cast<std::size_t>(fields_[field].data() - text_.data()) : 0;
-    throw IoError(place(name_, line_, column + 1) + what);
+    throw IoError(place(name_, std::max<std::size_t>(line_, 1), column + 1) + what);
   }
 
  private:
@@ -153,6 +153,15 @@ class EmbeddingReader {
   std::vector<std::string_view> fields_;  ///< of text_
 };
 
+/// What other savers take for an IoError is ValueError here, as in 2.1.
+io::ReplaceFile opened(const std::string& name) {
+  try {
+    return {name, false};
+  } catch (const IoError& e) {
+    throw ValueError(std::string("save_pretrained_embeddings: ") + e.what());
+  }
+}
+
 void check_word(const std::string& word) {
   if (word.empty() || word.find_first_of(" \t\r\n") != std::string::npos) {
     throw ValueError("save_pretrained_embeddings: the word '" + word +
@@ -172,7 +181,7 @@ void save_pretrained_embeddings(const std::string& fname, const Dict& d,
   std::for_each(d.get_words().begin(), d.get_words().end(), check_word);
   const params::SaveScope scope(*lp.p);
   const float decay = lp.current_weight_decay();
-  io::ReplaceFile file(fname, false);
+  io::ReplaceFile file = opened(fname);
   std::string line;
   std::array<char, 32> digits{};
   for (std::size_t i = 0; i < d.size(); ++i) {

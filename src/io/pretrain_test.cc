@@ -8,6 +8,7 @@
 
 #include "dynet/training.h"
 
+#include "testing/errors.h"
 #include "testing/temporary_folder.h"
 
 namespace dynet {
@@ -95,6 +96,14 @@ TEST_F(Pretrain, WhatCannotBeWrittenLeavesTheOldFile) {
                ValueError);
   EXPECT_THROW(save_pretrained_embeddings(file, d, LookupParameter()), StateError);
   EXPECT_EQ(content(), "old");
+  Dict one;
+  one.convert("a");
+  const LookupParameter row = model.add_lookup_parameters(1, {2});
+  const std::string nowhere = folder_.file("none/words.vec");
+  EXPECT_NE(testing::text_of_error<std::invalid_argument>([&] {
+              save_pretrained_embeddings(nowhere, one, row);
+            }).find("none/words.vec"),
+            std::string::npos);
 }
 
 TEST_F(Pretrain, FilesOfOtherPrograms) {
@@ -134,7 +143,8 @@ TEST_F(Pretrain, DamageIsFound) {
   Dict d;
   Vectors vectors;
   EXPECT_THROW(read_pretrained_embeddings(folder_.file("none"), d, vectors), std::invalid_argument);
-  expect_damage("", "0:1", "no embeddings");
+  expect_damage("", "1:1", "no embeddings");
+  expect_damage("\n\n", "2:1", "no embeddings");
   expect_damage("the\n", "1:1", "no numbers");
   expect_damage("the 1 2\nof 3\n", "2:4", "1 numbers; want 2");
   expect_damage("the 1 2\nof 3 4 5\n", "2:4", "more numbers than the 2");

@@ -46,6 +46,13 @@ std::string no_tensor(const SafetensorsFile& file, const std::string& name) {
   return "'" + file.name() + "' has no tensor named '" + name + "'";
 }
 
+/// A file of a larger model has some parameters of a builder beside the builder's collection.
+const std::string& name_of(const SafetensorsFile& file, const Entry& entry) {
+  const bool is_above = !entry.name_above.empty() && file.find(entry.name) == nullptr &&
+                        file.find(entry.name_above) != nullptr;
+  return is_above ? entry.name_above : entry.name;
+}
+
 }  // namespace
 
 void ModelReader::want(const std::string& name, ParameterStorageBase& storage) {
@@ -67,13 +74,12 @@ void ModelReader::want(const std::string& name, ParameterStorageBase& storage) {
 
 void ModelReader::want_all(const ParameterCollection& model, const std::string& prefix) {
   std::set<std::string> used;
-  params::for_each_storage(model, [&](ParameterStorageBase& storage) {
-    const std::string name = name_in_file(model, storage.name, prefix);
-    want(name, storage);
+  for (const Entry& entry : entries_of(model, prefix)) {
+    const std::string name = name_of(file_, entry);
+    want(name, *entry.storage);
     used.insert(name);
-  });
-  const std::string own = model.get_fullname();
-  const std::string begin = prefix.empty() && own != "/" ? own : prefix;
+  }
+  const std::string begin = collection_in_file(model, prefix);
   for (const auto& [name, tensor] : file_.header().tensors) {
     if (name.starts_with(begin) && is_parameter_name(name) && used.count(name) == 0) {
       file_.fail(tensor, "there is a tensor '" + name + "' of shape " + to_string(tensor.shape) +
@@ -175,12 +181,12 @@ void SafetensorsLoader::populate(ParameterCollection& model,
                                  const std::string& key) {
   const std::string prefix = io::collection_key(kPopulate, key);
   io::ModelReader reader(*file_);
-  params::for_each_storage(model, [&](ParameterStorageBase& storage) {
-    const std::string name = io::name_in_file(model, storage.name, prefix);
+  for (const io::Entry& entry : io::entries_of(model, prefix)) {
+    const std::string& name = io::name_of(*file_, entry);
     if (is_wanted(name)) {
-      reader.want(name, storage);
+      reader.want(name, *entry.storage);
     }
-  });
+  }
   reader.prepare();
   const params::UpdateScope scope(params::usage_of(model), kPopulate);
   reader.commit();

@@ -454,6 +454,9 @@ TEST_F(SafetensorsTest, TrainersGoOnToTheBit) {
   // Of another kind: nothing is changed.
   MomentumSGDTrainer other(b.model);
   EXPECT_THROW(loader.populate(other), UsageError);
+  SimpleSGDTrainer plain(b.model, 0.5F);  // which has no tensors
+  EXPECT_THROW(loader.populate(plain), UsageError);
+  EXPECT_EQ(plain.learning_rate, 0.5F);
   save(a.model);
   EXPECT_NE(error_of([&] { SafetensorsLoader(file).populate(b.trainer); }).find("no state"),
             std::string::npos);

@@ -176,13 +176,13 @@ void SafetensorsWriter::write(const std::string& name, const params::Stored& sto
 
 void SafetensorsWriter::save(const ParameterCollection& model, const std::string& prefix) {
   const params::SaveScope scope(model);
-  const auto for_each = [&](auto f) {
-    params::for_each_storage(model, [&](ParameterStorageBase& storage) {
-      f(name_in_file(model, storage.name, prefix), params::Stored(storage));
-    });
-  };
-  for_each([&](const std::string& name, const params::Stored& stored) { announce(name, stored); });
-  for_each([&](const std::string& name, const params::Stored& stored) { write(name, stored); });
+  const std::vector<Entry> entries = entries_of(model, prefix);
+  for (const Entry& entry : entries) {
+    announce(entry.name, params::Stored(*entry.storage));
+  }
+  for (const Entry& entry : entries) {
+    write(entry.name, params::Stored(*entry.storage));
+  }
 }
 
 void SafetensorsWriter::save(const std::string& name, ParameterStorageBase& storage) {

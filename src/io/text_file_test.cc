@@ -265,7 +265,7 @@ TEST_F(TextFileTest, ErrorsSayWhereAndWhatWasWanted) {
   } catch (const IoError& e) {
     const std::string text = e.what();
     EXPECT_NE(
-        text.find("model.txt', line 2, byte 48: number 1 of 2: '+1.0000000xe+00'; want a number"),
+        text.find("model.txt', line 2, byte 48: number 2 of 2: '+1.0000000xe+00'; want a number"),
         std::string::npos)
         << text;
   }
@@ -294,10 +294,14 @@ TEST_F(TextFileTest, CountsMustAgree) {
   const std::string good = "#Parameter# /w {2} 33 ZERO_GRAD\n+1.00000000e+00 +2.00000000e+00 \n";
   const std::string lookup = "#LookupParameter# /e {1,1} 17 ZERO_GRAD\n+1.00000000e+00 \n";
   for (const std::string& text :
-       {std::string(), good + good, good + lookup, lookup, good + "\n", good + "x", "\n" + good,
+       {std::string(), good + good, good + lookup, lookup, good + "\n" + good, good + "x",
+        "\n" + good,
         std::string("#Parameter# /w {1,2} 33 ZERO_GRAD\n+1.00000000e+00 +2.00000000e+00 \n"),
         std::string("#Parameter# /w {2} 34 ZERO_GRAD\n+1.00000000e+00 +2.00000000e+00 \n"),
-        std::string("#Parameter# /w {2} 33 ZERO_GRAD\n+1.00000000e+00 +2.00000000e+00\n"),
+        std::string("#Parameter# /w {2} 33 ZERO_GRAD\n+1.00000000e+00 +2.00000000e+0  \n"),
+        std::string("#Parameter# /w {2} 33 ZERO_GRAD\n+1.00000000e+00\n+2.00000000e+00 \n"),
+        std::string("#Parameter# /w {2} 33 ZERO_GRAD\n+1.00000000e+00 + 2.0000000e+00 \n"),
+        std::string("#Parameter# /w {2} 33 ZERO_GRAD x\n+1.00000000e+00 +2.00000000e+00 \n"),
         std::string(
             "#Parameter# /w {2} 33 ZERO_GRAD\n+1.00000000e+00 +2.00000000e+00 +3.00000000e+00 \n"),
         std::string("#Parameter# /w {2} 33 ZERO_GRAD\n+1.00000000e+99 +2.00000000e+00 \n"),
@@ -325,6 +329,34 @@ TEST_F(TextFileTest, ANewFileIsOnlySeenWhenItIsComplete) {
     EXPECT_NO_THROW(saver.close());
   }
   EXPECT_EQ(files_in_folder(), 1U);
+}
+
+/// As programs for 2.1 derive from it.
+struct NotingSaver : public TextFileSaver {
+  explicit NotingSaver(const std::string& name) : TextFileSaver(name) {}
+  void note(const std::string& text, int number) { datastream << text << ' ' << number << '\n'; }
+  void note_long(std::size_t size) { datastream << std::string(size, 'x'); }
+};
+
+TEST_F(TextFileTest, AClassWritesToTheStream) {
+  ParameterCollection model;
+  Parameter a = model.add_parameters({1}, ParameterInitConst(1), "a");
+  const std::string object = "#Parameter# /a {1} 17 ZERO_GRAD\n+1.00000000e+00 \n";
+  NotingSaver saver(file);
+  saver.note("version", 3);
+  saver.save(a);
+  saver.note("after", 4);
+  saver.note_long(200000);
+  saver.close();
+  EXPECT_EQ(content(), "version 3\n" + object + "after 4\n" + std::string(200000, 'x'));
+  EXPECT_THROW(saver.note("closed", 5), UsageError);
+  // A full disk is an error here too, and the old file stays.
+  NotingSaver full(file);
+  {
+    const testing::SmallDisk disk(1000);
+    EXPECT_THROW(full.note_long(2000), IoError);
+  }
+  EXPECT_THROW(full.close(), UsageError);
 }
 
 TEST_F(TextFileTest, AnExceptionOnItsWayOutKeepsTheOldFile) {

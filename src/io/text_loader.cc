@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dynet/globals.h"
@@ -6,6 +8,8 @@
 
 #include "io/keys.h"
 #include "io/text_parser.h"
+#include "params/access.h"
+#include "params/settings.h"
 #include "params/stored.h"
 
 namespace dynet {
@@ -79,44 +83,124 @@ void populate_one(const std::string& file, ParameterStorageBase* storage, const 
 TextFileLoader::TextFileLoader(const std::string& filename) : dataname_(filename) {}
 TextFileLoader::~TextFileLoader() = default;
 
-void TextFileLoader::populate(ParameterCollection& model, const std::string& key) {
-  const std::string prefix = io::collection_key("TextFileLoader::populate", key);
-  std::vector<ParameterStorageBase*> storages[2];  // parameters, lookup tables
-  params::for_each_storage(model, [&](ParameterStorageBase& storage) {
-    storages[params::is_table(storage) ? 1 : 0].push_back(&storage);
-  });
-  TextParser parser(dataname_);
-  std::vector<TextObject> found[2];
-  TextObject object;
-  while (parser.next(object)) {
-    if (!startswith(std::string(object.name), prefix)) {
-      parser.skip();
-      continue;
+namespace {
+
+/// What a file has for a collection: entries in the order of the file, and their objects.
+class CollectionReader {
+ public:
+  CollectionReader(TextParser& parser, const ParameterCollection& model, const std::string& prefix)
+      : parser_(parser), prefix_(prefix) {
+    const bool has_all = !has_only_own(model);
+    for (const io::Entry& entry : io::entries_of(model, prefix)) {
+      const bool is_above = !entry.name_above.empty() && !has_all;
+      lists_[is_above                           ? kAbove
+             : params::is_table(*entry.storage) ? kTables
+                                                : kParameters]
+          .push_back({entry, TextObject()});
     }
-    const std::size_t kind = object.is_lookup ? 1 : 0;
-    const std::size_t i = found[kind].size();
-    if (i == storages[kind].size()) {
-      parser.fail(object.at, std::string("one more ") + type_word(object.is_lookup) +
-                                 " than the model's " + std::to_string(i));
+  }
+
+  /// Reads and checks all of it; IoError.
+  void read() {
+    std::size_t found[kLists] = {};
+    TextObject object;
+    while (parser_.next(object)) {
+      if (!startswith(std::string(object.name), prefix_)) {
+        read_above(object);
+        continue;
+      }
+      const List kind = object.is_lookup ? kTables : kParameters;
+      const std::size_t i = found[kind]++;
+      if (i == lists_[kind].size()) {
+        parser_.fail(object.at, std::string("one more ") + type_word(object.is_lookup) +
+                                    " than the model's " + std::to_string(i));
+      }
+      take(object, lists_[kind][i]);
     }
-    require_shape(parser, object, *storages[kind][i]);
-    parser.read(object, params::number_of(*storages[kind][i]));
-    found[kind].push_back(std::move(object));
+    if (found[kParameters] < lists_[kParameters].size() ||
+        found[kTables] < lists_[kTables].size()) {
+      throw IoError("'" + parser_.file_name() + "' has " + std::to_string(found[kParameters]) +
+                    " parameters and " + std::to_string(found[kTables]) + " lookup parameters" +
+                    (prefix_.empty() ? "" : " under '" + prefix_ + "'") + "; the model has " +
+                    std::to_string(lists_[kParameters].size()) + " and " +
+                    std::to_string(lists_[kTables].size()));
+    }
+    drop_what_is_not_above();
+  }
+  /// Within an UpdateScope. Throws nothing.
+  void commit() {
+    for (const auto& list : lists_) {
+      for (const auto& [entry, object] : list) {
+        dynet::commit(object, *entry.storage);
+      }
+    }
+  }
+
+ private:
+  enum List : unsigned char { kParameters, kTables, kAbove, kLists };
+  struct Wanted {
+    io::Entry entry;
+    TextObject object;
+  };
+
+  /// A file of DyNet 2.1 of a builder's collection has nothing of what the builder made beside it.
+  /// Where the file is that of a larger model, it has that elsewhere.
+  bool has_only_own(const ParameterCollection& model) {
+    if (detail::ModelAccess::state(model).beside.empty()) {
+      return false;
+    }
+    std::size_t found = 0;
+    TextObject object;
+    while (parser_.next(object)) {
+      found += !object.is_lookup && startswith(std::string(object.name), prefix_) ? 1 : 0;
+      parser_.skip();
+    }
+    parser_.rewind();
+    return found == detail::ModelAccess::parameters(model).size();
+  }
+  void take(TextObject& object, Wanted& wanted) {
+    require_shape(parser_, object, *wanted.entry.storage);
+    parser_.read(object, params::number_of(*wanted.entry.storage));
+    wanted.object = std::move(object);
     object = TextObject();
   }
-  if (found[0].size() < storages[0].size() || found[1].size() < storages[1].size()) {
-    throw IoError("'" + dataname_ + "' has " + std::to_string(found[0].size()) +
-                  " parameters and " + std::to_string(found[1].size()) + " lookup parameters" +
-                  (prefix.empty() ? "" : " under '" + prefix + "'") + "; the model has " +
-                  std::to_string(storages[0].size()) + " and " +
-                  std::to_string(storages[1].size()));
+  /// An object that is not under the key.
+  void read_above(TextObject& object) {
+    for (Wanted& wanted : lists_[kAbove]) {
+      if (!object.is_lookup && object.name == wanted.entry.name_above &&
+          object.dim == params::shape_of(*wanted.entry.storage)) {
+        take(object, wanted);
+        return;
+      }
+    }
+    parser_.skip();
   }
-  const params::UpdateScope scope(params::usage_of(model), "TextFileLoader::populate");
-  for (const std::size_t kind : {std::size_t{0}, std::size_t{1}}) {
-    for (std::size_t i = 0; i < storages[kind].size(); ++i) {
-      commit(found[kind][i], *storages[kind][i]);
+  /// Some names and shapes may be those of other parameters; all of them are not.
+  void drop_what_is_not_above() {
+    std::vector<Wanted>& above = lists_[kAbove];
+    if (std::any_of(above.begin(), above.end(),
+                    [](const Wanted& w) { return w.object.name.empty(); })) {
+      params::log("TextFileLoader::populate: '" + parser_.file_name() +
+                  "' was written by DyNet 2.1: it has no parameters of layer normalisation, which "
+                  "stay as they are");
+      above.clear();
     }
   }
+
+  TextParser& parser_;
+  const std::string& prefix_;
+  std::vector<Wanted> lists_[kLists];
+};
+
+}  // namespace
+
+void TextFileLoader::populate(ParameterCollection& model, const std::string& key) {
+  const std::string prefix = io::collection_key("TextFileLoader::populate", key);
+  TextParser parser(dataname_);
+  CollectionReader reader(parser, model, prefix);
+  reader.read();
+  const params::UpdateScope scope(params::usage_of(model), "TextFileLoader::populate");
+  reader.commit();
 }
 
 void TextFileLoader::populate(Parameter& param, const std::string& key) {

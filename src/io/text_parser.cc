@@ -55,9 +55,32 @@ void read_all(const std::string& name, std::string& text) {
 
 template <class T>
 bool parse_whole(std::string_view text, T& value) {
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const auto [rest, error] = std::from_chars(begin, end, value);
   return error == std::errc() && rest == end;
+}
+
+/// What may be between words, and at the ends of lines.
+bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+/// The next word of a line, which is taken off; empty where there is none.
+std::string_view next_word(std::string_view& rest) {
+  const char* const begin = rest.data();
+  const char* const end = begin + rest.size();
+  const char* const first = std::find_if_not(begin, end, is_space);
+  const char* const last = std::find_if(first, end, is_space);
+  rest = {last, static_cast<std::size_t>(end - last)};
+  return {first, static_cast<std::size_t>(last - first)};
+}
+
+/// Bytes of a line with one space after each word.
+std::size_t tight_bytes(std::string_view line) {
+  std::size_t bytes = 1;
+  for (std::string_view word = next_word(line); !word.empty(); word = next_word(line)) {
+    bytes += word.size() + 1;
+  }
+  return bytes;
 }
 
 /// Bytes that DyNet 2.1 declares for `count` numbers: it takes each for 16, NaN and infinity too.
@@ -88,7 +111,7 @@ std::string_view TextParser::line(const char* wanted) {
 }
 
 bool TextParser::next(TextObject& object) {
-  if (position_ == text_.size()) {
+  if (text_.find_first_not_of(" \t\r\n", position_) == std::string::npos) {
     return false;
   }
   header_at_ = position_;
@@ -96,24 +119,19 @@ bool TextParser::next(TextObject& object) {
   const auto bad = [&](const char* wanted) {
     fail(header_at_, "the header is '" + shown(header) + "'; want " + wanted);
   };
-  std::array<std::string_view, 5> fields;
+  std::array<std::string_view, 6> fields;
   std::size_t fields_found = 0;
   std::string_view rest = header;
-  while (true) {
-    if (fields_found == fields.size()) {
-      bad("type, name, shape, bytes and gradient flag");
-    }
-    const std::size_t space = rest.find(' ');
-    fields[fields_found++] = rest.substr(0, space);
-    if (space == std::string_view::npos) {
-      break;
-    }
-    rest.remove_prefix(space + 1);
+  while (fields_found < fields.size() && !(fields[fields_found] = next_word(rest)).empty()) {
+    ++fields_found;
+  }
+  if (fields_found == fields.size()) {
+    bad("type, name, shape, bytes and gradient flag");
   }
   if (fields[0] != params::type_word(false) && fields[0] != params::type_word(true)) {
     bad("#Parameter# or #LookupParameter#");
   }
-  if (fields_found < 4 || fields[1].empty()) {
+  if (fields_found < 4) {
     bad("type, name, shape, bytes and gradient flag");
   }
   object.is_lookup = fields[0] == params::type_word(true);
@@ -173,41 +191,41 @@ void TextParser::read_dim(std::string_view text, Dim& dim) const {
 
 template <class T>
 std::vector<T> TextParser::read_line() {
-  const std::size_t count = count_;
   const std::size_t begin = position_;
   std::string_view rest = line("a line of numbers");
-  const auto bad = [&](std::size_t i, const std::string& what) {
-    const auto offset = static_cast<std::size_t>(rest.data() - (text_.data() + begin));
+  const auto bad = [&](std::size_t i, std::string_view at, const std::string& what) {
+    const auto offset = static_cast<std::size_t>(at.data() - (text_.data() + begin));
     fail(begin + offset,
-         "number " + std::to_string(i) + " of " + std::to_string(count) + ": " + what);
+         "number " + std::to_string(i + 1) + " of " + std::to_string(count_) + ": " + what);
   };
   std::vector<T> to;
-  to.reserve(count);
+  to.reserve(count_);
   constexpr std::size_t kAtOnce = 256;
   util::Interrupt interrupt;
-  for (std::size_t i = 0; i < count; ++i) {
+  ++tight_bytes_;
+  for (std::size_t i = 0; i < count_; ++i) {
     if (i % kAtOnce == 0) {
       interrupt.pass(kAtOnce / 16);
     }
-    const std::size_t space = rest.find(' ');
-    if (space == std::string_view::npos) {
-      bad(i, "the line ends; want " + std::to_string(count) + " numbers, each followed by a space");
+    const std::string_view word = next_word(rest);
+    if (word.empty()) {
+      bad(i, rest, "the line ends; want " + std::to_string(count_) + " numbers");
     }
-    std::string_view word = rest.substr(0, space);
-    const bool has_plus = !word.empty() && word.front() == '+';
-    if (has_plus) {
-      word.remove_prefix(1);
-    }
+    const bool has_plus = word.front() == '+';
     T value = 0;
-    if (word.empty() || (has_plus && word.front() == '-') || !parse_whole(word, value)) {
-      bad(i, "'" + shown(rest.substr(0, space)) + "'; want a number in the range of " +
-                 (std::is_same_v<T, float> ? "float" : "double"));
+    if ((has_plus && word.size() > 1 && word[1] == '-') ||
+        !parse_whole(word.substr(has_plus ? 1 : 0), value)) {
+      bad(i, word,
+          "'" + shown(word) + "'; want a number in the range of " +
+              (std::is_same_v<T, float> ? "float" : "double"));
     }
     to.push_back(value);
-    rest.remove_prefix(space + 1);
+    tight_bytes_ += word.size() + 1;
   }
-  if (!rest.empty()) {
-    bad(count, "'" + shown(rest) + "' after the last number");
+  if (const std::string_view word = next_word(rest); !word.empty()) {
+    const auto offset = static_cast<std::size_t>(word.data() - (text_.data() + begin));
+    fail(begin + offset, "'" + shown(word) + "' after the last of " + std::to_string(count_) +
+                             (count_ == 1 ? " number" : " numbers"));
   }
   return to;
 }
@@ -222,29 +240,39 @@ TextNumbers TextParser::read_numbers(ext::Number number) {
   return numbers;
 }
 
-void TextParser::check_bytes(std::size_t begin) const {
+bool TextParser::has_usual_bytes(std::size_t bytes) const {
+  return bytes == usual_bytes(count_) * (has_gradient_ ? 2 : 1);
+}
+
+/// The header's bytes are those of the lines, or what DyNet 2.1 declares for so many numbers. Who
+/// edits a file by hand does not count white space: it counts as one space after each number
+/// (`tight`). But where lines of the right length have more of it, a digit became a space.
+void TextParser::check_bytes(std::size_t begin, std::size_t tight) const {
   const std::size_t bytes = position_ - begin;
-  const std::size_t usual = usual_bytes(count_) * (has_gradient_ ? 2 : 1);
-  if (has_flag_ && declared_bytes_ != bytes && declared_bytes_ != usual) {
+  const bool is_lost = bytes == declared_bytes_ && tight != bytes;
+  if (has_flag_ && (is_lost || (declared_bytes_ != tight && !has_usual_bytes(declared_bytes_)))) {
     fail(header_at_, "the header declares " + std::to_string(declared_bytes_) +
-                         " bytes; there are " + std::to_string(bytes));
+                         " bytes; there are " + std::to_string(tight) +
+                         (is_lost ? ", and white space in the place of the rest" : ""));
   }
 }
 
 void TextParser::read(TextObject& object, ext::Number number) {
   const std::size_t begin = position_;
+  tight_bytes_ = 0;
   object.values = read_numbers(number);
   object.gradient = has_gradient_ ? read_numbers(number) : TextNumbers();
-  check_bytes(begin);
+  check_bytes(begin, tight_bytes_);
 }
 
 void TextParser::skip() {
   const std::size_t begin = position_;
-  line("a line of numbers");
-  if (has_gradient_) {
-    line("a line of gradients");
-  }
-  check_bytes(begin);
+  const std::string_view values = line("a line of numbers");
+  const std::string_view gradients = has_gradient_ ? line("a line of gradients") : "";
+  const std::size_t bytes = position_ - begin;
+  const bool is_right = bytes == declared_bytes_ || has_usual_bytes(declared_bytes_);
+  check_bytes(
+      begin, is_right ? bytes : tight_bytes(values) + (has_gradient_ ? tight_bytes(gradients) : 0));
 }
 
 }  // namespace dynet::io

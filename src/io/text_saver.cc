@@ -3,6 +3,8 @@
 #include <cmath>
 #include <exception>
 #include <limits>
+#include <ostream>
+#include <streambuf>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -121,12 +123,36 @@ struct TextFileSaver::File {
   int exceptions = std::uncaught_exceptions();
 };
 
+/// What a program writes to `datastream`: it goes to the file like everything else. With the
+/// stream's errors as exceptions, they are those of the file.
+struct TextFileSaver::Stream : std::streambuf {
+  explicit Stream(const std::unique_ptr<File>& to) : file(to), stream(this) {
+    stream.exceptions(std::ios::badbit);
+  }
+  int_type overflow(int_type c) override {
+    const char text = traits_type::to_char_type(c);
+    return traits_type::eq_int_type(c, traits_type::eof()) || xsputn(&text, 1) == 1
+               ? traits_type::not_eof(c)
+               : traits_type::eof();
+  }
+  std::streamsize xsputn(const char* text, std::streamsize size) override {
+    io::guarded("TextFileSaver", file.get(),
+                [&] { file->text(std::string(text, static_cast<std::size_t>(size))); });
+    return size;
+  }
+
+  const std::unique_ptr<File>& file;
+  std::ostream stream;
+};
+
 namespace {
 constexpr const char* kName = "TextFileSaver";
 }
 
 TextFileSaver::TextFileSaver(const std::string& filename, bool append)
-    : file_(std::make_unique<File>(filename, append)) {}
+    : file_(std::make_unique<File>(filename, append)),
+      stream_(std::make_unique<Stream>(file_)),
+      datastream(stream_->stream) {}
 
 TextFileSaver::~TextFileSaver() { io::close_at_end(kName, file_); }
 void TextFileSaver::close() { io::close(kName, file_); }
@@ -135,9 +161,9 @@ void TextFileSaver::save(const ParameterCollection& model, const std::string& ke
   const std::string prefix = io::collection_key("TextFileSaver::save", key);
   const params::SaveScope scope(model);
   io::guarded(kName, file_.get(), [&] {
-    params::for_each_storage(model, [&](ParameterStorageBase& storage) {
-      file_->object(io::name_in_file(model, storage.name, prefix), storage);
-    });
+    for (const io::Entry& entry : io::entries_of(model, prefix)) {
+      file_->object(entry.name, *entry.storage);
+    }
   });
 }
 

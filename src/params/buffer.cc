@@ -10,14 +10,14 @@ namespace dynet::params {
 namespace {
 constexpr std::int64_t kMaxBytes = std::int64_t{1} << 62;
 
-ext::Memory& memory_of(const Device& device) {
-  const bool can_share = device.memory == &host_memory();
+ext::Memory& memory_of(const Device& device, Reach reach) {
+  const bool can_share = reach == Reach::kWorkers && device.memory == &host_memory();
   return can_share && settings().shared_parameters ? shared_memory() : *device.memory;
 }
 }  // namespace
 
-Buffer::Buffer(const Device& device, std::int64_t elements, const std::string& what)
-    : memory_(&memory_of(device)) {
+Buffer::Buffer(const Device& device, std::int64_t elements, const std::string& what, Reach reach)
+    : memory_(&memory_of(device, reach)) {
   if (elements > kMaxBytes / device.number_bytes()) {
     throw SizeError(what + ": " + std::to_string(elements) + " elements of " +
                     std::to_string(device.number_bytes()) +

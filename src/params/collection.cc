@@ -356,6 +356,13 @@ void ModelAccess::enlist(const std::shared_ptr<ParameterCollectionStorage>& to,
   }
 }
 
+void ModelAccess::note_beside(const ParameterCollection& collection, const Parameter& parameter) {
+  auto& beside = collection.storage_->state_->beside;
+  if (std::find(beside.begin(), beside.end(), parameter.p) == beside.end()) {  // else: a Replay
+    beside.push_back(parameter.p);
+  }
+}
+
 void ModelAccess::delist(const ParameterCollection& root,
                          const std::unordered_set<const ParameterStorageBase*>& storages) {
   const auto is_listed = [&storages](const auto& storage) {
@@ -365,6 +372,7 @@ void ModelAccess::delist(const ParameterCollection& root,
     std::erase_if(c.params, is_listed);
     std::erase_if(c.lookup_params, is_listed);
     std::erase_if(c.all_params, is_listed);
+    std::erase_if(c.state_->beside, is_listed);
   };
   for (const auto& storage : root.storage_->all_params) {
     if (is_listed(storage)) {
@@ -392,6 +400,7 @@ void ModelAccess::cut_off(const ParameterCollection& root, const std::vector<std
       part->params.clear();
       part->lookup_params.clear();
       part->all_params.clear();
+      part->state_->beside.clear();
     }
     state(whole).parts.erase(found);
   }

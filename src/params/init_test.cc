@@ -124,10 +124,64 @@ TEST(Options, BareAutobatchIsOn) {
   EXPECT_EQ(a.rest(), (std::vector<std::string>{"program", "corpus.txt", "--x"}));
 }
 
-TEST(Options, PrefixesAreRecognised) {
-  const DynetParams p = parsed({"--dynet-memory", "5", "--dynet-mem-cap", "64"});
-  EXPECT_EQ(p.mem_descriptor, "5");
-  EXPECT_EQ(p.mem_cap, 64U);
+// 2.1 takes what a name begins with for the name, and swallows words of the program with it.
+TEST(Options, OtherNamesAreLeftForTheProgram) {
+  const std::vector<std::string> words{"program",
+                                       "--dynet-memory",
+                                       "5",
+                                       "--dynet-seedling",
+                                       "5",
+                                       "--dynet-weight-decayed=0.1",
+                                       "--dynet-autobatching",
+                                       "0",
+                                       "--dynet-autobatch-foo",
+                                       "--dynet_mem_capp",
+                                       "5",
+                                       "--dynet-lstmx",
+                                       "vanilla",
+                                       "--dynet-profiling-out",
+                                       "x",
+                                       "--dynet-see",
+                                       "5",
+                                       "--dynet-",
+                                       "--dynet--seed",
+                                       "5",
+                                       "--Dynet-seed",
+                                       "5",
+                                       "-dynet-seed",
+                                       "5",
+                                       "--dynet-gpu-ids",
+                                       "1"};
+  std::string log;
+  set_log_sink([&](const std::string& text) { log += text + '\n'; });
+  Arguments a(words);
+  const DynetParams p = extract_dynet_params(a.argc, a.argv);
+  set_log_sink(nullptr);
+  EXPECT_EQ(a.rest(), words);
+  EXPECT_EQ(p.mem_descriptor, "");
+  EXPECT_EQ(p.random_seed, 0U);
+  EXPECT_EQ(p.weight_decay, 0.0F);
+  EXPECT_EQ(p.autobatch, 1);
+  EXPECT_EQ(p.mem_cap, 0U);
+  EXPECT_EQ(p.lstm, "coupled");
+  EXPECT_EQ(p.profiling, 0);
+  EXPECT_NE(log.find("--dynet-seedling is no option of this library"), std::string::npos) << log;
+  EXPECT_EQ(log.find("-dynet-seed "), std::string::npos) << log;
+  EXPECT_EQ(parsed({"--dynet-mem", "5", "--dynet_mem_cap=64"}).mem_cap, 64U);
+}
+
+TEST(Options, GpusAreRefusedWithTheReason) {
+  const std::string reason = "; want 0: this library has no CUDA";
+  for (const char* wanted : {"1", "-1", "x", "00"}) {
+    EXPECT_EQ(testing::text_of_error<ValueError>([&] { parsed({"--dynet-gpus", wanted}); }),
+              std::string("--dynet-gpus: the value is '") + wanted + "'" + reason);
+  }
+  Arguments a({"program", "--dynet-gpus=0", "x"});
+  extract_dynet_params(a.argc, a.argv);
+  EXPECT_EQ(a.rest(), (std::vector<std::string>{"program", "x"}));
+  const Variable gpus("DYNET_GPUS", "2");
+  EXPECT_EQ(testing::text_of_error<ValueError>([] { parsed({}); }),
+            "DYNET_GPUS in the environment stands for --dynet-gpus: the value is '2'" + reason);
 }
 
 TEST(Options, MalformedValuesChangeNothing) {
@@ -232,13 +286,17 @@ TEST_F(InitTest, MemoryGivesTheFirstSizes) {
 }
 
 TEST_F(InitTest, ParametersAreSharedWhereThatWasAsked) {
-  EXPECT_FALSE(params::Buffer(*default_device, 4, "test").is_shared());
+  const auto is_shared = [](params::Reach reach) {
+    return params::Buffer(*default_device, 4, "test", reach).is_shared();
+  };
+  EXPECT_FALSE(is_shared(params::Reach::kWorkers));
   DynetParams p;
   p.shared_parameters = true;
   initialize(p);
-  EXPECT_TRUE(params::Buffer(*default_device, 4, "test").is_shared());
+  EXPECT_TRUE(is_shared(params::Reach::kWorkers));
+  EXPECT_FALSE(is_shared(params::Reach::kProcess));
   cleanup();
-  EXPECT_FALSE(params::Buffer(*default_device, 4, "test").is_shared());
+  EXPECT_FALSE(is_shared(params::Reach::kWorkers));
   EXPECT_TRUE(parsed({"--dynet-shared-parameters", "1"}).shared_parameters);
   EXPECT_FALSE(parsed({"--dynet-shared_parameters=0"}).shared_parameters);
   EXPECT_THROW(parsed({"--dynet-shared-parameters=yes"}), ValueError);

@@ -9,7 +9,9 @@
 
 #include "dynet/devices.h"
 #include "dynet/except.h"
+#include "dynet/str-util.h"
 
+#include "params/settings.h"
 #include "util/env.h"
 
 namespace dynet {
@@ -98,8 +100,6 @@ struct Option {
   void (*read)(DynetParams& p, const std::string& value);
 };
 
-// A name is recognised when the argument starts with it ("--dynet-memory" is "--dynet-mem"), so the
-// longer of two comes first.
 constexpr Option kOptions[] = {
     {{"seed", "N", "Seed of the random numbers. 0, or none given: another one each time."},
      [](DynetParams& p, const std::string& v) {
@@ -137,6 +137,13 @@ constexpr Option kOptions[] = {
       "CPU, or CPU:double, a plain and slow device in double precision to check results, or a "
       "device that the program added. Default CPU."},
      read_devices},
+    {{"gpus", "N",
+      "How many GPUs to use. Default 0, and no other number: this library has no CUDA."},
+     [](DynetParams& /*p*/, const std::string& v) {
+       if (v != "0") {
+         bad("gpus", v, "0: this library has no CUDA");
+       }
+     }},
     {{"shared-parameters", "N",
       "1: parameters and the state of trainers lie in memory that processes share, as worker "
       "processes need it. Default 0."},
@@ -155,19 +162,21 @@ constexpr Option kOptions[] = {
 };
 
 /// The option that `argument` names, and the length of its name part; null when there is none.
+/// DyNet 2.1 takes longer names too ("--dynet-memory"), and so values that were not meant for it.
 std::pair<const Option*, std::size_t> recognise(const std::string& argument) {
   const std::size_t length = std::min(argument.find('='), argument.size());
   std::string name = argument.substr(0, length);
-  for (char& c : name) {
-    if (c == '_') {
-      c = '-';
-    }
+  std::replace(name.begin(), name.end(), '_', '-');
+  const std::string begin = "--dynet-";
+  if (!startswith(name, begin)) {
+    return {nullptr, length};
   }
   for (const Option& option : kOptions) {
-    if (name.rfind(std::string("--dynet-") + option.text.name, 0) == 0) {
+    if (name.substr(begin.size()) == option.text.name) {
       return {&option, length};
     }
   }
+  params::log(argument + " is no option of this library, and is left for the program");
   return {nullptr, length};
 }
 

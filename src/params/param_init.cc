@@ -7,6 +7,8 @@
 #include "dynet/except.h"
 #include "dynet/param-init.h"
 
+#include "util/interrupt.h"
+
 namespace dynet {
 
 ParameterInit::~ParameterInit() = default;
@@ -73,7 +75,9 @@ void ParameterInitFromFile::initialize_params(Tensor& values) const {
   }
   std::vector<float> numbers;
   std::string word;
+  util::Interrupt interrupt;
   while (in >> word) {
+    interrupt.pass(1);
     std::size_t used = 0;
     try {
       numbers.push_back(std::stof(word, &used));

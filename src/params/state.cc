@@ -18,7 +18,7 @@ StorageState::StorageState(const Device& own_device, std::int64_t all_elements, 
       elements(all_elements),
       number_bytes(own_device.number_bytes()),
       row_bytes(rows == 0 ? 0 : all_elements / rows * number_bytes),
-      values(own_device, all_elements, what),
+      values(own_device, all_elements, what, params::Reach::kWorkers),
       gradient(own_device, all_elements, what),
       stamps(rows, 0) {
   touched.reserve(rows);  // so that listing a row cannot fail in the middle of a gradient

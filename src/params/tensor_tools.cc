@@ -8,6 +8,7 @@
 #include "dynet/tensor.h"
 
 #include "params/host.h"
+#include "util/interrupt.h"
 
 namespace dynet {
 namespace {
@@ -24,13 +25,19 @@ void map(const Tensor& t, F f) {
     }
   });
 }
-/// x = draw() for all elements, in memory order.
+/// x = draw() for all elements, in memory order. It may be interrupted: then some are as before.
 template <class Draw>
 void fill_with(const Tensor& t, Draw draw) {
+  constexpr std::int64_t kPiece = 4096;
+  util::Interrupt interrupt;
   params::overwrite(t, [&](auto* x, std::int64_t n) {
     using Number = std::remove_pointer_t<decltype(x)>;
-    for (std::int64_t i = 0; i < n; ++i) {
-      x[i] = static_cast<Number>(draw());
+    for (std::int64_t first = 0; first < n; first += kPiece) {
+      interrupt.pass(kPiece / 100);  // 10 ns each
+      const std::int64_t end = std::min(first + kPiece, n);
+      for (std::int64_t i = first; i < end; ++i) {
+        x[i] = static_cast<Number>(draw());
+      }
     }
   });
 }
@@ -84,14 +91,18 @@ void TensorTools::uniform_to_bernoulli(Tensor& x, float p) {
 void TensorTools::constant(Tensor& d, float c) {
   fill_with(d, [&] { return c; });
 }
-void TensorTools::zero(Tensor& d) { constant(d, 0.0F); }
+/// What is emptied may be half of a whole, such as the states of a trainer: it is not interrupted.
+void TensorTools::zero(Tensor& d) {
+  params::overwrite(d, [](auto* x, std::int64_t n) { std::fill_n(x, n, 0); });
+}
 void TensorTools::identity(Tensor& val) {
   const std::size_t n = params::square_order(val, "identity");
-  params::overwrite(val, [&](auto* x, std::int64_t) {
-    std::fill_n(x, n * n, 0.0F);
-    for (std::size_t i = 0; i < n; ++i) {
-      x[i * (n + 1)] = 1.0F;
-    }
+  std::size_t next = 0;
+  std::size_t i = 0;
+  fill_with(val, [&] {
+    const bool is_diagonal = i++ == next;
+    next += is_diagonal ? n + 1 : 0;
+    return is_diagonal ? 1.0F : 0.0F;
   });
 }
 
@@ -127,6 +138,7 @@ void TensorTools::randomize_orthonormal(Tensor& val, real scale) {
   // Gram-Schmidt on random columns, each orthogonalised twice ("twice is enough", Kahan); a column
   // that is nearly a combination of those before it is drawn again.
   std::vector<double> q(n * n);
+  util::Interrupt interrupt;
   for (std::size_t j = 0; j < n;) {
     double* column = q.data() + j * n;
     for (std::size_t i = 0; i < n; ++i) {
@@ -135,6 +147,7 @@ void TensorTools::randomize_orthonormal(Tensor& val, real scale) {
     double norm = 0.0;
     for (int pass = 0; pass < 2; ++pass) {
       for (std::size_t k = 0; k < j; ++k) {
+        interrupt.pass(static_cast<std::int64_t>(n / 256));  // two passes over a column
         const double* other = q.data() + k * n;
         double dot = 0.0;
         for (std::size_t i = 0; i < n; ++i) {

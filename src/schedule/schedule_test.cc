@@ -465,7 +465,7 @@ TEST_F(ScheduleTest, IsAskedNowAndThenWhetherToGoOn) {
   const NodeId first = add(ops::Constant{{3}, 1.0F}, {});
   for (int chain = 0; chain < 4; ++chain) {
     NodeId n = first;
-    for (int i = 0; i < 5000; ++i) {
+    for (int i = 0; i < 20'000; ++i) {
       n = add(ops::Tanh{}, {n});
     }
   }
@@ -473,7 +473,7 @@ TEST_F(ScheduleTest, IsAskedNowAndThenWhetherToGoOn) {
   const util::Check before = util::exchange_check({.check = &Asked::check, .of = &asked});
   schedule(kBatching, all());
   const int times = asked.times;
-  EXPECT_GT(times, 100);  // 20'000 nodes in two sweeps, and 5'001 groups
+  EXPECT_GT(times, 100);  // 80'000 nodes in two sweeps, and 20'001 groups
   const std::size_t groups = plan.groups.size();
   for (const int stop_at : {1, times / 4, times / 2, times - 2}) {
     asked = {stop_at};

@@ -160,6 +160,9 @@ void BigramCounts::replace_rare(std::uint64_t least, const std::string& unknown)
 }
 
 void check_cluster_count(const char* function, const BigramCounts& counts, unsigned count) {
+  if (counts.words().empty()) {
+    throw ValueError(std::string(function) + ": the corpus has no words");
+  }
   if (count == 0 || count > counts.words().size()) {
     throw ValueError(std::string(function) + ": " + std::to_string(count) + " classes; want 1 to " +
                      std::to_string(counts.words().size()) + ", the number of words");

@@ -114,7 +114,8 @@ TEST_F(AverageTest, SavedAndRead) {
       text.str(),
       "#Trainer# 1 1\n"
       "+1.00000000e+00 +1 +5.00000000e+00 +2.00000000e+00 +0.00000000e+00 Cumulative +0 +0 1 2\n"
-      "[MA:TRUE]\n#MA# 1 1\n#Parameter# 1 +1.50000000e+00\n#LookupParameter# 1 +3.00000000e+00\n");
+      "[MA:TRUE]\n#MA# 1 1\n#Parameter# 1 +1.50000000e+00\n#LookupParameter# 1 +3.00000000e+00\n"
+      "#SimpleSGDTrainer# 1 1\n");
   SimpleSGDTrainer other(model, 0.5F);
   other.populate(text);
   EXPECT_EQ(other.learning_rate, 1.0F);

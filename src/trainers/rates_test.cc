@@ -123,7 +123,7 @@ TEST(Rates, BadNumbersAreRefused) {
   try {
     (void)CosineSchedule(0.1, 0);
   } catch (const ValueError& e) {
-    EXPECT_STREQ(e.what(), "CosineSchedule: the number of updates is 0.000000; want 1 or more");
+    EXPECT_STREQ(e.what(), "CosineSchedule: the number of updates is 0; want 1 or more");
   }
 }
 

@@ -24,7 +24,9 @@ constexpr double kPi = 3.14159265358979323846;
 void check(bool is_right, const Schedule& schedule, const char* what, double value,
            const char* wanted) {
   if (!is_right) {
-    throw ValueError(std::string(schedule.name()) + ": " + what + " is " + std::to_string(value) +
+    std::ostringstream number;  // "0" of a count, "0.5" of a rate
+    number << value;
+    throw ValueError(std::string(schedule.name()) + ": " + what + " is " + number.str() +
                      "; want " + wanted);
   }
 }

@@ -6,7 +6,8 @@
 #include <ostream>
 #include <string>
 #include <system_error>
-#include <utility>
+
+#include "dynet/str-util.h"
 
 #include "params/access.h"
 #include "params/host.h"
@@ -165,6 +166,12 @@ std::string TextReader::word(const char* wanted) {
 }
 
 namespace {
+/// Whether the state of a rule begins so; what else a program may write after a state does not.
+bool is_trainer_header(const std::string& word) {
+  return word.size() > 2 && word.front() == '#' && word.back() == '#' && word != "#Trainer#" &&
+         word != params::type_word(false) && word != params::type_word(true);
+}
+
 double parse(const std::string& w, const char* wanted) {
   const char* begin = w.data() + (w[0] == '+' ? 1 : 0);
   const char* const end = w.data() + w.size();
@@ -212,10 +219,14 @@ bool TextReader::flag(const char* wanted) {
 }
 
 ShadowCounts TextReader::header(const std::string& name) {
-  const std::string w = word(name.c_str());
-  if (w != "#" + name + "#") {
-    throw UsageError("Trainer::populate: Type does not match expected type: '" + w + "'; want '#" +
-                     name + "#'");
+  return rest_of_header(word(name.c_str()), name);
+}
+
+/// `found` was read. An empty name stands for a trainer that has none.
+ShadowCounts TextReader::rest_of_header(const std::string& found, const std::string& name) {
+  if (found != "#" + name + "#") {
+    throw UsageError("Trainer::populate: Type does not match expected type: '" + found +
+                     "'; want " + (name.empty() ? "no state of a rule" : "'#" + name + "#'"));
   }
   ShadowCounts counts;
   counts.parameters = count("a number of parameters");
@@ -229,6 +240,32 @@ ShadowCounts TextReader::header(const std::string& name) {
                      std::to_string(detail::ModelAccess::lookups(model_).size()));
   }
   return counts;
+}
+
+void TextReader::header_of_nothing(const char* name) {
+  if (is_.eof()) {
+    return;
+  }
+  const std::istream::pos_type begin = is_.tellg();
+  std::string next;
+  is_ >> std::ws;
+  if (!is_.eof() && is_.peek() == '#') {
+    is_ >> next;
+  }
+  if (is_trainer_header(next)) {
+    static_cast<void>(rest_of_header(next, name == nullptr ? "" : name));
+    return;
+  }
+  if (is_.eof() && name != nullptr && !next.empty() && startswith("#" + std::string(name), next)) {
+    throw IoError("Trainer::populate: the text ends in '" + next + "'; want '#" + name + "#'");
+  }
+  const bool has_more = !is_.eof() || !next.empty();
+  is_.clear();
+  if (begin != std::istream::pos_type(-1)) {
+    is_.seekg(begin);
+  } else if (has_more) {
+    throw IoError("Trainer::populate: something follows the state, and the stream cannot go back");
+  }
 }
 
 double TextReader::setting(const StateLists::Number& n) {
@@ -504,12 +541,11 @@ void Trainer::save(std::ostream& os) {
     for (unsigned k = 0; k < lists.state_count(); ++k) {
       trainers::write_shadows(os, *lists.states[k].lookups);
     }
-    const char* space = "";
     for (unsigned k = 0; k < lists.number_count(); ++k) {
-      os << std::exchange(space, " ");
+      os << (k == 0 ? "" : " ");
       trainers::write_number(os, lists.numbers[k]);
     }
-    os << '\n';
+    os << (lists.is_empty() ? "" : "\n");
   }
   trainers::check_written(os);
 }
@@ -522,7 +558,9 @@ void Trainer::populate(std::istream& is) {
   std::vector<trainers::Block> parameters;
   std::vector<trainers::Block> lookups;
   std::vector<double> numbers;
-  if (lists.name != nullptr) {
+  if (lists.is_empty()) {
+    in.header_of_nothing(lists.name);
+  } else {
     const trainers::ShadowCounts counts = in.header(lists.name);
     for (unsigned k = 0; k < lists.state_count(); ++k) {
       parameters.push_back(in.parameters(counts));

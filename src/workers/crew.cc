@@ -169,6 +169,7 @@ class Crew::Implementation {
     Layout all;
     all.take(sizeof(Control));
     cells_at_ = all.take(options_.workers * sizeof(Cell));
+    claims_at_ = all.take(kMaxPieces * sizeof(Claim));
     ends_at_ = all.take(kMaxLearningPieces * sizeof(std::uint32_t));
     examples_at_ = all.take(kMaxExamples * sizeof(unsigned));
     results_at_ = all.take(kMaxPieces * stride_);
@@ -180,6 +181,11 @@ class Crew::Implementation {
   }
   [[nodiscard]] unsigned* examples() const {
     return reinterpret_cast<unsigned*>(area_.data() + examples_at_);
+  }
+  using Claim = std::atomic<bool>;
+  /// Whether a worker took a piece.
+  [[nodiscard]] Claim* claims() const {
+    return reinterpret_cast<Claim*>(area_.data() + claims_at_);
   }
   /// Where pieces end, in a call that says it.
   [[nodiscard]] std::uint32_t* ends() const {
@@ -204,7 +210,7 @@ class Crew::Implementation {
 
   // In a worker.
   void be_worker(std::size_t number);
-  void take_part();
+  void take_part(std::size_t number);
   void run_piece(std::size_t piece);
 
   const WorkerOptions options_;
@@ -214,6 +220,7 @@ class Crew::Implementation {
   std::size_t stride_;
   std::size_t learning_pieces_;
   std::size_t cells_at_ = 0;
+  std::size_t claims_at_ = 0;
   std::size_t ends_at_ = 0;
   std::size_t examples_at_ = 0;
   std::size_t results_at_ = 0;
@@ -266,14 +273,14 @@ void Crew::Implementation::start(const Call& call) {
   Control& c = control();
   std::copy_n(call.examples, call.count, examples());
   active_ = std::min<std::size_t>(options_.workers, call.pieces);
-  c.next_piece = 0;
+  std::fill_n(claims(), call.pieces, false);
   c.first_error = 0;
-  c.running = static_cast<std::uint32_t>(active_);
+  c.active = static_cast<std::uint32_t>(active_);
+  c.running = c.active;
   c.seed = params::random_seed();
   c.stream = params::next_random_stream();
   c.count = call.count;
   c.pieces = call.pieces;
-  c.scale = call.scale;
   c.learn = call.learn;
   c.has_ends = call.learn && call.ends != nullptr;
   if (c.has_ends) {
@@ -361,7 +368,7 @@ void Crew::Implementation::be_worker(std::size_t number) {
       if (std::exchange(is_new, false)) {
         slots_.enter();
       }
-      take_part();
+      take_part(number);
     } catch (...) {
       const std::string text = text_of_exception();
       const std::size_t length = std::min(text.size(), Cell::kTextBytes - 1);
@@ -382,12 +389,18 @@ void Crew::Implementation::be_worker(std::size_t number) {
   }
 }
 
-void Crew::Implementation::take_part() {
-  Control& c = control();
+/// Workers begin far from each other and go on with the next piece, so that a worker mostly adds
+/// gradients of its own pieces, which are in its cache; in the end it takes what others left.
+void Crew::Implementation::take_part(std::size_t number) {
+  const Control& c = control();
   slots_.follow();
-  for (std::size_t piece = c.next_piece++; piece < c.pieces; piece = c.next_piece++) {
-    util::beat();
-    run_piece(piece);
+  const std::size_t first = c.pieces * number / c.active;
+  for (std::size_t i = 0; i < c.pieces; ++i) {
+    const std::size_t piece = (first + i) % c.pieces;
+    if (!claims()[piece].exchange(true, std::memory_order_relaxed)) {
+      util::beat();
+      run_piece(piece);
+    }
   }
 }
 
@@ -408,7 +421,7 @@ void Crew::Implementation::run_piece(std::size_t piece) {
   work_({examples() + first, last - first, c.learn, results() + piece * stride_});
   if (c.learn) {
     slots_.finish_piece(piece);
-    slots_.add_up(piece, c.pieces, c.scale);
+    slots_.add_up(piece, c.pieces);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstring>
 #include <mutex>
 #include <string>
@@ -12,6 +13,7 @@
 #include "params/access.h"
 #include "params/gradient.h"
 #include "params/stored.h"
+#include "util/helper.h"
 
 namespace dynet::workers {
 
@@ -22,8 +24,6 @@ using detail::StorageState;
 struct Slots::Published {
   double decay_factor;  ///< effective value / stored value
   bool is_updated;
-  bool is_fresh;        ///< the parent's gradient is empty
-  double squared_norm;  ///< of a dense gradient as the workers left it
 };
 /// A piece's gradient of a table: `count` rows, or all.
 struct Slots::Rows {
@@ -35,12 +35,14 @@ namespace {
 
 using Counter = std::atomic<std::uint32_t>;
 
+constexpr std::size_t kPart = 4096;  // numbers that two threads share out; trainers have the same
+
 std::size_t gradient_bytes(const StorageState& s) {
   return static_cast<std::size_t>(s.elements * s.number_bytes);
 }
 
 void check_shared(const ParameterStorageBase& storage) {
-  if (!storage.state().values.is_shared() || !storage.state().gradient.is_shared()) {
+  if (!storage.state().values.is_shared()) {
     throw UsageError("workers: the parameter " + storage.name +
                      " is not in memory that processes share; want initialize(argc, argv, true) "
                      "before it is made, in Python dynet_config.set(shared_parameters=1)" +
@@ -57,8 +59,9 @@ Slots::Slots(const ParameterCollection& model, std::size_t slots)
         Layout slot;
         for (const auto& p : ModelAccess::parameters(model)) {
           check_shared(*p);
-          dense_.push_back(
-              {p.get(), p->state().gradient.change(), slot.take(gradient_bytes(p->state()))});
+          dense_.push_back({p.get(), slot.take(gradient_bytes(p->state()))});
+          const auto elements = static_cast<std::size_t>(p->state().elements);
+          norms_.resize(std::max(norms_.size(), (elements + kPart - 1) / kPart));
         }
         flags_ = slot.take(dense_.size());
         for (const auto& p : ModelAccess::lookups(model)) {
@@ -92,8 +95,7 @@ Slots::Rows& Slots::rows(std::size_t piece, const Table& table) const {
 }
 
 void Slots::publish(std::size_t index, const ParameterStorageBase& storage) {
-  const StorageState& s = storage.state();
-  published(index) = {s.decay_factor(), storage.updated, s.fill == detail::GradientFill::kEmpty, 0};
+  published(index) = {storage.state().decay_factor(), storage.updated};
 }
 
 void Slots::begin(std::size_t pieces) {
@@ -106,12 +108,11 @@ void Slots::begin(std::size_t pieces) {
   params::catch_up(model_);  // rows that exact updates have yet to move: only the parent knows how
   for (std::size_t i = 0; i < dense_.size(); ++i) {
     publish(i, *dense_[i].storage);
-    const params::GradientLock written_soon(*dense_[i].storage);  // even if the call fails half-way
   }
   for (std::size_t i = 0; i < tables_.size(); ++i) {
     publish(dense_.size() + i, *tables_[i].storage);
   }
-  if (pieces > 1) {
+  if (pieces > 2) {
     std::memset(area_.data() + arrived_, 0, counters_ * sizeof(Counter));
   }
 }
@@ -119,16 +120,57 @@ void Slots::begin(std::size_t pieces) {
 void Slots::collect(std::size_t pieces, double scale) {
   const kernels::FlushDenormals float_mode;
   for (std::size_t i = 0; i < dense_.size(); ++i) {
-    if (is_present(0, i)) {
-      params::GradientLock lock(*dense_[i].storage);
-      lock.written(published(i).squared_norm);
-    }
+    collect_dense(i, pieces, scale);
   }
   for (const Table& table : tables_) {
     for (std::size_t piece = 0; piece < pieces; ++piece) {
       collect_rows(piece, table, scale);
     }
   }
+}
+
+/// The root of the tree: gradient += scale * left, gradient += scale * right. The trainer wants the
+/// squared norm, and here the numbers are in the cache.
+void Slots::collect_dense(std::size_t index, std::size_t pieces, double scale) {
+  const Dense& d = dense_[index];
+  const std::size_t right = std::bit_ceil(pieces) / 2;  // 0: there is none
+  const bool has_left = is_present(0, index);
+  const bool has_right = right != 0 && is_present(right, index);
+  if (!has_left && !has_right) {
+    return;
+  }
+  params::GradientLock lock(*d.storage);
+  const StorageState& s = d.storage->state();
+  auto* const to = static_cast<std::byte*>(lock.data());
+  const bool is_fresh = lock.fresh();
+  const auto run_part = [&](std::size_t first, std::size_t n) {
+    const std::size_t at = first * static_cast<std::size_t>(s.number_bytes);
+    const auto add_scaled = [&](std::size_t slot_index, bool is_stored) {
+      s.kernels.add_scaled(scale, slot(slot_index) + d.offset + at, to + at,
+                           static_cast<std::int64_t>(n), is_stored);
+    };
+    if (has_left) {
+      add_scaled(0, is_fresh);
+    }
+    if (has_right) {
+      add_scaled(right, is_fresh && !has_left);
+    }
+    double& norm = norms_[first / kPart];
+    norm = 0;
+    s.kernels.add_squared_norm(to + at, static_cast<std::int64_t>(n), &norm);
+  };
+  const auto elements = static_cast<std::size_t>(s.elements);
+  util::share_loop(elements, kPart, [&](std::size_t first, std::size_t last) {
+    const kernels::FlushDenormals float_mode;
+    for (std::size_t at = first; at < last; at += kPart) {  // a norm is the same without help
+      run_part(at, std::min(kPart, last - at));
+    }
+  });
+  double norm = 0;
+  for (std::size_t part = 0; part * kPart < elements; ++part) {
+    norm += norms_[part];
+  }
+  lock.written(norm);
 }
 
 void Slots::collect_rows(std::size_t piece, const Table& table, double scale) {
@@ -234,56 +276,21 @@ void Slots::add(std::size_t left, std::size_t right) const {
   }
 }
 
-/// `is_first`: nothing was added in this call.
-void Slots::add_to_parent(std::size_t slot_index, bool is_first, double scale) const {
-  for (std::size_t i = 0; i < dense_.size(); ++i) {
-    if (is_present(slot_index, i)) {
-      const Dense& d = dense_[i];
-      const StorageState& s = d.storage->state();
-      const bool is_fresh = published(i).is_fresh && (is_first || !is_present(0, i));
-      s.kernels.add_scaled(scale, slot(slot_index) + d.offset, d.home, s.elements, is_fresh);
-      is_present(0, i) = true;
-    }
-  }
-}
-
-void Slots::add_up(std::size_t piece, std::size_t pieces, double scale) {
+void Slots::add_up(std::size_t piece, std::size_t pieces) {
   const kernels::FlushDenormals float_mode;
   auto* arrived = reinterpret_cast<Counter*>(area_.data() + arrived_);
   std::size_t node = piece;
   std::size_t span = 1;  // pieces below a node
-  for (std::size_t width = pieces; width > 1; width = (width + 1) / 2, node /= 2, span *= 2) {
+  for (std::size_t width = pieces; width > 2; width = (width + 1) / 2, node /= 2, span *= 2) {
     const std::size_t neighbour = node ^ 1U;
     if (neighbour < width) {
       if (arrived[node / 2].fetch_add(1, std::memory_order_acq_rel) == 0) {
         return;  // whoever finishes the neighbour goes on
       }
       const std::size_t left = (node & ~std::size_t{1}) * span;
-      if (width == 2) {
-        add_to_parent(left, true, scale);
-        add_to_parent(left + span, false, scale);
-        note_norms();
-      } else {
-        add(left, left + span);
-      }
+      add(left, left + span);
     }
     arrived += (width + 1) / 2;
-  }
-  if (pieces == 1) {
-    add_to_parent(0, true, scale);
-    note_norms();
-  }
-}
-
-/// The trainer wants them, and here the gradients are in the cache still.
-void Slots::note_norms() const {
-  for (std::size_t i = 0; i < dense_.size(); ++i) {
-    if (is_present(0, i)) {
-      const StorageState& s = dense_[i].storage->state();
-      double& norm = published(i).squared_norm;
-      norm = 0;
-      s.kernels.add_squared_norm(dense_[i].home, s.elements, &norm);
-    }
   }
 }
 

@@ -227,6 +227,41 @@ TEST_F(Builders, Trees) {
   }
 }
 
+/// A program's own builder of trees: a node is the sum of x and its children.
+struct SumTreeBuilder : public TreeLSTMBuilder {
+  Expression add_input(int id, vector<int> children, const Expression& x) override {
+    nodes.resize(static_cast<std::size_t>(id) + 1);
+    children.push_back(id);
+    nodes.back() = x;
+    List all;
+    for (const int child : children) {
+      all.push_back(nodes[static_cast<std::size_t>(child)]);
+    }
+    return nodes.back() = sum(all);
+  }
+  void set_num_elements(int /*num*/) override {}
+  ParameterCollection& get_parameter_collection() override { return model; }
+  ParameterCollection model;
+  List nodes;
+
+ protected:
+  void new_graph_impl(ComputationGraph& /*cg*/, bool /*update*/) override {}
+  void start_new_sequence_impl(const List& /*h_0*/) override { nodes.clear(); }
+};
+
+TEST_F(Builders, TreesOfAProgram) {
+  DYNET_CAN(SumTreeBuilder own);
+  SumTreeBuilder sums;
+  TreeLSTMBuilder* b = &sums;
+  b->new_graph(cg);
+  b->start_new_sequence();
+  DYNET_HAS(Expression, b->add_input(0, {}, x));
+  DYNET_HAS(Expression, b->add_input(1, vector<int>{0}, x));
+  DYNET_EQ(as_vector((x * 3.0F).value()), as_vector(b->add_input(2, {0, 0}, x).value()));
+  DYNET_THROWS(std::runtime_error, b->back());
+  DYNET_THROWS(std::runtime_error, b->final_h());
+}
+
 class Softmaxes : public Builders {
  protected:
   Softmaxes() {

@@ -45,6 +45,38 @@ class Learner : public mp::ILearner<float, Loss> {
   Parameter p_;
 };
 
+/// A loss as programs have it since the examples of 2.1: what compares it and writes it is not
+/// const.
+class SufficientStats {
+ public:
+  SufficientStats() = default;
+  explicit SufficientStats(double loss) : loss_(loss), count_(1) {}
+  SufficientStats& operator+=(const SufficientStats& other) {
+    loss_ += other.loss_;
+    count_ += other.count_;
+    return *this;
+  }
+  bool operator<(const SufficientStats& other) { return loss_ < other.loss_; }
+  friend std::ostream& operator<<(std::ostream& out, SufficientStats& stats) {
+    return out << stats.loss_ << " of " << stats.count_;
+  }
+
+ private:
+  double loss_ = 0.0;
+  unsigned count_ = 0;
+};
+
+class Counter : public mp::ILearner<float, SufficientStats> {
+ public:
+  // The names of 2.1. NOLINTBEGIN(readability-identifier-naming)
+  SufficientStats LearnFromDatum(const float& datum, bool /*learn*/) override {
+    return SufficientStats(static_cast<double>(datum));
+  }
+  void SaveModel() override { ++saves; }
+  // NOLINTEND(readability-identifier-naming)
+  int saves = 0;
+};
+
 TEST(Names, MultiProcess) {
   DYNET_HAS(string, mp::queue_name);
   DYNET_HAS(string, mp::shared_memory_name);
@@ -90,6 +122,14 @@ TEST(Names, MultiProcessTraining) {
   DYNET_HAS(Loss, mp::run_sp_minibatch_trainer(learner, trainer, data));
   DYNET_HAS(void, mp::run_multi_process(2, learner, trainer, data, data, 1, 0, 10));
   DYNET_HAS(void, mp::run_single_process(learner, trainer, data, data, 1, 0, 10, 2));
+  Counter counter;
+  mp::ILearner<float, SufficientStats>* counts = &counter;
+  DYNET_HAS(void, mp::run_multi_process(2, counts, trainer, data, data, 1, 0, 1));
+  DYNET_HAS(void, mp::run_single_process(counts, trainer, data, data, 1, 0, 1, 2));
+  DYNET_HAS(SufficientStats, mp::run_mp_minibatch(2, counts, data));
+  DYNET_HAS(SufficientStats, mp::run_mp_minibatch_trainer(2, counts, trainer, data));
+  DYNET_HAS(SufficientStats, mp::run_sp_minibatch_trainer(counts, trainer, data));
+  DYNET_EQ(2, counter.saves);
   cleanup();
 }
 

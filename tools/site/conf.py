@@ -7,6 +7,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 project = "DyNet"
 author = "the DyNet authors"
+copyright = f"{author}. Licence: Apache 2.0"
 html_title = "DyNet"
 root_doc = "README"
 extensions = ["myst_nb", "sphinx_copybutton"]
@@ -34,6 +35,7 @@ pygments_dark_style = "monokai"
 html_theme = "furo"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_copy_source = False
 html_show_sphinx = False
 html_theme_options = {"navigation_with_keys": True, "top_of_page_buttons": []}

@@ -34,6 +34,7 @@ struct CyclicalSGDTrainer : SimpleSGDTrainer {
   using Trainer::populate;
 
  protected:
+  trainers::StateLists states() override { return {kAbout.name, {}, {}}; }
   void after_update() override {
     learning_rate =
         static_cast<real>(CyclicalSchedule::rate_of(e_min, e_max, step_size, gamma, it++));

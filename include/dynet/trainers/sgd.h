@@ -29,6 +29,7 @@ struct SimpleSGDTrainer : trainers::RuleTrainer<updates::Sgd> {
   [[nodiscard]] updates::Sgd rule(const trainers::Facts& f) const override {
     return {f.rate / f.decay, f.gradient_scale, f.keep};
   }
+  trainers::StateLists states() override { return {kAbout.name, {}, {}}; }
   [[nodiscard]] trainers::IdleMotion idle(const trainers::Facts& /*facts*/) const override {
     return trainers::IdleMotion::rests();
   }

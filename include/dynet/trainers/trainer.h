@@ -57,9 +57,14 @@ struct StateLists {
     unsigned* count = nullptr;
     bool* flag = nullptr;
   };
-  const char* name = nullptr;  ///< of the trainer; null: its text is that of the base
+  /// The trainer's, as its text says it and no other trainer takes it; null: the text is that of
+  /// the base.
+  const char* name = nullptr;
   State states[kMaxStates];
   Number numbers[kMaxNumbers];
+
+  /// Nothing but a name, which DyNet 2.1 does not write.
+  [[nodiscard]] bool is_empty() const { return state_count() == 0 && number_count() == 0; }
 
   [[nodiscard]] unsigned state_count() const {
     unsigned n = 0;
@@ -161,12 +166,15 @@ struct Trainer {
 
   /// Writes the state as text: that of 2.1, and before its averages a line for each thing that 2.1
   /// does not have and that is in use (schedule, clipping by value, eta_decay, more than 2^24
-  /// updates). The averages are in it also while they are in the place of the parameters. Pending
-  /// factors of weight decay are multiplied into stored values, so that a model that was read from
-  /// a file written next to the text goes on as this one, to the bit.
+  /// updates). It ends with what belongs to the rule, under the trainer's name; of gradient descent
+  /// that is the name, which 2.1 does not write. The averages are in it also while they are in the
+  /// place of the parameters. Pending factors of weight decay are multiplied into stored values, so
+  /// that a model that was read from a file written next to the text goes on as this one, to the
+  /// bit.
   virtual void save(std::ostream& os);
   /// Reads it back; all or nothing. What the text does not mention, the schedule for example,
-  /// stays. UsageError or IoError when it does not fit.
+  /// stays. UsageError for the state of another trainer (gradient descent of either kind takes one
+  /// without a name) or of a larger model, IoError for text that is damaged.
   virtual void populate(std::istream& is);
   void populate(std::istream& is, real lr);
   /// Clips by value, and returns the factor that the gradients are to be multiplied with;

@@ -54,6 +54,12 @@ vector<float> train(const string& folder, unsigned stop_at) {
   return r.result();
 }
 
+/// As programs for 2.1 derive from the saver, to keep notes between the objects.
+struct NotingSaver : public TextFileSaver {
+  explicit NotingSaver(const string& file) : TextFileSaver(file) {}
+  void note(const string& text) { datastream << text << endl; }
+};
+
 int main(int argc, char** argv) {
   dynet::initialize(argc, argv);
   const string folder = "files_of_consumer";
@@ -70,6 +76,15 @@ int main(int argc, char** argv) {
     load_dynet_model(folder + name, &r.model);
     check(r.result() == values, string("loaded ") + name);
   }
+  {
+    NotingSaver saver(folder + "/notes.txt");
+    saver.save(r.b);
+    saver.note("the end");
+  }
+  ifstream notes(folder + "/notes.txt");
+  string line, last;
+  while (getline(notes, line)) last = line;
+  check(last == "the end", "a derived saver writes what it likes");
   SafetensorsLoader loader(folder + "/model.safetensors");
   check(loader.shape("/model/words") == vector<size_t>{10, 4}, "a table's rows come first");
   try {

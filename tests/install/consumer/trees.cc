@@ -1,6 +1,6 @@
 // Builders of trees as programs for DyNet 2.1 use them (C++17): a reader of bracketed trees, and a
-// classifier over any of the builders, through a pointer to their base class. Each is trained a
-// little; models go through a file.
+// classifier over any of the builders and one of the program's own, through a pointer to their base
+// class. Each is trained a little; models go through a file.
 
 #include <cstdio>
 #include <iostream>
@@ -123,6 +123,35 @@ void classify(const string& name, Make make) {
   cout << name << ": loss " << first << " -> " << last << ", from the file " << again << endl;
 }
 
+/// A builder of the program's own, as it was written for 2.1: h = tanh(W (x + the children's h)).
+struct OwnBuilder : public TreeLSTMBuilder {
+  ParameterCollection local_model;
+  Parameter p_W;
+  Expression W;
+  vector<Expression> h;
+  int last = -1;
+  explicit OwnBuilder(ParameterCollection& model) : local_model(model.add_subcollection("own")) {
+    p_W = local_model.add_parameters({DIM, DIM});
+  }
+  Expression add_input(int id, vector<int> children, const Expression& x) override {
+    if (id < 0 || id > 20) throw invalid_argument("node " + to_string(id));
+    if (id >= (int)h.size()) h.resize(id + 1);
+    Expression below = x;
+    for (int child : children) below = below + h[child];
+    return h[last = id] = tanh(W * below);
+  }
+  void set_num_elements(int num) override { h.resize(num); }
+  Expression back() const override { return h[last]; }
+  vector<Expression> final_h() const override { return {h[last]}; }
+  ParameterCollection& get_parameter_collection() override { return local_model; }
+
+ protected:
+  void new_graph_impl(ComputationGraph& cg, bool update) override {
+    W = update ? parameter(cg, p_W) : const_parameter(cg, p_W);
+  }
+  void start_new_sequence_impl(const vector<Expression>&) override { h.clear(); }
+};
+
 template <class Builder>
 void classify_with(const string& name) {
   classify(name, [](ParameterCollection& model) {
@@ -141,6 +170,9 @@ int main(int argc, char** argv) {
   classify_with<BidirectionalTreeLSTMBuilder>("BidirectionalTreeLSTMBuilder");
   classify_with<ChildSumTreeLSTMBuilder>("ChildSumTreeLSTMBuilder");
   classify_with<TreeGRUBuilder>("TreeGRUBuilder");
+  classify("the program's own", [](ParameterCollection& model) {
+    return unique_ptr<OwnBuilder>(new OwnBuilder(model));
+  });
   remove("trees.model");
   return wrong;
 }

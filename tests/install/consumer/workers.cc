@@ -22,7 +22,7 @@ struct Loss {
     count += other.count;
     return *this;
   }
-  bool operator<(const Loss& other) const { return total / count < other.total / other.count; }
+  bool operator<(const Loss& other) { return total / count < other.total / other.count; }
 };
 ostream& operator<<(ostream& os, const Loss& loss) { return os << loss.total / loss.count; }
 

@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
   const std::vector<std::vector<float>> xs{{0, 0}, {0, 1}, {1, 0}, {1, 1}};
   const std::vector<float> ys{0, 1, 1, 0};
   Model model;
-  dynet::SimpleSGDTrainer trainer(model.collection, 0.5F);
+  dynet::SimpleSGDTrainer trainer(model.collection, 0.1F);
   float first = 0;
   float last = 0;
   for (int epoch = 0; epoch < 500; ++epoch) {

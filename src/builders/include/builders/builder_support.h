@@ -89,6 +89,6 @@ class Affine {
 };
 
 /// A mask that drops with probability `rate` and scales up what stays.
-Expression add_mask(ComputationGraph& cg, unsigned size, unsigned batch_size, float rate);
+Expression add_mask(const detail::LocatedGraph& cg, unsigned size, unsigned batch_size, float rate);
 
 }  // namespace dynet::builders

@@ -20,6 +20,8 @@
 #include "dynet/ops/recurrent.h"
 #include "dynet/ops/steps.h"
 
+#include "builders/give.h"
+
 namespace dynet::builders {
 
 /// The call of a rule that is a part of the call `of`, to be filled: all examples of it.
@@ -87,19 +89,6 @@ class SummedGradient {
   ext::Operand sum_;
 };
 
-/// The gradient of argument i, which is `gradient`.
-inline void give_gradient(const ext::Call& call, std::size_t i, const ext::Operand& gradient) {
-  if (!call.d_in[i].absent()) {
-    call.kernels.move(ext::whole_move(gradient.size()), gradient, call.d_in[i]);
-  }
-}
-/// That of the matrix at i, which multiplies x, from the gradient of the product.
-inline void give_weight(ext::Call& call, std::size_t i, const ext::Operand& gradient,
-                        const ext::Operand& x) {
-  if (!call.d_in[i].absent()) {
-    ext::weight_gradient(call, i, gradient, x);
-  }
-}
 /// dy * (1 - y^2): through tanh, in nodes.
 auto through_tanh(auto& to, auto y, auto dy) {
   return to.add(ops::Subtract{}, dy, to.add(ops::CMult{}, dy, to.add(ops::Square{}, y)));
@@ -204,6 +193,104 @@ struct GruCell {
 
  private:
   static constexpr unsigned kOneGate = 1;  // the group of gated_sum's arguments b and y
+};
+
+/// A step of an LSTM with coupled gates whose output gate looks at the new cell through a matrix.
+struct PeepholeCell {
+  enum { kI, kG, kO, kMatrix, kOld };
+  enum { kGates, kOpen, kShown };  // saved
+
+  static constexpr ext::Info kInfo{
+      .name = "peephole_cell",
+      .args = {"i", "g", "o", "w", "c"},
+      .formula =
+          "c' = logistic(i) * tanh(g) + (1 - logistic(i)) * c; "
+          "h = logistic(o + w c') * tanh(c')",
+      .summary =
+          "The new cell and the hidden state of an LSTM whose forget gate is 1 - input gate, from "
+          "the pre-activations i and g, what o of the output gate does not wait for the new cell, "
+          "and the old cell c.",
+      .shapes = "{h}, {h}, {h}, {h,h}, {h} -> {h}, {h}",
+      .errors = "ShapeError where the shapes differ",
+      .source = "Greff et al., 2015"};
+  static constexpr std::array kRoles{ext::Role::kStacked, ext::Role::kStacked, ext::Role::kStacked,
+                                     ext::Role::kEither, ext::Role::kStacked};
+  static constexpr unsigned kOutputs = 2;
+  static constexpr unsigned kSaved = 3;
+  std::array<Dim, kOutputs> shapes(const ext::Shapes& in) const {
+    const Dim h = cell_size(in, kMatrix, "i, g, o and c {h} and w {h,h}");
+    return {h, h};
+  }
+  std::array<Dim, kSaved> saved(const ext::Shapes& in) const {
+    const Dim two({in.extent(ext::Count(2) * in[0].rows())});
+    return {two, Dim({in[0].rows()}), two};
+  }
+  void forward(ext::Call& call) const {
+    const auto& in = call.in;
+    const ext::Operand& cell = call.out[0];
+    const ext::Operand& open = call.saved[kOpen];
+    PartOfCell<ops::CoupledLstmC>(call, 0, {in[kI], in[kG], in[kOld]}, {cell}, {call.saved[kGates]})
+        .forward();
+    call.kernels.product_plus(in[kO], in[kMatrix], cell, open);
+    PartOfCell<ops::CoupledLstmH>(call, 0, {open, cell}, {call.out[1]}, {call.saved[kShown]})
+        .forward();
+  }
+  void backward(ext::Call& call) const {
+    if (call.d_out[1].absent()) {
+      give_nothing(call, kO);
+      give_nothing(call, kMatrix);
+      back_to_gates(call, call.d_out[0]);
+      return;
+    }
+    const ext::Operand& cell = call.out[0];
+    const ext::Operand& d_open = call.saved[kOpen];
+    const ops::ScratchOperand d_cell(call, cell.dim, call.examples);
+    const ext::Operand unread = ops::nothing(cell.dim);
+    PartOfCell<ops::CoupledLstmH>(call, 0, {unread, unread}, {unread}, {call.saved[kShown]})
+        .backward(call.d_out[1], {d_open, d_cell});
+    give_gradient(call, kO, d_open);
+    give_weight(call, kMatrix, d_open, cell);
+    call.kernels.product(call.in[kMatrix], ext::Transposed::kYes, d_open, ext::Transposed::kNo,
+                         d_cell, ext::Write::kAdd);
+    if (!call.d_out[0].absent()) {
+      call.kernels.move(ext::whole_move(cell.size()), call.d_out[0], d_cell, ext::Write::kAdd);
+    }
+    back_to_gates(call, d_cell);
+  }
+  /// With the gates computed once more.
+  void gradient(auto& to) const {
+    const auto cell = to.out(0);
+    const auto i = to.add(ops::Logistic{}, to.in(kI));
+    const auto g = to.add(ops::Tanh{}, to.in(kG));
+    const auto t = to.add(ops::Tanh{}, cell);
+    const auto o =
+        to.add(ops::Logistic{}, to.add(ops::AffineTransform{}, to.in(kO), to.in(kMatrix), cell));
+    const auto dh = to.d_out(1);
+    const auto d_open = through_logistic(to, o, to.add(ops::CMult{}, dh, t));
+    to.give(kO, d_open);
+    to.give_weight(kMatrix, d_open, cell);
+    const auto through_h = through_tanh(to, t, to.add(ops::CMult{}, dh, o));
+    const auto through_o = to.product(to.transposed(to.in(kMatrix)), d_open);
+    const auto dc = to.add(ops::Sum{}, to.d_out(0), through_h, through_o);
+    const auto change = to.add(ops::Subtract{}, g, to.in(kOld));
+    to.give(kI, through_logistic(to, i, to.add(ops::CMult{}, dc, change)));
+    to.give(kG, through_tanh(to, g, to.add(ops::CMult{}, dc, i)));
+    to.give(kOld, to.add(ops::Subtract{}, dc, to.add(ops::CMult{}, dc, i)));
+  }
+  static std::vector<ext::Example<PeepholeCell>> examples() {
+    return {{{}, {{3}, {3}, {3}, {3, 3}, {3}}},
+            {{}, {{17}, {17}, {17}, {17, 17}, {17}}},
+            {{}, {{1}, {1}, {1}, {1, 1}, {1}}},
+            {{}, {{0}, {0}, {0}, {0, 0}, {0}}}};
+  }
+
+ private:
+  static void back_to_gates(const ext::Call& call, const ext::Operand& d_cell) {
+    const ext::Operand unread = ops::nothing(d_cell.dim);
+    PartOfCell<ops::CoupledLstmC>(call, 0, {unread, unread, call.in[kOld]}, {unread},
+                                  {call.saved[kGates]})
+        .backward(d_cell, {call.d_in[kI], call.d_in[kG], call.d_in[kOld]});
+  }
 };
 
 /// A step of a simple recurrent network behind the products with its input.

@@ -19,6 +19,8 @@
 #include "dynet/expr.h"
 #include "dynet/ext/op.h"
 
+#include "builders/give.h"
+
 namespace dynet::builders {
 
 template <unsigned kGates>
@@ -96,9 +98,9 @@ struct GateProducts {
     const std::size_t head = call.in.size() % kTermArgs;
     for (std::size_t g = 0; g < head; ++g) {
       if (call.d_out[g].absent()) {
-        add_nothing(call, g);
-      } else if (!call.d_in[g].absent()) {
-        call.kernels.move(ext::whole_move(call.d_out[g].size()), call.d_out[g], call.d_in[g]);
+        give_nothing(call, g);
+      } else {
+        give_gradient(call, g, call.d_out[g]);
       }
     }
     for (std::size_t i = head; i < call.in.size(); i += kTermArgs) {
@@ -170,12 +172,10 @@ struct GateProducts {
     for (std::size_t g = 0; g < kGates; ++g) {
       const ext::Operand& dy = call.d_out[g];
       if (dy.absent() || is_placeholder(call.in[i + g])) {
-        add_nothing(call, i + g);
+        give_nothing(call, i + g);
         continue;
       }
-      if (!call.d_in[i + g].absent()) {
-        ext::weight_gradient(call, i + g, dy, call.in[i + kGates]);
-      }
+      give_weight(call, i + g, dy, call.in[i + kGates]);
       if (!dx.absent()) {
         call.kernels.product(call.in[i + g], Transposed::kYes, dy, Transposed::kNo, sum,
                              is_begun ? ext::Write::kAdd : ext::Write::kAsBlocks);
@@ -183,18 +183,9 @@ struct GateProducts {
       }
     }
     if (!is_begun) {
-      add_nothing(call, i + kGates);
+      give_nothing(call, i + kGates);
     } else if (has_room) {
       call.kernels.move(ext::whole_move(dx.size()), sum, dx);
-    }
-  }
-  /// Zeros, where the gradient of argument i would be stored.
-  static void add_nothing(const ext::Call& call, std::size_t i) {
-    const ext::Operand& to = call.d_in[i];
-    for (std::int64_t b = 0; b < to.block_count; ++b) {
-      if (to.blocks[b].fresh) {
-        call.kernels.fill(to.blocks[b].data, 0.0, to.blocks[b].examples * to.size());
-      }
     }
   }
 };

@@ -45,6 +45,7 @@ struct Signature {
   std::uint32_t batch;           ///< examples of the result
   std::uint32_t indices_each;    ///< per example; 0: there are none, or they belong to the node
   std::uint32_t arity;           ///< arguments of the operation, absent ones among them
+  std::uint32_t numbers;         ///< elements of the first result and the arguments; at most 2^30
   bool alone;                    ///< never merged with other nodes
   std::uint8_t absent = 0;       ///< groups of optional arguments (bit g - 1: group g)
   std::uint8_t absent_args = 0;  ///< optional arguments (bit i: argument i); nodes do not list them

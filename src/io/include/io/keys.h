@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "dynet/model.h"
 
@@ -16,9 +17,22 @@ namespace dynet::io {
 void check_parameter_key(const char* call, const std::string& key);
 /// ValueError for one that is empty, too.
 void require_key(const char* call, const std::string& key);
-/// What a parameter of `model` is called in a file, under `prefix` (a collection_key).
-[[nodiscard]] std::string name_in_file(const ParameterCollection& model, const std::string& name,
-                                       const std::string& prefix);
+/// A parameter of a model, and what it is called in a file of it.
+struct Entry {
+  ParameterStorageBase* storage;
+  std::string name;
+  /// For a parameter that a builder made beside its own collection, which is the model: what it is
+  /// called in a file of the collection above. Else empty.
+  std::string name_above;
+};
+/// All that a file has of a model, under `prefix` (a collection_key): parameters in the order in
+/// which they were made, then tables. A builder's collection has what lies beside it too, under
+/// names below its own.
+[[nodiscard]] std::vector<Entry> entries_of(const ParameterCollection& model,
+                                            const std::string& prefix);
+/// The name of a collection in a file, under `prefix`: what names of its parameters begin with.
+[[nodiscard]] std::string collection_in_file(const ParameterCollection& model,
+                                             const std::string& prefix);
 
 /// Text of a file as an error shows it, whatever bytes it has: the first `most` of them.
 [[nodiscard]] std::string shown(std::string_view text, std::size_t most = 40);

@@ -28,12 +28,18 @@ struct TextObject {
 };
 
 /// Reads a model file strictly: every count must be right, every number whole, every line ended.
-/// Holds the text; what it allocates beyond is bounded by it. Not thread-safe.
+/// White space is free where DyNet 2.1 reads it so: any number of spaces, tabs and carriage returns
+/// between words and at the ends of lines, and empty lines at the end of the file. That hides no
+/// truncation, because a file that ends within a line has no line end there, and one that ends
+/// after a line lacks an object. Holds the text; what it allocates beyond is bounded by it. Not
+/// thread-safe.
 class TextParser {
  public:
   /// Reads the whole file. IoError.
   explicit TextParser(std::string file_name);
 
+  /// Back to the first object.
+  void rewind() { position_ = 0; }
   /// Reads the next header into `object`; false at the end of the file. Then one of the two below.
   bool next(TextObject& object);
   /// Reads the numbers of the object, each rounded once to the type. IoError beyond its range.
@@ -51,7 +57,8 @@ class TextParser {
   template <class T>
   std::vector<T> read_line();
   void read_dim(std::string_view text, Dim& dim) const;
-  void check_bytes(std::size_t begin) const;
+  [[nodiscard]] bool has_usual_bytes(std::size_t bytes) const;
+  void check_bytes(std::size_t begin, std::size_t tight) const;
 
   std::string file_name_;
   std::string text_;
@@ -62,6 +69,8 @@ class TextParser {
   std::size_t declared_bytes_ = 0;
   bool has_gradient_ = false;
   bool has_flag_ = false;
+  /// Bytes of the lines that were read, if one space followed each number.
+  std::size_t tight_bytes_ = 0;
 };
 
 }  // namespace dynet::io

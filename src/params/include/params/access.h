@@ -45,6 +45,8 @@ struct ModelAccess {
   /// The part of a root that lives under this name, or null.
   static std::unique_ptr<ParameterCollection> living_part(const ParameterCollection& root,
                                                           const std::string& fullname);
+  /// Files of `collection` have this parameter too, which was made in the collection above.
+  static void note_beside(const ParameterCollection& collection, const Parameter& parameter);
   /// From now on `part` is the living one of its name below `root`.
   static void note_part(const ParameterCollection& root, const ParameterCollection& part);
   /// From now on a trainer keeps something for those of a list from `first` on, by their places.

@@ -10,14 +10,19 @@
 
 namespace dynet::params {
 
-/// Zeroed memory of a device for so many of its numbers, starting on 64 bytes. Memory of the host
-/// is shared with worker processes where initialize() was asked for that (shared_memory.h).
+/// Who sees what is written to a Buffer. kWorkers: processes that are forked later, too, where
+/// initialize() was asked for that and the memory is the host's (shared_memory.h). Such memory has
+/// small pages only, so that rows of large tables take longer to reach.
+enum class Reach : unsigned char { kProcess, kWorkers };
+
+/// Zeroed memory of a device for so many of its numbers, starting on 64 bytes.
 /// Invariant: data() is null only for a default-constructed or moved-from one. Not thread-safe.
 class Buffer {
  public:
   Buffer() = default;
   /// SizeError beyond 2^62 bytes and out_of_memory name `what`.
-  Buffer(const Device& device, std::int64_t elements, const std::string& what);
+  Buffer(const Device& device, std::int64_t elements, const std::string& what,
+         Reach reach = Reach::kProcess);
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
   Buffer(Buffer&& other) noexcept { *this = std::move(other); }
@@ -34,7 +39,7 @@ class Buffer {
   }
 
   [[nodiscard]] std::byte* data() const { return data_; }
-  /// Whether processes that are forked from now on see what is written here.
+  /// Whether processes that are forked later see what is written here.
   [[nodiscard]] bool is_shared() const;
 
  private:

@@ -59,7 +59,6 @@ class GradientMemory {
     squared_norm_.reset();
     return place_;
   }
-  [[nodiscard]] bool is_shared() const { return memory_.is_shared(); }
   /// From now on the gradient lies elsewhere, in memory of as many numbers that outlives this.
   void move_to(std::byte* place) {
     squared_norm_.reset();
@@ -181,6 +180,9 @@ struct CollectionState {
   /// not are swept out when there are `parts_swept` of all.
   std::unordered_map<std::string, std::weak_ptr<ParameterCollectionStorage>> parts;
   std::size_t parts_swept = 16;
+  /// Parameters of the builder whose collection this is that were made in the one above. They are
+  /// not listed here, but a file of this collection has them too.
+  std::vector<std::shared_ptr<ParameterStorage>> beside;
   bool exposed = false;                ///< its lists were given to a user
   std::unique_ptr<Replayed> replayed;  ///< null but while a Replay is on
   std::vector<NameUses*> logs;         ///< of the NameLogs that live

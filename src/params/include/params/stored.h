@@ -70,15 +70,4 @@ class Stored {
 /// UpdateScope.
 void load(ParameterStorageBase& storage, const void* values, const void* gradient);
 
-/// Runs f(storage) in the order of files: parameters, then tables.
-template <class F>
-void for_each_storage(const ParameterCollection& model, F f) {
-  for (const auto& p : detail::ModelAccess::parameters(model)) {
-    f(static_cast<ParameterStorageBase&>(*p));
-  }
-  for (const auto& p : detail::ModelAccess::lookups(model)) {
-    f(static_cast<ParameterStorageBase&>(*p));
-  }
-}
-
 }  // namespace dynet::params

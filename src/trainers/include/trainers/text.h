@@ -68,6 +68,9 @@ class TextReader {
   double setting(const StateLists::Number& n);
   /// The line of write_header. UsageError for another name; UsageError when the model has fewer.
   ShadowCounts header(const std::string& name);
+  /// The same line of a state that has nothing else, where it is there: DyNet 2.1 writes none. What
+  /// is no such line stays in the stream. `name` may be null: UsageError for any.
+  void header_of_nothing(const char* name);
   Block parameters(ShadowCounts counts);
   Block lookups(ShadowCounts counts);
   /// What text_of(schedule) wrote; `own` where it is a schedule of the program and `own` has this
@@ -75,6 +78,7 @@ class TextReader {
   Schedule::Pointer schedule(const Schedule::Pointer& own);
 
  private:
+  ShadowCounts rest_of_header(const std::string& found, const std::string& wanted);
   Schedule::Pointer schedule_inside(std::string& text, int depth);
   std::vector<double> tensor(const char* kind, std::size_t size);
 

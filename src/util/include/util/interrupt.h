@@ -10,7 +10,7 @@ struct Check {
   void (*check)(void* of) = nullptr;
   void* of = nullptr;
   std::chrono::steady_clock::duration interval{};  ///< it is not asked sooner again,
-  std::chrono::steady_clock::time_point last{};    ///< after this
+  std::chrono::steady_clock::time_point last{};    ///< after this; at first after the work's begin
   std::int64_t budget = 0;                         ///< work until the clock is looked at
 };
 /// This thread asks `next` from now on. Returns what was there, which has to be set again.

@@ -24,15 +24,14 @@ struct alignas(64) Cell {
 /// The call. Written by the parent while all workers wait, but for the atomics.
 struct Control {
   sem_t changed;  ///< posted when the last worker has left the call, or one failed
-  alignas(64) std::atomic<std::uint32_t> next_piece;
-  std::atomic<std::uint32_t> running;      ///< workers that have not left the call
+  alignas(64) std::atomic<std::uint32_t> running;  ///< workers that have not left the call
   std::atomic<std::uint32_t> first_error;  ///< number of the worker that threw, + 1; 0: none
   std::atomic<bool> must_leave;            ///< the workers are to end
   std::uint64_t seed;                      ///< of random numbers
   std::uint64_t stream;                    ///< number of the call, for random numbers
   std::uint64_t count;                     ///< of examples
   std::uint64_t pieces;
-  double scale;
+  std::uint32_t active;  ///< workers that take part
   bool learn;
   bool has_ends;  ///< pieces end where the call says
 };

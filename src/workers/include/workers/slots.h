@@ -6,8 +6,8 @@
 // of its piece from the start, so that backward writes them where they belong; of tables it copies
 // the touched rows there afterwards. Slots of dense gradients are then added in a tree that depends
 // on the number of pieces alone: whoever finishes the second of two neighbours adds it to the
-// first, so that there is no barrier, and the last one writes the scaled sum into the parent's
-// gradient, with its squared norm. Rows are added by the parent, in the order of the pieces.
+// first, so that there is no barrier. The parent adds the last two into its gradient, scaled, and
+// the rows, in the order of the pieces.
 //
 // What the parent alone knows of its parameters (whether they are frozen, factors of weight decay)
 // it publishes before each call.
@@ -33,7 +33,7 @@ class Slots {
   /// Before a call, which is then to add gradients of `pieces` pieces. UsageError where the model
   /// has other parameters than when this was made.
   void begin(std::size_t pieces);
-  /// After it: takes the rows over, times `scale`, and makes the gradients known.
+  /// After it: leaves `scale` times the sum of the pieces in the gradients.
   void collect(std::size_t pieces, double scale);
   /// Empties all gradients, whatever a call that failed wrote.
   void forget();
@@ -44,16 +44,14 @@ class Slots {
   void follow();
   void start_piece(std::size_t piece);
   void finish_piece(std::size_t piece);
-  /// Adds what can be added now that `piece` is finished. Its callers together leave `scale` times
-  /// the sum in the parent's gradients.
-  void add_up(std::size_t piece, std::size_t pieces, double scale);
+  /// Adds what workers can add now that `piece` is finished: all but the root of the tree.
+  void add_up(std::size_t piece, std::size_t pieces);
 
  private:
   struct Published;
   struct Rows;
   struct Dense {
     ParameterStorage* storage;
-    std::byte* home;     ///< the parent's gradient
     std::size_t offset;  ///< in a slot
   };
   struct Table {
@@ -70,15 +68,15 @@ class Slots {
   [[nodiscard]] Rows& rows(std::size_t piece, const Table& table) const;
   void publish(std::size_t index, const ParameterStorageBase& storage);
   void add(std::size_t left, std::size_t right) const;
-  void add_to_parent(std::size_t slot_index, bool is_first, double scale) const;
   void copy_rows(std::size_t piece, const Table& table) const;
-  void note_norms() const;
+  void collect_dense(std::size_t index, std::size_t pieces, double scale);
   void collect_rows(std::size_t piece, const Table& table, double scale);
 
   ParameterCollection model_;
   std::vector<Dense> dense_;
   std::vector<Table> tables_;
   std::vector<unsigned char> room_;  ///< a byte for each row of a piece
+  std::vector<double> norms_;        ///< squared, of the parts of a dense gradient
   std::size_t slot_bytes_ = 0;
   std::size_t flags_ = 0;      ///< offset in a slot
   std::size_t published_ = 0;  ///< offset in the area

@@ -1,0 +1,35 @@
+#pragma once
+
+// What operations of builders do with the gradient of an argument in backward.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "dynet/ext/op.h"
+
+namespace dynet::builders {
+
+/// The gradient of argument i, which is `gradient`.
+inline void give_gradient(const ext::Call& call, std::size_t i, const ext::Operand& gradient) {
+  if (!call.d_in[i].absent()) {
+    call.kernels.move(ext::whole_move(gradient.size()), gradient, call.d_in[i]);
+  }
+}
+/// That of the matrix at i, which multiplies x, from the gradient of the product.
+inline void give_weight(ext::Call& call, std::size_t i, const ext::Operand& gradient,
+                        const ext::Operand& x) {
+  if (!call.d_in[i].absent()) {
+    ext::weight_gradient(call, i, gradient, x);
+  }
+}
+/// Zeros, where the gradient of argument i would be stored.
+inline void give_nothing(const ext::Call& call, std::size_t i) {
+  const ext::Operand& to = call.d_in[i];
+  for (std::int64_t b = 0; b < to.block_count; ++b) {
+    if (to.blocks[b].fresh) {
+      call.kernels.fill(to.blocks[b].data, 0.0, to.blocks[b].examples * to.size());
+    }
+  }
+}
+
+}  // namespace dynet::builders
