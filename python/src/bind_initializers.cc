@@ -61,6 +61,10 @@ void bind_initializers(nb::module_& m) {
   using nb::arg;
   nb::class_<PyInitializer>(m, "PyInitializer", "Base of the initialisers.")
       .def("__repr__", [](nb::handle self) {
+        if (!nb::isinstance<PyInitializer>(self)) {
+          refuse(self.ptr(), "an initialiser");
+          throw Refused();
+        }
         const nb::handle type = self.type();
         const auto name = nb::cast<std::string>(type.attr("__name__"));
         return nb::inst_ready(self)
