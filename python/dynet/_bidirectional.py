@@ -81,17 +81,17 @@ class BiRNNBuilder:
             forward.disable_dropout()
             backward.disable_dropout()
 
-    # What reads them is a function of the module, which also tells what is wrong with them.
-
-    def _read_lower_layers(self, es: Iterable[Expression]) -> Iterable[Expression]:
+    def _read_lower_layers(self, es: Iterable[Expression]) -> Sequence[Expression]:
         """What the last layer reads."""
-        read = list(es) if hasattr(es, "__next__") else es  # it may be read more than once
+        # What is no list at all goes to the function of the module, which says so.
+        is_read = isinstance(es, (list, tuple)) or not hasattr(es, "__iter__")
+        read: Any = es if is_read else list(es)
         for layer in self.builder_layers[:-1]:
             read = self._transduce_layer(layer, read)
-        return read
+        return read  # type: ignore[no-any-return]
 
     @staticmethod
-    def _transduce_layer(layer: tuple[Any, Any], es: Iterable[Expression]) -> list[Expression]:
+    def _transduce_layer(layer: tuple[Any, Any], es: Sequence[Expression]) -> list[Expression]:
         forward, backward = layer
         said = _transduce_both(forward, backward, es)
         if said is not None:
@@ -108,7 +108,6 @@ class BiRNNBuilder:
         before, after = forward.initial_state(), backward.initial_state()
         if type(before) is type(after) is RNNState:
             return _add_inputs_both(before, after, read)
-        read = list(read)
         to_right = before.add_inputs(read)
         to_left = after.add_inputs(read[::-1])
         return list(zip(to_right, reversed(to_left)))

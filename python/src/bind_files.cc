@@ -217,9 +217,8 @@ void bind_checkpointer(nb::module_& m) {
        "step() saves every so many steps or seconds (0: never). The last ones are kept, and those "
        "with the best scores.")
       .def("__repr__",
-           [](nb::handle_t<Checkpointer> self) {
-             const auto& it = instance<Checkpointer>(self);
-             return class_name(self) + " after " + std::to_string(it.steps()) +
+           [](const Checkpointer& it) {
+             return "Checkpointer after " + std::to_string(it.steps()) +
                     (it.steps() == 1 ? " step, " : " steps, ") +
                     std::to_string(it.checkpoints().size()) +
                     (it.checkpoints().size() == 1 ? " checkpoint" : " checkpoints");
