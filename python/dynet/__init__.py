@@ -16,8 +16,8 @@ from __future__ import annotations
 # Names that old programs expect from `from dynet import *`, as are `np` and `pickle`.
 import os  # noqa: F401
 import sys
-from importlib import import_module
-from types import ModuleType
+from importlib import import_module as _import_module
+from types import ModuleType as _ModuleType
 
 import dynet_config
 from _dynet import *
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 # up anew each time, and `dy.tanh(x)` would take a fifth longer.
 
 
-class _Later(ModuleType):
+class _Later(_ModuleType):
     """Stands for a module until something of it is used: NumPy takes longer than all of dynet."""
 
     def __init__(self, name: str, module: str) -> None:
@@ -58,7 +58,7 @@ class _Later(ModuleType):
         self._name = name
 
     def __getattr__(self, attribute: str) -> object:
-        module = globals()[self._name] = import_module(self.__name__)
+        module = globals()[self._name] = _import_module(self.__name__)
         return getattr(module, attribute)
 
 
@@ -90,10 +90,10 @@ def _star() -> list[str]:
     """What `from dynet import *` brings: every name but those of Python's own exceptions and the
     short ones of what is new, which programs may have; and modules that old programs expect."""
     hidden = {"annotations", "TYPE_CHECKING", "IndexError", "TypeError", "ValueError"}
-    hidden |= {"fit", "Step", "History", "both", "TensorBoard", "ModuleType", "import_module"}
+    hidden |= {"fit", "Step", "History", "both", "TensorBoard"}
     for name, module in (("np", "numpy"), ("pickle", "pickle")):
         try:
-            globals()[name] = import_module(module)
+            globals()[name] = _import_module(module)
         except ModuleNotFoundError:
             hidden.add(name)
     return [name for name in globals() if not name.startswith("_") and name not in hidden]
@@ -101,8 +101,8 @@ def _star() -> list[str]:
 
 def __dir__() -> list[str]:
     """What there is, but not the names of others."""
-    others = {"annotations", "TYPE_CHECKING", "ModuleType", "import_module", "Iterator"}
-    return sorted({*globals()} - others - {"dynet_config", "os", "sys", "np", "pickle"})
+    others = {"annotations", "TYPE_CHECKING", "dynet_config", "os", "sys", "np", "pickle"}
+    return sorted({*globals()} - others)
 
 
 __all__ = _Star()  # type: ignore[misc]

@@ -36,13 +36,13 @@ auto converted(const Expression& e, bool recalculate, const Convert& convert) {
   return convert(share_value(e).tensor, Handlers::kRun);
 }
 
-nb::object array_of(const Tensor& t, Handlers handlers) { return to_numpy(t, 1.0, handlers); }
+nb::object value_array(const Tensor& t, Handlers handlers) { return to_numpy(t, 1.0, handlers); }
 
 nb::object value_of(const PyExpression& x, bool recalculate) {
   const Expression e = resolve(x);
   return converted(e, recalculate, [&](const Tensor& t, Handlers handlers) -> nb::object {
     if (t.d.nd >= 2) {
-      return array_of(t, handlers);
+      return value_array(t, handlers);
     }
     if (t.d.elements() == 1) {
       return nb::float_(to_scalar(t, e));
@@ -220,7 +220,7 @@ void bind_values(nb::class_<PyExpression>& c) {
       .def(
           "npvalue",
           [](const PyExpression& x, bool recalculate) {
-            return converted(resolve(x), recalculate, &array_of);
+            return converted(resolve(x), recalculate, &value_array);
           },
           arg("recalculate") = false,
           nb::sig(

@@ -22,6 +22,8 @@ def _fresh_graph() -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        reason = LEFT_OUT.get(item.path.name, LEFT_OUT.get(item.name))
+        reason = LEFT_OUT.get(
+            item.path.name, LEFT_OUT.get(getattr(item, "originalname", item.name))
+        )
         if DEVICE and reason is not None:
             item.add_marker(pytest.mark.skip(reason=f"{DEVICE}: {reason}"))

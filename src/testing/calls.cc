@@ -19,7 +19,7 @@ namespace {
 using ops::testing::ByHand;
 using ops::testing::Layout;
 
-constexpr double kStep = 0x1p-17;  // see tolerance::kDifferences
+constexpr double kCallStep = 0x1p-17;  // see tolerance::kDifferences
 constexpr unsigned kSeed = 7;
 
 /// The calls an example is run in: one block each, stored. Operations of whole batches repeat
@@ -107,12 +107,12 @@ std::string wrong_gradient(const Sample& s, ByHand& call, const Written& written
     for (std::size_t i = first % stride; i < call.in(a).size(); i += stride) {
       double& x = call.in(a)[i];
       const double at = x;
-      x = at + kStep;
+      x = at + kCallStep;
       const double above = call.loss(without_out);
-      x = at - kStep;
+      x = at - kCallStep;
       const double below = call.loss(without_out);
       x = at;
-      const double slope = s.record->stops_gradient ? 0.0 : (above - below) / (2 * kStep);
+      const double slope = s.record->stops_gradient ? 0.0 : (above - below) / (2 * kCallStep);
       const std::string wrong = differ(written.gradients[a][i], slope, tolerance::kDifferences);
       if (!wrong.empty()) {
         return place(a, i) + wrong;
