@@ -195,14 +195,14 @@ class _Training:
 
     def run(self) -> TrainingResult:
         result, limit = self.result, self.options.max_seconds
+        share = 0.0
         self.watch.start()
-        while result.updates < self.updates:
-            # A machine too slow for all updates ends in time, with the rate lowered as far.
-            in_time = self.watch.running() / limit if limit > 0 else 0.0
-            if in_time >= 1:
-                break
-            self.step(max(result.updates / self.updates, in_time))
-            share = max(result.updates / self.updates, in_time)
+        while share < 1:
+            self.step(share)
+            share = result.updates / self.updates
+            if limit > 0:
+                # A machine too slow for all updates ends in time, with the rate lowered as far.
+                share = max(share, self.watch.running() / limit)
             self.progress.show(result.updates, share, result.items, self.loss.recent())
             if result.updates % self.test_every == 0 or result.updates == self.updates:
                 self.add_point()

@@ -5,6 +5,7 @@
 #include "dynet/except.h"
 
 #include "builders/softmax_support.h"
+#include "util/number_text.h"
 
 namespace dynet {
 
@@ -46,7 +47,7 @@ AdaptiveSoftmaxBuilder::AdaptiveSoftmaxBuilder(unsigned rep_dim, unsigned num_cl
     : num_classes_(num_classes) {
   check_cutoffs(cutoffs, num_classes);
   if (!(div_value >= 1.0F)) {
-    throw ValueError(std::string(kAdaptive) + ": div_value is " + std::to_string(div_value) +
+    throw ValueError(std::string(kAdaptive) + ": div_value is " + util::text_of(div_value) +
                      "; want 1 or more");
   }
   shortlist_ = cutoffs[0];

@@ -5,12 +5,13 @@
 #include "dynet/ops/linear.h"
 
 #include "graph/graph.h"
+#include "util/number_text.h"
 
 namespace dynet::builders {
 
 void check_share(const char* builder, const std::string& what, float share) {
   if (!(share >= 0.0F && share <= 1.0F)) {
-    throw ValueError(std::string(builder) + ": " + what + " is " + std::to_string(share) +
+    throw ValueError(std::string(builder) + ": " + what + " is " + util::text_of(share) +
                      "; want 0 to 1");
   }
 }

@@ -6,6 +6,7 @@
 #include "dynet/sampled-softmax.h"
 
 #include "builders/softmax_support.h"
+#include "util/number_text.h"
 
 namespace dynet {
 
@@ -25,7 +26,7 @@ constexpr float kMostLikely = 1.0F - 0x1p-20F;
 
 NoiseDistribution::NoiseDistribution(const std::vector<double>& counts, double alpha) {
   if (!(alpha >= 0.0 && alpha <= 1.0)) {
-    throw ValueError(std::string(kNoise) + ": alpha is " + std::to_string(alpha) + "; want 0 to 1");
+    throw ValueError(std::string(kNoise) + ": alpha is " + util::text_of(alpha) + "; want 0 to 1");
   }
   if (counts.empty()) {
     throw ValueError(std::string(kNoise) + ": there are no counts; want one for each word");

@@ -1,10 +1,6 @@
 // Texts of an operation: what a shape rule throws, and attributes as they are printed.
 
-#include <array>
-#include <charconv>
-#include <cmath>
 #include <cstddef>
-#include <cstdio>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,6 +10,7 @@
 #include "dynet/ext/op.h"
 
 #include "ops/texts.h"
+#include "util/number_text.h"
 
 namespace dynet::ops {
 
@@ -84,22 +81,7 @@ void Shapes::fail_size(const std::string& what) const {
 
 namespace detail {
 
-/// Shortest text that reads back as the same float, where it is one.
-std::string text_of(double v) {
-  std::array<char, 32> text{};
-  char* end = text.data() + text.size();
-  const bool is_whole = std::nearbyint(v) == v && std::fabs(v) < 1e15;
-  const auto as_float = static_cast<float>(v);
-  if (is_whole) {
-    end = std::to_chars(text.data(), end, static_cast<long long>(v)).ptr;
-  } else if (static_cast<double>(as_float) == v) {
-    end = std::to_chars(text.data(), end, as_float).ptr;
-  } else {
-    end = std::to_chars(text.data(), end, v).ptr;
-  }
-  return {text.data(), end};
-}
-
+std::string text_of(double v) { return util::text_of(v); }
 std::string text_of(const Dim& d) { return to_string(d); }
 
 }  // namespace detail

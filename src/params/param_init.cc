@@ -8,6 +8,7 @@
 #include "dynet/param-init.h"
 
 #include "util/interrupt.h"
+#include "util/number_text.h"
 
 namespace dynet {
 
@@ -15,7 +16,7 @@ ParameterInit::~ParameterInit() = default;
 
 ParameterInitNormal::ParameterInitNormal(float m, float v) : mean_(m), variance_(v) {
   if (!(v >= 0.0F)) {
-    throw DomainError("ParameterInitNormal: the variance is " + std::to_string(v) +
+    throw DomainError("ParameterInitNormal: the variance is " + util::text_of(v) +
                       "; want 0 or more");
   }
 }
@@ -26,8 +27,8 @@ void ParameterInitNormal::initialize_params(Tensor& values) const {
 ParameterInitUniform::ParameterInitUniform(float scale) : ParameterInitUniform(-scale, scale) {}
 ParameterInitUniform::ParameterInitUniform(float l, float r) : left_(l), right_(r) {
   if (!(l < r)) {
-    throw DomainError("ParameterInitUniform: the interval [" + std::to_string(l) + ", " +
-                      std::to_string(r) + ") is empty");
+    throw DomainError("ParameterInitUniform: the interval [" + util::text_of(l) + ", " +
+                      util::text_of(r) + ") is empty");
   }
 }
 void ParameterInitUniform::initialize_params(Tensor& values) const {

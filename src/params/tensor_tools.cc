@@ -9,6 +9,7 @@
 
 #include "params/host.h"
 #include "util/interrupt.h"
+#include "util/number_text.h"
 
 namespace dynet {
 namespace {
@@ -108,14 +109,14 @@ void TensorTools::identity(Tensor& val) {
 
 void TensorTools::randomize_bernoulli(Tensor& val, real p, real scale) {
   if (!(p >= 0.0F && p <= 1.0F)) {
-    throw DomainError("randomize_bernoulli: p is " + std::to_string(p) + "; want 0 <= p <= 1");
+    throw DomainError("randomize_bernoulli: p is " + util::text_of(p) + "; want 0 <= p <= 1");
   }
   std::bernoulli_distribution draw(static_cast<double>(p));
   fill_with(val, [&] { return draw(*rndeng) ? scale : 0.0F; });
 }
 void TensorTools::randomize_normal(Tensor& val, real mean, real stddev) {
   if (!(stddev >= 0.0F)) {
-    throw DomainError("randomize_normal: the deviation is " + std::to_string(stddev) +
+    throw DomainError("randomize_normal: the deviation is " + util::text_of(stddev) +
                       "; want 0 or more");
   }
   if (stddev == 0.0F) {
@@ -126,8 +127,8 @@ void TensorTools::randomize_normal(Tensor& val, real mean, real stddev) {
 }
 void TensorTools::randomize_uniform(Tensor& val, real left, real right) {
   if (!(left <= right)) {
-    throw DomainError("randomize_uniform: the interval is [" + std::to_string(left) + ", " +
-                      std::to_string(right) + ")");
+    throw DomainError("randomize_uniform: the interval is [" + util::text_of(left) + ", " +
+                      util::text_of(right) + ")");
   }
   std::uniform_real_distribution<real> draw(left, right);
   fill_with(val, [&] { return draw(*rndeng); });

@@ -4,11 +4,13 @@
 #include "dynet/except.h"
 #include "dynet/weight-decay.h"
 
+#include "util/number_text.h"
+
 namespace dynet {
 namespace {
 float checked(float lambda) {
   if (!(lambda >= 0.0F)) {
-    throw DomainError("weight decay: lambda is " + std::to_string(lambda) + "; want 0 or more");
+    throw DomainError("weight decay: lambda is " + util::text_of(lambda) + "; want 0 or more");
   }
   return lambda;
 }

@@ -193,7 +193,7 @@ TEST(Trainer, ExponentiatedGradientsWantPositiveParameters) {
     }
     EXPECT_EQ(trainer.updates, 1.0F);
   };
-  refused("element 1 of /edge is -1.000000; want numbers of at least 0");
+  refused("element 1 of /edge is -1; want numbers of at least 0");
   p.set_value({0, 0});
   refused("/edge, is 0 everywhere");
   p.set_value({0, 1});

@@ -6,6 +6,7 @@
 
 #include "params/access.h"
 #include "params/host.h"
+#include "util/number_text.h"
 
 namespace dynet {
 namespace {
@@ -19,7 +20,7 @@ void check_positive(const ParameterStorageBase& storage, const Tensor& values, s
       for (std::int64_t i = r * length; i < (r + 1) * length; ++i) {
         if (!(x[i] >= 0)) {
           throw ValueError("EGTrainer: element " + std::to_string(i) + " of " + storage.name +
-                           " is " + std::to_string(x[i]) + "; want numbers of at least 0");
+                           " is " + util::text_of(x[i]) + "; want numbers of at least 0");
         }
         has_positive = has_positive || x[i] > 0;
       }

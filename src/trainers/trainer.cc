@@ -13,6 +13,7 @@
 #include "params/use_count.h"
 #include "trainers/missed.h"
 #include "util/allocation.h"
+#include "util/number_text.h"
 #include "util/suspect.h"
 #include "util/timeline.h"
 
@@ -28,7 +29,7 @@ constexpr double kSmallestFactor = 0.25;
 /// ValueError unless `value` is finite. `what` names it.
 void check_finite(const char* what, real value) {
   if (!std::isfinite(value)) {
-    throw ValueError(std::string("Trainer: ") + what + " is " + std::to_string(value) +
+    throw ValueError(std::string("Trainer: ") + what + " is " + util::text_of(value) +
                      "; want a finite number");
   }
 }
@@ -161,11 +162,11 @@ void Trainer::check_settings(real scale) {
   check_finite("learning_rate", learning_rate);
   check_finite("the scale of the gradients", scale);
   if (clipping_enabled && !(clip_threshold >= 0.0F)) {
-    throw ValueError("Trainer: clip_threshold is " + std::to_string(clip_threshold) +
+    throw ValueError("Trainer: clip_threshold is " + util::text_of(clip_threshold) +
                      "; want 0 or more (clipping_enabled = false: no limit)");
   }
   if (!(clip_value > 0.0F)) {
-    throw ValueError("Trainer: clip_value is " + std::to_string(clip_value) +
+    throw ValueError("Trainer: clip_value is " + util::text_of(clip_value) +
                      "; want a number above 0 (infinity: no limit)");
   }
   const trainers::StateLists lists = states();
@@ -175,7 +176,7 @@ void Trainer::check_settings(real scale) {
     }
   }
   if (!(shrink() > 0.0 && shrink() <= 1.0)) {
-    throw ValueError("Trainer: learning_rate * weight_decay is " + std::to_string(1.0 - shrink()) +
+    throw ValueError("Trainer: learning_rate * weight_decay is " + util::text_of(1.0 - shrink()) +
                      "; want at least 0 and less than 1");
   }
   check_weights_are_saved();
@@ -227,7 +228,7 @@ real Trainer::clip(real scale) {
   }
   const float norm = static_cast<float>(std::sqrt(squares)) * std::fabs(scale);
   if (!std::isfinite(clipping_enabled ? static_cast<double>(norm) : squares)) {
-    throw NumericError("Magnitude of gradient is bad: " + std::to_string(norm) +
+    throw NumericError("Magnitude of gradient is bad: " + util::text_of(norm) +
                        "; the parameters stay as they were, the gradients are emptied");
   }
   if (!clipping_enabled || norm <= clip_threshold) {

@@ -14,6 +14,7 @@
 #include "params/stored.h"
 #include "params/use_count.h"
 #include "trainers/text.h"
+#include "util/number_text.h"
 
 namespace dynet {
 
@@ -274,7 +275,7 @@ double TextReader::setting(const StateLists::Number& n) {
   }
   const float value = number(n.name);
   if (!std::isfinite(value)) {
-    throw IoError(std::string("Trainer::populate: ") + n.name + " is " + std::to_string(value) +
+    throw IoError(std::string("Trainer::populate: ") + n.name + " is " + util::text_of(value) +
                   "; want a finite number");
   }
   return static_cast<double>(value);
@@ -429,7 +430,7 @@ std::string Trainer::read_additions(trainers::TextReader& in, Saved& s) const {
     if (word == kValueLimit) {
       s.value_limit = in.number("clip_value");
       if (!(*s.value_limit > 0.0F)) {
-        throw IoError("Trainer::populate: clip_value is " + std::to_string(*s.value_limit) +
+        throw IoError("Trainer::populate: clip_value is " + util::text_of(*s.value_limit) +
                       "; want a number above 0");
       }
     } else if (word == kEpochs) {
@@ -452,8 +453,8 @@ Trainer::Saved Trainer::read_base(trainers::TextReader& in) const {
   s.clipping = in.flag("clipping_enabled");
   s.threshold = in.number("clip_threshold");
   if (!std::isfinite(s.rate) || (s.clipping && !(s.threshold >= 0.0F))) {
-    throw IoError("Trainer::populate: the learning rate is " + std::to_string(s.rate) +
-                  " and clip_threshold " + std::to_string(s.threshold) +
+    throw IoError("Trainer::populate: the learning rate is " + util::text_of(s.rate) +
+                  " and clip_threshold " + util::text_of(s.threshold) +
                   "; want a finite rate, and a threshold of 0 or more");
   }
   s.update_count = in.number("updates");

@@ -144,7 +144,7 @@ TEST_F(Builders, Simple) {
 TEST_F(Builders, Lstms) {
   DYNET_CAN(LSTMBuilder later; later = LSTMBuilder(1, 3, 4, pc));
   DYNET_CAN(CoupledLSTMBuilder later; later = CoupledLSTMBuilder(1, 3, 4, pc));
-  DYNET_CAN(VanillaLSTMBuilder later; EXPECT_EQ(later.layers, 0U));
+  DYNET_CAN(const VanillaLSTMBuilder later; EXPECT_EQ(later.layers, 0U));
   DYNET_CAN(const SparseLSTMBuilder later; const CompactVanillaLSTMBuilder too);
   DYNET_CAN(const FastLSTMBuilder later; const DeepLSTMBuilder too);
   CoupledLSTMBuilder coupled(2, 3, 4, pc);
@@ -250,7 +250,7 @@ struct SumTreeBuilder : public TreeLSTMBuilder {
 };
 
 TEST_F(Builders, TreesOfAProgram) {
-  DYNET_CAN(SumTreeBuilder own);
+  DYNET_CAN(const SumTreeBuilder own);
   SumTreeBuilder sums;
   TreeLSTMBuilder* b = &sums;
   b->new_graph(cg);
@@ -263,7 +263,7 @@ TEST_F(Builders, TreesOfAProgram) {
 }
 
 class Softmaxes : public Builders {
- protected:
+ public:
   Softmaxes() {
     std::ofstream(classes) << "0 a\n0 b\n1 c\n";
     std::ofstream(paths) << "0 0\ta\n0 0\tb\n0 1\tc\n1\td\n1\te\n1\tf\n";
@@ -275,6 +275,7 @@ class Softmaxes : public Builders {
   Softmaxes(const Softmaxes&) = delete;
   Softmaxes& operator=(const Softmaxes&) = delete;
 
+ protected:
   void use(SoftmaxBuilder& b) {
     DYNET_HAS(void, b.new_graph(cg));
     DYNET_HAS(void, b.new_graph(cg, false));
@@ -295,8 +296,8 @@ TEST_F(Softmaxes, Standard) {
   use(standard);
   DYNET_EQ(2U, standard.get_parameter_collection().size());
   DYNET_EQ(1U, StandardSoftmaxBuilder(3, 5, pc, false).get_parameter_collection().size());
-  Parameter w = pc.add_parameters({5, 3});
-  Parameter b = pc.add_parameters({5});
+  const Parameter w = pc.add_parameters({5, 3});
+  const Parameter b = pc.add_parameters({5});
   StandardSoftmaxBuilder own(w, b);
   use(own);
   DYNET_CAN(const StandardSoftmaxBuilder no_bias(w));
