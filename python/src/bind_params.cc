@@ -487,7 +487,7 @@ PyObject* table_item(PyObject* self, PyObject* index) {
 /// Each of these rows.
 // NOLINTNEXTLINE(performance-unnecessary-value-param): the quick way makes values of these types
 nb::list table_rows(const PyLookupParameters* x, IndexListArg indices) {
-  nb::list rows = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(indices.list.size())));
+  auto rows = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(indices.list.size())));
   if (!rows.is_valid()) {
     throw nb::python_error();
   }

@@ -321,7 +321,8 @@ void Clusters::read() {
   if (!file.has_value()) {
     return;
   }
-  called = *std::exchange(file, std::nullopt);
+  called = std::move(*file);
+  file.reset();
   std::ifstream in(called, std::ios::binary);
   if (!in) {
     throw ValueError("'" + called + "': the file of clusters cannot be opened");
@@ -395,23 +396,22 @@ bool type_caster<Clusters>::from_python(handle src, uint32_t flags, cleanup_list
 }
 
 handle type_caster<Clusters>::from_cpp(const Clusters& clusters, rv_policy /*policy*/,
-                                       cleanup_list* /*cleanup*/) noexcept try {
+                                       cleanup_list* /*cleanup*/) noexcept {
   const std::string& text = clusters.text;
-  list lines;
+  object lines = steal(PyList_New(0));
+  if (!lines.is_valid()) {
+    return {};
+  }
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     const object line = steal(PyUnicode_DecodeUTF8(
         text.data() + begin, static_cast<Py_ssize_t>(end - begin), "surrogateescape"));
-    if (!line.is_valid()) {
-      throw python_error();
+    if (!line.is_valid() || PyList_Append(lines.ptr(), line.ptr()) != 0) {
+      return {};
     }
-    lines.append(line);
     begin = end + 1;
   }
   return lines.release();
-} catch (python_error& e) {
-  e.restore();
-  return {};
 }
 
 }  // namespace nanobind::detail

@@ -19,6 +19,7 @@ namespace {
 DynetParams params_from(const std::vector<std::string>& args, bool shared_parameters) {
   std::vector<std::string> texts = args;
   std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
   for (std::string& text : texts) {
     pointers.push_back(text.data());
   }
@@ -79,7 +80,7 @@ bool is_on(const nb::dict& conf, const char* key) {
 void apply_config(DynetParams& params, const nb::dict& conf) {
   if (conf.contains("mem") && !conf["mem"].is_none()) {
     const nb::object given = conf["mem"];  // an int or a string
-    const std::string mem = nb::cast<std::string>(nb::str(nb::handle(given)));
+    const auto mem = nb::cast<std::string>(nb::str(nb::handle(given)));
     if (mem != "512") {  // the default that dynet_config has since 2.1
       params.mem_descriptor = mem;
     }
@@ -126,7 +127,7 @@ void send_log_to_python() {
 void start(DynetParams& params) {
   send_log_to_python();
   initialize(params);
-  nb::module_ m = nb::module_::import_("_dynet");
+  const nb::module_ m = nb::module_::import_("_dynet");
   m.attr("LSTMBuilder") =
       m.attr(params.lstm == "vanilla" ? "VanillaLSTMBuilder" : "CoupledLSTMBuilder");
 }

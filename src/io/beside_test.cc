@@ -137,7 +137,7 @@ TYPED_TEST(BesideTest, AFileOf21OfTheCollection) {
 
 // In a file of the whole model the normalisation is where DyNet 2.1 has it, above the collection.
 TYPED_TEST(BesideTest, AFileOfTheWholeModel) {
-  Network<TypeParam> from(0, 1.0F);
+  const Network<TypeParam> from(0, 1.0F);
   for (const std::string key : {"", "/model"}) {
     this->save(from.model, key);
     Network<TypeParam> to(0, 500.0F);
@@ -194,7 +194,7 @@ TYPED_TEST(BesideTest, AllOfItUnderTheCollection) {
 TYPED_TEST(BesideTest, APartOfItIsAnError) {
   Network<TypeParam> from(0, 1.0F);
   this->save(from.own());
-  std::string text = this->content();
+  const std::string text = this->content();
   const std::size_t at = text.find("#Parameter# /vanilla-lstm-builder/ln_11 ");
   this->write(text.substr(0, at));
   Network<TypeParam> to(0, 500.0F);

@@ -57,9 +57,12 @@ TEST_F(Pretrain, WhatIsWrittenComesBackToTheBit) {
   }
   const Floats numbers{0.1F, -1.5F, 1e-30F, std::numeric_limits<float>::max(), 0, 1.0F / 3};
   ParameterCollection model;
-  LookupParameter lp = model.add_lookup_parameters(4, {2}, ParameterInitConst(7));
+  const LookupParameter lp = model.add_lookup_parameters(4, {2}, ParameterInitConst(7));
+  const auto vector = [&numbers](std::size_t i) {
+    return Floats{numbers[2 * i], numbers[2 * i + 1]};
+  };
   for (unsigned i = 0; i < 3; ++i) {
-    lp.initialize(i, {numbers[2 * i], numbers[2 * i + 1]});
+    lp.initialize(i, vector(i));
   }
   save_pretrained_embeddings(file, d, lp);
   EXPECT_EQ(content().substr(0, 13), "the 0.1 -1.5\n");
@@ -68,8 +71,7 @@ TEST_F(Pretrain, WhatIsWrittenComesBackToTheBit) {
   EXPECT_EQ(other.get_words(), d.get_words());
   ASSERT_EQ(vectors.size(), 3U);
   for (int i = 0; i < 3; ++i) {
-    const auto at = static_cast<std::size_t>(2 * i);
-    EXPECT_EQ(vectors.at(i), (Floats{numbers[at], numbers[at + 1]}));
+    EXPECT_EQ(vectors.at(i), vector(static_cast<std::size_t>(i)));
   }
 }
 
@@ -77,7 +79,7 @@ TEST_F(Pretrain, EffectiveValuesAreWritten) {
   Dict d;
   d.convert("a");
   ParameterCollection model(0.5F);
-  LookupParameter lp = model.add_lookup_parameters(1, {1}, ParameterInitConst(8));
+  const LookupParameter lp = model.add_lookup_parameters(1, {1}, ParameterInitConst(8));
   SimpleSGDTrainer(model, 0.1F).update();
   ASSERT_LT(lp.current_weight_decay(), 1.0F) << "else this tests nothing";
   save_pretrained_embeddings(file, d, lp);

@@ -294,8 +294,8 @@ TEST_F(TextFileTest, CountsMustAgree) {
   const std::string good = "#Parameter# /w {2} 33 ZERO_GRAD\n+1.00000000e+00 +2.00000000e+00 \n";
   const std::string lookup = "#LookupParameter# /e {1,1} 17 ZERO_GRAD\n+1.00000000e+00 \n";
   for (const std::string& text :
-       {std::string(), good + good, good + lookup, lookup, good + "\n" + good, good + "x",
-        "\n" + good,
+       {std::string(), good + good, good + lookup, lookup, std::string(good).append("\n" + good),
+        good + "x", "\n" + good,
         std::string("#Parameter# /w {1,2} 33 ZERO_GRAD\n+1.00000000e+00 +2.00000000e+00 \n"),
         std::string("#Parameter# /w {2} 34 ZERO_GRAD\n+1.00000000e+00 +2.00000000e+00 \n"),
         std::string("#Parameter# /w {2} 33 ZERO_GRAD\n+1.00000000e+00 +2.00000000e+0  \n"),
@@ -340,7 +340,7 @@ struct NotingSaver : public TextFileSaver {
 
 TEST_F(TextFileTest, AClassWritesToTheStream) {
   ParameterCollection model;
-  Parameter a = model.add_parameters({1}, ParameterInitConst(1), "a");
+  const Parameter a = model.add_parameters({1}, ParameterInitConst(1), "a");
   const std::string object = "#Parameter# /a {1} 17 ZERO_GRAD\n+1.00000000e+00 \n";
   NotingSaver saver(file);
   saver.note("version", 3);

@@ -68,7 +68,7 @@ TEST_F(AverageTest, UpdatesStartFromTheWeights) {
 
 TEST_F(AverageTest, SwappingThereAndBackChangesNoBit) {
   ParameterCollection decaying(0.1F);
-  LookupParameter table = decaying.add_lookup_parameters(3, {5});
+  const LookupParameter table = decaying.add_lookup_parameters(3, {5});
   SimpleSGDTrainer t(decaying);
   t.cumulative_moving_average();
   for (int i = 0; i < 3; ++i) {
@@ -86,7 +86,7 @@ TEST_F(AverageTest, AParameterThatIsNewWhileSwapped) {
   step(-1.0F);
   step(-1.0F);
   trainer.swap_params_to_moving_average();
-  Parameter late = model.add_parameters({1}, ParameterInitConst(7));
+  const Parameter late = model.add_parameters({1}, ParameterInitConst(7));
   step(-1.0F);
   EXPECT_FLOAT_EQ(value(), 3.0F);
   EXPECT_EQ(as_vector(*late.values())[0], 7.0F);
@@ -136,7 +136,7 @@ TEST_F(AverageTest, Words) {
 // Every truncation and every other type is an error that changes nothing.
 TEST(TrainerText, DamagedTextChangesNothing) {
   ParameterCollection model;
-  Parameter p = model.add_parameters({2}, ParameterInitConst(1));
+  const Parameter p = model.add_parameters({2}, ParameterInitConst(1));
   model.add_lookup_parameters(2, {1}, ParameterInitConst(1));
   AdamTrainer trainer(model);
   trainer.cumulative_moving_average();

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <ctime>
 #include <exception>
-#include <optional>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -227,8 +227,9 @@ class Crew::Implementation {
   Area area_;
   Slots slots_;
   Watch watch_;
-  std::optional<util::Helper> helper_{std::in_place};  ///< while there are workers
-  std::size_t active_ = 0;  ///< the first so many workers take part in this call
+  std::unique_ptr<util::Helper> helper_ =
+      std::make_unique<util::Helper>();  ///< while there are workers
+  std::size_t active_ = 0;               ///< the first so many workers take part in this call
   std::atomic<bool> is_in_use_{false};
   std::string why_closed_;
   pid_t owner_;
