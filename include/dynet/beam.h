@@ -36,9 +36,9 @@ namespace dynet {
 /// A hypothesis's score is its log-probability divided by this number for its length, which counts
 /// the end symbol. It must be positive and must not fall with the length.
 using LengthNorm = std::function<double(unsigned length)>;
-/// length^alpha: the mean per word for 1.
+/// length^alpha: the mean per word for 1. ValueError unless alpha is finite and at least 0.
 [[nodiscard]] LengthNorm length_power(double alpha);
-/// ((5 + length) / 6)^alpha (Wu et al., 2016).
+/// ((5 + length) / 6)^alpha (Wu et al., 2016). ValueError unless alpha is finite and at least 0.
 [[nodiscard]] LengthNorm length_wu(double alpha);
 
 struct BeamOptions {
@@ -113,7 +113,7 @@ class Beam {
   [[nodiscard]] const std::vector<Hypothesis>& live() const { return live_; }
   /// Chooses the next live hypotheses by the log-probabilities after each, which are computed
   /// together. Returns which of those before each goes on from. ShapeError unless each is a vector
-  /// of one example, IndexError where the end symbol is no word, NumericError for NaN.
+  /// of one example, IndexError where the end symbol is no word, NumericError for NaN and infinity.
   std::vector<std::size_t> advance(const std::vector<Expression>& log_probabilities);
   [[nodiscard]] std::vector<Hypothesis> best() const;
 

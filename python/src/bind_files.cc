@@ -252,7 +252,7 @@ void bind_additions(nb::module_& m) {
 }
 
 /// The two text files of dynet.save: both are complete before the first takes its place.
-void save_text(const std::string& basename, const nb::list& objects, const std::string& text) {
+void save_text(const std::string& basename, const nb::list& objects, const std::string& text) try {
   const Stoppable stoppable;
   ext::NewFile meta(basename + ".meta");
   TextFileSaver data(basename + ".data");
@@ -272,6 +272,8 @@ void save_text(const std::string& basename, const nb::list& objects, const std::
   meta.write(text);
   data.close();
   meta.commit();
+} catch (const IoError& e) {
+  throw IoError(std::string("save: ") + e.what());  // what the program called
 }
 
 }  // namespace

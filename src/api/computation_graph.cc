@@ -1,3 +1,5 @@
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <iostream>
 
@@ -197,7 +199,7 @@ void ComputationGraph::dump(const std::string& filename, bool show_values, bool 
   if (!filename.empty()) {
     file.open(filename);
     if (!file) {
-      throw IoError("dump: cannot write " + filename);
+      throw IoError("dump: cannot write " + filename + ": " + std::strerror(errno));
     }
   }
   std::ostream& out = filename.empty() ? std::cout : file;

@@ -1,5 +1,7 @@
 #include "dynet/debug.h"
 
+#include <cerrno>
+#include <cstring>
 #include <exception>
 
 #include "dynet/dynet.h"
@@ -35,8 +37,9 @@ TimelineScope::TimelineScope(const std::string& file) : name_(file) {
   util::start_timeline();  // first: where it fails, what the file holds stays
   file_.open(file);
   if (!file_) {
+    const int error = errno;
     static_cast<void>(util::take_timeline());
-    throw IoError("TimelineScope: cannot write " + name_);
+    throw IoError("TimelineScope: cannot write " + name_ + ": " + std::strerror(error));
   }
 }
 

@@ -7,13 +7,27 @@
 
 #include "dynet/except.h"
 
+#include "util/number_text.h"
+
 namespace dynet {
 
+namespace {
+/// ValueError unless the norm of this exponent grows with the length, or stays.
+void check_exponent(const char* function, double alpha) {
+  if (!(alpha >= 0.0 && std::isfinite(alpha))) {
+    throw ValueError(std::string(function) + ": alpha is " + util::text_of(alpha) +
+                     "; want a finite number of at least 0");
+  }
+}
+}  // namespace
+
 LengthNorm length_power(double alpha) {
+  check_exponent("length_power", alpha);
   return [alpha](unsigned length) { return std::pow(static_cast<double>(length), alpha); };
 }
 
 LengthNorm length_wu(double alpha) {
+  check_exponent("length_wu", alpha);
   return [alpha](unsigned length) {
     return std::pow((5.0 + static_cast<double>(length)) / 6.0, alpha);
   };
@@ -29,7 +43,7 @@ Beam::Beam(unsigned end, BeamOptions options) : end_(end), options_(std::move(op
       !(options_.prune >= 0.0)) {
     throw ValueError("beam_search: width " + std::to_string(options_.width) + ", max_length " +
                      std::to_string(options_.max_length) + ", n_best " +
-                     std::to_string(options_.n_best) + ", prune " + std::to_string(options_.prune) +
+                     std::to_string(options_.n_best) + ", prune " + util::text_of(options_.prune) +
                      "; want 1 at least, and prune 0 at least");
   }
   static_cast<void>(score(0.0, options_.max_length));  // throws for a norm that is not positive
@@ -42,7 +56,7 @@ double Beam::score(double log_probability, std::size_t length) const {
   const double norm = options_.length_norm(static_cast<unsigned>(length));
   if (!(norm > 0.0)) {
     throw ValueError("beam_search: the norm of length " + std::to_string(length) + " is " +
-                     std::to_string(norm) + "; want a positive number");
+                     util::text_of(norm) + "; want a positive number");
   }
   return log_probability / norm;
 }
@@ -70,13 +84,14 @@ std::vector<Beam::Candidate> Beam::choose(const std::vector<double>& logs, unsig
     const std::size_t from = k / words;
     const auto word = static_cast<unsigned>(k % words);
     const Candidate c{live_[from].log_probability + logs[k], from, word};
-    if (std::isnan(c.log_probability)) {
-      throw NumericError("beam_search: the log-probability of word " + std::to_string(word) +
-                         " after " + std::to_string(live_[from].words.size()) +
-                         " words is NaN (hypothesis " + std::to_string(from) + ")");
-    }
-    if (std::isinf(c.log_probability) && c.log_probability < 0.0) {
+    if (c.log_probability == -HUGE_VAL) {
       continue;
+    }
+    if (!std::isfinite(c.log_probability)) {
+      throw NumericError("beam_search: the log-probability of word " + std::to_string(word) +
+                         " after " + std::to_string(live_[from].words.size()) + " words is " +
+                         (std::isnan(c.log_probability) ? "NaN" : "infinite") + " (hypothesis " +
+                         std::to_string(from) + ")");
     }
     if (kept.size() == options_.width) {
       if (!c.is_before(kept.front())) {

@@ -10,6 +10,7 @@
 #include "dynet/except.h"
 
 #include "builders/softmax_support.h"
+#include "util/utf8_mark.h"
 
 namespace dynet::builders {
 
@@ -157,6 +158,12 @@ std::vector<ClusterLine> read_cluster_lines(const char* builder, std::istream& i
   std::vector<ClusterLine> lines;
   std::string line;
   for (std::size_t number = 1; std::getline(in, line); ++number) {
+    if (number == 1) {
+      line.erase(0, util::mark_size(line));
+    }
+    if (line.find('\0') != std::string::npos) {
+      reader.fail(number, "a zero byte");
+    }
     if (!line.empty() && line.back() == '\r') {
       line.pop_back();
     }

@@ -500,12 +500,24 @@ void expect_refusal(const std::string& text, const std::string& wanted, Dict wor
   EXPECT_EQ(said.substr(0, wanted.size()), wanted) << said;
 }
 
+TEST(ClusterFiles, MayBeginWithTheMarkOfUtf8) {
+  const File file(
+      "\xEF\xBB\xBF"
+      "0 a\n0 b\n1 c\n");
+  Dict words;
+  ParameterCollection model;
+  const ClassFactoredSoftmaxBuilder builder(kRep, file.name(), words, model);
+  EXPECT_EQ(words.get_words(), (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_EQ(model.parameters_list()[0]->dim, Dim({2, kRep}));  // of two classes
+}
+
 TEST(ClusterFiles, DamageIsNamedWithItsLine) {
   using Classes = ClassFactoredSoftmaxBuilder;
   expect_refusal<Classes>("", ": the file of clusters is empty");
   expect_refusal<Classes>("a x\nb\n", ":2: one field; want a class and a word");
   expect_refusal<Classes>("a x\n\nb y\n", ":2: an empty line");
   expect_refusal<Classes>("a x\nb y\na x\n", ":3: 'x' has a class in line 1 already");
+  expect_refusal<Classes>(std::string("a x\nb \0\n", 8), ":2: a zero byte");
   using Paths = HierarchicalSoftmaxBuilder;
   expect_refusal<Paths>("", ": the file of clusters is empty");
   expect_refusal<Paths>("0 1 word\n", ":1: no tab");

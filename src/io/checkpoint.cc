@@ -22,6 +22,7 @@
 #include "params/random_streams.h"
 #include "params/settings.h"
 #include "params/use_count.h"
+#include "util/number_text.h"
 
 namespace dynet {
 namespace {
@@ -142,7 +143,7 @@ Checkpointer::Checkpointer(const std::string& folder, const ParameterCollection&
     throw ValueError("Checkpointer: keep_last is 0; want 1 or more");
   }
   if (!(policy.every_seconds >= 0.0)) {
-    throw ValueError("Checkpointer: every_seconds is " + std::to_string(policy.every_seconds) +
+    throw ValueError("Checkpointer: every_seconds is " + util::text_of(policy.every_seconds) +
                      "; want 0 or more");
   }
   std::error_code error;

@@ -59,21 +59,44 @@ std::string shown(std::string_view text, std::size_t most) {
   return text.size() > most ? s + "..." : s;
 }
 
+namespace {
+constexpr std::string_view kCoupled = "lstm-builder";
+constexpr std::string_view kStandard = "vanilla-lstm-builder";
+constexpr const char* kStandardInFile =
+    "; the file's LSTMBuilder is the standard one, as in DyNet 2.1: start with "
+    "--dynet-lstm=vanilla (C++: compile with -DDYNET_LSTM_VANILLA), or name VanillaLSTMBuilder";
+constexpr const char* kCoupledInFile =
+    "; the file's LSTMBuilder is the one with coupled gates: start with --dynet-lstm=coupled, or "
+    "name CoupledLSTMBuilder";
+}  // namespace
+
 // The four gates of the standard LSTM are stacked, those of the coupled one are not.
 std::string other_lstm(const Dim& found, const Dim& wanted, std::string_view name) {
   const auto has_rows_of = [](const Dim& a, const Dim& b) {
     return a.nd == b.nd && ext::Count(a.rows()) == ext::Count(4) * b.rows() && a.cols() == b.cols();
   };
-  if (is_in(name, "lstm-builder") && has_rows_of(found, wanted)) {
-    return "; the file's LSTMBuilder is the standard one, as in DyNet 2.1: start with "
-           "--dynet-lstm=vanilla (C++: compile with -DDYNET_LSTM_VANILLA), or name "
-           "VanillaLSTMBuilder";
+  if (is_in(name, kCoupled) && has_rows_of(found, wanted)) {
+    return kStandardInFile;
   }
-  if (is_in(name, "vanilla-lstm-builder") && has_rows_of(wanted, found)) {
-    return "; the file's LSTMBuilder is the one with coupled gates: start with "
-           "--dynet-lstm=coupled, or name CoupledLSTMBuilder";
+  if (is_in(name, kStandard) && has_rows_of(wanted, found)) {
+    return kCoupledInFile;
   }
   return "";
+}
+
+std::string other_lstm(std::string_view name,
+                       const std::function<bool(const std::string& name)>& has) {
+  const bool is_standard = is_in(name, kStandard);
+  if (!is_standard && !is_in(name, kCoupled)) {
+    return "";
+  }
+  std::string other(name);
+  const std::string_view own = is_standard ? kStandard : kCoupled;
+  other.replace(other.rfind(own), own.size(), is_standard ? kCoupled : kStandard);
+  if (!has(other)) {
+    return "";
+  }
+  return is_standard ? kCoupledInFile : kStandardInFile;
 }
 
 std::string collection_in_file(const ParameterCollection& model, const std::string& prefix) {

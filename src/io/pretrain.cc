@@ -11,6 +11,7 @@
 
 #include "io/replace_file.h"
 #include "params/stored.h"
+#include "util/utf8_mark.h"
 
 namespace dynet {
 
@@ -103,7 +104,9 @@ class EmbeddingReader {
   bool next() {
     fields_.clear();
     while (fields_.empty() && std::getline(file_, text_)) {
-      ++line_;
+      if (++line_ == 1) {
+        text_.erase(0, util::mark_size(text_));
+      }
       const std::string_view text = text_;
       std::size_t begin = text.find_first_not_of(kSpace);
       while (begin != std::string_view::npos) {
@@ -179,6 +182,10 @@ void save_pretrained_embeddings(const std::string& fname, const Dict& d,
                     " words and a table of " + std::to_string(rows.size()) + " rows");
   }
   std::for_each(d.get_words().begin(), d.get_words().end(), check_word);
+  if (d.size() > 0 && util::mark_size(d.get_words()[0]) != 0) {
+    throw ValueError("save_pretrained_embeddings: the first word, '" + d.get_words()[0] +
+                     "', begins with the mark of UTF-8 files, which a reader would skip");
+  }
   const params::SaveScope scope(*lp.p);
   const float decay = lp.current_weight_decay();
   io::ReplaceFile file = opened(fname);

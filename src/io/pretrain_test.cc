@@ -126,6 +126,11 @@ TEST_F(Pretrain, FilesOfOtherPrograms) {
   write("20 1\n30 2\n");  // no first line, but words that are numbers
   EXPECT_EQ(read(numbers), (Vectors{{0, {1}}, {1, {2}}}));
   EXPECT_EQ(numbers.get_words(), (std::vector<std::string>{"20", "30"}));
+  Dict marked;
+  write(
+      "\xEF\xBB\xBF"
+      "1 2\na 3 4\n");  // the mark of UTF-8 files before the first line
+  EXPECT_EQ(read(marked), (Vectors{{0, {3, 4}}}));
 }
 
 TEST_F(Pretrain, FrozenDictionaries) {
@@ -156,6 +161,7 @@ TEST_F(Pretrain, DamageIsFound) {
   expect_damage("3 2\nthe 1 2\nof 3 4\n", "3:1", "says 3 words; there are 2");
   expect_damage("2 300\n", "1:1", "says 2 words; there are 0");
   expect_damage("2 2\nthe 1\nof 3 4\n", "2:5", "1 numbers; want 2");
+  expect_damage("\xEF\xBB\xBFthe x\n", "1:5", "'x'");  // the mark is no column
 }
 
 }  // namespace

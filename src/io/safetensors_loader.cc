@@ -58,7 +58,8 @@ const std::string& name_of(const SafetensorsFile& file, const Entry& entry) {
 void ModelReader::want(const std::string& name, ParameterStorageBase& storage) {
   const FileTensor* const tensor = file_.find(name);
   if (tensor == nullptr) {
-    throw IoError(no_tensor(file_, name) + "; want it for " + storage.name);
+    const auto has = [this](const std::string& other) { return file_.find(other) != nullptr; };
+    throw IoError(no_tensor(file_, name) + "; want it for " + storage.name + other_lstm(name, has));
   }
   const Dim& dim = params::shape_of(storage);
   const bool is_table = params::is_table(storage);

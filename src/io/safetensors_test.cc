@@ -270,6 +270,14 @@ TEST_F(SafetensorsTest, WhatDoesNotFitChangesNothing) {
   coupled.add_subcollection("lstm-builder").add_parameters({2, 2}, "g");
   error = error_of([&] { SafetensorsLoader(file).populate(coupled); });
   EXPECT_NE(error.find("--dynet-lstm=vanilla"), std::string::npos) << error;
+  // As the builders of today name them.
+  save(gates, "/m/vanilla-lstm-builder_1/_0");
+  ParameterCollection named;
+  ParameterCollection within = named.add_subcollection("m");
+  within.add_subcollection("lstm-builder");
+  within.add_subcollection("lstm-builder").add_parameters({2, 2});
+  error = error_of([&] { SafetensorsLoader(file).populate(named); });
+  EXPECT_NE(error.find("--dynet-lstm=vanilla"), std::string::npos) << error;
 }
 
 TEST_F(SafetensorsTest, NamesAndTextThatCannotBe) {

@@ -13,6 +13,7 @@
 
 #include "params/settings.h"
 #include "util/env.h"
+#include "util/number_text.h"
 
 namespace dynet {
 namespace {
@@ -269,7 +270,7 @@ FirstSizes parse_memory(const std::string& text) {
 
 void check(const DynetParams& p) {
   if (!(p.weight_decay >= 0.0F && p.weight_decay < 1.0F)) {
-    bad("weight-decay", std::to_string(p.weight_decay), "a number in [0,1)");
+    bad("weight-decay", util::text_of(p.weight_decay), "a number in [0,1)");
   }
   parse_memory(p.mem_descriptor);
   if (p.profiling < 0 || p.profiling > 2) {

@@ -9,6 +9,7 @@
 
 #include "io/replace_file.h"
 #include "text/text_support.h"
+#include "util/utf8_mark.h"
 
 namespace dynet::text {
 
@@ -34,8 +35,7 @@ void save_dict(const std::string& file, const Dict& dict) {
     if (wrong == nullptr && find_no_utf8(word) != std::string_view::npos) {
       wrong = "a word that is not UTF-8";
     }
-    if (wrong == nullptr && dict.get_words().front() == word &&
-        word.compare(0, 3, "\xEF\xBB\xBF") == 0) {
+    if (wrong == nullptr && dict.get_words().front() == word && util::mark_size(word) != 0) {
       wrong = "a first word that begins with the mark of UTF-8 files";
     }
     if (wrong != nullptr) {

@@ -7,13 +7,13 @@
 #include <istream>
 
 #include "text/text_support.h"
+#include "util/utf8_mark.h"
 
 namespace dynet::text {
 
 namespace {
 
 constexpr std::size_t kPiece = std::size_t{1} << 18;
-constexpr std::string_view kMark = "\xEF\xBB\xBF";
 
 bool continues(std::string_view text, std::size_t at) {
   return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U;
@@ -184,8 +184,8 @@ bool Lines::next(std::string_view& line) {
     fail(options_.longest_line + 1, "a line of more than " + std::to_string(options_.longest_line) +
                                         " bytes, which is the limit");
   }
-  if (number_ == 1 && text.substr(0, kMark.size()) == kMark) {
-    text.remove_prefix(kMark.size());
+  if (number_ == 1) {
+    text.remove_prefix(util::mark_size(text));
   }
   if (!text.empty() && text.back() == '\r') {
     text.remove_suffix(1);

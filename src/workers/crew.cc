@@ -17,6 +17,7 @@
 #include "params/random_streams.h"
 #include "params/use_count.h"
 #include "util/helper.h"
+#include "util/number_text.h"
 #include "util/pulse.h"
 #include "workers/area.h"
 #include "workers/control.h"
@@ -77,7 +78,7 @@ WorkerOptions checked(const WorkerOptions& options, std::size_t learning_pieces)
                      std::to_string(Crew::kMaxLearningPieces));
   }
   if (!(options.patience >= 0)) {
-    throw ValueError("workers: patience of " + std::to_string(options.patience) +
+    throw ValueError("workers: patience of " + util::text_of(options.patience) +
                      " seconds; want 0 (without end) or more");
   }
   return options;
@@ -333,7 +334,7 @@ void Crew::Implementation::look_after_workers(double seconds) {
     const std::string what = watch_.look(i, pid, cell(i).pulse, seconds);
     if (!what.empty()) {
       fail("hangs: it " + what + ", and gave no sign of life for " +
-               std::to_string(options_.patience) +
+               util::text_of(options_.patience) +
                " seconds (WorkerOptions::patience); it was ended",
            i, pid, 0);
     }
