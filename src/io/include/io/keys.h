@@ -40,7 +40,7 @@ struct Entry {
 /// Advice where a file and a model mean different LSTMs by `LSTMBuilder`: the shape that was found
 /// for the parameter of this name, and the one that it has. Empty where that is not the reason.
 [[nodiscard]] std::string other_lstm(const Dim& found, const Dim& wanted, std::string_view name);
-/// The same where the file has no parameter of this name, by which names it `has`.
+/// Such advice for a parameter that the file does not have, by which names it `has`.
 [[nodiscard]] std::string other_lstm(std::string_view name,
                                      const std::function<bool(const std::string& name)>& has);
 
