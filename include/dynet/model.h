@@ -248,7 +248,7 @@ class ParameterCollection {
                                         const std::string& name = "",
                                         Device* device = default_device);
   /// Names as for parameters, with a counter of their own. A negative rate follows this
-  /// collection's.
+  /// collection's; DomainError for one that is 1 or more, or NaN.
   ParameterCollection add_subcollection(const std::string& name = "",
                                         float weight_decay_lambda = -1);
 
@@ -274,7 +274,7 @@ class ParameterCollection {
   [[nodiscard]] std::size_t parameter_count() const;
   [[nodiscard]] std::size_t updated_parameter_count() const;
   void project_weights(float radius = 1.0F);
-  /// DomainError when negative.
+  /// DomainError unless it is 0 or more and less than 1.
   void set_weight_decay_lambda(float lambda);
   [[nodiscard]] L2WeightDecay& get_weight_decay();
   [[nodiscard]] float get_weight_decay_lambda() const;

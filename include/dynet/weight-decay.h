@@ -9,7 +9,7 @@ namespace dynet {
 /// moves only when a program calls `update_weight_decay` itself. Thread rule: not while a trainer
 /// runs.
 struct L2WeightDecay {
-  /// DomainError when negative.
+  /// DomainError unless `lambda` is 0 or more and less than 1: an update multiplies by 1 - lambda.
   explicit L2WeightDecay(float lambda = 1e-6F);
   void set_lambda(float lambda);
   [[nodiscard]] float get_lambda() const {

@@ -161,6 +161,12 @@ TEST(WeightDecay, SubcollectionsFollowTheirParentUntilTold) {
   EXPECT_EQ(follows.get_weight_decay_lambda(), 0.0F);
   EXPECT_THROW(model.set_weight_decay_lambda(-1.0F), std::domain_error);
   const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const float bad : {1.0F, 2.0F, nan}) {
+    EXPECT_THROW(model.set_weight_decay_lambda(bad), DomainError);
+    EXPECT_THROW((void)ParameterCollection(bad), DomainError);
+    EXPECT_THROW((void)model.add_subcollection("no", bad), DomainError);
+    EXPECT_EQ(model.get_weight_decay_lambda(), 0.2F);
+  }
   EXPECT_THROW(ParameterCollection{nan}, std::domain_error);
   L2WeightDecay decay(0.5F);
   decay.update_weight_decay(3);

@@ -39,6 +39,7 @@ void Trainer::enable_average(MovingAverage mode, unsigned update_freq) {
   ma_update_freq = update_freq;
 }
 void Trainer::exponential_moving_average(float beta, unsigned update_freq) {
+  check_beta(beta);
   enable_average(MovingAverage::Exponential, update_freq);
   ema_beta = beta;
 }

@@ -26,14 +26,6 @@ namespace {
 // Below it stored values grow too far from the effective ones.
 constexpr double kSmallestFactor = 0.25;
 
-/// ValueError unless `value` is finite. `what` names it.
-void check_finite(const char* what, real value) {
-  if (!std::isfinite(value)) {
-    throw ValueError(std::string("Trainer: ") + what + " is " + util::text_of(value) +
-                     "; want a finite number");
-  }
-}
-
 /// Runs f(parameters, lookups) for each state of a rule.
 template <class F>
 void for_each_state(const trainers::StateLists& lists, F f) {
@@ -49,7 +41,7 @@ void for_each_state(const trainers::StateLists& lists, F f) {
 
 Trainer::Trainer(ParameterCollection& m, real rate)
     : learning_rate(rate), eta0(rate), kept_(std::make_shared<ParameterCollection>(m)) {
-  check_finite("learning_rate", rate);
+  check_rate(rate);
   model = kept_.get();
 }
 Trainer::~Trainer() = default;
@@ -115,7 +107,7 @@ void Trainer::set_lookup_updates(LookupUpdates how) {
 }
 
 void Trainer::restart(real lr) {
-  check_finite("learning_rate", lr);
+  check_rate(lr);
   learning_rate = lr;
   restart();
 }
@@ -126,7 +118,7 @@ void Trainer::update_epoch(real r) {
   }
 }
 void Trainer::populate(std::istream& is, real lr) {
-  check_finite("learning_rate", lr);
+  check_rate(lr);
   populate(is);
   learning_rate = lr;
 }
@@ -134,7 +126,7 @@ void Trainer::populate(std::istream& is, real lr) {
 void Trainer::set_schedule(Schedule::Pointer schedule) {
   if (schedule != nullptr) {
     const auto first = static_cast<real>(schedule->rate(0));
-    check_finite("learning_rate", first);
+    check_rate(first);
     learning_rate = first;
   }
   schedule_ = std::move(schedule);
@@ -156,31 +148,6 @@ void Trainer::follow_schedule() {
 }
 
 float Trainer::clip_gradients() { return clip(1.0F); }
-
-/// Everything that must hold before an update may change anything.
-void Trainer::check_settings(real scale) {
-  check_finite("learning_rate", learning_rate);
-  check_finite("the scale of the gradients", scale);
-  if (clipping_enabled && !(clip_threshold >= 0.0F)) {
-    throw ValueError("Trainer: clip_threshold is " + util::text_of(clip_threshold) +
-                     "; want 0 or more (clipping_enabled = false: no limit)");
-  }
-  if (!(clip_value > 0.0F)) {
-    throw ValueError("Trainer: clip_value is " + util::text_of(clip_value) +
-                     "; want a number above 0 (infinity: no limit)");
-  }
-  const trainers::StateLists lists = states();
-  for (unsigned k = 0; k < lists.number_count(); ++k) {
-    if (lists.numbers[k].value != nullptr) {
-      check_finite(lists.numbers[k].name, *lists.numbers[k].value);
-    }
-  }
-  if (!(shrink() > 0.0 && shrink() <= 1.0)) {
-    throw ValueError("Trainer: learning_rate * weight_decay is " + util::text_of(1.0 - shrink()) +
-                     "; want at least 0 and less than 1");
-  }
-  check_weights_are_saved();
-}
 
 /// The squares of floats add up in double without overflow, so their sum is finite exactly where
 /// all gradients are.

@@ -1,18 +1,16 @@
 // The state of trainers as text.
-#include <charconv>
 #include <cmath>
 #include <istream>
 #include <limits>
 #include <ostream>
+#include <sstream>
 #include <string>
-#include <system_error>
-
-#include "dynet/str-util.h"
 
 #include "params/access.h"
 #include "params/host.h"
 #include "params/stored.h"
 #include "params/use_count.h"
+#include "trainers/settings.h"
 #include "trainers/text.h"
 #include "util/number_text.h"
 
@@ -79,15 +77,15 @@ namespace {
 constexpr int kFloatDigits = 8;  // after the point: nine in all bring a float back exactly
 constexpr int kDoubleDigits = 16;
 
-/// Where a stream has the list, or the source, of tensors that are kept aside.
-int aside_slot() {
+/// Where a stream has the list of tensors that are kept aside.
+int list_slot() {
   static const int slot = std::ios_base::xalloc();
   return slot;
 }
 
 void write_tensor(std::ostream& os, const char* kind, const Tensor& t) {
   os << kind << ' ' << static_cast<std::uint64_t>(t.d.elements());
-  if (auto* const aside = static_cast<std::vector<const Tensor*>*>(os.pword(aside_slot()))) {
+  if (auto* const aside = static_cast<std::vector<const Tensor*>*>(os.pword(list_slot()))) {
     aside->push_back(&t);
     os << '\n';
     return;
@@ -114,10 +112,7 @@ void assign_tensor(Tensor& t, const std::vector<double>* numbers) {
 }  // namespace
 
 void write_aside(std::ostream& os, std::vector<const Tensor*>& tensors) {
-  os.pword(aside_slot()) = &tensors;
-}
-void read_aside(std::istream& is, const TensorSource& source) {
-  is.pword(aside_slot()) = const_cast<TensorSource*>(&source);  // pword has no pointers to const
+  os.pword(list_slot()) = &tensors;
 }
 
 TextFormat::TextFormat(std::ostream& os) : os_(os), flags_(os.flags()), precision_(os.precision()) {
@@ -158,211 +153,6 @@ void check_written(std::ostream& os) {
   }
 }
 
-std::string TextReader::word(const char* wanted) {
-  std::string w;
-  if (!(is_ >> w)) {
-    throw IoError(std::string("Trainer::populate: the text ends; want ") + wanted);
-  }
-  return w;
-}
-
-namespace {
-/// Whether the state of a rule begins so; what else a program may write after a state does not.
-bool is_trainer_header(const std::string& word) {
-  return word.size() > 2 && word.front() == '#' && word.back() == '#' && word != "#Trainer#" &&
-         word != params::type_word(false) && word != params::type_word(true);
-}
-
-double parse(const std::string& w, const char* wanted) {
-  const char* begin = w.data() + (w[0] == '+' ? 1 : 0);
-  const char* const end = w.data() + w.size();
-  double value = 0.0;
-  const auto [rest, error] = std::from_chars(begin, end, value);
-  if (error != std::errc() || rest != end) {
-    throw IoError("Trainer::populate: '" + w + "'; want " + wanted);
-  }
-  return value;
-}
-}  // namespace
-
-float TextReader::number(const char* wanted) {
-  return static_cast<float>(parse(word(wanted), wanted));
-}
-
-double TextReader::precise_number(const char* wanted) { return parse(word(wanted), wanted); }
-
-std::uint64_t TextReader::large_count(const char* wanted) {
-  const std::string w = word(wanted);
-  const char* begin = w.data() + (w[0] == '+' ? 1 : 0);
-  const char* const end = w.data() + w.size();
-  std::uint64_t value = 0;
-  const auto [rest, error] = std::from_chars(begin, end, value);
-  if (error != std::errc() || rest != end) {
-    throw IoError("Trainer::populate: '" + w + "'; want " + wanted);
-  }
-  return value;
-}
-
-unsigned TextReader::count(const char* wanted) {
-  const std::uint64_t value = large_count(wanted);
-  if (value > std::numeric_limits<unsigned>::max()) {
-    throw IoError("Trainer::populate: " + std::to_string(value) + "; want " + wanted);
-  }
-  return static_cast<unsigned>(value);
-}
-
-bool TextReader::flag(const char* wanted) {
-  const unsigned value = count(wanted);
-  if (value > 1) {
-    throw IoError(std::string("Trainer::populate: a flag is not 0 or 1; want ") + wanted);
-  }
-  return value == 1;
-}
-
-ShadowCounts TextReader::header(const std::string& name) {
-  return rest_of_header(word(name.c_str()), name);
-}
-
-/// `found` was read. An empty name stands for a trainer that has none.
-ShadowCounts TextReader::rest_of_header(const std::string& found, const std::string& name) {
-  if (found != "#" + name + "#") {
-    throw UsageError("Trainer::populate: Type does not match expected type: '" + found +
-                     "'; want " + (name.empty() ? "no state of a rule" : "'#" + name + "#'"));
-  }
-  ShadowCounts counts;
-  counts.parameters = count("a number of parameters");
-  counts.lookups = count("a number of lookup parameters");
-  if (counts.parameters > detail::ModelAccess::parameters(model_).size() ||
-      counts.lookups > detail::ModelAccess::lookups(model_).size()) {
-    throw UsageError("Trainer::populate: #" + name + "# has state for " +
-                     std::to_string(counts.parameters) + " parameters and " +
-                     std::to_string(counts.lookups) + " lookup parameters; the model has " +
-                     std::to_string(detail::ModelAccess::parameters(model_).size()) + " and " +
-                     std::to_string(detail::ModelAccess::lookups(model_).size()));
-  }
-  return counts;
-}
-
-void TextReader::header_of_nothing(const char* name) {
-  if (is_.eof()) {
-    return;
-  }
-  const std::istream::pos_type begin = is_.tellg();
-  std::string next;
-  is_ >> std::ws;
-  if (!is_.eof() && is_.peek() == '#') {
-    is_ >> next;
-  }
-  if (is_trainer_header(next)) {
-    static_cast<void>(rest_of_header(next, name == nullptr ? "" : name));
-    return;
-  }
-  if (is_.eof() && name != nullptr && !next.empty() && startswith("#" + std::string(name), next)) {
-    throw IoError("Trainer::populate: the text ends in '" + next + "'; want '#" + name + "#'");
-  }
-  const bool has_more = !is_.eof() || !next.empty();
-  is_.clear();
-  if (begin != std::istream::pos_type(-1)) {
-    is_.seekg(begin);
-  } else if (has_more) {
-    throw IoError("Trainer::populate: something follows the state, and the stream cannot go back");
-  }
-}
-
-double TextReader::setting(const StateLists::Number& n) {
-  if (n.value == nullptr) {
-    return n.count != nullptr ? count(n.name) : static_cast<double>(flag(n.name));
-  }
-  const float value = number(n.name);
-  if (!std::isfinite(value)) {
-    throw IoError(std::string("Trainer::populate: ") + n.name + " is " + util::text_of(value) +
-                  "; want a finite number");
-  }
-  return static_cast<double>(value);
-}
-
-Schedule::Pointer TextReader::schedule(const Schedule::Pointer& own) {
-  std::string text;
-  Schedule::Pointer read = schedule_inside(text, 0);
-  if (read == nullptr && own != nullptr && text_of(*own) == text) {
-    read = own;
-  }
-  if (read == nullptr) {
-    throw UsageError("Trainer::populate: no schedule of the library is '" + text +
-                     "'; set a schedule of your own as it was when the state was saved, first");
-  }
-  return read;
-}
-
-/// Appends to `text` what it read, as text_of() writes it; null where the schedule is not one of
-/// the library's.
-Schedule::Pointer TextReader::schedule_inside(std::string& text, int depth) {
-  constexpr std::uint64_t kMost = 64;  // numbers, and schedules in each other
-  const std::string name = word("a schedule");
-  const std::uint64_t size = large_count("a number of numbers");
-  if (size > kMost || static_cast<std::uint64_t>(depth) > kMost) {
-    throw IoError("Trainer::populate: the schedule " + name + " has " + std::to_string(size) +
-                  " numbers, inside of " + std::to_string(depth) + " others; want at most " +
-                  std::to_string(kMost) + " of each");
-  }
-  std::vector<double> numbers(size);
-  std::ostringstream written;
-  written.precision(std::numeric_limits<double>::max_digits10);
-  written << name << ' ' << size;
-  for (double& n : numbers) {
-    n = precise_number("a number of a schedule");
-    written << ' ' << n;
-  }
-  const bool has_inner = flag("0, or 1 and the schedule inside");
-  text += written.str() + (has_inner ? " 1 " : " 0");
-  const Schedule::Pointer inner = has_inner ? schedule_inside(text, depth + 1) : nullptr;
-  if (has_inner && inner == nullptr) {
-    return nullptr;
-  }
-  try {
-    return make_schedule(name, numbers, inner);
-  } catch (const ValueError& e) {
-    throw IoError(std::string("Trainer::populate: ") + e.what());
-  }
-}
-
-std::vector<double> TextReader::tensor(const char* kind, std::size_t size) {
-  const std::string w = word(kind);
-  if (w != kind) {
-    throw IoError("Trainer::populate: '" + w + "'; want " + kind);
-  }
-  const std::string found = word("a number of values");
-  if (found != std::to_string(size) && found != "+" + std::to_string(size)) {
-    throw UsageError("Trainer::populate: " + std::string(kind) + " has " + found +
-                     " values; the model's has " + std::to_string(size));
-  }
-  if (const auto* const aside = static_cast<const TensorSource*>(is_.pword(aside_slot()))) {
-    return (*aside)(aside_++, size);
-  }
-  std::vector<double> numbers(size);
-  for (double& n : numbers) {
-    n = parse(word("a value"), "a value");
-  }
-  return numbers;
-}
-
-Block TextReader::parameters(ShadowCounts counts) {
-  Block block;
-  for (std::size_t i = 0; i < counts.parameters; ++i) {
-    block.push_back(
-        tensor(params::type_word(false), detail::ModelAccess::parameters(model_)[i]->size()));
-  }
-  return block;
-}
-Block TextReader::lookups(ShadowCounts counts) {
-  Block block;
-  for (std::size_t i = 0; i < counts.lookups; ++i) {
-    block.push_back(
-        tensor(params::type_word(true), detail::ModelAccess::lookups(model_)[i]->size()));
-  }
-  return block;
-}
-
 void assign(const StateLists::Number& n, double value) {
   if (n.value != nullptr) {
     *n.value = static_cast<float>(value);
@@ -392,6 +182,17 @@ constexpr const char* kEpochs = "[EPOCHS]";
 constexpr const char* kUpdates = "[UPDATES]";
 constexpr const char* kSchedule = "[SCHEDULE]";
 constexpr std::uint64_t kFloatsCountTo = 16777216;
+
+MovingAverage read_mode(trainers::TextReader& in) {
+  std::istringstream word(in.word("a kind of moving average"));
+  MovingAverage mode{};
+  try {
+    word >> mode;
+  } catch (const UsageError& e) {
+    in.fail(e.what());
+  }
+  return mode;
+}
 }  // namespace
 
 void Trainer::save_base(std::ostream& os) const {
@@ -430,8 +231,7 @@ std::string Trainer::read_additions(trainers::TextReader& in, Saved& s) const {
     if (word == kValueLimit) {
       s.value_limit = in.number("clip_value");
       if (!(*s.value_limit > 0.0F)) {
-        throw IoError("Trainer::populate: clip_value is " + util::text_of(*s.value_limit) +
-                      "; want a number above 0");
+        in.fail("clip_value is " + util::text_of(*s.value_limit) + "; want a number above 0");
       }
     } else if (word == kEpochs) {
       s.epochs = {in.number("eta0"), in.number("eta_decay"), in.number("epoch")};
@@ -449,28 +249,29 @@ std::string Trainer::read_additions(trainers::TextReader& in, Saved& s) const {
 Trainer::Saved Trainer::read_base(trainers::TextReader& in) const {
   Saved s;
   in.header("Trainer");
-  s.rate = in.number("a learning rate");
+  s.rate = in.number("learning_rate", trainers::Range::kFinite);
   s.clipping = in.flag("clipping_enabled");
   s.threshold = in.number("clip_threshold");
-  if (!std::isfinite(s.rate) || (s.clipping && !(s.threshold >= 0.0F))) {
-    throw IoError("Trainer::populate: the learning rate is " + util::text_of(s.rate) +
-                  " and clip_threshold " + util::text_of(s.threshold) +
-                  "; want a finite rate, and a threshold of 0 or more");
+  if (s.clipping && !(s.threshold >= 0.0F)) {
+    in.fail("clip_threshold is " + util::text_of(s.threshold) + "; want 0 or more");
   }
-  s.update_count = in.number("updates");
+  s.update_count = in.number("updates", trainers::Range::kAtLeast0);
   s.beta = in.number("ema_beta");
-  std::istringstream mode(in.word("a kind of moving average"));
-  mode >> s.mode;
+  s.mode = read_mode(in);
   s.swapped = in.flag("ma_params_swapped");
   s.saved = in.flag("ma_params_saved");
   s.freq = in.count("ma_update_freq");
   s.average_count = in.count("ma_updates");
   const std::string averages = read_additions(in, s);
   if (averages != "[MA:TRUE]" && averages != "[MA:FALSE]") {
-    throw IoError("Trainer::populate: '" + averages + "'; want [MA:TRUE] or [MA:FALSE]");
+    in.fail("'" + averages + "'; want [MA:TRUE] or [MA:FALSE]");
   }
   if (s.mode != MovingAverage::None && s.freq == 0) {
-    throw IoError("Trainer::populate: ma_update_freq is 0; want 1 or more");
+    in.fail("ma_update_freq is 0; want 1 or more");
+  }
+  const char* const wanted = trainers::missed_range(trainers::Range::kBelow1, s.beta);
+  if (s.mode == MovingAverage::Exponential && wanted != nullptr) {
+    in.fail("ema_beta is " + util::text_of(s.beta) + "; want " + wanted);
   }
   if (averages == "[MA:TRUE]") {
     const trainers::ShadowCounts counts = in.header("MA");

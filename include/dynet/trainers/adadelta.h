@@ -22,7 +22,8 @@ struct Adadelta {
 }  // namespace updates
 
 /// Adadelta: a = rho a + (1-rho) g^2, d = g * sqrt(b + eps) / sqrt(a + eps), w -= d,
-/// b = rho b + (1-rho) d^2. The learning rate is 1 and not used.
+/// b = rho b + (1-rho) d^2. `rho` is 0 or more and less than 1, `eps` is 0 or more. The learning
+/// rate is 1 and not used.
 struct AdadeltaTrainer : trainers::RuleTrainer<updates::Adadelta> {
   static constexpr trainers::About<2> kAbout{
       "AdadeltaTrainer", "Adadelta (Zeiler, 2012).", {{"eps", 1e-6F}, {"rho", 0.95F}}};
@@ -36,7 +37,10 @@ struct AdadeltaTrainer : trainers::RuleTrainer<updates::Adadelta> {
             f.keep};
   }
   trainers::StateLists states() override {
-    return {kAbout.name, {{&hg, &hlg}, {&hd, &hld}}, {{"epsilon", &epsilon}, {"rho", &rho}}};
+    return {kAbout.name,
+            {{&hg, &hlg}, {&hd, &hld}},
+            {{"epsilon", &epsilon, trainers::Range::kAtLeast0},
+             {"rho", &rho, trainers::Range::kBelow1}}};
   }
   [[nodiscard]] trainers::IdleMotion idle(const trainers::Facts& /*facts*/) const override {
     return trainers::IdleMotion::shrinks({static_cast<double>(rho), static_cast<double>(rho)});

@@ -20,7 +20,7 @@ struct Adagrad {
 };
 }  // namespace updates
 
-/// AdaGrad: h = h + g^2, w -= learning_rate * g / sqrt(h + eps).
+/// AdaGrad: h = h + g^2, w -= learning_rate * g / sqrt(h + eps), with `eps` of 0 or more.
 struct AdagradTrainer : trainers::RuleTrainer<updates::Adagrad> {
   static constexpr trainers::About<2> kAbout{"AdagradTrainer",
                                              "AdaGrad (Duchi, Hazan and Singer, 2011).",
@@ -34,7 +34,7 @@ struct AdagradTrainer : trainers::RuleTrainer<updates::Adagrad> {
     return {f.rate / f.decay, static_cast<double>(epsilon), f.gradient_scale, f.keep};
   }
   trainers::StateLists states() override {
-    return {kAbout.name, {{&vp, &vlp}}, {{"epsilon", &epsilon}}};
+    return {kAbout.name, {{&vp, &vlp}}, {{"epsilon", &epsilon, trainers::Range::kAtLeast0}}};
   }
   [[nodiscard]] trainers::IdleMotion idle(const trainers::Facts& /*facts*/) const override {
     return trainers::IdleMotion::rests();

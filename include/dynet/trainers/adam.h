@@ -108,7 +108,8 @@ struct AdamFamily : RuleTrainer<R, C> {
 
 /// Adam: m = b1 m + (1-b1) g, v = b2 v + (1-b2) g^2,
 /// w -= learning_rate * sqrt(1-b2^t)/(1-b1^t) * m / (sqrt(v) + eps), with t the number of updates
-/// of the trainer; `eps` is added to the uncorrected root.
+/// of the trainer; `eps` is added to the uncorrected root. `b1` and `b2` are 0 or more and less
+/// than 1, `eps` is 0 or more; so for all of this file.
 struct AdamTrainer : trainers::AdamFamily<updates::Adam, updates::AdamCatchUp> {
   static constexpr trainers::About<4> kAbout{
       "AdamTrainer",
@@ -123,7 +124,9 @@ struct AdamTrainer : trainers::AdamFamily<updates::Adam, updates::AdamCatchUp> {
   trainers::StateLists states() override {
     return {kAbout.name,
             {{&m, &lm}, {&v, &lv}},
-            {{"beta_1", &beta_1}, {"beta_2", &beta_2}, {"epsilon", &epsilon}}};
+            {{"beta_1", &beta_1, trainers::Range::kBelow1},
+             {"beta_2", &beta_2, trainers::Range::kBelow1},
+             {"epsilon", &epsilon, trainers::Range::kAtLeast0}}};
   }
   [[nodiscard]] trainers::IdleMotion idle(const trainers::Facts& f) const override {
     const updates::Adam s = AdamFamily::rule(f);
@@ -153,9 +156,9 @@ struct AdamWTrainer : AdamTrainer {
   trainers::StateLists states() override {
     return {kAbout.name,
             {{&m, &lm}, {&v, &lv}},
-            {{"beta_1", &beta_1},
-             {"beta_2", &beta_2},
-             {"epsilon", &epsilon},
+            {{"beta_1", &beta_1, trainers::Range::kBelow1},
+             {"beta_2", &beta_2, trainers::Range::kBelow1},
+             {"epsilon", &epsilon, trainers::Range::kAtLeast0},
              {"weight_decay", &weight_decay}}};
   }
   [[nodiscard]] double shrink() const override {
@@ -180,7 +183,9 @@ struct AmsgradTrainer : trainers::AdamFamily<updates::Amsgrad, updates::AmsgradC
   trainers::StateLists states() override {
     return {kAbout.name,
             {{&m, &lm}, {&v, &lv}, {&vhat, &lvhat}},
-            {{"beta_1", &beta_1}, {"beta_2", &beta_2}, {"epsilon", &epsilon}}};
+            {{"beta_1", &beta_1, trainers::Range::kBelow1},
+             {"beta_2", &beta_2, trainers::Range::kBelow1},
+             {"epsilon", &epsilon, trainers::Range::kAtLeast0}}};
   }
   [[nodiscard]] trainers::IdleMotion idle(const trainers::Facts& f) const override {
     const updates::Amsgrad s = AdamFamily::rule(f);

@@ -9,7 +9,7 @@ namespace dynet {
 /// w -= learning_rate * g, where the rate goes up from min to max in `step_size` updates and down
 /// again in as many; the rise above min is multiplied by `gamma` per update. As in 2.1 the second
 /// update, too, has the lowest rate: after t > 0 updates the rate is that of CyclicalSchedule after
-/// t - 1.
+/// t - 1. `step_size` is above 0.
 struct CyclicalSGDTrainer : SimpleSGDTrainer {
   static constexpr trainers::About<4> kAbout{"CyclicalSGDTrainer",
                                              "Gradient descent with a cyclical rate (Smith, 2015).",
@@ -34,7 +34,15 @@ struct CyclicalSGDTrainer : SimpleSGDTrainer {
   using Trainer::populate;
 
  protected:
-  trainers::StateLists states() override { return {kAbout.name, {}, {}}; }
+  trainers::StateLists states() override {
+    return {kAbout.name,
+            {},
+            {},
+            {{"learning_rate_min", &e_min},
+             {"learning_rate_max", &e_max},
+             {"step_size", &step_size, trainers::Range::kAbove0},
+             {"gamma", &gamma}}};
+  }
   void after_update() override {
     learning_rate =
         static_cast<real>(CyclicalSchedule::rate_of(e_min, e_max, step_size, gamma, it++));

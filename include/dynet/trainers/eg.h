@@ -25,7 +25,7 @@ struct ExponentiatedGradient {
 /// over each parameter, and over each row of a table. So parameters are distributions: positive
 /// numbers that sum up to 1. One that is 0 stays 0. ValueError from update(), save() and populate()
 /// where a parameter that is new to the trainer has a negative number, NaN, or nothing above 0
-/// (initializers draw negative numbers; frozen parameters may).
+/// (initializers draw negative numbers; frozen parameters may). `mom` is from 0 to 1.
 ///
 /// Weight decay multiplies what is normalised, so the sum after an update is 1 - lambda. Exact
 /// updates of tables are refused with a UsageError: an update normalises rows without a gradient
@@ -42,7 +42,7 @@ struct EGTrainer : trainers::RuleTrainer<updates::ExponentiatedGradient> {
       : RuleTrainer(collection, rate), momentum(mom) {}
 
   /// From the next update on the rate goes in cycles (CyclicalSGDTrainer): it is the lowest one
-  /// after that update, and with a gamma of 0 stays so.
+  /// after that update, and with a gamma of 0 stays so. `steps` is above 0.
   // The name is that of 2.1. NOLINTNEXTLINE(readability-identifier-naming)
   void enableCyclicalLR(float learning_rate_min = 0.01F, float learning_rate_max = 0.1F,
                         float steps = 2000.0F, float decay = 0.0F) {
@@ -63,10 +63,10 @@ struct EGTrainer : trainers::RuleTrainer<updates::ExponentiatedGradient> {
             {{&hp, &hlp}},
             {{"zeg", &zeg},
              {"meg", &meg},
-             {"momentum", &momentum},
+             {"momentum", &momentum, trainers::Range::kUpTo1},
              {"e_min", &e_min},
              {"e_max", &e_max},
-             {"step_size", &step_size},
+             {"step_size", &step_size, trainers::Range::kAbove0},
              {"gamma", &gamma},
              {"it", &it},
              {"isCyclical", &isCyclical}}};

@@ -32,7 +32,7 @@ struct LionCatchUp {
 /// Lion: c = b1 m + (1-b1) g, w = (1 - learning_rate * weight_decay) w - learning_rate * sign(c),
 /// m = b2 m + (1-b2) g; sign(0) is 0. Every element moves by the rate, so rates are three to ten
 /// times smaller than those of Adam, and decays as many times larger. For the decay of tables see
-/// Trainer::shrink.
+/// Trainer::shrink. `b1` is 0 or more and less than 1; `b2` may be 1 as well.
 struct LionTrainer : trainers::RuleTrainer<updates::Lion, updates::LionCatchUp> {
   static constexpr trainers::About<4> kAbout{
       "LionTrainer",
@@ -51,7 +51,9 @@ struct LionTrainer : trainers::RuleTrainer<updates::Lion, updates::LionCatchUp> 
   trainers::StateLists states() override {
     return {kAbout.name,
             {{&m, &lm}},
-            {{"beta_1", &beta_1}, {"beta_2", &beta_2}, {"weight_decay", &weight_decay}}};
+            {{"beta_1", &beta_1, trainers::Range::kBelow1},
+             {"beta_2", &beta_2, trainers::Range::kUpTo1},
+             {"weight_decay", &weight_decay}}};
   }
   [[nodiscard]] double shrink() const override {
     return 1.0 - static_cast<double>(learning_rate) * static_cast<double>(weight_decay);

@@ -26,7 +26,7 @@ struct MomentumCatchUp {
 };
 }  // namespace updates
 
-/// v = mom * v - learning_rate * g, w += v.
+/// v = mom * v - learning_rate * g, w += v, with `mom` from 0 to 1.
 struct MomentumSGDTrainer : trainers::RuleTrainer<updates::Momentum, updates::MomentumCatchUp> {
   static constexpr trainers::About<2> kAbout{"MomentumSGDTrainer",
                                              "v = mom * v - learning_rate * g, w += v.",
@@ -43,7 +43,7 @@ struct MomentumSGDTrainer : trainers::RuleTrainer<updates::Momentum, updates::Mo
     return {f.rate, static_cast<double>(momentum), f.gradient_scale, 1.0 / f.decay, f.keep};
   }
   trainers::StateLists states() override {
-    return {kAbout.name, {{&vp, &vlp}}, {{"momentum", &momentum}}};
+    return {kAbout.name, {{&vp, &vlp}}, {{"momentum", &momentum, trainers::Range::kUpTo1}}};
   }
   [[nodiscard]] trainers::IdleMotion idle(const trainers::Facts& f) const override {
     const auto mu = static_cast<double>(momentum);

@@ -20,8 +20,8 @@ struct RmsProp {
 };
 }  // namespace updates
 
-/// RMSProp: h = rho h + (1-rho) g^2, w -= learning_rate * g / sqrt(h + eps). Python has the
-/// defaults of kAbout.
+/// RMSProp: h = rho h + (1-rho) g^2, w -= learning_rate * g / sqrt(h + eps), with `rho` from 0
+/// to 1 and `eps` of 0 or more. Python has the defaults of kAbout.
 struct RMSPropTrainer : trainers::RuleTrainer<updates::RmsProp> {
   static constexpr trainers::About<3> kAbout{
       "RMSPropTrainer",
@@ -38,7 +38,10 @@ struct RMSPropTrainer : trainers::RuleTrainer<updates::RmsProp> {
             f.gradient_scale, f.keep};
   }
   trainers::StateLists states() override {
-    return {kAbout.name, {{&hmsg, &hlmsg}}, {{"epsilon", &epsilon}, {"rho", &rho}}};
+    return {kAbout.name,
+            {{&hmsg, &hlmsg}},
+            {{"epsilon", &epsilon, trainers::Range::kAtLeast0},
+             {"rho", &rho, trainers::Range::kUpTo1}}};
   }
   [[nodiscard]] trainers::IdleMotion idle(const trainers::Facts& /*facts*/) const override {
     return trainers::IdleMotion::shrinks({static_cast<double>(rho)});

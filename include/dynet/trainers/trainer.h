@@ -10,7 +10,8 @@
 // and runs as one pass over a parameter, or over the rows of a table that have a gradient. In
 // src/trainers trainer.cc has the order, rule_trainer.cc hands numbers to a rule's loop,
 // simd_steps.cc has the loops, missed.cc the exact sparse updates, averages.cc the moving averages,
-// schedule.cc the schedules (schedule.h), trainer_text.cc the state as text.
+// schedule.cc the schedules (schedule.h), trainer_text.cc the state as text, text_reader.cc how it
+// is read, settings.cc what numbers may be.
 //
 // Start reading at Trainer, then adagrad.h. Surprising: gradients are emptied without clearing
 // their memory, so a parameter may have none; rules then get zeros where these matter (the moments
@@ -39,6 +40,17 @@ class MissedUpdates;
 /// How many states a rule may keep per parameter, and how many numbers of its own.
 inline constexpr unsigned kMaxStates = 4;
 inline constexpr unsigned kMaxNumbers = 9;
+inline constexpr unsigned kMaxUnsaved = 4;
+
+/// What a number of a rule may be; NaN and infinity never. Updates refuse other values with a
+/// ValueError, and populate() a text that has them with an IoError.
+enum class Range : unsigned char {
+  kFinite,    ///< any number
+  kAtLeast0,  ///< an epsilon
+  kAbove0,    ///< a length
+  kBelow1,    ///< at least 0: how much of a moving mean is kept
+  kUpTo1,     ///< the same, where a mean that stays for ever does no harm
+};
 
 /// The state of a trainer and the numbers of its rule. Order and names are those of its text.
 struct StateLists {
@@ -49,19 +61,21 @@ struct StateLists {
   /// One of the three: a number, a count, or a flag.
   struct Number {
     Number() = default;
-    Number(const char* n, float* v) : name(n), value(v) {}
+    Number(const char* n, float* v, Range r = Range::kFinite) : name(n), value(v), range(r) {}
     Number(const char* n, unsigned* c) : name(n), count(c) {}
     Number(const char* n, bool* f) : name(n), flag(f) {}
     const char* name = nullptr;
     float* value = nullptr;
     unsigned* count = nullptr;
     bool* flag = nullptr;
+    Range range = Range::kFinite;  ///< of a number
   };
   /// The trainer's, as its text says it and no other trainer takes it; null: the text is that of
   /// the base.
   const char* name = nullptr;
   State states[kMaxStates];
   Number numbers[kMaxNumbers];
+  Number unsaved[kMaxUnsaved] = {};  ///< others, which its text does not have
 
   /// Nothing but a name, which DyNet 2.1 does not write.
   [[nodiscard]] bool is_empty() const { return state_count() == 0 && number_count() == 0; }
@@ -126,9 +140,10 @@ struct Trainer {
   Trainer& operator=(const Trainer&) = default;
 
   /// NumericError when a gradient is NaN or infinite (or, with clipping, their norm is): then
-  /// nothing but the gradients, which are emptied, is changed. ValueError when the rate or a number
-  /// of the rule is NaN or infinite, or the clip threshold is NaN or negative: then nothing is
-  /// changed, gradients neither.
+  /// nothing but the gradients, which are emptied, is changed. ValueError when the rate is NaN or
+  /// infinite, a number of the rule is out of its range (the rule's header has it), the clip
+  /// threshold is NaN or negative, or clip_value not above 0: then nothing is changed, gradients
+  /// neither.
   virtual void update();
   /// An update with all gradients multiplied by `scale` first (as before 2.0).
   void update(real scale);
@@ -174,7 +189,10 @@ struct Trainer {
   virtual void save(std::ostream& os);
   /// Reads it back; all or nothing. What the text does not mention, the schedule for example,
   /// stays. UsageError for the state of another trainer (gradient descent of either kind takes one
-  /// without a name) or of a larger model, IoError for text that is damaged.
+  /// without a name) or of a larger model. IoError for text that is damaged, with its line and byte
+  /// where the stream can go back: numbers out of range, too, and text that was cut anywhere, if
+  /// only of its last line end. (Two texts of 2.1 remain: of gradient descent, which has no name,
+  /// and of EGTrainer, which has no last line end.)
   virtual void populate(std::istream& is);
   void populate(std::istream& is, real lr);
   /// Clips by value, and returns the factor that the gradients are to be multiplied with;
@@ -185,6 +203,7 @@ struct Trainer {
 
   [[nodiscard]] MovingAverage moving_average() const { return ma_mode; }
   /// Averages parameters from the first update on. UsageError after it, or when `update_freq` is 0.
+  /// ValueError unless beta, the share of the old average, is 0 or more and less than 1.
   void exponential_moving_average(float beta, unsigned update_freq = 1U);
   void cumulative_moving_average(unsigned update_freq = 1U);
   /// Puts the averages in the place of the parameters; `save_weights` keeps these for
@@ -293,6 +312,8 @@ struct Trainer {
   void commit_base(Saved& saved);
 
  private:
+  static void check_rate(real rate);
+  static void check_beta(real beta);
   void check_settings(real scale);
   [[nodiscard]] double sum_of_squares() const;
   void limit_gradients(real scale);

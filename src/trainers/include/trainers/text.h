@@ -57,13 +57,16 @@ struct ShadowCounts {
 class TextReader {
  public:
   TextReader(std::istream& is, const ParameterCollection& model) : is_(is), model_(model) {}
-  /// The next word; IoError when there is none. `wanted` is what errors say.
-  std::string word(const char* wanted);
+  /// The next word. IoError where there is none, and where nothing comes after it, so that it may
+  /// have been cut. `wanted` is what errors say.
+  std::string word(const std::string& wanted, bool may_be_last = false);
   float number(const char* wanted);
+  /// One in a range; `what` names it.
+  float number(const char* what, Range range);
   double precise_number(const char* wanted);
   unsigned count(const char* wanted);
   std::uint64_t large_count(const char* wanted);
-  bool flag(const char* wanted);
+  bool flag(const char* wanted, bool may_be_last = false);
   /// A number of a trainer's rule, of whichever kind.
   double setting(const StateLists::Number& n);
   /// The line of write_header. UsageError for another name; UsageError when the model has fewer.
@@ -76,14 +79,19 @@ class TextReader {
   /// What text_of(schedule) wrote; `own` where it is a schedule of the program and `own` has this
   /// text. UsageError for a schedule that is not known, IoError for numbers that it refuses.
   Schedule::Pointer schedule(const Schedule::Pointer& own);
+  /// IoError, with the place of the last word.
+  [[noreturn]] void fail(const std::string& what);
 
  private:
+  std::string place();
+  [[noreturn]] void fail_cut(const std::string& last, const std::string& wanted);
   ShadowCounts rest_of_header(const std::string& found, const std::string& wanted);
   Schedule::Pointer schedule_inside(std::string& text, int depth);
   std::vector<double> tensor(const char* kind, std::size_t size);
 
   std::istream& is_;
   const ParameterCollection& model_;
+  std::size_t last_word_bytes_ = 0;
   std::size_t aside_ = 0;  ///< tensors that were read from aside
 };
 
