@@ -18,6 +18,8 @@
 #include "params/use_count.h"
 
 /// The address sanitizer ends the program where malloc would return null; here that is asked for.
+// The sanitizer names it.
+// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming)
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
 
 namespace dynet {
@@ -93,7 +95,7 @@ TEST(Collection, CopiesShareAndNothingMustOutliveAnything) {
 
 TEST(Handles, CanBeUnset) {
   Parameter p;
-  LookupParameter l = nullptr;
+  const LookupParameter l = nullptr;
   EXPECT_FALSE(p);
   EXPECT_FALSE(l);
   EXPECT_THROW(p.get_storage(), StateError);
@@ -131,14 +133,14 @@ TEST(Storage, ValuesCanBeSetAndChanged) {
   p.set_value({4, 3, 2, 1});
   EXPECT_EQ(as_vector(*p.values()), (std::vector<float>{4, 3, 2, 1}));
   EXPECT_THROW(p.set_value({1}), SizeError);
-  Parameter q = model.add_parameters({2, 2});
+  const Parameter q = model.add_parameters({2, 2});
   q.get_storage().copy(p.get_storage());
   EXPECT_EQ(as_vector(*q.values()), (std::vector<float>{4, 3, 2, 1}));
   EXPECT_THROW(model.add_parameters({4}).get_storage().copy(*p.p), std::invalid_argument);
   p.zero();
   EXPECT_EQ(as_vector(*p.values()), std::vector<float>(4));
 
-  LookupParameter l = model.add_lookup_parameters(3, {2});
+  const LookupParameter l = model.add_lookup_parameters(3, {2});
   l.initialize(1, {5, 6});
   EXPECT_EQ(as_vector((*l.values())[1]), (std::vector<float>{5, 6}));
   EXPECT_EQ(as_vector(l.get_storage().values[1]), (std::vector<float>{5, 6}));
@@ -151,7 +153,7 @@ TEST(Storage, ValuesCanBeSetAndChanged) {
 TEST(WeightDecay, SubcollectionsFollowTheirParentUntilTold) {
   ParameterCollection model(0.1F);
   ParameterCollection follows = model.add_subcollection();
-  ParameterCollection own = model.add_subcollection("", 0.5F);
+  const ParameterCollection own = model.add_subcollection("", 0.5F);
   EXPECT_EQ(follows.get_weight_decay_lambda(), 0.1F);
   EXPECT_EQ(own.get_weight_decay_lambda(), 0.5F);
   model.set_weight_decay_lambda(0.2F);
@@ -232,7 +234,7 @@ TEST(UseCount, AForkWhileAThreadComputes) {
 TEST(UseCount, UpdatesAndRunsExcludeEachOther) {
   ParameterCollection model;
   ParameterCollection sub = model.add_subcollection();
-  Parameter p = sub.add_parameters({1});
+  const Parameter p = sub.add_parameters({1});
   params::Usage& usage = params::usage_of(*p.p);
   EXPECT_EQ(&usage, &params::usage_of(model));
   {
@@ -289,7 +291,7 @@ TEST(AdditionsTest, ASubcollectionThatWasMadeMeanwhileIsCutOff) {
   const Parameter of_old = old.add_parameters({3}, "x");
   EXPECT_EQ(below.get_fullname(), "/below_1/");
   additions.undo();
-  for (ParameterCollection& c : {std::ref(root), std::ref(old), std::ref(below)}) {
+  for (const ParameterCollection& c : {std::ref(root), std::ref(old), std::ref(below)}) {
     EXPECT_EQ(c.get_parameter_storages_base().size(), 0U);
   }
   const Parameter lost = below.add_parameters({5}, "lost");

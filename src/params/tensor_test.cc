@@ -12,6 +12,8 @@
 #include "testing/tolerance.h"
 
 /// The address sanitizer ends the program where malloc would return null; here that is asked for.
+// The sanitizer names it.
+// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming)
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
 
 namespace dynet {
@@ -244,7 +246,7 @@ TEST(Buffer, StartsOn64BytesAndIsZero) {
 }
 
 TEST(Devices, AreFoundByName) {
-  DeviceManager& manager = *get_device_manager();
+  const DeviceManager& manager = *get_device_manager();
   EXPECT_EQ(manager.get_global_device(""), default_device);
   EXPECT_EQ(manager.get_global_device("CPU"), manager.get_devices().back());
   EXPECT_FALSE(manager.get_global_device("CPU")->is_double());
