@@ -197,10 +197,11 @@ struct ComputationGraph {
 };
 
 /// Why batching does not run two nodes of a graph together, as the first difference of their keys,
-/// such as "attributes: d=0 != d=1" or "argument 1: {3} != {4}"; or what else forbids it, such as
-/// that one waits for the other. "equal keys" where nothing does: then they share a group when they
-/// are asked for together and become ready together. Computes nothing. StaleExpression; GraphError
-/// where the nodes are of different graphs.
+/// such as "attributes: d=0 != d=1", "argument 1: {3} != {4}" or "argument 0: one example, as the
+/// node has != one example for the node's 2"; or what else forbids it, such as that one waits for
+/// the other. "equal keys" where nothing does: then they share a group when they are asked for
+/// together and become ready together. Computes nothing. StaleExpression; GraphError where the
+/// nodes are of different graphs.
 [[nodiscard]] std::string explain_batch(const Expression& a, const Expression& b);
 
 /// Exchanges two indices, for programs that do so by an unqualified name.

@@ -10,7 +10,10 @@
 // A step is known by its index, the number of steps made before it in this sequence; -1 is the
 // initial state. `add_input(prev, x)` continues any step, so steps form a tree. Errors: StateError
 // for a call out of order, ValueError for a wrong number of expressions or a bad rate, IndexError
-// for a step that does not exist.
+// for a step that does not exist. Inputs and states are looked at where they are given: ShapeError
+// for another shape or number of examples; for states StaleExpression where one is unset or its
+// graph is gone, GraphError for a node of another graph than the parameters'. After an error the
+// builder is as before.
 
 #include <vector>
 
@@ -61,7 +64,7 @@ struct RNNBuilder {
   /// Forgets all steps. `h_0` is the initial state: for LSTMs the cells of all layers, then the
   /// hidden states of all layers; else the hidden states. Empty: there is none, and what would use
   /// it is left out.
-  void start_new_sequence(const std::vector<Expression>& h_0 = {});
+  void start_new_sequence(const std::vector<Expression>& h_0 = {}, Where where = Where::here());
   /// Appends a step after `prev` whose hidden states are `h_new`, one per layer; cells are those of
   /// `prev` (zeros where there are none).
   Expression set_h(const RNNPointer& prev, const std::vector<Expression>& h_new = {},
@@ -209,6 +212,11 @@ struct LayeredRNNBuilder : public RNNBuilder {
 
  private:
   void check_input(const Expression& x) const;
+  /// The number of examples of a state, one expression a layer or null where there are none. Throws
+  /// where it does not fit this builder.
+  unsigned check_state(const char* what, const Expression* cell_states,
+                       const Expression* hidden_states) const;
+  void explain_failure(int prev, const Expression& x) const;
   [[nodiscard]] const std::vector<Expression>& hidden(RNNPointer i) const;
   [[nodiscard]] const std::vector<Expression>& cells(RNNPointer i) const;
   [[nodiscard]] Expression old_or_zeros(const std::vector<Expression>& of, unsigned layer) const;

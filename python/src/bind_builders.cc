@@ -44,7 +44,7 @@ struct PyRNNBuilder : Made {
   void make_ready(bool update) {
     if (!ready.is_ready()) {
       builder->new_graph(current_graph().cg, update);
-      builder->start_new_sequence();
+      builder->start_new_sequence({}, Where());  // of no line of the program's
       ready.note();
     }
   }

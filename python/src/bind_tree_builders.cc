@@ -111,7 +111,7 @@ struct PyTreeNodesBuilder : Made {
     if (!ready.is_ready()) {
       new_graph(true);
     }
-    builder->start_new_sequence(h_0 ? h_0->nodes() : std::vector<Expression>());
+    builder->start_new_sequence(h_0 ? h_0->nodes() : std::vector<Expression>(), here());
   }
   /// The builder. StaleExpression where the graph was renewed since.
   [[nodiscard]] TreeNodesBuilder& live() const {

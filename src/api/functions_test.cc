@@ -255,12 +255,40 @@ TEST(Functions, ExplainBatchSaysWhyNodesRunApart) {
   const Expression x = input(cg, {3}, {1, 2, 3});
   EXPECT_EQ(explain_batch(elu(x, 1.0F), elu(x, 2.0F)), "attributes: alpha=1 != alpha=2");
   EXPECT_EQ(explain_batch(tanh(x), tanh(exp(x))), "equal keys");
+  EXPECT_EQ(explain_batch(elu(x, 0.0F), elu(x, -0.0F)),
+            "attributes: both are alpha=0 as text, but not to the last bit");
   ComputationGraph other;
   const Expression y = input(other, {3}, {1, 2, 3});
   EXPECT_EQ(text_of_error<GraphError>([&] { (void)explain_batch(x, y); }),
             "explain_batch: the nodes are of different graphs, which never run together");
   cg.clear();
   EXPECT_THROW((void)explain_batch(x, y), StaleExpression);
+}
+
+TEST(Functions, ExplainBatchSaysWhichArgumentHasOneExampleForAll) {
+  ComputationGraph cg;
+  const Expression w = ones(cg, {4, 3});
+  const Expression ws = ones(cg, Dim({4, 3}, 2));
+  const Expression x = ones(cg, {3});
+  const Expression two = ones(cg, Dim({3}, 2));
+  const Expression five = ones(cg, Dim({3}, 5));
+  const Expression a = w * x;
+  EXPECT_EQ(explain_batch(w * x, w * two),
+            "argument 0: one example, as the node has != one example for the node's 2");
+  EXPECT_EQ(explain_batch(ws * two, w * five),
+            "argument 0: 2 examples, as the node has != one example for the node's 5");
+  EXPECT_EQ(explain_batch(w * two, w * five), "equal keys");
+  EXPECT_EQ(explain_batch(affine_transform({a, w, x}), affine_transform({ws * two, w, two})),
+            "argument 1: one example, as the node has != one example for the node's 2");
+  // Another shape is the plainer reason, wherever it stands.
+  EXPECT_EQ(explain_batch(w * x, w * ones(cg, Dim({3, 2}, 2))), "argument 1: {3} != {3,2}x2");
+  EXPECT_EQ(explain_batch(lstm_cell(ones(cg, {8}))[0], lstm_cell(ones(cg, {8}), ones(cg, {2}))[0]),
+            "argument 1: absent != {2}");
+  const auto elements = [&](const std::vector<unsigned>& of) { return pick_batch_elems(two, of); };
+  EXPECT_EQ(explain_batch(elements({0, 1}), elements({1})), "payload count: 2 != 1");
+  const Expression apart = pick(x, std::vector<unsigned>{0, 1});
+  EXPECT_EQ(explain_batch(apart, pick(x, std::vector<unsigned>{0, 1})),
+            "pick: runs alone, since an argument has one example beside several lists of indices");
 }
 
 TEST(Functions, ErrorsSayTheCallersLine) {

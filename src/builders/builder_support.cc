@@ -1,9 +1,12 @@
 #include "builders/builder_support.h"
 
+#include <algorithm>
+
 #include "dynet/except.h"
 #include "dynet/ext/add_node.h"
 #include "dynet/ops/linear.h"
 
+#include "api/graph_state.h"
 #include "graph/graph.h"
 #include "util/number_text.h"
 
@@ -30,6 +33,72 @@ void check_count(const char* builder, const char* what, std::size_t given, std::
 void fail_input(const char* builder, const Dim& x, unsigned rows, Where where) {
   throw ShapeError(std::string(builder) + ": x is " + to_string(x) + "; want " +
                    to_string(Dim({rows})) + graph::built_at(where));
+}
+
+namespace {
+
+/// "GRUBuilder: h of layer 0 of the initial state".
+std::string part_text(const GivenState& given, char part, unsigned layer) {
+  return std::string(given.builder) + ": " + part + " of layer " + std::to_string(layer) + " of " +
+         given.what;
+}
+
+/// Says whether it is unset, or what became of its graph.
+[[noreturn]] void fail_stale(const Expression& e, const std::string& part, Where where) {
+  try {
+    api::checked_node(e, part);
+  } catch (const StaleExpression& error) {
+    throw StaleExpression(error.what() + graph::built_at(where));
+  }
+  throw StaleExpression(part + ": the expression is stale" + graph::built_at(where));
+}
+
+/// Looks at one expression. `batch`: examples of those before it, and of it afterwards.
+void check_part(const GivenState& given, char part, unsigned layer, const Expression& e,
+                unsigned& batch) {
+  if (e.is_stale()) {
+    fail_stale(e, part_text(given, part, layer), given.where);
+  }
+  if (given.graph != nullptr && e.pg != given.graph) {
+    throw GraphError(part_text(given, part, layer) +
+                     " is a node of another graph than the one that new_graph was given" +
+                     graph::built_at(given.where));
+  }
+  const Dim& dim = e.dim();
+  const bool may_be_column = given.columns_too && part == 'h';
+  if (!is_column(dim, given.rows) || (dim.nd != 1 && !may_be_column)) {
+    throw ShapeError(part_text(given, part, layer) + " is " + to_string(dim) + "; want " +
+                     to_string(Dim({given.rows})) + graph::built_at(given.where));
+  }
+  if (dim.bd != 1 && batch != 1 && dim.bd != batch) {
+    throw ShapeError(part_text(given, part, layer) + " has " + std::to_string(dim.bd) +
+                     " examples, and another part of it " + std::to_string(batch) +
+                     "; want equal numbers, or 1" + graph::built_at(given.where));
+  }
+  batch = std::max(batch, dim.bd);
+}
+
+}  // namespace
+
+unsigned check_state(const GivenState& given, unsigned layers, const Expression* cells,
+                     const Expression* hidden) {
+  unsigned batch = 1;
+  for (unsigned layer = 0; layer < layers && cells != nullptr; ++layer) {
+    check_part(given, 'c', layer, cells[layer], batch);
+  }
+  for (unsigned layer = 0; layer < layers && hidden != nullptr; ++layer) {
+    check_part(given, 'h', layer, hidden[layer], batch);
+  }
+  return batch;
+}
+
+void check_examples(const char* builder, unsigned x, const char* what, unsigned others,
+                    Where where) {
+  if (x != others && x != 1 && others != 1) {
+    throw ShapeError(std::string(builder) + ": x has " + std::to_string(x) + " examples and " +
+                     what + " " + std::to_string(others) + "; want equal numbers, or 1" +
+                     graph::built_at(where));
+  }
 }
 
 void fail_kind(const char* builder) {

@@ -5,6 +5,7 @@
 #include "dynet/rnn.h"
 
 #include "builders/builder_support.h"
+#include "graph/graph.h"
 
 namespace dynet {
 
@@ -53,10 +54,14 @@ void LayeredRNNBuilder::start_new_sequence_impl(const std::vector<Expression>& h
                 has_cells() ? "the initial state (cells, then hidden states)" : "the initial state",
                 h_0.size(), num_h0_components());
   }
+  const std::size_t cell_count = has_cells() ? h_0.size() / 2 : 0;
+  if (!h_0.empty()) {
+    check_state("the initial state", has_cells() ? h_0.data() : nullptr, h_0.data() + cell_count);
+  }
   memory_h_.clear(h);
   memory_c_.clear(c);
   has_initial_state = !h_0.empty();
-  const auto middle = h_0.begin() + static_cast<std::ptrdiff_t>(has_cells() ? h_0.size() / 2 : 0);
+  const auto middle = h_0.begin() + static_cast<std::ptrdiff_t>(cell_count);
   c0.assign(h_0.begin(), middle);
   h0.assign(middle, h_0.end());
   dropout_masks_valid = false;
@@ -127,6 +132,36 @@ void LayeredRNNBuilder::check_input(const Expression& x) const {
   }
 }
 
+unsigned LayeredRNNBuilder::check_state(const char* what, const Expression* cell_states,
+                                        const Expression* hidden_states) const {
+  if (layers == 0) {
+    throw StateError(std::string(name()) + ": " + what + " of a builder without layers" +
+                     graph::built_at(user_where));
+  }
+  const bool is_ready = !param_vars.empty() && !param_vars[0].empty();
+  return builders::check_state(
+      {name(), what, hid, has_cells(), is_ready ? param_vars[0][0].pg : nullptr, user_where},
+      layers, cell_states, hidden_states);
+}
+
+/// For a step whose shapes an operation refused, so that other steps need not look at them: throws
+/// where what the program gave does not fit, in words that it knows.
+void LayeredRNNBuilder::explain_failure(int prev, const Expression& x) const {
+  const Dim& dim = x.dim();
+  if (!builders::is_column(dim, input_dim)) {
+    builders::fail_input(name(), dim, input_dim, user_where);
+  }
+  if (prev >= 0 || has_initial_state) {
+    const unsigned examples = check_state(
+        "the state before", has_cells() ? cells(prev).data() : nullptr, hidden(prev).data());
+    builders::check_examples(name(), dim.bd, "the state", examples, user_where);
+  }
+  const bool drops = dropout_rate > 0.0F || dropout_rate_h > 0.0F || cell_rate() > 0.0F;
+  if (drops && dropout_masks_valid && !masks.empty()) {
+    builders::check_examples(name(), dim.bd, "the dropout masks", masks[0][0].dim().bd, user_where);
+  }
+}
+
 Expression LayeredRNNBuilder::add_input_impl(int prev, const Expression& x) {
   check_input(x);
   if (!dropout_masks_valid && has_masks() &&
@@ -141,25 +176,38 @@ Expression LayeredRNNBuilder::add_input_impl(int prev, const Expression& x) {
   std::vector<Expression> new_c = cells_too ? memory_c_.take(layers) : std::vector<Expression>();
   Expression below = x;
   LayerState before;
-  for (unsigned layer = 0; layer < layers; ++layer) {
-    if (!is_first) {
-      before.h =
-          dropout_rate_h > 0.0F ? cmult(old_h[layer], masks[layer][1], user_where) : old_h[layer];
-      if (cells_too) {
-        before.c = old_c[layer];
+  try {
+    for (unsigned layer = 0; layer < layers; ++layer) {
+      if (!is_first) {
+        before.h =
+            dropout_rate_h > 0.0F ? cmult(old_h[layer], masks[layer][1], user_where) : old_h[layer];
+        if (cells_too) {
+          before.c = old_c[layer];
+        }
       }
+      const LayerState now =
+          add_layer(layer, layer_input(layer, below, x), is_first ? nullptr : &before);
+      if (cells_too) {
+        new_c[layer] = now.c;
+      }
+      below = new_h[layer] = now.h;
     }
-    const LayerState now =
-        add_layer(layer, layer_input(layer, below, x), is_first ? nullptr : &before);
-    if (cells_too) {
-      new_c[layer] = now.c;
-    }
-    below = new_h[layer] = now.h;
+  } catch (const ShapeError&) {
+    explain_failure(prev, x);
+    throw;
   }
   const Expression output = layers == 0 ? x : output_of(new_h);
   push(std::move(new_h), std::move(new_c));
   return output;
 }
+
+namespace {
+
+const Expression* data_or_null(const std::vector<Expression>& of) {
+  return of.empty() ? nullptr : of.data();
+}
+
+}  // namespace
 
 Expression LayeredRNNBuilder::old_or_zeros(const std::vector<Expression>& of,
                                            unsigned layer) const {
@@ -168,6 +216,7 @@ Expression LayeredRNNBuilder::old_or_zeros(const std::vector<Expression>& of,
 
 Expression LayeredRNNBuilder::set_h_impl(int prev, const std::vector<Expression>& h_new) {
   check_count(name(), "the new hidden state", h_new.size(), layers);
+  check_state("the new state", has_cells() ? data_or_null(cells(prev)) : nullptr, h_new.data());
   std::vector<Expression> new_h = memory_h_.take(layers);
   std::vector<Expression> new_c = has_cells() ? memory_c_.take(layers) : std::vector<Expression>();
   for (unsigned layer = 0; layer < layers; ++layer) {
@@ -190,6 +239,8 @@ Expression LayeredRNNBuilder::set_s_impl(int prev, const std::vector<Expression>
                 num_h0_components());
   }
   const bool only_cells = s_new.size() == layers;
+  check_state("the new state", s_new.data(),
+              only_cells ? data_or_null(hidden(prev)) : s_new.data() + layers);
   std::vector<Expression> new_h = memory_h_.take(layers);
   std::vector<Expression> new_c = memory_c_.take(layers);
   for (unsigned layer = 0; layer < layers; ++layer) {

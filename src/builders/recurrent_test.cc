@@ -3,152 +3,29 @@
 
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "recurrent_oracle.h"
+#include "recurrent_kinds.h"
 
 namespace dynet {
 namespace {
 
 using builder_tests::expect_near;
+using builder_tests::Kind;
+using builder_tests::kinds;
 using builder_tests::Layers;
 using builder_tests::Masks;
 using builder_tests::names_of;
 using builder_tests::Numbers;
 using builder_tests::numbers_of;
+using builder_tests::Owned;
+using builder_tests::sample;
 using builder_tests::sample_input;
-using builder_tests::set_values;
 
-Numbers sample(double start, std::size_t n = 3) {
-  const auto v = sample_input(n, start);
-  return {v.begin(), v.end()};
-}
+class Recurrent : public builder_tests::RecurrentTest {};
 
-using Owned = std::unique_ptr<LayeredRNNBuilder>;
-
-/// A class of builders, its formula, and the parameters of one layer in the order in which they are
-/// made.
-struct Kind {
-  const char* name;
-  const char* collection;
-  std::vector<Dim> (*shapes)(unsigned in);
-  Owned (*make)(unsigned layers, unsigned in, unsigned hidden, ParameterCollection& model);
-  Owned (*make_empty)();
-  void (*assign)(const LayeredRNNBuilder& from, LayeredRNNBuilder& to);
-  Layers (*step)(const LayeredRNNBuilder& b, const Numbers& x, const Layers& before,
-                 const Masks& masks);
-  Numbers (*output)(const LayeredRNNBuilder& b, const Layers& layers);
-};
-template <class Builder>
-Kind kind(const char* name, const char* collection, std::vector<Dim> (*shapes)(unsigned in)) {
-  return {
-      name,
-      collection,
-      shapes,
-      [](unsigned layers, unsigned in, unsigned hidden, ParameterCollection& model) -> Owned {
-        return std::make_unique<Builder>(layers, in, hidden, model);
-      },
-      []() -> Owned { return std::make_unique<Builder>(); },
-      [](const LayeredRNNBuilder& from, LayeredRNNBuilder& to) {
-        dynamic_cast<Builder&>(to) = dynamic_cast<const Builder&>(from);
-      },
-      [](const LayeredRNNBuilder& b, const Numbers& x, const Layers& before, const Masks& masks) {
-        return builder_tests::step(dynamic_cast<const Builder&>(b), x, before, masks);
-      },
-      [](const LayeredRNNBuilder& b, const Layers& layers) {
-        return builder_tests::output(dynamic_cast<const Builder&>(b), layers);
-      }};
-}
-
-std::vector<Dim> coupled_shapes(unsigned in, unsigned peephole) {
-  return {{4, in},       {4, 4}, {4, peephole}, {4},    {4, in}, {4, 4},
-          {4, peephole}, {4},    {4, in},       {4, 4}, {4}};
-}
-std::vector<Dim> standard_shapes(unsigned in) { return {{16, in}, {16, 4}, {16}}; }
-
-std::vector<Kind> kinds() {
-  using Shapes = std::vector<Dim>;
-  return {
-      kind<SimpleRNNBuilder>("Simple", "simple-rnn-builder",
-                             [](unsigned in) { return Shapes{{4, in}, {4, 4}, {4}}; }),
-      kind<GRUBuilder>("Gru", "gru-builder",
-                       [](unsigned in) {
-                         return Shapes{{4, in}, {4, 4},  {4},    {4, in}, {4, 4},
-                                       {4},     {4, in}, {4, 4}, {4}};
-                       }),
-      kind<VanillaLSTMBuilder>("Vanilla", "vanilla-lstm-builder", standard_shapes),
-      kind<SparseLSTMBuilder>(
-          "Sparse", "vanilla-lstm-builder",
-          [](unsigned in) { return Shapes{{16, in}, {16, 4}, {16, in}, {16, 4}, {16}}; }),
-      kind<CompactVanillaLSTMBuilder>("Compact", "compact-vanilla-lstm-builder", standard_shapes),
-      kind<CoupledLSTMBuilder>("Coupled", "lstm-builder",
-                               [](unsigned in) { return coupled_shapes(in, 4); }),
-      kind<FastLSTMBuilder>("Fast", "fast-lstm-builder",
-                            [](unsigned in) { return coupled_shapes(in, 1); }),
-      kind<DeepLSTMBuilder>("Deep", "deep-lstm-builder",
-                            [](unsigned in) { return coupled_shapes(in == 4 ? 7 : in, 4); })};
-}
-
-/// Two layers of four over inputs of three.
-class Recurrent : public testing::TestWithParam<Kind> {
- protected:
-  Recurrent()
-      : owned(GetParam().make(2, 3, 4, model)),
-        rnn(*owned),
-        has_cells(rnn.num_h0_components() == 4),
-        has_masks(dynamic_cast<const GRUBuilder*>(owned.get()) == nullptr) {
-    set_values(model);
-  }
-  static Layers step(const LayeredRNNBuilder& b, const Numbers& x, const Layers& before,
-                     const Masks& masks = {}) {
-    return GetParam().step(b, x, before, masks);
-  }
-  static Numbers output(const LayeredRNNBuilder& b, const Layers& layers) {
-    return GetParam().output(b, layers);
-  }
-  Expression in(const Numbers& x) {
-    return input(cg, {static_cast<unsigned>(x.size())}, std::vector<float>(x.begin(), x.end()));
-  }
-  void start() {
-    rnn.new_graph(cg);
-    rnn.start_new_sequence();
-  }
-  [[nodiscard]] Layers some_state() const {
-    Layers s{{{}, sample(4, 4)}, {{}, sample(5, 4)}};
-    if (has_cells) {
-      s[0].c = sample(2, 4);
-      s[1].c = sample(3, 4);
-    }
-    return s;
-  }
-  std::vector<Expression> hidden_of(const Layers& s) { return {in(s[0].h), in(s[1].h)}; }
-  std::vector<Expression> whole(const Layers& s) {
-    if (!has_cells) {
-      return hidden_of(s);
-    }
-    return {in(s[0].c), in(s[1].c), in(s[0].h), in(s[1].h)};
-  }
-  static void expect_state(const std::vector<Expression>& got, const Layers& want) {
-    const bool cells = !want[0].c.empty();
-    ASSERT_EQ(got.size(), cells ? 4U : 2U);
-    for (std::size_t layer = 0; layer < 2; ++layer) {
-      expect_near(numbers_of(got[got.size() - 2 + layer]), want[layer].h);
-      if (cells) {
-        expect_near(numbers_of(got[layer]), want[layer].c);
-      }
-    }
-  }
-
-  ParameterCollection model;
-  Owned owned;
-  LayeredRNNBuilder& rnn;
-  ComputationGraph cg;
-  bool has_cells;
-  bool has_masks;
-};
 INSTANTIATE_TEST_SUITE_P(Kinds, Recurrent, testing::ValuesIn(kinds()),
                          [](const auto& of) { return std::string(of.param.name); });
 

@@ -46,8 +46,9 @@ void RNNBuilder::new_graph(ComputationGraph& cg, bool update) {
   sm_.transition(RNNOp::new_graph);
 }
 
-void RNNBuilder::start_new_sequence(const std::vector<Expression>& h_0) {
+void RNNBuilder::start_new_sequence(const std::vector<Expression>& h_0, Where where) {
   sm_.check(RNNOp::start_new_sequence);
+  user_where = where;
   start_new_sequence_impl(h_0);
   cur = -1;
   steps_.clear();

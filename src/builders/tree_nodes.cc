@@ -206,7 +206,14 @@ void LayeredTreeBuilder::enter_graph(ComputationGraph& cg, bool update) {
   builders::add_parameters(cg, update, params, param_vars);
 }
 
-void LayeredTreeBuilder::start_tree(const std::vector<Expression>& /*h_0*/) {
+void LayeredTreeBuilder::start_tree(const std::vector<Expression>& h_0) {
+  if (!h_0.empty()) {
+    const bool is_ready = !param_vars.empty() && !param_vars[0].empty();
+    builders::check_state({name(), "the initial state", hid, has_cells(),
+                           is_ready ? param_vars[0][0].pg : nullptr, user_where},
+                          layers, has_cells() ? h_0.data() : nullptr,
+                          h_0.data() + (has_cells() ? layers : 0));
+  }
   dropout_masks_valid = false;
 }
 

@@ -212,6 +212,31 @@ TEST_P(Trees, ALeafReadsTheInitialState) {
   expect_tree(by_hand());
 }
 
+TEST_P(Trees, RefuseAWrongInitialStateAndKeepTheirNodes) {
+  start();
+  add_all();
+  ComputationGraph other;
+  const Expression none;
+  const auto told = [&](const Expression& e) {
+    const std::vector<Expression> given(tree.num_h0_components(), e);
+    try {
+      tree.start_new_sequence(given);
+    } catch (const Error& error) {
+      return std::string(error.message());
+    }
+    return std::string("nothing was thrown");
+  };
+  const auto expect_told = [&](const Expression& e, const std::string& what) {
+    const std::string text = told(e);
+    EXPECT_NE(text.find(" of layer 0 of the initial state" + what), std::string::npos) << text;
+    EXPECT_NE(text.find("tree_nodes_test.cc"), std::string::npos) << text;
+  };
+  expect_told(ones(cg, {7}), " is {7}; want {");
+  expect_told(none, ": the expression is unset");
+  expect_told(ones(other, {4}), " is a node of another graph");
+  expect_tree(by_hand());
+}
+
 TEST_P(Trees, AnyOrderOnceTheirNumberIsKnown) {
   start();
   EXPECT_EQ(tree.get_s(-1).size(), 0U);

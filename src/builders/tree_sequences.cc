@@ -47,7 +47,7 @@ void UnidirectionalTreeLSTMBuilder::enter_graph(ComputationGraph& cg, bool updat
   node_builder.new_graph(cg, update);
 }
 void UnidirectionalTreeLSTMBuilder::start_tree(const std::vector<Expression>& h_0) {
-  node_builder.start_new_sequence(h_0);
+  node_builder.start_new_sequence(h_0, user_where);
 }
 
 void UnidirectionalTreeLSTMBuilder::add_node(const std::vector<int>& children, const Expression& x,
@@ -97,8 +97,8 @@ void BidirectionalTreeLSTMBuilder::enter_graph(ComputationGraph& cg, bool update
   rev_node_builder.new_graph(cg, update);
 }
 void BidirectionalTreeLSTMBuilder::start_tree(const std::vector<Expression>& h_0) {
-  fwd_node_builder.start_new_sequence(h_0);
-  rev_node_builder.start_new_sequence(h_0);
+  fwd_node_builder.start_new_sequence(h_0, user_where);
+  rev_node_builder.start_new_sequence(h_0, user_where);
 }
 
 void BidirectionalTreeLSTMBuilder::add_node(const std::vector<int>& children, const Expression& x,

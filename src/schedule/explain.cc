@@ -28,11 +28,16 @@ namespace {
 /// Why a node never shares a group.
 std::string why_alone(const graph::Graph& graph, NodeId n) {
   const ext::Record& record = graph[n].record();
-  std::string text(record.info->name);
+  const std::string text(record.info->name);
   if (record.aliases) {
     return text + ": runs alone, since it computes nothing: its memory is that of its argument";
   }
-  return text + ": runs alone, since an argument has one example beside another one with several";
+  const graph::Signature& s = *graph[n].signature;
+  const bool by_argument =
+      std::any_of(s.arg_shapes, s.arg_shapes + s.arity,
+                  [&](graph::ShapeId id) { return graph.interner().shape(id).bd == s.batch; });
+  return text + ": runs alone, since an argument has one example beside " +
+         (by_argument ? "another one with several" : "several lists of indices");
 }
 
 /// Does `user` read the result of `n`, itself or through others?
@@ -57,17 +62,38 @@ std::string different(const std::string& what, const std::string& x, const std::
   return what + ": " + x + " != " + y;
 }
 
-/// The first argument whose part in the key differs; empty where there is none.
-std::string different_argument(const graph::Graph& graph, NodeId a, NodeId b) {
-  const graph::Signature& x = *graph[a].signature;
-  const graph::Signature& y = *graph[b].signature;
+std::string shape_text(const Dim& d) { return ext::is_absent(d) ? "absent" : to_string(d); }
+
+/// An argument of a node of `batch` examples: whether it has as many, or one for all of them.
+std::string examples_text(const Dim& d, std::uint32_t batch) {
+  if (d.bd != batch) {
+    return "one example for the node's " + std::to_string(batch);
+  }
+  return (batch == 1 ? "one example" : std::to_string(batch) + " examples") + ", as the node has";
+}
+
+/// The first argument whose part in the key differs; empty where there is none. Shapes go first:
+/// who has the batch of a node follows from another argument as well.
+std::string different_argument(const graph::Graph& graph, const graph::Signature& x,
+                               const graph::Signature& y) {
+  const auto shape = [&](const graph::Signature& s, std::uint32_t i) -> const Dim& {
+    return graph.interner().shape(s.arg_shapes[i]);
+  };
+  const bool is_whole = x.record->has_whole;
+  const auto argument = [](std::uint32_t i) { return "argument " + std::to_string(i); };
   for (std::uint32_t i = 0; i < x.arity; ++i) {
-    const Dim& dx = graph.interner().shape(x.arg_shapes[i]);
-    const Dim& dy = graph.interner().shape(y.arg_shapes[i]);
-    const bool same_batch =
-        x.record->has_whole ? dx.bd == dy.bd : (dx.bd == x.batch) == (dy.bd == y.batch);
-    if (dx.single_batch() != dy.single_batch() || !same_batch) {
-      return different("argument " + std::to_string(i), to_string(dx), to_string(dy));
+    const Dim& dx = shape(x, i);
+    const Dim& dy = shape(y, i);
+    if (ext::is_absent(dx) != ext::is_absent(dy) || dx.single_batch() != dy.single_batch() ||
+        (is_whole && dx.bd != dy.bd)) {
+      return different(argument(i), shape_text(dx), shape_text(dy));
+    }
+  }
+  for (std::uint32_t i = 0; i < x.arity && !is_whole; ++i) {
+    const Dim& dx = shape(x, i);
+    const Dim& dy = shape(y, i);
+    if ((dx.bd == x.batch) != (dy.bd == y.batch)) {
+      return different(argument(i), examples_text(dx, x.batch), examples_text(dy, y.batch));
     }
   }
   return {};
@@ -84,8 +110,10 @@ std::string explain(const graph::Graph& graph, NodeId a, NodeId b) {
   const graph::Signature& x = *graph[a].signature;
   const graph::Signature& y = *graph[b].signature;
   if (x.record != y.record) {
-    return different("operation", std::string(x.record->info->name),
-                     std::string(y.record->info->name));
+    const std::string name(x.record->info->name);
+    return name == y.record->info->name
+               ? "operation: two different ones of the name " + name
+               : different("operation", name, std::string(y.record->info->name));
   }
   if (x.record->reads_storage == ext::Storage::kWhole) {
     return "parameters are not computed: their value is their storage";
@@ -103,6 +131,9 @@ std::string explain(const graph::Graph& graph, NodeId a, NodeId b) {
   if (xs != ys) {
     return different("attributes", xs, ys);
   }
+  if (!std::equal(x.attributes, x.attributes + x.record->attr_bytes, y.attributes)) {
+    return "attributes: both are " + xs + " as text, but not to the last bit";
+  }
   if (x.device != y.device) {
     return different("device", x.device->name, y.device->name);
   }
@@ -113,7 +144,7 @@ std::string explain(const graph::Graph& graph, NodeId a, NodeId b) {
   if (x.arity != y.arity) {
     return different("arguments", std::to_string(x.arity), std::to_string(y.arity));
   }
-  const std::string argument = different_argument(graph, a, b);
+  const std::string argument = different_argument(graph, x, y);
   return argument.empty() ? different("payload count", std::to_string(x.payload_count),
                                       std::to_string(y.payload_count))
                           : argument;

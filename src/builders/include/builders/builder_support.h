@@ -36,6 +36,25 @@ void check_count(const char* builder, const char* what, std::size_t given, std::
 }
 /// ShapeError, which has the line `where`: the input of shape `x` should have been {rows}.
 [[noreturn]] void fail_input(const char* builder, const Dim& x, unsigned rows, Where where);
+
+/// A state that a program gives, or went on with: as messages say it, and what it has to be.
+struct GivenState {
+  const char* builder;
+  const char* what;               ///< "the initial state"
+  unsigned rows;                  ///< each cell and hidden state is {rows}
+  bool columns_too;               ///< hidden states may be {rows,1}, which the operations read
+  const ComputationGraph* graph;  ///< of its nodes; null: that is not known
+  Where where;                    ///< where it was given
+};
+/// The number of examples of the state. `cells` and `hidden` have one expression a layer, or are
+/// null where there are none. StaleExpression, GraphError or ShapeError, which name the builder,
+/// the layer and the line, for one that is unset, stale, of another graph or of another shape, and
+/// for numbers of examples that differ and are not 1.
+unsigned check_state(const GivenState& given, unsigned layers, const Expression* cells,
+                     const Expression* hidden);
+/// ShapeError unless x and what it meets have equal numbers of examples, or one of them has 1.
+void check_examples(const char* builder, unsigned x, const char* what, unsigned others,
+                    Where where);
 [[noreturn]] void fail_kind(const char* builder);
 /// `other` as a builder of the class of `self`, whose parameters it is to share. ValueError for
 /// another class, and another name.
