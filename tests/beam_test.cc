@@ -528,8 +528,8 @@ TEST(BeamErrors, SayWhatIsWrong) {
   }
   EXPECT_THROW(with(input(cg, {3}, {-1.0F, -1.0F, -std::log(0.0F)}), options)(), NumericError);
   for (const double alpha : {-1.0, std::nan(""), HUGE_VAL}) {
-    EXPECT_THROW(length_power(alpha), ValueError);
-    EXPECT_THROW(length_wu(alpha), ValueError);
+    EXPECT_THROW(static_cast<void>(length_power(alpha)), ValueError);
+    EXPECT_THROW(static_cast<void>(length_wu(alpha)), ValueError);
   }
   const auto growing = [&](unsigned state, unsigned word) {
     return std::make_pair(state, zeros(cg, {2 + word}));
