@@ -89,13 +89,13 @@ Expression node_of(ComputationGraph& cg, const Combination& c, unsigned batch, u
     }
     args.push_back(ext::is_absent(dim) ? Expression() : ones(cg, dim));
   }
-  ext::NodePayload payload;
+  std::vector<unsigned> indices;
+  ext::NodePayload payload;  // views them
   if (!s.indices.empty()) {
-    std::vector<unsigned> indices;
     for (unsigned i = 0; i < lists; ++i) {
       indices.insert(indices.end(), s.indices.begin(), s.indices.end());
     }
-    payload = ext::NodePayload::of(indices);  // is copied
+    payload = ext::NodePayload::of(indices);
   } else if (!s.values.empty()) {
     payload = ext::NodePayload::of(s.values);
   }
