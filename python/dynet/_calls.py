@@ -559,5 +559,13 @@ def signature_of(function: Any, is_bound: bool) -> Any:
     return inspect.Signature(parameters, return_annotation=returns)
 
 
+def signature_of_class(cls: Any) -> Any:
+    """Of its `__init__`, where that is the library's: programs' own classes have theirs."""
+    init = cls.__init__
+    if not hasattr(init, "__nb_signature__"):
+        raise AttributeError("__signature__")
+    return signature_of(init, True)
+
+
 def _type_text(annotation: str) -> str:
     return re.sub(r"\b(dynet|collections\.abc|typing)\.", "", annotation)

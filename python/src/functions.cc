@@ -143,6 +143,19 @@ void dress(PyTypeObject* type, const char* name) {
   PyType_Modified(type);
 }
 
+/// `inspect.signature` of a class. Python before 3.11.4 looks at `__new__` first, which has none.
+void add_signatures_of_classes(const nb::module_& m) {
+  const nb::object read = nb::cpp_function([](nb::handle cls) {
+    return nb::module_::import_("dynet._calls").attr("signature_of_class")(cls);
+  });
+  const nb::object property = nb::module_::import_("builtins").attr("property")(read);
+  PyTypeObject* const metaclass = Py_TYPE(m.attr("ParameterCollection").ptr());
+  if (PyDict_SetItemString(metaclass->tp_dict, "__signature__", property.ptr()) != 0) {
+    throw nb::python_error();
+  }
+  PyType_Modified(metaclass);
+}
+
 void dress_functions(const nb::module_& m) {
   if (usual_attribute[kFunction] != nullptr) {
     return;
@@ -160,6 +173,7 @@ void dress_functions(const nb::module_& m) {
   if (PyDict_SetItemString(Py_TYPE(bound.ptr())->tp_dict, "__reduce__", reduce.ptr()) != 0) {
     throw nb::python_error();
   }
+  add_signatures_of_classes(m);
   dress<kFunction>(Py_TYPE(function.ptr()), "function");
   dress<kMethod>(Py_TYPE(method.ptr()), "method");
   dress<kBound>(Py_TYPE(bound.ptr()), "method");

@@ -37,6 +37,14 @@ def test_signatures():
     ]  # fmt: skip
     assert "epochs" in inspect.signature(dy.fit).parameters
 
+    class Own(dy.GRUBuilder):
+        def __init__(self, size, m):
+            super().__init__(1, size, size, m)
+
+    assert list(inspect.signature(Own).parameters) == ["size", "m"]
+    derived = type("Derived", (dy.GRUBuilder,), {})
+    assert next(iter(inspect.signature(derived).parameters)) == "layers"
+
 
 def test_every_function_has_a_signature():
     for name in dir(dy):

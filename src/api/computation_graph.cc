@@ -212,6 +212,7 @@ void ComputationGraph::dump(const std::string& filename, bool show_values, bool 
       dump_numbers(out, "gradient", get_gradient(n), nan_check_only);
     }
   }
+  out.flush();  // others may write to the same stream in their own ways: Python does
 }
 
 unsigned ComputationGraph::get_id() const { return state_->epoch; }
