@@ -23,6 +23,18 @@ def inputs(count: int, size: int = 3) -> list[dy.Expression]:
 
 
 @pytest.mark.parametrize("builder_class", RECURRENT)
+def test_a_wrong_state_is_refused_where_it_is_given(builder_class):
+    m = dy.ParameterCollection()
+    builder = builder_class(1, 3, 4, m)
+    xs = inputs(2)
+    state = builder.initial_state().add_input(xs[0])
+    with pytest.raises(dy.ShapeError, match=r"h of layer 0 of .* is \{3\}; want \{4\}") as e:
+        state.set_h([xs[0]])
+    assert "test_builders.py" in str(e.value)
+    assert state.add_input(xs[1]).output().dim() == ((4,), 1)  # goes on
+
+
+@pytest.mark.parametrize("builder_class", RECURRENT)
 def test_the_ways_to_run_a_sequence_agree(builder_class):
     m = dy.ParameterCollection()
     builder = builder_class(2, 3, 4, m)

@@ -185,6 +185,21 @@ def test_state_comes_back(trainer_class, rule):
         b.trainer.populate("#Trainer#")
 
 
+def test_settings_that_ruin_the_model_are_refused():
+    m = dy.ParameterCollection()
+    w = m.add_parameters(2, init=1.0)
+    trainer = dy.AdamTrainer(m, 0.1, 1.5)
+    dy.squared_norm(w).backward()
+    with pytest.raises(
+        ValueError, match=r"^AdamTrainer: beta_1 is 1\.5; want 0 or more and less"
+    ) as e:
+        trainer.update()
+    assert "test_trainers.py" in str(e.value)
+    assert w.as_array().tolist() == [1.0, 1.0]
+    with pytest.raises(ValueError, match="lambda is 2; want 0 or more and less than 1"):
+        m.set_weight_decay_lambda(2.0)
+
+
 @pytest.mark.parametrize(("trainer_class", "rule"), WITH_A_RATE)
 def test_what_is_not_finite_is_refused(trainer_class, rule):
     model = Model(trainer_class)

@@ -16,14 +16,10 @@ using builder_tests::Layers;
 using builder_tests::names_of;
 using builder_tests::Numbers;
 using builder_tests::numbers_of;
+using builder_tests::sample;
 using builder_tests::sample_input;
 using builder_tests::set_values;
 using builder_tests::step;
-
-Numbers sample(double start) {
-  const auto v = sample_input(3, start);
-  return {v.begin(), v.end()};
-}
 
 TEST(VanillaLstm, NamesShapesAndOrderOfParameters) {
   ParameterCollection model;

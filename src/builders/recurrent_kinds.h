@@ -12,11 +12,6 @@
 
 namespace dynet::builder_tests {
 
-inline Numbers sample(double start, std::size_t n = 3) {
-  const auto v = sample_input(n, start);
-  return {v.begin(), v.end()};
-}
-
 using Owned = std::unique_ptr<LayeredRNNBuilder>;
 
 /// A class of builders, its formula, and the parameters of one layer in the order in which they are

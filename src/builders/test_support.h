@@ -42,6 +42,12 @@ inline std::vector<float> sample_input(std::size_t n, double start) {
   return v;
 }
 
+/// What sample_input gives, as the oracles take it.
+inline Numbers sample(double start, std::size_t n = 3) {
+  const auto v = sample_input(n, start);
+  return {v.begin(), v.end()};
+}
+
 inline double sigma(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 
 /// y += W x, W column-major.

@@ -19,12 +19,8 @@ using builder_tests::Masks;
 using builder_tests::Nodes;
 using builder_tests::Numbers;
 using builder_tests::numbers_of;
+using builder_tests::sample;
 using builder_tests::sample_input;
-
-Numbers sample(double start, std::size_t n) {
-  const auto v = sample_input(n, start);
-  return {v.begin(), v.end()};
-}
 
 using Owned = std::unique_ptr<TreeNodesBuilder>;
 

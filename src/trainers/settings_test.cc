@@ -63,6 +63,8 @@ std::vector<Bad> bad_settings() {
       {make<LambTrainer>(0.1F, 0.9F, 1.0F), lamb, "LambTrainer: beta_2", "1", kShare},
       {make<LambTrainer>(0.1F, 0.9F, 0.9F, kInfinity), lamb, "LambTrainer: epsilon", "inf",
        kEpsilon},
+      {make<LambTrainer>(0.1F, 0.9F, 0.9F, 0.0F, -0.5F), lamb, "LambTrainer: weight_decay", "-0.5",
+       kEpsilon},
       {make<LionTrainer>(0.1F, 3.0F), lion, "LionTrainer: beta_1", "3", kShare},
       {make<LionTrainer>(0.1F, 0.9F, 1.5F), lion, "LionTrainer: beta_2", "1.5", kWhole},
       {make<RMSPropTrainer>(0.1F, -1.0F), rms, "RMSPropTrainer: epsilon", "-1", kEpsilon},

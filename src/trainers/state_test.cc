@@ -354,6 +354,11 @@ TEST(State, ErrorsSayWhere) {
   wrong = text;
   wrong.replace(wrong.find("None"), 4, "Nine");
   EXPECT_EQ(error(wrong).find("Trainer::populate: line 2, byte "), 0U) << error(wrong);
+  const std::string none = "+0.00000000e+00 ";  // updates, and the beta
+  wrong = text;
+  wrong.replace(wrong.find(none + none), none.size(), "+1.00000000e+30 ");
+  EXPECT_NE(error(wrong).find("updates is 1e+30; want less than 2^64"), std::string::npos)
+      << error(wrong);
   OneWay buffer(text.substr(0, text.size() - 1));
   std::istream in(&buffer);
   EXPECT_EQ(testing::text_of_error<IoError>([&] { lamb.populate(in); }),

@@ -258,21 +258,20 @@ std::vector<double> TextReader::tensor(const char* kind, std::size_t size) {
   return numbers;
 }
 
-Block TextReader::parameters(ShadowCounts counts) {
+/// The first `count` tensors of these.
+template <class Storages>
+Block TextReader::block(const Storages& storages, std::size_t count, bool is_table) {
   Block block;
-  for (std::size_t i = 0; i < counts.parameters; ++i) {
-    block.push_back(
-        tensor(params::type_word(false), detail::ModelAccess::parameters(model_)[i]->size()));
+  for (std::size_t i = 0; i < count; ++i) {
+    block.push_back(tensor(params::type_word(is_table), storages[i]->size()));
   }
   return block;
 }
+Block TextReader::parameters(ShadowCounts counts) {
+  return block(detail::ModelAccess::parameters(model_), counts.parameters, false);
+}
 Block TextReader::lookups(ShadowCounts counts) {
-  Block block;
-  for (std::size_t i = 0; i < counts.lookups; ++i) {
-    block.push_back(
-        tensor(params::type_word(true), detail::ModelAccess::lookups(model_)[i]->size()));
-  }
-  return block;
+  return block(detail::ModelAccess::lookups(model_), counts.lookups, true);
 }
 
 }  // namespace dynet::trainers

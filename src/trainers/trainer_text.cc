@@ -182,6 +182,7 @@ constexpr const char* kEpochs = "[EPOCHS]";
 constexpr const char* kUpdates = "[UPDATES]";
 constexpr const char* kSchedule = "[SCHEDULE]";
 constexpr std::uint64_t kFloatsCountTo = 16777216;
+constexpr float kMostUpdates = 0x1p64F;  // the count of steps is a whole number of 64 bits
 
 MovingAverage read_mode(trainers::TextReader& in) {
   std::istringstream word(in.word("a kind of moving average"));
@@ -256,6 +257,9 @@ Trainer::Saved Trainer::read_base(trainers::TextReader& in) const {
     in.fail("clip_threshold is " + util::text_of(s.threshold) + "; want 0 or more");
   }
   s.update_count = in.number("updates", trainers::Range::kAtLeast0);
+  if (s.update_count >= kMostUpdates) {
+    in.fail("updates is " + util::text_of(s.update_count) + "; want less than 2^64");
+  }
   s.beta = in.number("ema_beta");
   s.mode = read_mode(in);
   s.swapped = in.flag("ma_params_swapped");

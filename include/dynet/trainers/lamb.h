@@ -34,7 +34,8 @@ struct Lamb {
 /// LAMB: u = m' / (sqrt(v') + eps) + weight_decay * w, with the corrected moments m' =
 /// m / (1-b1^t) and v' = v / (1-b2^t) of Adam, and w -= learning_rate * |w| / |u| * u. The norms
 /// |w| and |u| are those of each parameter, and of each row of a table; where one of them is 0, 1
-/// stands for their ratio. `b1` and `b2` are 0 or more and less than 1, `eps` is 0 or more.
+/// stands for their ratio. `b1` and `b2` are 0 or more and less than 1, `eps` and `weight_decay`
+/// are 0 or more.
 ///
 /// Exact updates of tables are refused with a UsageError: how far a row moves without a gradient
 /// depends on its norm after each step before, so that no sum over the steps says it.
@@ -72,7 +73,7 @@ struct LambTrainer : trainers::RuleTrainer<updates::Lamb> {
             {{"beta_1", &beta_1, trainers::Range::kBelow1},
              {"beta_2", &beta_2, trainers::Range::kBelow1},
              {"epsilon", &epsilon, trainers::Range::kAtLeast0},
-             {"weight_decay", &weight_decay}}};
+             {"weight_decay", &weight_decay, trainers::Range::kAtLeast0}}};
   }
   [[nodiscard]] const char* why_not_exact() const override {
     return "how far a row moves depends on its norm after each step before";

@@ -88,6 +88,8 @@ class TextReader {
   ShadowCounts rest_of_header(const std::string& found, const std::string& wanted);
   Schedule::Pointer schedule_inside(std::string& text, int depth);
   std::vector<double> tensor(const char* kind, std::size_t size);
+  template <class Storages>
+  Block block(const Storages& storages, std::size_t count, bool is_table);
 
   std::istream& is_;
   const ParameterCollection& model_;
