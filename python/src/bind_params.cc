@@ -346,6 +346,7 @@ void bind_parameters(nb::module_& m) {
   using nb::arg;
   nb::class_<PyParameters, PyExpression> c(
       m, "Parameters", "A parameter. It is an expression: its node in this thread's graph.");
+  object_type<PyParameters> = reinterpret_cast<PyTypeObject*>(c.ptr());
   bind_common(c);
   c.def(
        "shape", [](const PyParameters& x) { return shape_tuple(x.p.dim(), false); },

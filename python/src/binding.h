@@ -92,8 +92,9 @@ bool refuse_expression(PyObject* o) noexcept;
 
 /// Parameters are of types derived from that of expressions.
 inline bool is_expression(PyObject* o) {
-  PyTypeObject* const type = object_type<PyExpression>;
-  return Py_TYPE(o) == type || PyType_IsSubtype(Py_TYPE(o), type) != 0;
+  PyTypeObject* const type = Py_TYPE(o);
+  return type == object_type<PyExpression> || type == object_type<PyParameters> ||
+         PyType_IsSubtype(type, object_type<PyExpression>) != 0;
 }
 
 /// The C++ object of a Python one that is of its type. TypeError where it has none: a subclass that

@@ -56,16 +56,8 @@ class KeptCode {
   /// False for code of the package, and for what imports it: the line that its caller is at tells
   /// the user more.
   bool keep(PyCodeObject* code) {
-    Kept& recent = recent_[(reinterpret_cast<std::uintptr_t>(code) >> 6) % kRecent];
-    if (recent.code != code) {
-      const auto [found, is_new] = all_.try_emplace(code, true);
-      if (is_new) {
-        Py_INCREF(code);
-        found->second = !is_of_package(code);
-      }
-      recent = {code, found->second};
-    }
-    return recent.is_of_program;
+    const Kept& recent = recent_[place_of(code)];
+    return recent.code == code ? recent.is_of_program : keep_other(code);
   }
 
  private:
@@ -73,6 +65,19 @@ class KeptCode {
     PyCodeObject* code = nullptr;
     bool is_of_program = false;
   };
+  static std::size_t place_of(PyCodeObject* code) {
+    return (reinterpret_cast<std::uintptr_t>(code) >> 6) % kRecent;
+  }
+  /// Not inline: nearly all code is recent, and this takes registers from the caller.
+  [[gnu::noinline]] bool keep_other(PyCodeObject* code) {
+    const auto [found, is_new] = all_.try_emplace(code, true);
+    if (is_new) {
+      Py_INCREF(code);
+      found->second = !is_of_package(code);
+    }
+    recent_[place_of(code)] = {code, found->second};
+    return found->second;
+  }
   /// What Python itself runs between `import dynet` and the package counts as the package.
   static bool is_of_package(PyCodeObject* code) {
     static constexpr char kImport[] = "<frozen importlib";

@@ -22,18 +22,24 @@ graph::NodeId checked_argument(const Expression& e, const Record& record, const 
   }
 }
 
+/// Where no argument says which graph it is: there is none, or the first one's is gone.
+[[gnu::noinline]] void refuse_arguments(const Record& record, std::span<const Expression> args,
+                                        const Where& where) {
+  if (args.empty()) {
+    throw ValueError(std::string(record.info->name) +
+                     ": the list of arguments is empty; want at least one" + built_at(where));
+  }
+  checked_argument(args[0], record, where);
+}
+
 ComputationGraph& graph_of(const Record& record, ComputationGraph* graph,
                            std::span<const Expression> args, const Where& where) {
   if (graph != nullptr) {
     return *graph;
   }
-  if (args.empty()) {
-    throw ValueError(std::string(record.info->name) +
-                     ": the list of arguments is empty; want at least one" + built_at(where));
-  }
-  if (args[0].pg == nullptr || !api::is_live(args[0].pg)) {
-    checked_argument(args[0], record, where);
-  }  // else a live graph; whether the node is alive is looked at with the other arguments'
+  if (args.empty() || args[0].pg == nullptr || !api::is_live(args[0].pg)) [[unlikely]] {
+    refuse_arguments(record, args, where);
+  }  // whether the node is alive is looked at with the other arguments'
   return *args[0].pg;
 }
 
@@ -61,6 +67,10 @@ ComputationGraph& graph_of(const Record& record, ComputationGraph* graph,
   return e.i;
 }
 
+[[gnu::noinline]] void enlarge(std::vector<graph::NodeId>& room, std::size_t count) {
+  room.resize(count);
+}
+
 /// Ids of the arguments, all alive and of one graph, which is known to live. Absent ones at the end
 /// are left out. Valid until the next node is added.
 std::span<const graph::NodeId> collect_args(const Record& record, const ComputationGraph& graph,
@@ -69,8 +79,8 @@ std::span<const graph::NodeId> collect_args(const Record& record, const Computat
   if (record.has_optional && !args.empty() && args.back().pg == nullptr) {
     args = without_absent_end(record, args);
   }
-  if (state.args.size() < args.size()) {
-    state.args.resize(args.size());
+  if (state.args.size() < args.size()) [[unlikely]] {
+    enlarge(state.args, args.size());
   }
   const graph::Graph::Epochs epochs = state.graph.epochs();
   graph::NodeId* const ids = state.args.data();

@@ -5,7 +5,6 @@
 
 #include "ops/simd_rules.h"
 #include "util/fork.h"
-#include "util/one_thread.h"
 #include "util/trace.h"
 
 namespace dynet::api {
@@ -31,20 +30,9 @@ std::atomic<std::uint32_t> epochs{0};
 std::uint32_t next_epoch() { return ++epochs; }
 std::uint32_t newest_epoch() { return epochs.load(); }
 
-/// In a process of one thread there is nobody to exchange with: a locked instruction waits for all
-/// stores before it, and a node is built in as little time as that takes.
-Busy::Busy(GraphState& state) : state_(state) {
-  bool was_busy = false;
-  if (util::has_one_thread()) {
-    was_busy = state.busy.load(std::memory_order_relaxed);
-    state.busy.store(true, std::memory_order_relaxed);
-  } else {
-    was_busy = state.busy.exchange(true, std::memory_order_acquire);
-  }
-  if (was_busy) {
-    throw GraphError(
-        "the computation graph is being used by another thread (or by an operation of its own)");
-  }
+void Busy::refuse() {
+  throw GraphError(
+      "the computation graph is being used by another thread (or by an operation of its own)");
 }
 
 void GraphState::begin_life() { born = epoch = next_epoch(); }

@@ -19,7 +19,7 @@ template <class E>
 }
 
 /// What is being handled, with the place where it is a mistake of the program.
-[[noreturn]] void rethrow_located(const Where& where) {
+[[noreturn, gnu::noinline]] void rethrow_located(const Where& where) {
   try {
     throw;
   } catch (const ShapeError& e) {
@@ -43,6 +43,22 @@ bool is_trainable_op(const Signature& signature) {
 
 [[gnu::noinline]] std::uint32_t remove_absent(NodeId* args, std::uint32_t count) {
   return static_cast<std::uint32_t>(std::remove(args, args + count, kAbsent) - args);
+}
+
+/// A call of memmove costs more than copying what most nodes have.
+inline void copy(std::span<const NodeId> from, NodeId* to) {
+  switch (from.size()) {
+    case 0:
+      return;
+    case 2:
+      to[1] = from[1];
+      [[fallthrough]];
+    case 1:
+      to[0] = from[0];
+      return;
+    default:
+      std::copy(from.begin(), from.end(), to);
+  }
 }
 
 std::uint32_t payload_vector_size(const ext::Record& record, const void* vector) {
@@ -71,60 +87,64 @@ NodeId Graph::add(const ext::Record& record, const void* op, std::span<const Nod
                   const Device* device) {
   const util::Arena::Mark before = arena_.mark();
   const NodeId id = size();
-  const Signature* signature = nullptr;
-  NodeId* stored_args = nullptr;
-  auto arity = static_cast<std::uint32_t>(args.size());
-  NodeId* projected = nullptr;  // the one argument of projections: the node itself
-  const StoredPayload* stored_payload = nullptr;
-  if (args.empty() && device == nullptr) {
-    device = &device_of_leaf(payload);
-  }
+  util::reserve_more(nodes_, record.outputs);
+  Node& node = nodes_.emplace_back();  // filled in place: copies of what was just written stall
   try {
-    // What is going to hold the arguments holds their shapes first.
-    static_assert(std::is_same_v<NodeId, ShapeId>);
-    stored_args = static_cast<NodeId*>(arena_.allocate(args.size_bytes()));
-    if (record.has_optional) {
-      list_optional_shapes(args, stored_args);
-    } else {
-      for (std::size_t a = 0; a < args.size(); ++a) {
-        stored_args[a] = nodes_[args[a]].shape();
-      }
-    }
-    signature = &interner_.signature(record, op, {stored_args, args.size()}, payload.count, device);
-    if (record.payload == ext::Payload::kIndices && payload.form == ext::NodePayload::kCopied) {
-      check_indices(*signature, payload.storage != nullptr ? payload.storage->get() : nullptr,
-                    {static_cast<const unsigned*>(payload.data), payload.count});
-    }
-    util::reserve_more(nodes_, record.outputs);
-    std::copy(args.begin(), args.end(), stored_args);
-    if (signature->absent != 0) {
-      arity = remove_absent(stored_args, arity);
-    }
-    if (record.outputs > 1) {
-      projected = static_cast<NodeId*>(arena_.allocate(sizeof id));
-      *projected = id;
-    }
-    if (payload.form != ext::NodePayload::kNone || payload.storage != nullptr) {
-      stored_payload = store_payload(payload, id, *signature);
-    }
+    fill(node, record, op, args, payload, device);
   } catch (...) {
+    nodes_.pop_back();
     arena_.release(before);
     rethrow_located(where);
   }
   // Nothing throws below this line.
-  Node& node = nodes_.emplace_back();  // filled in place: copies of what was just written stall
-  node.signature = signature;
-  node.args = stored_args;
-  node.payload = stored_payload;
   node.where = where;
-  node.arity = arity;
-  node.examples = signature->batch;
   node.epoch = epoch;
   node.random_ordinal = record.random ? random_nodes_++ : kNoOrdinal;
-  for (std::uint32_t k = 1; k < record.outputs; ++k) {
-    add_projection(id, k, projected);
+  if (record.outputs > 1) [[unlikely]] {
+    add_projections(id);
   }
   return id;
+}
+
+/// What may be refused of the last node: its signature, arguments and payload.
+inline void Graph::fill(Node& node, const ext::Record& record, const void* op,
+                        std::span<const NodeId> args, const ext::NodePayload& payload,
+                        const Device* device) {
+  if (args.empty() && device == nullptr) {
+    device = &device_of_leaf(payload);
+  }
+  // What is going to hold the arguments holds their shapes first.
+  static_assert(std::is_same_v<NodeId, ShapeId>);
+  const std::size_t count = args.size();
+  const std::size_t own = record.outputs > 1 ? 1 : 0;  // its number is the argument of projections
+  auto* stored_args = static_cast<NodeId*>(arena_.allocate((own + count) * sizeof(NodeId)));
+  if (own != 0) [[unlikely]] {
+    *stored_args++ = size() - 1;
+  }
+  node.args = stored_args;
+  if (record.has_optional) [[unlikely]] {
+    list_optional_shapes(args, stored_args);
+  } else {
+    for (std::size_t a = 0; a < count; ++a) {
+      stored_args[a] = nodes_[args[a]].shape();
+    }
+  }
+  const Signature& signature =
+      interner_.signature(record, op, {stored_args, count}, payload.count, device);
+  node.signature = &signature;
+  node.examples = signature.batch;
+  node.arity = static_cast<std::uint32_t>(count);
+  copy(args, stored_args);
+  if (signature.absent != 0) [[unlikely]] {
+    node.arity = remove_absent(stored_args, node.arity);
+  }
+  if (payload.form != ext::NodePayload::kNone || payload.storage != nullptr) {
+    if (record.payload == ext::Payload::kIndices && payload.form == ext::NodePayload::kCopied) {
+      check_indices(signature, payload.storage != nullptr ? payload.storage->get() : nullptr,
+                    {static_cast<const unsigned*>(payload.data), payload.count});
+    }
+    node.payload = store_payload(payload, size() - 1, signature);
+  }
 }
 
 /// Not inline, as few operations have such arguments.
@@ -141,17 +161,21 @@ const Device& Graph::device_of_leaf(const ext::NodePayload& payload) const {
                                     : *params::storage_base(payload.storage->get()).device;
 }
 
-void Graph::add_projection(NodeId parent, std::uint32_t output, const NodeId* args) {
-  Node& node = nodes_.emplace_back();
-  const Node& of = nodes_[parent];
-  node.signature = of.signature;
-  node.args = args;
-  node.where = of.where;
-  node.arity = 1;
-  node.examples = interner_.shape(node.signature->outputs[output]).bd;
-  node.epoch = of.epoch;
-  node.random_ordinal = kNoOrdinal;
-  node.output = output;
+/// The other results of the last node, which it is the one argument of. There is room for them.
+[[gnu::noinline]] void Graph::add_projections(NodeId parent) {
+  const std::uint32_t outputs = nodes_[parent].record().outputs;
+  for (std::uint32_t k = 1; k < outputs; ++k) {
+    Node& node = nodes_.emplace_back();
+    const Node& of = nodes_[parent];
+    node.signature = of.signature;
+    node.args = of.args - 1;
+    node.where = of.where;
+    node.arity = 1;
+    node.examples = interner_.shape(node.signature->outputs[k]).bd;
+    node.epoch = of.epoch;
+    node.random_ordinal = kNoOrdinal;
+    node.output = k;
+  }
 }
 
 /// Registering the storage comes last: it cannot be taken back.

@@ -247,14 +247,16 @@ const Signature& Interner::signature(const ext::Record& record, const void* op,
   for (const ShapeId id : arg_shapes) {
     h.word(id);
   }
-  h.bytes(packed, record.attr_bytes);
+  if (record.attr_bytes != 0) {
+    h.bytes(packed, record.attr_bytes);
+  }
   const std::uint64_t hash = h.value();
   const std::uint32_t found = signature_table_.find(hash, [&](std::uint32_t i) {
     const Signature& s = *signatures_[i];
     return s.record == &record && s.payload_count == payload_count && s.given_device == device &&
            s.given == arg_shapes.size() &&
            equal_words(arg_shapes.data(), s.arg_shapes, arg_shapes.size()) &&
-           equal_bytes(s.attributes, packed, record.attr_bytes);
+           (record.attr_bytes == 0 || equal_bytes(s.attributes, packed, record.attr_bytes));
   });
   if (found != util::IndexTable::kNone) {
     return *signatures_[found];

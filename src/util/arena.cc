@@ -6,7 +6,8 @@ namespace dynet::util {
 
 void* Arena::allocate_slow(std::size_t bytes) {
   constexpr std::size_t kFirstChunk = std::size_t{1} << 16;
-  std::size_t next = !chunks_.empty() && used_ != 0 ? chunk_ + 1 : chunk_;
+  const bool is_untouched = chunks_.empty() || at_ == chunks_[chunk_].data.get();
+  std::size_t next = is_untouched ? chunk_ : chunk_ + 1;
   while (next < chunks_.size() && chunks_[next].bytes < bytes) {
     ++next;
   }
@@ -16,9 +17,8 @@ void* Arena::allocate_slow(std::size_t bytes) {
     chunks_.push_back({std::make_unique_for_overwrite<std::byte[]>(size), size});
     next = chunks_.size() - 1;
   }
-  chunk_ = next;
-  used_ = bytes;
-  return chunks_[chunk_].data.get();
+  fill(next);
+  return std::exchange(at_, at_ + bytes);
 }
 
 std::size_t Arena::capacity() const {

@@ -20,6 +20,7 @@
 #include "graph/graph.h"
 #include "graph/interner.h"
 #include "util/allocation.h"
+#include "util/one_thread.h"
 
 namespace dynet::api {
 
@@ -61,12 +62,27 @@ struct GraphState {
 /// Holds a graph while one thread works in it. GraphError where another does.
 class Busy {
  public:
-  explicit Busy(GraphState& state);
+  /// In a process of one thread there is nobody to exchange with: a locked instruction waits for
+  /// all stores before it, and a node is built in as little time as that takes.
+  explicit Busy(GraphState& state) : state_(state) {
+    bool was_busy = false;
+    if (util::has_one_thread()) {
+      was_busy = state.busy.load(std::memory_order_relaxed);
+      state.busy.store(true, std::memory_order_relaxed);
+    } else {
+      was_busy = state.busy.exchange(true, std::memory_order_acquire);
+    }
+    if (was_busy) [[unlikely]] {
+      refuse();
+    }
+  }
   ~Busy() { state_.busy.store(false, std::memory_order_release); }
   Busy(const Busy&) = delete;
   Busy& operator=(const Busy&) = delete;
 
  private:
+  [[noreturn]] static void refuse();
+
   GraphState& state_;
 };
 
@@ -80,7 +96,7 @@ void drop_resting_states() noexcept;
 /// allocation inside, however small, is out_of_memory; after it, all memory that is kept for later
 /// graphs is there for those that are alive.
 template <class F>
-decltype(auto) exclusively(GraphState& state, F&& f) {
+[[gnu::always_inline]] inline decltype(auto) exclusively(GraphState& state, F&& f) {
   const Busy busy(state);
   try {
     return f();

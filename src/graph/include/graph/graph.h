@@ -63,7 +63,7 @@ struct StoredPayload {
 /// One cache line: every stage visits nodes in an order of its own.
 struct alignas(64) Node {
   const Signature* signature = nullptr;  ///< operation, attributes, shapes, key
-  const NodeId* args = nullptr;
+  const NodeId* args = nullptr;  ///< where it has projections, its own number lies before them
   const StoredPayload* payload = nullptr;  ///< null: none
   Where where;                             ///< in the user's source
   std::uint32_t arity = 0;
@@ -203,7 +203,9 @@ class Graph {
 
  private:
   void list_optional_shapes(std::span<const NodeId> args, ShapeId* to) const;
-  void add_projection(NodeId parent, std::uint32_t output, const NodeId* args);
+  void fill(Node& node, const ext::Record& record, const void* op, std::span<const NodeId> args,
+            const ext::NodePayload& payload, const Device* device);
+  void add_projections(NodeId parent);
   const StoredPayload* store_payload(const ext::NodePayload& payload, NodeId node,
                                      const Signature& signature);
   std::uint32_t storage_slot(const std::shared_ptr<void>& storage, const Signature& signature,

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace dynet::util {
@@ -14,25 +15,31 @@ class Arena {
  public:
   struct Mark {
     std::size_t chunk = 0;
-    std::size_t used = 0;
+    std::byte* at = nullptr;  ///< null: where the first chunk begins
   };
 
   /// `bytes` bytes aligned to 8.
   void* allocate(std::size_t bytes) {
     bytes = (bytes + 7) & ~std::size_t{7};
-    if (chunk_ < chunks_.size() && used_ + bytes <= chunks_[chunk_].bytes) {
-      void* p = chunks_[chunk_].data.get() + used_;
-      used_ += bytes;
-      return p;
+    if (bytes > static_cast<std::size_t>(end_ - at_)) [[unlikely]] {
+      return allocate_slow(bytes);
     }
-    return allocate_slow(bytes);
+    return std::exchange(at_, at_ + bytes);
   }
-  [[nodiscard]] Mark mark() const { return {chunk_, used_}; }
+  [[nodiscard]] Mark mark() const { return {chunk_, at_}; }
   void release(const Mark& m) {
-    chunk_ = m.chunk;
-    used_ = m.used;
+    if (m.at == nullptr) {
+      reset();
+    } else {
+      fill(m.chunk);
+      at_ = m.at;
+    }
   }
-  void reset() { release({}); }
+  void reset() {
+    if (!chunks_.empty()) {
+      fill(0);
+    }
+  }
   [[nodiscard]] std::size_t capacity() const;
 
  private:
@@ -41,10 +48,17 @@ class Arena {
     std::size_t bytes;
   };
   void* allocate_slow(std::size_t bytes);
+  /// The chunk to be filled from its begin on.
+  void fill(std::size_t chunk) {
+    chunk_ = chunk;
+    at_ = chunks_[chunk].data.get();
+    end_ = at_ + chunks_[chunk].bytes;
+  }
 
   std::vector<Chunk> chunks_;
-  std::size_t chunk_ = 0;  ///< the chunk being filled
-  std::size_t used_ = 0;   ///< bytes used of it
+  std::size_t chunk_ = 0;     ///< the one being filled
+  std::byte* at_ = nullptr;   ///< where it is free
+  std::byte* end_ = nullptr;  ///< its end
 };
 
 }  // namespace dynet::util
