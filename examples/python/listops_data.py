@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from data import DataError, Random
-from trees import Tree, TreeNode
+from trees import Tree
 
 DIGITS = 10
 OPS = ["MIN", "MAX", "MED", "SM"]
@@ -62,26 +62,22 @@ class ListExpr:
         return f"[{OPS[self.op]} {' '.join(map(str, self.args))}]"
 
     def to_tree(self) -> Tree:
-        nodes: list[TreeNode] = []
-        _append(self, nodes)
-        return Tree(nodes)
+        tree = Tree()
+        _append(self, tree)
+        return tree
 
 
-def _append(expr: ListExpr, nodes: list[TreeNode]) -> int:
-    """Appends the nodes of ``expr``; the last one stands for it. Returns its label."""
+def _append(expr: ListExpr, tree: Tree) -> int:
+    """Appends the nodes of ``expr``; returns the number of the one that stands for it, the last."""
     if expr.op < 0:
-        nodes.append(TreeNode(-1, -1, expr.digit, expr.digit))
-        return expr.digit
-    nodes.append(TreeNode(-1, -1, DIGITS + expr.op, -1))
-    so_far = len(nodes) - 1
+        return tree.add_word(expr.digit, expr.digit)
+    so_far = tree.add_word(DIGITS + expr.op, -1)
     values: list[int] = []
-    label = -1
     for arg in expr.args:
-        values.append(_append(arg, nodes))
-        label = _VALUE_OF[expr.op](values)
-        nodes.append(TreeNode(so_far, len(nodes) - 1, 0, label))
-        so_far = len(nodes) - 1
-    return label
+        node = _append(arg, tree)
+        values.append(tree.label[node])
+        so_far = tree.add(so_far, node, _VALUE_OF[expr.op](values))
+    return so_far
 
 
 class ListOpsGenerator:

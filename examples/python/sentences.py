@@ -8,22 +8,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import NamedTuple, Union
+from typing import NamedTuple
 
 import dynet as dy
 
 from data import check_not_blank
 from model_file import Settings
 
-# A word by its number or, where it is spelled, by those of its characters.
-Word = Union[int, list[int]]
 NO_TAG = -1
 # The number of the end mark, which language models read before a sentence and predict after it.
 END = 1
 
 
 class Sentence(NamedTuple):
-    words: list[Word]
+    words: list[int]
+    spelled: list[tuple[int, list[int]]]  # words without a number: place and characters
     tags: list[int]  # none, or one per word; NO_TAG for one that no training has
 
 
@@ -66,12 +65,10 @@ class SentenceNumbers:
         self._tags = settings.numbers_of("tags")
 
     def of(self, words: list[str], tags: list[str]) -> Sentence:
+        numbers = [self._words.get(word, 0) for word in words]
+        unknown = [i for i, number in enumerate(numbers) if number == 0 and self._characters]
         return Sentence(
-            [self._word(word) for word in words], [self._tags.get(tag, NO_TAG) for tag in tags]
+            numbers,
+            [(i, [self._characters.get(c, 0) for c in words[i]]) for i in unknown],
+            [self._tags.get(tag, NO_TAG) for tag in tags],
         )
-
-    def _word(self, text: str) -> Word:
-        number = self._words.get(text, 0)
-        if self._characters and number == 0:
-            return [self._characters.get(character, 0) for character in text]
-        return number

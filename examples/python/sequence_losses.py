@@ -13,7 +13,7 @@ from tagger_model import Tagger
 
 
 def tagger_loss(model: Tagger, sentence: Sentence) -> dy.Expression:
-    scores = model.scores(dy.concatenate_to_batch(model.read(sentence.words)))
+    (scores,) = model.scores([dy.concatenate_to_batch(model.read(sentence))])
     return dy.sequence_loss(scores, sentence.tags)
 
 

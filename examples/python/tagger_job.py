@@ -44,7 +44,7 @@ def make_settings(options: argparse.Namespace, sentences: Tagged) -> Settings:
 
 
 def scores_of(model: Tagger, sentence: Sentence) -> list[dy.Expression]:
-    return [model.scores(x) for x in model.read(sentence.words)]
+    return model.scores(model.read(sentence))
 
 
 class TaggerLearner(ExampleLearner):

@@ -6,7 +6,7 @@ from __future__ import annotations
 import dynet as dy
 
 from model_file import Settings, add_table
-from sentences import Sentence, Word
+from sentences import Sentence
 
 
 class Tagger:
@@ -27,16 +27,19 @@ class Tagger:
         """What both LSTMs say at the end of their ways."""
         return self.spelling.back(self.letters.rows(word))
 
-    def read(self, words: list[Word]) -> list[dy.Expression]:
-        """What is read of a sentence, from both ends, at each word."""
-        xs = [self.words[w] if isinstance(w, int) else self.spell(w) for w in words]
+    def read(self, sentence: Sentence) -> list[dy.Expression]:
+        """What is read of it, from both ends, at each word."""
+        xs = self.words.rows(sentence.words)
+        for place, letters in sentence.spelled:
+            xs[place] = self.spell(letters)
         return self.reading.transduce(xs)
 
-    def scores(self, read: dy.Expression) -> dy.Expression:
-        """Of the tags of a word."""
-        return self.output * dy.tanh(self.hidden * read)
+    def scores(self, read: list[dy.Expression]) -> list[dy.Expression]:
+        """The scores of the tags of each word, from what is read there."""
+        hidden, output, tanh = self.hidden, self.output, dy.tanh  # looked up once: a hot loop
+        return [output * tanh(hidden * x) for x in read]
 
     def loss(self, sentence: Sentence) -> dy.Expression:
         """The sum of the losses of all words."""
-        read = zip(self.read(sentence.words), sentence.tags)
-        return dy.esum([dy.pickneglogsoftmax(self.scores(x), tag) for x, tag in read])
+        scores, loss_of = self.scores(self.read(sentence)), dy.pickneglogsoftmax
+        return dy.esum([loss_of(x, tag) for x, tag in zip(scores, sentence.tags)])

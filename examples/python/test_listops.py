@@ -49,12 +49,14 @@ class ListOpsTest(unittest.TestCase):
             expr = lists.next()
             count[expr.depth()] += 1
             tree = expr.to_tree()
-            self.assertEqual(tree.root.label, expr.evaluate())
+            self.assertEqual(tree.label[-1], expr.evaluate())
             self.assertEqual(str(parse_list(str(expr))), str(expr))
-            for i, node in enumerate(tree.nodes):
-                self.assertLess(max(node.left, node.right), i)
-                is_operator = node.left < 0 and node.symbol >= 10
-                self.assertEqual(node.label < 0, is_operator)
+            words = iter(tree.words)
+            for i, (left, right, label) in enumerate(zip(tree.left, tree.right, tree.label)):
+                self.assertLess(max(left, right), i)
+                is_operator = left < 0 and next(words) >= 10
+                self.assertEqual(label < 0, is_operator)
+            self.assertEqual(list(words), [])
         self.assertEqual(count[0], 0)
         self.assertGreater(min(count[1:]), 180)
 
@@ -96,12 +98,12 @@ class TreesTest(unittest.TestCase):
     def test_reads(self) -> None:
         text = "(3 (2 It) (4 (2 's) (4 fun)))\n\n(1 8\u00a01/2)\n"
         (tree, word), words = read_tree_file(self.write(text), 5)
-        self.assertEqual([node.label for node in tree.nodes], [2, 2, 4, 4, 3])
-        self.assertEqual((tree.root.left, tree.root.right), (0, 3))
+        self.assertEqual(tree.label, [2, 2, 4, 4, 3])
+        self.assertEqual((tree.left[-1], tree.right[-1]), (0, 3))
         self.assertEqual(list(words), ["<unk>", "It", "'s", "fun", "8\u00a01/2"])
-        self.assertEqual(word.root.symbol, 4)  # a no-break space is part of a word
-        self.assertEqual(parse_tree("(0 fun)", 5, words).root.symbol, 3)
-        self.assertEqual(parse_tree("(0 new)", 5, words).root.symbol, 0)
+        self.assertEqual(word.words, [4])  # a no-break space is part of a word
+        self.assertEqual(parse_tree("(0 fun)", 5, words).words, [3])
+        self.assertEqual(parse_tree("(0 new)", 5, words).words, [0])
 
     def test_mistakes(self) -> None:
         import dynet as dy

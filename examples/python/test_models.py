@@ -83,8 +83,8 @@ class SentencesTest(FolderTest):
 
         numbers = SentenceNumbers(small_tagger(["<unk>", "a", "b", "c"]))
         found = numbers.of(["b", "cab", "<unk>"], ["X", "O", "new"])
-        self.assertEqual(found, Sentence([2, [3, 1, 2], [0] * 5], [1, 0, NO_TAG]))
-        self.assertEqual(SentenceNumbers(small_tagger([])).of(["cab"], []).words, [0])
+        self.assertEqual(found, Sentence([2, 0, 0], [(1, [3, 1, 2]), (2, [0] * 5)], [1, 0, NO_TAG]))
+        self.assertEqual(SentenceNumbers(small_tagger([])).of(["cab"], []), Sentence([0], [], []))
 
 
 def small_tagger(characters: list[str]) -> Settings:

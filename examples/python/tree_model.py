@@ -18,22 +18,20 @@ class TreeModel:
 
     def states(self, tree: Tree) -> list[dy.TreeState]:
         states: list[dy.TreeState] = []
-        add_input, words = self.builder.add_input, self.words  # looked up once: it is a hot loop
-        for node in tree.nodes:
-            if node.left < 0:
-                states.append(add_input(words[node.symbol]))
+        add_input = self.builder.add_input  # looked up once: it is a hot loop
+        words = iter(self.words.rows(tree.words))
+        for left, right in zip(tree.left, tree.right):
+            if left < 0:
+                states.append(add_input(next(words)))
             else:
-                states.append(add_input(states[node.left], states[node.right]))
+                states.append(add_input(states[left], states[right]))
         return states
 
     def loss(self, tree: Tree) -> dy.Expression:
         """The sum over the nodes that have a label."""
-        losses = []
         classes, loss_of = self.classes, dy.pickneglogsoftmax
-        for node, state in zip(tree.nodes, self.states(tree)):
-            if node.label >= 0:
-                losses.append(loss_of(classes * state.h, node.label))
-        return dy.esum(losses)
+        labelled = zip(self.states(tree), tree.label)
+        return dy.esum([loss_of(classes * s.h, label) for s, label in labelled if label >= 0])
 
     def scores(self, tree: Tree) -> dy.Expression:
         """Of the root's classes."""

@@ -36,10 +36,10 @@ namespace detail {
 /// next sequence: the tenth sequence of a length allocates nothing.
 class StepMemory {
  public:
-  /// Removes all steps.
-  void clear(std::vector<std::vector<Expression>>& steps);
   /// A vector of `size` unset expressions to fill and push.
   [[nodiscard]] std::vector<Expression> take(std::size_t size);
+  /// Removes all steps but the first `count`.
+  void keep(std::vector<std::vector<Expression>>& steps, std::size_t count);
   /// Appends a step, and with it nothing that can fail.
   void push(std::vector<std::vector<Expression>>& steps, std::vector<Expression>&& step);
 
@@ -86,6 +86,9 @@ struct RNNBuilder {
   /// Makes the step before the current one the current one; steps stay. StateError where there is
   /// none.
   void rewind_one_step();
+  /// Removes all steps after `p` (-1: all), which becomes the current one: nobody may use them any
+  /// more. Their nodes stay. Does nothing where the builder is of a class that keeps them.
+  void forget_after(const RNNPointer& p);
   /// The step before `p`.
   [[nodiscard]] RNNPointer get_head(const RNNPointer& p) const;
   /// What the call that made step `p` returned.
@@ -116,6 +119,8 @@ struct RNNBuilder {
   virtual Expression add_input_impl(int prev, const Expression& x) = 0;
   virtual Expression set_h_impl(int prev, const std::vector<Expression>& h_new) = 0;
   virtual Expression set_s_impl(int prev, const std::vector<Expression>& c_new) = 0;
+  /// Removes all steps but the first `count`; false where it cannot.
+  virtual bool forget_impl(std::size_t count);
   /// For a step that a derived class appended by itself: gives it an index, `cur` stays.
   void note_step(RNNPointer prev, const Expression& output);
 
@@ -189,6 +194,7 @@ struct LayeredRNNBuilder : public RNNBuilder {
   Expression add_input_impl(int prev, const Expression& x) override;
   Expression set_h_impl(int prev, const std::vector<Expression>& h_new) override;
   Expression set_s_impl(int prev, const std::vector<Expression>& s_new) override;
+  bool forget_impl(std::size_t count) override;
 
   [[nodiscard]] virtual bool has_cells() const { return false; }
   /// Rate of the masks on cells; negative: there are none.

@@ -186,9 +186,18 @@ nb::object initial_state_from_arrays(nb::handle_t<PyRNNBuilder> self, nb::handle
 
 // NOLINTBEGIN(performance-unnecessary-value-param): the quick way makes values of these types
 
-/// The outputs after each of `xs`, read one after the other from the state on.
+/// The outputs after each of `xs`, read one after the other from step `from` on. The steps go, as
+/// nobody gets their states; what reads next finds their memory warm.
+std::vector<Expression> outputs_after(RNNBuilder& b, RNNPointer from,
+                                      const std::vector<Expression>& xs, const Where& where) {
+  std::vector<Expression> outputs = b.transduce(from, xs, where);
+  if (!outputs.empty()) {
+    b.forget_after(b.state() - static_cast<RNNPointer>(outputs.size()));
+  }
+  return outputs;
+}
 nb::list transduce(const PyRNNState* from, ExprListArg xs) {
-  return list_of(from->live().transduce(from->index, xs.nodes(), here()));
+  return list_of(outputs_after(from->live(), from->index, xs.nodes(), here()));
 }
 nb::object output(const PyRNNState* state) {
   return state->index < 0 ? nb::none() : make_expression(state->out);
@@ -224,9 +233,9 @@ BothWays read_both(PyRNNBuilder& forward, PyRNNBuilder& backward, std::vector<Ex
   forward.make_ready(true);
   backward.make_ready(true);
   BothWays both;
-  both.ends = forward.builder->transduce(-1, es, where);
+  both.ends = outputs_after(*forward.builder, -1, es, where);
   std::reverse(es.begin(), es.end());
-  both.starts = backward.builder->transduce(-1, es, where);
+  both.starts = outputs_after(*backward.builder, -1, es, where);
   return both;
 }
 

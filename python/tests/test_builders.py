@@ -35,6 +35,28 @@ def test_a_wrong_state_is_refused_where_it_is_given(builder_class):
 
 
 @pytest.mark.parametrize("builder_class", RECURRENT)
+def test_states_stay_while_whole_sequences_are_read(builder_class):
+    m = dy.ParameterCollection()
+    builder = builder_class(2, 3, 4, m)
+    other = builder_class(2, 3, 4, m)
+    xs = inputs(4)
+    start = builder.initial_state()
+    first = start.add_input(xs[0])
+    second = first.add_input(xs[1])
+    wanted = [s.output().npvalue() for s in start.add_inputs(xs)]
+    both = dy.BiRNNBuilder(1, 3, 8, m, builder_class, [(builder, other)])
+    for y in (*start.transduce(xs), *first.transduce(xs), *second.transduce([])):
+        y.value()
+    both.transduce(xs)
+    both.back(xs)
+    np.testing.assert_array_equal(first.transduce(xs[1:])[-1].npvalue(), wanted[3])
+    np.testing.assert_array_equal(second.add_input(xs[2]).output().npvalue(), wanted[2])
+    np.testing.assert_array_equal(second.prev().output().npvalue(), wanted[0])
+    assert len(second.s()) == len(first.s())
+    np.testing.assert_array_equal(start.transduce(xs)[3].npvalue(), wanted[3])
+
+
+@pytest.mark.parametrize("builder_class", RECURRENT)
 def test_the_ways_to_run_a_sequence_agree(builder_class):
     m = dy.ParameterCollection()
     builder = builder_class(2, 3, 4, m)

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -15,9 +16,9 @@ using builders::check_step;
 
 namespace detail {
 
-void StepMemory::clear(std::vector<std::vector<Expression>>& steps) {
-  spare_.reserve(spare_.size() + steps.size());
-  while (!steps.empty()) {
+void StepMemory::keep(std::vector<std::vector<Expression>>& steps, std::size_t count) {
+  spare_.reserve(spare_.size() + steps.size() - std::min(steps.size(), count));
+  while (steps.size() > count) {
     if (!steps.back().empty()) {  // a node of a tree that was never added has none
       spare_.push_back(std::move(steps.back()));
     }
@@ -58,13 +59,18 @@ void LayeredRNNBuilder::start_new_sequence_impl(const std::vector<Expression>& h
   if (!h_0.empty()) {
     check_state("the initial state", has_cells() ? h_0.data() : nullptr, h_0.data() + cell_count);
   }
-  memory_h_.clear(h);
-  memory_c_.clear(c);
+  LayeredRNNBuilder::forget_impl(0);
   has_initial_state = !h_0.empty();
   const auto middle = h_0.begin() + static_cast<std::ptrdiff_t>(cell_count);
   c0.assign(h_0.begin(), middle);
   h0.assign(middle, h_0.end());
   dropout_masks_valid = false;
+}
+
+bool LayeredRNNBuilder::forget_impl(std::size_t count) {
+  memory_h_.keep(h, count);
+  memory_c_.keep(c, count);
+  return true;
 }
 
 ComputationGraph& LayeredRNNBuilder::graph() const {

@@ -121,6 +121,18 @@ void RNNBuilder::rewind_one_step() {
   cur = steps_[static_cast<std::size_t>(cur)].before;
 }
 
+void RNNBuilder::forget_after(const RNNPointer& p) {
+  const RNNPointer last = p;  // may be `cur` itself
+  check_step("RNNBuilder", last, steps_.size());
+  const auto count = static_cast<std::size_t>(last + 1);
+  if (forget_impl(count)) {
+    steps_.resize(count);
+    cur = last;
+  }
+}
+
+bool RNNBuilder::forget_impl(std::size_t /*count*/) { return false; }
+
 const RNNBuilder::Step& RNNBuilder::step(const char* call, RNNPointer p) const {
   if (p == -1) {
     throw IndexError(std::string("RNNBuilder: ") + call + " of the initial state; want a step");

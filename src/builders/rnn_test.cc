@@ -17,7 +17,7 @@ using builder_tests::map;
 using builder_tests::names_of;
 using builder_tests::Numbers;
 using builder_tests::numbers_of;
-using builder_tests::sample_input;
+using builder_tests::sample;
 using builder_tests::set_values;
 
 double tanh_of(double x) { return std::tanh(x); }
@@ -67,10 +67,6 @@ class SimpleRnnValues : public testing::Test {
   SimpleRnnValues() : rnn(2, 3, 4, model, true) { set_values(model); }
   Expression in(const Numbers& x) {
     return input(cg, {static_cast<unsigned>(x.size())}, std::vector<float>(x.begin(), x.end()));
-  }
-  static Numbers sample(double start, std::size_t n = 3) {
-    const auto v = sample_input(n, start);
-    return {v.begin(), v.end()};
   }
   ParameterCollection model;
   SimpleRNNBuilder rnn;
@@ -161,6 +157,37 @@ TEST(RnnBuilder, CanBeDerivedFrom) {
   EXPECT_EQ(as_scalar(builder.add_input(0, input(cg, 4)).value()), 5.0F);
   builder.rewind_one_step();
   EXPECT_EQ(as_scalar(builder.back().value()), 1.0F);
+}
+
+TEST_F(SimpleRnnValues, ForgetsSteps) {
+  rnn.new_graph(cg);
+  rnn.start_new_sequence();
+  const Expression first = rnn.add_input(in(sample(0)));
+  const std::vector<float> wanted = as_vector(rnn.add_input(in(sample(2))).value());
+  rnn.add_input(in(sample(1)));
+  rnn.forget_after(0);
+  EXPECT_EQ(rnn.state(), 0);
+  EXPECT_EQ(rnn.back().i, first.i);
+  EXPECT_EQ(rnn.h.size(), 1U);
+  EXPECT_THROW(static_cast<void>(rnn.get_output(1)), IndexError);
+  EXPECT_THROW(rnn.forget_after(1), IndexError);
+  EXPECT_EQ(as_vector(rnn.add_input(in(sample(2))).value()), wanted);
+  EXPECT_EQ(rnn.state(), 1);
+  rnn.forget_after(-1);
+  EXPECT_EQ(rnn.state(), -1);
+  EXPECT_EQ(as_vector(rnn.add_input(in(sample(0))).value()), as_vector(first.value()));
+}
+
+TEST(RnnBuilder, OfAProgramKeepsItsSteps) {
+  ComputationGraph cg;
+  Accumulator sums;
+  sums.new_graph(cg);
+  sums.start_new_sequence();
+  sums.add_input(input(cg, 1));
+  sums.add_input(input(cg, 2));
+  sums.forget_after(0);
+  EXPECT_EQ(sums.state(), 1);
+  EXPECT_EQ(as_scalar(sums.get_output(1).value()), 3.0F);
 }
 
 }  // namespace

@@ -69,8 +69,8 @@ void TreeNodesBuilder::start_new_sequence_impl(const std::vector<Expression>& h_
     builders::check_count(name(), "the initial state", h_0.size(), num_h0_components());
   }
   start_tree(h_0);
-  memory_h_.clear(h);
-  memory_c_.clear(c);
+  memory_h_.keep(h, 0);
+  memory_c_.keep(c, 0);
   has_initial_state = !h_0.empty();
   const auto middle = h_0.begin() + static_cast<std::ptrdiff_t>(has_cells() ? h_0.size() / 2 : 0);
   c0.assign(h_0.begin(), middle);
