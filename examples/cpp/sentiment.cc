@@ -9,14 +9,20 @@
 #include <utility>
 #include <vector>
 
+#include "example.h"
+#include "model_file.h"
+#include "options.h"
+#include "progress.h"
+#include "training.h"
 #include "tree_model.h"
+#include "trees.h"
 
 namespace example {
 namespace {
 
 constexpr unsigned kClasses = 5;
 
-struct SentimentOptions : Options {
+struct SentimentOptions : PaperOptions {
   Settings sizes{"sentiment", {{"hidden", 128}}};
 };
 
@@ -101,6 +107,7 @@ void declare(CLI::App& app, SentimentOptions& options) {
 int main(int argc, char** argv) {
   example::SentimentOptions options;
   options.data = "file of bracketed trees";
-  return example::run(argc, argv, "Trains a tree LSTM on parsed sentences, one tree at a time.",
-                      options, example::train_sentiment, example::declare, example::predict);
+  return example::run_paper_program(
+      argc, argv, "Trains a tree LSTM on parsed sentences, one tree at a time.", options,
+      example::train_sentiment, example::declare, example::predict);
 }

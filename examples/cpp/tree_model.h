@@ -5,6 +5,8 @@
 
 #include "dynet/treelstm.h"
 
+#include "example.h"
+#include "model_file.h"
 #include "trees.h"
 
 namespace example {
