@@ -306,6 +306,7 @@ void train_on_tagged(const Options& options, const text::Words& first_tag = {}) 
   numbers_of(first_tag, tags);
   const auto in_numbers = [&](const std::vector<text::TaggedSentence>& sentences) {
     std::vector<Example> all;
+    all.reserve(sentences.size());
     for (const text::TaggedSentence& sentence : sentences) {
       all.push_back({numbers_of(sentence.words, words), numbers_of(sentence.tags, tags)});
     }

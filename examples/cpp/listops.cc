@@ -129,6 +129,7 @@ void train_lists(const ListOptions& options) {
 }
 
 void declare(CLI::App& app, ListOptions& options) {
+  declare_paper_options(app, options);
   declare_sizes(app, options.sizes, {{"hidden", "size of a node's state"}});
   app.add_option("--test-trees", options.test_trees, "held-out lists")
       ->check(CLI::Range(4, 100000));

@@ -86,15 +86,13 @@ inline void declare_sizes(CLI::App& app, Settings& settings,
   }
 }
 
-/// The frame of main for a program that trains and predicts. `declare` adds its own options.
+/// The frame of main for a program that trains and predicts. `declare` names all its options, those
+/// of declare_paper_options first.
 template <class AllOptions>
 int run_paper_program(int argc, char** argv, const char* about, AllOptions options,
                       void (*train)(const AllOptions&), void (*declare)(CLI::App&, AllOptions&),
                       void (*predict)(const AllOptions&)) {
-  const auto declare_all = [&](CLI::App& app) {
-    declare_paper_options(app, options);
-    declare(app, options);
-  };
+  const auto declare_all = [&](CLI::App& app) { declare(app, options); };
   return run(argc, argv, about, options, declare_all, [&] {
     if (!has_model(options)) {
       train(options);

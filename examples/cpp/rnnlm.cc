@@ -121,6 +121,7 @@ void continue_text(const RnnlmOptions& options) {
 }
 
 void declare(CLI::App& app, RnnlmOptions& options) {
+  declare_paper_options(app, options);
   declare_sizes(app, options.sizes,
                 {{"embedding", "size of a word's vector"}, {"hidden", "size of the LSTM's state"}});
   app.add_option("--vocabulary", options.vocabulary, "words at most, the most frequent ones")

@@ -3,11 +3,8 @@
 // The language model of the paper: a table of words, one LSTM, and a softmax over all words. A
 // sentence starts with the end mark of the one before it.
 
-#include <vector>
-
 #include "dynet/lstm.h"
 
-#include "example.h"
 #include "model_file.h"
 
 namespace example {

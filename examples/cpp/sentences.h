@@ -23,9 +23,8 @@ inline Dict most_frequent(const std::vector<text::Words>& sentences, const text:
   const auto [seen, counts] = count_words(sentences);
   std::vector<std::size_t> order(seen.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&counts = counts](std::size_t a, std::size_t b) {
-    return counts[a] > counts[b];
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return counts[a] > counts[b]; });
   order.resize(std::min(most, order.size()));
   std::sort(order.begin(), order.end());
   Dict words;

@@ -123,6 +123,7 @@ void tag(const TaggerOptions& options) {
 }
 
 void declare(CLI::App& app, TaggerOptions& options) {
+  declare_paper_options(app, options);
   declare_sizes(app, options.sizes,
                 {{"embedding", "size of a word's vector"},
                  {"hidden", "size of each LSTM's state"},

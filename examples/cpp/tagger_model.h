@@ -4,12 +4,10 @@
 // small network names the tag of each word. Words that are spelled are read by two LSTMs as well.
 
 #include <algorithm>
-#include <vector>
 
 #include "dynet/birnn.h"
 #include "dynet/lstm.h"
 
-#include "example.h"
 #include "model_file.h"
 
 namespace example {

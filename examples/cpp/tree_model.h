@@ -5,8 +5,6 @@
 
 #include "dynet/treelstm.h"
 
-#include "example.h"
-#include "model_file.h"
 #include "trees.h"
 
 namespace example {
