@@ -3,18 +3,12 @@
 // then "|||" and its class.
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "example.h"
 
 namespace example {
 namespace {
-
-struct Document {
-  Numbers words;
-  Numbers label;  ///< one
-};
 
 class Classifier {
  public:
@@ -31,11 +25,20 @@ class Classifier {
     w_ = parameter(cg, weights_);
     b_ = parameter(cg, bias_);
   }
-  Expression loss(ComputationGraph& cg, const Document& document) {
-    return pickneglogsoftmax(scores(cg, document.words, 0.3F), document.label[0]);
+  Expression loss(ComputationGraph& cg, const Example& document) {
+    return pickneglogsoftmax(scores(cg, document.words, 0.3F), document.labels[0]);
   }
+  Numbers answer(ComputationGraph& cg, const Example& document) {
+    return best_of_each({scores(cg, document.words, 0)});
+  }
+
+ private:
+  static constexpr unsigned kSize = 24;
+  static constexpr unsigned kWidth = 3;
+  static constexpr unsigned kFilters = 32;
+
   /// The scores of the classes, {classes}.
-  Expression scores(ComputationGraph& cg, const Numbers& words, float dropped = 0.0F) {
+  Expression scores(ComputationGraph& cg, const Numbers& words, float dropped) {
     Expressions columns;
     for (const unsigned word : words) {
       columns.push_back(lookup(cg, embedding_, word));
@@ -48,44 +51,32 @@ class Classifier {
     return affine_transform({b_, w_, strongest});
   }
 
- private:
-  static constexpr unsigned kSize = 24;
-  static constexpr unsigned kWidth = 3;
-  static constexpr unsigned kFilters = 32;
-
   LookupParameter embedding_;
   Parameter filters_, weights_, bias_;
   Expression f_, w_, b_;  // in the graph
 };
 
-std::vector<Document> read(const std::string& file, Dict& words, Dict& classes) {
-  std::vector<Document> documents;
+std::vector<Example> read(const std::string& file, Dict& words, Dict& classes) {
+  std::vector<Example> documents;
   text::ParallelReader reader(file);  // NOLINT(misc-const-correctness): begin() is not const
   for (const text::SentencePair& pair : reader) {
     if (pair.target.size() != 1) {
       reader.lines().fail(1, "want one class behind |||");
     }
-    documents.push_back({numbers_of(pair.source, words), labels_of(pair.target, classes)});
+    documents.push_back({numbers_of(pair.source, words), numbers_of(pair.target, classes)});
   }
   return documents;
 }
 
 void classify_documents(const Options& options) {
-  std::vector<text::Words> texts;
-  for (const text::SentencePair& pair : read_all<text::ParallelReader>(options.train)) {
-    texts.push_back(pair.source);
-  }
-  Dict words = numbered(texts, 2);
+  Dict words =
+      numbered(read_all<text::ParallelReader>(options.train), 2, &text::SentencePair::source);
   Dict classes;
-  const std::vector<Document> documents = read(options.train, words, classes);
+  const std::vector<Example> documents = read(options.train, words, classes);
   classes.freeze();
-  const std::vector<Document> dev = read(options.dev, words, classes);
+  const std::vector<Example> dev = read(options.dev, words, classes);
   Classifier classifier(words.size(), classes.size());
-  train_and_test(options, classifier, documents, dev, [&](const Document& document) {
-    ComputationGraph cg;
-    classifier.new_graph(cg);
-    return std::pair(best_of_each({classifier.scores(cg, document.words)}), document.label);
-  });
+  train_and_test(options, classifier, documents, dev);
 }
 
 }  // namespace
@@ -93,6 +84,5 @@ void classify_documents(const Options& options) {
 
 int main(int argc, char** argv) {
   return example::run(argc, argv, "Classifies documents with a convolution.",
-                      example::small_data_options("file of documents: words ||| class", 0.005),
-                      example::classify_documents);
+                      {.data = "file of documents: words ||| class"}, example::classify_documents);
 }

@@ -30,13 +30,11 @@ class Tagger {
     w_ = parameter(cg, weights_);
     b_ = parameter(cg, bias_);
   }
-  Expression loss(ComputationGraph& cg, const Tagged& sentence) {
-    return crf_.neg_log_likelihood(scores(cg, sentence.words), sentence.tags);
+  Expression loss(ComputationGraph& cg, const Example& sentence) {
+    return crf_.neg_log_likelihood(scores(cg, sentence.words), sentence.labels);
   }
-  Numbers tag(const Numbers& words) {
-    ComputationGraph cg;
-    new_graph(cg);
-    return crf_.viterbi(scores(cg, words)).tags;
+  Numbers answer(ComputationGraph& cg, const Example& sentence) {
+    return crf_.viterbi(scores(cg, sentence.words)).tags;
   }
 
  private:
@@ -68,8 +66,7 @@ void tag_sentences(const Options& options) { train_on_tagged<Tagger>(options); }
 }  // namespace example
 
 int main(int argc, char** argv) {
-  return example::run(
-      argc, argv, "A tagger with a conditional random field.",
-      example::small_data_options("file of sentences: word|TAG between spaces", 0.005),
-      example::tag_sentences);
+  return example::run(argc, argv, "A tagger with a conditional random field.",
+                      {.data = "file of sentences: word|TAG between spaces"},
+                      example::tag_sentences);
 }

@@ -17,10 +17,17 @@
 #include <utility>
 #include <vector>
 
+#include "example.h"
 #include "listops_data.h"
+#include "model_file.h"
+#include "options.h"
+#include "progress.h"
 #include "rnnlm_model.h"
+#include "sentences.h"
 #include "tagger_model.h"
+#include "training.h"
 #include "tree_model.h"
+#include "trees.h"
 
 namespace example {
 namespace {
@@ -43,15 +50,23 @@ class ExamplesTest : public testing::Test {
 
 TEST(Words, FrequentOnesHaveNumbers) {
   const std::vector<text::Words> sentences = {{"a", "b", "b", "c"}, {"c", "c", "d", "e"}};
-  const auto words = [&](unsigned least, std::size_t most) {
-    return numbered(sentences, least, {"<s>"}, most).get_words();
-  };
-  EXPECT_EQ(words(1, 100), (text::Words{"<unk>", "<s>", "a", "b", "c", "d", "e"}));
-  EXPECT_EQ(words(2, 100), (text::Words{"<unk>", "<s>", "b", "c"}));
-  EXPECT_EQ(words(1, 3), (text::Words{"<unk>", "<s>", "a"}));  // of a, b, c
-  EXPECT_EQ(words(4, 100), (text::Words{"<unk>", "<s>"}));
+  EXPECT_EQ(numbered(sentences, 1).get_words(), (text::Words{"<unk>", "a", "b", "c", "d", "e"}));
+  EXPECT_EQ(numbered(sentences, 4).get_words(), (text::Words{"<unk>"}));
   Dict dict = numbered(sentences, 2);
+  EXPECT_EQ(dict.get_words(), (text::Words{"<unk>", "b", "c"}));
   EXPECT_EQ(numbers_of({"c", "new", "b"}, dict), (Numbers{2, 0, 1}));
+  const std::vector<text::TaggedSentence> tagged = {{{"a", "b", "b"}, {"b", "c", "c"}}};
+  EXPECT_EQ(numbered(tagged, 2, &text::TaggedSentence::tags).get_words(),
+            (text::Words{"<unk>", "c"}));
+
+  const auto frequent = [&](std::size_t most) {
+    return most_frequent(sentences, {"<unk>", "<s>"}, most);
+  };
+  EXPECT_EQ(frequent(100).get_words(), (text::Words{"<unk>", "<s>", "a", "b", "c", "d", "e"}));
+  EXPECT_EQ(frequent(4).get_words(), (text::Words{"<unk>", "<s>", "a", "b"}));  // of a, b, c, d
+  dict = frequent(3);
+  EXPECT_EQ(dict.get_words(), (text::Words{"<unk>", "<s>", "a"}));  // of a, b, c
+  EXPECT_EQ(numbers_of({"b", "a"}, dict), (Numbers{0, 2}));
 }
 
 TEST_F(ExamplesTest, FilesWithoutWordsAreMistakes) {
@@ -90,9 +105,9 @@ TEST(Words, CharactersOfUtf8) {
 
 TEST(Words, LabelsThatNoTrainingHasAreNone) {
   Dict dict;
-  EXPECT_EQ(labels_of({"O", "X", "O"}, dict), (Numbers{0, 1, 0}));
+  EXPECT_EQ(numbers_of({"O", "X", "O"}, dict), (Numbers{0, 1, 0}));
   dict.freeze();
-  EXPECT_EQ(labels_of({"X", "new"}, dict), (Numbers{1, kNone}));
+  EXPECT_EQ(numbers_of({"X", "new"}, dict), (Numbers{1, kNone}));
   EXPECT_EQ(dict.size(), 2U);
 }
 
@@ -139,9 +154,9 @@ Settings small_tagger() {
                      {"rows", 0},
                      {"character-embedding", 2},
                      {"character-hidden", 3}}};
-  settings.dicts["words"] = numbered({{"a", "b"}}, 1);
+  settings.dicts["words"] = numbered(std::vector<text::Words>{{"a", "b"}}, 1);
   numbers_of({"O", "X"}, settings.dicts["tags"]);
-  settings.dicts["characters"] = numbered({{"a", "b", "c"}}, 1);
+  settings.dicts["characters"] = numbered(std::vector<text::Words>{{"a", "b", "c"}}, 1);
   return settings;
 }
 
@@ -227,6 +242,13 @@ struct Three {
 };
 const std::vector<float> kThrees(10, 3.0F);
 
+PaperOptions quiet_options(std::size_t updates) {
+  PaperOptions options;
+  options.updates = updates;
+  options.is_quiet = true;
+  return options;
+}
+
 std::vector<std::string> lines_of(const std::string& file) {
   std::ifstream in(file);
   std::vector<std::string> lines;
@@ -237,7 +259,10 @@ std::vector<std::string> lines_of(const std::string& file) {
 }
 
 TEST_F(ExamplesTest, TrainingLearnsAndWritesItsCurve) {
-  Options options{.epochs = 30, .minibatch = 4, .learning_rate = 0.1, .is_quiet = true};
+  PaperOptions options = quiet_options(0);
+  options.epochs = 30;
+  options.minibatch = 4;
+  options.learning_rate = 0.1;
   options.curve = file("curve.csv");
   Three model;
   train(options, {}, model, kThrees);
@@ -252,7 +277,8 @@ TEST_F(ExamplesTest, TrainingLearnsAndWritesItsCurve) {
 
 TEST_F(ExamplesTest, TheBestModelIsKeptOrTheLast) {
   for (const bool keeps_best : {true, false}) {
-    Options options{.updates = 45, .test_every = 10, .is_quiet = true};
+    PaperOptions options = quiet_options(45);
+    options.test_every = 10;
     options.out = file("out");
     Three model;
     const Settings settings{"three"};
@@ -283,8 +309,9 @@ TEST_F(ExamplesTest, TheBestModelIsKeptOrTheLast) {
 }
 
 TEST_F(ExamplesTest, TrainingEndsInTime) {
-  const Options options{
-      .updates = 100000000, .max_seconds = 0.05, .test_every = 1000000000, .is_quiet = true};
+  PaperOptions options = quiet_options(100000000);
+  options.max_seconds = 0.05;
+  options.test_every = 1000000000;
   Three model;
   int tests = 0;
   train(options, {.score = [&] { return ++tests; }}, model, kThrees);
@@ -303,7 +330,7 @@ TEST(Training, LowersTheRateWhereThePlanSaysSo) {
   std::vector<float> values;
   for (const bool lowers_rate : {false, true}) {
     Three model;
-    train({.updates = 10, .is_quiet = true}, {.lowers_rate = lowers_rate}, model, kThrees);
+    train(quiet_options(10), {.lowers_rate = lowers_rate}, model, kThrees);
     values.push_back(model.value());
   }
   EXPECT_LT(values[1], 0.95F * values[0]);
@@ -324,8 +351,9 @@ TEST(Training, UpdatesOfTables) {
   std::vector<float> values;  // of the row that is looked up once
   for (const char* how : {"sparse", "dense", "exact"}) {
     Threes model;
-    const Options options{
-        .updates = 20, .learning_rate = 0.01, .lookup_updates = how, .is_quiet = true};
+    PaperOptions options = quiet_options(20);
+    options.learning_rate = 0.01;
+    options.lookup_updates = how;
     train(options, {}, model, kThrees);
     ComputationGraph cg;
     values.push_back(as_scalar(lookup(cg, model.rows, 1U).value()));

@@ -9,13 +9,19 @@
 #include <string>
 #include <vector>
 
+#include "example.h"
 #include "listops_data.h"
+#include "model_file.h"
+#include "options.h"
+#include "progress.h"
+#include "training.h"
 #include "tree_model.h"
+#include "trees.h"
 
 namespace example {
 namespace {
 
-struct ListOptions : Options {
+struct ListOptions : PaperOptions {
   Settings sizes{"listops", {{"hidden", 128}}};
   unsigned test_trees = 2000;
 };
@@ -123,6 +129,7 @@ void train_lists(const ListOptions& options) {
 }
 
 void declare(CLI::App& app, ListOptions& options) {
+  declare_paper_options(app, options);
   declare_sizes(app, options.sizes, {{"hidden", "size of a node's state"}});
   app.add_option("--test-trees", options.test_trees, "held-out lists")
       ->check(CLI::Range(4, 100000));
@@ -137,6 +144,7 @@ int main(int argc, char** argv) {
   options.updates = 42000;
   options.test_every = 1000;
   options.max_seconds = 110;
-  return example::run(argc, argv, "Trains a tree LSTM on lists such as [MAX 3 [MIN 4 5] 1].",
-                      options, example::train_lists, example::declare, example::predict);
+  return example::run_paper_program(
+      argc, argv, "Trains a tree LSTM on lists such as [MAX 3 [MIN 4 5] 1].", options,
+      example::train_lists, example::declare, example::predict);
 }

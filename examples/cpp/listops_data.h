@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "example.h"
 #include "trees.h"
 
 namespace example {

@@ -2,6 +2,7 @@
 
 // What a process has used.
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <ctime>
@@ -32,6 +33,13 @@ inline double seconds_since_start() {
   clock_gettime(CLOCK_BOOTTIME, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec) -
          std::stod(field) / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+/// The most memory that this process has held at once.
+inline double peak_memory_mib() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  return static_cast<double>(used.ru_maxrss) / 1024;
 }
 
 }  // namespace example

@@ -41,6 +41,10 @@ expect(0 "best accuracy 100.00 %\n$" segmental --train ${OUT}/segments.txt --dev
 expect(0 "best accuracy 100.00 %\n$" translator --train ${OUT}/pairs.txt --dev ${OUT}/pairs.txt --epochs 40)
 expect(0 "best accuracy [5-9][0-9].[0-9]+ %\n([a-z]+ )+</s> \n$" transformer_lm --train ${OUT}/text.txt
        --dev ${OUT}/text.txt --epochs 40)
+# A line after each epoch, here of 6 updates, and after the last update.
+set(line "updates  loss [0-9.]+  accuracy [0-9.]+ %\n")
+expect(0 "^6 ${line}10 ${line}dev accuracy [0-9.]+ %, best accuracy [0-9.]+ %\n$" segmental
+       --train ${OUT}/segments.txt --dev ${OUT}/segments.txt --updates 10 --minibatch 4)
 # The shortest way has 8 steps: 2 - 0.8. Batching changes nothing but the speed.
 expect(0 "update 300: reward 1.[12][0-9]\n$" policy_gradient)
 expect(0 "update 300: reward 1.[12][0-9]\n$" policy_gradient --dynet-autobatch=0)
@@ -54,7 +58,7 @@ endforeach()
 foreach(program IN LISTS with_data)
   expect(105 "--epochs: Value 0 not in range" ${program} --epochs 0)
 endforeach()
-foreach(option epochs max-seconds lookup-updates test-every print-losses quiet curve)
+foreach(option train dev epochs)
   expect(109 "--${option}" policy_gradient --${option} 1)
 endforeach()
 expect(109 "no-such-option" policy_gradient --no-such-option)
@@ -75,4 +79,16 @@ expect(0 "best accuracy 0.00 %\n$" classifier --train ${OUT}/documents.txt --dev
 file(WRITE ${OUT}/new.txt "the|NEW\n")
 foreach(program crf_tagger segmental)
   expect(0 "best accuracy 0.00 %\n$" ${program} --train ${OUT}/tagged.txt --dev ${OUT}/new.txt --epochs 1)
+endforeach()
+
+# They stay short, over one header that brings none but the library's.
+foreach(program ${with_data} policy_gradient)
+  file(READ ${CMAKE_CURRENT_LIST_DIR}/${program}.cc text)
+  file(READ ${CMAKE_CURRENT_LIST_DIR}/example.h header)
+  string(REGEX REPLACE "[^\n]" "" lines "${text}")
+  string(LENGTH "${lines}" count)
+  string(REGEX MATCHALL "#include \"[a-z_]+\\.h\"" own "${text}${header}")
+  if(count GREATER 150 OR NOT own STREQUAL "#include \"example.h\"")
+    message(FATAL_ERROR "${program}.cc: ${count} lines, which include ${own}")
+  endif()
 endforeach()

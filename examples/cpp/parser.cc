@@ -3,7 +3,7 @@
 // each decision is read from the graph while that grows. Data: CoNLL-U.
 
 #include <algorithm>
-#include <utility>
+#include <string>
 #include <vector>
 
 #include "dynet/lstm.h"
@@ -13,12 +13,11 @@
 namespace example {
 namespace {
 
+constexpr unsigned kSize = 32;
 enum Action : unsigned { kShift, kLeft, kRight, kActions };
 
 class Parser {
  public:
-  static constexpr unsigned kSize = 32;
-
   ParameterCollection m;
 
   explicit Parser(unsigned words)
@@ -33,8 +32,8 @@ class Parser {
     stack_.new_graph(cg);
     rest_.new_graph(cg);
   }
-  /// The loss of parsing as the tree says, or of what it decides by itself. Fills `heads`.
-  Expression loss(ComputationGraph& cg, const Parsed& tree, bool decides = false) {
+  /// The loss of parsing as the tree says, or of what it decides by itself. Fills `heads_`.
+  Expression loss(ComputationGraph& cg, const Example& tree, bool decides = false) {
     const Numbers& words = tree.words;
     read(cg, words);
     Expressions losses;
@@ -46,7 +45,7 @@ class Parser {
       const Expression state = concatenate({stack_.get_h(items_.back().state)[0], left_[next_]});
       const Expression odds = log_softmax(
           affine_transform({parameter(cg, bias_), parameter(cg, weights_), state}), legal);
-      const unsigned action = decides ? best_of_each({odds})[0] : right_action(tree.heads);
+      const unsigned action = decides ? best_of_each({odds})[0] : right_action(tree.labels);
       if (std::find(legal.begin(), legal.end(), action) == legal.end()) {
         break;  // arcs cross: what is left of the tree cannot be reached
       }
@@ -55,14 +54,17 @@ class Parser {
     }
     return sum(losses);
   }
-  Numbers heads;
+  Numbers answer(ComputationGraph& cg, const Example& tree) {
+    loss(cg, tree, true);
+    return heads_;
+  }
 
  private:
   /// A word on the stack, with what depends on it, and the step of the LSTM that read it.
   struct Item {
     unsigned word;
     Expression tree;
-    RNNPointer state = -1;
+    RNNPointer state;
   };
 
   void read(ComputationGraph& cg, const Numbers& words) {
@@ -75,24 +77,20 @@ class Parser {
       left_[i] = rest_.add_input(vectors_[i]);
     }
     items_.clear();
-    push({0, vectors_[0]});
+    push(0, vectors_[0]);
     next_ = 1;
-    heads.assign(words.size(), kNone);
+    heads_.assign(words.size(), kNone);
   }
-  void push(Item item) {
-    stack_.add_input(items_.empty() ? -1 : items_.back().state, item.tree);
-    item.state = stack_.state();
-    items_.push_back(item);
+  void push(unsigned word, const Expression& tree) {
+    stack_.add_input(items_.empty() ? -1 : items_.back().state, tree);
+    items_.push_back({word, tree, stack_.state()});
   }
 
   /// Joins one of the two words on top to the other when nothing more depends on it.
   [[nodiscard]] unsigned right_action(const Numbers& gold) const {
     const auto joins = [&](const Item& word, const Item& head) {
-      bool is_done = gold[word.word] == head.word;
-      for (std::size_t w = 1; w < gold.size(); ++w) {
-        is_done = is_done && (gold[w] != word.word || heads[w] != kNone);
-      }
-      return is_done;
+      const auto count = [&](const Numbers& in) { return std::ranges::count(in, word.word); };
+      return gold[word.word] == head.word && count(heads_) == count(gold);
     };
     const Item& top = items_.back();
     const Item& below = items_[items_.size() < 2 ? 0 : items_.size() - 2];
@@ -100,16 +98,16 @@ class Parser {
   }
   void take(ComputationGraph& cg, unsigned action) {
     if (action == kShift) {
-      push({next_, vectors_[next_]});
+      push(next_, vectors_[next_]);
       ++next_;
       return;
     }
     const std::size_t lower = items_.size() - 2;
     const Item head = items_[action == kLeft ? lower + 1 : lower];
     const Item dependent = items_[action == kLeft ? lower : lower + 1];
-    heads[dependent.word] = head.word;
+    heads_[dependent.word] = head.word;
     items_.resize(lower);
-    push({head.word, tanh(parameter(cg, join_) * concatenate({head.tree, dependent.tree}))});
+    push(head.word, tanh(parameter(cg, join_) * concatenate({head.tree, dependent.tree})));
   }
 
   LookupParameter embedding_;
@@ -117,20 +115,29 @@ class Parser {
   Parameter join_, weights_, bias_;
   Expressions vectors_, left_;  ///< by word: itself; the LSTM over what is left
   std::vector<Item> items_;
+  Numbers heads_;  ///< by word, kNone where it has none yet
   unsigned next_ = 0;
 };
 
+/// Sentences and the head of each word, counted from 1; word 0 is the root.
+std::vector<Example> read(const std::string& file, Dict& words) {
+  std::vector<Example> trees;
+  for (const text::ConlluSentence& sentence : read_all<text::ConlluReader>(file)) {
+    trees.push_back({numbers_of({"<root>"}, words), {kNone}});
+    for (const text::ConlluToken* word : sentence.words()) {
+      append(trees.back().words, numbers_of({word->form}, words));
+      trees.back().labels.push_back(static_cast<unsigned>(word->head));
+    }
+  }
+  return trees;
+}
+
 void parse_sentences(const Options& options) {
   Dict words;
-  const std::vector<Parsed> trees = read_parsed(options.train, words);
+  const std::vector<Example> trees = read(options.train, words);
   freeze(words);
   Parser parser(words.size());
-  train_and_test(options, parser, trees, read_parsed(options.dev, words), [&](const Parsed& tree) {
-    ComputationGraph cg;
-    parser.new_graph(cg);
-    parser.loss(cg, tree, true);
-    return std::pair(parser.heads, tree.heads);
-  });
+  train_and_test(options, parser, trees, read(options.dev, words));
 }
 
 }  // namespace
@@ -138,6 +145,5 @@ void parse_sentences(const Options& options) {
 
 int main(int argc, char** argv) {
   return example::run(argc, argv, "A transition parser with stack LSTMs.",
-                      example::small_data_options("file in CoNLL-U", 0.005),
-                      example::parse_sentences);
+                      {.data = "file in CoNLL-U"}, example::parse_sentences);
 }

@@ -125,8 +125,7 @@ void learn_to_walk(const Options& options) {
 }  // namespace example
 
 int main(int argc, char** argv) {
-  return example::run(
-      argc, argv, "Learns to walk through a maze by trial and error.",
-      example::Options{.has_loop = false, .updates = 300, .minibatch = 16, .learning_rate = 0.02},
-      example::learn_to_walk);
+  return example::run(argc, argv, "Learns to walk through a maze by trial and error.",
+                      {.updates = 300, .minibatch = 16, .learning_rate = 0.02},
+                      example::learn_to_walk);
 }

@@ -11,12 +11,18 @@
 
 #include "dynet/sequence.h"
 
+#include "example.h"
+#include "model_file.h"
+#include "options.h"
+#include "progress.h"
 #include "rnnlm_model.h"
+#include "sentences.h"
+#include "training.h"
 
 namespace example {
 namespace {
 
-struct RnnlmOptions : Options {
+struct RnnlmOptions : PaperOptions {
   Settings sizes{"rnnlm", {{"embedding", 128}, {"hidden", 256}}};
   unsigned vocabulary = 10000;
   bool by_sequence = false;
@@ -77,7 +83,7 @@ double perplexity(EitherRnnlm& model, const std::vector<Batch>& batches) {
 void train_rnnlm(const RnnlmOptions& options) {
   const auto sentences = read_all<text::PlainReader>(options.train);
   Settings settings = options.sizes;
-  settings.dicts["words"] = numbered(sentences, 1, {"<s>"}, options.vocabulary);
+  settings.dicts["words"] = most_frequent(sentences, {"<unk>", "<s>"}, options.vocabulary);
   const Dict& words = settings.dicts["words"];
   EitherRnnlm model(settings, options.by_sequence);
   Plan plan{
@@ -115,6 +121,7 @@ void continue_text(const RnnlmOptions& options) {
 }
 
 void declare(CLI::App& app, RnnlmOptions& options) {
+  declare_paper_options(app, options);
   declare_sizes(app, options.sizes,
                 {{"embedding", "size of a word's vector"}, {"hidden", "size of the LSTM's state"}});
   app.add_option("--vocabulary", options.vocabulary, "words at most, the most frequent ones")
@@ -129,6 +136,7 @@ int main(int argc, char** argv) {
   example::RnnlmOptions options;
   options.data = "file of sentences, words between spaces";
   options.minibatch = 16;
-  return example::run(argc, argv, "Trains an LSTM language model; an update is one batch.", options,
-                      example::train_rnnlm, example::declare, example::continue_text);
+  return example::run_paper_program(
+      argc, argv, "Trains an LSTM language model; an update is one batch.", options,
+      example::train_rnnlm, example::declare, example::continue_text);
 }

@@ -5,7 +5,7 @@
 
 #include "dynet/lstm.h"
 
-#include "example.h"
+#include "model_file.h"
 
 namespace example {
 

@@ -34,7 +34,7 @@ class SegmentalTagger {
     right_.new_graph(cg);
   }
   /// -ln p(segments | words)
-  Expression loss(ComputationGraph& cg, const Tagged& sentence) {
+  Expression loss(ComputationGraph& cg, const Example& sentence) {
     const std::size_t n = sentence.words.size();
     score(cg, sentence.words);
     Expressions sums(n + 1);  // ln of the sum over all segmentations of the first words
@@ -48,9 +48,9 @@ class SegmentalTagger {
     }
     Expressions right;
     for (std::size_t begin = 0, end = 0; begin < n; begin = end) {
-      const unsigned tag = sentence.tags[begin];
+      const unsigned tag = sentence.labels[begin];
       end = begin + 1;
-      while (tag != 0 && end < n && sentence.tags[end] == tag && end - begin < kLongest) {
+      while (tag != 0 && end < n && sentence.labels[end] == tag && end - begin < kLongest) {
         ++end;
       }
       right.push_back(pick(scores_[end][end - begin], tag));
@@ -59,10 +59,9 @@ class SegmentalTagger {
   }
 
   /// The best segmentation, as a tag per word.
-  Numbers tag(const Numbers& words) {
-    ComputationGraph cg;
-    new_graph(cg);
-    const Expressions scores = score(cg, words);
+  Numbers answer(ComputationGraph& cg, const Example& sentence) {
+    const std::size_t n = sentence.words.size();
+    const Expressions scores = score(cg, sentence.words);
     struct Way {
       float score = -1e30F;
       std::size_t length = 1;
@@ -71,9 +70,9 @@ class SegmentalTagger {
     const std::vector<float> all = as_vector(concatenate(scores).value());  // one plan for all
     const std::size_t tags = all.size() / scores.size();
     auto next = all.begin();
-    std::vector<Way> best(words.size() + 1);
+    std::vector<Way> best(n + 1);
     best[0].score = 0;
-    for (std::size_t end = 1; end <= words.size(); ++end) {
+    for (std::size_t end = 1; end <= n; ++end) {
       for (std::size_t length = 1; length <= std::min(end, kLongest); ++length) {
         for (unsigned tag = 0; tag < tags; ++tag) {
           const float score = best[end - length].score + *next++;
@@ -83,12 +82,12 @@ class SegmentalTagger {
         }
       }
     }
-    Numbers answer(words.size());
-    for (std::size_t end = words.size(); end > 0; end -= best[end].length) {
-      std::fill_n(answer.begin() + static_cast<long>(end - best[end].length), best[end].length,
-                  best[end].tag);
+    Numbers tags_of_words(n);
+    for (std::size_t end = n; end > 0; end -= best[end].length) {
+      std::fill_n(tags_of_words.begin() + static_cast<long>(end - best[end].length),
+                  best[end].length, best[end].tag);
     }
-    return answer;
+    return tags_of_words;
   }
 
  private:
@@ -135,8 +134,7 @@ void cut_sentences(const Options& options) { train_on_tagged<SegmentalTagger>(op
 }  // namespace example
 
 int main(int argc, char** argv) {
-  return example::run(
-      argc, argv, "Cuts sentences into labelled segments.",
-      example::small_data_options("file of sentences: word|TAG between spaces", 0.005),
-      example::cut_sentences);
+  return example::run(argc, argv, "Cuts sentences into labelled segments.",
+                      {.data = "file of sentences: word|TAG between spaces"},
+                      example::cut_sentences);
 }

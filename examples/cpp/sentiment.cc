@@ -9,20 +9,40 @@
 #include <utility>
 #include <vector>
 
+#include "example.h"
+#include "model_file.h"
+#include "options.h"
+#include "progress.h"
+#include "training.h"
 #include "tree_model.h"
+#include "trees.h"
 
 namespace example {
 namespace {
 
 constexpr unsigned kClasses = 5;
 
-struct SentimentOptions : Options {
+struct SentimentOptions : PaperOptions {
   Settings sizes{"sentiment", {{"hidden", 128}}};
 };
+
+/// The class of a node.
+unsigned class_of(const text::Tree::Node& node, const text::Lines& lines) {
+  unsigned label = 0;
+  const char* const end = node.label.data() + node.label.size();
+  const auto read = std::from_chars(node.label.data(), end, label);
+  if (read.ec != std::errc() || read.ptr != end || label >= kClasses) {
+    lines.fail(
+        node.line, node.column,
+        "label " + node.label + " is out of range; want one below " + std::to_string(kClasses));
+  }
+  return label;
+}
 
 /// Binary trees from text; a node over a word alone becomes that word. Words that `dict` does not
 /// know are added, unless it is frozen.
 std::vector<Tree> read_trees(text::Lines lines, Dict& dict) {
+  // NOLINTNEXTLINE(misc-const-correctness): begin() is not const
   text::TreeReader reader(std::move(lines), text::TreeReader::Layout::kOnePerLine);
   std::vector<Tree> trees;
   for (const text::Tree& read : reader) {
@@ -30,19 +50,11 @@ std::vector<Tree> read_trees(text::Lines lines, Dict& dict) {
     Numbers places(read.nodes.size(), kNone);  // in the binary tree
     for (std::size_t i = 0; i < read.nodes.size(); ++i) {
       const text::Tree::Node& node = read.nodes[i];
-      const auto fail = [&](const std::string& reason) {
-        reader.lines().fail(node.line, node.column, reason);
-      };
       if (node.is_word()) {
         continue;
       }
       Node made;
-      const char* const end = node.label.data() + node.label.size();
-      const auto label = std::from_chars(node.label.data(), end, made.label);
-      if (label.ec != std::errc() || label.ptr != end || made.label >= kClasses) {
-        fail("label " + node.label + " is out of range; want one below " +
-             std::to_string(kClasses));
-      }
+      made.label = class_of(node, reader.lines());
       const text::Tree::Node& first = read.nodes[read.child(node, 0)];
       if (node.num_children == 1 && first.is_word()) {
         made.word = static_cast<unsigned>(dict.convert(first.label));
@@ -50,7 +62,7 @@ std::vector<Tree> read_trees(text::Lines lines, Dict& dict) {
         made.left = node.num_children == 2 ? places[read.child(node, 0)] : kNone;
         made.right = node.num_children == 2 ? places[read.child(node, 1)] : kNone;
         if (made.left == kNone || made.right == kNone) {
-          fail("want a word or two subtrees in a node");
+          reader.lines().fail(node.line, node.column, "want a word or two subtrees in a node");
         }
       }
       places[i] = static_cast<unsigned>(tree.size());
@@ -92,6 +104,7 @@ void predict(const SentimentOptions& options) {
 }
 
 void declare(CLI::App& app, SentimentOptions& options) {
+  declare_paper_options(app, options);
   declare_sizes(app, options.sizes, {{"hidden", "size of a node's state"}});
 }
 
@@ -101,6 +114,7 @@ void declare(CLI::App& app, SentimentOptions& options) {
 int main(int argc, char** argv) {
   example::SentimentOptions options;
   options.data = "file of bracketed trees";
-  return example::run(argc, argv, "Trains a tree LSTM on parsed sentences, one tree at a time.",
-                      options, example::train_sentiment, example::declare, example::predict);
+  return example::run_paper_program(
+      argc, argv, "Trains a tree LSTM on parsed sentences, one tree at a time.", options,
+      example::train_sentiment, example::declare, example::predict);
 }

@@ -7,12 +7,18 @@
 
 #include "dynet/sequence.h"
 
+#include "example.h"
+#include "model_file.h"
+#include "options.h"
+#include "progress.h"
+#include "sentences.h"
 #include "tagger_model.h"
+#include "training.h"
 
 namespace example {
 namespace {
 
-struct TaggerOptions : Options {
+struct TaggerOptions : PaperOptions {
   Settings sizes{"tagger",
                  {{"embedding", 128},
                   {"hidden", 50},
@@ -38,12 +44,10 @@ struct EitherTagger : Tagger {
 /// What the model has to know: sizes, and the words, tags and characters of the training text.
 Settings make_settings(const TaggerOptions& options,
                        const std::vector<text::TaggedSentence>& sentences) {
-  std::vector<text::Words> texts;
   Dict tags;
   Dict characters;
   characters.convert("<unk>");
   for (const text::TaggedSentence& sentence : sentences) {
-    texts.push_back(sentence.words);
     numbers_of(sentence.tags, tags);
     for (const std::string& word : sentence.words) {
       numbers_of(characters_of(word), characters);
@@ -52,9 +56,10 @@ Settings make_settings(const TaggerOptions& options,
   Settings settings = options.sizes;
   freeze(characters);
   tags.freeze();
-  settings.dicts = {{"words", numbered(texts, options.known_from)},
-                    {"tags", tags},
-                    {"characters", options.spells ? characters : Dict()}};
+  settings.dicts = {
+      {"words", numbered(sentences, options.known_from, &text::TaggedSentence::words)},
+      {"tags", tags},
+      {"characters", options.spells ? characters : Dict()}};
   if (options.spells) {
     settings.numbers["embedding"] = 2 * settings["character-hidden"];  // spelled words are as long
   }
@@ -73,7 +78,7 @@ std::vector<Sentence> in_numbers(const std::vector<text::TaggedSentence>& read,
         sentences[i].words.back().letters = numbers_of(characters_of(word), characters);
       }
     }
-    sentences[i].tags = labels_of(read[i].tags, settings.dicts["tags"]);
+    sentences[i].tags = numbers_of(read[i].tags, settings.dicts["tags"]);
   }
   return sentences;
 }
@@ -118,6 +123,7 @@ void tag(const TaggerOptions& options) {
 }
 
 void declare(CLI::App& app, TaggerOptions& options) {
+  declare_paper_options(app, options);
   declare_sizes(app, options.sizes,
                 {{"embedding", "size of a word's vector"},
                  {"hidden", "size of each LSTM's state"},
@@ -138,6 +144,7 @@ void declare(CLI::App& app, TaggerOptions& options) {
 int main(int argc, char** argv) {
   example::TaggerOptions options;
   options.data = "file of sentences: word|TAG between spaces";
-  return example::run(argc, argv, "Trains a tagger: two LSTMs, one sentence at a time.", options,
-                      example::train_tagger, example::declare, example::tag);
+  return example::run_paper_program(argc, argv,
+                                    "Trains a tagger: two LSTMs, one sentence at a time.", options,
+                                    example::train_tagger, example::declare, example::tag);
 }

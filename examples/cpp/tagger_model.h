@@ -8,7 +8,7 @@
 #include "dynet/birnn.h"
 #include "dynet/lstm.h"
 
-#include "example.h"
+#include "model_file.h"
 
 namespace example {
 

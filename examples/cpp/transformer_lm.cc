@@ -34,21 +34,14 @@ class LanguageModel {
     w_ = parameter(cg, weights_);
     b_ = parameter(cg, bias_);
   }
-  Expression loss(ComputationGraph& cg, const Numbers& sentence) {
+  Expression loss(ComputationGraph& cg, const Example& sentence) {
     layers_.set_dropout(0.1F);
-    return sum_batches(pickneglogsoftmax(all_scores(cg, sentence), after(sentence)));
+    return sum_batches(pickneglogsoftmax(all_scores(cg, sentence.words), sentence.labels));
   }
   /// The most probable next word at each place.
-  Numbers guess(const Numbers& sentence) {
+  Numbers answer(ComputationGraph& cg, const Example& sentence) {
     layers_.disable_dropout();
-    ComputationGraph cg;
-    new_graph(cg);
-    return best_of_each({all_scores(cg, sentence)});
-  }
-  /// The word at each place that is to be guessed.
-  static Numbers after(Numbers sentence) {
-    sentence.push_back(kEnd);
-    return sentence;
+    return best_of_each({all_scores(cg, sentence.words)});
   }
 
   /// The most probable sentence.
@@ -92,10 +85,13 @@ class LanguageModel {
   Expression w_, b_;  // in the graph
 };
 
-std::vector<Numbers> read(const std::string& file, Dict& words) {
-  std::vector<Numbers> sentences;
+/// Sentences, and the next word at each place.
+std::vector<Example> read(const std::string& file, Dict& words) {
+  std::vector<Example> sentences;
   for (const text::Words& sentence : read_all<text::PlainReader>(file)) {
-    sentences.push_back(numbers_of(sentence, words));
+    const Numbers numbers = numbers_of(sentence, words);
+    sentences.push_back({numbers, numbers});
+    sentences.back().labels.push_back(kEnd);
   }
   return sentences;
 }
@@ -103,13 +99,11 @@ std::vector<Numbers> read(const std::string& file, Dict& words) {
 void model_language(const Options& options) {
   Dict words;
   words.convert("</s>");  // kEnd
-  const std::vector<Numbers> sentences = read(options.train, words);
+  const std::vector<Example> sentences = read(options.train, words);
   freeze(words);
-  const std::vector<Numbers> dev = read(options.dev, words);
+  const std::vector<Example> dev = read(options.dev, words);
   LanguageModel model(words.size());
-  train_and_test(options, model, sentences, dev, [&](const Numbers& sentence) {
-    return std::pair(model.guess(sentence), LanguageModel::after(sentence));
-  });
+  train_and_test(options, model, sentences, dev);
   for (const unsigned word : model.write()) {
     std::printf("%s ", words.convert(static_cast<int>(word)).c_str());
   }
@@ -121,6 +115,6 @@ void model_language(const Options& options) {
 
 int main(int argc, char** argv) {
   return example::run(argc, argv, "A language model with a Transformer.",
-                      example::small_data_options("file of sentences, words between spaces", 0.003),
+                      {.data = "file of sentences, words between spaces", .learning_rate = 0.003},
                       example::model_language);
 }

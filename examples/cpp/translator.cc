@@ -16,12 +16,7 @@ namespace example {
 namespace {
 
 constexpr unsigned kSize = 32;
-
-/// The target begins and ends with the word `kEnd`.
-struct Pair {
-  Numbers source, target;
-};
-constexpr unsigned kEnd = 0;
+constexpr unsigned kEnd = 0;  ///< a translation begins and ends with this word
 
 class Translator {
  public:
@@ -43,24 +38,23 @@ class Translator {
     w_ = parameter(cg, weights_);
     b_ = parameter(cg, bias_);
   }
-  Expression loss(ComputationGraph& cg, const Pair& pair) {
-    State state = read(cg, pair.source);
+  Expression loss(ComputationGraph& cg, const Example& pair) {
+    const Numbers& target = pair.labels;
+    State state = read(cg, pair.words);
     Expressions losses;
-    for (std::size_t i = 0; i + 1 < pair.target.size(); ++i) {
-      auto [next, scores] = write(cg, state, pair.target[i]);
-      losses.push_back(pickneglogsoftmax(scores, pair.target[i + 1]));
+    for (std::size_t i = 0; i + 1 < target.size(); ++i) {
+      auto [next, scores] = write(cg, state, target[i]);
+      losses.push_back(pickneglogsoftmax(scores, target[i + 1]));
       state = next;
     }
     return sum(losses);
   }
 
-  /// The words of the translation, with kEnd at both ends.
-  Numbers translate(const Numbers& source) {
-    ComputationGraph cg;
-    new_graph(cg);
-    const State start = read(cg, source);
+  /// The words of the translation in their places, as many as the right one has.
+  Numbers answer(ComputationGraph& cg, const Example& pair) {
+    const State start = read(cg, pair.words);
     BeamOptions options;
-    options.max_length = static_cast<unsigned>(2 * source.size() + 5);
+    options.max_length = static_cast<unsigned>(2 * pair.words.size() + 5);
     options.length_norm = length_power(1.0);
     const auto step = [&](const State& state, unsigned word) {
       auto [next, scores] = write(cg, state, word);
@@ -68,6 +62,7 @@ class Translator {
     };
     Numbers words = beam_search(cg, start, kEnd, kEnd, step, options).at(0).words;
     words.insert(words.begin(), kEnd);
+    words.resize(pair.labels.size(), kEnd);
     return words;
   }
 
@@ -106,12 +101,12 @@ class Translator {
   AttentionMemory memory_;
 };
 
-std::vector<Pair> read(const std::string& file, Dict& source, Dict& target) {
-  std::vector<Pair> pairs;
+std::vector<Example> read(const std::string& file, Dict& source, Dict& target) {
+  std::vector<Example> pairs;
   for (const text::SentencePair& from : read_all<text::ParallelReader>(file)) {
-    Pair pair{numbers_of(from.source, source), numbers_of(from.target, target)};
-    pair.target.insert(pair.target.begin(), kEnd);
-    pair.target.push_back(kEnd);
+    Example pair{numbers_of(from.source, source), numbers_of(from.target, target)};
+    pair.labels.insert(pair.labels.begin(), kEnd);
+    pair.labels.push_back(kEnd);
     pairs.push_back(std::move(pair));
   }
   return pairs;
@@ -121,17 +116,13 @@ void translate_sentences(const Options& options) {
   Dict source;
   Dict target;
   target.convert("</s>");  // kEnd
-  const std::vector<Pair> pairs = read(options.train, source, target);
+  const std::vector<Example> pairs = read(options.train, source, target);
   for (Dict* words : {&source, &target}) {
     freeze(*words);
   }
-  const std::vector<Pair> dev = read(options.dev, source, target);
+  const std::vector<Example> dev = read(options.dev, source, target);
   Translator translator(source.size(), target.size());
-  train_and_test(options, translator, pairs, dev, [&](const Pair& pair) {  // words in their places
-    Numbers words = translator.translate(pair.source);
-    words.resize(pair.target.size(), kEnd);
-    return std::pair(words, pair.target);
-  });
+  train_and_test(options, translator, pairs, dev);
 }
 
 }  // namespace
@@ -139,6 +130,5 @@ void translate_sentences(const Options& options) {
 
 int main(int argc, char** argv) {
   return example::run(argc, argv, "Translates sentences with attention.",
-                      example::small_data_options("file of pairs: source ||| target", 0.005),
-                      example::translate_sentences);
+                      {.data = "file of pairs: source ||| target"}, example::translate_sentences);
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "example.h"
+#include "training.h"
 
 namespace example {
 

@@ -1,0 +1,106 @@
+#pragma once
+
+// The command line of the paper's programs: what example.h has, and models on disk, answers, and a
+// training that is measured.
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "example.h"
+#include "model_file.h"
+
+namespace example {
+
+struct PaperOptions : Options {
+  PaperOptions() {
+    epochs = 3;
+    minibatch = 1;
+    learning_rate = 0.001;
+  }
+
+  double max_seconds = 0;  ///< CPU time of training; 0: no limit
+  std::string lookup_updates = "sparse";
+  std::size_t test_every = 0;  ///< updates; 0: an epoch
+  std::size_t print_losses = 0;
+  bool is_quiet = false;
+  std::string curve;
+  std::string out;  ///< a folder
+  std::string init_file;
+  std::string predict;
+
+  [[nodiscard]] std::string model() const { return out.empty() ? "" : out + "/model.safetensors"; }
+};
+
+/// Whether there is a saved model to ask; without one the program trains first.
+inline bool has_model(const PaperOptions& o) {
+  return !o.predict.empty() && std::filesystem::exists(o.model());
+}
+
+inline void check_options(PaperOptions& o) {
+  if (!o.predict.empty() && o.out.empty()) {
+    throw CLI::ValidationError("--predict", "needs --out");
+  }
+  if (!o.data.empty() && o.train.empty() && !has_model(o)) {
+    throw CLI::ValidationError(
+        "--train", o.predict.empty() ? "is required" : "is required: there is no " + o.model());
+  }
+  if (!o.dev.empty() && o.train.empty()) {
+    throw CLI::ValidationError("--dev", "needs --train");
+  }
+  if (o.curve.empty() && !o.out.empty()) {
+    o.curve = o.out + "/curve.csv";
+  }
+}
+
+inline void declare_paper_options(CLI::App& app, PaperOptions& o) {
+  declare_options(app, o);
+  app.callback([&o] { check_options(o); });  // a saved model answers without data
+  if (!o.data.empty()) {
+    app.get_option("--dev")->required(false);
+  }
+  app.add_option("--max-seconds", o.max_seconds, "end after so much CPU time of training")
+      ->check(CLI::Range(1e-3, 1e9));
+  app.add_option("--lookup-updates", o.lookup_updates, "of tables: sparse, dense or exact")
+      ->check(CLI::IsMember({"sparse", "dense", "exact"}));
+  app.add_option("--test-every", o.test_every, "updates between tests (an epoch)")
+      ->check(CLI::Range(1U, 1000000000U));
+  app.add_option("--print-losses", o.print_losses, "print the first N losses in full")
+      ->check(CLI::Range(0U, 1000000000U));
+  app.add_flag("--quiet", o.is_quiet, "print the results only");
+  app.add_option("--curve", o.curve, "file for the learning curve (OUT/curve.csv)");
+  app.add_option("--out", o.out, "folder for the model and the curve");
+  app.add_option("--init-file", o.init_file, "initial values from a model file");
+  app.add_option("--predict", o.predict, "answer this with the model in OUT");
+}
+
+/// An option for each number: its name, and what it is.
+inline void declare_sizes(CLI::App& app, Settings& settings,
+                          const std::map<std::string, std::string>& texts) {
+  for (const auto& [name, text] : texts) {
+    unsigned& value = settings.numbers.at(name);
+    app.add_option("--" + name, value, text)->check(CLI::Range(value == 0 ? 0U : 1U, 1000000U));
+  }
+}
+
+/// The frame of main for a program that trains and predicts. `declare` names all its options, those
+/// of declare_paper_options first.
+template <class AllOptions>
+int run_paper_program(int argc, char** argv, const char* about, AllOptions options,
+                      void (*train)(const AllOptions&), void (*declare)(CLI::App&, AllOptions&),
+                      void (*predict)(const AllOptions&)) {
+  const auto declare_all = [&](CLI::App& app) { declare(app, options); };
+  return run(argc, argv, about, options, declare_all, [&] {
+    if (!has_model(options)) {
+      train(options);
+    }
+    if (!options.predict.empty()) {
+      predict(options);
+    }
+  });
+}
+
+}  // namespace example

@@ -1,0 +1,63 @@
+#pragma once
+
+// Words and characters as the paper's programs take them.
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dynet/dict.h"
+#include "dynet/text.h"
+
+#include "example.h"
+
+namespace example {
+
+/// Numbers for `marks`, and for as many of the most frequent words as make it `most`, in the order
+/// in which they are first seen.
+inline Dict most_frequent(const std::vector<text::Words>& sentences, const text::Words& marks,
+                          std::size_t most) {
+  const auto [seen, counts] = count_words(sentences);
+  std::vector<std::size_t> order(seen.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return counts[a] > counts[b]; });
+  order.resize(std::min(most, order.size()));
+  std::sort(order.begin(), order.end());
+  Dict words;
+  numbers_of(marks, words);
+  for (const std::size_t word : order) {
+    if (words.size() < most) {
+      words.convert(seen[word]);
+    }
+  }
+  freeze(words);
+  return words;
+}
+
+/// The words of a line, of which there is one or more.
+inline text::Words words_of(const std::string& line) {
+  text::Words words;
+  text::for_each_word(line, [&](std::string_view word, std::size_t) { words.emplace_back(word); });
+  if (words.empty()) {
+    throw text::TextError("sentence", 1, 1, "no word");
+  }
+  return words;
+}
+
+/// The characters of UTF-8 text. Stray bytes stay with what stands before them.
+inline text::Words characters_of(const std::string& word) {
+  text::Words characters;
+  for (const char byte : word) {
+    if (characters.empty() || (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U) {
+      characters.emplace_back();
+    }
+    characters.back().push_back(byte);
+  }
+  return characters;
+}
+
+}  // namespace example
