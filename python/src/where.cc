@@ -58,12 +58,7 @@ class KeptCode {
   bool keep(PyCodeObject* code) {
     Kept& recent = recent_[(reinterpret_cast<std::uintptr_t>(code) >> 6) % kRecent];
     if (recent.code != code) {
-      const auto [found, is_new] = all_.try_emplace(code, true);
-      if (is_new) {
-        Py_INCREF(code);
-        found->second = !is_of_package(code);
-      }
-      recent = {code, found->second};
+      recent = {code, is_of_program(code)};
     }
     return recent.is_of_program;
   }
@@ -73,6 +68,17 @@ class KeptCode {
     PyCodeObject* code = nullptr;
     bool is_of_program = false;
   };
+  bool is_of_program(PyCodeObject* code) {
+    const auto found = all_.find(code);
+    if (found != all_.end()) {
+      return found->second;
+    }
+    const bool is = !is_of_package(code);  // first: other threads may come here meanwhile (lock.h)
+    if (all_.emplace(code, is).second) {
+      Py_INCREF(code);
+    }
+    return is;
+  }
   /// What Python itself runs between `import dynet` and the package counts as the package.
   static bool is_of_package(PyCodeObject* code) {
     static constexpr char kImport[] = "<frozen importlib";
