@@ -305,8 +305,9 @@ def test_short_lived_threads():
     kept = []
 
     def work() -> None:
-        kept.append(dy.tanh(W * dy.inputVector([1.0, 2.0, 3.0, 4.0])))
-        assert len(kept[-1].value()) == 4
+        mine = dy.tanh(W * dy.inputVector([1.0, 2.0, 3.0, 4.0]))
+        kept.append(mine)
+        assert len(mine.value()) == 4
 
     for _ in range(25 * ROUNDS):
         together(*[work] * THREADS)
