@@ -52,6 +52,26 @@ inline constexpr Whole kPlace{-static_cast<std::int64_t>(std::numeric_limits<uns
 template <class T>
 struct QuickArg;
 
+/// An entry of a list or tuple, for as long as it is looked at.
+#ifdef Py_GIL_DISABLED
+/// Another thread may take it out meanwhile, so it is held. None where the list has become shorter.
+inline nanobind::object entry_of(PyObject* list, Py_ssize_t i) noexcept {
+  if (PyTuple_Check(list)) {
+    return nanobind::borrow(PyTuple_GET_ITEM(list, i));
+  }
+  PyObject* const entry = PyList_GetItemRef(list, i);
+  if (entry == nullptr) {
+    PyErr_Clear();
+    return nanobind::none();
+  }
+  return nanobind::steal(entry);
+}
+#else
+inline nanobind::handle entry_of(PyObject* list, Py_ssize_t i) noexcept {
+  return PySequence_Fast_GET_ITEM(list, i);
+}
+#endif
+
 /// An int, not a bool or another subclass, as `want` says.
 inline bool read_exact_whole(PyObject* o, const Whole& want, std::int64_t& number) noexcept {
   if (!PyLong_CheckExact(o)) {
@@ -76,7 +96,7 @@ bool read_exact_wholes(PyObject* o, const Whole& want, std::vector<T>& list) noe
   }
   std::int64_t number = 0;
   for (Py_ssize_t i = 0; i < count; ++i) {
-    if (!read_exact_whole(PyList_GET_ITEM(o, i), want, number)) {
+    if (!read_exact_whole(entry_of(o, i).ptr(), want, number)) {
       return false;
     }
     list[static_cast<std::size_t>(i)] = static_cast<T>(number);
@@ -113,7 +133,7 @@ bool read_list(PyObject* o, const char* want, std::vector<T>& list, const Read& 
     if (PySequence_Fast_GET_SIZE(sequence.ptr()) != count) {
       return refuse_changed();
     }
-    const nanobind::object held = nanobind::borrow(PySequence_Fast_GET_ITEM(sequence.ptr(), i));
+    const nanobind::object held = nanobind::borrow(entry_of(sequence.ptr(), i));
     T entry{};
     if (!read(held.ptr(), entry)) {
       return refuse_entry(o, i);

@@ -17,6 +17,7 @@
 #include "binding.h"
 #include "errors.h"
 #include "graph.h"
+#include "lock.h"
 
 namespace dynet::python {
 namespace {
@@ -85,7 +86,10 @@ void for_each_expression(PyState& state, F&& f) {
 std::vector<Hypothesis> search(const nb::callable& step, const nb::object& start, nb::handle first,
                                nb::handle end, const BeamOptions& options) {
   const auto call = [&](const PyState& state, unsigned word) {
-    const nb::tuple pair(step(state.object, word));
+    const nb::tuple pair = [&] {
+      const OthersMayEnter others;
+      return nb::tuple(step(state.object, word));
+    }();
     if (pair.size() != 2 || !is_expression(nb::handle(pair[1]).ptr())) {
       throw TypeError("beam_search: step gives a pair: the next state, and an Expression");
     }

@@ -36,6 +36,7 @@
 #include "binding.h"
 #include "errors.h"
 #include "graph.h"
+#include "lock.h"
 #include "where.h"
 
 namespace dynet::python {
@@ -58,7 +59,8 @@ nb::object key_of(nb::handle value) {
   return nb::make_tuple(type, value);
 }
 
-/// The operation of one node. Made, used and destroyed with the GIL held.
+/// The operation of one node. Made and destroyed with the GIL, or the module's lock; used with the
+/// GIL, or by the one thread that computes its graph.
 class Operation {
  public:
   /// As `object` is now.
@@ -236,6 +238,7 @@ void call_backward(const ext::Call& call, bool whole) {
 struct UsersCode {
   nb::gil_scoped_acquire gil;
   InterruptScope nobody_is_asked{nullptr};
+  OthersMayEnter others;
 };
 
 /// The shape of one example of the result. `xs` live.

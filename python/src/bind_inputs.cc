@@ -50,7 +50,7 @@ bool is_array(nb::handle o) { return nb::hasattr(o, "__array__") || nb::hasattr(
 /// A list of arrays is a batch of them. None where an element is a number, of NumPy too, or a list.
 nb::object stack_arrays(nb::handle list) {
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list.ptr()); ++i) {
-    if (is_expression(PySequence_Fast_GET_ITEM(list.ptr(), i))) {
+    if (is_expression(entry_of(list.ptr(), i).ptr())) {
       throw TypeError("inputTensor: element [" + std::to_string(i) +
                       "] is an expression; concatenate, concatenate_cols and "
                       "concatenate_to_batch put expressions together");

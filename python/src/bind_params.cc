@@ -19,6 +19,7 @@
 #include "calls.h"
 #include "errors.h"
 #include "graph.h"
+#include "lock.h"
 #include "params.h"
 #include "quick.h"
 #include "signals.h"
@@ -476,6 +477,7 @@ void bind_table_arrays(nb::class_<PyLookupParameters, PyExpression>& c) {
 
 /// `E[i]`, on the hot path: called by Python directly.
 PyObject* table_item(PyObject* self, PyObject* index) {
+  const Entered entered;
   const CallNotes notes;
   PyObject* result = guarded([&] {
     const auto& x = instance<PyLookupParameters>(self);

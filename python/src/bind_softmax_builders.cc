@@ -383,7 +383,8 @@ bool type_caster<Clusters>::from_python(handle src, uint32_t flags, cleanup_list
   }
   const Py_ssize_t count = PySequence_Fast_GET_SIZE(lines.ptr());
   for (Py_ssize_t i = 0; i < count; ++i) {
-    PyObject* const line = PySequence_Fast_GET_ITEM(lines.ptr(), i);
+    const auto held = entry_of(lines.ptr(), i);
+    PyObject* const line = held.ptr();
     if (PyUnicode_Check(line) == 0 || !append_line(value.text, line)) {
       refuse(line, "a line of a file");
       refuse_entry(src.ptr(), i);

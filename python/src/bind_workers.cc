@@ -18,6 +18,7 @@
 
 #include "binding.h"
 #include "graph.h"
+#include "lock.h"
 
 namespace dynet::python {
 namespace {
@@ -83,12 +84,16 @@ void run_piece(const nb::object& loss, const nb::object& score, const workers::P
       examples.append(piece.examples[i]);
     }
     current_graph().renew(false, false, std::nullopt);
+    const auto result_of = [&examples](const nb::object& function) {
+      const OthersMayEnter others;
+      return function(examples);
+    };
     double value = 0;
     if (piece.learn) {
-      value = number_of(loss(examples), true);
+      value = number_of(result_of(loss), true);
     } else {
       const InferenceScope no_gradients;
-      value = number_of(score.is_none() ? loss(examples) : score(examples), false);
+      value = number_of(result_of(score.is_none() ? loss : score), false);
     }
     std::memcpy(piece.result, &value, sizeof value);
   } catch (const nb::python_error& e) {

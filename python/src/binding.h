@@ -16,7 +16,8 @@
 //
 // Surprising: the operators of Expression are bound twice, by nanobind for signatures and
 // documentation, and as raw slots (operators.cc) because they are on the hottest path. Everything
-// here runs with the GIL held, but forward and backward above a cost (graph.cc).
+// here runs with the GIL held, or with the module's own lock where Python has none (lock.h), but
+// forward and backward above a cost (graph.cc).
 
 #include <nanobind/nanobind.h>
 
@@ -142,7 +143,7 @@ struct ExprListArg {
 inline Py_ssize_t first_other(PyObject* list) noexcept {
   const Py_ssize_t count = PySequence_Fast_GET_SIZE(list);
   Py_ssize_t i = 0;
-  while (i < count && is_expression(PySequence_Fast_GET_ITEM(list, i))) {
+  while (i < count && is_expression(entry_of(list, i).ptr())) {
     ++i;
   }
   return i;

@@ -12,6 +12,7 @@
 
 #include "arguments.h"
 #include "errors.h"
+#include "lock.h"
 #include "where.h"
 
 namespace nb = nanobind;
@@ -39,6 +40,7 @@ PyObject* ended(const Call& call, vectorcallfunc way, PyObject* result) noexcept
 template <std::size_t kWay>
 PyObject* watched(PyObject* function, PyObject* const* args, std::size_t flags_and_count,
                   PyObject* names) {
+  const Entered entered;
   const CallNotes notes;
   PyObject* result = ways[kWay](function, args, flags_and_count, names);
   if (result != nullptr && !may_have_notes()) [[likely]] {
@@ -282,6 +284,9 @@ void watch_calls(nb::module_& m) {
   m.def("_line_here", &line_here, "The program's line that runs now, for dynet/_calls.py.");
   for (const nb::handle object : nb::object(m.attr("__dict__").attr("values")())) {
     if (PyType_Check(object.ptr())) {
+      if (nb::type_check(object)) {
+        lock_destruction(reinterpret_cast<PyTypeObject*>(object.ptr()));
+      }
       for (const nb::handle member : nb::object(object.attr("__dict__").attr("values")())) {
         watch_member(member);
       }

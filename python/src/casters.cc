@@ -10,6 +10,7 @@
 #include "arrays.h"
 #include "binding.h"
 #include "errors.h"
+#include "lock.h"
 #include "signals.h"
 
 namespace dynet::python {
@@ -109,7 +110,10 @@ nb::object read_sequence(PyObject* o, const char* want) noexcept {
   if (known != nullptr) {
     return nb::borrow(known);
   }
-  nb::object list = nb::steal(PySequence_List(o));
+  nb::object list = nb::steal([o] {
+    const OthersMayEnter others;
+    return PySequence_List(o);
+  }());
   if (!list.is_valid()) {
     if (is_iterator) {  // there is nothing else that could have failed
       note_raised();
@@ -143,7 +147,7 @@ std::vector<Expression>& ExprListArg::nodes() const {
         i = 0;
       }
     }
-    const nb::handle item = PySequence_Fast_GET_ITEM(owner.ptr(), static_cast<Py_ssize_t>(i));
+    const auto item = entry_of(owner.ptr(), static_cast<Py_ssize_t>(i));
     if (!is_expression(item.ptr())) {
       throw TypeError("a list of expressions was changed while the arguments were read");
     }
@@ -287,7 +291,7 @@ bool type_caster<ExprListArg>::from_python(handle src, uint32_t flags,
   if (other == PySequence_Fast_GET_SIZE(value.owner.ptr())) {
     return true;
   }
-  refuse_expression(PySequence_Fast_GET_ITEM(value.owner.ptr(), other));
+  refuse_expression(entry_of(value.owner.ptr(), other).ptr());
   refuse_entry(src.ptr(), other);
   return refused(flags);
 }
@@ -323,7 +327,7 @@ bool read_shape(PyObject* o, std::int64_t low, dynet::Dim& dim, const Set& set) 
     if (PySequence_Fast_GET_SIZE(entries.ptr()) != n) {
       return refuse_changed();
     }
-    const object held = borrow(PySequence_Fast_GET_ITEM(entries.ptr(), i));
+    const object held = borrow(dynet::python::entry_of(entries.ptr(), i));
     if (!read_extent(held.ptr(), low, extent)) {
       return refuse_entry(o, i);
     }

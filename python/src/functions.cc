@@ -9,6 +9,7 @@
 
 #include "binding.h"
 #include "errors.h"
+#include "lock.h"
 #include "where.h"
 
 namespace dynet::python {
@@ -95,6 +96,7 @@ PyObject* attribute(PyObject* function, PyObject* name) {
   if (result != nullptr || PyErr_ExceptionMatches(PyExc_AttributeError) == 0) {
     return result;
   }
+  const Entered entered;
   const char* text = PyUnicode_AsUTF8(name);
   if (text == nullptr) {
     return nullptr;

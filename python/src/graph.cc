@@ -10,6 +10,7 @@
 #include "dynet/ops/input.h"
 
 #include "ended.h"
+#include "lock.h"
 #include "signals.h"
 #include "where.h"
 
@@ -17,19 +18,29 @@ namespace dynet::python {
 namespace {
 
 // Above either, what is computed takes some 100 us: a thousand times the cost of giving the GIL
-// away.
+// away. The module's own lock (lock.h) may be wanted at once, and costs less.
+#ifdef Py_GIL_DISABLED
+constexpr std::size_t kManyNodes = 10;
+constexpr std::int64_t kManyElements = 5'000;
+#else
 constexpr std::size_t kManyNodes = 400;
 constexpr std::int64_t kManyElements = 200'000;
+#endif
 
 /// Whether the interpreter has another thread, which could run meanwhile. A thread that Python did
 /// not start enters CPython's list of them, and leaves it, without the GIL and under a lock that is
 /// not ours to take. So nothing is read but this thread's own entry, which stays while it runs
 /// here, and which entry is the first. A thread that comes meanwhile gets its turn at the next
-/// look.
+/// look. Without the GIL that entry changes at any time, and letting others in costs less than a
+/// look: it is done as if there were some.
 bool has_other_threads() {
+#ifdef Py_GIL_DISABLED
+  return true;
+#else
   PyThreadState* const own = PyThreadState_Get();
   return PyInterpreterState_ThreadHead(PyInterpreterState_Get()) != own ||
          PyThreadState_Next(own) != nullptr;
+#endif
 }
 
 /// While it lives, this thread computes. What is known to take long lets other Python threads go on
@@ -39,7 +50,7 @@ class Computing {
  public:
   explicit Computing(bool is_long) : scope_(&Computing::look, this) {
     if (is_long) {
-      state_ = PyEval_SaveThread();
+      let_others_run();
     }
   }
   ~Computing() {
@@ -62,11 +73,17 @@ class Computing {
   static void look(void* of) {
     auto& self = *static_cast<Computing*>(of);
     if (self.state_ == nullptr) {
-      self.state_ = PyEval_SaveThread();
+      self.let_others_run();
     }
     const nb::gil_scoped_acquire gil;
     run_signal_handlers();
   }
+  void let_others_run() {
+    others_.begin();
+    state_ = PyEval_SaveThread();
+  }
+  /// Nor is the module's lock waited for at each look.
+  [[no_unique_address]] OthersMayEnter others_{false};
   PyThreadState* state_ = nullptr;  ///< where the GIL is released
   unsigned passes_ = 0;
   InterruptScope scope_;
@@ -82,6 +99,7 @@ thread_local const std::shared_ptr<PyGraph>* current =
     nullptr;  ///< the last one, once there is one
 
 void end_graphs(PyObject* capsule) {
+  const Entered entered;
   auto* owned = static_cast<Graphs*>(PyCapsule_GetPointer(capsule, nullptr));
   if (owned == graphs_of_thread) {
     graphs_of_thread = nullptr;

@@ -3,12 +3,14 @@
 #include "binding.h"
 #include "calls.h"
 #include "functions.h"
+#include "lock.h"
 #include "operators.h"
 #include "pickling.h"
 #include "where.h"
 
 NB_MODULE(_dynet, m) {
   namespace py = dynet::python;
+  py::make_module_lock();
   // A library must not write to the streams of its program, not even at exit.
   nb::set_leak_warnings(false);
   // What users read says `dynet`, where they find it all: types and functions take it from here.

@@ -54,7 +54,7 @@ class Reader {
       if (count == 0) {
         return true;
       }
-      level = nb::borrow(PySequence_Fast_GET_ITEM(level.ptr(), 0));
+      level = nb::borrow(entry_of(level.ptr(), 0));
     }
     return !shape.empty();
   }
@@ -89,7 +89,7 @@ class Reader {
         throw ValueError("a list changed its length while it was read");
       }
       at_[axis] = i;
-      const nb::object element = nb::borrow(PySequence_Fast_GET_ITEM(level.ptr(), i));
+      const nb::object element = nb::borrow(entry_of(level.ptr(), static_cast<Py_ssize_t>(i)));
       const bool innermost = axis + 1 == shape.size();
       if (!is_number(element) && nb::hasattr(element, "__array__")) {
         return false;

@@ -16,6 +16,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -42,8 +43,12 @@ struct Notes {
   std::unordered_map<PyObject*, PyObject*> lists;  ///< by the iterator that each was made of
 };
 
-/// How many threads have noted something. GIL held.
+/// How many threads have noted something.
+#ifdef Py_GIL_DISABLED
+inline std::atomic<unsigned> noting_threads = 0;  // also where others may enter (lock.h)
+#else
 inline unsigned noting_threads = 0;
+#endif
 inline bool may_have_notes() noexcept { return noting_threads != 0; }
 
 /// The notes of the call that begins: none. What the call around it had noted comes back at the

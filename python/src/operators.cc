@@ -10,6 +10,7 @@
 #include "binding.h"
 #include "errors.h"
 #include "graph.h"
+#include "lock.h"
 #include "where.h"
 
 namespace dynet::python {
@@ -101,6 +102,7 @@ bool has_operator(PyObject* o) {
 
 template <Slot kSlot>
 PyObject* binary(PyObject* a, PyObject* b) {
+  const Entered entered;
   return guarded([&]() -> PyObject* {
     const Operator& op = operators[kSlot];
     const bool left = is_expression(a);
@@ -136,6 +138,7 @@ constexpr Absent kAbsent[] = {{"@", &PyNumberMethods::nb_matrix_multiply},
                               {"%", &PyNumberMethods::nb_remainder}};
 template <std::size_t kI>
 PyObject* absent(PyObject* a, PyObject* b) {
+  const Entered entered;
   const PyNumberMethods* slots = Py_TYPE(b)->tp_as_number;
   const bool right_has_slot = slots != nullptr && slots->*kAbsent[kI].place != nullptr;
   return guarded([&] { return refuse_operands(kAbsent[kI].symbol, a, b, right_has_slot); });
@@ -143,6 +146,7 @@ PyObject* absent(PyObject* a, PyObject* b) {
 
 template <Slot kSlot>
 PyObject* unary(PyObject* a) {
+  const Entered entered;
   return guarded([&] {
     const Expression arg = node(a);
     return add(*operators[kSlot].on_expressions, {&arg, 1});

@@ -22,6 +22,7 @@
 #include "binding.h"
 #include "calls.h"
 #include "errors.h"
+#include "lock.h"
 
 namespace dynet::python {
 
@@ -51,6 +52,7 @@ struct QuickWay<kFunction> {
 
   static PyObject* call(PyObject* function, PyObject* const* args, std::size_t flags_and_count,
                         PyObject* names) {
+    const Entered entered;
     if (names == nullptr && positional_count(flags_and_count) == sizeof...(A)) {
       std::tuple<A...> values;
       if (read(args, values, std::index_sequence_for<A...>())) {

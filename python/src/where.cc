@@ -70,13 +70,20 @@ class KeptCode {
   }
   /// Not inline: nearly all code is recent, and this takes registers from the caller.
   [[gnu::noinline]] bool keep_other(PyCodeObject* code) {
-    const auto [found, is_new] = all_.try_emplace(code, true);
-    if (is_new) {
-      Py_INCREF(code);
-      found->second = !is_of_package(code);
+    const bool is = is_of_program(code);
+    recent_[place_of(code)] = {code, is};
+    return is;
+  }
+  bool is_of_program(PyCodeObject* code) {
+    const auto found = all_.find(code);
+    if (found != all_.end()) {
+      return found->second;
     }
-    recent_[place_of(code)] = {code, found->second};
-    return found->second;
+    const bool is = !is_of_package(code);  // first: other threads may come here meanwhile (lock.h)
+    if (all_.emplace(code, is).second) {
+      Py_INCREF(code);
+    }
+    return is;
   }
   /// What Python itself runs between `import dynet` and the package counts as the package.
   static bool is_of_package(PyCodeObject* code) {

@@ -243,7 +243,7 @@ def test_the_graph_of_a_thread_ends_with_it():
 def test_a_long_computation_lets_other_threads_run():
     x = dy.inputTensor(np.random.default_rng(0).normal(size=(500, 500)) / 30)
     y = x
-    for _ in range(30):
+    for _ in range(60):
         y = y * x
     ticks = 0
     done = threading.Event()

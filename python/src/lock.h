@@ -1,0 +1,113 @@
+#pragma once
+
+// What guards the module where Python has no lock (free-threaded builds, `python3.13t`).
+//
+// With its lock (the GIL) Python runs one thread at a time, and all that this module remembers
+// relies on it: builders, collections, dictionaries, the lines of nodes. Without it the module has
+// a lock of its own, which is meant to be the same seen from here: each way in from Python takes
+// it, and it is free while a thread waits, computes without the GIL or runs code of the program's.
+//
+// It is a critical section of Python's, of which Python itself lets go whenever a thread is
+// detached: where the GIL is released (gil_scoped_release, PyEval_SaveThread), at a wait for a
+// lock, at a fork, and when all threads are stopped. So it cannot be part of a deadlock, no place
+// that releases the GIL has to know of it, and a child process never finds it taken.
+//
+// As with the GIL, others may enter at every call that may run Python's code. There is one more
+// case: at a call that touches an object which another thread holds just then. So finish what is
+// being changed before such a call.
+//
+// Surprising: with the GIL these classes are empty, and make no instruction.
+
+#include <Python.h>
+
+#include <cstdint>
+
+namespace dynet::python {
+
+#ifdef Py_GIL_DISABLED
+
+/// The object whose lock it is; lives as long as the process.
+inline PyObject* module_lock = nullptr;
+/// When the module is made, first of all.
+void make_module_lock();
+
+/// While it lives, this thread has the module's lock. Each function that Python calls directly
+/// begins with one; they nest.
+class Entered {
+ public:
+  Entered() noexcept : begun_(!is_innermost()) {
+    if (begun_) {
+      PyCriticalSection_Begin(&section_, module_lock);
+    }
+  }
+  ~Entered() {
+    if (begun_) {
+      PyCriticalSection_End(&section_);
+    }
+  }
+  Entered(const Entered&) = delete;
+  Entered& operator=(const Entered&) = delete;
+
+ private:
+  /// Whether the lock is what this thread took last, and is not suspended: the address then has no
+  /// flag in its low bits. Python 3.13 would take it again, after it has let go of it: it would
+  /// wait for itself, in vain only for some microseconds. Later ones look themselves.
+  static bool is_innermost() noexcept {
+    const std::uintptr_t innermost = PyThreadState_GetUnchecked()->critical_section;
+    return innermost != 0 && (innermost & 3U) == 0 &&
+           reinterpret_cast<const PyCriticalSection*>(innermost)->_cs_mutex ==
+               &module_lock->ob_mutex;
+  }
+  bool begun_;
+  PyCriticalSection section_;
+};
+
+/// While it lives, in a thread that has the lock, it has not: code of the program's runs, which may
+/// take long or wait for another thread.
+class OthersMayEnter {
+ public:
+  explicit OthersMayEnter(bool from_now = true) noexcept {
+    if (from_now) {
+      begin();
+    }
+  }
+  ~OthersMayEnter() {
+    if (begun_) {
+      PyCriticalSection_End(&section_);  // takes the one before
+    }
+  }
+  OthersMayEnter(const OthersMayEnter&) = delete;
+  OthersMayEnter& operator=(const OthersMayEnter&) = delete;
+
+  /// Once, where that was not done at first.
+  void begin() noexcept {
+    begun_ = true;
+    PyCriticalSection_Begin(&section_, &nobodys_);
+    // Detached, a thread lets go of all it has, and takes again what it took last.
+    PyEval_RestoreThread(PyEval_SaveThread());
+  }
+
+ private:
+  bool begun_ = false;
+  PyObject nobodys_{};  ///< nothing of it is used but its lock
+  PyCriticalSection section_;
+};
+
+/// Objects of this class, which is one of nanobind's, are destroyed with the lock.
+void lock_destruction(PyTypeObject* type);
+
+#else
+
+inline void make_module_lock() {}
+struct Entered {
+  Entered() noexcept {}  // NOLINT(modernize-use-equals-default): then constants need a value
+};
+struct OthersMayEnter {
+  explicit OthersMayEnter(bool /*from_now*/ = true) noexcept {}
+  void begin() noexcept {}
+};
+inline void lock_destruction(PyTypeObject* /*type*/) {}
+
+#endif
+
+}  // namespace dynet::python
