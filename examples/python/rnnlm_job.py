@@ -70,16 +70,16 @@ class RnnlmLearner(ExampleLearner):
         words = sum(map(len, example))
         model = self.model
         loss = rnnlm_loss(model, example) if self._by_sequence else model.loss_of_batch(example)
-        return Losses(loss, words)
+        return loss, words
 
     def test(self) -> float:
         loss = 0.0
         words = 0
         for batch in self.dev:
             dy.renew_cg()
-            losses = self.add(batch)
-            loss += losses.sum.value()
-            words += losses.items
+            of_batch, count = self.add(batch)
+            loss += of_batch.value()
+            words += count
         return math.exp(loss / words)
 
 

@@ -68,7 +68,7 @@ class TaggerLearner(ExampleLearner):
     def add(self, example: Sentence) -> Losses:
         model = self.model
         loss = tagger_loss(model, example) if self._by_sequence else model.loss(example)
-        return Losses(loss, len(example.words))
+        return loss, len(example.words)
 
     def test(self) -> float:
         answers = answers_to(self.dev, lambda sentence: scores_of(self.model, sentence))

@@ -20,12 +20,9 @@ from measure import Stopwatch, peak_memory_mib, seconds_since_start
 from model_file import Settings, save_model
 from progress import Progress
 
-
-class Losses(NamedTuple):
-    """The losses of one update."""
-
-    sum: dy.Expression
-    items: int  # how many of what the program counts: words, sentences
+# The sum of the losses of an example or an update, and how many it has of what the program counts:
+# words, sentences.
+Losses = tuple[dy.Expression, int]
 
 
 class ScoreKind(NamedTuple):
@@ -90,7 +87,8 @@ class ExampleLearner(Learner):
         losses = [self.add(self.train[i]) for i in self._order.next()]
         if len(losses) == 1:
             return losses[0]
-        return Losses(dy.esum([one.sum for one in losses]), sum(one.items for one in losses))
+        sums, items = zip(*losses)
+        return dy.esum(sums), sum(items)
 
 
 def answers_to(examples: list[Any], ask: Callable[[Any], list[dy.Expression]]) -> list[int]:
@@ -216,15 +214,15 @@ class _Training:
     def step(self, share: float) -> None:
         if self.plan.lowers_rate:
             self.trainer.learning_rate = self.options.learning_rate * rate_factor(share)
-        losses = self.learner.add_next()
-        loss = losses.sum.value()
+        losses, items = self.learner.add_next()
+        loss = losses.value()
         result = self.result
         if result.updates < self.options.print_losses:
             print(f"loss {result.updates + 1} {np.float32(loss):.9g}")  # as C++ reads a value
-        losses.sum.backward()
+        losses.backward()
         self.trainer.update()
-        self.loss.add(loss, losses.items)
-        result.items += losses.items
+        self.loss.add(loss, items)
+        result.items += items
         result.updates += 1
         if result.updates == 1:
             result.first_update_at = seconds_since_start()

@@ -15,7 +15,7 @@ class TreeLearner(ExampleLearner):
     score_kind = ScoreKind("accuracy", is_share=True)
 
     def add(self, example: Tree) -> Losses:
-        return Losses(self.model.loss(example), 1)
+        return self.model.loss(example), 1
 
     def test(self) -> float:
         answers = classify_roots(self.model, self.dev)
