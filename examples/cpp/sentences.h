@@ -20,7 +20,9 @@ namespace example {
 /// in which they are first seen.
 inline Dict most_frequent(const std::vector<text::Words>& sentences, const text::Words& marks,
                           std::size_t most) {
-  const auto [seen, counts] = count_words(sentences);
+  const auto read = count_words(sentences);
+  const text::Words& seen = read.first;
+  const Numbers& counts = read.second;
   std::vector<std::size_t> order(seen.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),

@@ -5,6 +5,7 @@
 
 #include "dynet/except.h"
 #include "dynet/ext/add_node.h"
+#include "dynet/model.h"
 
 #include "builders/builder_support.h"
 #include "builders/cells.h"
@@ -124,7 +125,7 @@ void RNNBuilder::rewind_one_step() {
 void RNNBuilder::forget_after(const RNNPointer& p) {
   const RNNPointer last = p;  // may be `cur` itself
   check_step("RNNBuilder", last, steps_.size());
-  const auto count = static_cast<std::size_t>(last + 1);
+  const std::size_t count = static_cast<std::size_t>(last) + 1;  // -1: none
   if (forget_impl(count)) {
     steps_.resize(count);
     cur = last;
