@@ -5,7 +5,6 @@
 
 #include "dynet/except.h"
 #include "dynet/ext/add_node.h"
-#include "dynet/model.h"
 
 #include "builders/builder_support.h"
 #include "builders/cells.h"
