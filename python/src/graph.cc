@@ -249,7 +249,8 @@ bool PyGraph::is_long(std::size_t first, const Expression& last) {
   if (!has_other_threads()) {
     return false;
   }
-  const std::size_t end = last.i + std::size_t{1};
+  // Another thread may have removed nodes while this one waited for the device.
+  const std::size_t end = std::min(last.i + std::size_t{1}, cg.nodes.size());
   if (end > first + kManyNodes) {
     return true;
   }
