@@ -97,6 +97,19 @@ void ModelReader::commit() {
   }
 }
 
+namespace {
+/// For a handler of `e`: the same error with the name of the file, unless it has it, as that of a
+/// tensor has.
+template <class E>
+[[noreturn]] void rethrow_named(const E& e, const SafetensorsFile& file) {
+  const std::string what = e.what();
+  if (what.find(file.name()) != std::string::npos) {
+    throw;
+  }
+  throw E("the trainer's state in '" + file.name() + "': " + what);
+}
+}  // namespace
+
 void populate_trainer(const SafetensorsFile& file, Trainer& trainer) {
   const auto text = file.header().metadata.find(kTrainerKey);
   if (text == file.header().metadata.end()) {
@@ -116,7 +129,13 @@ void populate_trainer(const SafetensorsFile& file, Trainer& trainer) {
   };
   std::istringstream in(text->second);
   trainers::read_aside(in, source);
-  trainer.populate(in);
+  try {
+    trainer.populate(in);
+  } catch (const IoError& e) {
+    rethrow_named(e, file);
+  } catch (const UsageError& e) {
+    rethrow_named(e, file);
+  }
 }
 
 }  // namespace io
