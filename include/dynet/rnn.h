@@ -88,6 +88,7 @@ struct RNNBuilder {
   void rewind_one_step();
   /// Removes all steps after `p` (-1: all), which becomes the current one: nobody may use them any
   /// more. Their nodes stay. Does nothing where the builder is of a class that keeps them.
+  /// IndexError where there is no step `p`.
   void forget_after(const RNNPointer& p);
   /// The step before `p`.
   [[nodiscard]] RNNPointer get_head(const RNNPointer& p) const;

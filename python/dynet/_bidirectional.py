@@ -83,8 +83,6 @@ class BiRNNBuilder:
 
     def _read_lower_layers(self, es: Iterable[Expression]) -> Sequence[Expression]:
         """What the last layer reads."""
-        if type(es) is list and len(self.builder_layers) == 1:
-            return es  # in nearly all programs
         # What is no list at all goes to the function of the module, which says so.
         is_read = isinstance(es, (list, tuple)) or not hasattr(es, "__iter__")
         read: Any = es if is_read else list(es)

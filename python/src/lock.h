@@ -50,8 +50,9 @@ class Entered {
 
  private:
   /// Whether the lock is what this thread took last, and is not suspended: the address then has no
-  /// flag in its low bits. Python 3.13 would take it again, after it has let go of it: it would
-  /// wait for itself, in vain only for some microseconds. Later ones look themselves.
+  /// flag in its low bits. Python 3.13 does not look: it would find the lock taken, wait, let go of
+  /// it because it waits, and take it again, which is right but takes microseconds. Later versions
+  /// look.
   static bool is_innermost() noexcept {
     const std::uintptr_t innermost = PyThreadState_GetUnchecked()->critical_section;
     return innermost != 0 && (innermost & 3U) == 0 &&

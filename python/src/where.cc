@@ -49,8 +49,8 @@ const std::string& package_folder() {
 }
 
 /// Code objects that nodes may refer to, and those of the package, to which none does. Never
-/// shrinks: a program has a bounded number of functions. Guarded by the GIL; never destroyed, as
-/// nodes may outlive the module's own statics.
+/// shrinks: a program has a bounded number of functions. Guarded by the GIL, or by the module's
+/// lock (lock.h); never destroyed, as nodes may outlive the module's own statics.
 class KeptCode {
  public:
   /// False for code of the package, and for what imports it: the line that its caller is at tells

@@ -54,6 +54,16 @@ def test_states_stay_while_whole_sequences_are_read(builder_class):
     np.testing.assert_array_equal(second.prev().output().npvalue(), wanted[0])
     assert len(second.s()) == len(first.s())
     np.testing.assert_array_equal(start.transduce(xs)[3].npvalue(), wanted[3])
+    # From a given state, and after a failure in the middle of a sequence.
+    given = other.initial_state(list(second.s()))
+    after = [h.npvalue() for h in given.transduce(xs)]
+    with pytest.raises(dy.ShapeError):
+        given.transduce([*xs[:2], dy.inputVector([1.0] * 5)])
+    with pytest.raises(dy.ShapeError):
+        start.transduce([*xs[:2], dy.inputVector([1.0] * 5)])
+    np.testing.assert_array_equal([h.npvalue() for h in given.transduce(xs)], after)
+    np.testing.assert_array_equal(given.add_inputs(xs)[3].output().npvalue(), after[3])
+    np.testing.assert_array_equal([h.npvalue() for h in start.transduce(xs)], wanted)
 
 
 @pytest.mark.parametrize("builder_class", RECURRENT)

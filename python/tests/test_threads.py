@@ -20,6 +20,7 @@ import dynet as dy
 import numpy as np
 import pytest
 from far import PRELUDE
+from together import together
 
 THREADS = 4
 ROUNDS = int(os.environ.get("DYNET_TEST_ROUNDS", "1"))
@@ -31,28 +32,6 @@ def _threads_take_turns_often() -> Iterator[None]:
     sys.setswitchinterval(1e-5)
     yield
     sys.setswitchinterval(before)
-
-
-def together(*work: Callable[[], None]) -> None:
-    """Runs all of these at once, a thread each; raises what one of them raised."""
-    start = threading.Barrier(len(work))
-    failures: list[BaseException] = []
-
-    def run(one: Callable[[], None]) -> None:
-        try:
-            start.wait(10)
-            one()
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=run, args=(one,)) for one in work]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(300)
-    assert not any(thread.is_alive() for thread in threads)
-    if failures:
-        raise failures[0]
 
 
 def in_threads(work: Callable[[int], None], threads: int = THREADS) -> None:
