@@ -266,7 +266,7 @@ std::string file_of_python() {
   return text;
 }
 
-// The Python twin of this test is in test_builders.py.
+// The Python twin of this test is in test_bidirectional.py.
 TEST(BiRNNFiles, AreThoseOfPython) {
   const testing::ModelFile file;
   std::ofstream(file.name()) << file_of_python();
