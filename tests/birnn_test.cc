@@ -259,8 +259,9 @@ std::string file_of_python() {
         std::snprintf(value, sizeof value, "%+.8e ", (5 * count % 17 - 8) / 8.0);
         values += value;
       }
-      text += "#Parameter# " + name + number_and_shape + " " + std::to_string(values.size() + 1) +
-              " ZERO_GRAD\n" + values + "\n";
+      text.append("#Parameter# ").append(name).append(number_and_shape).append(" ");
+      text.append(std::to_string(values.size() + 1)).append(" ZERO_GRAD\n");
+      text.append(values).append("\n");
     }
   }
   return text;
