@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from typing import TypeVar
+from collections.abc import Sequence
+from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
 
@@ -54,21 +55,22 @@ def random_order(n: int, source: Random) -> list[int]:
     return order
 
 
-class Minibatches:
-    """Goes over ``count`` examples in a new random order each time, some of them an update. The
-    last update of a pass may have fewer: none mixes two passes."""
+class Minibatches(Generic[Item]):
+    """Goes over all examples in a new random order each time, some of them an update. The last
+    update of a pass may have fewer: none mixes two passes."""
 
-    def __init__(self, seed: int, count: int, size: int) -> None:
+    def __init__(self, seed: int, examples: Sequence[Item], size: int) -> None:
         self._random = Random(seed)
-        self._count = count
+        self._examples = examples
         self._size = size
-        self._order: list[int] = []
+        self._order: list[Item] = []
         self._at = 0
-        self.updates_an_epoch = -(-count // size)
+        self.updates_an_epoch = -(-len(examples) // size)
 
-    def next(self) -> list[int]:
+    def next(self) -> list[Item]:
         if self._at >= len(self._order):
-            self._order = random_order(self._count, self._random)
+            order = random_order(len(self._examples), self._random)
+            self._order = [self._examples[i] for i in order]
             self._at = 0
         self._at += self._size
         return self._order[self._at - self._size : self._at]

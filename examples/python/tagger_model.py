@@ -41,5 +41,5 @@ class Tagger:
 
     def loss(self, sentence: Sentence) -> dy.Expression:
         """The sum of the losses of all words."""
-        scores, loss_of = self.scores(self.read(sentence)), dy.pickneglogsoftmax
-        return dy.esum([loss_of(x, tag) for x, tag in zip(scores, sentence.tags)])
+        scores = self.scores(self.read(sentence))
+        return dy.esum(list(map(dy.pickneglogsoftmax, scores, sentence.tags)))

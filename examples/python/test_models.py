@@ -98,7 +98,7 @@ def small_tagger(characters: list[str]) -> Settings:
 class DataTest(unittest.TestCase):
     def test_the_twins_of_the_bench_have_the_same_orders(self) -> None:
         bench = os.path.join(HERE, "..", "..", "bench", "paper")
-        text = "from twins import corpora; print(corpora.Minibatches(1, 7, 3).next())"
+        text = "from twins import corpora; print(corpora.Minibatches(1, range(7), 3).next())"
         run = subprocess.run(
             [sys.executable, "-c", text], cwd=bench, capture_output=True, text=True, timeout=60
         )
@@ -110,7 +110,7 @@ class DataTest(unittest.TestCase):
         self.assertEqual(sorted(order), list(range(100)))
 
     def test_minibatches_as_in_cpp(self) -> None:
-        batches = Minibatches(1, 7, 3)
+        batches = Minibatches(1, range(7), 3)
         self.assertEqual(batches.updates_an_epoch, 3)
         updates = [batches.next() for _ in range(6)]
         self.assertEqual([len(update) for update in updates], [3, 3, 1, 3, 3, 1])

@@ -70,7 +70,7 @@ class ExampleLearner(Learner):
         self.model = model
         self.train = train
         self.dev = dev
-        self._order = Minibatches(seed, len(train), minibatch)
+        self._order = Minibatches(seed, train, minibatch)
         self.parameters = model.m
         self.can_test = bool(dev)
         self.updates_an_epoch = self._order.updates_an_epoch
@@ -84,7 +84,7 @@ class ExampleLearner(Learner):
 
     def add_next(self) -> Losses:
         dy.renew_cg()
-        losses = [self.add(self.train[i]) for i in self._order.next()]
+        losses = [self.add(example) for example in self._order.next()]
         if len(losses) == 1:
             return losses[0]
         sums, items = zip(*losses)

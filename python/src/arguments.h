@@ -81,19 +81,24 @@ inline bool read_exact_whole(PyObject* o, const Whole& want, std::int64_t& numbe
   number = PyLong_AsLongAndOverflow(o, &overflow);
   return overflow == 0 && number >= want.low && number <= want.high;
 }
-/// A list of nothing but such ints. False also where there is no memory for them: read_list tells
-/// it.
+/// The whole numbers of an array of one dimension: of NumPy, of the module `array`, or of another
+/// class that is not written in Python. False, and no error is set, where it is none, or where a
+/// number is not wanted.
+bool read_whole_array(PyObject* o, const Whole& want, std::vector<std::int64_t>& numbers) noexcept;
+/// A list of nothing but such ints, or such an array. False also where there is no memory for them:
+/// read_list tells it.
 template <class T>
-bool read_exact_wholes(PyObject* o, const Whole& want, std::vector<T>& list) noexcept {
+bool read_exact_wholes(PyObject* o, const Whole& want, std::vector<T>& list) noexcept try {
   if (!PyList_CheckExact(o)) {
-    return false;
+    std::vector<std::int64_t> numbers;
+    if (!read_whole_array(o, want, numbers)) {
+      return false;
+    }
+    list.assign(numbers.begin(), numbers.end());
+    return true;
   }
   const Py_ssize_t count = PyList_GET_SIZE(o);
-  try {
-    list.resize(static_cast<std::size_t>(count));
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
+  list.resize(static_cast<std::size_t>(count));
   std::int64_t number = 0;
   for (Py_ssize_t i = 0; i < count; ++i) {
     if (!read_exact_whole(entry_of(o, i).ptr(), want, number)) {
@@ -102,6 +107,8 @@ bool read_exact_wholes(PyObject* o, const Whole& want, std::vector<T>& list) noe
     list[static_cast<std::size_t>(i)] = static_cast<T>(number);
   }
   return true;
+} catch (const std::bad_alloc&) {
+  return false;
 }
 /// A float, not one of a subclass.
 inline bool read_exact_real(PyObject* o, double& number) noexcept {

@@ -16,6 +16,7 @@
 #include "arrays.h"
 #include "binding.h"
 #include "graph.h"
+#include "quick.h"
 #include "signals.h"
 
 namespace dynet::python {
@@ -29,6 +30,9 @@ GraphPointer renew(GraphPointer graph, bool immediate_compute, bool check_validi
   graph->renew(immediate_compute, check_validity, autobatching);
   return graph;
 }
+
+/// With everything as it is where nothing is said, which programs call for each example.
+GraphPointer renew_as_usual() { return renew(current_graph_pointer(), false, false, std::nullopt); }
 
 nb::list values_of(const ExprListArg& exps, bool recalculate, const char* method) {
   const nb::tuple all(exps.owner);  // other threads may change the list meanwhile
@@ -168,6 +172,7 @@ void bind_graph_functions(nb::module_& m) {
       "computed when they are made, `check_validity`: and looked at for NaN. `autobatching`: "
       "whether "
       "nodes are run together; None: as the option --dynet-autobatch says (yes).");
+  add_quick_way<&renew_as_usual>(m, "renew_cg");
   m.def(
       "explain_batch",
       [](const ExprArg& a, const ExprArg& b) { return explain_batch(a.node(), b.node()); },

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <utility>
@@ -82,6 +83,67 @@ bool read_whole(PyObject* o, const Whole& want, std::int64_t& number) noexcept {
   }
   return (overflow == 0 && number >= want.low && number <= want.high) ||
          refuse_number(o, want.low, want.high, want.is_index);
+}
+
+namespace {
+
+/// The numbers of an array in C order, while it lives.
+class Buffer {
+ public:
+  explicit Buffer(PyObject* o) noexcept {
+    // What is written in Python may have a buffer, too, and this would run it.
+    has_ = PyType_HasFeature(Py_TYPE(o), Py_TPFLAGS_IMMUTABLETYPE) != 0 &&
+           PyObject_CheckBuffer(o) != 0 && PyBytes_Check(o) == 0 && PyByteArray_Check(o) == 0 &&
+           PyObject_GetBuffer(o, &view_, PyBUF_ND | PyBUF_FORMAT) == 0;
+    if (!has_) {
+      PyErr_Clear();
+    }
+  }
+  ~Buffer() {
+    if (has_) {
+      PyBuffer_Release(&view_);
+    }
+  }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  /// One dimension of `T`, by the letter of the module `struct`.
+  [[nodiscard]] bool is_of(const char* letter) const {
+    return has_ && view_.ndim == 1 && view_.format != nullptr &&
+           std::strcmp(view_.format, letter) == 0;
+  }
+  template <class T>
+  bool read(const Whole& want, std::vector<std::int64_t>& numbers) const {
+    const auto* entries = static_cast<const T*>(view_.buf);
+    const auto is_wanted = [&want](T entry) {
+      return std::cmp_greater_equal(entry, want.low) && std::cmp_less_equal(entry, want.high);
+    };
+    numbers.assign(entries, entries + view_.shape[0]);
+    return std::all_of(entries, entries + view_.shape[0], is_wanted);
+  }
+
+ private:
+  Py_buffer view_{};
+  bool has_ = false;
+};
+
+}  // namespace
+
+bool read_whole_array(PyObject* o, const Whole& want, std::vector<std::int64_t>& numbers) noexcept
+    try {
+  const Buffer buffer(o);
+  return (buffer.is_of("l") && buffer.read<long>(want, numbers)) ||
+         (buffer.is_of("i") && buffer.read<int>(want, numbers)) ||
+         (buffer.is_of("I") && buffer.read<unsigned>(want, numbers)) ||
+         (buffer.is_of("q") && buffer.read<long long>(want, numbers)) ||
+         (buffer.is_of("L") && buffer.read<unsigned long>(want, numbers)) ||
+         (buffer.is_of("Q") && buffer.read<unsigned long long>(want, numbers)) ||
+         (buffer.is_of("h") && buffer.read<short>(want, numbers)) ||
+         (buffer.is_of("H") && buffer.read<unsigned short>(want, numbers)) ||
+         (buffer.is_of("b") && buffer.read<signed char>(want, numbers)) ||
+         (buffer.is_of("B") && buffer.read<unsigned char>(want, numbers));
+} catch (const std::bad_alloc&) {
+  return false;
 }
 
 bool read_real(PyObject* o, double& number) noexcept {

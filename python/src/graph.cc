@@ -89,11 +89,15 @@ class Computing {
   InterruptScope scope_;
 };
 
-/// The graphs of this thread: its own, and those of the `with` blocks that it is in, the innermost
-/// one last. Owned by a capsule in the dictionary of the Python thread: they end with the thread
-/// while the GIL is held, before `join` returns. (A thread_local object would end later, while
-/// other threads may be looking at its expressions.)
-using Graphs = std::vector<std::shared_ptr<PyGraph>>;
+/// The graphs of this thread. Owned by a capsule in the dictionary of the Python thread: they end
+/// with the thread while the GIL is held, before `join` returns. (A thread_local object would end
+/// later, while other threads may be looking at its expressions.)
+struct Graphs {
+  /// Its own, and those of the `with` blocks that it is in, the innermost one last.
+  std::vector<std::shared_ptr<PyGraph>> entered{std::make_shared<PyGraph>()};
+  /// Its own as Python sees it, which each renew_cg() returns: else that would make an object.
+  nb::object own = nb::cast(entered.front());
+};
 thread_local Graphs* graphs_of_thread = nullptr;
 thread_local const std::shared_ptr<PyGraph>* current =
     nullptr;  ///< the last one, once there is one
@@ -113,7 +117,7 @@ const std::shared_ptr<PyGraph>& make_graph() {
   if (of_thread == nullptr) {
     throw UsageError("no Python thread runs here");
   }
-  auto owned = std::make_unique<Graphs>(1, std::make_shared<PyGraph>());
+  auto owned = std::make_unique<Graphs>();
   const nb::object capsule = nb::steal(PyCapsule_New(owned.get(), nullptr, &end_graphs));
   if (!capsule.is_valid()) {
     throw nb::python_error();
@@ -123,7 +127,7 @@ const std::shared_ptr<PyGraph>& make_graph() {
     throw nb::python_error();
   }
   graphs_of_thread = graphs;
-  current = &graphs->back();
+  current = &graphs->entered.back();
   return *current;
 }
 
@@ -137,21 +141,27 @@ PyGraph& current_graph() { return *current_graph_pointer(); }
 
 void enter_graph(std::shared_ptr<PyGraph> graph) {
   static_cast<void>(current_graph());  // the thread has its own
-  graphs_of_thread->push_back(std::move(graph));
-  current = &graphs_of_thread->back();
+  std::vector<std::shared_ptr<PyGraph>>& entered = graphs_of_thread->entered;
+  entered.push_back(std::move(graph));
+  current = &entered.back();
 }
 
 void leave_graph(const PyGraph& graph) {
   const auto is_it = [&graph](const std::shared_ptr<PyGraph>& one) { return one.get() == &graph; };
-  const auto end = graphs_of_thread == nullptr ? Graphs::reverse_iterator()
-                                               : std::prev(graphs_of_thread->rend());
-  const auto found =
-      graphs_of_thread == nullptr ? end : std::find_if(graphs_of_thread->rbegin(), end, is_it);
-  if (found == end) {
+  const auto refuse = [] {
     throw UsageError("ComputationGraph: left by a thread that did not enter it");
+  };
+  if (graphs_of_thread == nullptr) {
+    refuse();
   }
-  graphs_of_thread->erase(std::prev(found.base()));  // whoever leaves it holds it
-  current = &graphs_of_thread->back();
+  std::vector<std::shared_ptr<PyGraph>>& entered = graphs_of_thread->entered;
+  const auto end = std::prev(entered.rend());  // the thread's own is not left
+  const auto found = std::find_if(entered.rbegin(), end, is_it);
+  if (found == end) {
+    refuse();
+  }
+  entered.erase(std::prev(found.base()));  // whoever leaves it holds it
+  current = &entered.back();
 }
 
 PyGraph::~PyGraph() {

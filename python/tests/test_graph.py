@@ -34,6 +34,10 @@ def test_versions():
     graph = dy.renew_cg()
     assert dy.cg_version() == version + 1 == graph.version()
     assert isinstance(graph, dy.ComputationGraph)
+    assert dy.renew_cg() is dy.cg() is graph
+    with dy.ComputationGraph() as inner:
+        assert dy.renew_cg() is inner
+    assert dy.renew_cg(immediate_compute=False) is graph
 
 
 def test_checkpoint_and_revert():

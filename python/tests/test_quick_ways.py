@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import gc
 import re
 import subprocess
@@ -79,6 +80,7 @@ HOT = [
     dy.RNNState.add_inputs,
     dy.RNNState.transduce,
     dy.RNNState.output,
+    dy.renew_cg,
     dy.BinaryTreeLSTMBuilder.add_input,
     dy.LookupParameters.rows,
     dy.TreeState.h.fget,  # type: ignore[attr-defined]
@@ -94,7 +96,7 @@ def test_hot_functions_have_a_quick_way(function: Any) -> None:
 
 
 def test_others_have_none() -> None:
-    for function in (dy.renew_cg, dy.reshape, dy.RNNState.prev, len, 3):
+    for function in (dy.cg_revert, dy.reshape, dy.RNNState.prev, len, 3):
         assert not _dynet._has_quick_way(function)
 
 
@@ -177,6 +179,47 @@ def test_both_ways_give_the_same(calls: list[Call]) -> None:
     first, *others = [call(w).npvalue() for call in calls]
     for other in others:
         np.testing.assert_array_equal(first, other)
+
+
+class OwnArray(np.ndarray):  # type: ignore[type-arg]
+    def __iter__(self) -> Any:
+        return iter([1, 1])
+
+
+FORMS: dict[str, Callable[[list[int]], Any]] = {
+    **{f"array {code}": lambda v, c=code: array.array(c, v) for code in "bBhHiIlLqQ"},
+    **{f"numpy {code}": lambda v, c=code: np.array(v, c) for code in "bBhHiIlLqQfd"},
+    "big endian": lambda v: np.array(v, ">i4"),
+    "every second": lambda v: np.repeat(np.array(v), 2)[::2],
+    "backwards": lambda v: np.array(v[::-1])[::-1],
+    "objects": lambda v: np.array(v, object),
+    "view": lambda v: memoryview(array.array("i", v)),
+    "bytearray": bytearray,
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_indices_in_arrays_of_any_kind(form: Callable[[list[int]], Any]) -> None:
+    w = World()
+    for indices in ([3, 0, 3], [4], []):
+        want = [w.E[i].npvalue() for i in indices]
+        got = [row.npvalue() for row in w.E.rows(form(indices))]
+        np.testing.assert_array_equal(got, want)
+    with pytest.raises(dy.IndexError, match="lookup: index is 5; want less than 5"):
+        w.E.rows(form([1, 5]))
+    assert dy.lookup_batch(w.E, form([1, 2])).dim() == ((3,), 2)
+
+
+def test_arrays_that_are_no_lists_of_indices() -> None:
+    w = World()
+    for wrong in (np.array([[1, 2]]), np.array([1.5]), array.array("f", [0.5]), np.array(["a"])):
+        with pytest.raises(dy.TypeError, match="rows"):
+            w.E.rows(wrong)
+    for wrong in (np.array([2, -1]), np.array([2**40]), array.array("q", [-(2**40)])):
+        with pytest.raises(dy.IndexError, match="rows"):
+            w.E.rows(wrong)
+    # What a class of the program's says is what counts.
+    assert len(w.E.rows(np.array([1, 2, 3]).view(OwnArray))) == 2
 
 
 # Mistakes that only the C++ function finds, and such as the reader of an argument finds.

@@ -155,9 +155,9 @@ def read_trees(train_file: str, dev_file: str | None) -> Trees:
 def shuffled(sentences: list, count: int, seed: int) -> Iterator[list]:
     """Groups of ``count`` for ever: each pass over the corpus in a new order, its last group what
     is left."""
-    order = Minibatches(seed, len(sentences), count)
+    groups = Minibatches(seed, sentences, count)
     while True:
-        yield [sentences[i] for i in order.next()]
+        yield groups.next()
 
 
 def shuffled_by_length(sentences: list, count: int, seed: int) -> Iterator[list]:
