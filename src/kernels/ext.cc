@@ -58,6 +58,14 @@ void Kernels::product_plus(const Operand& start, const Operand& a, const Operand
   product(a, Transposed::kNo, b, Transposed::kNo, c, Write::kAdd);
 }
 
+void Kernels::transposed_products(std::span<const Factors> all, const Operand& c,
+                                  Write write) const {
+  for (const Factors& f : all) {
+    product(*f.a, Transposed::kYes, *f.b, Transposed::kNo, c, write);
+    write = Write::kAdd;
+  }
+}
+
 std::optional<double> Kernels::product_with_norm(const Operand& a, const Operand& b,
                                                  const Operand& c) const {
   product(a, Transposed::kNo, b, Transposed::kYes, c);

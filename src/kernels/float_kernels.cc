@@ -446,6 +446,12 @@ class FloatKernels final : public ext::Kernels {
                Write write) const override {
     float_product(a, ta == Transposed::kYes, b, tb == Transposed::kYes, c, write);
   }
+  void transposed_products(std::span<const ext::Factors> all, const Operand& c,
+                           Write write) const override {
+    if (!float_transposed_products(all, c, write)) {
+      Kernels::transposed_products(all, c, write);
+    }
+  }
   [[nodiscard]] std::optional<double> product_with_norm(const Operand& a, const Operand& b,
                                                         const Operand& c) const override {
     return float_product_with_norm(a, b, c);

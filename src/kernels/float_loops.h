@@ -14,6 +14,11 @@
 
 namespace dynet::kernels {
 
+/// Factors of the same sizes and strides as those of a Gemm.
+struct GemmFactors {
+  const float* a;
+  const float* b;
+};
 /// c {m,n} = or += a {m,k} * b {k,n}. `a` is column-major with `lda` between columns; transposed,
 /// it is stored as {k,m}. Element (p, j) of b is at b[p * b_row + j * b_column].
 struct Gemm {
@@ -29,6 +34,10 @@ struct Gemm {
   const float* start;  ///< {m}: what each column starts from where `store`; null: zeros
   /// Where not null, it gets the squared norm that c then has, or a NaN where that was not counted.
   double* squared_norm;
+  /// Further products, which are added: the sums of each element are then added up once for all.
+  const GemmFactors* more = nullptr;
+  std::int64_t more_count = 0;  ///< kMostMore at most; 0 unless a_transposed and b_row == 1
+  static constexpr std::int64_t kMostMore = 3;
 };
 
 struct FloatLoops {

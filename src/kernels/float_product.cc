@@ -260,6 +260,35 @@ void float_product(const Operand& a, bool a_transposed, const Operand& b, bool b
   }
 }
 
+bool float_transposed_products(std::span<const ext::Factors> all, const Operand& c, Write write) {
+  const Operand& a = *all.front().a;
+  const Operand& b = *all.front().b;
+  const auto fits = [&](const ext::Factors& f) {
+    return f.a->examples == 1 && f.a->dim[0] == a.dim[0] && f.b->one_block() &&
+           f.b->examples == c.examples;
+  };
+  const auto more_count = static_cast<std::int64_t>(all.size()) - 1;
+  if (more_count > Gemm::kMostMore || !c.one_block() ||
+      !std::all_of(all.begin(), all.end(), fits)) {
+    return false;
+  }
+  GemmFactors more[Gemm::kMostMore];
+  for (std::int64_t i = 0; i < more_count; ++i) {
+    const ext::Factors& f = all[static_cast<std::size_t>(i) + 1];
+    more[i] = {f.a->data<float>(), f.b->data<float>()};
+  }
+  Gemm g = sizes_of(a, true, b, false);
+  g.a = a.data<float>();
+  g.b = b.data<float>();
+  g.c = c.data<float>();
+  g.n *= c.examples;
+  g.store = stores(c, write);
+  g.more = more;
+  g.more_count = more_count;
+  float_loops().gemm(g);
+  return true;
+}
+
 std::optional<double> float_product_with_norm(const Operand& a, const Operand& b,
                                               const Operand& c) {
   Gemm g = sizes_of(a, false, b, true);

@@ -225,6 +225,62 @@ TEST_P(ProductTest, ManyShortBlocksAreGatheredInChunks) {
   compare({7, 5, 1}, kNo, kYes, Layout({1100}), many, Layout({1}));
 }
 
+TEST_P(ProductTest, SumsOfTransposedProducts) {
+  // {k,m} transposed times {k,n}, for each of `ks`.
+  const auto check = [&](unsigned m, unsigned n, const std::vector<unsigned>& ks, const Layout& a,
+                         const Layout& b, const Layout& c, Write write = Write::kAsBlocks) {
+    std::vector<OperandPair> pairs;
+    std::vector<ext::Operand> floats;
+    std::vector<ext::Operand> doubles;
+    double terms = 0;
+    for (const unsigned k : ks) {
+      pairs.emplace_back(Dim({k, m}), a, random_);
+      pairs.emplace_back(Dim({k, n}), b, random_);
+      terms += k;
+    }
+    for (const OperandPair& pair : pairs) {
+      floats.push_back(pair.in_float());
+      doubles.push_back(pair.in_double());
+    }
+    const auto factors = [](const std::vector<ext::Operand>& operands) {
+      std::vector<ext::Factors> all;
+      for (std::size_t i = 0; i < operands.size(); i += 2) {
+        all.push_back({&operands[i], &operands[i + 1]});
+      }
+      return all;
+    };
+    const OperandPair result(Dim({m, n}), c, random_);
+    cpu_kernels().transposed_products(factors(floats), result.in_float(), write);
+    double_kernels().transposed_products(factors(doubles), result.in_double(), write);
+    EXPECT_LE(result.difference(), (terms + 5.0) * 0x1p-24 * std::max(1.0, terms))
+        << ks.size() << " of " << text({m, n, ks[0]});
+  };
+  const Layout one({1});
+  for (const unsigned m : {1U, 4U, 7U, 16U, 67U}) {
+    for (const unsigned n : {1U, 3U, 6U, 7U, 16U, 70U, 300U}) {
+      for (const unsigned k : {1U, 7U, 16U, 40U, 65U}) {
+        check(m, n, {k, k, k}, one, one, Layout({1}, {(m + n + k) % 2 == 0}));
+      }
+    }
+  }
+  check(33, 16, {128}, one, one, one);
+  check(33, 16, {128, 128, 128, 128}, one, one, one);
+  check(33, 16, {128, 128, 128, 128, 128}, one, one, one);  // more than are walked through at once
+  check(9, 20, {900, 900, 900}, one, one, one);             // longer than is walked through at once
+  check(9, 5, {7, 8, 7}, one, one, one);
+  check(9, 5, {0, 0}, one, one, one);
+  check(9, 5, {200, 200}, one, one, one);  // columns that start half a vector apart
+  for (const Write write : {Write::kStore, Write::kAdd, Write::kAsBlocks}) {
+    for (const Layout& b : layouts(5)) {
+      for (const Layout& c : layouts(5)) {
+        check(19, 1, {13, 13}, one, b, c, write);
+        check(19, 3, {13, 13}, Layout({2, 3}), b, c, write);
+      }
+    }
+  }
+  check(19, 1, {13, 13, 13}, one, Layout({5}), one);  // a result of all examples
+}
+
 TEST_P(ProductTest, ColumnsThatStartFromAVector) {
   const auto check = [&](const Sizes& s, const Layout& b, const Layout& c, const Layout& start) {
     const OperandPair first(Dim({s.m}), start, random_);

@@ -299,18 +299,18 @@ HWY_INLINE hn::Vec<hn::FixedTag<float, 4>> sums_of_four(FloatVector a, FloatVect
 }
 
 /// Inner products of columns: c[j * ldc + r] = or += dot(a + r * lda, b + j * ldb), of length k,
-/// for `rows` columns of `a`. One call goes through all of them, so that loads of the next columns
-/// start while the sums of the last ones are reduced.
+/// for `rows` columns of `a`, summed over all factors. One call goes through all of them, so that
+/// loads of the next columns start while the sums of the last ones are reduced.
 struct DotArgs {
   std::size_t k;
-  const float* a;
   std::size_t lda;
-  const float* b;
   std::size_t ldb;
   float* c;
   std::size_t ldc;
   std::size_t rows;
   bool store;
+  std::size_t factor_count;
+  GemmFactors factors[1 + Gemm::kMostMore];
 };
 
 /// Stores or adds the sums of four rows, of which `rows` are wanted.
@@ -330,7 +330,8 @@ HWY_INLINE void put_four(hn::Vec<hn::FixedTag<float, 4>> sums, float* to, std::s
 
 template <int kGroups, int kColumns, bool kPart>
 HWY_INLINE void dot_step(FloatTag d, const DotArgs& t, const float* const (&rows)[4 * kGroups],
-                         std::size_t i, FloatVector (&sum)[kColumns][4 * kGroups]) {
+                         const float* columns, std::size_t i,
+                         FloatVector (&sum)[kColumns][4 * kGroups]) {
   constexpr int kRows = 4 * kGroups;
   const std::size_t part = t.k - i;
   FloatVector a[kRows];
@@ -341,7 +342,7 @@ HWY_INLINE void dot_step(FloatTag d, const DotArgs& t, const float* const (&rows
     }
   }
   DYNET_UNROLL for (int j = 0; j < kColumns; ++j) {
-    const float* b = t.b + static_cast<std::size_t>(j) * t.ldb + i;
+    const float* b = columns + static_cast<std::size_t>(j) * t.ldb + i;
     const auto y = kPart ? load_part(d, b, part) : hn::LoadU(d, b);
     DYNET_UNROLL for (int r = 0; r < kRows; ++r) { sum[j][r] = hn::MulAdd(a[r], y, sum[j][r]); }
   }
@@ -354,18 +355,23 @@ HWY_INLINE void dot_tile(const DotArgs& t, std::size_t first) {
   const FloatTag d;
   const std::size_t lanes = hn::Lanes(d);
   const std::size_t left = kWhole ? kRows : t.rows - first;
-  const float* rows[kRows];  // those beyond the last one repeat it
   FloatVector sum[kColumns][kRows];
   DYNET_UNROLL for (int r = 0; r < kRows; ++r) {
-    rows[r] = t.a + (first + HWY_MIN(static_cast<std::size_t>(r), left - 1)) * t.lda;
     DYNET_UNROLL for (int j = 0; j < kColumns; ++j) { sum[j][r] = hn::Zero(d); }
   }
-  std::size_t i = 0;
-  for (; i + lanes <= t.k; i += lanes) {
-    dot_step<kGroups, kColumns, false>(d, t, rows, i, sum);
-  }
-  if (i < t.k) {
-    dot_step<kGroups, kColumns, true>(d, t, rows, i, sum);
+  for (std::size_t f = 0; f < t.factor_count; ++f) {
+    const float* rows[kRows];  // those beyond the last one repeat it
+    DYNET_UNROLL for (int r = 0; r < kRows; ++r) {
+      rows[r] = t.factors[f].a + (first + HWY_MIN(static_cast<std::size_t>(r), left - 1)) * t.lda;
+    }
+    const float* columns = t.factors[f].b;
+    std::size_t i = 0;
+    for (; i + lanes <= t.k; i += lanes) {
+      dot_step<kGroups, kColumns, false>(d, t, rows, columns, i, sum);
+    }
+    if (i < t.k) {
+      dot_step<kGroups, kColumns, true>(d, t, rows, columns, i, sum);
+    }
   }
   DYNET_UNROLL for (int j = 0; j < kColumns; ++j) {
     DYNET_UNROLL for (int g = 0; g < kGroups; ++g) {
@@ -394,7 +400,7 @@ HWY_NOINLINE void dot_rows(const DotArgs& args) {
 
 /// For matrices where every second row starts in the middle of a vector's alignment: there half of
 /// all loads, or all, would touch two lines of the cache. Such rows are read from half a vector on,
-/// and b twice. Wants k == lda.
+/// and b twice. Wants k == lda, and one pair of factors.
 template <int kColumns>
 HWY_NOINLINE void dot_rows_in_pairs(const DotArgs& args) {
   const DotArgs t = args;
@@ -402,13 +408,15 @@ HWY_NOINLINE void dot_rows_in_pairs(const DotArgs& args) {
   const std::size_t lanes = hn::Lanes(d);
   const std::size_t half = lanes / 2;
   const std::size_t pair = 2 * t.lda;
+  const float* a = t.factors[0].a;
+  const float* columns = t.factors[0].b;
   std::size_t r = 0;
   for (; r + 8 <= t.rows; r += 8) {
-    const float* even = t.a + r * t.lda;
+    const float* even = a + r * t.lda;
     const float* odd = even + t.lda;
     FloatVector sum[kColumns][8];
     DYNET_UNROLL for (int j = 0; j < kColumns; ++j) {
-      const auto y = load_part(d, t.b + static_cast<std::size_t>(j) * t.ldb, half);
+      const auto y = load_part(d, columns + static_cast<std::size_t>(j) * t.ldb, half);
       DYNET_UNROLL for (std::size_t q = 0; q < 4; ++q) {
         sum[j][q] = hn::Zero(d);
         sum[j][4 + q] = hn::Mul(load_part(d, odd + q * pair, half), y);
@@ -419,23 +427,23 @@ HWY_NOINLINE void dot_rows_in_pairs(const DotArgs& args) {
     for (; i + lanes <= t.k; i += lanes) {
       FloatVector y[2][kColumns];
       DYNET_UNROLL for (int j = 0; j < kColumns; ++j) {
-        const float* b = t.b + static_cast<std::size_t>(j) * t.ldb + i;
+        const float* b = columns + static_cast<std::size_t>(j) * t.ldb + i;
         y[0][j] = hn::LoadU(d, b);
         y[1][j] = hn::LoadU(d, b + half);
       }
       DYNET_UNROLL for (std::size_t q = 0; q < 8; ++q) {
-        FloatVector a = hn::LoadU(d, (q < 4 ? even : odd) + q % 4 * pair + i);
+        FloatVector x = hn::LoadU(d, (q < 4 ? even : odd) + q % 4 * pair + i);
         if (kColumns > 1) {
-          keep_in_register(a);
+          keep_in_register(x);
         }
         DYNET_UNROLL for (int j = 0; j < kColumns; ++j) {
-          sum[j][q] = hn::MulAdd(a, y[q / 4][j], sum[j][q]);
+          sum[j][q] = hn::MulAdd(x, y[q / 4][j], sum[j][q]);
         }
       }
     }
     DYNET_UNROLL for (int j = 0; j < kColumns; ++j) {
       const hn::FixedTag<float, 4> four;
-      const auto y = load_part(d, t.b + static_cast<std::size_t>(j) * t.ldb + i, half);
+      const auto y = load_part(d, columns + static_cast<std::size_t>(j) * t.ldb + i, half);
       FloatVector* s = sum[j];
       DYNET_UNROLL for (std::size_t q = 0; q < 4; ++q) {
         s[q] = hn::MulAdd(load_part(d, even + q * pair + i, half), y, s[q]);

@@ -54,6 +54,8 @@ struct Product {
   bool store;
   const float* start;         ///< null unless `store`
   double* squares = nullptr;  ///< one a lane, of the result; null: not wanted
+  const GemmFactors* more;
+  std::size_t more_count;
 
   explicit Product(const Gemm& g)
       : m(static_cast<std::size_t>(g.m)),
@@ -67,7 +69,9 @@ struct Product {
         c(g.c),
         ldc(static_cast<std::size_t>(g.ldc)),
         store(g.store),
-        start(g.start) {}
+        start(g.start),
+        more(g.more),
+        more_count(static_cast<std::size_t>(g.more_count)) {}
 };
 
 HWY_INLINE void run_tile(TileArgs& t, std::size_t columns, std::size_t rows) {
@@ -397,23 +401,37 @@ bool lies_in_pairs(const Product& g) {
 /// Transposed left operand, few columns: inner products of columns that lie in memory as they are.
 void dots_of_block(const Product& g) {
   const Pieces columns(g.n, kDotColumns);
-  const bool pairs = g.k == g.lda && lies_in_pairs(g);
+  const bool pairs = g.k == g.lda && lies_in_pairs(g) && g.more_count == 0;
   // Columns of `a` that make 1 MB stay in L2 while all of b's columns pass.
-  const std::size_t block = std::max<std::size_t>(8, (std::size_t{1} << 18) / g.k / 8 * 8);
+  const std::size_t depth = g.k * (1 + g.more_count);
+  const std::size_t block = std::max<std::size_t>(8, (std::size_t{1} << 18) / depth / 8 * 8);
   for (std::size_t i = 0; i < g.m; i += block) {
     for (std::size_t q = 0, j = 0; q < columns.count; j += columns[q++]) {
       const std::size_t wide = columns[q] - 1;
-      const DotArgs t{g.k,        g.a + i * g.lda,     g.lda, g.b + j * g.b_column,
-                      g.b_column, g.c + j * g.ldc + i, g.ldc, std::min(block, g.m - i),
-                      g.store};
+      const std::size_t from = i * g.lda;
+      const std::size_t column = j * g.b_column;
+      DotArgs t{g.k,
+                g.lda,
+                g.b_column,
+                g.c + j * g.ldc + i,
+                g.ldc,
+                std::min(block, g.m - i),
+                g.store,
+                1 + g.more_count,
+                {{g.a + from, g.b + column}}};
+      for (std::size_t f = 0; f < g.more_count; ++f) {
+        t.factors[1 + f] = {g.more[f].a + from, g.more[f].b + column};
+      }
       (pairs && kDots.in_pairs[wide] != nullptr ? kDots.in_pairs : kDots.rows)[wide](t);
     }
   }
 }
 
+constexpr std::size_t kLongColumn = 2048;
+
 /// Long columns are cut, so that a tile's columns of b stay in L1 while all of `a` passes.
 void dots(const Product& g) {
-  const std::size_t block = g.n > kDotColumns && g.k > 2048 ? 1024 : g.k;
+  const std::size_t block = g.n > kDotColumns && g.k > kLongColumn ? 1024 : g.k;
   Product part = g;
   for (std::size_t p = 0; p < g.k; p += block) {
     part.k = std::min(block, g.k - p);
@@ -438,10 +456,24 @@ bool prefers_dots(const Product& g) {
 }
 
 void gemm_transposed(const Product& g) {
-  if (g.b_row == 1 && prefers_dots(g)) {
-    dots(g);
-  } else {
-    packed(g, true, false);
+  Product all = g;
+  all.k *= 1 + g.more_count;
+  const bool takes_dots = g.b_row == 1 && prefers_dots(all);
+  if (takes_dots && all.k <= kLongColumn && !lies_in_pairs(g)) {
+    dots_of_block(g);
+    return;
+  }
+  Product one = g;
+  one.more_count = 0;
+  for (std::size_t f = 0;; ++f) {
+    takes_dots ? dots(one) : packed(one, true, false);
+    if (f == g.more_count) {
+      return;
+    }
+    one.a = g.more[f].a;
+    one.b = g.more[f].b;
+    one.store = false;
+    one.start = nullptr;
   }
 }
 

@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "dynet/ext/operand.h"
 
@@ -28,6 +29,11 @@ enum class Write : std::uint8_t {
   kMax  ///< of move() alone: the larger of what is there and what comes; NaN where one of them is
 };
 enum class Transposed : std::uint8_t { kNo, kYes };
+/// What is multiplied.
+struct Factors {
+  const Operand* a;
+  const Operand* b;
+};
 
 /// A box of elements, the same in each example: element (i0, i1, ...) of the box is read at
 /// `from_offset + sum i_k * from_stride[k]` and written at `to_offset + sum i_k * to_stride[k]`.
@@ -112,6 +118,10 @@ class Kernels {
   /// c = or += op(a) * op(b), example by example; {m,k} * {k,n}. A dimension missing counts as 1.
   virtual void product(const Operand& a, Transposed ta, const Operand& b, Transposed tb,
                        const Operand& c, Write write = Write::kAsBlocks) const = 0;
+  /// c = or += the sum of transpose(a) * b over all factors, of which there is one at least: a
+  /// gradient that comes back through several matrices. The plain way is here.
+  virtual void transposed_products(std::span<const Factors> all, const Operand& c,
+                                   Write write = Write::kAsBlocks) const;
   /// c = start + a * b, where every column of every example starts from the same {m}. Stores,
   /// whatever the blocks of c say. The plain way is here; a device may have a better one.
   virtual void product_plus(const Operand& start, const Operand& a, const Operand& b,

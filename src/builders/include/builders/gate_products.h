@@ -163,12 +163,12 @@ struct GateProducts {
 
   /// The gradients of the matrices and of the vector of the term that begins at argument i.
   static void back_through_term(ext::Call& call, std::size_t i) {
-    using ext::Transposed;
     const ext::Operand& dx = call.d_in[i + kGates];
     const bool has_room = !dx.absent() && !dx.one_block();
     ext::Block room;
     const ext::Operand sum = has_room ? make_room(call, dx, room) : dx;
-    bool is_begun = false;
+    std::array<ext::Factors, kGates> factors;
+    std::size_t count = 0;
     for (std::size_t g = 0; g < kGates; ++g) {
       const ext::Operand& dy = call.d_out[g];
       if (dy.absent() || is_placeholder(call.in[i + g])) {
@@ -176,15 +176,17 @@ struct GateProducts {
         continue;
       }
       give_weight(call, i + g, dy, call.in[i + kGates]);
-      if (!dx.absent()) {
-        call.kernels.product(call.in[i + g], Transposed::kYes, dy, Transposed::kNo, sum,
-                             is_begun ? ext::Write::kAdd : ext::Write::kAsBlocks);
-        is_begun = true;
-      }
+      factors[count++] = {&call.in[i + g], &dy};
     }
-    if (!is_begun) {
+    if (dx.absent()) {
+      return;
+    }
+    if (count == 0) {
       give_nothing(call, i + kGates);
-    } else if (has_room) {
+      return;
+    }
+    call.kernels.transposed_products({factors.data(), count}, sum);
+    if (has_room) {
       call.kernels.move(ext::whole_move(dx.size()), sum, dx);
     }
   }
