@@ -35,7 +35,7 @@ class BagOfSymbols:
         scores = counts @ self.weights[rows]
         slope = np.exp(scores - scores.max())
         slope /= slope.sum()
-        slope[tree.label[-1]] -= 1
+        slope[tree.labels[-1]] -= 1
         slopes = np.outer(counts, slope)
         self.squares[rows] += slopes**2
         self.weights[rows] -= _RATE * slopes / np.sqrt(self.squares[rows])
@@ -45,11 +45,11 @@ def measure_baselines(
     train: list[Tree], test: list[Tree], symbols: int, classes: int, passes: int
 ) -> tuple[float, float]:
     """Shares of right answers at the roots of ``test``: most frequent answer, bag of symbols."""
-    frequent = Counter(tree.label[-1] for tree in train).most_common(1)[0][0]
+    frequent = Counter(tree.labels[-1] for tree in train).most_common(1)[0][0]
     bag = BagOfSymbols(symbols, classes)
     for _ in range(passes):
         for tree in train:
             bag.learn(tree)
-    right_frequent = sum(tree.label[-1] == frequent for tree in test)
-    right_bag = sum(bag.answer(tree) == tree.label[-1] for tree in test)
+    right_frequent = sum(tree.labels[-1] == frequent for tree in test)
+    right_bag = sum(bag.answer(tree) == tree.labels[-1] for tree in test)
     return right_frequent / len(test), right_bag / len(test)

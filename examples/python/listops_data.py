@@ -71,11 +71,11 @@ def _append(expr: ListExpr, tree: Tree) -> int:
     """Appends the nodes of ``expr``; returns the number of the one that stands for it, the last."""
     if expr.op < 0:
         return tree.add_word(expr.digit, expr.digit)
-    so_far = tree.add_word(DIGITS + expr.op, -1)
+    so_far = tree.add_word(DIGITS + expr.op, None)
     values: list[int] = []
     for arg in expr.args:
         node = _append(arg, tree)
-        values.append(tree.label[node])
+        values.append(tree.labels[-1])
         so_far = tree.add(so_far, node, _VALUE_OF[expr.op](values))
     return so_far
 

@@ -57,7 +57,7 @@ def print_table(learner: ListLearner, result: TrainingResult) -> None:
         learner.train[:BASELINE_TREES], tests, len(WORDS), DIGITS, passes=2
     )
     answers = classify_roots(learner.model, tests)
-    right = [answer == tree.label[-1] for answer, tree in zip(answers, tests)]
+    right = [answer == tree.labels[-1] for answer, tree in zip(answers, tests)]
     print(
         f"\n{result.updates} updates in {minutes(result.seconds)} of training, "
         f"{result.updates / result.seconds:.0f} a second"

@@ -49,13 +49,14 @@ class ListOpsTest(unittest.TestCase):
             expr = lists.next()
             count[expr.depth()] += 1
             tree = expr.to_tree()
-            self.assertEqual(tree.label[-1], expr.evaluate())
+            self.assertEqual(tree.labels[-1], expr.evaluate())
             self.assertEqual(str(parse_list(str(expr))), str(expr))
             words = iter(tree.words)
-            for i, (left, right, label) in enumerate(zip(tree.left, tree.right, tree.label)):
+            for i, (left, right) in enumerate(zip(tree.left, tree.right)):
                 self.assertLess(max(left, right), i)
                 is_operator = left < 0 and next(words) >= 10
-                self.assertEqual(label < 0, is_operator)
+                self.assertEqual(i not in tree.labelled, is_operator)
+            self.assertEqual(len(tree.labels), len(tree.labelled))
             self.assertEqual(list(words), [])
         self.assertEqual(count[0], 0)
         self.assertGreater(min(count[1:]), 180)
@@ -98,7 +99,8 @@ class TreesTest(unittest.TestCase):
     def test_reads(self) -> None:
         text = "(3 (2 It) (4 (2 's) (4 fun)))\n\n(1 8\u00a01/2)\n"
         (tree, word), words = read_tree_file(self.write(text), 5)
-        self.assertEqual(tree.label, [2, 2, 4, 4, 3])
+        self.assertEqual(tree.labelled, [0, 1, 2, 3, 4])
+        self.assertEqual(tree.labels, [2, 2, 4, 4, 3])
         self.assertEqual((tree.left[-1], tree.right[-1]), (0, 3))
         self.assertEqual(list(words), ["<unk>", "It", "'s", "fun", "8\u00a01/2"])
         self.assertEqual(word.words, [4])  # a no-break space is part of a word

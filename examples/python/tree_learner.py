@@ -19,5 +19,5 @@ class TreeLearner(ExampleLearner):
 
     def test(self) -> float:
         answers = classify_roots(self.model, self.dev)
-        right: int = sum(a == tree.label[-1] for a, tree in zip(answers, self.dev))
+        right: int = sum(a == tree.labels[-1] for a, tree in zip(answers, self.dev))
         return right / len(answers)

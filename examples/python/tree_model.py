@@ -19,19 +19,16 @@ class TreeModel:
     def states(self, tree: Tree) -> list[dy.TreeState]:
         states: list[dy.TreeState] = []
         add_input = self.builder.add_input  # looked up once: it is a hot loop
-        words = iter(self.words.rows(tree.words))
+        words = map(add_input, self.words.rows(tree.words))
         for left, right in zip(tree.left, tree.right):
-            if left < 0:
-                states.append(add_input(next(words)))
-            else:
-                states.append(add_input(states[left], states[right]))
+            states.append(next(words) if left < 0 else add_input(states[left], states[right]))
         return states
 
     def loss(self, tree: Tree) -> dy.Expression:
         """The sum over the nodes that have a label."""
-        classes, loss_of = self.classes, dy.pickneglogsoftmax
-        labelled = zip(self.states(tree), tree.label)
-        return dy.esum([loss_of(classes * s.h, label) for s, label in labelled if label >= 0])
+        classes, states = self.classes, self.states(tree)
+        scores = [classes * states[node].h for node in tree.labelled]
+        return dy.esum(list(map(dy.pickneglogsoftmax, scores, tree.labels)))
 
     def scores(self, tree: Tree) -> dy.Expression:
         """Of the root's classes."""

@@ -22,20 +22,26 @@ class Tree:
 
     left: list[int] = field(default_factory=list)  # -1: a word
     right: list[int] = field(default_factory=list)
-    label: list[int] = field(default_factory=list)  # class, or -1: no loss here
     words: list[int] = field(default_factory=list)  # from left to right
+    labelled: list[int] = field(
+        default_factory=list
+    )  # nodes that have a label, the root among them
+    labels: list[int] = field(default_factory=list)  # theirs
 
-    def add_word(self, number: int, label: int) -> int:
+    def add_word(self, number: int, label: int | None) -> int:
         """The number of the new node."""
         self.words.append(number)
         return self.add(-1, -1, label)
 
-    def add(self, left: int, right: int, label: int) -> int:
+    def add(self, left: int, right: int, label: int | None) -> int:
         """A node over two others; its number."""
+        node = len(self.left)
         self.left.append(left)
         self.right.append(right)
-        self.label.append(label)
-        return len(self.left) - 1
+        if label is not None:
+            self.labelled.append(node)
+            self.labels.append(label)
+        return node
 
 
 def _binary(read: list[tuple[str, list[int]]], classes: int, number: Callable[[str], int]) -> Tree:
