@@ -282,6 +282,17 @@ void pack_rows(std::size_t depth, std::size_t rows, std::size_t height, const fl
   }
 }
 
+/// The last rows of a transposed panel: out[p * height + r] = a[r * lda + p] for p in
+/// [first, end), and zeros beyond `rows`.
+void pack_last_transposed(std::size_t first, std::size_t end, std::size_t r, std::size_t rows,
+                          std::size_t height, const float* a, std::size_t lda, float* out) {
+  for (; r < height; ++r) {
+    for (std::size_t p = first; p < end; ++p) {
+      out[p * height + r] = r < rows ? a[r * lda + p] : 0.0F;
+    }
+  }
+}
+
 /// Transposed: out[p * height + r] = a[r * lda + p], four by four.
 void pack_transposed(std::size_t depth, std::size_t rows, std::size_t height, const float* a,
                      std::size_t lda, float* out) {
@@ -311,11 +322,7 @@ void pack_transposed(std::size_t depth, std::size_t rows, std::size_t height, co
         }
       }
     }
-    for (; r < height; ++r) {
-      for (std::size_t p = first; p < end; ++p) {
-        out[p * height + r] = r < rows ? a[r * lda + p] : 0.0F;
-      }
-    }
+    pack_last_transposed(first, end, r, rows, height, a, lda, out);
   }
 }
 
