@@ -23,9 +23,7 @@ class Tree:
     left: list[int] = field(default_factory=list)  # -1: a word
     right: list[int] = field(default_factory=list)
     words: list[int] = field(default_factory=list)  # from left to right
-    labelled: list[int] = field(
-        default_factory=list
-    )  # nodes that have a label, the root among them
+    labelled: list[int] = field(default_factory=list)  # nodes with a label; the root is one
     labels: list[int] = field(default_factory=list)  # theirs
 
     def add_word(self, number: int, label: int | None) -> int:

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -92,9 +93,11 @@ class Buffer {
  public:
   explicit Buffer(PyObject* o) noexcept {
     // What is written in Python may have a buffer, too, and this would run it.
-    has_ = PyType_HasFeature(Py_TYPE(o), Py_TPFLAGS_IMMUTABLETYPE) != 0 &&
-           PyObject_CheckBuffer(o) != 0 && PyBytes_Check(o) == 0 && PyByteArray_Check(o) == 0 &&
-           PyObject_GetBuffer(o, &view_, PyBUF_ND | PyBUF_FORMAT) == 0;
+    if (PyType_HasFeature(Py_TYPE(o), Py_TPFLAGS_IMMUTABLETYPE) == 0 ||
+        PyObject_CheckBuffer(o) == 0 || PyBytes_Check(o) != 0 || PyByteArray_Check(o) != 0) {
+      return;
+    }
+    has_ = PyObject_GetBuffer(o, &view_, PyBUF_ND | PyBUF_FORMAT) == 0;
     if (!has_) {
       PyErr_Clear();
     }
@@ -107,19 +110,23 @@ class Buffer {
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
-  /// One dimension of `T`, by the letter of the module `struct`.
+  /// One dimension of numbers that the module `struct` has this letter for.
   [[nodiscard]] bool is_of(const char* letter) const {
     return has_ && view_.ndim == 1 && view_.format != nullptr &&
            std::strcmp(view_.format, letter) == 0;
   }
+  /// False where a number is not wanted.
   template <class T>
   bool read(const Whole& want, std::vector<std::int64_t>& numbers) const {
-    const auto* entries = static_cast<const T*>(view_.buf);
-    const auto is_wanted = [&want](T entry) {
+    const auto* bytes = static_cast<const char*>(view_.buf);
+    numbers.resize(static_cast<std::size_t>(view_.shape[0]));
+    return std::all_of(numbers.begin(), numbers.end(), [&](std::int64_t& number) {
+      T entry;
+      std::memcpy(&entry, bytes, sizeof entry);  // it may lie anywhere
+      bytes += sizeof entry;
+      number = static_cast<std::int64_t>(+entry);
       return std::cmp_greater_equal(entry, want.low) && std::cmp_less_equal(entry, want.high);
-    };
-    numbers.assign(entries, entries + view_.shape[0]);
-    return std::all_of(entries, entries + view_.shape[0], is_wanted);
+    });
   }
 
  private:

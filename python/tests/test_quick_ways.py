@@ -193,6 +193,7 @@ FORMS: dict[str, Callable[[list[int]], Any]] = {
     "every second": lambda v: np.repeat(np.array(v), 2)[::2],
     "backwards": lambda v: np.array(v[::-1])[::-1],
     "objects": lambda v: np.array(v, object),
+    "unaligned": lambda v: np.frombuffer(b"." + np.array(v, "i8").tobytes(), "i8", len(v), 1),
     "view": lambda v: memoryview(array.array("i", v)),
     "bytearray": bytearray,
 }
