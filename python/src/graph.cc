@@ -1,5 +1,7 @@
 #include "graph.h"
 
+#include <nanobind/stl/shared_ptr.h>
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
