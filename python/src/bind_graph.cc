@@ -31,7 +31,7 @@ GraphPointer renew(GraphPointer graph, bool immediate_compute, bool check_validi
   return graph;
 }
 
-/// With everything as it is where nothing is said, which programs call for each example.
+/// With the defaults below: the call that programs make for each example.
 GraphPointer renew_as_usual() { return renew(current_graph_pointer(), false, false, std::nullopt); }
 
 nb::list values_of(const ExprListArg& exps, bool recalculate, const char* method) {
@@ -168,7 +168,8 @@ void bind_graph_functions(nb::module_& m) {
       },
       arg("immediate_compute") = false, arg("check_validity") = false,
       arg("autobatching") = nb::none(),
-      "Empties this thread's graph; its expressions become stale. `immediate_compute`: nodes are "
+      "Empties this thread's current graph and gives it; its expressions become stale. "
+      "`immediate_compute`: nodes are "
       "computed when they are made, `check_validity`: and looked at for NaN. `autobatching`: "
       "whether "
       "nodes are run together; None: as the option --dynet-autobatch says (yes).");

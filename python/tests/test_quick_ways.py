@@ -211,12 +211,22 @@ def test_indices_in_arrays_of_any_kind(form: Callable[[list[int]], Any]) -> None
     assert dy.lookup_batch(w.E, form([1, 2])).dim() == ((3,), 2)
 
 
+def test_places_in_arrays_count_from_the_end() -> None:
+    w = World()
+    for form in (np.array, lambda v: array.array("i", v), list):
+        got = dy.select_rows(w.x, form([-1, 0])).npvalue()
+        np.testing.assert_array_equal(got, [3.0, 1.0])
+        with pytest.raises(dy.IndexError, match="select_rows"):
+            dy.select_rows(w.x, form([-4]))
+
+
 def test_arrays_that_are_no_lists_of_indices() -> None:
     w = World()
     for wrong in (np.array([[1, 2]]), np.array([1.5]), array.array("f", [0.5]), np.array(["a"])):
         with pytest.raises(dy.TypeError, match="rows"):
             w.E.rows(wrong)
-    for wrong in (np.array([2, -1]), np.array([2**40]), array.array("q", [-(2**40)])):
+    too_large = np.array([2**63], "u8")
+    for wrong in (np.array([2, -1]), np.array([2**40]), array.array("q", [-(2**40)]), too_large):
         with pytest.raises(dy.IndexError, match="rows"):
             w.E.rows(wrong)
     # What a class of the program's says is what counts.

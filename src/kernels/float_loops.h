@@ -34,7 +34,8 @@ struct Gemm {
   const float* start;  ///< {m}: what each column starts from where `store`; null: zeros
   /// Where not null, it gets the squared norm that c then has, or a NaN where that was not counted.
   double* squared_norm;
-  /// Further products, which are added: the sums of each element are then added up once for all.
+  /// Further products, which are added: a walk of inner products then adds up its lanes once for
+  /// all.
   const GemmFactors* more = nullptr;
   std::int64_t more_count = 0;  ///< kMostMore at most; 0 unless a_transposed and b_row == 1
   static constexpr std::int64_t kMostMore = 3;

@@ -408,7 +408,7 @@ bool lies_in_pairs(const Product& g) {
 /// Transposed left operand, few columns: inner products of columns that lie in memory as they are.
 void dots_of_block(const Product& g) {
   const Pieces columns(g.n, kDotColumns);
-  const bool pairs = g.k == g.lda && lies_in_pairs(g) && g.more_count == 0;
+  const bool pairs = g.k == g.lda && lies_in_pairs(g);  // then `more` is empty
   // Columns of `a` that make 1 MB stay in L2 while all of b's columns pass.
   const std::size_t depth = g.k * (1 + g.more_count);
   const std::size_t block = std::max<std::size_t>(8, (std::size_t{1} << 18) / depth / 8 * 8);
@@ -462,12 +462,14 @@ bool prefers_dots(const Product& g) {
          (g.n < 256 && g.n * g.m * reduction < g.k * (g.m * kPacking + g.n * filled_up));
 }
 
+/// With a transposed left operand. All factors are gone through in one walk where that is a walk of
+/// inner products over whole columns, and else one pair after the other.
 void gemm_transposed(const Product& g) {
   Product all = g;
   all.k *= 1 + g.more_count;
   const bool takes_dots = g.b_row == 1 && prefers_dots(all);
-  if (takes_dots && all.k <= kLongColumn && !lies_in_pairs(g)) {
-    dots_of_block(g);
+  if (takes_dots && (g.more_count == 0 || (all.k <= kLongColumn && !lies_in_pairs(g)))) {
+    dots(g);
     return;
   }
   Product one = g;
@@ -480,7 +482,6 @@ void gemm_transposed(const Product& g) {
     one.a = g.more[f].a;
     one.b = g.more[f].b;
     one.store = false;
-    one.start = nullptr;
   }
 }
 

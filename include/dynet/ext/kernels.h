@@ -118,8 +118,8 @@ class Kernels {
   /// c = or += op(a) * op(b), example by example; {m,k} * {k,n}. A dimension missing counts as 1.
   virtual void product(const Operand& a, Transposed ta, const Operand& b, Transposed tb,
                        const Operand& c, Write write = Write::kAsBlocks) const = 0;
-  /// c = or += the sum of transpose(a) * b over all factors, of which there is one at least: a
-  /// gradient that comes back through several matrices. The plain way is here.
+  /// c = or += the sum of transpose(a) * b, {k,m} and {k,n} to {m,n}, over one pair of factors or
+  /// more: a gradient through several matrices. The plain way is here, product() for each.
   virtual void transposed_products(std::span<const Factors> all, const Operand& c,
                                    Write write = Write::kAsBlocks) const;
   /// c = start + a * b, where every column of every example starts from the same {m}. Stores,
