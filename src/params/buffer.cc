@@ -1,5 +1,7 @@
 #include "params/buffer.h"
 
+#include <cstdint>
+
 #include "dynet/except.h"
 
 #include "params/host_memory.h"
@@ -9,6 +11,15 @@
 namespace dynet::params {
 namespace {
 constexpr std::int64_t kMaxBytes = std::int64_t{1} << 62;
+constexpr std::uintptr_t kPage = 4096;
+constexpr std::uintptr_t kBetweenLanes = 512;  // five lines of the cache are enough
+constexpr std::size_t kLarge = 8 * kPage;      // blocks that may be a page larger
+
+/// The first address from `from` on where blocks of this lane begin.
+std::byte* begin_of(std::byte* from, Lane lane) {
+  const auto address = reinterpret_cast<std::uintptr_t>(from);
+  return from + ((lane * kBetweenLanes - address) % kPage);
+}
 
 ext::Memory& memory_of(const Device& device, Reach reach) {
   const bool can_share = reach == Reach::kWorkers && device.memory == &host_memory();
@@ -16,7 +27,8 @@ ext::Memory& memory_of(const Device& device, Reach reach) {
 }
 }  // namespace
 
-Buffer::Buffer(const Device& device, std::int64_t elements, const std::string& what, Reach reach)
+Buffer::Buffer(const Device& device, std::int64_t elements, const std::string& what, Reach reach,
+               Lane lane)
     : memory_(&memory_of(device, reach)) {
   if (elements > kMaxBytes / device.number_bytes()) {
     throw SizeError(what + ": " + std::to_string(elements) + " elements of " +
@@ -24,10 +36,18 @@ Buffer::Buffer(const Device& device, std::int64_t elements, const std::string& w
                     " bytes are more than can be addressed");
   }
   bytes_ = static_cast<std::size_t>(elements * device.number_bytes());
-  data_ = static_cast<std::byte*>(memory_->allocate(bytes_, ext::Contents::kZeros));
-  if (data_ == nullptr) {
+  const bool has_lane = bytes_ >= kLarge && memory_->is_host_visible();
+  if (has_lane) {
+    bytes_ += kPage;
+  }
+  block_ = memory_->allocate(bytes_, ext::Contents::kZeros);
+  if (block_ == nullptr) {
     throw out_of_memory(what + ": " + device.name + " refused " + std::to_string(bytes_) +
                         " bytes");
+  }
+  data_ = static_cast<std::byte*>(block_);
+  if (has_lane) {
+    data_ = begin_of(data_, lane);
   }
 }
 

@@ -8,7 +8,8 @@ namespace {
 
 std::shared_ptr<void> zeros(const ParameterStorageBase& p, float*& data) {
   auto memory = std::make_shared<params::Buffer>(*p.device, p.state().elements,
-                                                 "state of the trainer for " + p.name);
+                                                 "state of the trainer for " + p.name,
+                                                 params::Reach::kProcess, p.state().free_lane++);
   data = reinterpret_cast<float*>(memory->data());
   return memory;
 }

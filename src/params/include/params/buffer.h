@@ -15,6 +15,14 @@ namespace dynet::params {
 /// small pages only, so that rows of large tables take longer to reach.
 enum class Reach : unsigned char { kProcess, kWorkers };
 
+/// Which of the blocks of equal size that are walked through in step, as an update walks through
+/// values, gradient and states: 0, 1, ... Where two large ones begin at the same place of a page,
+/// processors take a load from the one for a load from the other, or for what was just stored
+/// there, as they compare the lower bits of addresses first. Then an update takes half as long
+/// again, and the system puts large blocks at the same place of a page. So blocks of different
+/// numbers begin at different ones.
+using Lane = unsigned;
+
 /// Zeroed memory of a device for so many of its numbers, starting on 64 bytes.
 /// Invariant: data() is null only for a default-constructed or moved-from one. Not thread-safe.
 class Buffer {
@@ -22,19 +30,20 @@ class Buffer {
   Buffer() = default;
   /// SizeError beyond 2^62 bytes and out_of_memory name `what`.
   Buffer(const Device& device, std::int64_t elements, const std::string& what,
-         Reach reach = Reach::kProcess);
+         Reach reach = Reach::kProcess, Lane lane = 0);
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
   Buffer(Buffer&& other) noexcept { *this = std::move(other); }
   Buffer& operator=(Buffer&& other) noexcept {
     std::swap(memory_, other.memory_);
+    std::swap(block_, other.block_);
     std::swap(data_, other.data_);
     std::swap(bytes_, other.bytes_);
     return *this;
   }
   ~Buffer() {
-    if (data_ != nullptr) {
-      memory_->free(data_, bytes_);
+    if (block_ != nullptr) {
+      memory_->free(block_, bytes_);
     }
   }
 
@@ -44,8 +53,9 @@ class Buffer {
 
  private:
   ext::Memory* memory_ = nullptr;
-  std::byte* data_ = nullptr;
-  std::size_t bytes_ = 0;
+  void* block_ = nullptr;      ///< as the memory gave it,
+  std::size_t bytes_ = 0;      ///< of so many
+  std::byte* data_ = nullptr;  ///< in it
 };
 
 }  // namespace dynet::params

@@ -53,7 +53,7 @@ enum class GradientFill : std::uint8_t { kEmpty, kRows, kAll };
 class GradientMemory {
  public:
   GradientMemory(const Device& device, std::int64_t elements, const std::string& what)
-      : memory_(device, elements, what), place_(memory_.data()) {}
+      : memory_(device, elements, what, params::Reach::kProcess, 1), place_(memory_.data()) {}
   [[nodiscard]] const std::byte* data() const { return place_; }
   [[nodiscard]] std::byte* change() {
     squared_norm_.reset();
@@ -137,9 +137,10 @@ struct StorageState {
   const ext::Kernels& kernels;  ///< of the device
   std::int64_t elements;
   std::int64_t number_bytes;
-  std::int64_t row_bytes = 0;  ///< of a table
-  params::Buffer values;
-  GradientMemory gradient;
+  std::int64_t row_bytes = 0;              ///< of a table
+  params::Buffer values;                   ///< lane 0
+  GradientMemory gradient;                 ///< lane 1
+  std::atomic<params::Lane> free_lane{2};  ///< of the states of trainers
   util::ForkMutex mutex;
   GradientFill fill = GradientFill::kEmpty;
   bool is_pristine = true;     ///< the gradient's memory was never written
