@@ -20,6 +20,8 @@
 //   TreeState left = builder.add_input(x1), right = builder.add_input(x2);
 //   TreeState top = builder.add_input(left, right);      top.h is its vector
 //
+// or add a whole tree in one call, transduce, as builders of sequences do.
+//
 // Errors: StateError before new_graph; else those of the operations, with the caller's line.
 
 #include <vector>
@@ -54,6 +56,12 @@ class BinaryTreeBuilder {
   /// A node over two others.
   virtual TreeState add_input(const TreeState& left, const TreeState& right,
                               Where where = Where::here()) = 0;
+  /// The vectors of all nodes of a tree, children before their parents: node i is over the nodes
+  /// `left[i]` and `right[i]`, or, where both are -1, the next word of `xs`. ValueError where the
+  /// lists do not fit together, IndexError for a child that does not come before its parent;
+  /// nothing is added then.
+  std::vector<Expression> transduce(const std::vector<Expression>& xs, const std::vector<int>& left,
+                                    const std::vector<int>& right, Where where = Where::here());
   ParameterCollection& get_parameter_collection() { return local_model; }
 
   ParameterCollection local_model;

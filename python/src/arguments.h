@@ -238,6 +238,12 @@ struct QuickArg<T> {
   }
 };
 template <>
+struct QuickArg<std::vector<int>> {
+  static bool read(PyObject* o, std::vector<int>& list) noexcept {
+    return read_exact_wholes(o, whole<int>(), list);
+  }
+};
+template <>
 struct QuickArg<float> {
   static bool read(PyObject* o, float& number) noexcept {
     double real = 0;

@@ -55,6 +55,11 @@ TreeState add_above(PyTreeBuilder* b, const TreeState* left, const TreeState* ri
   return b->live().add_input(*left, *right, here());
 }
 
+nb::list transduce(PyTreeBuilder* b, ExprListArg xs, std::vector<int> left,
+                   std::vector<int> right) {
+  return list_of(b->live().transduce(xs.nodes(), left, right, here()));
+}
+
 void bind_tree_state(nb::module_& m) {
   nb::class_<TreeState> c(m, "TreeState", nb::pooled(256), "A node of a tree.");
   object_type<TreeState> = reinterpret_cast<PyTypeObject*>(c.ptr());
@@ -80,6 +85,12 @@ void bind_tree_base(nb::module_& m) {
        "Without this call, the first `add_input` in a graph does it.")
       .def("add_input", &add_word, arg("x"), "A word with vector x.")
       .def("add_input", &add_above, arg("left"), arg("right"), "A node over two others.")
+      .def("transduce", &transduce, arg("xs"), arg("left"), arg("right"),
+           nb::sig("def transduce(self, xs: collections.abc.Iterable[Expression], left: "
+                   "collections.abc.Sequence[int], right: collections.abc.Sequence[int]) -> "
+                   "list[Expression]"),
+           "The vectors of all nodes of a tree, children before their parents: node i is over the "
+           "nodes left[i] and right[i], or, where both are -1, the next word of xs.")
       .def(
           "get_parameters",
           [](const PyTreeBuilder& b) {
@@ -94,6 +105,7 @@ void bind_tree_base(nb::module_& m) {
            [](PyTreeBuilder& b) { return b.builder->get_parameter_collection(); });
   add_quick_way<&add_word>(c, "add_input");
   add_quick_way<&add_above>(c, "add_input");
+  add_quick_way<&transduce>(c, "transduce");
 }
 
 // ---- nodes with any number of children

@@ -341,6 +341,45 @@ def test_binary_tree_lstm():
     np.testing.assert_array_equal(builder.add_input(builder.add_input(a, b), b).h.npvalue(), value)
 
 
+@pytest.mark.parametrize("number", [int, float, np.int64])
+def test_a_tree_in_one_call(number):
+    builder = dy.BinaryTreeLSTMBuilder(3, 4, dy.ParameterCollection())
+    left, right = [[number(n) for n in ns] for ns in ([-1, -1, 1, -1, 2], [-1, -1, 0, -1, 3])]
+    xs = inputs(3)
+    a, b, c = (builder.add_input(x) for x in xs)
+    d = builder.add_input(b, a)
+    want = [state.h.npvalue() for state in (a, b, d, c, builder.add_input(d, c))]
+    ways = [
+        builder.transduce(xs, left, right),
+        builder.transduce(xs=iter(xs), left=tuple(left), right=iter(right)),
+        builder.transduce(tuple(xs), np.array(left), np.array(right)),
+    ]
+    for vectors in ways:
+        np.testing.assert_array_equal([v.npvalue() for v in vectors], want)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "error", "text"),
+    [
+        ([-1, -1, 2], [-1, -1, 1], IndexError, "node 2 has the child 2; want a node that comes"),
+        ([-1, -1, 0], [-1, -1, -1], IndexError, "node 2 has the child -1; want a node that comes"),
+        ([-1, -1], [-1], ValueError, "2 left and 1 right children; want as many of each"),
+        ([-1], [-1], ValueError, "2 words and 1 nodes without children; want as many of each"),
+        ([-1, 2**40], [-1, 0], ValueError, r"left\[1\] is 1099511627776"),
+        ([-1, 0.5], [-1, 0], TypeError, r"left\[1\] is 0.5"),
+        ([-1, 0], [-1, "a"], TypeError, r"right\[1\] is 'a'"),
+        (3, [-1, 0], TypeError, "left is 3"),
+    ],
+)
+def test_lists_that_are_no_tree(left, right, error, text):
+    builder = dy.BinaryTreeLSTMBuilder(3, 4, dy.ParameterCollection())
+    xs = inputs(2)
+    with pytest.raises(error, match=text) as raised:
+        builder.transduce(xs, left, right)
+    assert "test_builders.py" in str(raised.value)
+    assert len(builder.transduce(xs, [-1, -1, 0], [-1, -1, 1])) == 3
+
+
 def test_tree_rnn():
     m = dy.ParameterCollection()
     builder = dy.TreeRNNBuilder(3, m)

@@ -82,6 +82,7 @@ HOT = [
     dy.RNNState.output,
     dy.renew_cg,
     dy.BinaryTreeLSTMBuilder.add_input,
+    dy.BinaryTreeLSTMBuilder.transduce,
     dy.LookupParameters.rows,
     dy.TreeState.h.fget,  # type: ignore[attr-defined]
     _dynet._transduce_both,

@@ -26,6 +26,36 @@ ParameterCollection checked_subcollection(ParameterCollection& model, const char
   return model.add_subcollection(name);
 }
 
+/// Of node `i`. IndexError where there is no such node before it.
+void check_child(int child, std::size_t i) {
+  if (child < 0 || static_cast<std::size_t>(child) >= i) {
+    throw IndexError("transduce: node " + std::to_string(i) + " has the child " +
+                     std::to_string(child) +
+                     "; want a node that comes before it, or -1 twice for a word");
+  }
+}
+
+/// ValueError where the lists do not fit together; IndexError.
+void check_tree(std::size_t words, const std::vector<int>& left, const std::vector<int>& right) {
+  if (left.size() != right.size()) {
+    throw ValueError("transduce: " + std::to_string(left.size()) + " left and " +
+                     std::to_string(right.size()) + " right children; want as many of each");
+  }
+  std::size_t leaves = 0;
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    if (left[i] == -1 && right[i] == -1) {
+      ++leaves;
+      continue;
+    }
+    check_child(left[i], i);
+    check_child(right[i], i);
+  }
+  if (leaves != words) {
+    throw ValueError("transduce: " + std::to_string(words) + " words and " +
+                     std::to_string(leaves) + " nodes without children; want as many of each");
+  }
+}
+
 }  // namespace
 
 BinaryTreeBuilder::~BinaryTreeBuilder() = default;
@@ -36,6 +66,24 @@ void BinaryTreeBuilder::new_graph(ComputationGraph& cg, bool update) {
   for (const Parameter& p : params) {
     param_vars.push_back(update ? parameter(at, p) : const_parameter(at, p));
   }
+}
+
+std::vector<Expression> BinaryTreeBuilder::transduce(const std::vector<Expression>& xs,
+                                                     const std::vector<int>& left,
+                                                     const std::vector<int>& right, Where where) {
+  check_tree(xs.size(), left, right);
+  std::vector<TreeState> states;
+  states.reserve(left.size());
+  std::vector<Expression> vectors;
+  vectors.reserve(left.size());
+  auto x = xs.begin();
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    const auto state = [&states](int node) { return states[static_cast<std::size_t>(node)]; };
+    states.push_back(left[i] < 0 ? add_input(*x++, where)
+                                 : add_input(state(left[i]), state(right[i]), where));
+    vectors.push_back(states.back().h);
+  }
+  return vectors;
 }
 
 void BinaryTreeBuilder::check_ready(const char* name) const {

@@ -113,6 +113,64 @@ TEST(BinaryTreeLstm, Errors) {
   EXPECT_THROW(builder.add_input(ok, TreeState{}), StaleExpression);
 }
 
+/// Both ways of a builder, over two trees in one list: ((0 1) 3) and a word.
+template <class Builder>
+void expect_tree_is_its_nodes(Builder& builder, unsigned input_dim) {
+  ComputationGraph cg;
+  builder.new_graph(cg);
+  std::vector<Expression> xs;
+  for (int i = 0; i < 4; ++i) {
+    xs.push_back(input(cg, {input_dim}, sample_input(input_dim, i)));
+  }
+  const std::vector<Expression> all =
+      builder.transduce(xs, {-1, -1, 1, -1, 2, -1}, {-1, -1, 0, -1, 3, -1});
+  std::vector<TreeState> states;
+  states.push_back(builder.add_input(xs[0]));
+  states.push_back(builder.add_input(xs[1]));
+  states.push_back(builder.add_input(states[1], states[0]));
+  states.push_back(builder.add_input(xs[2]));
+  states.push_back(builder.add_input(states[2], states[3]));
+  states.push_back(builder.add_input(xs[3]));
+  ASSERT_EQ(all.size(), states.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    EXPECT_EQ(numbers_of(all[i]), numbers_of(states[i].h)) << i;
+  }
+  EXPECT_TRUE(builder.transduce({}, {}, {}).empty());
+}
+
+TEST(BinaryTrees, AWholeTreeIsItsNodes) {
+  ParameterCollection model;
+  BinaryTreeLSTMBuilder lstm(3, 4, model);
+  TreeRNNBuilder rnn(3, model);
+  expect_tree_is_its_nodes(lstm, 3);
+  expect_tree_is_its_nodes(rnn, 3);
+}
+
+TEST(BinaryTrees, ListsThatAreNoTreeAddNothing) {
+  ParameterCollection model;
+  BinaryTreeLSTMBuilder builder(3, 4, model);
+  ComputationGraph cg;
+  const Expression x = ones(cg, {3});
+  EXPECT_THROW(builder.transduce({x}, {-1}, {-1}), StateError);
+  builder.new_graph(cg);
+  const std::size_t nodes = cg.nodes.size();
+  EXPECT_THROW(builder.transduce({x}, {-1}, {-1, -1}), ValueError);
+  EXPECT_THROW(builder.transduce({x, x}, {-1}, {-1}), ValueError);
+  EXPECT_THROW(builder.transduce({}, {-1}, {-1}), ValueError);
+  for (const int child : {-2, -1, 1, 2}) {  // of node 1, which is no word
+    EXPECT_THROW(builder.transduce({x}, {-1, child}, {-1, 0}), IndexError) << child;
+    EXPECT_THROW(builder.transduce({x}, {-1, 0}, {-1, child}), IndexError) << child;
+  }
+  EXPECT_EQ(cg.nodes.size(), nodes);
+  try {
+    builder.transduce({ones(cg, {4})}, {-1}, {-1});
+    FAIL();
+  } catch (const ShapeError& e) {
+    EXPECT_NE(std::string(e.what()).find("treelstm_test.cc"), std::string::npos) << e.what();
+  }
+  EXPECT_EQ(builder.transduce({x}, {-1, 0}, {-1, 0}).size(), 2U);
+}
+
 TEST(BinaryTreeLstm, ConstantParametersGetNoGradient) {
   ParameterCollection model;
   BinaryTreeLSTMBuilder builder(3, 4, model);
