@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
@@ -63,14 +63,14 @@ class Minibatches(Generic[Item]):
         self._random = Random(seed)
         self._examples = examples
         self._size = size
-        self._order: list[Item] = []
-        self._at = 0
+        self._pass: Iterator[list[Item]] = iter(())  # what is left of it
         self.updates_an_epoch = -(-len(examples) // size)
 
     def next(self) -> list[Item]:
-        if self._at >= len(self._order):
-            order = random_order(len(self._examples), self._random)
-            self._order = [self._examples[i] for i in order]
-            self._at = 0
-        self._at += self._size
-        return self._order[self._at - self._size : self._at]
+        return next(self._pass, None) or self._start_pass()
+
+    def _start_pass(self) -> list[Item]:
+        order = random_order(len(self._examples), self._random)
+        size, examples = self._size, [self._examples[i] for i in order]
+        self._pass = iter([examples[i : i + size] for i in range(0, len(examples), size)])
+        return next(self._pass)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 
 
 def minutes(seconds: float) -> str:
@@ -36,9 +37,9 @@ class Progress:
     def resume(self) -> None:
         self._since = time.perf_counter()
 
-    def show(self, update: int, share: float, items: int, loss: float) -> None:
+    def show(self, update: int, share: float, items: int, loss: Callable[[], float]) -> None:
         """``share``: how much of the training is done; it took as much of the time that ``pause``
-        leaves."""
+        leaves. ``loss`` is asked for when it is printed."""
         if self._is_quiet:
             return
         seconds = self._running()
@@ -54,7 +55,7 @@ class Progress:
             f"{100 * share:3.0f} %",
             f"{update} of {self._updates} updates",
             f"{items / seconds:.0f} {self._unit} a second",
-            f"loss {loss:.4f}",
+            f"loss {loss():.4f}",
             *([self.score] if self.score else []),
             f"{minutes(seconds * (1 - share) / share)} left",
         ]

@@ -84,11 +84,11 @@ class ExampleLearner(Learner):
 
     def add_next(self) -> Losses:
         dy.renew_cg()
-        losses = [self.add(example) for example in self._order.next()]
-        if len(losses) == 1:
-            return losses[0]
-        sums, items = zip(*losses)
-        return dy.esum(sums), sum(items)
+        examples = self._order.next()
+        if len(examples) == 1:
+            return self.add(examples[0])
+        losses, items = zip(*map(self.add, examples))
+        return dy.esum(losses), sum(items)
 
 
 def answers_to(examples: list[Any], ask: Callable[[Any], list[dy.Expression]]) -> list[int]:
@@ -137,32 +137,32 @@ def rate_factor(share: float) -> float:
 
 
 class _MeanLoss:
-    """Means of an item since the last point of the curve; one that follows the last few hundred
-    updates."""
+    """Means of an item: since the last point of the curve, and over the last few hundred updates.
+    They are computed when somebody looks, as each update adds to them."""
 
-    KEEP = 0.996
+    LAST = 250
 
     def __init__(self) -> None:
-        self._sum = 0.0
-        self._items = 0
-        self._weight = 0.0
-        self._recent = 0.0
+        self._losses: list[float] = []
+        self._items: list[int] = []
+        self._at_point = 0  # how many of these were there at the last point
 
     def add(self, loss: float, items: int) -> None:
-        self._sum += loss
-        self._items += items
-        new = 1 - self.KEEP
-        self._weight = self.KEEP * self._weight + new
-        self._recent = self.KEEP * self._recent + new * loss / items
+        self._losses.append(loss)
+        self._items.append(items)
+
+    def _mean_from(self, first: int) -> float:
+        items = sum(self._items[first:])
+        return sum(self._losses[first:]) / items if items else math.nan
 
     def recent(self) -> float:
-        return self._recent / self._weight
+        return self._mean_from(-self.LAST)
 
     def take(self) -> float:
-        """Starts anew."""
-        mean = self._sum / self._items if self._items else math.nan
-        self._sum = 0.0
-        self._items = 0
+        """The mean since the last point; this is one."""
+        mean = self._mean_from(self._at_point)
+        del self._losses[: -self.LAST], self._items[: -self.LAST]
+        self._at_point = len(self._losses)
         return mean
 
 
@@ -189,6 +189,7 @@ class _Training:
         self.progress = Progress(self.updates, plan.unit, options.quiet)
         self.watch = Stopwatch()
         self.loss = _MeanLoss()
+        self.first_updates = max(options.print_losses, 1)
         self.result = TrainingResult()
 
     def run(self) -> TrainingResult:
@@ -196,13 +197,23 @@ class _Training:
         share = 0.0
         self.watch.start()
         while share < 1:
-            self.step(share)
-            share = result.updates / self.updates
+            if self.plan.lowers_rate:
+                self.trainer.learning_rate = self.options.learning_rate * rate_factor(share)
+            losses, items = self.learner.add_next()
+            loss = losses.value()
+            losses.backward()
+            self.trainer.update()
+            self.loss.add(loss, items)
+            result.items += items
+            result.updates = updates = result.updates + 1
+            if updates <= self.first_updates:
+                self.tell_first(loss)
+            share = updates / self.updates
             if limit > 0:
                 # A machine too slow for all updates ends in time, with the rate lowered as far.
                 share = max(share, self.watch.running() / limit)
-            self.progress.show(result.updates, share, result.items, self.loss.recent())
-            if result.updates % self.test_every == 0 or result.updates == self.updates:
+            self.progress.show(updates, share, result.items, self.loss.recent)
+            if updates % self.test_every == 0 or updates == self.updates:
                 self.add_point()
         if not result.curve or result.curve[-1].updates != result.updates:
             self.add_point()
@@ -211,21 +222,13 @@ class _Training:
         result.seconds = self.watch.seconds
         return result
 
-    def step(self, share: float) -> None:
-        if self.plan.lowers_rate:
-            self.trainer.learning_rate = self.options.learning_rate * rate_factor(share)
-        losses, items = self.learner.add_next()
-        loss = losses.value()
-        result = self.result
-        if result.updates < self.options.print_losses:
-            print(f"loss {result.updates + 1} {np.float32(loss):.9g}")  # as C++ reads a value
-        losses.backward()
-        self.trainer.update()
-        self.loss.add(loss, items)
-        result.items += items
-        result.updates += 1
-        if result.updates == 1:
-            result.first_update_at = seconds_since_start()
+    def tell_first(self, loss: float) -> None:
+        """Of the first updates."""
+        if self.result.updates == 1:
+            self.result.first_update_at = seconds_since_start()
+        if self.result.updates <= self.options.print_losses:
+            # As C++ reads a value.
+            print(f"loss {self.result.updates} {np.float32(loss):.9g}")
 
     def add_point(self) -> None:
         """Tests, keeps the model where it is the best so far, and writes the curve down."""

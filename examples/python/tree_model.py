@@ -16,20 +16,16 @@ class TreeModel:
         self.builder = dy.BinaryTreeLSTMBuilder(s["hidden"], s["hidden"], self.m)
         self.classes = self.m.add_parameters((s["classes"], s["hidden"]))
 
-    def states(self, tree: Tree) -> list[dy.TreeState]:
-        states: list[dy.TreeState] = []
-        add_input = self.builder.add_input  # looked up once: it is a hot loop
-        words = map(add_input, self.words.rows(tree.words))
-        for left, right in zip(tree.left, tree.right):
-            states.append(next(words) if left < 0 else add_input(states[left], states[right]))
-        return states
+    def vectors(self, tree: Tree) -> list[dy.Expression]:
+        """Of all nodes."""
+        return self.builder.transduce(self.words.rows(tree.words), tree.left, tree.right)
 
     def loss(self, tree: Tree) -> dy.Expression:
         """The sum over the nodes that have a label."""
-        classes, states = self.classes, self.states(tree)
-        scores = [classes * states[node].h for node in tree.labelled]
+        classes, vectors = self.classes, self.vectors(tree)
+        scores = [classes * vectors[node] for node in tree.labelled]
         return dy.esum(list(map(dy.pickneglogsoftmax, scores, tree.labels)))
 
     def scores(self, tree: Tree) -> dy.Expression:
         """Of the root's classes."""
-        return self.classes * self.states(tree)[-1].h
+        return self.classes * self.vectors(tree)[-1]
