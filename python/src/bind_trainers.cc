@@ -23,6 +23,7 @@
 #include "dynet/training.h"
 
 #include "binding.h"
+#include "graph.h"
 
 namespace dynet::python {
 namespace {
@@ -33,7 +34,7 @@ constexpr std::size_t kManyValues = 500'000;
 template <class... Parts>
 void update(Trainer& t, const Parts&... parts) {
   const bool waits = !default_device->is_host_visible();  // for the norm of all gradients
-  if (!waits && t.model->parameter_count() < kManyValues) {
+  if (!waits && (t.model->parameter_count() < kManyValues || !has_other_threads())) {
     t.update(parts...);
   } else {
     const nb::gil_scoped_release released;

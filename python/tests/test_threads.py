@@ -14,6 +14,7 @@ import subprocess
 import sys
 import sysconfig
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 import dynet as dy
@@ -393,3 +394,32 @@ def test_an_operation_that_waits_for_another_thread():
     asked.clear()
     answered.clear()
     together(lambda: dy.esum(waiting()).value(), answer)
+
+
+def test_a_large_update_lets_another_thread_run():
+    """With turns of 100 seconds a thread runs only where another one releases the GIL."""
+    m = dy.ParameterCollection()
+    p = m.add_parameters((1500, 1000))
+    trainer = dy.AdamTrainer(m)
+    dy.squared_norm(p).backward()
+    gate, is_waiting, ran = threading.Lock(), threading.Event(), []
+
+    def other() -> None:
+        is_waiting.set()
+        with gate:
+            ran.append(True)
+
+    with gate:
+        thread = threading.Thread(target=other)
+        thread.start()
+        assert is_waiting.wait(30)
+        time.sleep(0.05)
+        sys.setswitchinterval(100)
+    # It may go on, and waits for the GIL.
+    assert not ran or not getattr(sys, "_is_gil_enabled", lambda: True)()
+    for _ in range(100):
+        trainer.update()
+        if ran:
+            break
+    assert ran
+    thread.join()
