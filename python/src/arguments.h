@@ -187,6 +187,11 @@ struct PlaceListArg {
   std::vector<std::int64_t> list;
   [[nodiscard]] std::vector<unsigned> in(std::string_view operation, unsigned count) const;
 };
+/// Numbers of nodes of a tree; -1: none.
+struct TreeNodesArg {
+  static constexpr Whole kWant = whole<int>();
+  std::vector<int> list;
+};
 /// Which dimension; -1 is the last.
 struct AxisArg {
   int axis = 0;
@@ -235,12 +240,6 @@ template <class T>
 struct QuickArg<T> {
   static bool read(PyObject* o, T& arg) noexcept {
     return read_exact_wholes(o, T::kWant, arg.list);
-  }
-};
-template <>
-struct QuickArg<std::vector<int>> {
-  static bool read(PyObject* o, std::vector<int>& list) noexcept {
-    return read_exact_wholes(o, whole<int>(), list);
   }
 };
 template <>
@@ -355,7 +354,7 @@ struct type_caster<dynet::python::PlaceArg> {
   }
 };
 
-/// T: IndexListArg or PlaceListArg.
+/// T: IndexListArg, PlaceListArg or TreeNodesArg.
 template <class T>
 struct WholesCaster {
   NB_TYPE_CASTER(T, const_name("collections.abc.Sequence[int]"))
@@ -368,6 +367,8 @@ template <>
 struct type_caster<dynet::python::IndexListArg> : WholesCaster<dynet::python::IndexListArg> {};
 template <>
 struct type_caster<dynet::python::PlaceListArg> : WholesCaster<dynet::python::PlaceListArg> {};
+template <>
+struct type_caster<dynet::python::TreeNodesArg> : WholesCaster<dynet::python::TreeNodesArg> {};
 
 template <>
 struct type_caster<dynet::python::NumbersArg> {

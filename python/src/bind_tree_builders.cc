@@ -11,6 +11,7 @@
 
 #include "dynet/treelstm.h"
 
+#include "arguments.h"
 #include "binding.h"
 #include "graph.h"
 #include "made.h"
@@ -55,9 +56,9 @@ TreeState add_above(PyTreeBuilder* b, const TreeState* left, const TreeState* ri
   return b->live().add_input(*left, *right, here());
 }
 
-nb::list transduce(PyTreeBuilder* b, ExprListArg xs, std::vector<int> left,
-                   std::vector<int> right) {
-  return list_of(b->live().transduce(xs.nodes(), left, right, here()));
+nb::list transduce(PyTreeBuilder* b, const ExprListArg& xs, const TreeNodesArg& left,
+                   const TreeNodesArg& right) {
+  return list_of(b->live().transduce(xs.nodes(), left.list, right.list, here()));
 }
 
 void bind_tree_state(nb::module_& m) {

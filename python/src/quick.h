@@ -48,13 +48,14 @@ template <auto kFunction>
 struct QuickWay;
 template <class R, class... A, R (*kFunction)(A...)>
 struct QuickWay<kFunction> {
+  using Values = std::tuple<std::remove_cvref_t<A>...>;
   static inline vectorcallfunc usual = nullptr;
 
   static PyObject* call(PyObject* function, PyObject* const* args, std::size_t flags_and_count,
                         PyObject* names) {
     const Entered entered;
     if (names == nullptr && positional_count(flags_and_count) == sizeof...(A)) {
-      std::tuple<A...> values;
+      Values values;
       if (read(args, values, std::index_sequence_for<A...>())) {
         PyObject* result = guarded([&] { return nb::cast(run(values)).release().ptr(); });
         return result != nullptr ? result : explain_failure(function, args, flags_and_count);
@@ -65,12 +66,12 @@ struct QuickWay<kFunction> {
 
  private:
   template <std::size_t... kI>
-  static bool read(PyObject* const* args, std::tuple<A...>& values,
+  static bool read(PyObject* const* args, Values& values,
                    std::index_sequence<kI...> /*all*/) noexcept {
-    return (QuickArg<A>::read(args[kI], std::get<kI>(values)) && ...);
+    return (QuickArg<std::remove_cvref_t<A>>::read(args[kI], std::get<kI>(values)) && ...);
   }
-  static R run(std::tuple<A...>& values) {
-    return std::apply([](A&... value) { return kFunction(std::move(value)...); }, values);
+  static R run(Values& values) {
+    return std::apply([](auto&... value) { return kFunction(std::move(value)...); }, values);
   }
 };
 

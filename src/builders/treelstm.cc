@@ -26,7 +26,7 @@ ParameterCollection checked_subcollection(ParameterCollection& model, const char
   return model.add_subcollection(name);
 }
 
-/// Of node `i`. IndexError where there is no such node before it.
+/// IndexError where there is no such node before node `i`.
 void check_child(int child, std::size_t i) {
   if (child < 0 || static_cast<std::size_t>(child) >= i) {
     throw IndexError("transduce: node " + std::to_string(i) + " has the child " +

@@ -118,10 +118,8 @@ template <class Builder>
 void expect_tree_is_its_nodes(Builder& builder, unsigned input_dim) {
   ComputationGraph cg;
   builder.new_graph(cg);
-  std::vector<Expression> xs;
-  for (int i = 0; i < 4; ++i) {
-    xs.push_back(input(cg, {input_dim}, sample_input(input_dim, i)));
-  }
+  const auto x = [&](int i) { return input(cg, {input_dim}, sample_input(input_dim, i)); };
+  const std::vector<Expression> xs = {x(0), x(1), x(2), x(3)};
   const std::vector<Expression> all =
       builder.transduce(xs, {-1, -1, 1, -1, 2, -1}, {-1, -1, 0, -1, 3, -1});
   std::vector<TreeState> states;
