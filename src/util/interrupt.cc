@@ -8,13 +8,13 @@ namespace {
 
 // A microsecond each: the clock is looked at after so many. Most work takes a tenth of what
 // it is called. Some takes more: a product with a matrix of a thousand columns makes numbers at a
-// hundred nanoseconds each, 25 times as much, and so the clock may come 26 ms late, and the tick of
+// hundred nanoseconds each, 25 times as much, and so the clock may come 6 ms late, and the tick of
 // the clock itself 4 ms.
-constexpr std::int64_t kBudget = 1024;
+constexpr std::int64_t kBudget = 256;
 
 thread_local Check of_thread;
 
-/// An update of a tagger, 260 us, looks eight times. So where there is a clock that ticks every few
+/// An update of a tagger, 130 us, looks 30 times. So where there is a clock that ticks every few
 /// milliseconds and takes 5 ns to read, in place of 22, it is this one.
 std::chrono::steady_clock::time_point now_about() {
 #ifdef CLOCK_MONOTONIC_COARSE
