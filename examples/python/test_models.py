@@ -6,6 +6,7 @@ python3 -m unittest discover examples/python
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import subprocess
@@ -318,6 +319,22 @@ class ModelsTest(FolderTest):
             dy.renew_cg()
             one, other = tagger_loss(model, sentence), model.loss(sentence)
             self.assertAlmostEqual(one.value(), other.value(), places=5)
+
+    def test_means_of_losses(self) -> None:
+        from training import MeanLoss
+
+        loss = MeanLoss()
+        for k in range(600):
+            loss.add(float(k), 2)  # the loss of two items
+        self.assertAlmostEqual(loss.recent(), sum(range(350, 600)) / 500)
+        self.assertAlmostEqual(loss.take(), sum(range(600)) / 1200)
+        self.assertTrue(math.isnan(loss.take()))  # no update since
+        loss.add(8.0, 1)
+        loss.add(4.0, 3)
+        self.assertAlmostEqual(loss.recent(), (sum(range(352, 600)) + 12) / (2 * 248 + 4))
+        self.assertAlmostEqual(loss.take(), 3.0)
+        loss.add(5.0, 1)
+        self.assertAlmostEqual(loss.take(), 5.0)
 
     def test_settings(self) -> None:
         from model_file import load_settings, save_model

@@ -136,7 +136,7 @@ def rate_factor(share: float) -> float:
     return 1.0 if share < 0.6 else 1.0 - 0.98 * (min(share, 1.0) - 0.6) / 0.4
 
 
-class _MeanLoss:
+class MeanLoss:
     """Means of an item: since the last point of the curve, and over the last few hundred updates.
     They are computed when somebody looks, as each update adds to them."""
 
@@ -188,7 +188,7 @@ class _Training:
         self.trainer = make_trainer(learner.parameters, options)
         self.progress = Progress(self.updates, plan.unit, options.quiet)
         self.watch = Stopwatch()
-        self.loss = _MeanLoss()
+        self.loss = MeanLoss()
         self.first_updates = max(options.print_losses, 1)
         self.result = TrainingResult()
 

@@ -56,10 +56,10 @@ class BinaryTreeBuilder {
   /// A node over two others.
   virtual TreeState add_input(const TreeState& left, const TreeState& right,
                               Where where = Where::here()) = 0;
-  /// The vectors of all nodes of a tree, children before their parents: node i is over the nodes
-  /// `left[i]` and `right[i]`, or, where both are -1, the next word of `xs`. ValueError where the
-  /// lists do not fit together, IndexError for a child that does not come before its parent;
-  /// nothing is added then.
+  /// add_input for all nodes of a tree, children before their parents: node i is over the nodes
+  /// `left[i]` and `right[i]`, or, where both are -1, the next word of `xs`. The vectors h of the
+  /// nodes, as many as `left` has. ValueError where the lists do not fit together, IndexError for a
+  /// child that does not come before its parent: nothing is added then. Else what add_input throws.
   std::vector<Expression> transduce(const std::vector<Expression>& xs, const std::vector<int>& left,
                                     const std::vector<int>& right, Where where = Where::here());
   ParameterCollection& get_parameter_collection() { return local_model; }

@@ -23,7 +23,6 @@
 #include "dynet/training.h"
 
 #include "binding.h"
-#include "graph.h"
 
 namespace dynet::python {
 namespace {
@@ -34,7 +33,7 @@ constexpr std::size_t kManyValues = 500'000;
 template <class... Parts>
 void update(Trainer& t, const Parts&... parts) {
   const bool waits = !default_device->is_host_visible();  // for the norm of all gradients
-  if (!waits && (t.model->parameter_count() < kManyValues || !has_other_threads())) {
+  if (!waits && t.model->parameter_count() < kManyValues) {
     t.update(parts...);
   } else {
     const nb::gil_scoped_release released;

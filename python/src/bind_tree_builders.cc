@@ -83,15 +83,17 @@ void bind_tree_base(nb::module_& m) {
        [](PyTreeBuilder& b, const nb::object& /*cg*/, bool update) { b.new_graph(update); },
        arg("cg") = nb::none(), arg("update") = true,
        "Adds the parameters to this thread's graph; without `update` they get no gradient. "
-       "Without this call, the first `add_input` in a graph does it.")
+       "Without this call, the first node in a graph does it.")
       .def("add_input", &add_word, arg("x"), "A word with vector x.")
       .def("add_input", &add_above, arg("left"), arg("right"), "A node over two others.")
       .def("transduce", &transduce, arg("xs"), arg("left"), arg("right"),
            nb::sig("def transduce(self, xs: collections.abc.Iterable[Expression], left: "
                    "collections.abc.Sequence[int], right: collections.abc.Sequence[int]) -> "
                    "list[Expression]"),
-           "The vectors of all nodes of a tree, children before their parents: node i is over the "
-           "nodes left[i] and right[i], or, where both are -1, the next word of xs.")
+           "`add_input` for all nodes of a tree, children before their parents: node i is over the "
+           "nodes left[i] and right[i], or, where both are -1, the next word of xs. The vectors of "
+           "the nodes. ValueError where the lists do not fit together, IndexError for a child that "
+           "does not come before its parent.")
       .def(
           "get_parameters",
           [](const PyTreeBuilder& b) {

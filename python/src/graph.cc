@@ -29,6 +29,22 @@ constexpr std::size_t kManyNodes = 400;
 constexpr std::int64_t kManyElements = 200'000;
 #endif
 
+/// Whether the interpreter has another thread, which could run meanwhile. A thread that Python did
+/// not start enters CPython's list of them, and leaves it, without the GIL and under a lock that is
+/// not ours to take. So nothing is read but this thread's own entry, which stays while it runs
+/// here, and which entry is the first. A thread that comes meanwhile gets its turn at the next
+/// look. Without the GIL that entry changes at any time, and letting others in costs less than a
+/// look: it is done as if there were some.
+bool has_other_threads() {
+#ifdef Py_GIL_DISABLED
+  return true;
+#else
+  PyThreadState* const own = PyThreadState_Get();
+  return PyInterpreterState_ThreadHead(PyInterpreterState_Get()) != own ||
+         PyThreadState_Next(own) != nullptr;
+#endif
+}
+
 /// While it lives, this thread computes. What is known to take long lets other Python threads go on
 /// from its start; what turns out to does so when it is asked first whether to go on. Ctrl-C stops
 /// what the main thread computes; other threads get no signals.
@@ -239,16 +255,6 @@ Expression PyGraph::node(const PyExpression& parameter) {
   const Expression e = ext::add_node(ext::kRecord<ops::Parameter>, &op, &cg, {}, payload, here());
   enter(storage.get(), e);
   return e;
-}
-
-bool has_other_threads() {
-#ifdef Py_GIL_DISABLED
-  return true;
-#else
-  PyThreadState* const own = PyThreadState_Get();
-  return PyInterpreterState_ThreadHead(PyInterpreterState_Get()) != own ||
-         PyThreadState_Next(own) != nullptr;
-#endif
 }
 
 bool PyGraph::is_long(std::size_t first, const Expression& last) {

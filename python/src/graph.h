@@ -116,13 +116,6 @@ struct Value {
   std::shared_ptr<PyGraph> graph;
   const Tensor& tensor;
 };
-/// Whether the interpreter has another thread, which could run meanwhile. A thread that Python did
-/// not start enters CPython's list of them, and leaves it, without the GIL and under a lock that is
-/// not ours to take. So nothing is read but this thread's own entry, which stays while it runs
-/// here, and which entry is the first. A thread that comes meanwhile gets its turn at the next
-/// look, or when an update is over. Without the GIL that entry changes at any time, and letting
-/// others in costs less than a look: it is done as if there were some.
-bool has_other_threads();
 /// Waits for all that the device was asked to do; other Python threads go on meanwhile.
 void wait_for(const Device& device);
 /// Computes what is missing, or everything; backward. They release the GIL where that pays, and do

@@ -12,8 +12,8 @@ namespace dynet::params {
 namespace {
 constexpr std::int64_t kMaxBytes = std::int64_t{1} << 62;
 constexpr std::uintptr_t kPage = 4096;
-constexpr std::uintptr_t kBetweenLanes = 512;  // five lines of the cache are enough
-constexpr std::size_t kLarge = 8 * kPage;      // blocks that may be a page larger
+constexpr std::uintptr_t kBetweenLanes = kPage / kLanes;  // 320 bytes are enough
+constexpr std::size_t kLarge = 8 * kPage;                 // blocks that may be a page larger
 
 /// The first address from `from` on where blocks of this lane begin.
 std::byte* begin_of(std::byte* from, Lane lane) {

@@ -7,9 +7,9 @@ namespace dynet {
 namespace {
 
 std::shared_ptr<void> zeros(const ParameterStorageBase& p, float*& data) {
-  auto memory = std::make_shared<params::Buffer>(*p.device, p.state().elements,
-                                                 "state of the trainer for " + p.name,
-                                                 params::Reach::kProcess, p.state().free_lane++);
+  auto memory = std::make_shared<params::Buffer>(
+      *p.device, p.state().elements, "state of the trainer for " + p.name, params::Reach::kProcess,
+      p.state().next_state_lane());
   data = reinterpret_cast<float*>(memory->data());
   return memory;
 }

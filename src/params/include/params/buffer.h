@@ -15,13 +15,16 @@ namespace dynet::params {
 /// small pages only, so that rows of large tables take longer to reach.
 enum class Reach : unsigned char { kProcess, kWorkers };
 
-/// Which of the blocks of equal size that are walked through in step, as an update walks through
-/// values, gradient and states: 0, 1, ... Where two large ones begin at the same place of a page,
-/// processors take a load from the one for a load from the other, or for what was just stored
-/// there, as they compare the lower bits of addresses first. Then an update takes half as long
-/// again, and the system puts large blocks at the same place of a page. So blocks of different
-/// numbers begin at different ones.
+/// Where in a page of memory a large block begins: an update walks through values, gradient and
+/// states in step, and the system puts all large blocks at the same place of a page. A processor
+/// compares the lower bits of addresses first, so a load from one of them would wait for what was
+/// just stored to another one, and the update take a tenth longer or more. Lanes from kLanes on are
+/// the first ones again.
 using Lane = unsigned;
+inline constexpr Lane kLanes = 8;
+inline constexpr Lane kValuesLane = 0;
+inline constexpr Lane kGradientLane = 1;
+inline constexpr Lane kFirstStateLane = 2;  ///< this one and the others are of trainers' states
 
 /// Zeroed memory of a device for so many of its numbers, starting on 64 bytes.
 /// Invariant: data() is null only for a default-constructed or moved-from one. Not thread-safe.
@@ -30,7 +33,7 @@ class Buffer {
   Buffer() = default;
   /// SizeError beyond 2^62 bytes and out_of_memory name `what`.
   Buffer(const Device& device, std::int64_t elements, const std::string& what,
-         Reach reach = Reach::kProcess, Lane lane = 0);
+         Reach reach = Reach::kProcess, Lane lane = kValuesLane);
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
   Buffer(Buffer&& other) noexcept { *this = std::move(other); }

@@ -53,7 +53,8 @@ enum class GradientFill : std::uint8_t { kEmpty, kRows, kAll };
 class GradientMemory {
  public:
   GradientMemory(const Device& device, std::int64_t elements, const std::string& what)
-      : memory_(device, elements, what, params::Reach::kProcess, 1), place_(memory_.data()) {}
+      : memory_(device, elements, what, params::Reach::kProcess, params::kGradientLane),
+        place_(memory_.data()) {}
   [[nodiscard]] const std::byte* data() const { return place_; }
   [[nodiscard]] std::byte* change() {
     squared_norm_.reset();
@@ -98,6 +99,11 @@ struct StorageState {
     return factor * static_cast<double>(decay->own.current_weight_decay());
   }
   [[nodiscard]] bool is_touched(unsigned row) const { return stamps[row] == stamp; }
+  /// For one more state of a trainer. States made one after the other get different ones, which no
+  /// value and no gradient has, however many trainers there were.
+  params::Lane next_state_lane() {
+    return params::kFirstStateLane + states++ % (params::kLanes - params::kFirstStateLane);
+  }
   /// Lists `row`; true when it was not listed.
   bool touch(unsigned row);
   /// Writes zeros over the gradient's memory: all of it, or one row.
@@ -137,10 +143,10 @@ struct StorageState {
   const ext::Kernels& kernels;  ///< of the device
   std::int64_t elements;
   std::int64_t number_bytes;
-  std::int64_t row_bytes = 0;              ///< of a table
-  params::Buffer values;                   ///< lane 0
-  GradientMemory gradient;                 ///< lane 1
-  std::atomic<params::Lane> free_lane{2};  ///< of the states of trainers
+  std::int64_t row_bytes = 0;  ///< of a table
+  params::Buffer values;
+  GradientMemory gradient;
+  std::atomic<unsigned> states{0};  ///< of trainers, made so far
   util::ForkMutex mutex;
   GradientFill fill = GradientFill::kEmpty;
   bool is_pristine = true;     ///< the gradient's memory was never written
