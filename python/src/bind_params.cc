@@ -1,16 +1,13 @@
-// Parameters, lookup tables, and the collections that hold them.
+// Parameters and lookup tables.
 
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "dynet/ext/add_node.h"
-#include "dynet/io.h"
 #include "dynet/ops/input.h"
 #include "dynet/ops/shape.h"
 
@@ -22,7 +19,6 @@
 #include "lock.h"
 #include "params.h"
 #include "quick.h"
-#include "signals.h"
 #include "where.h"
 
 namespace dynet::python {
@@ -39,244 +35,6 @@ nb::tuple shape_tuple(const Dim& d, bool rows_first) {
     extents.append(d.d[i]);
   }
   return nb::tuple(extents);
-}
-
-/// Writes with a saver that is closed here, so that an error reaches the caller.
-template <class Object>
-void save_to(const Object& object, const std::string& fname, const std::string& key, bool append) {
-  const Stoppable stoppable;
-  const std::unique_ptr<Saver> saver = make_saver(fname, append);
-  saver->save(object, key);
-  saver->close();
-}
-template <class Object>
-void populate_from(Object& object, const std::string& fname, const std::string& key) {
-  const Stoppable stoppable;
-  make_loader(fname)->populate(object, key);
-}
-
-// ---- initial values
-// -----------------------------------------------------------------------------------
-
-struct InitArguments {
-  nb::object init;
-  float scale, mean, std;
-};
-
-/// The initialiser that `init` means for a shape.
-PyInitializer read_init(const InitArguments& args, const Dim& d) {
-  PyInitializer result;
-  const auto set = [&result](auto init) {
-    result.init = std::make_shared<decltype(init)>(std::move(init));
-  };
-  if (args.init.is_none()) {
-    set(ParameterInitGlorot());
-  } else if (PyUnicode_Check(args.init.ptr())) {
-    const auto name = nb::cast<std::string>(args.init);
-    if (name == "glorot") {
-      set(ParameterInitGlorot());
-    } else if (name == "identity") {
-      set(ParameterInitIdentity());
-    } else if (name == "uniform") {
-      set(ParameterInitUniform(args.scale));
-    } else if (name == "normal") {
-      set(ParameterInitNormal(args.mean, args.std * args.std));
-    } else if (name == "he") {
-      const unsigned last = d.nd == 0 ? 1 : d.d[d.nd - 1];
-      set(ParameterInitNormal(0.0F, 1.0F / (2.0F * static_cast<float>(last))));
-    } else {
-      throw ValueError("init is \"" + name +
-                       "\"; want \"glorot\", \"identity\", \"uniform\", \"normal\" or \"he\"");
-    }
-  } else if (nb::isinstance<PyInitializer>(args.init)) {
-    result = nb::cast<PyInitializer>(args.init);
-  } else if (PyNumber_Check(args.init.ptr()) != 0 && !nb::hasattr(args.init, "__len__")) {
-    set(ParameterInitConst(nb::cast<float>(args.init)));
-  } else {
-    throw ValueError(
-        "init is " + told(args.init) +
-        "; want None, a number, \"glorot\" or another name, an initializer or an array");
-  }
-  return result;
-}
-
-bool is_array(const nb::object& o) { return nb::hasattr(o, "__array__"); }
-
-// ---- collections
-// ----------------------------------------------------------------------------------------
-
-/// The numbers of an array for a parameter, or for a table, whose rows are the last axis.
-ParameterInitFromVector init_of(const FloatArray& array, bool is_table) {
-  Dim d = array.dim(is_table);
-  if (is_table) {
-    const unsigned rows = d.bd;
-    d.bd = 1;
-    d.add_dim(rows);
-  }
-  return ParameterInitFromVector(std::vector<float>(array.data, array.data + array.size), d);
-}
-
-PyParameters parameters_from_array(ParameterCollection& pc, nb::handle values,
-                                   const std::string& name, const std::string& device) {
-  const FloatArray array = read_array(values);
-  return {pc.add_parameters(array.dim(false), init_of(array, false), name,
-                            get_device_manager()->get_global_device(device)),
-          pc};
-}
-
-PyLookupParameters table_from_array(ParameterCollection& pc, nb::handle values,
-                                    const std::string& name, const std::string& device) {
-  const FloatArray array = read_rows_first(values);
-  Dim row = array.dim(true);  // rows are the last axis here, as a batch would be
-  const unsigned rows = row.bd;
-  row.bd = 1;
-  return {pc.add_lookup_parameters(rows, row, init_of(array, true), name,
-                                   get_device_manager()->get_global_device(device)),
-          pc};
-}
-
-PyParameters add_parameters(ParameterCollection& pc, const DimArg& dim, const nb::object& init,
-                            const std::string& name, const std::string& device, float scale,
-                            float mean, float std) {
-  const Stoppable stoppable;
-  if (is_array(init)) {
-    return parameters_from_array(pc, init, name, device);
-  }
-  const PyInitializer values = read_init({init, scale, mean, std}, dim.dim);
-  return {pc.add_parameters(dim.dim, *values.init, name,
-                            get_device_manager()->get_global_device(device)),
-          pc};
-}
-
-PyLookupParameters add_lookup_parameters(ParameterCollection& pc, const DimArg& dim,
-                                         const nb::object& init, const std::string& name,
-                                         const std::string& device, float scale, float mean,
-                                         float std) {
-  const Stoppable stoppable;
-  if (is_array(init)) {
-    return table_from_array(pc, init, name, device);
-  }
-  const Dim& all = dim.dim;
-  if (all.nd == 0) {
-    throw ValueError("add_lookup_parameters: want the number of rows first");
-  }
-  Dim row;
-  row.nd = std::max(1U, all.nd - 1);
-  for (unsigned i = 1; i < all.nd; ++i) {
-    row.d[i - 1] = all.d[i];
-  }
-  const PyInitializer values = read_init({init, scale, mean, std}, row);
-  if (values.is_array) {
-    throw ValueError("add_lookup_parameters: give the array itself as init");
-  }
-  return {pc.add_lookup_parameters(all.d[0], row, *values.init, name,
-                                   get_device_manager()->get_global_device(device)),
-          pc};
-}
-
-void bind_additions(nb::class_<ParameterCollection>& c) {
-  using nb::arg;
-  c.def("add_parameters", &add_parameters, arg("dim"), arg("init") = nb::none(), arg("name") = "",
-        arg("device") = "", arg("scale") = 1.0F, arg("mean") = 0.0F, arg("std") = 1.0F,
-        "A parameter. `init`: None (Glorot), a number, \"glorot\", \"identity\", \"uniform\" "
-        "(within `scale`), \"normal\" (`mean`, `std`), \"he\", an initializer, or an array, which "
-        "gives the shape, too.")
-      .def("add_lookup_parameters", &add_lookup_parameters, arg("dim"), arg("init") = nb::none(),
-           arg("name") = "", arg("device") = "", arg("scale") = 1.0F, arg("mean") = 0.0F,
-           arg("std") = 1.0F,
-           "A table; `dim` is (rows, ...). `init` as for `add_parameters`; an array, which has "
-           "the rows as its first axis, gives the shape, too.")
-      .def("parameters_from_numpy", &parameters_from_array, arg("array"), arg("name") = "",
-           arg("device") = "", "A parameter with the shape and the numbers of an array.")
-      .def("lookup_parameters_from_numpy", &table_from_array, arg("array"), arg("name") = "",
-           arg("device") = "", "A table; the first axis of the array is that of the rows.")
-      .def(
-          "add_subcollection",
-          [](ParameterCollection& pc, const nb::object& name) {
-            return pc.add_subcollection(name.is_none() ? std::string()
-                                                       : nb::cast<std::string>(name));
-          },
-          arg("name") = nb::none(),
-          nb::sig("def add_subcollection(self, name: str | None = None) -> ParameterCollection"),
-          "A collection whose parameters are also this one's.");
-}
-
-void bind_collection_files(nb::class_<ParameterCollection>& c) {
-  using nb::arg;
-  const auto save = [](const ParameterCollection& pc, const std::string& fname,
-                       const std::string& name, bool append) { save_to(pc, fname, name, append); };
-  const auto populate = [](ParameterCollection& pc, const std::string& fname,
-                           const std::string& key) { populate_from(pc, fname, key); };
-  c.def("save", save, arg("fname"), arg("name") = "", arg("append") = false,
-        "Writes all parameters to a file, as safetensors where its name ends so, else as text; on "
-        "an "
-        "error the old file stays.")
-      .def("write_to_textfile", save, arg("fname"), arg("key") = "", arg("append") = false,
-           "`save` by another name.");
-  for (const char* name : {"populate", "populate_from_textfile", "load"}) {
-    c.def(
-        name, populate, arg("fname"), arg("key") = "",
-        "Reads parameters from a file of either format: text in order, safetensors by name. All or "
-        "nothing.");
-  }
-  c.def(
-       "load_param",
-       [](ParameterCollection& pc, const std::string& fname, const std::string& key) {
-         const Stoppable stoppable;
-         return PyParameters(make_loader(fname)->load_param(pc, key), pc);
-       },
-       arg("fname"), arg("key"), "Adds the parameter of that name in a file.")
-      .def(
-          "load_lookup_param",
-          [](ParameterCollection& pc, const std::string& fname, const std::string& key) {
-            const Stoppable stoppable;
-            return PyLookupParameters(make_loader(fname)->load_lookup_param(pc, key), pc);
-          },
-          arg("fname"), arg("key"), "Adds the table of that name in a file.");
-}
-
-void bind_collection(nb::module_& m) {
-  using nb::arg;
-  nb::class_<ParameterCollection> c(m, "ParameterCollection",
-                                    "A set of parameters with a name. Parameters keep it alive.");
-  c.def(
-       "__init__",
-       [](ParameterCollection* self, std::optional<ParameterCollection> parent) {
-         new (self)
-             ParameterCollection(parent ? parent->add_subcollection() : ParameterCollection());
-       },
-       arg("parent") = nb::none())
-      .def(
-          "parameters_list",
-          [](const ParameterCollection& pc) {
-            std::vector<PyParameters> list;
-            for (const auto& p : pc.parameters_list()) {
-              list.emplace_back(Parameter(p), pc);
-            }
-            return list;
-          },
-          "The parameters of this collection and those below, in the order of creation.")
-      .def(
-          "lookup_parameters_list",
-          [](const ParameterCollection& pc) {
-            std::vector<PyLookupParameters> list;
-            for (const auto& p : pc.lookup_parameters_list()) {
-              list.emplace_back(LookupParameter(p), pc);
-            }
-            return list;
-          },
-          "The tables of this collection and those below, in the order of creation.")
-      .def("name", &ParameterCollection::get_fullname, "The full name: \"/\" or \"/foo/\".")
-      .def("parameter_count", &ParameterCollection::parameter_count, "Number of values.")
-      .def("gradient_l2_norm", &ParameterCollection::gradient_l2_norm, "Norm of all gradients.")
-      .def("reset_gradient", &ParameterCollection::reset_gradient, "Empties all gradients.")
-      .def("get_weight_decay", &ParameterCollection::get_weight_decay_lambda, "The rate of decay.")
-      .def("set_weight_decay", &ParameterCollection::set_weight_decay_lambda, arg("lam"))
-      .def("set_weight_decay_lambda", &ParameterCollection::set_weight_decay_lambda, arg("lam"));
-  bind_additions(c);
-  bind_collection_files(c);
-  m.attr("Model") = m.attr("ParameterCollection");
-  m.attr("model") = m.attr("ParameterCollection");
 }
 
 /// What the device has computed by now; other threads go on while it does.
@@ -417,12 +175,27 @@ void init_rows(PyLookupParameters& x, nb::handle values) {
   }
 }
 
-PyExpression add_lookup(const PyLookupParameters& x, ext::NodePayload payload) {
-  payload.storage = &x.storage;
-  const ops::Lookup op{x.p.dim(), true};
-  return PyExpression(
-      ext::add_node(ext::kRecord<ops::Lookup>, &op, &current_graph().cg, {}, payload, here()),
-      PyExpression::Settable::kIndices);
+/// Nodes of rows of one table, made at one place of the program.
+class Rows {
+ public:
+  explicit Rows(const PyLookupParameters& table)
+      : table_(table), op_{table.p.dim(), true}, graph_(current_graph().cg), where_(here()) {}
+  PyExpression add(ext::NodePayload indices) {
+    indices.storage = &table_.storage;
+    return PyExpression(
+        ext::add_node(ext::kRecord<ops::Lookup>, &op_, &graph_, {}, indices, where_),
+        PyExpression::Settable::kIndices);
+  }
+
+ private:
+  const PyLookupParameters& table_;
+  const ops::Lookup op_;
+  ComputationGraph& graph_;
+  const Where where_;
+};
+
+PyExpression add_lookup(const PyLookupParameters& x, const ext::NodePayload& indices) {
+  return Rows(x).add(indices);
 }
 
 void bind_table_arrays(nb::class_<PyLookupParameters, PyExpression>& c) {
@@ -494,9 +267,10 @@ nb::list table_rows(const PyLookupParameters* x, IndexListArg indices) {
   if (!rows.is_valid()) {
     throw nb::python_error();
   }
+  Rows nodes(*x);
   Py_ssize_t i = 0;
   for (const unsigned row : indices.list) {
-    nb::object made = new_object(add_lookup(*x, ext::NodePayload::of(row)));
+    nb::object made = new_object(nodes.add(ext::NodePayload::of(row)));
     PyList_SET_ITEM(rows.ptr(), i++, made.release().ptr());
   }
   return rows;
@@ -571,7 +345,6 @@ nb::object parameter_function(const nb::args& args) {
 void bind_params(nb::module_& m) {
   bind_parameters(m);
   bind_lookup_parameters(m);
-  bind_collection(m);
   m.def("parameter", &parameter_function, nb::sig("def parameter(*args: typing.Any) -> typing.Any"),
         "Its argument, or a tuple of them: parameters can be used as expressions. A graph given "
         "first is passed over.");

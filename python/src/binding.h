@@ -39,7 +39,7 @@ namespace dynet::python {
 /// What `Expression` is in Python. Thread rule: that of the graph; the GIL covers the object
 /// itself.
 struct PyExpression {
-  enum class Kind : unsigned char { kNode, kParameter, kTable };
+  enum class Kind : unsigned char { kNode, kParameter, kTable, kUninitialised };
   /// Places are indices in the argument; a negative one counts from the end.
   enum class Settable : unsigned char { kNot, kNumbers, kIndices, kPlaces };
   Expression e;  ///< unset for parameters: see resolve
@@ -49,7 +49,7 @@ struct PyExpression {
   unsigned version = 0;  ///< of its graph, when it was made
 
   PyExpression() = default;
-  explicit PyExpression(const Expression& expression, Settable what = Settable::kNot);
+  explicit PyExpression(Expression expression, Settable what = Settable::kNot);
 
  protected:
   explicit PyExpression(Kind k) : kind(k) {}
@@ -87,6 +87,13 @@ template <class T>
   return made;
 }
 
+[[nodiscard]] nb::object new_object(const PyExpression& value);
+
+/// Sets how objects of expressions are made and destroyed; once both classes are bound.
+void install_expression_objects();
+/// Where an object of one of them has its C++ object. Written at import only.
+inline std::ptrdiff_t expression_offset = 0;
+
 [[noreturn]] void fail_uninitialised(nb::handle object);
 /// The misfit of what is no expression, or one that was not initialised. Returns false.
 bool refuse_expression(PyObject* o) noexcept;
@@ -108,10 +115,39 @@ T& instance(nb::handle object) {
   return *nb::inst_ptr<T>(object);
 }
 
+/// As nanobind finds it, without asking nanobind: of an object of the classes themselves that was
+/// initialised. Null of anything else.
+inline PyExpression* plain_expression(PyObject* o) noexcept {
+  PyTypeObject* const type = Py_TYPE(o);
+  if (type != object_type<PyExpression> && type != object_type<PyParameters>) {
+    return nullptr;
+  }
+  auto* x = reinterpret_cast<PyExpression*>(reinterpret_cast<char*>(o) + expression_offset);
+  return x->kind == PyExpression::Kind::kUninitialised ? nullptr : x;
+}
+template <>
+inline PyExpression& instance<PyExpression>(nb::handle object) {
+  if (PyExpression* const x = plain_expression(object.ptr())) [[likely]] {
+    return *x;
+  }
+  if (!nb::inst_ready(object)) {
+    fail_uninitialised(object);
+  }
+  return *nb::inst_ptr<PyExpression>(object);
+}
+
+/// `e`, read word by word. A compiler reads all 16 bytes at once, and where they have just been
+/// written as two words the processor waits with that until the cache has them: 5 ns, which is felt
+/// where each node is the argument of the next one.
+inline Expression by_words(const Expression& e) {
+  ComputationGraph* const graph = static_cast<ComputationGraph* const volatile&>(e.pg);
+  return {graph, e.i, e.graph_id};
+}
+
 /// The node of an expression; of a parameter, its node in this thread's graph.
 Expression resolve_parameter(const PyExpression& x);
 inline Expression resolve(const PyExpression& x) {
-  return x.kind == PyExpression::Kind::kNode ? x.e : resolve_parameter(x);
+  return x.kind == PyExpression::Kind::kNode ? by_words(x.e) : resolve_parameter(x);
 }
 
 /// An argument that is an expression or a parameter.
@@ -152,11 +188,11 @@ inline Py_ssize_t first_other(PyObject* list) noexcept {
 template <>
 struct QuickArg<ExprArg> {
   static bool read(PyObject* o, ExprArg& arg) noexcept {
-    if (!is_expression(o) || !nb::inst_ready(o)) {
-      return false;
+    arg.x = plain_expression(o);
+    if (arg.x == nullptr && is_expression(o) && nb::inst_ready(o)) {
+      arg.x = nb::inst_ptr<PyExpression>(o);
     }
-    arg.x = nb::inst_ptr<PyExpression>(o);
-    return true;
+    return arg.x != nullptr;
   }
 };
 template <>
@@ -214,6 +250,7 @@ void bind_ops(nb::module_& m);
 void bind_compositions(nb::module_& m);
 void bind_selections(nb::module_& m);
 void bind_chains(nb::module_& m);
+void bind_collection(nb::module_& m);
 void bind_params(nb::module_& m);
 void bind_initializers(nb::module_& m);
 void bind_trainers(nb::module_& m);

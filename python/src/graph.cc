@@ -280,14 +280,14 @@ void PyGraph::note_computed(const Expression& e) {
   computed_ = std::min(std::max(computed_, e.i + std::size_t{1}), cg.nodes.size());
 }
 
-PyExpression::PyExpression(const Expression& expression, Settable what)
+PyExpression::PyExpression(Expression expression, Settable what)
     : e(expression),
       settable(what),
       version(static_cast<PyGraph::Cg*>(expression.pg)->owner.version()) {}
 
 Expression resolve_parameter(const PyExpression& x) { return current_graph().node(x); }
 
-nb::object make_expression(const Expression& e, PyExpression::Settable settable) {
+nb::object make_expression(Expression e, PyExpression::Settable settable) {
   return new_object(PyExpression(e, settable));
 }
 
@@ -298,7 +298,7 @@ nb::list list_of(const std::vector<Expression>& es) {
   }
   Py_ssize_t i = 0;
   for (const Expression& e : es) {
-    PyList_SET_ITEM(list.ptr(), i++, make_expression(e).release().ptr());
+    PyList_SET_ITEM(list.ptr(), i++, make_expression(by_words(e)).release().ptr());
   }
   return nb::borrow<nb::list>(list);
 }

@@ -102,7 +102,7 @@ inline Device* device_named(const std::string& name) {
 
 /// A new Python object for an expression of a node.
 [[nodiscard]] nb::object make_expression(
-    const Expression& e, PyExpression::Settable settable = PyExpression::Settable::kNot);
+    Expression e, PyExpression::Settable settable = PyExpression::Settable::kNot);
 
 /// New ones for all of these.
 [[nodiscard]] nb::list list_of(const std::vector<Expression>& es);

@@ -27,6 +27,8 @@ NB_MODULE(_dynet, m) {
   py::install_operators();  // before types derived from Expression, which inherit them
   py::bind_graph(m);
   py::bind_params(m);
+  py::bind_collection(m);
+  py::install_expression_objects();
   py::bind_inputs(m);
   py::bind_initializers(m);
   py::bind_trainers(m);

@@ -47,7 +47,9 @@ PyObject* add(const ext::Record& record, std::span<const Expression> args,
       .ptr();
 }
 
-Expression node(PyObject* o) { return resolve(instance<PyExpression>(o)); }
+[[gnu::always_inline]] inline Expression node(PyObject* o) {
+  return resolve(instance<PyExpression>(o));
+}
 
 /// False, without an error, where `o` is no number. What its own `__float__` raises goes to the
 /// user.

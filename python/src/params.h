@@ -5,9 +5,11 @@
 #include <memory>
 #include <string>
 
+#include "dynet/io.h"
 #include "dynet/param-init.h"
 
 #include "binding.h"
+#include "signals.h"
 
 namespace dynet::python {
 
@@ -21,6 +23,20 @@ struct PyInitializer {
 [[nodiscard]] inline nb::object make_parameters(const Parameter& p,
                                                 const ParameterCollection& owner) {
   return nb::cast(PyParameters(p, owner), nb::rv_policy::move);
+}
+
+/// Writes with a saver that is closed here, so that an error reaches the caller.
+template <class Object>
+void save_to(const Object& object, const std::string& fname, const std::string& key, bool append) {
+  const Stoppable stoppable;
+  const std::unique_ptr<Saver> saver = make_saver(fname, append);
+  saver->save(object, key);
+  saver->close();
+}
+template <class Object>
+void populate_from(Object& object, const std::string& fname, const std::string& key) {
+  const Stoppable stoppable;
+  make_loader(fname)->populate(object, key);
 }
 
 }  // namespace dynet::python

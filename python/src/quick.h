@@ -57,7 +57,7 @@ struct QuickWay<kFunction> {
     if (names == nullptr && positional_count(flags_and_count) == sizeof...(A)) {
       Values values;
       if (read(args, values, std::index_sequence_for<A...>())) {
-        PyObject* result = guarded([&] { return nb::cast(run(values)).release().ptr(); });
+        PyObject* result = guarded([&] { return object_of(run(values)).release().ptr(); });
         return result != nullptr ? result : explain_failure(function, args, flags_and_count);
       }
     }
@@ -65,6 +65,11 @@ struct QuickWay<kFunction> {
   }
 
  private:
+  static nb::object object_of(PyExpression result) { return new_object(result); }
+  template <class T>
+  static nb::object object_of(T&& result) {
+    return nb::cast(std::forward<T>(result));
+  }
   template <std::size_t... kI>
   static bool read(PyObject* const* args, Values& values,
                    std::index_sequence<kI...> /*all*/) noexcept {

@@ -432,3 +432,44 @@ def test_exceptions_of_the_standard_library_are_the_same_on_both_ways(which: int
         told.append((raised.type, re.sub(r":\d+ in ", ":? in ", str(raised.value))))
     assert told[0] == told[1] and raised.type is STANDARD[which]
     assert _dynet._throw_standard(len(STANDARD)) is False
+
+
+def version_of(e: dy.Expression) -> int:
+    return int(repr(e).split(":")[0].split("/")[1])
+
+
+def test_nothing_of_an_old_expression_is_left_in_its_object() -> None:
+    """Objects that are out of use come back for other nodes."""
+    w = World()
+    places = set()
+    for _ in range(3):
+        row = w.E[1]
+        row.set(2)
+        places.add(id(row))
+        del row
+        plain = dy.tanh(w.x)
+        places.add(id(plain))
+        with pytest.raises(dy.ValueError, match="set: the expression is not an input"):
+            plain.set(2)
+        version = version_of(plain)
+        dy.renew_cg()
+        w.x = dy.inputVector([1.0, 2.0, 3.0])
+        del plain
+        assert version_of(dy.tanh(w.x)) == version + 1
+    assert len(places) < 6
+
+
+@pytest.mark.parametrize("cls", [dy.Expression, dy.Parameters, OwnExpression])
+def test_what_only_new_made_is_never_taken_for_an_expression(cls: Any) -> None:
+    w = World()
+    for _ in range(3):
+        for call in (
+            lambda bare: w.W * bare,
+            lambda bare: bare + w.x,
+            lambda bare: dy.tanh(bare),
+            lambda bare: dy.esum([w.x, bare]),
+        ):
+            with pytest.raises(TypeError, match="initialised"):
+                call(cls.__new__(cls))
+        # Nor does its object come back as one.
+        assert [e.value() for e in [-w.x, -w.y]] == [[-1.0, -2.0, -3.0], [-0.5, 1.0, -4.0]]

@@ -1,0 +1,89 @@
+// Python objects of expressions. A program makes and drops one for every node, so that what each
+// costs is a good part of what a node costs: those that are out of use are kept for the next ones,
+// ready as they are, and are read without asking nanobind whether they are.
+//
+// nanobind keeps unused objects too (nb::pooled), but takes them apart and together each time.
+
+#include <stdexcept>
+#include <type_traits>
+
+#include "binding.h"
+
+namespace dynet::python {
+namespace {
+
+/// Without its lock Python would need a lock here, which takes as long as nanobind does.
+#ifdef Py_GIL_DISABLED
+constexpr std::size_t kMostSpare = 0;
+#else
+constexpr std::size_t kMostSpare = 1024;
+#endif
+
+/// Objects of nodes that nothing refers to. They stay initialised for nanobind, and have their
+/// references to the class. GIL held.
+struct Spare {
+  PyObject* objects[kMostSpare + 1];  // no array is empty
+  std::size_t count = 0;
+};
+Spare spare;
+
+destructor usual_destruction = nullptr;  // nanobind's
+newfunc usual_new = nullptr;
+
+/// An expression that nothing refers to any more. (A program's own classes come here too, and what
+/// only `__new__` made. No expression keeps another object alive by nb::keep_alive, of which
+/// nothing would be known here.)
+void retire(PyObject* object) {
+  static_assert(std::is_trivially_destructible_v<PyExpression>);
+  if (spare.count < kMostSpare && Py_TYPE(object) == object_type<PyExpression> &&
+      plain_expression(object) != nullptr) [[likely]] {
+    spare.objects[spare.count++] = object;
+  } else {
+    usual_destruction(object);
+  }
+}
+
+/// `__new__` alone makes an object that is not initialised, which plain_expression has to see.
+PyObject* make_uninitialised(PyTypeObject* type, PyObject* args, PyObject* names) {
+  PyObject* const made = usual_new(type, args, names);
+  if (made != nullptr) {
+    nb::inst_ptr<PyExpression>(made)->kind = PyExpression::Kind::kUninitialised;
+  }
+  return made;
+}
+
+}  // namespace
+
+nb::object new_object(const PyExpression& value) {
+  if (spare.count != 0) [[likely]] {
+    PyObject* const object = spare.objects[--spare.count];
+    _Py_NewReference(object);
+    PyExpression& x = *plain_expression(object);
+    x.e = by_words(value.e);
+    x.settable = value.settable;
+    x.version = value.version;
+    return nb::steal(object);
+  }
+  nb::object made = nb::inst_alloc(reinterpret_cast<PyObject*>(object_type<PyExpression>));
+  new (nb::inst_ptr<PyExpression>(made)) PyExpression(value);
+  nb::inst_mark_ready(made);
+  return made;
+}
+
+void install_expression_objects() {
+  static_assert(alignof(PyParameters) == alignof(PyExpression));  // so both have the same offset
+  PyTypeObject* const type = object_type<PyExpression>;
+  usual_destruction = type->tp_dealloc;
+  usual_new = type->tp_new;
+  const nb::object one = new_object(PyExpression());
+  expression_offset =
+      reinterpret_cast<char*>(nb::inst_ptr<PyExpression>(one)) - reinterpret_cast<char*>(one.ptr());
+  type->tp_dealloc = &retire;
+  for (PyTypeObject* const of : {type, object_type<PyParameters>}) {
+    of->tp_new = &make_uninitialised;
+    of->tp_vectorcall = nullptr;  // a call, which is refused, does not go round tp_new
+    PyType_Modified(of);
+  }
+}
+
+}  // namespace dynet::python
