@@ -81,53 +81,30 @@ class BiRNNBuilder:
             forward.disable_dropout()
             backward.disable_dropout()
 
-    def _read_lower_layers(self, es: Iterable[Expression]) -> Sequence[Expression]:
-        """What the last layer reads."""
-        # What is no list at all goes to the function of the module, which says so.
-        is_read = isinstance(es, (list, tuple)) or not hasattr(es, "__iter__")
-        read: Any = es if is_read else list(es)
-        for layer in self.builder_layers[:-1]:
-            read = self._transduce_layer(layer, read)
-        return read  # type: ignore[no-any-return]
-
-    @staticmethod
-    def _transduce_layer(layer: tuple[Any, Any], es: Sequence[Expression]) -> list[Expression]:
-        forward, backward = layer
-        said = _transduce_both(forward, backward, es)
-        if said is not None:
-            return said
-        es = list(es)
-        to_right = forward.initial_state().transduce(es)
-        to_left = backward.initial_state().transduce(es[::-1])
-        return [concatenate([f, b]) for f, b in zip(to_right, reversed(to_left))]
-
     def add_inputs(self, es: Iterable[Expression]) -> list[tuple[RNNState, RNNState]]:
         """The last layer's states at each position: (after reading it forward, backward)."""
-        read = self._read_lower_layers(es)
-        forward, backward = self.builder_layers[-1]
+        *below, (forward, backward) = self.builder_layers
+        for layer in below:
+            es = _transduce_both(*layer, es)
         before, after = forward.initial_state(), backward.initial_state()
         if type(before) is type(after) is RNNState:
-            return _add_inputs_both(before, after, read)
-        to_right = before.add_inputs(read)
-        to_left = after.add_inputs(read[::-1])
-        return list(zip(to_right, reversed(to_left)))
+            return _add_inputs_both(before, after, es)
+        read = list(es)
+        return list(zip(before.add_inputs(read), reversed(after.add_inputs(read[::-1]))))
 
     def transduce(self, es: Iterable[Expression]) -> list[Expression]:
         """The output at each position: [forward; backward]."""
-        return self._transduce_layer(self.builder_layers[-1], self._read_lower_layers(es))
+        for forward, backward in self.builder_layers:
+            es = _transduce_both(forward, backward, es)
+        return es  # type: ignore[return-value]  # there is a layer
 
     def back(self, es: Iterable[Expression]) -> Expression:
         """What the last layer says at the ends of its ways: [forward at the last position; backward
         at the first]."""
-        read = self._read_lower_layers(es)
-        forward, backward = self.builder_layers[-1]
-        said = _back_of_both(forward, backward, read)
-        if said is not None:
-            return said
-        read = list(read)
-        to_right = forward.initial_state().transduce(read)
-        to_left = backward.initial_state().transduce(read[::-1])
-        return concatenate([to_right[-1], to_left[-1]])
+        *below, (forward, backward) = self.builder_layers
+        for layer in below:
+            es = _transduce_both(*layer, es)
+        return _back_of_both(forward, backward, es)
 
     def param_collection(self) -> ParameterCollection:
         """The collection of the builders' parameters."""
@@ -157,6 +134,26 @@ class BiRNNBuilder:
             )
         num_layers, input_dim, hidden_dim, rnn_builder_factory, builder_layers = spec
         return cls(num_layers, input_dim, hidden_dim, model, rnn_builder_factory, builder_layers)
+
+
+def _read_by_own(forward: Any, backward: Any, es: Sequence[Expression]) -> tuple[Any, Any]:
+    """What builders say of which one is the program's own, each from the start of its way."""
+    to_right = forward.initial_state().transduce(es)
+    to_left = backward.initial_state().transduce(es[::-1])
+    return to_right, to_left
+
+
+# These two are called by _transduce_both and _back_of_both.
+
+
+def transduced_by_own(forward: Any, backward: Any, es: Sequence[Expression]) -> list[Expression]:
+    to_right, to_left = _read_by_own(forward, backward, es)
+    return [concatenate([f, b]) for f, b in zip(to_right, reversed(to_left))]
+
+
+def back_by_own(forward: Any, backward: Any, es: Sequence[Expression]) -> Expression:
+    to_right, to_left = _read_by_own(forward, backward, es)
+    return concatenate([to_right[-1], to_left[-1]])
 
 
 class StackedRNNState:

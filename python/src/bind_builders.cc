@@ -23,6 +23,7 @@
 
 #include "binding.h"
 #include "graph.h"
+#include "lock.h"
 #include "made.h"
 #include "quick.h"
 #include "where.h"
@@ -86,6 +87,7 @@ std::vector<PyTypeObject*>& builder_classes() {
 /// A builder, or null where it is of a class of the program's own, whose states may be, too.
 struct BuilderArg {
   PyRNNBuilder* builder = nullptr;
+  nb::handle object;
 };
 
 /// What set_h and set_s get. None, which is DyNet 2.1's default there, says nothing.
@@ -105,6 +107,7 @@ struct QuickArg<BuilderArg> {
     const std::vector<PyTypeObject*>& all = builder_classes();
     const bool is_own = std::find(all.begin(), all.end(), Py_TYPE(o)) != all.end();
     arg.builder = is_own && nb::inst_ready(o) ? nb::inst_ptr<PyRNNBuilder>(o) : nullptr;
+    arg.object = o;
     return true;
   }
 };
@@ -221,7 +224,15 @@ std::vector<PyRNNState> add_inputs(const PyRNNState* from, ExprListArg xs) {
 
 // For dynet/_bidirectional.py: two builders read `es` from their initial states, `backward` from
 // the last one to the first. By itself it would make more objects, and ask for each where the
-// program is. None where a builder is the program's own.
+// program is.
+
+/// By a function of that file, where a builder is the program's own.
+nb::object read_by_own(const char* function, const BuilderArg& forward, const BuilderArg& backward,
+                       const ExprListArg& es) {
+  const nb::object read = nb::module_::import_("dynet._bidirectional").attr(function);
+  const OthersMayEnter others;
+  return read(forward.object, backward.object, es.owner);
+}
 
 /// What both said last, as they read.
 struct BothWays {
@@ -242,7 +253,7 @@ BothWays read_both(PyRNNBuilder& forward, PyRNNBuilder& backward, std::vector<Ex
 /// What both say at each of `es`: [forward; backward].
 nb::object transduce_both(BuilderArg forward, BuilderArg backward, ExprListArg es) {
   if (forward.builder == nullptr || backward.builder == nullptr) {
-    return nb::none();
+    return read_by_own("transduced_by_own", forward, backward, es);
   }
   const Where where = here();
   BothWays both = read_both(*forward.builder, *backward.builder, es.nodes(), where);
@@ -256,7 +267,7 @@ nb::object transduce_both(BuilderArg forward, BuilderArg backward, ExprListArg e
 /// What both say at the ends of their ways: [forward; backward].
 nb::object back_of_both(BuilderArg forward, BuilderArg backward, ExprListArg es) {
   if (forward.builder == nullptr || backward.builder == nullptr) {
-    return nb::none();
+    return read_by_own("back_by_own", forward, backward, es);
   }
   const Where where = here();
   const BothWays both = read_both(*forward.builder, *backward.builder, es.some_nodes(), where);
@@ -569,10 +580,10 @@ void bind_builders(nb::module_& m) {
   bind_state(m);
   m.def("_transduce_both", &transduce_both, arg("forward"), arg("backward"), arg("es"),
         nb::sig("def _transduce_both(forward: object, backward: object, "
-                "es: collections.abc.Iterable[Expression]) -> list[Expression] | None"));
+                "es: collections.abc.Iterable[Expression]) -> list[Expression]"));
   m.def("_back_of_both", &back_of_both, arg("forward"), arg("backward"), arg("es"),
         nb::sig("def _back_of_both(forward: object, backward: object, "
-                "es: collections.abc.Iterable[Expression]) -> Expression | None"));
+                "es: collections.abc.Iterable[Expression]) -> Expression"));
   m.def("_add_inputs_both", &add_inputs_both, arg("forward"), arg("backward"), arg("es"),
         nb::sig("def _add_inputs_both(forward: RNNState, backward: RNNState, "
                 "es: collections.abc.Iterable[Expression]) -> list[tuple[RNNState, RNNState]]"));
