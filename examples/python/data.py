@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from typing import Generic, TypeVar
+from itertools import chain
+from typing import TypeVar
 
 Item = TypeVar("Item")
 
@@ -55,22 +56,18 @@ def random_order(n: int, source: Random) -> list[int]:
     return order
 
 
-class Minibatches(Generic[Item]):
-    """Goes over all examples in a new random order each time, some of them an update. The last
-    update of a pass may have fewer: none mixes two passes."""
+def minibatches(seed: int, examples: Sequence[Item], size: int) -> Iterator[list[Item]]:
+    """Goes over all examples again and again, each time in a new random order, some of them an
+    update. The last update of a pass may have fewer: none mixes two passes."""
+    source = Random(seed)
 
-    def __init__(self, seed: int, examples: Sequence[Item], size: int) -> None:
-        self._random = Random(seed)
-        self._examples = examples
-        self._size = size
-        self._pass: Iterator[list[Item]] = iter(())  # what is left of it
-        self.updates_an_epoch = -(-len(examples) // size)
+    def make_pass() -> list[list[Item]]:
+        ordered = [examples[i] for i in random_order(len(examples), source)]
+        return [ordered[i : i + size] for i in range(0, len(ordered), size)]
 
-    def next(self) -> list[Item]:
-        return next(self._pass, None) or self._start_pass()
+    return chain.from_iterable(iter(make_pass, []))
 
-    def _start_pass(self) -> list[Item]:
-        order = random_order(len(self._examples), self._random)
-        size, examples = self._size, [self._examples[i] for i in order]
-        self._pass = iter([examples[i : i + size] for i in range(0, len(examples), size)])
-        return next(self._pass)
+
+def updates_an_epoch(examples: int, size: int) -> int:
+    """Of minibatches."""
+    return -(-examples // size)

@@ -16,10 +16,11 @@ def minutes(seconds: float) -> str:
 class Progress:
     """Prints at most ten times a second (a terminal) or twenty times in all (anything else)."""
 
-    def __init__(self, updates: int, unit: str, is_quiet: bool) -> None:
+    def __init__(self, updates: int, unit: str, loss: Callable[[], float]) -> None:
+        """``loss`` is asked for when it is printed."""
         self._updates = updates
         self._unit = unit
-        self._is_quiet = is_quiet
+        self._loss = loss
         self._is_terminal = sys.stdout.isatty()
         self._seconds = 0.0
         self._since = time.perf_counter()
@@ -37,11 +38,9 @@ class Progress:
     def resume(self) -> None:
         self._since = time.perf_counter()
 
-    def show(self, update: int, share: float, items: int, loss: Callable[[], float]) -> None:
+    def show(self, update: int, share: float, items: int) -> None:
         """``share``: how much of the training is done; it took as much of the time that ``pause``
-        leaves. ``loss`` is asked for when it is printed."""
-        if self._is_quiet:
-            return
+        leaves."""
         seconds = self._running()
         if self._is_terminal:
             is_due = seconds - self._last_seconds >= 0.1
@@ -55,7 +54,7 @@ class Progress:
             f"{100 * share:3.0f} %",
             f"{update} of {self._updates} updates",
             f"{items / seconds:.0f} {self._unit} a second",
-            f"loss {loss():.4f}",
+            f"loss {self._loss():.4f}",
             *([self.score] if self.score else []),
             f"{minutes(seconds * (1 - share) / share)} left",
         ]

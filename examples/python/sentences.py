@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import dynet as dy
 
@@ -20,7 +20,8 @@ NO_TAG = -1
 END = 1
 
 
-class Sentence(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Sentence:
     words: list[int]
     spelled: list[tuple[int, list[int]]]  # words without a number: place and characters
     tags: list[int]  # none, or one per word; NO_TAG for one that no training has

@@ -14,13 +14,13 @@ import sys
 import tempfile
 import unittest
 from importlib.util import find_spec
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-from data import DataError, Minibatches, Random, random_order  # noqa: E402
+from data import DataError, Random, minibatches, random_order, updates_an_epoch  # noqa: E402
 from measure import peak_memory_mib, seconds_since_start  # noqa: E402
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def small_tagger(characters: list[str]) -> Settings:
 class DataTest(unittest.TestCase):
     def test_the_twins_of_the_bench_have_the_same_orders(self) -> None:
         bench = os.path.join(HERE, "..", "..", "bench", "paper")
-        text = "from twins import corpora; print(corpora.Minibatches(1, range(7), 3).next())"
+        text = "from twins import corpora; print(next(corpora.minibatches(1, range(7), 3)))"
         run = subprocess.run(
             [sys.executable, "-c", text], cwd=bench, capture_output=True, text=True, timeout=60
         )
@@ -111,9 +111,8 @@ class DataTest(unittest.TestCase):
         self.assertEqual(sorted(order), list(range(100)))
 
     def test_minibatches_as_in_cpp(self) -> None:
-        batches = Minibatches(1, range(7), 3)
-        self.assertEqual(batches.updates_an_epoch, 3)
-        updates = [batches.next() for _ in range(6)]
+        self.assertEqual(updates_an_epoch(7, 3), 3)
+        updates = list(islice(minibatches(1, range(7), 3), 6))
         self.assertEqual([len(update) for update in updates], [3, 3, 1, 3, 3, 1])
         passes = [list(chain(*updates[:3])), list(chain(*updates[3:]))]
         self.assertEqual(passes[0], [1, 6, 0, 4, 3, 5, 2])

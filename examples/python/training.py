@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import dynet as dy
 import numpy as np
 
-from data import Minibatches
+from data import minibatches, updates_an_epoch
 from measure import Stopwatch, peak_memory_mib, seconds_since_start
 from model_file import Settings, save_model
 from progress import Progress
@@ -70,10 +70,10 @@ class ExampleLearner(Learner):
         self.model = model
         self.train = train
         self.dev = dev
-        self._order = Minibatches(seed, train, minibatch)
+        self._minibatches = minibatches(seed, train, minibatch)
         self.parameters = model.m
         self.can_test = bool(dev)
-        self.updates_an_epoch = self._order.updates_an_epoch
+        self.updates_an_epoch = updates_an_epoch(len(train), minibatch)
 
     def settings(self) -> Settings:
         return self._settings
@@ -84,7 +84,7 @@ class ExampleLearner(Learner):
 
     def add_next(self) -> Losses:
         dy.renew_cg()
-        examples = self._order.next()
+        examples = next(self._minibatches)
         if len(examples) == 1:
             return self.add(examples[0])
         losses, items = zip(*map(self.add, examples))
@@ -186,41 +186,50 @@ class _Training:
         self.updates = options.updates or plan.updates_an_epoch * options.epochs
         self.test_every = options.test_every or plan.updates_an_epoch
         self.trainer = make_trainer(learner.parameters, options)
-        self.progress = Progress(self.updates, plan.unit, options.quiet)
-        self.watch = Stopwatch()
         self.loss = MeanLoss()
+        self.progress = Progress(self.updates, plan.unit, self.loss.recent)
+        self.watch = Stopwatch()
         self.first_updates = max(options.print_losses, 1)
         self.result = TrainingResult()
 
     def run(self) -> TrainingResult:
-        result, limit = self.result, self.options.max_seconds
+        result = self.result
         share = 0.0
         self.watch.start()
         while share < 1:
-            if self.plan.lowers_rate:
-                self.trainer.learning_rate = self.options.learning_rate * rate_factor(share)
-            losses, items = self.learner.add_next()
-            loss = losses.value()
-            losses.backward()
-            self.trainer.update()
-            self.loss.add(loss, items)
-            result.items += items
-            result.updates = updates = result.updates + 1
-            if updates <= self.first_updates:
-                self.tell_first(loss)
-            share = updates / self.updates
-            if limit > 0:
-                # A machine too slow for all updates ends in time, with the rate lowered as far.
-                share = max(share, self.watch.running() / limit)
-            self.progress.show(updates, share, result.items, self.loss.recent)
-            if updates % self.test_every == 0 or updates == self.updates:
-                self.add_point()
+            share = self.update(share)
         if not result.curve or result.curve[-1].updates != result.updates:
             self.add_point()
         self.progress.finish()
         self.watch.stop()
         result.seconds = self.watch.seconds
         return result
+
+    def update(self, share: float) -> float:
+        """How much of the training is done after one more update; ``share``: before it. (A method
+        of its own, as Python 3.11 makes a function fast that is called often, and not the body of
+        a loop in one that is called once.)"""
+        if self.plan.lowers_rate:
+            self.trainer.learning_rate = self.options.learning_rate * rate_factor(share)
+        losses, items = self.learner.add_next()
+        loss = losses.value()
+        losses.backward()
+        self.trainer.update()
+        self.loss.add(loss, items)
+        result, limit = self.result, self.options.max_seconds
+        result.items += items
+        result.updates = updates = result.updates + 1
+        if updates <= self.first_updates:
+            self.tell_first(loss)
+        share = updates / self.updates
+        if limit > 0:
+            # A machine too slow for all updates ends in time, with the rate lowered as far.
+            share = max(share, self.watch.running() / limit)
+        if not self.options.quiet:
+            self.progress.show(updates, share, result.items)
+        if updates % self.test_every == 0 or updates == self.updates:
+            self.add_point()
+        return share
 
     def tell_first(self, loss: float) -> None:
         """Of the first updates."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 sys.path.append(str(Path(__file__).parents[3] / "examples" / "python"))
 
-from data import Minibatches
+from data import minibatches
 
 CLASSES = 5  # of a node of a tree
 TABLE_ROWS = 69500  # word types of the paper's tagging corpus; ours has fewer
@@ -155,9 +155,7 @@ def read_trees(train_file: str, dev_file: str | None) -> Trees:
 def shuffled(sentences: list, count: int, seed: int) -> Iterator[list]:
     """Groups of ``count`` for ever: each pass over the corpus in a new order, its last group what
     is left."""
-    groups = Minibatches(seed, sentences, count)
-    while True:
-        yield groups.next()
+    return minibatches(seed, sentences, count)
 
 
 def shuffled_by_length(sentences: list, count: int, seed: int) -> Iterator[list]:
