@@ -254,24 +254,40 @@ class Mover {
       move_box(axes, scale, from, to, store);
     }
   }
-  /// Runs of examples are one more axis.
+  /// From where the cursors are.
+  void move_run(const Axes& axes) const {
+    bool store = y_.stores(write_);
+    if (store && axes.sums) {
+      clear_box(axes, y_.at() + m_.to_offset);
+      store = false;
+    }
+    if (!axes.empty) {
+      move_one(axes, x_.at() + m_.from_offset, y_.at() + m_.to_offset, store);
+    }
+  }
+  /// Runs of examples are one more axis. Merged nodes mostly have runs of one, whose axes are all
+  /// the same.
   void run_together() {
     if (n_ == 0) {
       return;
     }
+    Axes of_one;
+    bool is_made = false;
     for (std::int64_t left = n_; left > 0;) {
       const std::int64_t run = std::min({left, x_.run(), y_.run()});
-      Axes axes;
-      add_box(axes);
-      axes.add({run, x_.stride(), y_.stride()});
-      axes.arrange();
-      bool store = y_.stores(write_);
-      if (store && axes.sums) {
-        clear_box(axes, y_.at() + m_.to_offset);
-        store = false;
-      }
-      if (!axes.empty) {
-        move_one(axes, x_.at() + m_.from_offset, y_.at() + m_.to_offset, store);
+      if (run > 1) {
+        Axes axes;
+        add_box(axes);
+        axes.add({run, x_.stride(), y_.stride()});
+        axes.arrange();
+        move_run(axes);
+      } else {
+        if (!is_made) {
+          add_box(of_one);
+          of_one.arrange();
+          is_made = true;
+        }
+        move_run(of_one);
       }
       left -= run;
       x_.advance(run, left);

@@ -44,7 +44,11 @@ class IdSet {
   [[nodiscard]] bool empty() const {
     return level_count_ == 0 || levels_[level_count_ - 1][0] == 0;
   }
-  void insert(std::uint32_t number) {
+  /// Most numbers come several times: parameters are arguments of every step.
+  [[gnu::always_inline]] void insert(std::uint32_t number) {
+    if (marks_[number] == Mark::kYes) {
+      return;
+    }
     marks_[number] = Mark::kYes;
     const std::uint32_t block = number / kBits;
     if ((levels_[0][block / kBits] & bit(block)) == 0) {
