@@ -115,14 +115,17 @@ T& instance(nb::handle object) {
   return *nb::inst_ptr<T>(object);
 }
 
-/// As nanobind finds it, without asking nanobind: of an object of the classes themselves that was
-/// initialised. Null of anything else.
+/// The C++ object of an object of these classes, without asking nanobind.
+inline PyExpression* expression_in(PyObject* o) noexcept {
+  return reinterpret_cast<PyExpression*>(reinterpret_cast<char*>(o) + expression_offset);
+}
+/// Null where the object is of no such class, of one that a program derived, or not initialised.
 inline PyExpression* plain_expression(PyObject* o) noexcept {
   PyTypeObject* const type = Py_TYPE(o);
   if (type != object_type<PyExpression> && type != object_type<PyParameters>) {
     return nullptr;
   }
-  auto* x = reinterpret_cast<PyExpression*>(reinterpret_cast<char*>(o) + expression_offset);
+  PyExpression* const x = expression_in(o);
   return x->kind == PyExpression::Kind::kUninitialised ? nullptr : x;
 }
 template <>

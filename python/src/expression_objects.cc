@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "binding.h"
+#include "graph.h"
 
 namespace dynet::python {
 namespace {
@@ -36,7 +37,7 @@ newfunc usual_new = nullptr;
 void retire(PyObject* object) {
   static_assert(std::is_trivially_destructible_v<PyExpression>);
   if (spare.count < kMostSpare && Py_TYPE(object) == object_type<PyExpression> &&
-      plain_expression(object) != nullptr) [[likely]] {
+      expression_in(object)->kind == PyExpression::Kind::kNode) [[likely]] {
     spare.objects[spare.count++] = object;
   } else {
     usual_destruction(object);
@@ -52,13 +53,21 @@ PyObject* make_uninitialised(PyTypeObject* type, PyObject* args, PyObject* names
   return made;
 }
 
-}  // namespace
+/// The first reference to it again. What Python counts of all objects is right in its debug builds.
+void refer_to(PyObject* spare_object) {
+#ifdef Py_DEBUG
+  _Py_NewReference(spare_object);
+#else
+  Py_SET_REFCNT(spare_object, 1);
+#endif
+}
 
-nb::object new_object(const PyExpression& value) {
+/// An object of `value`, which is a node.
+inline nb::object object_of(const PyExpression& value) {
   if (spare.count != 0) [[likely]] {
     PyObject* const object = spare.objects[--spare.count];
-    _Py_NewReference(object);
-    PyExpression& x = *plain_expression(object);
+    refer_to(object);
+    PyExpression& x = *expression_in(object);
     x.e = by_words(value.e);
     x.settable = value.settable;
     x.version = value.version;
@@ -68,6 +77,26 @@ nb::object new_object(const PyExpression& value) {
   new (nb::inst_ptr<PyExpression>(made)) PyExpression(value);
   nb::inst_mark_ready(made);
   return made;
+}
+
+}  // namespace
+
+nb::object new_object(const PyExpression& value) { return object_of(value); }
+
+nb::object make_expression(Expression e, PyExpression::Settable settable) {
+  return object_of(PyExpression(e, settable));
+}
+
+nb::list list_of(const std::vector<Expression>& es) {
+  const nb::object list = nb::steal(PyList_New(static_cast<Py_ssize_t>(es.size())));
+  if (!list.is_valid()) {
+    throw nb::python_error();
+  }
+  Py_ssize_t i = 0;
+  for (const Expression& e : es) {
+    PyList_SET_ITEM(list.ptr(), i++, make_expression(by_words(e)).release().ptr());
+  }
+  return nb::borrow<nb::list>(list);
 }
 
 void install_expression_objects() {

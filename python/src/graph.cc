@@ -280,28 +280,7 @@ void PyGraph::note_computed(const Expression& e) {
   computed_ = std::min(std::max(computed_, e.i + std::size_t{1}), cg.nodes.size());
 }
 
-PyExpression::PyExpression(Expression expression, Settable what)
-    : e(expression),
-      settable(what),
-      version(static_cast<PyGraph::Cg*>(expression.pg)->owner.version()) {}
-
 Expression resolve_parameter(const PyExpression& x) { return current_graph().node(x); }
-
-nb::object make_expression(Expression e, PyExpression::Settable settable) {
-  return new_object(PyExpression(e, settable));
-}
-
-nb::list list_of(const std::vector<Expression>& es) {
-  const nb::object list = nb::steal(PyList_New(static_cast<Py_ssize_t>(es.size())));
-  if (!list.is_valid()) {
-    throw nb::python_error();
-  }
-  Py_ssize_t i = 0;
-  for (const Expression& e : es) {
-    PyList_SET_ITEM(list.ptr(), i++, make_expression(by_words(e)).release().ptr());
-  }
-  return nb::borrow<nb::list>(list);
-}
 
 std::shared_ptr<PyGraph> graph_of(const Expression& e) {
   if (e.is_stale()) {

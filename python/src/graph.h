@@ -85,6 +85,11 @@ Expression PyGraph::add_keeping(std::shared_ptr<void> kept, const Add& add) {
   }
 }
 
+inline PyExpression::PyExpression(Expression expression, Settable what)
+    : e(expression),
+      settable(what),
+      version(static_cast<PyGraph::Cg*>(expression.pg)->owner.version()) {}
+
 /// The graph that this thread makes nodes in: that of the innermost `with`, or its own.
 PyGraph& current_graph();
 const std::shared_ptr<PyGraph>& current_graph_pointer();
