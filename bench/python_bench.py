@@ -18,7 +18,7 @@ import dynet as dy
 from data import Random
 from model_file import Settings
 from tree_model import TreeModel
-from trees import Tree, TreeNode
+from trees import Tree
 
 NODES = 2000
 
@@ -62,23 +62,21 @@ def make_trees(count: int) -> list[Tree]:
     """The trees of bench_models.cc."""
     below = Random(1).below
 
-    def append(nodes: list[TreeNode], words: int) -> int:
+    def append(tree: Tree, words: int) -> int:
         label = below(5)
         if words == 1:
             most = 300 if below(2) == 0 else 18300
-            nodes.append(TreeNode(-1, -1, below(most), label))
-        else:
-            left_words = 1 + below(words - 1)
-            left = append(nodes, left_words)
-            right = append(nodes, words - left_words)
-            nodes.append(TreeNode(left, right, 0, label))
-        return len(nodes) - 1
+            return tree.add_word(below(most), label)
+        left_words = 1 + below(words - 1)
+        left = append(tree, left_words)
+        right = append(tree, words - left_words)
+        return tree.add(left, right, label)
 
     trees = []
     for _ in range(count):
-        nodes: list[TreeNode] = []
-        append(nodes, 5 + below(29))
-        trees.append(Tree(nodes))
+        tree = Tree()
+        append(tree, 5 + below(29))
+        trees.append(tree)
     return trees
 
 
@@ -101,12 +99,12 @@ def tree_rows() -> list[tuple[str, float, str, float, str]]:
             loss.backward()
             trainer.update()
 
-    words = sum(len(tree.nodes) + 1 for tree in trees) / 2 / len(trees)
+    mean_words = sum(len(tree.words) for tree in trees) / len(trees)
     build_us = best_seconds(build, 0.2) / len(trees) * 1e6
     rate = len(trees) / best_seconds(train, 0.5)
     return [
-        ("build a tree, builder and losses", build_us, "us/tree", 0, f"{words:.1f} words"),
-        ("tree LSTM, 1 an update, batching on", rate, "sentences/s", 0, f"{words:.1f} words"),
+        ("build a tree, builder and losses", build_us, "us/tree", 0, f"{mean_words:.1f} words"),
+        ("tree LSTM, 1 an update, batching on", rate, "sentences/s", 0, f"{mean_words:.1f} words"),
     ]
 
 
