@@ -69,5 +69,5 @@ def minibatches(seed: int, examples: Sequence[Item], size: int) -> Iterator[list
 
 
 def updates_an_epoch(examples: int, size: int) -> int:
-    """Of minibatches."""
+    """How many ``minibatches`` has of a pass over so many examples."""
     return -(-examples // size)

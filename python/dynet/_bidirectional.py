@@ -25,7 +25,8 @@ class BiRNNBuilder:
     ``hidden_dim // 2`` and the collection. `builder_layers`, a list of pairs (forward, backward),
     is used instead where it is given.
 
-    AssertionError where `num_layers` is 0 or `hidden_dim` is odd.
+    AssertionError where `num_layers` is 0 or `hidden_dim` is odd; ValueError where `builder_layers`
+    is empty.
     """
 
     @told
@@ -63,6 +64,10 @@ class BiRNNBuilder:
                 for size in sizes
             ]
         self.builder_layers = list(builder_layers)
+        if not self.builder_layers:
+            raise _dynet.ValueError(
+                "BiRNNBuilder: builder_layers is empty; want a pair (forward, backward) or more"
+            )
 
     def whoami(self) -> str:
         """The name of the class."""

@@ -4,8 +4,9 @@
 //
 // nanobind keeps unused objects too (nb::pooled), but takes them apart and together each time.
 
-#include <stdexcept>
+#include <cstddef>
 #include <type_traits>
+#include <vector>
 
 #include "binding.h"
 #include "graph.h"

@@ -92,6 +92,25 @@ def test_a_bidirectional_network_reads_with_builders_of_a_program():
         np.testing.assert_allclose(y.npvalue(), np.concatenate([h.npvalue(), other]), rtol=1e-6)
 
 
+@pytest.mark.parametrize("error", [TypeError, ValueError, KeyboardInterrupt])
+def test_errors_of_builders_of_a_program_come_through(error):
+    class Failing:
+        def initial_state(self):
+            raise error("its own")
+
+    m = dy.ParameterCollection()
+    builder = dy.BiRNNBuilder(1, 3, 6, m, None, [(dy.GRUBuilder(1, 3, 3, m), Failing())])
+    for read in (builder.transduce, builder.back, builder.add_inputs):
+        with pytest.raises(error) as raised:
+            read(iter(inputs(2)))
+        assert raised.type is error and str(raised.value) == "its own"
+
+
+def test_a_bidirectional_network_has_a_layer():
+    with pytest.raises(dy.ValueError, match=r"builder_layers is empty; want a pair"):
+        dy.BiRNNBuilder(1, 3, 6, dy.ParameterCollection(), None, [])
+
+
 def test_wrong_calls_of_a_bidirectional_network_name_it():
     builder = dy.BiRNNBuilder(1, 3, 4, dy.ParameterCollection(), dy.GRUBuilder)
     x = inputs(1)[0]
