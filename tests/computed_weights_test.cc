@@ -4,10 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstddef>
 #include <set>
 #include <vector>
 
 #include "dynet/expr.h"
+#include "dynet/interrupt.h"
 #include "dynet/model.h"
 #include "dynet/param-init.h"
 
@@ -67,6 +70,112 @@ TEST_P(ComputedWeights, EverythingThatReadsTheMatrixCounts) {
   EXPECT_EQ(as_vector(doubled.gradient()), wanted);
   EXPECT_EQ(as_vector(shown.gradient()), (Floats{3, 6, 1, 2}));
   EXPECT_EQ(gradient_of(w), (Floats{2 * wanted[0], 2 * wanted[1], 2 * wanted[2], 2 * wanted[3]}));
+}
+
+/// What waits for the end of a pass is added to all else that the parameter gets: through another
+/// weight made of it, through products with itself, through a sum, and from an earlier pass.
+TEST_P(ComputedWeights, AParameterGetsItsGradientFromAllSides) {
+  const Parameter w = add({2, 2}, {1, 2, 3, 4});
+  Parameter mask = add({2, 2}, {1, 0, 2, 1});
+  mask.set_updated(false);
+  const Expression own = parameter(cg, w);
+  const Expression masked = cmult(own, parameter(cg, mask));
+  const Expression tripled = own * 3.0F;
+  const auto term = [&](const Expression& weight, const Floats& c, const Floats& x) {
+    return dot_product(vector(c), weight * vector(x));
+  };
+  std::vector<Expression> terms{sum_elems(square(own))};
+  for (int i = 0; i < 4; ++i) {  // often enough to be held for weights
+    terms.insert(terms.end(), {term(masked, {1, 2}, {3, 4}), term(masked, {5, 6}, {7, 8}),
+                               term(tripled, {1, 0}, {0, 1}), term(tripled, {0, 1}, {2, 0}),
+                               term(own, {1, 1}, {1, 2})});
+  }
+  const Expression loss = sum(terms);
+  const Floats of_masked{4 * (1 * 3 + 5 * 7), 4 * (2 * 3 + 6 * 7), 4 * (1 * 4 + 5 * 8),
+                         4 * (2 * 4 + 6 * 8)};
+  // Behind the mask; three times {0,2;1,0}; {1,1;2,2}; twice w.
+  const Floats wanted{of_masked[0] + 4 * (0 + 1) + 2, 4 * (6 + 1) + 4,
+                      2 * of_masked[2] + 4 * (3 + 2) + 6, of_masked[3] + 4 * (0 + 2) + 8};
+  cg.backward(loss);
+  EXPECT_EQ(gradient_of(w), wanted);
+  EXPECT_EQ(as_vector(own.gradient()), wanted);
+  EXPECT_EQ(as_vector(masked.gradient()), of_masked);
+  EXPECT_EQ(gradient_of(w), wanted) << "asking adds nothing";
+  cg.backward(loss);
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    EXPECT_EQ(gradient_of(w)[i], 2 * wanted[i]) << i;
+  }
+  EXPECT_EQ(gradient_of(mask), Floats(4, 0.0F));
+}
+
+/// Both factors are trained, or one parameter stands there twice.
+TEST_P(ComputedWeights, TwoGradientsOfOneNode) {
+  const Parameter w = add({2, 2}, {1, 2, 3, 4});
+  const Parameter v = add({2, 2}, {1, 0, 2, 1});
+  const Expression factor = parameter(cg, w);
+  const Expression both = cmult(factor, parameter(cg, v));
+  const Expression squares = cmult(factor, factor);
+  const Expression c = vector({1, 2});
+  std::vector<Expression> terms;
+  for (int i = 0; i < 4; ++i) {  // often enough to be held for weights
+    terms.push_back(dot_product(c, both * vector({3, 4})));
+    terms.push_back(dot_product(c, squares * vector({1, 1})));
+  }
+  cg.backward(sum(terms));
+  EXPECT_EQ(gradient_of(v), (Floats{4 * 3, 4 * 2 * 6, 4 * 3 * 4, 4 * 4 * 8}));
+  EXPECT_EQ(gradient_of(w),
+            (Floats{4 * (3 + 2 * 1), 4 * (0 + 4 * 2), 4 * (8 + 2 * 3), 4 * (8 + 4 * 4)}));
+}
+
+/// The nodes of a sum are one operand. Of these one is trained.
+TEST_P(ComputedWeights, ASumOfParameters) {
+  Parameter held = add({2, 2}, {4, 3, 2, 1});
+  held.set_updated(false);
+  const Parameter w = add({2, 2}, {1, 2, 3, 4});
+  const Expression both = sum({parameter(cg, held), parameter(cg, w)});
+  const Expression c = vector({1, 2});
+  const Expression loss =
+      sum({dot_product(c, both * vector({3, 4})), dot_product(c, both * vector({1, 0}))});
+  cg.backward(loss);
+  EXPECT_EQ(gradient_of(w), (Floats{4, 8, 4, 8}));
+  EXPECT_EQ(gradient_of(held), Floats(4, 0.0F));
+}
+
+/// A pass that somebody stops adds nothing, wherever it was.
+TEST_P(ComputedWeights, APassThatFailsAddsNothing) {
+  const Parameter w = add({2, 2}, {1, 2, 3, 4});
+  const Expression x = parameter(cg, add({2}, {1, 2}));
+  const Expression first = parameter(cg, w) * 2.0F;
+  Expression h = first * x;
+  const Expression second = parameter(cg, w) * 3.0F;  // gone through before `first`
+  h = sum({second * h, first * h, second * x, first * x, second * x, first * x});
+  const Expression loss = sum_elems(h);
+  cg.forward(loss);
+  struct Stopped {};
+  int left = 0;
+  int stops = -1;
+  Floats found;
+  for (bool is_done = false; !is_done; ++stops) {
+    left = stops + 1;
+    const InterruptScope scope(
+        [](void* of) {
+          if ((*static_cast<int*>(of))-- == 0) {
+            throw Stopped();
+          }
+        },
+        &left, std::chrono::milliseconds(0));
+    try {
+      cg.backward(loss);
+      is_done = true;
+    } catch (const Stopped&) {
+      EXPECT_EQ(gradient_of(w), Floats(4, 0.0F)) << stops;
+    }
+  }
+  EXPECT_GT(stops, 0);
+  found = gradient_of(w);
+  model.reset_gradient();
+  cg.backward(loss);
+  EXPECT_EQ(gradient_of(w), found) << "as without the failures";
 }
 
 TEST_P(ComputedWeights, RowsOfATableGetTheirGradients) {

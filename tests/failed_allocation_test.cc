@@ -77,6 +77,7 @@ class Training {
     Expression y;
     Expression loss;
     call("parameter", [&] { pw_ = parameter(cg, w_); });
+    call("* number", [&] { pw_ = pw_ * 0.9F; });  // its gradient waits for the end of the pass
     call("parameter", [&] { pb_ = parameter(cg, b_); });
     call("input", [&] { h_ = input(cg, {3}, data_); });
     for (std::size_t t = 0; t < losses_.size(); ++t) {

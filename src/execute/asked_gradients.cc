@@ -46,7 +46,7 @@ void Executor::finish_gradient_of_parameter(NodeId n) {
   if (request_.done == Pass::kInspect) {
     return;
   }
-  if (context_.graph.storages()[slot].nodes > 1) {
+  if (context_.graph.storages()[slot].nodes > 1 || late_gradients_.has(n)) {
     inspect();
     return;
   }

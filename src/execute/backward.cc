@@ -28,6 +28,7 @@ void Executor::backward(NodeId root, bool full) {
   const Reading reading(graph);
   forget_gradients();
   interrupt_ = util::Interrupt();
+  const util::Arena::Mark before = arena_.mark();
   try {
     if (alone_ != nullptr) {
       remember_alone(root, full);
@@ -38,11 +39,13 @@ void Executor::backward(NodeId root, bool full) {
     }
     deliver();
   } catch (...) {
+    arena_.release(before);
     forget_gradients();
     gradients_.pools().reset();
     give_back_unused();
     throw;
   }
+  arena_.release(before);
   request_ = {true, full, root, Pass::kAccumulate};
   verify_if_paranoid(*this, "backward");
 }
@@ -72,6 +75,7 @@ void Executor::run_backward(NodeId root, bool full, Pass pass) {
   gradients_.begin(pass == Pass::kInspect);
   weights_.begin();
   computed_weights_.begin();
+  late_gradients_.begin();
   upload_.clear();
   path_.find(root, full, pass == Pass::kAccumulate, gradients_);
   const NodeId owner = gradients_.owner(root);
@@ -105,6 +109,11 @@ void Executor::backward_segment(const SegmentView& segment, Assembled* whole, Pa
     return;
   }
   if (computed_weights_.has_any()) {
+    const bool is_watched = observer_ != nullptr || watch_ != nullptr || alone_ != nullptr;
+    if (pass == Pass::kAccumulate && !is_watched && late_gradients_.can_wait(segment)) {
+      late_gradients_.note(segment, whole != nullptr ? *whole : *assembly_.call(segment));
+      return;
+    }
     finish_weights(segment.members);
   }
   const auto is_active = [outputs = record.outputs, notes = gradients_.notes()](NodeId m) {

@@ -19,10 +19,10 @@ ext::ProductSink& ComputedWeights::sink(NodeId n) {
 }
 
 void ComputedWeights::finish(NodeId n) {
-  const std::uint32_t place = place_[n];
-  if (place == 0 || !products_.has(place - 1)) {
+  if (!has(n)) {
     return;
   }
+  const std::uint32_t place = place_[n];
   const Context& context = gradients_.context();
   const Gradients::Target to = gradients_.target(n);
   const ext::Block block{to.data, 1, to.fresh};
@@ -33,7 +33,9 @@ void ComputedWeights::finish(NodeId n) {
 
 void ComputedWeights::finish_all() {
   for (const NodeId n : nodes_) {
-    finish(n);
+    if (n != kLeft) {
+      finish(n);
+    }
   }
 }
 

@@ -26,11 +26,20 @@ class ComputedWeights {
   [[nodiscard]] ext::ProductSink& sink(NodeId n);
   /// Whether products may be left for some node.
   [[nodiscard]] bool has_any() const { return !nodes_.empty(); }
+  /// Whether products were left for `n`.
+  [[nodiscard]] bool has(NodeId n) const {
+    const std::uint32_t place = place_[n];
+    return place != 0 && products_.has(place - 1);
+  }
   /// Adds the products that were left for `n` to its gradient.
   void finish(NodeId n);
   void finish_all();
+  /// Has finish_all() pass over `n`, for which products were left.
+  void leave(NodeId n) { nodes_[place_[n] - 1] = kLeft; }
 
  private:
+  static constexpr NodeId kLeft = ~NodeId{0};
+
   Gradients& gradients_;
   WeightGradients products_;            ///< by place in `nodes_`
   std::vector<NodeId> nodes_;           ///< for which a sink was asked in this pass

@@ -48,6 +48,7 @@
 #include "execute/gradient_operands.h"
 #include "execute/gradients.h"
 #include "execute/history.h"
+#include "execute/late_gradients.h"
 #include "execute/lifetimes.h"
 #include "execute/observer.h"
 #include "execute/operand_arena.h"
@@ -226,6 +227,7 @@ class Executor {
   WeightGradients weights_;
   ComputedWeights computed_weights_{gradients_};
   GradientOperands gradient_operands_{gradients_, weights_, computed_weights_, arena_};
+  LateGradients late_gradients_{gradients_, computed_weights_, assembly_, arena_};
   DeviceCopies copies_{context_, values_, gradients_, call_memory_};
   Path path_{context_, values_, history_};
   Request request_;

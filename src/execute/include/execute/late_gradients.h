@@ -1,0 +1,57 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "execute/assembly.h"
+#include "execute/computed_weights.h"
+#include "execute/gradients.h"
+#include "execute/operand_arena.h"
+#include "execute/segment.h"
+
+namespace dynet::execute {
+
+/// Gradients of parameters that come from a weight that was computed of parameters alone, element
+/// by element, such as a matrix behind a mask. A pass may fail, so what it finds is kept until its
+/// end and then added to the storages: of such a parameter a whole matrix would be written, read
+/// and written again. Instead the nodes of these weights are run when gradients are delivered, one
+/// after the other, and write to the storages themselves. All that can fail is done when they are
+/// noted. Not thread-safe.
+class LateGradients {
+ public:
+  LateGradients(Gradients& gradients, ComputedWeights& computed, Assembly& assembly,
+                OperandArena& arena)
+      : gradients_(gradients), computed_(computed), assembly_(assembly), arena_(arena) {}
+  LateGradients(const LateGradients&) = delete;
+  LateGradients& operator=(const LateGradients&) = delete;
+  ~LateGradients() = default;
+
+  /// Begins a pass: forgets what was noted.
+  void begin() { notes_.clear(); }
+  /// Whether all members of the segment are such weights.
+  [[nodiscard]] bool can_wait(const SegmentView& segment) const;
+  /// Notes the members of a segment that can wait; `whole` is its call.
+  void note(const SegmentView& segment, const Assembled& whole);
+  [[nodiscard]] bool has(NodeId parameter) const;
+  /// Stores (`fresh`) or adds the noted gradients of a parameter, of which there are some, to
+  /// `data`.
+  void add(NodeId parameter, void* data, bool fresh);
+
+ private:
+  struct Note {
+    NodeId weight;
+    NodeId parameter;
+    ext::Call* call;
+    ext::Block* to;  ///< where the call writes the parameter's gradient
+  };
+
+  [[nodiscard]] bool can_wait(NodeId weight) const;
+
+  Gradients& gradients_;
+  ComputedWeights& computed_;
+  Assembly& assembly_;
+  OperandArena& arena_;
+  std::vector<Note> notes_;
+};
+
+}  // namespace dynet::execute

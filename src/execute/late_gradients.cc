@@ -1,0 +1,81 @@
+#include "execute/late_gradients.h"
+
+#include <algorithm>
+
+namespace dynet::execute {
+
+bool LateGradients::can_wait(const SegmentView& segment) const {
+  const ext::Record& record = gradients_.context().graph[segment.members[0]].record();
+  return record.rule != nullptr && record.outputs == 1 && !record.adds_arguments &&
+         std::all_of(segment.members.begin(), segment.members.end(),
+                     [this](NodeId n) { return can_wait(n); });
+}
+
+/// Products are left for it, its arguments are parameters, and one of them wants its gradient: one
+/// that has no other node in the graph, with which it would share the gradient.
+bool LateGradients::can_wait(NodeId weight) const {
+  if (!computed_.has(weight) || !gradients_.needs(weight)) {
+    return false;
+  }
+  const graph::Graph& graph = gradients_.context().graph;
+  std::size_t wanted = 0;
+  for (const NodeId a : graph.args(weight)) {
+    if (graph[a].record().gradient_goes_to != ext::GradientTo::kStorage) {
+      return false;
+    }
+    if (gradients_.needs(a)) {
+      wanted += graph.storages()[graph[a].payload->storage_slot].nodes;
+    }
+  }
+  return wanted == 1;
+}
+
+void LateGradients::note(const SegmentView& segment, const Assembled& whole) {
+  const graph::Graph& graph = gradients_.context().graph;
+  for (const NodeId& weight : segment.members) {
+    Assembled& assembled = *assembly_.part(segment, {&weight, 1}, whole);
+    Note note{weight, weight, &assembled.call, arena_.array<ext::Block>(1)};
+    auto* gradient = arena_.array<ext::Block>(1);
+    *gradient = {gradients_.ensure(weight), 1, false};
+    note.call->d_out = arena_.operands(1, [&](std::size_t) {
+      return ext::Operand{
+          .dim = graph.dim(weight), .examples = 1, .blocks = gradient, .block_count = 1};
+    });
+    note.call->d_in = arena_.operands(assembled.arguments.size(), [&](std::size_t i) {
+      const std::span<const NodeId> nodes = assembled.arguments[i].nodes;
+      if (nodes.empty()) {
+        return ext::Operand();
+      }
+      const NodeId argument = nodes[0];
+      ext::Operand to{.dim = graph.dim(argument)};
+      if (gradients_.needs(argument)) {
+        note.parameter = argument;
+        to.examples = 1;
+        to.blocks = note.to;
+        to.block_count = 1;
+      }
+      return to;
+    });
+    notes_.push_back(note);
+    computed_.leave(weight);
+  }
+}
+
+bool LateGradients::has(NodeId parameter) const {
+  return std::any_of(notes_.begin(), notes_.end(),
+                     [parameter](const Note& n) { return n.parameter == parameter; });
+}
+
+void LateGradients::add(NodeId parameter, void* data, bool fresh) {
+  for (const Note& note : notes_) {
+    if (note.parameter == parameter) {
+      computed_.finish(note.weight);
+      *note.to = {data, 1, fresh};
+      const graph::Node& node = gradients_.context().graph[note.weight];
+      node.record().backward(node.signature->op, *note.call);
+      fresh = false;
+    }
+  }
+}
+
+}  // namespace dynet::execute
