@@ -19,18 +19,26 @@ namespace {
 
 constexpr std::int64_t kElements = 1000;
 
-TEST(DeviceRules, EveryRuleHasKernels) {
-  std::int64_t rules = 0;
+/// Calls f.operator()<Op, Form>() for every rule of the list: as it is, and without each choice of
+/// the arguments that may be absent, which has kernels of its own.
+void for_each_form(auto f) {
   AllOps::for_each([&]<class Op>() {
     if constexpr (ext::Rule<Op>) {
-      ++rules;
-      const DeviceLoops* loops = device_loops(&ext::kRuleInfo<Op>);
-      ASSERT_NE(loops, nullptr) << Op::kInfo.name;
-      EXPECT_NE(loops->forward, nullptr);
-      EXPECT_NE(loops->backward, nullptr);
+      ext::for_each_form<Op>([&]<class Form>() { f.template operator()<Op, Form>(); });
     }
   });
-  EXPECT_EQ(rules, device_loop_count());
+}
+
+TEST(DeviceRules, EveryFormOfARuleHasKernels) {
+  std::int64_t forms = 0;
+  for_each_form([&]<class Op, class Form>() {
+    ++forms;
+    const DeviceLoops* loops = device_loops(&ext::kRuleInfo<Form>);
+    ASSERT_NE(loops, nullptr) << Op::kInfo.name;
+    EXPECT_NE(loops->forward, nullptr) << Op::kInfo.name;
+    EXPECT_NE(loops->backward, nullptr) << Op::kInfo.name;
+  });
+  EXPECT_EQ(forms, device_loop_count());
   EXPECT_EQ(device_loops(nullptr), nullptr);
 }
 
@@ -82,16 +90,15 @@ TEST(DeviceRules, ComputeWhatThePlainLoopsCompute) {
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
     GTEST_SKIP() << "no CUDA device";
   }
-  AllOps::for_each([&]<class Op>() {
-    if constexpr (ext::Rule<Op>) {
-      using Arity = ext::RuleArity<Op>;
-      const DeviceLoops* loops = device_loops(&ext::kRuleInfo<Op>);
-      for (const auto& e : Op::examples()) {
-        compare(e, ext::detail::plain_forward<Op, float>, loops->forward, Arity::inputs(),
-                Arity::results());
-        compare(e, ext::detail::plain_backward<Op, float>, loops->backward,
-                Arity::backward_inputs(), Arity::gradients());
-      }
+  for_each_form([]<class Op, class Form>() {
+    using Arity = ext::RuleArity<Form>;
+    const DeviceLoops* loops = device_loops(&ext::kRuleInfo<Form>);
+    ASSERT_NE(loops, nullptr) << Op::kInfo.name;
+    for (const auto& e : Op::examples()) {
+      compare(e, ext::detail::plain_forward<Form, float>, loops->forward, Arity::inputs(),
+              Arity::results());
+      compare(e, ext::detail::plain_backward<Form, float>, loops->backward,
+              Arity::backward_inputs(), Arity::gradients());
     }
   });
 }
