@@ -5,6 +5,7 @@ set(DYNET_FAR_LEFT_OUT
   init_test                # which device initialize() makes the default one
   pool_test                # pools of the host's memory; far_device_test has the far device's
   device_chain_test        # CUDA's own memory
+  device_rows_test         # likewise
   device_rules_test        # likewise
   device_steps_test        # likewise
   update_allocation_test   # counts what the heap gives; the far device's queue takes from it
