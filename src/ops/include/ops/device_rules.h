@@ -18,9 +18,10 @@ struct DeviceLoops {
   DeviceLoop forward, backward;
 };
 
-/// The device loops of a rule of AllOps; null for any other operation.
+/// The device loops of a rule of AllOps, or of a form of one without some arguments; null for any
+/// other.
 [[nodiscard]] const DeviceLoops* device_loops(const ext::RuleInfo* rule);
-/// How many rules have them.
+/// How many forms of rules have them.
 [[nodiscard]] std::int64_t device_loop_count();
 
 /// Starts the kernel of a rule over rows, likewise; the call's streams have addresses of the
