@@ -1,9 +1,9 @@
 // One row per recurrent builder and per builder of trees: forward and backward of two layers of
 // 128, in multiply-adds per second of the processor, beside VanillaLSTMBuilder, which it should
 // equal. What a node costs beside its multiply-adds weighs more where a step has few of them, so a
-// note says the share of VanillaLSTMBuilder twice: with the same hidden size, and with the size at
-// which a step has about as many multiply-adds. Rounds of all builders alternate, so that a machine
-// that becomes slower does so for all of them.
+// note says the share of VanillaLSTMBuilder three times: with the same hidden size, with the size
+// at which a step has about as many multiply-adds, and with both of twice the size. Rounds of all
+// builders alternate, so that a machine that becomes slower does so for all of them.
 
 #include <algorithm>
 #include <cmath>
@@ -29,6 +29,7 @@ namespace dynet::bench {
 namespace {
 
 constexpr unsigned kSize = 128;
+constexpr unsigned kLarge = 256;
 constexpr unsigned kLayers = 2;
 constexpr unsigned kSteps = 20;
 constexpr unsigned kVocabulary = 1000;
@@ -123,7 +124,8 @@ class Training {
   std::vector<Expression> losses_;
 };
 
-/// Two cases: of kSize, and of the size with as many multiply-adds.
+/// Cases of a builder: of kSize, of the size with as many multiply-adds, and of kLarge.
+constexpr std::size_t kCases = 3;
 template <class Builder>
 void add_cases(const char* name, const Load& load, std::vector<Case>& to) {
   const auto add = [&](unsigned size) {
@@ -134,6 +136,7 @@ void add_cases(const char* name, const Load& load, std::vector<Case>& to) {
   };
   const double products = add(kSize) / (kLayers * kSize * kSize);
   add(equal_size(products));
+  add(kLarge);
 }
 
 /// Time that this process has had of the processor: what else the machine does counts less.
@@ -251,7 +254,7 @@ void add_tree_cases(const char* name, const Trees& trees, Products products, std
   const double nodes = trees.leaves() + trees.joins();
   const double cells =
       products.cells_of_leaf * trees.leaves() + products.cells_of_join * trees.joins();
-  for (const unsigned size : {kSize, equal_size(count / cells)}) {
+  for (const unsigned size : {kSize, equal_size(count / cells), kLarge}) {
     auto training = std::make_shared<TreeTraining<Builder>>(trees, size, places...);
     const double flops = 3 * 2 * kLayers * count * size * size;
     to.push_back({name, size, [training] { training->train(); }, flops, nodes});
@@ -261,17 +264,19 @@ void add_tree_cases(const char* name, const Trees& trees, Products products, std
 // ---- the table
 // ------------------------------------------------------------------------------------
 
-/// A row for each two cases; the first one is what the others are held against.
+/// A row for each builder; the first one is what the others are held against.
 void add_rows(Report& report, const std::string& group, const std::vector<Case>& cases) {
   const double vanilla = cases[0].rate();
-  for (std::size_t k = 0; k < cases.size(); k += 2) {
+  for (std::size_t k = 0; k < cases.size(); k += kCases) {
     const Case& same = cases[k];
     const Case& equal = cases[k + 1];
-    char note[160];
+    const Case& large = cases[k + 2];
+    char note[200];
     std::snprintf(note, sizeof note,
-                  "of VanillaLSTMBuilder %.2f at size %u, %.2f at %u, with as many multiply-adds; "
-                  "%.2f us per step and layer",
+                  "of VanillaLSTMBuilder %.2f at size %u, %.2f at %u, with as many multiply-adds, "
+                  "%.2f of that at size %u; %.2f us per step and layer",
                   same.rate() / vanilla, same.size, equal.rate() / vanilla, equal.size,
+                  large.rate() / cases[2].rate(), large.size,
                   same.seconds * 1e6 / (same.steps * kLayers));
     report.add({"builders, forward and backward, " + group, same.name, same.rate() * 1e-9, "GF/s",
                 k == 0 ? Want::kNothing : Want::kAtLeast, 0.95 * vanilla * 1e-9, note});

@@ -19,8 +19,9 @@
 // Gradients have the memory layout of the values: the first writer into a group's block makes it,
 // the first writer of each member stores, later ones add (`fresh`). Products for a weight's
 // gradient are not computed on the way: operands are noted (`WeightGradients`) and each parameter
-// gets one product at the end. All that is added to a parameter's storage is added there under its
-// lock (deliver.cc), so graphs of many threads may run backward on one model.
+// gets one product at the end, some of them through a node that waited for it (`LateGradients`).
+// All that is added to a parameter's storage is added there under its lock (deliver.cc), so graphs
+// of many threads may run backward on one model.
 //
 // Nothing here is remembered as a position that something else may reset. What refers to the values
 // as they are now (a mark) carries the generation of the history, and counts for nothing in a later
