@@ -14,8 +14,9 @@
 
 #include "kernels/kernels.h"
 #include "kernels/targets.h"
-#include "operand_pair.h"
+#include "test_operand_pair.h"
 #include "testing/tolerance.h"
+#include "testing/worst.h"
 
 namespace dynet::kernels {
 namespace {
@@ -81,12 +82,11 @@ class ChainPair {
   }
   [[nodiscard]] double value_difference() const { return value_.difference(); }
   [[nodiscard]] double gradient_difference() const {
-    double worst = 0.0;
+    dynet::testing::Worst worst;
     for (const OperandPair* p : {&d_emissions_, &d_transitions_, &d_start_, &d_end_}) {
-      const double d = p->difference();
-      worst = d <= worst ? worst : d;
+      worst.add(p->difference());
     }
-    return worst;
+    return worst.get();
   }
 
  private:

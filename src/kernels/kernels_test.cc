@@ -16,7 +16,7 @@
 
 #include "kernels/float_mode.h"
 #include "kernels/targets.h"
-#include "operand_pair.h"
+#include "test_operand_pair.h"
 #include "testing/tolerance.h"
 
 namespace dynet::kernels {

@@ -15,8 +15,9 @@
 
 #include "kernels/kernels.h"
 #include "kernels/targets.h"
-#include "operand_pair.h"
+#include "test_operand_pair.h"
 #include "testing/tolerance.h"
+#include "testing/worst.h"
 
 namespace dynet::kernels {
 namespace {
@@ -258,17 +259,17 @@ TEST_P(LinesTest, MovesByAnIndexPerElement) {
 
 /// The largest element of a * b - 1.
 double away_from_one(const std::vector<double>& a, const std::vector<double>& b, std::size_t n) {
-  double worst = 0.0;
+  dynet::testing::Worst worst;
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t j = 0; j < n; ++j) {
       double sum = i == j ? -1.0 : 0.0;
       for (std::size_t k = 0; k < n; ++k) {
         sum += a[i + k * n] * b[k + j * n];
       }
-      worst = std::fabs(sum) <= worst ? worst : std::fabs(sum);
+      worst.add(std::fabs(sum));
     }
   }
-  return worst;
+  return worst.get();
 }
 
 TEST_P(LinesTest, InverseTimesMatrixIsOne) {

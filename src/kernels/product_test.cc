@@ -17,7 +17,7 @@
 
 #include "kernels/kernels.h"
 #include "kernels/targets.h"
-#include "operand_pair.h"
+#include "test_operand_pair.h"
 #include "testing/sanitized.h"
 #include "testing/tolerance.h"
 

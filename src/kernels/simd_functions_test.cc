@@ -14,6 +14,7 @@
 #include "kernels/simd_targets.h"
 #include "testing/sanitized.h"
 #include "testing/tolerance.h"
+#include "testing/worst.h"
 #include "ulps.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -103,21 +104,19 @@ class SimdFunctions : public ::testing::TestWithParam<std::string> {
                      bool relative = false) {
     const std::vector<float> x = sample(low, high, dynet::testing::trials(4099U, 16411U));
     const std::vector<float> y = run(f, x);
-    double worst = 0.0;
+    dynet::testing::Worst worst;
     float at = 0.0F;
     for (std::size_t i = 0; i < x.size(); ++i) {
       const double t = truth(static_cast<double>(x[i]));
       const double error =
-          relative ? std::fabs(static_cast<double>(y[i]) - t) / std::max(1.0, std::fabs(t))
-                   : ulps(y[i], t);
-      if (!(error <= worst)) {
-        worst = error;
+          relative ? dynet::testing::relative_error(static_cast<double>(y[i]), t) : ulps(y[i], t);
+      if (worst.add(error)) {
         at = x[i];
       }
     }
     EXPECT_GT(x.size(), 1000U);
-    EXPECT_LE(worst, bound) << f << " at " << at;
-    RecordProperty(std::string("worst_") + f, std::to_string(worst));
+    EXPECT_LE(worst.get(), bound) << f << " at " << at;
+    RecordProperty(std::string("worst_") + f, std::to_string(worst.get()));
   }
 };
 
@@ -137,11 +136,11 @@ TEST_P(SimdFunctions, Sines) {
         {'c', [](double v) { return std::cos(v); }},
         {'t', [](double v) { return std::tan(v); }}}) {
     const std::vector<float> y = run(f, x);
-    double worst = 0.0;
+    dynet::testing::Worst worst;
     for (std::size_t i = 0; i < x.size(); ++i) {
-      worst = std::max(worst, ulps(y[i], truth(static_cast<double>(x[i]))));
+      worst.add(ulps(y[i], truth(static_cast<double>(x[i]))));
     }
-    EXPECT_LE(worst, f == 't' ? 4.0 : 3.0) << f;
+    EXPECT_LE(worst.get(), f == 't' ? 4.0 : 3.0) << f;
   }
   for (const char f : {'s', 'c', 't'}) {
     EXPECT_TRUE(std::isnan(one(f, kInf)));
@@ -169,16 +168,16 @@ TEST_P(SimdFunctions, InverseSines) {
 
 TEST_P(SimdFunctions, Powers) {
   const std::vector<float> base = sample(1e-37F, kMax, dynet::testing::trials(40009U, 160009U));
-  double worst = 0.0;
+  dynet::testing::Worst worst;
   for (const float y : {-3.0F, -1.0F, -0.5F, 0.1F, 0.5F, 1.0F, 2.0F, 2.5F, 10.0F, 37.25F}) {
     const std::vector<float> z = run('p', base, std::vector<float>(base.size(), y));
     for (std::size_t i = 0; i < base.size(); ++i) {
       const double truth = std::pow(static_cast<double>(base[i]), static_cast<double>(y));
       const bool is_normal = truth >= 1.2e-38 && truth < 3.4e38;
-      worst = std::max(worst, is_normal ? ulps(z[i], truth) : 0.0);
+      worst.add(is_normal ? ulps(z[i], truth) : 0.0);
     }
   }
-  EXPECT_LE(worst, 1.0);
+  EXPECT_LE(worst.get(), 1.0);
   const std::vector<float> all{-kInf, -kMax, -3.0F, -2.5F, -2.0F, -1.0F, -0.5F, -0.0F,       0.0F,
                                0.5F,  1.0F,  2.0F,  2.5F,  3.0F,  1e30F, kMax,  16777217.0F, kInf};
   for (const float x : all) {

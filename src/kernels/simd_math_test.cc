@@ -19,6 +19,7 @@
 #include "kernels/simd_math-inl.h"
 #include "kernels/simd_memory-inl.h"
 #include "testing/tolerance.h"
+#include "testing/worst.h"
 #include "ulps.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -101,18 +102,17 @@ class SimdMath : public ::testing::TestWithParam<std::string> {
   void expect_within(char f, double bound, float low, float high, double (*truth)(double)) {
     const std::vector<float> x = sample(low, high, 4099);
     const std::vector<float> y = run(f, x);
-    double worst = 0.0;
+    dynet::testing::Worst worst;
     float at = 0.0F;
     for (std::size_t i = 0; i < x.size(); ++i) {
       const double error = ulps(y[i], truth(static_cast<double>(x[i])));
-      if (!(error <= worst)) {
-        worst = error;
+      if (worst.add(error)) {
         at = x[i];
       }
     }
     EXPECT_GT(x.size(), 1000U);
-    EXPECT_LE(worst, bound) << f << " at " << at;
-    RecordProperty(std::string("worst_ulps_") + f, std::to_string(worst));
+    EXPECT_LE(worst.get(), bound) << f << " at " << at;
+    RecordProperty(std::string("worst_ulps_") + f, std::to_string(worst.get()));
   }
 };
 
@@ -149,13 +149,13 @@ TEST_P(SimdMath, CosineAndSineOfATurn) {
   }
   const std::vector<float> c = run('c', u);
   const std::vector<float> s = run('s', u);
-  double worst = 0.0;
+  dynet::testing::Worst worst;
   for (std::size_t i = 0; i < u.size(); ++i) {
     const double angle = 2.0 * std::numbers::pi * static_cast<double>(u[i]);
-    worst = std::max({worst, std::fabs(static_cast<double>(c[i]) - std::cos(angle)),
-                      std::fabs(static_cast<double>(s[i]) - std::sin(angle))});
+    worst.add(std::fabs(static_cast<double>(c[i]) - std::cos(angle)));
+    worst.add(std::fabs(static_cast<double>(s[i]) - std::sin(angle)));
   }
-  EXPECT_LE(worst, tolerance::kCosSin);
+  EXPECT_LE(worst.get(), tolerance::kCosSin);
 }
 
 TEST_P(SimdMath, EdgesAreAsStated) {

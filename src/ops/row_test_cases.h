@@ -20,6 +20,7 @@
 
 #include "kernels/kernels.h"
 #include "testing/tolerance.h"
+#include "testing/worst.h"
 
 namespace dynet::ops::testing {
 
@@ -102,30 +103,23 @@ class Operands {
   /// type has, NaN or an infinity, differs infinitely. Both may have it: the gradient of the
   /// standard deviation of a single number is 0/0.
   [[nodiscard]] double difference() const {
-    double worst = 0.0;
+    dynet::testing::Worst worst;
     for (std::size_t k = 0; k < streams_.size(); ++k) {
       double size = 1.0;
       for (const double v : doubles_[k]) {
         size = std::isfinite(v) ? std::max(size, std::fabs(v)) : size;
       }
       for (std::size_t i = 0; i < doubles_[k].size(); ++i) {
-        worst =
-            std::max(worst, distance(static_cast<double>(floats_[k][i]), doubles_[k][i]) / size);
+        worst.add(dynet::testing::distance(static_cast<double>(floats_[k][i]), doubles_[k][i]) /
+                  size);
       }
     }
-    return worst;
+    return worst.get();
   }
   [[nodiscard]] const std::deque<std::pmr::vector<float>>& floats() const { return floats_; }
   [[nodiscard]] std::size_t size() const { return streams_.size(); }
 
  private:
-  static double distance(double a, double b) {
-    if (a == b || (std::isnan(a) && std::isnan(b))) {
-      return 0.0;
-    }
-    return std::isfinite(a) && std::isfinite(b) ? std::fabs(a - b) : INFINITY;
-  }
-
   ext::Rows rows_;
   std::pmr::memory_resource* memory_;
   std::deque<std::pmr::vector<float>> floats_;

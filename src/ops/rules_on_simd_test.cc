@@ -15,6 +15,7 @@
 #include "kernels/targets.h"
 #include "ops/simd_rules.h"
 #include "testing/tolerance.h"
+#include "testing/worst.h"
 
 namespace dynet::ops {
 namespace {
@@ -58,19 +59,16 @@ struct Streams {
   }
   /// Largest difference relative to max(1, |double|); of sums relative to their length.
   [[nodiscard]] double difference(std::int64_t n) const {
-    double worst = 0.0;
+    dynet::testing::Worst worst;
     for (std::size_t k = 0; k < modes.size(); ++k) {
       for (std::size_t i = 0; i < kLongest; ++i) {
-        const double truth = doubles[k][i];
-        double size = std::max(1.0, std::fabs(truth));
-        if (modes[k] == Stream::kSum) {
-          size *= std::max<double>(1.0, static_cast<double>(n));
-        }
-        const double error = std::fabs(static_cast<double>(floats[k][i]) - truth) / size;
-        worst = error <= worst ? worst : error;
+        const double terms =
+            modes[k] == Stream::kSum ? std::max<double>(1.0, static_cast<double>(n)) : 1.0;
+        worst.add(dynet::testing::relative_error(static_cast<double>(floats[k][i]), doubles[k][i]) /
+                  terms);
       }
     }
-    return worst;
+    return worst.get();
   }
 };
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "kernels/kernels.h"
+#include "testing/worst.h"
 
 namespace dynet::kernels::testing {
 
@@ -57,16 +58,14 @@ class OperandPair {
 
   /// The largest difference between the two, relative to max(1, |double|).
   [[nodiscard]] double difference() const {
-    double worst = 0.0;
+    dynet::testing::Worst worst;
     for (std::size_t b = 0; b < floats_.size(); ++b) {
       for (std::size_t i = 0; i < sizes_[b]; ++i) {
-        const double truth = doubles_[b][i];
-        const double error =
-            std::fabs(static_cast<double>(floats_[b][i]) - truth) / std::max(1.0, std::fabs(truth));
-        worst = error <= worst ? worst : error;  // NaN counts as worst
+        worst.add(
+            dynet::testing::relative_error(static_cast<double>(floats_[b][i]), doubles_[b][i]));
       }
     }
-    return worst;
+    return worst.get();
   }
 
  private:
