@@ -254,14 +254,7 @@ template <class T>
 template <class T, class Steps>
 void walk_chains(const ext::Chain& c, ext::Direction direction) {
   const bool is_forward = direction == ext::Direction::kForward;
-  const Operand* const operands[] = {&c.emissions, &c.transitions, &c.start,         &c.end,
-                                     &c.lengths,   &c.path,        &c.before,        &c.value,
-                                     &c.d_value,   &c.d_emissions, &c.d_transitions, &c.d_start,
-                                     &c.d_end};
-  std::int64_t n = 1;
-  for (const Operand* o : operands) {
-    n = o->absent() || o->examples == 1 ? n : o->examples;
-  }
+  const std::int64_t n = c.examples();
   ChainCursor emissions(c.emissions, n), transitions(c.transitions, n), start(c.start, n);
   ChainCursor end(c.end, n), lengths(c.lengths, n), path(c.path, n), before(c.before, n);
   ChainCursor value(c.value, n), d_value(c.d_value, n), d_emissions(c.d_emissions, n);

@@ -51,11 +51,15 @@ struct Computed {
   std::vector<std::uint32_t> path;
 };
 
-/// Runs a chain forward and backward, and gives back all that was written.
-Computed computed(ext::Paths paths, unsigned band, bool on_device) {
+/// Runs a chain forward and backward, and gives back all that was written. Examples have emissions
+/// and lengths of their own, or (`ends_differ`) starts and ends.
+Computed computed(ext::Paths paths, unsigned band, bool ends_differ, bool on_device) {
   constexpr unsigned kStates = 150;
   constexpr unsigned kSteps = 7;
   constexpr std::int64_t kExamples = 3;
+  const std::int64_t steps_count = ends_differ ? 1 : kExamples;
+  const std::int64_t ends_count = ends_differ ? kExamples : 1;
+  const std::int64_t path_count = paths == ext::Paths::kGiven ? steps_count : kExamples;
   std::mt19937 random(1);
   const Dim table{kStates, kSteps};
   const Dim weights{kStates, band == 0 ? kStates : band};
@@ -66,26 +70,29 @@ Computed computed(ext::Paths paths, unsigned band, bool on_device) {
   ext::Chain c;
   c.paths = paths;
   c.is_band = band != 0;
-  c.emissions = make(table, kExamples);
+  c.emissions = make(table, steps_count);
   c.transitions = make(weights, 1);
-  c.start = make({kStates}, 1);
-  c.end = make({kStates}, 1);
-  c.lengths = make({1}, kExamples, 1.0, kSteps + 0.9);
+  c.start = make({kStates}, ends_count);
+  c.end = make({kStates}, ends_count);
+  c.lengths = make({1}, steps_count, 1.0, kSteps + 0.9);
   c.before = make(table, kExamples);
   c.value = make({1}, kExamples);
   c.d_value = make({1}, kExamples);
-  c.d_emissions = make(table, kExamples);
+  c.d_emissions = make(table, steps_count);
   c.d_transitions = make(weights, 1);
-  c.d_start = make({kStates}, 1);
-  c.d_end = make({kStates}, 1);
-  const Shared path({kSteps}, kExamples, 0.0, 1.0, random);
+  c.d_start = make({kStates}, ends_count);
+  c.d_end = make({kStates}, ends_count);
+  const Shared path({kSteps}, path_count, 0.0, 1.0, random);
   c.path = path.operand();
   auto* const states = c.path.data<std::uint32_t>();
-  for (std::int64_t i = 0; i < kExamples * kSteps; ++i) {
+  for (std::int64_t i = 0; i < path_count * kSteps; ++i) {
     states[i] = static_cast<std::uint32_t>(i % kSteps);
   }
   const Shared scratch({2 * kStates}, kExamples, 0.0, 1.0, random);
   for (const ext::Direction direction : {ext::Direction::kForward, ext::Direction::kBackward}) {
+    if (direction == ext::Direction::kBackward && paths == ext::Paths::kGiven) {
+      c.value = {};  // which it does not read
+    }
     if (on_device) {
       start_chain(c, direction, scratch.floats(), nullptr);
       EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
@@ -93,7 +100,7 @@ Computed computed(ext::Paths paths, unsigned band, bool on_device) {
       cpu_kernels().chain(c, direction);
     }
   }
-  Computed result{{}, {states, states + kExamples * kSteps}};
+  Computed result{{}, {states, states + path_count * kSteps}};
   for (const std::unique_ptr<Shared>& x : all) {
     const std::vector<float> numbers = x->numbers();
     result.numbers.insert(result.numbers.end(), numbers.begin(), numbers.end());
@@ -134,7 +141,10 @@ TEST(DeviceChain, ComputesWhatTheCpuComputes) {
     for (const unsigned band : {0U, 1U, 3U}) {
       SCOPED_TRACE("paths " + std::to_string(static_cast<int>(paths)) + ", band " +
                    std::to_string(band));
-      compare(computed(paths, band, true), computed(paths, band, false));
+      for (const bool ends_differ : {false, true}) {
+        compare(computed(paths, band, ends_differ, true),
+                computed(paths, band, ends_differ, false));
+      }
     }
   }
 }

@@ -47,6 +47,16 @@ struct Chain {
   // follows the best path. Where none exists (value is -inf), no gradient flows.
   Operand d_value;  ///< {1}
   Operand d_emissions, d_transitions, d_start, d_end;
+
+  /// How many examples the call has: that of an operand which has not one for all.
+  [[nodiscard]] std::int64_t examples() const {
+    std::int64_t n = 1;
+    for (const Operand* o : {&emissions, &transitions, &start, &end, &lengths, &path, &before,
+                             &value, &d_value, &d_emissions, &d_transitions, &d_start, &d_end}) {
+      n = o->absent() || o->examples == 1 ? n : o->examples;
+    }
+    return n;
+  }
 };
 
 }  // namespace dynet::ext

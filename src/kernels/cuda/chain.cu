@@ -323,10 +323,7 @@ void start_chain(const ext::Chain& c, ext::Direction direction, float* scratch, 
   p.d_end = Rows<float>(c.d_end);
   p.path = Rows<std::uint32_t>(c.path);
   p.scratch = scratch;
-  std::int64_t examples = 1;
-  for (const ext::Operand* o : {&c.emissions, &c.transitions, &c.lengths, &c.path, &c.value}) {
-    examples = o->absent() || o->examples == 1 ? examples : o->examples;
-  }
+  const std::int64_t examples = c.examples();
   if (examples == 0) {
     return;
   }

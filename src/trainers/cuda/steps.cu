@@ -76,8 +76,8 @@ struct Constants {
 };
 
 template <class Rule, std::size_t kIn, std::size_t kOut>
-__global__ void run_reducing_step(Constants<Rule> constants, Places<kIn, kOut> places,
-                                  std::int64_t n) {
+__global__ void __launch_bounds__(Block::kSize)
+    run_reducing_step(Constants<Rule> constants, Places<kIn, kOut> places, std::int64_t n) {
   ext::detail::reducing_step<Block, Rule, float>(constants.values, places.in, places.out, n);
 }
 
