@@ -109,6 +109,7 @@ void Executor::backward_segment(const SegmentView& segment, Assembled* whole, Pa
     return;
   }
   if (computed_weights_.has_any()) {
+    // Who watches is shown every call, and its gradients in the memory of the graph.
     const bool is_watched = observer_ != nullptr || watch_ != nullptr || alone_ != nullptr;
     if (pass == Pass::kAccumulate && !is_watched && late_gradients_.can_wait(segment)) {
       late_gradients_.note(segment, whole != nullptr ? *whole : *assembly_.call(segment));
