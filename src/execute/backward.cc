@@ -103,16 +103,24 @@ void Executor::finish_weights(std::span<const NodeId> members) {
   }
 }
 
+/// Whether the segment waits for the end of the pass. While somebody watches none does: who watches
+/// is shown every call, and finds its gradients in the memory of the graph.
+bool Executor::leave_for_late(const SegmentView& segment, const Assembled* whole) {
+  if (observer_ != nullptr || watch_ != nullptr || alone_ != nullptr ||
+      !late_gradients_.can_wait(segment)) {
+    return false;
+  }
+  late_gradients_.note(segment, whole != nullptr ? *whole : *assembly_.call(segment));
+  return true;
+}
+
 void Executor::backward_segment(const SegmentView& segment, Assembled* whole, Pass pass) {
   const ext::Record& record = context_.graph[segment.members[0]].record();
   if (record.stops_gradient || record.gradient_goes_to != ext::GradientTo::kArguments) {
     return;
   }
   if (computed_weights_.has_any()) {
-    // Who watches is shown every call, and its gradients in the memory of the graph.
-    const bool is_watched = observer_ != nullptr || watch_ != nullptr || alone_ != nullptr;
-    if (pass == Pass::kAccumulate && !is_watched && late_gradients_.can_wait(segment)) {
-      late_gradients_.note(segment, whole != nullptr ? *whole : *assembly_.call(segment));
+    if (pass == Pass::kAccumulate && leave_for_late(segment, whole)) {
       return;
     }
     finish_weights(segment.members);
