@@ -111,6 +111,7 @@ bool Executor::leave_for_late(const SegmentView& segment, const Assembled* whole
     return false;
   }
   late_gradients_.note(segment, whole != nullptr ? *whole : *assembly_.call(segment));
+  upload_.send(gradients_.pools());
   return true;
 }
 
