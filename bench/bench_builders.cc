@@ -274,7 +274,7 @@ void add_rows(Report& report, const std::string& group, const std::vector<Case>&
     char note[200];
     std::snprintf(note, sizeof note,
                   "of VanillaLSTMBuilder %.2f at size %u, %.2f at %u, with as many multiply-adds, "
-                  "%.2f of that at size %u; %.2f us per step and layer",
+                  "%.2f where both have %u; %.2f us per step and layer",
                   same.rate() / vanilla, same.size, equal.rate() / vanilla, equal.size,
                   large.rate() / cases[2].rate(), large.size,
                   same.seconds * 1e6 / (same.steps * kLayers));

@@ -141,6 +141,41 @@ TEST_P(ComputedWeights, ASumOfParameters) {
   EXPECT_EQ(gradient_of(held), Floats(4, 0.0F));
 }
 
+/// A full pass wants the gradients of parameters that are not trained, too, and delivers none.
+TEST_P(ComputedWeights, AFullPassOverWhatIsNotTrained) {
+  Parameter held = add({2, 2}, {4, 3, 2, 1});
+  held.set_updated(false);
+  const Expression own = parameter(cg, held);
+  const Expression doubled = own * 2.0F;
+  const Expression c = vector({1, 2});
+  const Expression loss =
+      sum({dot_product(c, doubled * vector({3, 4})), dot_product(c, doubled * vector({1, 0}))});
+  cg.backward(loss, true);
+  EXPECT_EQ(as_vector(doubled.gradient()), (Floats{4, 8, 4, 8}));
+  EXPECT_EQ(as_vector(own.gradient()), (Floats{8, 16, 8, 16}));
+  EXPECT_EQ(gradient_of(held), Floats(4, 0.0F));
+}
+
+/// The parameter is a number, or a whole table, and not of the weight's shape, or kind.
+TEST_P(ComputedWeights, NumbersAndTables) {
+  const Parameter scale = add({1}, {3});
+  Parameter held = add({2, 2}, {1, 2, 3, 4});
+  held.set_updated(false);
+  LookupParameter table =
+      model.add_lookup_parameters(2, {2}, ParameterInitFromVector({1, 2, 3, 4}));
+  const Expression scaled = cmult(parameter(cg, held), parameter(cg, scale));
+  const Expression doubled = parameter(cg, table) * 2.0F;
+  const Expression c = vector({1, 2});
+  std::vector<Expression> terms;
+  for (int i = 0; i < 2; ++i) {
+    terms.push_back(dot_product(c, scaled * vector({3, 4})));
+    terms.push_back(dot_product(c, doubled * vector({1, 5})));
+  }
+  cg.backward(sum(terms));
+  EXPECT_EQ(gradient_of(scale), (Floats{2 * (1 * 3 + 2 * 6 + 3 * 4 + 4 * 8)}));
+  EXPECT_EQ(as_vector(table.get_storage().all_grads), (Floats{4, 8, 20, 40}));
+}
+
 /// A pass that somebody stops adds nothing, wherever it was.
 TEST_P(ComputedWeights, APassThatFailsAddsNothing) {
   const Parameter w = add({2, 2}, {1, 2, 3, 4});
@@ -152,11 +187,9 @@ TEST_P(ComputedWeights, APassThatFailsAddsNothing) {
   const Expression loss = sum_elems(h);
   cg.forward(loss);
   struct Stopped {};
-  int left = 0;
-  int stops = -1;
-  Floats found;
-  for (bool is_done = false; !is_done; ++stops) {
-    left = stops + 1;
+  int stops = 0;
+  for (bool is_done = false; !is_done;) {
+    int left = stops;
     const InterruptScope scope(
         [](void* of) {
           if ((*static_cast<int*>(of))-- == 0) {
@@ -169,10 +202,11 @@ TEST_P(ComputedWeights, APassThatFailsAddsNothing) {
       is_done = true;
     } catch (const Stopped&) {
       EXPECT_EQ(gradient_of(w), Floats(4, 0.0F)) << stops;
+      ++stops;
     }
   }
   EXPECT_GT(stops, 0);
-  found = gradient_of(w);
+  const Floats found = gradient_of(w);
   model.reset_gradient();
   cg.backward(loss);
   EXPECT_EQ(gradient_of(w), found) << "as without the failures";

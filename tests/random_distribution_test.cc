@@ -16,6 +16,7 @@
 #include "support/chi_squared.h"
 #include "testing/program.h"
 #include "testing/tolerance.h"
+#include "testing/worst.h"
 
 namespace dynet::testing {
 namespace {
@@ -36,13 +37,13 @@ constexpr double kKolmogorov = 2.47;
 double kolmogorov(Numbers sample, double (*distribution)(double)) {
   std::sort(sample.begin(), sample.end());
   const auto n = static_cast<double>(sample.size());
-  double far = 0.0;
+  testing::Worst far;
   for (std::size_t i = 0; i < sample.size(); ++i) {
     const double f = distribution(sample[i]);
-    far = std::max({far, std::fabs(f - static_cast<double>(i) / n),
-                    std::fabs(f - static_cast<double>(i + 1) / n)});
+    far.add(std::fabs(f - static_cast<double>(i) / n));
+    far.add(std::fabs(f - static_cast<double>(i + 1) / n));
   }
-  return far * std::sqrt(n);
+  return far.get() * std::sqrt(n);
 }
 
 class Distributions : public ::testing::TestWithParam<bool> {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -11,8 +13,30 @@
 
 #include "dynet/ext/testing.h"
 
+#include "testing/worst.h"
+
 namespace dynet::testing {
 namespace {
+
+TEST(WorstError, StaysNaN) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const double inf = std::numeric_limits<double>::infinity();
+  Worst worst;
+  EXPECT_EQ(worst.get(), 0.0);
+  EXPECT_TRUE(worst.add(2.0));
+  EXPECT_FALSE(worst.add(1.0));
+  EXPECT_EQ(worst.get(), 2.0);
+  EXPECT_TRUE(worst.add(nan));
+  EXPECT_FALSE(worst.add(inf));
+  EXPECT_TRUE(std::isnan(worst.get()));
+  EXPECT_EQ(relative_error(3.0, 2.0), 0.5);
+  EXPECT_EQ(relative_error(0.5, 0.25), 0.25);
+  EXPECT_EQ(relative_error(-inf, -inf), 0.0);
+  EXPECT_EQ(relative_error(nan, nan), 0.0);
+  EXPECT_EQ(relative_error(1e30, inf), inf);
+  EXPECT_EQ(relative_error(inf, -inf), inf);
+  EXPECT_EQ(relative_error(nan, 1.0), inf);
+}
 
 /// What is wrong with an operation.
 enum class Fault : unsigned char {

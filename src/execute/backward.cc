@@ -105,7 +105,7 @@ void Executor::finish_weights(std::span<const NodeId> members) {
 
 /// Whether the segment waits for the end of the pass. While somebody watches none does: who watches
 /// is shown every call, and finds its gradients in the memory of the graph.
-bool Executor::leave_for_late(const SegmentView& segment, const Assembled* whole) {
+bool Executor::leave_for_end(const SegmentView& segment, const Assembled* whole) {
   if (observer_ != nullptr || watch_ != nullptr || alone_ != nullptr ||
       !late_gradients_.can_wait(segment)) {
     return false;
@@ -121,7 +121,7 @@ void Executor::backward_segment(const SegmentView& segment, Assembled* whole, Pa
     return;
   }
   if (computed_weights_.has_any()) {
-    if (pass == Pass::kAccumulate && leave_for_late(segment, whole)) {
+    if (pass == Pass::kAccumulate && leave_for_end(segment, whole)) {
       return;
     }
     finish_weights(segment.members);

@@ -37,7 +37,7 @@ void Executor::deliver_parameter(NodeId n) {
                                    context_.graph.elements(n), fresh);
     fresh = false;
   }
-  if (has_late) {
+  if (has_late) {  // before the products, which also say the norm of all
     late_gradients_.add(n, lock.data(), fresh);
     fresh = false;
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "execute/path.h"
+
 namespace dynet::execute {
 
 bool LateGradients::can_wait(const SegmentView& segment) const {
@@ -12,7 +14,8 @@ bool LateGradients::can_wait(const SegmentView& segment) const {
 }
 
 /// Products are left for it, its arguments are parameters, and one of them wants its gradient: one
-/// that has no other node in the graph, with which it would share the gradient.
+/// that gradients are delivered to (a full pass wants those of others too), and that has no other
+/// node in the graph, with which it would share the gradient.
 bool LateGradients::can_wait(NodeId weight) const {
   if (!computed_.has(weight) || !gradients_.needs(weight)) {
     return false;
@@ -24,6 +27,9 @@ bool LateGradients::can_wait(NodeId weight) const {
       return false;
     }
     if (gradients_.needs(a)) {
+      if (!is_trained(graph, a)) {
+        return false;
+      }
       wanted += graph.storages()[graph[a].payload->storage_slot].nodes;
     }
   }

@@ -15,6 +15,7 @@
 
 #include "kernels/kernels.h"
 #include "testing/tolerance.h"
+#include "testing/worst.h"
 
 namespace dynet::kernels {
 namespace {
@@ -112,10 +113,9 @@ Computed computed(ext::Paths paths, unsigned band, bool ends_differ, bool on_dev
 /// these chains is NaN, as what is drawn is finite and nothing is subtracted from an infinity; so
 /// NaN is a mistake even where both sides have it.
 bool is_near(float found, float wanted) {
-  if (std::isinf(wanted)) {
-    return found == wanted;
-  }
-  return std::fabs(found - wanted) <= tolerance::kSumsInFloat * std::fmax(1.0F, std::fabs(wanted));
+  return !std::isnan(found) &&
+         dynet::testing::relative_error(static_cast<double>(found), static_cast<double>(wanted)) <=
+             tolerance::kSumsInFloat;
 }
 
 void compare(const Computed& found, const Computed& wanted) {

@@ -183,7 +183,7 @@ class Executor {
   void run_backward(NodeId root, bool full, Pass pass);
   void backward_segment(const SegmentView& segment, Assembled* whole, Pass pass);
   void finish_weights(std::span<const NodeId> members);
-  bool leave_for_late(const SegmentView& segment, const Assembled* whole);
+  bool leave_for_end(const SegmentView& segment, const Assembled* whole);
   void copy_back(std::span<const NodeId> active);
   void backward_alias(NodeId n);
   void backward_call(const SegmentView& segment, std::span<const NodeId> active, Assembled& whole,
