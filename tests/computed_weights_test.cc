@@ -161,7 +161,7 @@ TEST_P(ComputedWeights, NumbersAndTables) {
   const Parameter scale = add({1}, {3});
   Parameter held = add({2, 2}, {1, 2, 3, 4});
   held.set_updated(false);
-  LookupParameter table =
+  const LookupParameter table =
       model.add_lookup_parameters(2, {2}, ParameterInitFromVector({1, 2, 3, 4}));
   const Expression scaled = cmult(parameter(cg, held), parameter(cg, scale));
   const Expression doubled = parameter(cg, table) * 2.0F;
