@@ -127,6 +127,35 @@ TEST_P(ComputedWeights, TwoGradientsOfOneNode) {
             (Floats{4 * (3 + 2 * 1), 4 * (0 + 4 * 2), 4 * (8 + 2 * 3), 4 * (8 + 4 * 4)}));
 }
 
+/// Gradients behind masks pass through the same memory when they are delivered; who asks for one
+/// afterwards is given that one, in any order and as often as wanted.
+TEST_P(ComputedWeights, EachHasItsOwnGradientWhenAskedFor) {
+  const Parameter w = add({2, 2}, {1, 2, 3, 4});
+  const Parameter v = add({2, 2}, {4, 3, 2, 1});
+  const Parameter small = add({1, 2}, {1, 2});
+  const Expression mask = input(cg, {2, 2}, {1, 0, 2, 1});
+  const Expression of_w = cmult(parameter(cg, w), mask);
+  const Expression of_v = cmult(parameter(cg, v), mask);
+  const Expression of_small = parameter(cg, small) * 3.0F;
+  const Expression c = vector({1, 2});
+  std::vector<Expression> terms;
+  for (int i = 0; i < 4; ++i) {  // often enough to be held for weights
+    terms.insert(terms.end(), {dot_product(c, of_w * vector({3, 4})),
+                               dot_product(c, of_v * vector({1, 5})), of_small * vector({1, 7})});
+  }
+  for (const float times : {1.0F, 2.0F}) {
+    cg.backward(sum(terms));
+    EXPECT_EQ(gradient_of(w), (Floats{times * 12, 0, times * 32, times * 32}));
+    EXPECT_EQ(gradient_of(v), (Floats{times * 4, 0, times * 40, times * 40}));
+    EXPECT_EQ(gradient_of(small), (Floats{times * 12, times * 84}));
+    for (int again = 0; again < 2; ++again) {
+      EXPECT_EQ(as_vector(of_small.gradient()), (Floats{4, 28}));
+      EXPECT_EQ(as_vector(of_w.gradient()), (Floats{12, 24, 16, 32}));
+      EXPECT_EQ(as_vector(of_v.gradient()), (Floats{4, 8, 20, 40}));
+    }
+  }
+}
+
 /// The nodes of a sum are one operand. Of these one is trained.
 TEST_P(ComputedWeights, ASumOfParameters) {
   Parameter held = add({2, 2}, {4, 3, 2, 1});

@@ -27,7 +27,7 @@ INSTANTIATE_TEST_SUITE_P(Orders, Tied,
 /// loss = sum_ij c_ij E_ij + 10 row_1 . row_1: both uses, whichever is built first.
 TEST_P(Tied, BothUsesGetTheirGradient) {
   ParameterCollection model;
-  LookupParameter e =
+  const LookupParameter e =
       model.add_lookup_parameters(3, {2}, ParameterInitFromVector({1, 2, 3, 4, 5, 6}));
   ComputationGraph cg(batching());
   Expression row;
@@ -53,7 +53,7 @@ TEST_P(Tied, BothUsesGetTheirGradient) {
 /// again.
 TEST_P(Tied, ProductsAndReverts) {
   ParameterCollection model;
-  LookupParameter e =
+  const LookupParameter e =
       model.add_lookup_parameters(3, {2}, ParameterInitFromVector({1, 2, 3, 4, 5, 6}));
   ComputationGraph cg(batching());
   const Expression x = input(cg, {3}, {1, 10, 100});
@@ -81,8 +81,8 @@ TEST_P(Tied, LanguageModelTrains) {
        {LookupUpdates::kSparse, LookupUpdates::kDense, LookupUpdates::kExact}) {
     reset_rng(5);
     ParameterCollection model;
-    LookupParameter e = model.add_lookup_parameters(kWords, {16});
-    Parameter w = model.add_parameters({16, 16});
+    const LookupParameter e = model.add_lookup_parameters(kWords, {16});
+    const Parameter w = model.add_parameters({16, 16});
     AdamTrainer trainer(model, 0.02F);
     trainer.set_lookup_updates(how);
     float loss = 0.0F;
@@ -107,6 +107,40 @@ TEST_P(Tied, LanguageModelTrains) {
       trainer.update();
     }
     EXPECT_LT(loss, 0.01F) << static_cast<int>(how);
+  }
+}
+
+/// More sets of parameters that begin with one bias than the graph compares: loss = sum_k 1 .
+/// (b + W_k x), whose gradients are x for every row of W_k.
+TEST(OneBias, BesideManyMatrices) {
+  for (const bool batching : {false, true}) {
+    ParameterCollection model;
+    const Parameter b = model.add_parameters({2}, ParameterInitFromVector({1, 2}));
+    std::vector<Parameter> matrices;
+    for (int k = 0; k < 20; ++k) {
+      matrices.push_back(model.add_parameters({2, 2}, ParameterInitConst(static_cast<float>(k))));
+    }
+    ComputationGraph cg(batching);
+    const Expression bias = parameter(cg, b);
+    const Expression x = input(cg, {2}, {3, 5});
+    std::vector<Expression> nodes;
+    std::vector<Expression> terms;
+    for (int round = 0; round < 2; ++round) {
+      for (std::size_t k = 0; k < matrices.size(); ++k) {
+        if (round == 0) {
+          nodes.push_back(parameter(cg, matrices[k]));
+        }
+        terms.push_back(sum_elems(affine_transform({bias, nodes[k], x})));
+      }
+    }
+    EXPECT_EQ(as_scalar(terms[3].value()), 3.0F + 2 * 3 * 8) << "asked for before the others";
+    const Expression loss = sum(terms);
+    EXPECT_EQ(as_scalar(cg.forward(loss)), 2 * (20 * 3 + 2 * 8 * 190));
+    cg.backward(loss);
+    for (const Parameter& w : matrices) {
+      EXPECT_EQ(as_vector(w.get_storage().g), (Floats{6, 6, 10, 10}));
+    }
+    EXPECT_EQ(as_vector(b.get_storage().g), (Floats{40, 40}));
   }
 }
 

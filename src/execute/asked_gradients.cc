@@ -16,7 +16,7 @@ const Tensor& Executor::gradient(NodeId n) {
     throw GraphError("gradient: the node was made after the one that backward started from (node " +
                      std::to_string(request_.root) + ")\n  " + graph.describe(n));
   }
-  if (request_.done == Pass::kNone) {
+  if (request_.done == Pass::kNone || (request_.done != Pass::kInspect && late_gradients_.has(n))) {
     inspect();
   } else if (graph[n].record().gradient_goes_to == ext::GradientTo::kStorage) {
     finish_gradient_of_parameter(n);
@@ -46,7 +46,7 @@ void Executor::finish_gradient_of_parameter(NodeId n) {
   if (request_.done == Pass::kInspect) {
     return;
   }
-  if (context_.graph.storages()[slot].nodes > 1 || late_gradients_.has(n)) {
+  if (context_.graph.storages()[slot].nodes > 1) {
     inspect();
     return;
   }

@@ -22,10 +22,14 @@ void ComputedWeights::finish(NodeId n) {
   if (!has(n)) {
     return;
   }
+  const Gradients::Target to = gradients_.target(n);
+  finish_into(n, to.data, to.fresh);
+}
+
+void ComputedWeights::finish_into(NodeId n, void* data, bool fresh) {
   const std::uint32_t place = place_[n];
   const Context& context = gradients_.context();
-  const Gradients::Target to = gradients_.target(n);
-  const ext::Block block{to.data, 1, to.fresh};
+  const ext::Block block{data, 1, fresh};
   products_.add(context.kernels(n), place - 1,
                 {.dim = context.graph.dim(n), .examples = 1, .blocks = &block, .block_count = 1});
   products_.drop(place - 1);

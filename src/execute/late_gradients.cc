@@ -40,9 +40,12 @@ void LateGradients::note(const SegmentView& segment, const Assembled& whole) {
   const graph::Graph& graph = gradients_.context().graph;
   for (const NodeId& weight : segment.members) {
     Assembled& assembled = *assembly_.part(segment, {&weight, 1}, whole);
-    Note note{weight, weight, &assembled.call, arena_.array<ext::Block>(1)};
+    Note note{weight,          weight,
+              &assembled.call, arena_.array<ext::Block>(1),
+              nullptr,         !gradients_.is_written(weight)};
+    note.gradient = note.is_passing ? gradients_.waste(weight) : gradients_.ensure(weight);
     auto* gradient = arena_.array<ext::Block>(1);
-    *gradient = {gradients_.ensure(weight), 1, false};
+    *gradient = {note.gradient, 1, false};
     note.call->d_out = arena_.operands(1, [&](std::size_t) {
       return ext::Operand{
           .dim = graph.dim(weight), .examples = 1, .blocks = gradient, .block_count = 1};
@@ -67,15 +70,15 @@ void LateGradients::note(const SegmentView& segment, const Assembled& whole) {
   }
 }
 
-bool LateGradients::has(NodeId parameter) const {
+bool LateGradients::has(NodeId n) const {
   return std::any_of(notes_.begin(), notes_.end(),
-                     [parameter](const Note& n) { return n.parameter == parameter; });
+                     [n](const Note& note) { return note.parameter == n || note.weight == n; });
 }
 
 void LateGradients::add(NodeId parameter, void* data, bool fresh) {
   for (const Note& note : notes_) {
     if (note.parameter == parameter) {
-      computed_.finish(note.weight);
+      computed_.finish_into(note.weight, note.gradient, note.is_passing);
       *note.to = {data, 1, fresh};
       const graph::Node& node = gradients_.context().graph[note.weight];
       node.record().backward(node.signature->op, *note.call);

@@ -67,13 +67,12 @@ std::span<const NodeId> Path::collect(NodeId root) {
   NodeId* next = found_.data();
   open_.insert(root);
   const graph::Node* const nodes = &context_.graph[0];
+  seen_.begin(context_.graph.parameter_lists().size());
   open_.take_all([&next, nodes, this](NodeId n) {
     *next++ = n;
     const graph::Node& node = nodes[n];
     if (!node.record().stops_gradient) {
-      for (const NodeId a : node.arguments()) {
-        open_.insert(a);
-      }
+      context_.graph.visit_unseen_arguments(node, seen_, [this](NodeId a) { open_.insert(a); });
     }
   });
   visits_ += static_cast<std::size_t>(next - found_.data());

@@ -29,6 +29,7 @@ void Wanted::begin(const graph::Graph& graph) {
     open_.clear();
   }
   open_.grow(graph.size());
+  seen_.begin(graph.parameter_lists().size());
 }
 
 void Wanted::drain(const graph::Graph& graph, const Values& values) {
@@ -47,9 +48,7 @@ void Wanted::drain(const graph::Graph& graph, const Values& values) {
       parameters_.push_back(n);
     } else {
       nodes_.push_back(n);
-      for (const NodeId a : node.arguments()) {
-        want(a);
-      }
+      graph.visit_unseen_arguments(node, seen_, want);
     }
   });
   visits_ += nodes_.size() + parameters_.size();

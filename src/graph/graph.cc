@@ -106,6 +106,69 @@ NodeId Graph::add(const ext::Record& record, const void* op, std::span<const Nod
   return id;
 }
 
+/// A node of the same signature and the same parameters as the last one is going to have; null
+/// where none comes to mind. A step of a layer is mostly like the step before, which is found by
+/// its first parameter: then nothing has to be looked up.
+inline const Node* Graph::find_like(const ext::Record& record, const void* op,
+                                    std::span<const NodeId> args, std::uint32_t payload_count,
+                                    const Device* device) const {
+  const NodeId id = args.empty() ? ParameterLists::kNoNode : parameter_lists_.example(args[0]);
+  if (id >= size() - 1) {
+    return nullptr;
+  }
+  const Node& like = nodes_[id];  // or who took the place of the example
+  const Signature& signature = *like.signature;
+  if (like.parameters == ParameterLists::kNone || signature.record != &record ||
+      record.has_optional || like.arity != args.size() ||
+      signature.payload_count != payload_count || signature.given_device != device ||
+      (record.attr_bytes != 0 && !has_attributes(signature, op))) {
+    return nullptr;
+  }
+  for (std::uint32_t a = 0; a < like.arity; ++a) {
+    if (args[a] != like.args[a] && (((signature.parameters >> a) & 1) != 0 ||
+                                    nodes_[args[a]].shape() != signature.arg_shapes[a])) {
+      return nullptr;
+    }
+  }
+  return &like;
+}
+
+/// Gives the last node what follows from its arguments, which `to` has room for.
+inline void Graph::set_signature(Node& node, const ext::Record& record, const void* op,
+                                 std::span<const NodeId> args, NodeId* to,
+                                 std::uint32_t payload_count, const Device* device) {
+  node.args = to;
+  node.arity = static_cast<std::uint32_t>(args.size());
+  if (const Node* like = find_like(record, op, args, payload_count, device); like != nullptr) {
+    node.signature = like->signature;
+    node.parameters = like->parameters;
+    copy(args, to);
+    return;
+  }
+  // What is going to hold the arguments holds their shapes first.
+  static_assert(std::is_same_v<NodeId, ShapeId>);
+  if (record.has_optional) [[unlikely]] {
+    list_optional_shapes(args, to);
+  } else {
+    for (std::size_t a = 0; a < args.size(); ++a) {
+      to[a] = nodes_[args[a]].shape();
+    }
+  }
+  const Signature& signature =
+      interner_.signature(record, op, {to, args.size()}, payload_count, device);
+  node.signature = &signature;
+  copy(args, to);
+  if (signature.absent != 0) [[unlikely]] {
+    node.arity = remove_absent(to, node.arity);
+  }
+  if ((signature.parameters & 1) != 0) {
+    node.parameters = parameter_lists_.find(to, signature.parameters);
+    if (node.parameters != ParameterLists::kNone) {
+      parameter_lists_.set_example(node.parameters, size() - 1);
+    }
+  }
+}
+
 /// What may be refused of the last node: its signature, arguments and payload.
 inline void Graph::fill(Node& node, const ext::Record& record, const void* op,
                         std::span<const NodeId> args, const ext::NodePayload& payload,
@@ -113,31 +176,14 @@ inline void Graph::fill(Node& node, const ext::Record& record, const void* op,
   if (args.empty() && device == nullptr) {
     device = &device_of_leaf(payload);
   }
-  // What is going to hold the arguments holds their shapes first.
-  static_assert(std::is_same_v<NodeId, ShapeId>);
-  const std::size_t count = args.size();
   const std::size_t own = record.outputs > 1 ? 1 : 0;  // its number is the argument of projections
-  auto* stored_args = static_cast<NodeId*>(arena_.allocate((own + count) * sizeof(NodeId)));
+  auto* stored_args = static_cast<NodeId*>(arena_.allocate((own + args.size()) * sizeof(NodeId)));
   if (own != 0) [[unlikely]] {
     *stored_args++ = size() - 1;
   }
-  node.args = stored_args;
-  if (record.has_optional) [[unlikely]] {
-    list_optional_shapes(args, stored_args);
-  } else {
-    for (std::size_t a = 0; a < count; ++a) {
-      stored_args[a] = nodes_[args[a]].shape();
-    }
-  }
-  const Signature& signature =
-      interner_.signature(record, op, {stored_args, count}, payload.count, device);
-  node.signature = &signature;
+  set_signature(node, record, op, args, stored_args, payload.count, device);
+  const Signature& signature = *node.signature;
   node.examples = signature.batch;
-  node.arity = static_cast<std::uint32_t>(count);
-  copy(args, stored_args);
-  if (signature.absent != 0) [[unlikely]] {
-    node.arity = remove_absent(stored_args, node.arity);
-  }
   if (payload.form != ext::NodePayload::kNone || payload.storage != nullptr) {
     if (record.payload == ext::Payload::kIndices && payload.form == ext::NodePayload::kCopied) {
       check_indices(signature, payload.storage != nullptr ? payload.storage->get() : nullptr,
@@ -387,6 +433,7 @@ void Graph::replace_payload(NodeId n, ext::Payload kind, const void* data, std::
 void Graph::clear() {
   nodes_.clear();
   arena_.reset();
+  parameter_lists_.shrink(0);
   storages_.clear();
   models_.clear();
   storage_table_.clear();
@@ -402,6 +449,7 @@ void Graph::revert(const Mark& mark) {
   }
   nodes_.resize(mark.nodes);
   arena_.release(mark.arena);
+  parameter_lists_.shrink(mark.parameter_lists);
   while (storages_.size() > mark.storages) {
     remove_last_storage();
   }

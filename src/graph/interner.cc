@@ -191,6 +191,12 @@ std::uint32_t numbers_of(std::span<const Dim> arguments, const Dim& result) {
 
 }  // namespace
 
+bool has_attributes(const Signature& signature, const void* op) {
+  std::byte packed[kMaxPackedBytes];
+  signature.record->pack(op, packed);
+  return equal_bytes(signature.attributes, packed, signature.record->attr_bytes);
+}
+
 Interner::Interner() { static_cast<void>(intern(ext::absent(), nullptr)); }  // id 0
 Interner::~Interner() = default;
 
@@ -208,15 +214,16 @@ std::size_t Interner::bytes() const {
          bytes_of(shapes_) + bytes_of(signatures_) + bytes_of(keys_);
 }
 
-ShapeId Interner::intern(const Dim& dim, const Device* device) {
+ShapeId Interner::intern(const Dim& dim, const Device* device, bool is_parameter) {
   Dim clean = dim;
   for (unsigned i = clean.nd; i < DYNET_MAX_TENSOR_DIM; ++i) {
     clean.d[i] = 1;
   }
-  const std::uint64_t hash =
-      hash_bytes(&clean, sizeof clean) ^ reinterpret_cast<std::uintptr_t>(device);
+  const std::uint64_t hash = hash_bytes(&clean, sizeof clean) ^
+                             reinterpret_cast<std::uintptr_t>(device) ^ (is_parameter ? 1U : 0U);
   const std::uint32_t found = shape_table_.find(hash, [&](std::uint32_t i) {
-    return shapes_[i]->dim == clean && shapes_[i]->device == device;
+    return shapes_[i]->dim == clean && shapes_[i]->device == device &&
+           shapes_[i]->is_parameter == is_parameter;
   });
   if (found != util::IndexTable::kNone) {
     return found;
@@ -227,7 +234,7 @@ ShapeId Interner::intern(const Dim& dim, const Device* device) {
   const ext::Count bytes =
       device == nullptr ? 0 : ext::Count(size) * ext::bytes_of(device->number());
   const auto* const shape = new (arena_.allocate(sizeof(Shape)))
-      Shape{clean, size, bytes.fits() ? bytes.value() : ext::Count::kMost, device};
+      Shape{clean, size, bytes.fits() ? bytes.value() : ext::Count::kMost, device, is_parameter};
   shape_table_.insert(hash, id);
   shapes_.push_back(shape);
   return id;
@@ -333,6 +340,28 @@ void Interner::set_arguments(Signature& s, std::span<const ShapeId> arg_shapes) 
   }
 }
 
+/// Masks of the arguments that nodes list.
+void Interner::set_masks(Signature& s, std::span<const ShapeId> arg_shapes) const {
+  constexpr std::uint32_t kBits = 64;
+  std::uint32_t listed = 0;
+  for (const ShapeId id : arg_shapes) {
+    if (id == absent()) {
+      continue;
+    }
+    if (listed < kBits) {
+      auto& mask = shapes_[id]->is_parameter ? s.parameters : s.own_args;
+      mask |= std::uint64_t{1} << listed;
+      const ext::Role role = s.role(listed);
+      const bool may_share = role == ext::Role::kShared || role == ext::Role::kEither;
+      s.may_share |= std::uint64_t{may_share} << listed;
+    }
+    ++listed;
+  }
+  if (s.parameters == 0 || listed > kBits) {
+    s.parameters = s.own_args = 0;
+  }
+}
+
 /// Copies the attributes into the arena.
 void Interner::store_content(Signature& s, const void* op) {
   const ext::Record& record = *s.record;
@@ -426,12 +455,13 @@ const Signature& Interner::add_signature(const Wanted& wanted, std::uint64_t has
 
   // Nothing throws below this line but out of memory.
   for (unsigned k = 0; k < record.outputs; ++k) {
-    s.outputs[k] = intern(results[k], s.device);
+    s.outputs[k] = intern(results[k], s.device, record.reads_storage == ext::Storage::kWhole);
   }
   s.payload_count = wanted.payload_count;
   s.indices_each = indices_each(record, wanted.op);
   s.alone = record.aliases || (!record.has_whole && broadcasts(record, dims_scratch_, is_full));
   set_arguments(s, wanted.arg_shapes);
+  set_masks(s, wanted.arg_shapes);
   store_content(s, wanted.op);
 
   s.key = intern_key(s, is_full, s.indices_each != 0 ? s.indices_each : s.payload_count);

@@ -45,8 +45,12 @@ void gather(Cursor& x, std::int64_t examples, std::int64_t left, std::int64_t ro
     const std::int64_t run = std::min(x.run(), examples - e);
     const float* from = x.at();
     const std::int64_t columns = run * each;
-    for (std::int64_t j = 0; j < columns; ++j, from += rows, to += stride) {
-      std::copy_n(from, rows, to);
+    if (stride == rows) {  // one copy of them all, as calls of memcpy for short columns add up
+      to = std::copy_n(from, columns * rows, to);
+    } else {
+      for (std::int64_t j = 0; j < columns; ++j, from += rows, to += stride) {
+        std::copy_n(from, rows, to);
+      }
     }
     e += run;
     x.advance(run, left - e);

@@ -143,11 +143,11 @@ void LayoutMaker::find_runs(const graph::Graph& graph, const schedule::Plan& pla
     const schedule::Group& group = plan.groups[g];
     interrupt.pass(1 + (group.members / 16));
     for (const NodeId m : members_of(plan, group)) {
-      for (std::uint32_t a = 0; a < graph[m].arity; ++a) {
+      graph[m].visit_own_arguments([&](std::uint32_t a, NodeId n) {
         if (group.reads(a)) {
-          use(graph.args(m)[a], g);
+          use(n, g);
         }
-      }
+      });
       if (group_[m] != 0) {
         add_results(graph, m, g, group.part, stays);
       }

@@ -3,6 +3,7 @@
 #include "groups.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 
 #include "places.h"
@@ -18,27 +19,25 @@ constexpr std::size_t kFewWeights = 8;
 /// Is Graph::identity that of a node, and not of a storage?
 constexpr bool is_node(std::uint64_t identity) { return (identity >> 63) != 0; }
 
-/// Must this argument be one storage within a call? Weights, and one example beside a batch.
+/// Must this argument, which may, be one storage within a call? Weights, and one example beside a
+/// batch.
 [[gnu::always_inline]] inline bool must_share(const graph::Graph& graph, const graph::Node& node,
                                               std::uint32_t a) {
-  const ext::Role role = node.signature->role(a);
   const graph::Node& arg = graph[node.args[a]];
-  if (role == ext::Role::kShared) {
+  if (node.signature->role(a) == ext::Role::kShared) {
     return arg.examples == 1;
   }  // with a batch: one an example
-  return role == ext::Role::kEither && (arg.record().reads_storage == ext::Storage::kWhole ||
-                                        arg.examples < node.signature->batch);
+  return arg.record().reads_storage == ext::Storage::kWhole || arg.examples < node.signature->batch;
 }
 
 /// The mask of a node that runs by itself.
 [[gnu::always_inline]] inline std::uint64_t mask_of_one(const graph::Graph& graph,
                                                         const graph::Node& node) {
-  std::uint64_t mask = 0;
-  if (node.record().has_shared) {
-    const std::uint32_t arity = std::min(node.arity, kMaxMaskedArgs);
-    for (std::uint32_t a = 0; a < arity; ++a) {
-      mask |= std::uint64_t{must_share(graph, node, a)} << a;
-    }
+  const graph::Signature& signature = *node.signature;
+  std::uint64_t mask = signature.may_share & signature.parameters;
+  for (std::uint64_t m = signature.may_share & ~mask; m != 0; m &= m - 1) {
+    const auto a = static_cast<std::uint32_t>(std::countr_zero(m));
+    mask |= std::uint64_t{must_share(graph, node, a)} << a;
   }
   return mask;
 }
@@ -47,20 +46,16 @@ constexpr bool is_node(std::uint64_t identity) { return (identity >> 63) != 0; }
 /// computed value there, which is stacked in segments of its own.
 std::uint64_t sharing_mask(const graph::Graph& graph, std::span<const NodeId> group,
                            std::uint64_t args) {
-  const graph::Node& first = graph[group[0]];
-  if (!first.record().has_shared) {
-    return 0;
-  }
+  const std::uint64_t asked = graph[group[0]].signature->may_share & args;
   std::uint64_t mask = 0;
-  const std::uint32_t arity = std::min(first.arity, kMaxMaskedArgs);
-  for (std::size_t i = 0; i < group.size(); ++i) {
+  for (std::size_t i = 0; asked != 0 && i < group.size(); ++i) {
     const graph::Node& node = graph[group[i]];
-    for (std::uint32_t a = 0; a < arity; ++a) {
+    mask |= node.signature->parameters & asked;
+    for (std::uint64_t m = asked & ~mask; m != 0; m &= m - 1) {
+      const auto a = static_cast<std::uint32_t>(std::countr_zero(m));
       // Mostly the very node that the member before has.
       const bool is_known = i > 0 && node.args[a] == graph[group[i - 1]].args[a];
-      if (((args >> a) & 1) != 0 && !is_known && must_share(graph, node, a)) {
-        mask |= std::uint64_t{1} << a;
-      }
+      mask |= std::uint64_t{!is_known && must_share(graph, node, a)} << a;
     }
   }
   return mask;
@@ -77,7 +72,7 @@ std::uint64_t computed_weights(const graph::Graph& graph, const graph::Node& fir
   const std::uint64_t all = ~std::uint64_t{0} >> (kMaxMaskedArgs - arity);
   const std::uint64_t weights = Terms(first.record()).weights() & all;
   for (std::uint64_t m = weights & ~must & args; m != 0; m &= m - 1) {
-    const auto a = static_cast<std::uint32_t>(__builtin_ctzll(m));
+    const auto a = static_cast<std::uint32_t>(std::countr_zero(m));
     if (graph[first.args[a]].examples == 1 && graph.dim(first.args[a]).nd == 2) {
       mask |= std::uint64_t{1} << a;
     }
@@ -162,10 +157,14 @@ class GroupMaker::Classes {
   static constexpr std::size_t kFew = 8;
 
   [[nodiscard]] bool same(std::uint32_t x, std::uint32_t y) const {
-    const NodeId* of_x = graph_[nodes_[x]].args;
-    const NodeId* of_y = graph_[nodes_[y]].args;
-    for (std::uint64_t m = mask_; m != 0; m &= m - 1) {
-      const auto a = static_cast<std::uint32_t>(__builtin_ctzll(m));
+    const graph::Node& node_x = graph_[nodes_[x]];
+    const graph::Node& node_y = graph_[nodes_[y]];
+    const NodeId* of_x = node_x.args;
+    const NodeId* of_y = node_y.args;
+    const bool shares = node_x.shares_parameters(node_y);
+    for (std::uint64_t m = mask_ & (shares ? node_x.signature->own_args : kAllArgs); m != 0;
+         m &= m - 1) {
+      const auto a = static_cast<std::uint32_t>(std::countr_zero(m));
       if (of_x[a] == of_y[a]) {
         continue;
       }
@@ -190,7 +189,7 @@ class GroupMaker::Classes {
     std::uint64_t h = 0;
     const graph::Node& node = graph_[nodes_[member]];
     for (std::uint64_t m = mask_; m != 0; m &= m - 1) {
-      const auto a = static_cast<std::uint32_t>(__builtin_ctzll(m));
+      const auto a = static_cast<std::uint32_t>(std::countr_zero(m));
       if (is_shared(node, a)) {
         h = (h ^ graph_.identity(node.args[a])) * 0x9E3779B97F4A7C15ULL;
       }

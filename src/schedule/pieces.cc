@@ -37,11 +37,11 @@ void Pieces::find_needs(const graph::Graph& graph, const Plan& plan) {
     };
     for (std::uint32_t i = piece.first; i < piece.first + piece.members; ++i) {
       const NodeId n = plan.members[i];
-      for (std::uint32_t a = 0; a < graph[n].arity; ++a) {
+      graph[n].visit_own_arguments([&](std::uint32_t a, NodeId arg) {
         if (group.reads(a)) {
-          need(piece_of_[graph.owner(graph.args(n)[a])]);
+          need(piece_of_[graph.owner(arg)]);
         }
-      }
+      });
       if (group.part == Part::kRest) {
         need(first_part_[n]);
       }

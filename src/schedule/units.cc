@@ -19,6 +19,7 @@
 #include "units.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "terms.h"
 #include "util/interrupt.h"
@@ -102,16 +103,15 @@ Units::Above Units::list_waits(const graph::Node& node, std::uint32_t i) {
   const Above* const of = above_.data();
   std::uint32_t* const waits = waits_.data();
   std::uint32_t* const users = users_.data();
-  const NodeId* const args = node.args;
-  for (std::uint32_t a = 0, arity = node.arity; a < arity; ++a) {
-    const std::uint32_t arg = local[args[a]];
+  node.visit_own_arguments([&](std::uint32_t, NodeId id) {
+    const std::uint32_t arg = local[id];
     if (arg != 0) {
       waits[count++] = arg - 1;
       ++users[arg - 1];
       above.types |= of[arg - 1].types;
       above.sites |= of[arg - 1].sites;
     }
-  }
+  });
   first_wait_[i + 1] = count;
   return above;
 }
@@ -164,12 +164,12 @@ std::uint64_t Units::visit_site(const graph::Graph& graph, NodeId id, std::uint3
   if ((above & bit) == 0) {
     sites_[site].columns += node.examples;
   } else {
-    for (std::uint32_t a = 0; a < node.arity; ++a) {
-      const std::uint32_t arg = local_[node.args[a]];
+    node.visit_own_arguments([&](std::uint32_t a, NodeId argument) {
+      const std::uint32_t arg = local_[argument];
       if (arg != 0 && (above_[arg - 1].sites & bit) != 0) {
         sites_[site].recurrent |= std::uint64_t{1} << a;
       }
-    }
+    });
   }
   return bit;
 }
@@ -178,9 +178,11 @@ std::uint64_t Units::visit_site(const graph::Graph& graph, NodeId id, std::uint3
 /// no weight.
 bool Units::is_same_site(const graph::Graph& graph, const graph::Node& x, const graph::Node& y,
                          std::uint64_t own_key) const {
-  const std::uint64_t ends = Terms(x.record()).ends();
-  for (std::uint32_t a = 0; a < x.arity; ++a) {
-    if (((ends >> a) & 1) != 0 || x.args[a] == y.args[a]) {
+  std::uint64_t compared = ~Terms(x.record()).ends() & bits_below(x.arity);
+  compared &= x.shares_parameters(y) ? x.signature->own_args : kAllArgs;
+  for (std::uint64_t m = compared; m != 0; m &= m - 1) {
+    const auto a = static_cast<std::uint32_t>(std::countr_zero(m));
+    if (x.args[a] == y.args[a]) {
       continue;
     }
     const std::uint32_t arg = local_[y.args[a]];
@@ -311,27 +313,26 @@ std::uint64_t Units::first_terms(const graph::Graph& graph, const graph::Node& n
   if (recurrent == 0 || types[type_[i]].lane == kNone) {
     return 0;
   }
-  const auto above = [&](std::uint32_t a) {
-    const std::uint32_t arg = local_[node.args[a]];
-    return arg == 0 ? Above{0, 0} : above_[arg - 1];
-  };
-  bool waits_for_its_like = false;
-  for (std::uint32_t a = 0; a < terms.heads(); ++a) {
-    if (((recurrent >> a) & 1) != 0 || (above(a).types & own_key) != 0) {
-      return 0;
+  std::uint64_t stay = recurrent;
+  std::uint64_t wait = 0;  // for a node of its key, which may be that of another layer
+  node.visit_own_arguments([&](std::uint32_t a, NodeId id) {
+    const std::uint32_t arg = local_[id];
+    if (arg != 0) {
+      stay |= std::uint64_t{(above_[arg - 1].sites & own_site) != 0} << a;
+      wait |= std::uint64_t{(above_[arg - 1].types & own_key) != 0} << a;
     }
+  });
+  const std::uint64_t only_heads = bits_below(terms.heads());
+  if (((recurrent | wait) & only_heads) != 0) {
+    return 0;
   }
-  const std::uint64_t only_heads = (std::uint64_t{1} << terms.heads()) - 1;
+  bool waits_for_its_like = false;
   std::uint64_t mask = only_heads;
   for (std::uint32_t term = terms.heads(); term < node.arity; term += terms.each()) {
-    bool leaves = true;
-    bool waits = false;  // for a node of its key, which may be that of another layer
-    for (std::uint32_t a = term; a < term + terms.each(); ++a) {
-      leaves = leaves && ((recurrent >> a) & 1) == 0 && (above(a).sites & own_site) == 0;
-      waits = waits || (above(a).types & own_key) != 0;
-    }
-    if (leaves && (!waits || reads_much(graph, node, sites_[site_[i]], term))) {
-      mask |= ((std::uint64_t{1} << terms.each()) - 1) << term;
+    const std::uint64_t args = bits_below(terms.each()) << term;
+    const bool waits = (wait & args) != 0;
+    if ((stay & args) == 0 && (!waits || reads_much(graph, node, sites_[site_[i]], term))) {
+      mask |= args;
     } else {
       waits_for_its_like = waits_for_its_like || waits;
     }
@@ -385,12 +386,12 @@ void Units::add_parts(const graph::Node& node, NodeId id, std::uint32_t i, std::
   const std::uint32_t level = count_level(types[first + 1], i);
   const std::uint32_t part = add_unit(id, first, level, 1);
   unit_[i] = add_unit(id, first + 1, level, users_[i]);
-  for (std::uint32_t a = 0; a < node.arity; ++a) {  // at most kMaxMaskedArgs
-    const std::uint32_t arg = local_[node.args[a]];
+  node.visit_own_arguments([&](std::uint32_t a, NodeId n) {  // at most kMaxMaskedArgs
+    const std::uint32_t arg = local_[n];
     if (arg != 0) {
       add_edge(unit_[arg - 1], ((mask >> a) & 1) != 0 ? part : unit_[i]);
     }
-  }
+  });
   add_edge(part, unit_[i]);
 }
 

@@ -33,6 +33,9 @@ class ComputedWeights {
   }
   /// Adds the products that were left for `n` to its gradient.
   void finish(NodeId n);
+  /// Stores (`fresh`) or adds the products that were left for `n`, of which there are some, to
+  /// `data`.
+  void finish_into(NodeId n, void* data, bool fresh);
   void finish_all();
   /// Has finish_all() pass over `n`, for which products were left.
   void leave(NodeId n) { nodes_[place_[n] - 1] = kLeft; }

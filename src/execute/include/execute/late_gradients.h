@@ -15,8 +15,9 @@ namespace dynet::execute {
 /// by element, such as a matrix behind a mask. A pass may fail, so what it finds is kept until its
 /// end and then added to the storages: of such a parameter a whole matrix would be written, read
 /// and written again. Instead the nodes of these weights are run when gradients are delivered, one
-/// after the other, and write to the storages themselves. All that can fail is done when they are
-/// noted. Not thread-safe.
+/// after the other, and write to the storages themselves. Their own gradients pass through the same
+/// memory, which stays in the cache. All that can fail is done when they are noted. Not
+/// thread-safe.
 class LateGradients {
  public:
   LateGradients(Gradients& gradients, ComputedWeights& computed, Assembly& assembly,
@@ -32,7 +33,9 @@ class LateGradients {
   [[nodiscard]] bool can_wait(const SegmentView& segment) const;
   /// Notes the members of a segment that can wait; `whole` is its call.
   void note(const SegmentView& segment, const Assembled& whole);
-  [[nodiscard]] bool has(NodeId parameter) const;
+  /// Whether `n` is a noted weight, or a parameter that gradients were noted for: neither has its
+  /// whole gradient in the memory of the graph.
+  [[nodiscard]] bool has(NodeId n) const;
   /// Stores (`fresh`) or adds the noted gradients of a parameter, of which there are some, to
   /// `data`.
   void add(NodeId parameter, void* data, bool fresh);
@@ -42,7 +45,9 @@ class LateGradients {
     NodeId weight;
     NodeId parameter;
     ext::Call* call;
-    ext::Block* to;  ///< where the call writes the parameter's gradient
+    ext::Block* to;   ///< where the call writes the parameter's gradient
+    void* gradient;   ///< of the weight
+    bool is_passing;  ///< it has been written by nobody, and lies there while the call runs
   };
 
   [[nodiscard]] bool can_wait(NodeId weight) const;

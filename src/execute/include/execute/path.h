@@ -9,6 +9,7 @@
 #include "execute/history.h"
 #include "execute/id_set.h"
 #include "execute/values.h"
+#include "util/stamped.h"
 
 namespace dynet::execute {
 
@@ -44,6 +45,7 @@ class Path {
   const Values& values_;
   const History& history_;
   IdSet open_;
+  util::Stamped<bool> seen_;  ///< lists of parameters
   IdSet groups_;
   std::vector<NodeId> found_;  ///< begins with the nodes that were collected last
   std::vector<NodeId> parameters_;

@@ -5,6 +5,7 @@
 #include "execute/id_set.h"
 #include "execute/values.h"
 #include "graph/graph.h"
+#include "util/stamped.h"
 
 namespace dynet::execute {
 
@@ -28,7 +29,8 @@ class Wanted {
   void begin(const graph::Graph& graph);
   void drain(const graph::Graph& graph, const Values& values);
 
-  IdSet open_;  ///< found, and their arguments are yet to be looked at
+  IdSet open_;                ///< found, and their arguments are yet to be looked at
+  util::Stamped<bool> seen_;  ///< lists of parameters
   std::vector<NodeId> nodes_;
   std::vector<NodeId> parameters_;
   std::uint64_t visits_ = 0;

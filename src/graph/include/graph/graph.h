@@ -12,6 +12,11 @@
 // signature was seen before is one hash probe and two compares; the shape rule runs for a new
 // signature only.
 //
+// Steps of a layer have a dozen parameters each, the same ones again and again. The graph keeps
+// them as lists (parameter_lists.h): whoever walks over nodes looks at a list once, and at each
+// node only at its own arguments. A list also names a node that has it, and a step that is like
+// this one in all but its own arguments takes its signature without a search.
+//
 // A node is on the device of its arguments; a parameter or lookup on that of its storage; any other
 // node without arguments on the one that was given, else on the graph's own. to_device.h has the
 // one operation that leads from device to device.
@@ -26,6 +31,7 @@
 // consecutive nodes, the first computed, the others projections that alias its
 // results; `owner` leads back. A failed add leaves the graph as it was.
 
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -39,13 +45,14 @@
 #include "dynet/globals.h"
 
 #include "graph/interner.h"
+#include "graph/parameter_lists.h"
 #include "params/use_count.h"
 #include "util/arena.h"
 #include "util/index_table.h"
+#include "util/stamped.h"
 
 namespace dynet::graph {
 
-using NodeId = std::uint32_t;
 /// In the arguments given to Graph::add: an optional one that the node does not have.
 inline constexpr NodeId kAbsent = ~NodeId{0};
 
@@ -71,11 +78,33 @@ struct alignas(64) Node {
   std::uint32_t random_ordinal = 0;  ///< among all random nodes ever made in this graph
   std::uint32_t output = 0;          ///< 0, or the index of the output this projection stands for
   std::uint32_t examples = 0;        ///< that the result has
+  /// The list of its parameters, where the first argument is one; kNone where it shares them with
+  /// too few nodes.
+  ParameterLists::Id parameters = ParameterLists::kNone;
 
   [[nodiscard]] const ext::Record& record() const { return *signature->record; }
   [[nodiscard]] const Device& device() const { return *signature->device; }
   [[nodiscard]] ShapeId shape() const { return signature->outputs[output]; }
   [[nodiscard]] std::span<const NodeId> arguments() const { return {args, arity}; }
+  /// Does it have the same parameters as a node of its key, in the same places, as far as one list
+  /// tells?
+  [[nodiscard]] bool shares_parameters(const Node& other) const {
+    return parameters == other.parameters && parameters != ParameterLists::kNone;
+  }
+  /// Calls `visit(a, args[a])` for the arguments that are not on its list of parameters.
+  template <class Visit>
+  [[gnu::always_inline]] void visit_own_arguments(Visit visit) const {
+    if (parameters == ParameterLists::kNone) {
+      for (std::uint32_t a = 0; a < arity; ++a) {
+        visit(a, args[a]);
+      }
+      return;
+    }
+    for (std::uint64_t m = signature->own_args; m != 0; m &= m - 1) {
+      const auto a = static_cast<std::uint32_t>(std::countr_zero(m));
+      visit(a, args[a]);
+    }
+  }
 };
 static_assert(sizeof(Node) == 64);
 
@@ -138,6 +167,19 @@ class Graph {
   [[nodiscard]] Epochs epochs() const { return {nodes_.data(), size()}; }
   [[nodiscard]] const Dim& dim(NodeId n) const { return interner_.shape(nodes_[n].shape()); }
   [[nodiscard]] std::span<const NodeId> args(NodeId n) const { return nodes_[n].arguments(); }
+  /// Calls `visit(argument)` for the arguments of a node, for those on its list of parameters only
+  /// where the list is not in `seen` so far.
+  template <class Visit>
+  [[gnu::always_inline]] void visit_unseen_arguments(const Node& node, util::Stamped<bool>& seen,
+                                                     Visit visit) const {
+    node.visit_own_arguments([visit](std::uint32_t, NodeId a) { visit(a); });
+    if (node.parameters != ParameterLists::kNone && !seen[node.parameters]) {
+      seen.set(node.parameters, true);
+      for (const NodeId a : parameter_lists_[node.parameters]) {
+        visit(a);
+      }
+    }
+  }
   /// The node that computes `n`: itself, or the first output where `n` is a projection.
   [[nodiscard]] NodeId owner(NodeId n) const { return n - nodes_[n].output; }
   /// Number of examples that the node's result has.
@@ -163,6 +205,8 @@ class Graph {
   [[nodiscard]] const std::vector<StorageUse>& storages() const { return storages_; }
   /// The models whose storages the graph uses.
   [[nodiscard]] const std::vector<ModelUse>& models() const { return models_; }
+  /// What nodes share parameters by.
+  [[nodiscard]] const ParameterLists& parameter_lists() const { return parameter_lists_; }
   [[nodiscard]] Interner& interner() const { return interner_; }
 
   /// The unsigned indices of a node's payload, read through its pointer now. IndexError where one
@@ -190,8 +234,11 @@ class Graph {
     NodeId nodes;
     util::Arena::Mark arena;
     std::size_t storages;
+    std::uint32_t parameter_lists;
   };
-  [[nodiscard]] Mark mark() const { return {size(), arena_.mark(), storages_.size()}; }
+  [[nodiscard]] Mark mark() const {
+    return {size(), arena_.mark(), storages_.size(), parameter_lists_.size()};
+  }
   void revert(const Mark& mark);
 
   /// "node 17, tanh(n16) {4}x8, built at train.cc:42".
@@ -202,6 +249,11 @@ class Graph {
   [[nodiscard]] std::string to_dot() const;
 
  private:
+  const Node* find_like(const ext::Record& record, const void* op, std::span<const NodeId> args,
+                        std::uint32_t payload_count, const Device* device) const;
+  void set_signature(Node& node, const ext::Record& record, const void* op,
+                     std::span<const NodeId> args, NodeId* to, std::uint32_t payload_count,
+                     const Device* device);
   void list_optional_shapes(std::span<const NodeId> args, ShapeId* to) const;
   void fill(Node& node, const ext::Record& record, const void* op, std::span<const NodeId> args,
             const ext::NodePayload& payload, const Device* device);
@@ -224,6 +276,7 @@ class Graph {
   const Device* device_;
   std::vector<Node> nodes_;
   util::Arena arena_;
+  ParameterLists parameter_lists_;
   std::vector<StorageUse> storages_;
   std::vector<ModelUse> models_;
   util::IndexTable storage_table_;  ///< over storages_

@@ -4,7 +4,8 @@
 //
 // A shape here is a shape on a device. So whatever is found by the shapes of the arguments, above
 // all a signature, is found by their device too, at no cost per node; and two shapes of the same
-// extents on different devices are two.
+// extents on different devices are two. So are the shape of a parameter and the same shape of a
+// value: a signature knows which arguments are parameters.
 //
 // A hash only finds; every hit is confirmed by comparing all bytes, so two different nodes can
 // never get one key.
@@ -49,7 +50,13 @@ struct Signature {
   bool alone;                    ///< never merged with other nodes
   std::uint8_t absent = 0;       ///< groups of optional arguments (bit g - 1: group g)
   std::uint8_t absent_args = 0;  ///< optional arguments (bit i: argument i); nodes do not list them
-  ext::Number number;            ///< of the device
+  /// Bit i: the argument that nodes list as number i is a parameter; 0 where they list more
+  /// than 64.
+  std::uint64_t parameters = 0;
+  std::uint64_t own_args = 0;  ///< bit i: it is none, where some other one is
+  /// Bit i: the role of the argument listed as number i, of the first 64, is kShared or kEither.
+  std::uint64_t may_share = 0;
+  ext::Number number;              ///< of the device
   ext::Role roles[ext::kMaxArgs];  ///< of the arguments that nodes list; more than these: repeated
   ShapeId outputs[ext::kMaxOutputs];
   const void* op;      ///< the operation with its attributes
@@ -72,6 +79,10 @@ struct Signature {
   }
 };
 
+/// Are the attributes of `op`, an operation of the signature's record, those of the signature? It
+/// has some.
+[[nodiscard]] bool has_attributes(const Signature& signature, const void* op);
+
 /// Content-addressed tables that outlive graphs, so that later graphs find everything known.
 /// Invariant: ids, and the addresses of shapes and signatures, stay valid until `trim` forgets
 /// them. Thread rule: one graph at a time.
@@ -89,7 +100,7 @@ class Interner {
   /// Bytes of one example on its device; at most ext::Count::kMost.
   [[nodiscard]] std::int64_t bytes(ShapeId id) const { return shapes_[id]->bytes; }
   /// `device`: null for the shape of an argument that is absent.
-  [[nodiscard]] ShapeId intern(const Dim& dim, const Device* device);
+  [[nodiscard]] ShapeId intern(const Dim& dim, const Device* device, bool is_parameter = false);
   /// Stands for the shape of an argument that is absent.
   [[nodiscard]] ShapeId absent() const { return 0; }
   /// The shapes of absent arguments are absent(), or left out at the end. `device`: that of a node
@@ -117,6 +128,7 @@ class Interner {
     std::int64_t size;
     std::int64_t bytes;
     const Device* device;
+    bool is_parameter;
   };
   /// What a signature is looked up by.
   struct Wanted {
@@ -132,6 +144,7 @@ class Interner {
                      std::span<Dim> results) const;
   const Signature& add_signature(const Wanted& wanted, std::uint64_t hash);
   void set_arguments(Signature& s, std::span<const ShapeId> arg_shapes);
+  void set_masks(Signature& s, std::span<const ShapeId> arg_shapes) const;
   void store_content(Signature& s, const void* op);
   static void count_saved(const ext::Shapes& shapes, Signature& s);
   KeyId intern_key(const Signature& s, std::span<const unsigned char> is_full,

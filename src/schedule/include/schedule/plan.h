@@ -46,6 +46,10 @@ enum class Part : std::uint8_t {
 };
 inline constexpr std::uint64_t kAllArgs = ~std::uint64_t{0};
 inline constexpr std::uint32_t kMaxMaskedArgs = 64;  ///< bits of Segment::shared and Group::args
+/// The mask of the first `count` arguments, or of all that have a bit.
+[[nodiscard]] constexpr std::uint64_t bits_below(std::uint32_t count) {
+  return count >= kMaxMaskedArgs ? kAllArgs : (std::uint64_t{1} << count) - 1;
+}
 /// Whether bit `arg` of a mask of arguments is set; arguments that it has no bit for are read.
 [[nodiscard]] inline bool is_read(std::uint64_t args, std::uint32_t arg) {
   return arg >= kMaxMaskedArgs || ((args >> arg) & 1) != 0;
