@@ -117,6 +117,23 @@ TEST(Sizes, ProductsWithNothing) {
 }
 
 /// 65537 vectors of 65536 in one: 65536 elements more than 32 bits count. Batches likewise.
+/// A minibatch that happens to be empty.
+TEST(Sizes, BatchesOfNothing) {
+  ComputationGraph cg;
+  const Dim none({3}, 0);
+  EXPECT_THROW(input(cg, none, std::vector<float>()), ShapeError);
+  EXPECT_THROW(zeros(cg, none), ShapeError);
+  EXPECT_THROW(random_normal(cg, none), ShapeError);
+  EXPECT_THROW(random_bernoulli(cg, none, 0.5F), ShapeError);
+  ParameterCollection model;
+  VanillaLSTMBuilder lstm(1, 3, 3, model);
+  lstm.set_dropout(0.5F);
+  lstm.new_graph(cg);
+  lstm.start_new_sequence();
+  EXPECT_THROW(lstm.set_dropout_masks(0), ShapeError);
+  EXPECT_EQ(lstm.add_input(zeros(cg, {3})).dim(), Dim({3}));
+}
+
 TEST(Sizes, SumsOfExtentsDoNotWrap) {
   ComputationGraph cg;
   const std::vector<Expression> vectors(65537, constant(cg, {65536}, 1.0F));

@@ -421,6 +421,9 @@ void Interner::infer_results(const Wanted& wanted, const ext::Shapes& shapes, un
       record.has_whole || (record.arg_count == 0 && indices_each(record, wanted.op) == 0);
   for (Dim& d : results) {
     d.bd = own_batch ? d.bd : batch;
+    if (d.bd == 0) {
+      shapes.fail("a result of at least one example, not " + to_string(d));
+    }
     check_countable(shapes, d);
   }
 }
