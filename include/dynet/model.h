@@ -103,7 +103,8 @@ struct LookupParameterStorage final : ParameterStorageBase {
   void zero() override;
   void squared_l2norm(float* sqnorm) const override;
   void g_squared_l2norm(float* sqnorm) const override;
-  /// Sets one row. IndexError, SizeError where index or count do not fit.
+  /// Sets one row: graphs read these numbers, whatever weight decay there was. IndexError,
+  /// SizeError where index or count do not fit.
   void initialize(unsigned index, const std::vector<float>& val);
   void copy(const LookupParameterStorage& val);
   /// Adds to the whole table.
@@ -174,7 +175,8 @@ struct LookupParameter {
   [[nodiscard]] explicit operator bool() const { return p != nullptr; }
 
   LookupParameterStorage& get_storage() const;
-  /// Sets row `index`. IndexError, SizeError where index or count do not fit.
+  /// Sets row `index`: graphs read these numbers, whatever weight decay there was. IndexError,
+  /// SizeError where index or count do not fit.
   void initialize(unsigned index, const std::vector<float>& val) const;
   void zero();
   [[nodiscard]] std::string get_fullname() const;

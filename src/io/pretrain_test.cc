@@ -6,6 +6,7 @@
 #include <iterator>
 #include <limits>
 
+#include "dynet/expr.h"
 #include "dynet/training.h"
 
 #include "testing/errors.h"
@@ -84,6 +85,17 @@ TEST_F(Pretrain, EffectiveValuesAreWritten) {
   ASSERT_LT(lp.current_weight_decay(), 1.0F) << "else this tests nothing";
   save_pretrained_embeddings(file, d, lp);
   EXPECT_EQ(content(), "a 4\n");
+}
+
+/// Rows that are given after updates have what was given, and the other rows what they had.
+TEST_F(Pretrain, EffectiveValuesAreGiven) {
+  ParameterCollection model(0.5F);
+  const LookupParameter lp = model.add_lookup_parameters(3, {1}, ParameterInitConst(8));
+  SimpleSGDTrainer(model, 0.1F).update();
+  ASSERT_LT(lp.current_weight_decay(), 1.0F) << "else this tests nothing";
+  lp.initialize(1, {3});
+  ComputationGraph cg;
+  EXPECT_EQ(as_vector(lookup(cg, lp, std::vector<unsigned>{0, 1, 2}).value()), (Floats{4, 3, 4}));
 }
 
 TEST_F(Pretrain, WhatCannotBeWrittenLeavesTheOldFile) {

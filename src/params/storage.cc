@@ -147,7 +147,12 @@ void LookupParameterStorage::initialize(unsigned index, const std::vector<float>
   }
   require_size("initialize", name, val.size(), state_->row_elements());
   state_->catch_up();
-  params::copy_in(state_->device, val.data(), state_->value_row(index), state_->row_elements());
+  std::byte* const row = state_->value_row(index);
+  params::copy_in(state_->device, val.data(), row, state_->row_elements());
+  const double pending = state_->decay_factor();  // of the whole table: it is multiplied in again
+  if (pending != 1.0) {
+    state_->kernels.add_scaled(1.0 / pending, row, row, state_->row_elements(), true);
+  }
 }
 void LookupParameterStorage::copy(const LookupParameterStorage& val) {
   state_->catch_up();
