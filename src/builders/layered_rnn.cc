@@ -170,8 +170,8 @@ void LayeredRNNBuilder::explain_failure(int prev, const Expression& x) const {
 
 Expression LayeredRNNBuilder::add_input_impl(int prev, const Expression& x) {
   check_input(x);
-  if (!dropout_masks_valid && has_masks() &&
-      (dropout_rate > 0.0F || dropout_rate_h > 0.0F || cell_rate() > 0.0F)) {
+  if (has_masks() && (dropout_rate > 0.0F || dropout_rate_h > 0.0F || cell_rate() > 0.0F) &&
+      !(dropout_masks_valid && builders::are_alive(masks))) {
     set_dropout_masks(x.dim().bd);
   }
   const bool cells_too = has_cells();

@@ -75,6 +75,30 @@ TEST(CoupledLstm, MasksForCellsAlone) {
   EXPECT_EQ(numbers_of(lstm.masks[0][0]), Numbers(3, 1.0));
 }
 
+/// A first step, which draws them, may be tried and taken back.
+TEST(VanillaLstm, MasksAfterARevert) {
+  ParameterCollection model;
+  VanillaLSTMBuilder lstm(2, 3, 4, model);
+  set_values(model);
+  lstm.set_dropout(0.5F);
+  ComputationGraph cg;
+  lstm.new_graph(cg);
+  const Expression x = input(cg, {3}, sample_input(3, 0));
+  lstm.start_new_sequence();
+  for (int round = 0; round < 3; ++round) {
+    cg.checkpoint();
+    EXPECT_EQ(numbers_of(lstm.add_input(-1, x)).size(), 4U);
+    cg.revert();
+  }
+  const Expression first = lstm.add_input(-1, x);
+  const Expression mask = lstm.masks[1][0];
+  cg.checkpoint();
+  EXPECT_EQ(numbers_of(lstm.add_input(x)).size(), 4U);
+  cg.revert();
+  EXPECT_EQ(numbers_of(first).size(), 4U);
+  EXPECT_FALSE(mask.is_stale()) << "it was drawn before the checkpoint";
+}
+
 template <class Builder>
 void expect_normalised_steps() {
   ParameterCollection model;

@@ -253,7 +253,8 @@ void LayeredTreeBuilder::set_dropout_masks(unsigned batch_size) {
 
 void LayeredTreeBuilder::add_node(const std::vector<int>& children, const Expression& x,
                                   std::vector<Expression>& new_h, std::vector<Expression>& new_c) {
-  if (!dropout_masks_valid && (dropout_rate > 0.0F || dropout_rate_h > 0.0F)) {
+  if ((dropout_rate > 0.0F || dropout_rate_h > 0.0F) &&
+      !(dropout_masks_valid && builders::are_alive(masks))) {
     set_dropout_masks(x.dim().bd);
   }
   const auto mask = [&](const Expression& e, float rate, unsigned layer, std::size_t kind) {

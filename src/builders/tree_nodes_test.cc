@@ -360,6 +360,16 @@ TEST_P(Trees, MasksAreSharedByTheNodesOfATree) {
   expect_tree(by_hand());
 }
 
+TEST_P(Trees, MasksAfterARevert) {
+  tree.set_dropout(0.5F);
+  start();
+  const Expression x = input(cg, {3}, sample_input(3, 0));
+  cg.checkpoint();
+  EXPECT_FALSE(numbers_of(tree.add_input(0, {}, x)).empty());
+  cg.revert();
+  EXPECT_FALSE(numbers_of(tree.add_input(1, {}, x)).empty());
+}
+
 TEST_P(Trees, CopiesShareParametersAndHaveNodesOfTheirOwn) {
   const Owned other = GetParam().make(2, GetParam().in, 4, model);
   start();

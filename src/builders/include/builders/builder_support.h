@@ -109,5 +109,10 @@ class Affine {
 
 /// A mask that drops with probability `rate` and scales up what stays.
 Expression add_mask(const detail::LocatedGraph& cg, unsigned size, unsigned batch_size, float rate);
+/// Whether masks that were drawn are still there, by layer and kind. A revert takes back those that
+/// were drawn after its checkpoint, and leaves the builder and its sequence.
+[[nodiscard]] inline bool are_alive(const std::vector<std::vector<Expression>>& masks) {
+  return !masks.empty() && !masks[0][0].is_stale();
+}
 
 }  // namespace dynet::builders
