@@ -25,6 +25,22 @@ TEST(Stale, ValueOfAnExpressionOfADestroyedGraph) {
   EXPECT_THROW(static_cast<void>(e.value()), Error);
 }
 
+/// A node of another graph is not the node of the same number.
+TEST(Stale, AnExpressionOfAnotherGraph) {
+  ComputationGraph cg;
+  ComputationGraph other;
+  const Expression mine = square(input(cg, 2.0F));
+  const Expression e = square(input(other, 7.0F));
+  EXPECT_THROW(static_cast<void>(cg.forward(e)), GraphError);
+  EXPECT_THROW(static_cast<void>(cg.incremental_forward(e)), GraphError);
+  EXPECT_THROW(static_cast<void>(cg.get_value(e)), GraphError);
+  EXPECT_THROW(cg.backward(e), GraphError);
+  cg.backward(mine);
+  EXPECT_THROW(static_cast<void>(cg.get_gradient(e)), GraphError);
+  EXPECT_EQ(as_scalar(cg.get_value(mine)), 4.0F);
+  EXPECT_EQ(as_scalar(other.forward(e)), 49.0F);
+}
+
 TEST(Stale, OperationOnAnExpressionOfADestroyedGraph) {
   Expression e;
   {

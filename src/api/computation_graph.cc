@@ -76,6 +76,17 @@ void check_index(const api::GraphState& state, std::size_t i, const char* user) 
                      std::to_string(state.graph.size()) + " nodes");
   }
 }
+
+/// The number of an expression that is alive, and one of this graph.
+VariableIndex own_node(const ComputationGraph& graph, const Expression& e, const char* user) {
+  const graph::NodeId n = api::checked_node(e, user);
+  if (e.pg != &graph) {
+    throw GraphError(std::string(user) +
+                     ": the expression belongs to another computation graph\n  " +
+                     e.pg->state().graph.describe(n));
+  }
+  return n;
+}
 }  // namespace
 
 const Dim& ComputationGraph::get_dimension(VariableIndex index) const {
@@ -84,7 +95,7 @@ const Dim& ComputationGraph::get_dimension(VariableIndex index) const {
 }
 
 const Tensor& ComputationGraph::forward(const Expression& last) {
-  return forward(api::checked_node(last, "forward"));
+  return forward(own_node(*this, last, "forward"));
 }
 
 const Tensor& ComputationGraph::forward(VariableIndex i) {
@@ -93,7 +104,7 @@ const Tensor& ComputationGraph::forward(VariableIndex i) {
 }
 
 const Tensor& ComputationGraph::incremental_forward(const Expression& last) {
-  return incremental_forward(api::checked_node(last, "incremental_forward"));
+  return incremental_forward(own_node(*this, last, "incremental_forward"));
 }
 
 const Tensor& ComputationGraph::incremental_forward(VariableIndex i) {
@@ -102,7 +113,9 @@ const Tensor& ComputationGraph::incremental_forward(VariableIndex i) {
 }
 
 const Tensor& ComputationGraph::get_value(VariableIndex i) { return incremental_forward(i); }
-const Tensor& ComputationGraph::get_value(const Expression& e) { return incremental_forward(e); }
+const Tensor& ComputationGraph::get_value(const Expression& e) {
+  return incremental_forward(own_node(*this, e, "get_value"));
+}
 
 const Tensor& ComputationGraph::get_gradient(VariableIndex i) {
   check_index(*state_, i, "get_gradient");
@@ -110,7 +123,7 @@ const Tensor& ComputationGraph::get_gradient(VariableIndex i) {
 }
 
 const Tensor& ComputationGraph::get_gradient(const Expression& e) {
-  return get_gradient(api::checked_node(e, "get_gradient"));
+  return get_gradient(own_node(*this, e, "get_gradient"));
 }
 
 void ComputationGraph::invalidate() {
@@ -118,7 +131,7 @@ void ComputationGraph::invalidate() {
 }
 
 void ComputationGraph::backward(const Expression& last, bool full) {
-  backward(api::checked_node(last, "backward"), full);
+  backward(own_node(*this, last, "backward"), full);
 }
 
 void ComputationGraph::backward(VariableIndex i, bool full) {
