@@ -40,10 +40,13 @@ void LateGradients::note(const SegmentView& segment, const Assembled& whole) {
   const graph::Graph& graph = gradients_.context().graph;
   for (const NodeId& weight : segment.members) {
     Assembled& assembled = *assembly_.part(segment, {&weight, 1}, whole);
-    Note note{weight,          weight,
-              &assembled.call, arena_.array<ext::Block>(1),
-              nullptr,         !gradients_.is_written(weight)};
-    note.gradient = note.is_passing ? gradients_.waste(weight) : gradients_.ensure(weight);
+    const bool is_passing = !gradients_.is_written(weight);
+    Note note{.weight = weight,
+              .parameter = weight,
+              .call = &assembled.call,
+              .to = arena_.array<ext::Block>(1),
+              .gradient = is_passing ? gradients_.waste(weight) : gradients_.ensure(weight),
+              .is_passing = is_passing};
     auto* gradient = arena_.array<ext::Block>(1);
     *gradient = {note.gradient, 1, false};
     note.call->d_out = arena_.operands(1, [&](std::size_t) {
@@ -65,25 +68,23 @@ void LateGradients::note(const SegmentView& segment, const Assembled& whole) {
       }
       return to;
     });
+    note.next = last_of_[note.parameter];
     notes_.push_back(note);
+    for (const NodeId n : {note.parameter, weight}) {
+      last_of_.set(n, static_cast<std::uint32_t>(notes_.size()));
+    }
     computed_.leave(weight);
   }
 }
 
-bool LateGradients::has(NodeId n) const {
-  return std::any_of(notes_.begin(), notes_.end(),
-                     [n](const Note& note) { return note.parameter == n || note.weight == n; });
-}
-
 void LateGradients::add(NodeId parameter, void* data, bool fresh) {
-  for (const Note& note : notes_) {
-    if (note.parameter == parameter) {
-      computed_.finish_into(note.weight, note.gradient, note.is_passing);
-      *note.to = {data, 1, fresh};
-      const graph::Node& node = gradients_.context().graph[note.weight];
-      node.record().backward(node.signature->op, *note.call);
-      fresh = false;
-    }
+  for (std::uint32_t i = last_of_[parameter]; i != 0; i = notes_[i - 1].next) {
+    const Note& note = notes_[i - 1];
+    computed_.finish_into(note.weight, note.gradient, note.is_passing);
+    *note.to = {data, 1, fresh};
+    const graph::Node& node = gradients_.context().graph[note.weight];
+    node.record().backward(node.signature->op, *note.call);
+    fresh = false;
   }
 }
 

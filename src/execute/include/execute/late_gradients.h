@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "execute/gradients.h"
 #include "execute/operand_arena.h"
 #include "execute/segment.h"
+#include "util/stamped.h"
 
 namespace dynet::execute {
 
@@ -28,14 +30,17 @@ class LateGradients {
   ~LateGradients() = default;
 
   /// Begins a pass: forgets what was noted.
-  void begin() { notes_.clear(); }
+  void begin() {
+    notes_.clear();
+    last_of_.begin(gradients_.context().graph.size());
+  }
   /// Whether all members of the segment are such weights.
   [[nodiscard]] bool can_wait(const SegmentView& segment) const;
   /// Notes the members of a segment that can wait; `whole` is its call.
   void note(const SegmentView& segment, const Assembled& whole);
   /// Whether `n` is a noted weight, or a parameter that gradients were noted for: neither has its
   /// whole gradient in the memory of the graph.
-  [[nodiscard]] bool has(NodeId n) const;
+  [[nodiscard]] bool has(NodeId n) const { return last_of_[n] != 0; }
   /// Stores (`fresh`) or adds the noted gradients of a parameter, of which there are some, to
   /// `data`.
   void add(NodeId parameter, void* data, bool fresh);
@@ -45,9 +50,10 @@ class LateGradients {
     NodeId weight;
     NodeId parameter;
     ext::Call* call;
-    ext::Block* to;   ///< where the call writes the parameter's gradient
-    void* gradient;   ///< of the weight
-    bool is_passing;  ///< it has been written by nobody, and lies there while the call runs
+    ext::Block* to;          ///< where the call writes the parameter's gradient
+    void* gradient;          ///< of the weight
+    bool is_passing;         ///< it has been written by nobody, and lies there while the call runs
+    std::uint32_t next = 0;  ///< the note of the same parameter that was made before, + 1
   };
 
   [[nodiscard]] bool can_wait(NodeId weight) const;
@@ -57,6 +63,8 @@ class LateGradients {
   Assembly& assembly_;
   OperandArena& arena_;
   std::vector<Note> notes_;
+  /// The last note of a weight or a parameter, + 1.
+  util::Stamped<std::uint32_t> last_of_;
 };
 
 }  // namespace dynet::execute
