@@ -21,7 +21,7 @@ bool is_safetensors(const std::string& name) {
   std::ifstream file(name, std::ios::binary);
   file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
   begin.resize(static_cast<std::size_t>(file.gcount()));
-  if (begin.size() > io::kLengthBytes && begin[io::kLengthBytes] == '{') {
+  if (io::begins_safetensors(begin)) {
     return true;
   }
   const bool is_text =

@@ -14,6 +14,7 @@
 
 #include "dynet/init.h"
 #include "dynet/io.h"
+#include "dynet/safetensors.h"
 #include "dynet/training.h"
 
 #include "io/replace_file.h"
@@ -224,6 +225,10 @@ TEST_F(TextFileTest, AppendKeepsWhatIsThere) {
   {
     TextFileSaver(file, true).save(b, "b");
   }
+  const std::string tensors = file + ".safetensors";
+  SafetensorsSaver(tensors).save(model);
+  EXPECT_THROW(TextFileSaver(tensors, true), ValueError);
+  make_loader(tensors)->populate(model);
   TextFileLoader loader(file);
   loader.populate(b, "/a");
   loader.populate(a, "b");

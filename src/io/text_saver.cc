@@ -2,6 +2,7 @@
 #include <charconv>
 #include <cmath>
 #include <exception>
+#include <fstream>
 #include <limits>
 #include <ostream>
 #include <streambuf>
@@ -14,6 +15,7 @@
 
 #include "io/keys.h"
 #include "io/replace_file.h"
+#include "io/safetensors_header.h"
 #include "io/saver_file.h"
 #include "params/host.h"
 #include "params/stored.h"
@@ -68,11 +70,22 @@ std::size_t line_bytes(const Tensor& t, double scale) {
   return bytes;
 }
 
+/// The name of a file that text is to be appended to. ValueError where safetensors are in it.
+const std::string& text_only(const std::string& name) {
+  std::array<char, io::kLengthBytes + 1> begin{};
+  std::ifstream(name, std::ios::binary).read(begin.data(), begin.size());
+  if (io::begins_safetensors({begin.data(), begin.size()})) {
+    throw ValueError("TextFileSaver: '" + name +
+                     "' is a safetensors file; want one of text to append to");
+  }
+  return name;
+}
+
 }  // namespace
 
 /// The new file and what is yet to be written to it.
 struct TextFileSaver::File {
-  File(const std::string& name, bool append) : file(name, append) {
+  File(const std::string& name, bool append) : file(append ? text_only(name) : name, append) {
     buffer.reserve(kBufferBytes + 64);
   }
 

@@ -29,6 +29,10 @@ inline constexpr char kNoParameter = '#';
 inline constexpr std::string_view kMetadata = "__metadata__";
 /// Bytes of the length.
 inline constexpr std::uint64_t kLengthBytes = 8;
+/// Are these the first bytes of such a file, a length and a header?
+[[nodiscard]] inline bool begins_safetensors(std::string_view begin) {
+  return begin.size() > kLengthBytes && begin[kLengthBytes] == '{';
+}
 /// What other readers accept.
 inline constexpr std::uint64_t kLongestHeader = 100'000'000;
 
