@@ -1,8 +1,11 @@
-// A table that one graph uses in two ways: rows of it as embeddings, and all of it as one matrix.
+// What nodes share. A table that one graph uses in two ways: rows of it as embeddings, and all of
+// it as one matrix. One bias beside many matrices.
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "dynet/expr.h"
 #include "dynet/training.h"
@@ -116,21 +119,20 @@ TEST(OneBias, BesideManyMatrices) {
   for (const bool batching : {false, true}) {
     ParameterCollection model;
     const Parameter b = model.add_parameters({2}, ParameterInitFromVector({1, 2}));
-    std::vector<Parameter> matrices;
-    for (int k = 0; k < 20; ++k) {
-      matrices.push_back(model.add_parameters({2, 2}, ParameterInitConst(static_cast<float>(k))));
+    std::vector<Parameter> matrices(20);
+    for (std::size_t k = 0; k < matrices.size(); ++k) {
+      matrices[k] = model.add_parameters({2, 2}, ParameterInitConst(static_cast<float>(k)));
     }
     ComputationGraph cg(batching);
     const Expression bias = parameter(cg, b);
     const Expression x = input(cg, {2}, {3, 5});
-    std::vector<Expression> nodes;
+    std::vector<Expression> nodes(matrices.size());
+    std::transform(matrices.begin(), matrices.end(), nodes.begin(),
+                   [&](const Parameter& w) { return parameter(cg, w); });
     std::vector<Expression> terms;
-    for (int round = 0; round < 2; ++round) {
-      for (std::size_t k = 0; k < matrices.size(); ++k) {
-        if (round == 0) {
-          nodes.push_back(parameter(cg, matrices[k]));
-        }
-        terms.push_back(sum_elems(affine_transform({bias, nodes[k], x})));
+    for (const std::vector<Expression>& all : {nodes, nodes}) {
+      for (const Expression& w : all) {
+        terms.push_back(sum_elems(affine_transform({bias, w, x})));
       }
     }
     EXPECT_EQ(as_scalar(terms[3].value()), 3.0F + 2 * 3 * 8) << "asked for before the others";

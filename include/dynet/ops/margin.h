@@ -244,8 +244,8 @@ struct CrossEntropy {
       .shapes = "{n} -> {1}",
       .errors =
           "ShapeError unless x is a vector, ValueError unless 0 <= label_smoothing <= 1 and where "
-          "a "
-          "batch is given one class, IndexError where v is neither below n nor ignored",
+          "a batch is given one class, IndexError where v is neither below n nor, as the ignored "
+          "class, n",
       .source = "Szegedy et al., 2015",
       .python_batch = "cross_entropy_batch"};
   static constexpr ext::Payload kPayload = ext::Payload::kIndices;
@@ -306,8 +306,7 @@ struct WeightedCrossEntropy {
       .errors =
           "ShapeError unless x and w are vectors of equal length, ValueError unless 0 <= "
           "label_smoothing <= 1 and where a batch is given one class, IndexError where v is "
-          "neither "
-          "below n nor ignored",
+          "neither below n nor, as the ignored class, n",
       .python_batch = "weighted_cross_entropy_batch"};
   static constexpr ext::Payload kPayload = ext::Payload::kIndices;
   static constexpr std::array kAlong{rule::Along::kElements, rule::Along::kPositions};
