@@ -28,6 +28,13 @@ struct InitArguments {
   float scale, mean, std;
 };
 
+/// NumPy's scalars and arrays of no dimension are numbers, though NumPy makes arrays of them.
+bool is_scalar(const nb::object& o) {
+  return nb::getattr(o, "shape", nb::none()).equal(nb::make_tuple());
+}
+
+bool is_array(const nb::object& o) { return nb::hasattr(o, "__array__") && !is_scalar(o); }
+
 /// The initialiser that `init` means for a shape.
 PyInitializer read_init(const InitArguments& args, const Dim& d) {
   PyInitializer result;
@@ -55,7 +62,8 @@ PyInitializer read_init(const InitArguments& args, const Dim& d) {
     }
   } else if (nb::isinstance<PyInitializer>(args.init)) {
     result = nb::cast<PyInitializer>(args.init);
-  } else if (PyNumber_Check(args.init.ptr()) != 0 && !nb::hasattr(args.init, "__len__")) {
+  } else if (PyNumber_Check(args.init.ptr()) != 0 &&
+             (!nb::hasattr(args.init, "__len__") || is_scalar(args.init))) {
     set(ParameterInitConst(nb::cast<float>(args.init)));
   } else {
     throw ValueError(
@@ -64,8 +72,6 @@ PyInitializer read_init(const InitArguments& args, const Dim& d) {
   }
   return result;
 }
-
-bool is_array(const nb::object& o) { return nb::hasattr(o, "__array__"); }
 
 // ---- collections
 // ----------------------------------------------------------------------------------------

@@ -170,6 +170,30 @@ def test_initial_values():
         dy.PyInitializer()
 
 
+@pytest.mark.parametrize(
+    "number",
+    [np.float64(0.5), np.float32(0.5), np.int64(3), np.bool_(True), np.array(0.5), np.array(3)],
+)
+def test_a_numpy_number_as_init_is_a_constant(number: np.generic | np.ndarray) -> None:
+    m = dy.ParameterCollection()
+    for added in (
+        m.add_parameters((2, 3), init=number),
+        m.add_lookup_parameters((2, 3), init=number),
+    ):
+        assert added.shape() == (2, 3)
+        assert (added.as_array() == float(number)).all()
+
+
+def test_a_numpy_text_as_init_is_a_name() -> None:
+    eye = dy.ParameterCollection().add_parameters((2, 2), init=np.str_("identity"))
+    assert eye.as_array().tolist() == [[1, 0], [0, 1]]
+
+
+def test_a_complex_numpy_number_is_no_init() -> None:
+    with pytest.raises(TypeError, match=r"init is .*; want a real number"):
+        dy.ParameterCollection().add_parameters((2, 2), init=np.complex64(1))
+
+
 def test_names():
     m = dy.ParameterCollection()
     assert m.name() == "/"
