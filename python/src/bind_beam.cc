@@ -83,16 +83,42 @@ void for_each_expression(PyState& state, F&& f) {
   state.object = with_expressions(state.object, f);
 }
 
+nb::object call_step(const nb::callable& step, const PyState& state, unsigned word) try {
+  const OthersMayEnter others;
+  return step(state.object, word);
+} catch (const nb::python_error& error) {
+  // Raised by the call itself: the function takes other arguments.
+  if (error.type().is(PyExc_TypeError) && !is_users_own(error.value().ptr())) {
+    throw TypeError(
+        std::string("beam_search: step is called as step(state, word), and Python says: ") +
+        nb::str(error.value()).c_str());
+  }
+  throw;
+}
+
+/// The next state, and the expression.
+nb::tuple pair_of(const nb::object& given) {
+  const nb::object pair = nb::steal([&] {
+    const OthersMayEnter others;
+    return PySequence_Tuple(given.ptr());
+  }());
+  if (!pair.is_valid()) {
+    const nb::python_error error;  // what is set
+    if (is_users_own(error.value().ptr())) {
+      throw error;
+    }
+  }
+  if (!pair.is_valid() || nb::len(pair) != 2 || !is_expression(nb::object(pair[1]).ptr())) {
+    throw TypeError("beam_search: step gave " + told(given) +
+                    "; it gives a pair: the next state, and an Expression");
+  }
+  return nb::borrow<nb::tuple>(pair);
+}
+
 std::vector<Hypothesis> search(const nb::callable& step, const nb::object& start, nb::handle first,
                                nb::handle end, const BeamOptions& options) {
   const auto call = [&](const PyState& state, unsigned word) {
-    const nb::tuple pair = [&] {
-      const OthersMayEnter others;
-      return nb::tuple(step(state.object, word));
-    }();
-    if (pair.size() != 2 || !is_expression(nb::handle(pair[1]).ptr())) {
-      throw TypeError("beam_search: step gives a pair: the next state, and an Expression");
-    }
+    const nb::tuple pair = pair_of(call_step(step, state, word));
     return std::make_pair(PyState{nb::borrow(pair[0])},
                           resolve(instance<PyExpression>(nb::object(pair[1]))));
   };
@@ -134,7 +160,8 @@ void bind_beam(nb::module_& m) {
       arg("max_length") = 100U, arg("n_best") = 1U, arg("length_norm") = nb::none(),
       arg("prune") = std::numeric_limits<double>::infinity(), arg("checkpoints") = false,
       nb::sig("def beam_search(step: collections.abc.Callable[[typing.Any, int], tuple[typing.Any, "
-              "Expression]], start: typing.Any, first: int, end: int, width: int = 4, max_length: "
+              "Expression]], start: typing.Any | None, first: int, end: int, width: int = 4, "
+              "max_length: "
               "int = 100, n_best: int = 1, length_norm: collections.abc.Callable[[int], float] | "
               "None = None, prune: float = float('inf'), checkpoints: bool = False) -> "
               "list[Hypothesis]"),

@@ -167,14 +167,23 @@ def test_errors():
         dy.beam_search(failing, None, BEGIN, END, checkpoints=True)
     with pytest.raises(TypeError, match="gives a pair"):
         dy.beam_search(lambda s, w: (s, 1.0), None, BEGIN, END)
-    with pytest.raises(TypeError):
-        dy.beam_search(lambda s, w: 3, None, BEGIN, END)
+    for wrong in (None, 3):
+        with pytest.raises(TypeError, match=rf"step gave {wrong}.*; it gives a pair"):
+            dy.beam_search(lambda s, w: wrong, None, BEGIN, END)
+    with pytest.raises(
+        TypeError, match=r"step is called as step\(state, word\), and .* 1 positional"
+    ):
+        dy.beam_search(lambda s: None, None, BEGIN, END)
+    with pytest.raises(ZeroDivisionError):
+        dy.beam_search(lambda s, w: (1 / 0 for _ in "ab"), None, BEGIN, END)
     good = dy.inputVector([-1.0, -2.0])
     for wrong in ({"width": 0}, {"max_length": 0}, {"n_best": 0}, {"prune": -1.0}):
         with pytest.raises(ValueError, match="beam_search: width"):
             dy.beam_search(lambda s, w: (s, good), None, BEGIN, END, **wrong)
     with pytest.raises(ValueError, match="the norm of length"):
         dy.beam_search(lambda s, w: (s, good), None, BEGIN, END, length_norm=lambda n: -1.0)
+    with pytest.raises(TypeError, match=r"beam_search: .* 0 positional arguments but 1 was given"):
+        dy.beam_search(lambda s, w: (s, good), None, BEGIN, END, length_norm=lambda: 1.0)
     with pytest.raises(IndexError, match="the end symbol is 2"):
         dy.beam_search(lambda s, w: (s, good), None, BEGIN, 2)
     with pytest.raises(dy.NumericError, match="is NaN"):
