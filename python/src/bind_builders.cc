@@ -501,7 +501,12 @@ void add_masks(nb::class_<PyRNNBuilderOf<Builder>, PyRNNBuilder>& c) {
   }
   c.def(
       "set_dropout_masks",
-      [](const Py& b, unsigned batch_size) { b.get().set_dropout_masks(batch_size); },
+      [](const Py& b, unsigned batch_size) {
+        if (!b.ready.is_ready()) {
+          throw StateError("set_dropout_masks: call initial_state() in this graph first");
+        }
+        b.get().set_dropout_masks(batch_size);
+      },
       arg("batch_size") = 1U, "Draws the masks of this graph now; the first input does it else.");
 }
 

@@ -213,6 +213,17 @@ def test_dropout(builder_class):
     assert (values[:, 0] != values[:, 1]).any()
 
 
+def test_masks_of_dropout_want_an_initial_state_in_this_graph():
+    builder = dy.VanillaLSTMBuilder(1, 3, 2, dy.ParameterCollection())
+    builder.set_dropout(0.5)
+    for _ in range(2):
+        dy.renew_cg()
+        with pytest.raises(dy.StateError, match=r"set_dropout_masks: call initial_state\(\) in"):
+            builder.set_dropout_masks(1)
+        builder.initial_state()
+        builder.set_dropout_masks(1)
+
+
 def test_states_of_a_gru_with_dropout_keep_their_outputs():
     builder = dy.GRUBuilder(1, 3, 20, dy.ParameterCollection())
     builder.set_dropout(0.5)
