@@ -152,12 +152,23 @@ _OPERATIONS: dict[str, tuple[str, dict[str, str]]] = {
 }
 
 
+#: What errors tell programs to do, in C++ and in Python.
+_ADVICE = {
+    "call invalidate() and ask for values outside the scope": (
+        "ask for value(recalculate=True) outside the scope"
+    ),
+}
+
+
 def renamed(function: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments of an error of the library, with what Python calls the operation."""
+    """The arguments of an error of the library, with what Python calls the operation
+    and what is to be done."""
     name = str(function.__name__)
     text = args[0] if len(args) == 1 else None
     if not isinstance(text, str):
         return args
+    for there, here in _ADVICE.items():
+        text = text.replace(there, here)
     own, names = _OPERATIONS.get(name, ("", {}))
     if own and re.match(rf"{own}\b[(:]", text):
         text = name + text[len(own) :]

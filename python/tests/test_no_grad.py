@@ -50,6 +50,20 @@ def test_backward_is_an_error_within():
     assert w.grad_as_array()[0] != 0
 
 
+def test_the_error_says_what_makes_backward_possible():
+    w = dy.Model().add_parameters(3, init=1.0)
+    dy.renew_cg()
+    with dy.no_grad():
+        loss = dy.squared_norm(dy.tanh(w))
+        loss.value()
+    with pytest.raises(dy.GraphError, match=r"value\(recalculate=True\) outside") as caught:
+        loss.backward()
+    assert "invalidate" not in str(caught.value)
+    loss.value(recalculate=True)
+    loss.backward()
+    assert w.grad_as_array()[0] != 0
+
+
 def test_exceptions_and_nesting():
     w = dy.Model().add_parameters(3, init=1.0)
     scope = dy.no_grad()
