@@ -235,14 +235,19 @@ def _words(promise: ast.expr) -> str:
                 )
             else:
                 kind = "tuple" if name == "tuple" else "list"
-                parts.append(
-                    f"a {kind} of " + _PLURALS.get(_last_name(inner), _last_name(inner) + "s")
-                )
+                parts.append(f"a {kind} of " + " or ".join(map(_plural, _alternatives(inner))))
         else:
             name = _last_name(one)
             is_an = name[0] in "AEIOU" or name.startswith("RNN")
             parts.append(_WORDS.get(name) or ("an " if is_an else "a ") + name)
     return " or ".join(dict.fromkeys(parts))
+
+
+def _plural(entry: ast.expr) -> str:
+    if isinstance(entry, ast.Constant):
+        return str(entry.value)
+    name = _last_name(entry)
+    return _PLURALS.get(name, name + "s")
 
 
 def _members(node: ast.Subscript) -> list[ast.expr]:

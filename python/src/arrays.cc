@@ -117,6 +117,14 @@ nb::object as_array(nb::handle values, const char* type) {
 
 }  // namespace
 
+nb::object listed(nb::handle values, const char* want) {
+  nb::object list = read_sequence(values.ptr(), want);
+  if (!list.is_valid()) {
+    throw Refused();
+  }
+  return list;
+}
+
 Dim FloatArray::dim(bool batched) const {
   const std::size_t axes = shape.size() - (batched ? 1 : 0);
   if (axes > DYNET_MAX_TENSOR_DIM) {
@@ -173,6 +181,9 @@ bool is_complex(PyObject* o) noexcept {
 }
 
 FloatArray read_array(nb::handle values) {
+  if (PyIter_Check(values.ptr()) != 0) {
+    return read_array(listed(values, "a list of numbers"));
+  }
   FloatArray result;
   if (read_nested(values, false, result)) {
     return result;
@@ -190,6 +201,9 @@ FloatArray read_array(nb::handle values) {
 }
 
 FloatArray read_rows_first(nb::handle values) {
+  if (PyIter_Check(values.ptr()) != 0) {
+    return read_rows_first(listed(values, "a list of numbers"));
+  }
   FloatArray result;
   if (read_nested(values, true, result)) {
     return result;

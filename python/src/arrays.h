@@ -40,7 +40,9 @@ struct FloatArray {
 /// drop the imaginary part with no more than a warning. Runs no code of the user's for Python's
 /// numbers.
 [[nodiscard]] bool is_complex(PyObject* o) noexcept;
-/// The numbers of nested lists, and of anything else that NumPy makes an array of.
+/// What an iterable goes through, once in a call. Refused where it has no order.
+[[nodiscard]] nanobind::object listed(nanobind::handle values, const char* want);
+/// The numbers of nested lists, of an iterator, and of anything else that NumPy makes an array of.
 [[nodiscard]] FloatArray read_array(nanobind::handle values);
 /// read_array with the first axis moved to the end: lookup tables.
 [[nodiscard]] FloatArray read_rows_first(nanobind::handle values);

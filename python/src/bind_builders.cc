@@ -23,6 +23,7 @@
 
 #include "binding.h"
 #include "graph.h"
+#include "inputs.h"
 #include "lock.h"
 #include "made.h"
 #include "quick.h"
@@ -179,12 +180,7 @@ nb::object initial_state(nb::handle_t<PyRNNBuilder> self, const std::vector<Expr
 
 nb::object initial_state_from_arrays(nb::handle_t<PyRNNBuilder> self, nb::handle vecs,
                                      bool update) {
-  const nb::object input = nb::module_::import_("_dynet").attr("inputTensor");
-  std::vector<Expression> nodes;
-  for (const nb::handle v : nb::iter(vecs)) {
-    nodes.push_back(resolve(instance<PyExpression>(nb::object(input(v)))));
-  }
-  return initial_state(self, nodes, update);
+  return initial_state(self, inputs_of(vecs), update);
 }
 
 // NOLINTBEGIN(performance-unnecessary-value-param): the quick way makes values of these types

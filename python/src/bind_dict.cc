@@ -18,6 +18,7 @@
 #include "dynet/text/dict_file.h"
 
 #include "binding.h"
+#include "lists.h"
 
 namespace dynet::python {
 namespace {
@@ -55,8 +56,9 @@ struct Restored : Dict {
 void bind_words(nb::class_<Dict>& c) {
   using nb::arg;
   c.def(
-       "__init__", [](Dict* self, const Words& words) { new (self) Dict(dict_of(words)); },
-       arg("words") = Words())
+       "__init__",
+       [](Dict* self, const TextListArg& words) { new (self) Dict(dict_of(words.list)); },
+       arg("words") = nb::make_tuple())
       .def(
           "convert", [](Dict& d, const std::string& word) { return d.convert(word); }, arg("word"),
           "The id of a word. A new one is added, unless the dictionary is frozen: then it is the "

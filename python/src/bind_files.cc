@@ -22,6 +22,7 @@
 #include "dynet/training.h"
 
 #include "binding.h"
+#include "lists.h"
 #include "signals.h"
 
 namespace dynet::python {
@@ -85,12 +86,12 @@ void bind_saver(nb::module_& m) {
 
 /// Parameters of these names only.
 void populate_chosen(SafetensorsLoader& loader, ParameterCollection& pc, const std::string& key,
-                     const std::optional<std::vector<std::string>>& names) {
+                     const std::optional<TextListArg>& names) {
   if (!names) {
     loader.populate(pc, key);
     return;
   }
-  const std::set<std::string> wanted(names->begin(), names->end());
+  const std::set<std::string> wanted(names->list.begin(), names->list.end());
   loader.populate(pc, [&](const std::string& name) { return wanted.count(name) > 0; }, key);
 }
 

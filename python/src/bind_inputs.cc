@@ -15,6 +15,7 @@
 #include "binding.h"
 #include "errors.h"
 #include "graph.h"
+#include "inputs.h"
 #include "where.h"
 
 namespace dynet::python {
@@ -120,7 +121,8 @@ PyExpression input_tensor_transpose(const NumbersArg& val, const nb::object& dim
 }
 
 /// Flat positions from one list of indices an axis.
-std::vector<std::size_t> flat_positions(nb::handle idxs, const Dim& d, std::size_t axes) {
+std::vector<std::size_t> flat_positions(nb::handle given, const Dim& d, std::size_t axes) {
+  const nb::object idxs = listed(given, "a list of lists of whole numbers, one for each axis");
   if (nb::len(idxs) != axes) {
     throw ValueError("sparse_inputTensor: " + std::to_string(nb::len(idxs)) +
                      " lists of indices; want one for each of the " + std::to_string(axes) +
@@ -305,6 +307,21 @@ void bind_constants(nb::module_& m) {
 }
 
 }  // namespace
+
+std::vector<Expression> inputs_of(nb::handle arrays) {
+  const nb::object all = listed(arrays, "a list of arrays");
+  std::vector<Expression> inputs;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(all.ptr()); ++i) {
+    const nb::object entry = nb::borrow(entry_of(all.ptr(), i));
+    const nb::object numbers = is_array(entry) ? entry : read_sequence(entry.ptr(), "an array");
+    if (!numbers.is_valid()) {
+      refuse_entry(arrays.ptr(), i);
+      throw Refused();
+    }
+    inputs.push_back(input_tensor(numbers, false, "", false).e);
+  }
+  return inputs;
+}
 
 void bind_inputs(nb::module_& m) {
   bind_numbers(m);

@@ -1,11 +1,10 @@
 // Functions of whole sequences; C++ has them in dynet/sequence.h. `transduce` is bound with the
 // builders.
 
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
-#include <optional>
+#include <cstdint>
 #include <variant>
 #include <vector>
 
@@ -32,16 +31,40 @@ nb::list look_up(const PyLookupParameters& p, const std::variant<Sequence, Seque
   return list;
 }
 
-Expression loss(const ExprArg& scores, const std::vector<std::optional<unsigned>>& labels) {
-  std::vector<unsigned> numbers;
-  numbers.reserve(labels.size());
-  for (const std::optional<unsigned>& label : labels) {
-    numbers.push_back(label.value_or(kNoLabel));
+/// Labels, and None where there is none.
+struct LabelListArg {
+  std::vector<unsigned> list;
+};
+
+bool read_label(PyObject* o, unsigned& label) noexcept {
+  if (o == Py_None) {
+    label = kNoLabel;
+    return true;
   }
-  return sequence_loss(scores.node(), numbers, here());
+  std::int64_t number = 0;
+  const bool fits = read_whole(o, whole<unsigned>(), number);
+  label = static_cast<unsigned>(number);
+  return fits;
 }
 
 }  // namespace
+}  // namespace dynet::python
+
+namespace nanobind::detail {
+
+template <>
+struct type_caster<dynet::python::LabelListArg> {
+  NB_TYPE_CASTER(dynet::python::LabelListArg, const_name("collections.abc.Iterable[int | None]"))
+  bool from_python(handle src, uint32_t flags, cleanup_list* /*cleanup*/) noexcept {
+    return dynet::python::read_list(src.ptr(), "a list of labels", value.list,
+                                    dynet::python::read_label) ||
+           dynet::python::refused(flags);
+  }
+};
+
+}  // namespace nanobind::detail
+
+namespace dynet::python {
 
 void bind_sequence(nb::module_& m) {
   using nb::arg;
@@ -53,8 +76,8 @@ void bind_sequence(nb::module_& m) {
         "sequences: `indices[t]` is what step t looks up.");
   m.def(
       "sequence_loss",
-      [](const ExprArg& scores, const std::vector<std::optional<unsigned>>& labels) {
-        return PyExpression(loss(scores, labels));
+      [](const ExprArg& scores, const LabelListArg& labels) {
+        return PyExpression(sequence_loss(scores.node(), labels.list, here()));
       },
       arg("scores"), arg("labels"),
       "The sum over the examples of the batch `scores` of the negative log likelihood of their "

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import itertools
+import os
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -26,6 +28,26 @@ class World:
         self.crf = dy.CRFBuilder(2, self.m)
         self.gru = dy.GRUBuilder(1, 3, 3, self.m)
 
+    def populated(self, names: Iterable[str]) -> Any:
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "model.safetensors")
+            saved, read = dy.ParameterCollection(), dy.ParameterCollection()
+            for m, value in (saved, 1.0), (read, 2.0):
+                m.add_parameters(2, init=value, name="W")
+            saved.save(file)
+            dy.SafetensorsLoader(file).populate(read, names=names)
+            return read.parameters_list()[0].as_array().tolist()
+
+    def valued(self, values: Iterable[float]) -> Any:
+        p = self.m.add_parameters(2)
+        p.set_value(values)
+        return p.as_array().tolist()
+
+    def rows(self, values: Iterable[Any]) -> Any:
+        table = self.m.add_lookup_parameters((3, 2), init=0.0)
+        table.init_from_array(values)
+        return table.as_array().tolist()
+
 
 Once = Callable[[Iterable[Any]], Any]
 
@@ -45,6 +67,18 @@ CALLS: list[Callable[[World, Once], Any]] = [
     lambda w, once: listed(w.crf.neg_log_likelihood(w.X, once([[0, 1, 1]]))),
     lambda w, once: listed(w.crf.neg_log_likelihood(w.X, once([once([0, 1, 1])]))),
     lambda w, once: w.crf.viterbi(w.X, once([2])),
+    lambda w, once: listed(dy.sequence_loss(w.x, once([1]))),
+    lambda w, once: listed(dy.sequence_loss(dy.concatenate_to_batch([w.x] * 2), once([None, 1]))),
+    lambda w, once: dy.Dict(once("ab")).get_words(),
+    lambda w, once: dy.Dict(words=once([])).get_words(),
+    lambda w, once: w.populated(once(["/W"])),
+    lambda w, once: w.valued(once([1.0, 2])),
+    lambda w, once: w.valued(once([np.float64(1), np.int64(2)])),
+    lambda w, once: listed(dy.sparse_inputTensor(once([once([0]), [1]]), once([5.0]), (2, 3))),
+    lambda w, once: w.rows(once([[1.0, 2.0], [3.0, 4.0]])),
+    lambda w, once: w.m.parameters_from_numpy(once([1.0, 2.0])).as_array().tolist(),
+    lambda w, once: listed(w.gru.initial_state_from_raw_vectors(once([once([1, 2, 3])])).s()[0]),
+    lambda w, once: listed(w.gru.initial_state_from_raw_vectors(once([range(3)])).s()[0]),
     # mended: a flag is 0 or 1, what has a default is None
     lambda w, once: listed(dy.lookup_batch(w.E, once([1, 2]), 1)),
     lambda w, once: listed(dy.lookup_batch(w.E, once([1, 2]), np.bool_(False))),
@@ -69,6 +103,12 @@ def test_what_an_iterator_raises_comes_through_whoever_wrote_it() -> None:
         lambda: dy.lookup_batch(w.E, map(int, ["1", "x", "2"])),
         lambda: dy.log_softmax(w.x, map(int, ["1", "x", "2"])),
         lambda: dy.lookup_batch(w.E, map(int, ["x", "1"]), 1),  # type: ignore[arg-type]
+        lambda: dy.Dict(str(int(word)) for word in "x"),
+        lambda: dy.sequence_loss(w.x, map(int, "x")),
+        lambda: w.valued(map(int, "x")),
+        lambda: w.gru.initial_state_from_raw_vectors([map(int, "x")]),
+        lambda: w.gru.initial_state_from_raw_vectors([1.0] for _ in range(int("x"))),
+        lambda: w.populated(str(int(word)) for word in "x"),
     ):
         with pytest.raises(ValueError, match="invalid literal for int"):
             call()
@@ -136,6 +176,32 @@ def test_a_wrong_entry_is_named() -> None:
         IndexError, match=r"lookup_batch: indices\[1\] is -1; want a row from 0 to 4"
     ):
         dy.lookup_batch(w.E, iter([0, -1]))
+
+
+@pytest.mark.parametrize("kind", [list, iter])
+def test_a_wrong_entry_of_a_list_of_texts_labels_or_vectors_is_named(kind: Once) -> None:
+    w = World()
+    with pytest.raises(TypeError, match=r"Dict: words\[1\] is 2, of type int; want text"):
+        dy.Dict(kind(["a", 2]))
+    with pytest.raises(TypeError, match=r"sequence_loss: labels\[1\] is 'b', of type str; want a"):
+        dy.sequence_loss(w.x, kind([None, "b"]))
+    with pytest.raises(dy.RangeError, match=r"sequence_loss: labels\[0\] is -1; want a whole"):
+        dy.sequence_loss(w.x, kind([-1]))
+    with pytest.raises(TypeError, match=r"populate: names\[0\] is 1, of type int; want text"):
+        w.populated(kind([1]))
+    with pytest.raises(TypeError, match=r"from_raw_vectors: vecs\[1\] is \{2\}, of type set; want"):
+        w.gru.initial_state_from_raw_vectors(kind([[1.0, 2.0, 3.0], {2}]))
+    with pytest.raises(TypeError, match=r"labels is 3, .*; want a list of whole numbers or None"):
+        dy.sequence_loss(w.x, 3)  # type: ignore[arg-type]
+
+
+def test_what_has_no_order_is_no_list() -> None:
+    with pytest.raises(
+        TypeError, match=r"Dict: words is \{'a'\}, of type set; want a list of texts"
+    ):
+        dy.Dict({"a"})
+    with pytest.raises(TypeError, match=r"Dict: words is 'ab', of type str; want a list of texts"):
+        dy.Dict("ab")
 
 
 def test_a_misfit_is_told_of_its_own_call() -> None:

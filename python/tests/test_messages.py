@@ -77,7 +77,7 @@ METHODS: list[Row] = [
 ]  # fmt: skip
 
 IN_PYTHON: list[Row] = [
-    (lambda w: dy.sparse_inputTensor(1, [1.0], (3,)), TypeError, "sparse_inputTensor: object of type 'int' has no len()"),
+    (lambda w: dy.sparse_inputTensor(1, [1.0], (3,)), TypeError, "sparse_inputTensor: idxs is 1, of type int; want a list of lists"),
     (lambda w: dy.bucketed(3, 4), TypeError, "bucketed: "),
     (lambda w: dy.save("x", 3), TypeError, "save: objects is 3, of type int; want a list of values"),
     (lambda w: dy.save(None, [w.gru]), TypeError, "save: basename is None; want text or a path"),
