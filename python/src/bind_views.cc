@@ -136,27 +136,28 @@ void bind_tensor(nb::module_& m) {
           "A copy: float64 of numbers, int64 of positions.")
       .def(
           "argmax",
-          [](const PyTensor& t, unsigned dim, unsigned num) {
-            return PyTensor{TensorTools::argmax(t.numbers(), dim, num)};
+          [](const PyTensor& t, const AxisArg& dim, unsigned num) {
+            return PyTensor{TensorTools::argmax(t.numbers(), dim.in(t.numbers().d), num)};
           },
-          arg("dim") = 0U, arg("num") = 1U,
+          arg("dim") = 0, arg("num") = 1U,
           "Positions of the largest numbers along a dimension, whose extent becomes 1. `num` is 1.")
       .def(
           "categorical_sample_log_prob",
-          [](const PyTensor& t, unsigned dim, unsigned num) {
-            return PyTensor{TensorTools::categorical_sample_log_prob(t.numbers(), dim, num)};
+          [](const PyTensor& t, const AxisArg& dim, unsigned num) {
+            return PyTensor{
+                TensorTools::categorical_sample_log_prob(t.numbers(), dim.in(t.numbers().d), num)};
           },
-          arg("dim") = 0U, arg("num") = 1U,
+          arg("dim") = 0, arg("num") = 1U,
           "Positions drawn along a dimension, whose numbers are logarithms of probabilities. `num` "
           "is 1.")
       .def(
           "topk",
-          [](const PyTensor& t, unsigned dim, unsigned num) {
-            auto [numbers, positions] = TensorTools::topk(t.numbers(), dim, num);
+          [](const PyTensor& t, const AxisArg& dim, unsigned num) {
+            auto [numbers, positions] = TensorTools::topk(t.numbers(), dim.in(t.numbers().d), num);
             const SharedValue value{numbers, positions.memory};
             return std::pair(PyTensor{value}, PyTensor{std::move(positions)});
           },
-          arg("dim") = 0U, arg("num") = 1U,
+          arg("dim") = 0, arg("num") = 1U,
           nb::sig("def topk(self, dim: int = 0, num: int = 1) -> tuple[Tensor, Tensor]"),
           "The `num` largest numbers along a dimension, the largest first, and their positions.")
       .def("__repr__", [](const PyTensor& t) {

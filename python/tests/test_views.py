@@ -173,12 +173,18 @@ def test_tensors():
     assert (str(best), best.as_numpy().dtype) == ("<Dynet Tensor:int>", np.int64)
     assert best.as_numpy().tolist() == [[1, 0]]
     assert t.argmax(dim=1).as_numpy().tolist() == [[1], [0], [0]]
+    assert t.argmax(-1).as_numpy().tolist() == t.argmax(1).as_numpy().tolist()
+    assert t.argmax(dim=-2).as_numpy().tolist() == best.as_numpy().tolist()
+    assert t.topk(-1)[0].as_numpy().tolist() == [[5], [4], [3]]
+    with pytest.raises(dy.ShapeError, match=r"dimension -3 of \{3,2\}, which has 2"):
+        t.argmax(-3)
     numbers, places = t.topk(num=2)
     assert numbers.as_numpy().tolist() == [[4, 5], [3, 3]]
     assert places.as_numpy().tolist() == [[1, 0], [2, 2]]
     assert numbers.argmax().as_numpy().tolist() == [[0, 0]]
     sure = dy.inputVector([-1e9, 0.0, -1e9]).tensor_value()
     assert sure.categorical_sample_log_prob().as_numpy().tolist() == [1]
+    assert sure.categorical_sample_log_prob(-1).as_numpy().tolist() == [1]
     dy.renew_cg()
     counted(1000).value()
     assert t.as_numpy().tolist() == [[1, 5], [4, 2], [3, 3]]
