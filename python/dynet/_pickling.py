@@ -2,9 +2,10 @@
 
 All collections that have a root in common are one `_Model`, which is pickled once, however many of
 its parts (collections, parameters, builders, trainers) the pickled object has: its numbers as a
-safetensors file, and what else there is to know. The parts say where they are in it. So what shared
-parameters before shares them afterwards; and a shallow copy of a part, which keeps the model as it
-is, shares it too.
+safetensors file, and what else there is to know. In the file a parameter is named by its place in
+the model, as several that `dy.load` gave may have one name. The parts say where they are in it. So
+what shared parameters before shares them afterwards; and a shallow copy of a part, which keeps the
+model as it is, shares it too.
 
 A builder is made once more, with the same arguments, in a collection in which the parameters that
 it adds are found rather than made (`dynet/replay.h`). Of a class that a program derives from one of
@@ -44,11 +45,13 @@ class _Model:
     def __reduce__(self) -> Reduced:
         with tempfile.TemporaryDirectory(prefix="dynet-") as folder:
             path = os.path.join(folder, "model.safetensors")
+            entries = _dynet._entries_of(self.root)
             with SafetensorsSaver(path) as saver:
-                saver.save(self.root)
+                for place in range(len(entries)):
+                    part: Any = _dynet._parameter_at(self.root, place)
+                    saver.save(part, f"/{place}")
             with open(path, "rb") as file:
                 content = file.read()
-        entries = _dynet._entries_of(self.root)
         return _unpacked, (content, entries, self.root.get_weight_decay())
 
 

@@ -6,6 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -44,29 +45,33 @@ std::vector<Entry> entries_of(const ParameterCollection& root) {
   return entries;
 }
 
-/// Gives a new parameter or table its name, and the numbers that the file has under it.
+/// Gives a new parameter or table its name, and the numbers that the file has under `key`.
 template <class Handle>
-void take(Loader& loader, Handle made, const std::string& name, bool is_updated) {
+void take(Loader& loader, Handle made, const std::string& key, const std::string& name,
+          bool is_updated) {
   made.p->name = name;
-  loader.populate(made, name);
+  loader.populate(made, key);
   made.set_updated(is_updated);
 }
 
-/// A new root with the parameters of a file, which are as `entries` says, in this order.
+/// A new root with the parameters of a file, which are as `entries` says, in this order. There they
+/// are named by their places, "/0" and so on.
 ParameterCollection load_collection(const std::string& file, const std::vector<Entry>& entries,
                                     float weight_decay) {
   ParameterCollection root;
   root.set_weight_decay_lambda(weight_decay);
   const Stoppable stoppable;
   const auto loader = make_loader(file);
+  std::size_t place = 0;
   for (const auto& [name, is_updated, rows, shape, device_name] : entries) {
+    const std::string key = "/" + std::to_string(place++);
     const Dim dim(std::vector<long>(shape.begin(), shape.end()));
     Device* const device = get_device_manager()->get_global_device(device_name);
     const ParameterInitConst zero(0.0F);
     if (rows > 0) {
-      take(*loader, root.add_lookup_parameters(rows, dim, zero, "", device), name, is_updated);
+      take(*loader, root.add_lookup_parameters(rows, dim, zero, "", device), key, name, is_updated);
     } else {
-      take(*loader, root.add_parameters(dim, zero, "", device), name, is_updated);
+      take(*loader, root.add_parameters(dim, zero, "", device), key, name, is_updated);
     }
   }
   recount_names(root);

@@ -109,6 +109,45 @@ def test_names_and_flags_and_decay():
     assert names(other_model) == names(model)
 
 
+@pytest.mark.parametrize("copied", [through_pickle, copy.deepcopy])
+def test_parameters_that_were_loaded_twice_have_one_name(tmp_path, copied):
+    m = dy.ParameterCollection()
+    parts = [
+        m.add_parameters(2, init=1.0, name="W"),
+        m.add_lookup_parameters((3, 2), init=2.0, name="E"),
+        dy.GRUBuilder(1, 2, 2, m),
+    ]
+    base = str(tmp_path / "model")
+    dy.save(base, parts)
+    model = dy.ParameterCollection()
+    model.set_weight_decay(0.5)
+    first, second = dy.load(base, model), dy.load(base, model)
+    assert names(model).count("/W") == names(model).count("/E") == 2
+    trainer = dy.MomentumSGDTrainer(model, 0.1)
+    dy.renew_cg()
+    dy.squared_norm(second[0] + second[1][1]).backward()
+    trainer.update()
+    second[2].get_parameters()[0][0].zero()
+
+    other, (W, E, builder), again, goes_on = copied((model, second, first, trainer))
+    assert names(other) == names(model)
+    for (V, F, b), (W0, E0, b0) in (((W, E, builder), second), (again, first)):
+        assert np.array_equal(V.as_array(), W0.as_array())
+        assert np.array_equal(F.as_array(), E0.as_array())
+        assert [p.name() for p in b.get_parameters()[0]] == [
+            p.name() for p in b0.get_parameters()[0]
+        ]
+    assert not builder.get_parameters()[0][0].as_array().any()
+    assert again[2].get_parameters()[0][0].as_array().any()
+    assert not np.array_equal(W.as_array(), again[0].as_array())
+    for table, w, t in ((second[1], second[0], trainer), (E, W, goes_on)):
+        dy.renew_cg()
+        dy.squared_norm(w + table[1]).backward()
+        t.update()
+    assert np.array_equal(W.as_array(), second[0].as_array())
+    assert np.array_equal(E.as_array(), second[1].as_array())
+
+
 def test_empty_things():
     empty = through_pickle(dy.ParameterCollection())
     assert empty.parameter_count() == 0
