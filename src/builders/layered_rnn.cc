@@ -77,7 +77,10 @@ ComputationGraph& LayeredRNNBuilder::graph() const {
   if (param_vars.empty() || param_vars[0].empty()) {
     throw StateError(std::string(name()) + ": used before new_graph");
   }
-  static_cast<void>(param_vars[0][0].dim());  // throws if the graph is gone
+  if (param_vars[0][0].is_stale()) {
+    throw StaleExpression(std::string(name()) +
+                          ": the graph of the last new_graph is gone; call new_graph first");
+  }
   return *param_vars[0][0].pg;
 }
 

@@ -211,6 +211,16 @@ TEST_P(Recurrent, OnlyOneOfTheSameKindAndSizesIsCopied) {
 TEST_P(Recurrent, MasksAreSharedByTheStepsOfASequence) {
   if (has_masks) {
     EXPECT_THROW(rnn.set_dropout_masks(), StateError);
+    {
+      ComputationGraph gone;
+      rnn.new_graph(gone);
+    }
+    try {
+      rnn.set_dropout_masks();
+      ADD_FAILURE() << "no error";
+    } catch (const StaleExpression& error) {
+      EXPECT_NE(std::string(error.what()).find("call new_graph first"), std::string::npos);
+    }
     rnn.set_dropout(0.5F);
     EXPECT_THROW(rnn.set_dropout(2.0F), std::invalid_argument);
     EXPECT_THROW(rnn.set_dropout(-0.1F), ValueError);
