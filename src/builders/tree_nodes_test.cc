@@ -363,7 +363,7 @@ TEST_P(Trees, MasksAreSharedByTheNodesOfATree) {
 TEST_P(Trees, MasksAfterARevert) {
   tree.set_dropout(0.5F);
   start();
-  const Expression x = input(cg, {3}, sample_input(3, 0));
+  const Expression x = input(cg, {GetParam().in}, sample_input(GetParam().in, 0.0));
   cg.checkpoint();
   EXPECT_FALSE(numbers_of(tree.add_input(0, {}, x)).empty());
   cg.revert();

@@ -38,6 +38,9 @@ bool LateGradients::can_wait(NodeId weight) const {
 
 void LateGradients::note(const SegmentView& segment, const Assembled& whole) {
   const graph::Graph& graph = gradients_.context().graph;
+  if (notes_.empty()) {  // most graphs have none, and need no table
+    last_of_.begin(graph.size());
+  }
   for (const NodeId& weight : segment.members) {
     Assembled& assembled = *assembly_.part(segment, {&weight, 1}, whole);
     const bool is_passing = !gradients_.is_written(weight);

@@ -51,7 +51,7 @@ Expression poisson_loss(const Expression& x, detail::Pointer<std::vector<unsigne
 /// Shapes: {n} -> {1}.
 /// `v`: one index for all examples, or one for each; by pointer it is read again at every run.
 /// Errors: ShapeError unless x is a vector, ValueError unless 0 <= label_smoothing <= 1 and where a
-///   batch is given one class, IndexError where v is neither below n nor ignored.
+///   batch is given one class, IndexError where v is neither below n nor, as the ignored class, n.
 /// Source: Szegedy et al., 2015.
 Expression cross_entropy(const Expression& x, unsigned v, float label_smoothing = 0.0F,
                          unsigned ignored = 4294967295, Where where = Where::here());
@@ -71,7 +71,7 @@ Expression cross_entropy(const Expression& x, detail::Pointer<std::vector<unsign
 /// `v`: one index for all examples, or one for each; by pointer it is read again at every run.
 /// Errors: ShapeError unless x and w are vectors of equal length, ValueError unless 0 <=
 ///   label_smoothing <= 1 and where a batch is given one class, IndexError where v is neither below
-///   n nor ignored.
+///   n nor, as the ignored class, n.
 Expression weighted_cross_entropy(const Expression& x, const Expression& w, unsigned v,
                                   float label_smoothing = 0.0F, unsigned ignored = 4294967295,
                                   Where where = Where::here());

@@ -30,17 +30,14 @@ class LateGradients {
   ~LateGradients() = default;
 
   /// Begins a pass: forgets what was noted.
-  void begin() {
-    notes_.clear();
-    last_of_.begin(gradients_.context().graph.size());
-  }
+  void begin() { notes_.clear(); }
   /// Whether all members of the segment are such weights.
   [[nodiscard]] bool can_wait(const SegmentView& segment) const;
   /// Notes the members of a segment that can wait; `whole` is its call.
   void note(const SegmentView& segment, const Assembled& whole);
   /// Whether `n` is a noted weight, or a parameter that gradients were noted for: neither has its
   /// whole gradient in the memory of the graph.
-  [[nodiscard]] bool has(NodeId n) const { return last_of_[n] != 0; }
+  [[nodiscard]] bool has(NodeId n) const { return !notes_.empty() && last_of_[n] != 0; }
   /// Stores (`fresh`) or adds the noted gradients of a parameter, of which there are some, to
   /// `data`.
   void add(NodeId parameter, void* data, bool fresh);
@@ -63,7 +60,7 @@ class LateGradients {
   Assembly& assembly_;
   OperandArena& arena_;
   std::vector<Note> notes_;
-  /// The last note of a weight or a parameter, + 1.
+  /// The last note of a weight or a parameter, + 1; where nothing was noted, of an earlier pass.
   util::Stamped<std::uint32_t> last_of_;
 };
 
