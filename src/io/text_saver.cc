@@ -71,7 +71,7 @@ std::size_t line_bytes(const Tensor& t, double scale) {
 }
 
 /// The name of a file that text is to be appended to. ValueError where safetensors are in it.
-const std::string& text_only(const std::string& name) {
+std::string text_only(const std::string& name) {
   std::array<char, io::kLengthBytes + 1> begin{};
   std::ifstream(name, std::ios::binary).read(begin.data(), begin.size());
   if (io::begins_safetensors({begin.data(), begin.size()})) {
