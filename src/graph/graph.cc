@@ -112,25 +112,35 @@ NodeId Graph::add(const ext::Record& record, const void* op, std::span<const Nod
 inline const Node* Graph::find_like(const ext::Record& record, const void* op,
                                     std::span<const NodeId> args, std::uint32_t payload_count,
                                     const Device* device) const {
-  const NodeId id = args.empty() ? ParameterLists::kNoNode : parameter_lists_.example(args[0]);
-  if (id >= size() - 1) {
-    return nullptr;
+  auto list = args.empty() ? ParameterLists::kNone : parameter_lists_.newest(args[0]);
+  for (; list != ParameterLists::kNone; list = parameter_lists_.before(list)) {
+    const NodeId id = parameter_lists_.example(list);
+    if (id >= size() - 1) {
+      continue;
+    }
+    const Node& like = nodes_[id];  // or who took the place of the example
+    const Signature& signature = *like.signature;
+    if (signature.record == &record && like.arity == args.size() &&
+        like.parameters != ParameterLists::kNone && !record.has_optional &&
+        signature.payload_count == payload_count && signature.given_device == device &&
+        (record.attr_bytes == 0 || has_attributes(signature, op)) &&
+        has_like_arguments(like, args)) {
+      return &like;
+    }
   }
-  const Node& like = nodes_[id];  // or who took the place of the example
+  return nullptr;
+}
+
+/// The same parameters in the same places, and other arguments of the same shapes?
+inline bool Graph::has_like_arguments(const Node& like, std::span<const NodeId> args) const {
   const Signature& signature = *like.signature;
-  if (like.parameters == ParameterLists::kNone || signature.record != &record ||
-      record.has_optional || like.arity != args.size() ||
-      signature.payload_count != payload_count || signature.given_device != device ||
-      (record.attr_bytes != 0 && !has_attributes(signature, op))) {
-    return nullptr;
-  }
   for (std::uint32_t a = 0; a < like.arity; ++a) {
     if (args[a] != like.args[a] && (((signature.parameters >> a) & 1) != 0 ||
                                     nodes_[args[a]].shape() != signature.arg_shapes[a])) {
-      return nullptr;
+      return false;
     }
   }
-  return &like;
+  return true;
 }
 
 /// Gives the last node what follows from its arguments, which `to` has room for.

@@ -15,8 +15,8 @@ constexpr int kMostCompared = 8;
 
 ParameterLists::Id ParameterLists::find(const NodeId* args, std::uint64_t places) {
   const NodeId first = args[0];
-  Id id = first < newest_.size() ? newest_[first] : kNone;
-  const Id newest = id;
+  Id id = newest(first);
+  const Id before = id;
   for (int compared = 0; id != kNone; id = lists_[id].next) {
     if (is(lists_[id], args, places)) {
       return id;
@@ -38,7 +38,7 @@ ParameterLists::Id ParameterLists::find(const NodeId* args, std::uint64_t places
   for (std::uint64_t m = places; m != 0; m &= m - 1) {
     nodes_.push_back(args[std::countr_zero(m)]);
   }
-  lists_.push_back({places, begin, static_cast<std::uint32_t>(nodes_.size()), newest});
+  lists_.push_back({places, begin, static_cast<std::uint32_t>(nodes_.size()), before});
   newest_[first] = id;
   return id;
 }

@@ -251,6 +251,7 @@ class Graph {
  private:
   const Node* find_like(const ext::Record& record, const void* op, std::span<const NodeId> args,
                         std::uint32_t payload_count, const Device* device) const;
+  [[nodiscard]] bool has_like_arguments(const Node& like, std::span<const NodeId> args) const;
   void set_signature(Node& node, const ext::Record& record, const void* op,
                      std::span<const NodeId> args, NodeId* to, std::uint32_t payload_count,
                      const Device* device);

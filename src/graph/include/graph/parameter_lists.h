@@ -31,12 +31,14 @@ class ParameterLists {
     const List& list = lists_[id];
     return {nodes_.data() + list.begin, list.end - list.begin};
   }
-  /// A node that was named for the newest list that begins with node `first`; kNoNode where there
-  /// is none, or no such list. It may have been removed since.
-  [[nodiscard]] NodeId example(NodeId first) const {
-    const Id list = first < newest_.size() ? newest_[first] : kNone;
-    return list == kNone ? kNoNode : lists_[list].example;
+  /// The list made last of those that begin with node `first`, and the one made before a list;
+  /// kNone where there is none. No more begin with one node than `find` compares.
+  [[nodiscard]] Id newest(NodeId first) const {
+    return first < newest_.size() ? newest_[first] : kNone;
   }
+  [[nodiscard]] Id before(Id list) const { return lists_[list].next; }
+  /// The node that was named for a list; kNoNode where none was. It may have been removed since.
+  [[nodiscard]] NodeId example(Id list) const { return lists_[list].example; }
   /// Names node `n`, which has the list.
   void set_example(Id list, NodeId n) { lists_[list].example = n; }
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(lists_.size()); }
