@@ -198,6 +198,19 @@ TEST_P(ProductTest, SummedResultInBlocks) {
   }
 }
 
+/// Columns of whole vectors lie side by side where they are gathered, as in their blocks.
+TEST_P(ProductTest, ColumnsOfWholeVectorsInBlocks) {
+  for (const unsigned columns : {1U, 3U}) {
+    for (const Layout& some : layouts(9)) {
+      for (const Layout& others : layouts(9)) {
+        compare({32, columns, 16}, kNo, kNo, Layout({1}), some, others);
+        compare({16, 32, columns}, kNo, kYes, some, others, Layout({1}));
+        compare({16, 13, columns}, kNo, kYes, some, others, Layout({1}, {false}));
+      }
+    }
+  }
+}
+
 TEST_P(ProductTest, EachExampleByItself) {
   for (const Layout& a : layouts(5)) {
     for (const Layout& c : layouts(5)) {
