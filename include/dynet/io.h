@@ -75,7 +75,7 @@ class Loader {
 class TextFileSaver : public Saver {
  public:
   /// IoError when the file cannot be written. `append`: what is there stays, and is kept as it is
-  /// when something fails.
+  /// when something fails; ValueError where that is a safetensors file.
   explicit TextFileSaver(const std::string& filename, bool append = false);
   TextFileSaver(const TextFileSaver&) = delete;
   TextFileSaver& operator=(const TextFileSaver&) = delete;

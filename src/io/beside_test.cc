@@ -170,6 +170,29 @@ TYPED_TEST(BesideTest, AFileOfTheWholeModel) {
   EXPECT_EQ(to.numbers(true), norms);
 }
 
+// Names tell which normalisation belongs to a builder only where the file's builder is the
+// program's.
+TYPED_TEST(BesideTest, AnotherBuilderOfTheWholeModel) {
+  Network<TypeParam> from(0, 1.0F);
+  TypeParam second(2, 3, 2, from.model, true);
+  this->save(from.model, "/model");
+  const std::string key = "/model/vanilla-lstm-builder_1";
+  Network<TypeParam> to(0, 500.0F);
+  const std::vector<float> norms = to.numbers(true);
+  std::string log;
+  set_log_sink([&](const std::string& text) { log += text; });
+  TextFileLoader(this->file).populate(to.own(), key);
+  set_log_sink(nullptr);
+  EXPECT_NE(log.find("does not say which are this builder's"), std::string::npos) << log;
+  EXPECT_EQ(to.numbers(true), norms);
+  EXPECT_EQ(as_vector(*to.lstm.params[1][1].values()), as_vector(*second.params[1][1].values()));
+  const std::string tensors = this->folder_.file("whole.safetensors");
+  SafetensorsSaver(tensors).save(from.model, "/model");
+  const std::vector<float> before = to.numbers();
+  EXPECT_THROW(SafetensorsLoader(tensors).populate(to.own(), key), IoError);
+  EXPECT_EQ(to.numbers(), before);
+}
+
 // The other way round: the file of a collection is one of a model with this builder alone.
 TYPED_TEST(BesideTest, AllOfItUnderTheCollection) {
   Network<TypeParam> from(0, 1.0F);

@@ -123,6 +123,11 @@ std::string above(const std::string& name) {
   const std::size_t last = name.find_last_not_of('/');
   return name.substr(0, name.rfind('/', last) + 1);
 }
+/// "b" of both.
+std::string below(const std::string& name) {
+  const std::size_t begin = above(name).size();
+  return name.substr(begin, name.find_last_not_of('/') + 1 - begin);
+}
 
 }  // namespace
 
@@ -130,7 +135,7 @@ std::vector<Entry> entries_of(const ParameterCollection& model, const std::strin
   using detail::ModelAccess;
   std::vector<Entry> entries;
   const auto add = [&](ParameterStorageBase& storage) {
-    entries.push_back({&storage, name_in_file(model, storage.name, prefix), ""});
+    entries.push_back({&storage, name_in_file(model, storage.name, prefix), std::nullopt});
   };
   const auto& own = ModelAccess::parameters(model);
   const auto& beside = ModelAccess::state(model).beside;
@@ -138,10 +143,11 @@ std::vector<Entry> entries_of(const ParameterCollection& model, const std::strin
     std::for_each(own.begin(), own.end(), [&](const auto& p) { add(*p); });
   } else {  // the model above has the order of both
     const std::string here = collection_in_file(model, prefix);
+    const bool is_same = below(here) == below(model.get_fullname());
     for (const auto& p : ModelAccess::parameters(ModelAccess::root(model))) {
       if (const auto at = std::find(beside.begin(), beside.end(), p); at != beside.end()) {
         entries.push_back({p.get(), here + "ln_" + std::to_string(at - beside.begin()),
-                           above(here) + p->name.substr(above(p->name).size())});
+                           is_same ? above(here) + below(p->name) : ""});
       } else if (std::find(own.begin(), own.end(), p) != own.end()) {
         add(*p);
       }

@@ -48,9 +48,9 @@ std::string no_tensor(const SafetensorsFile& file, const std::string& name) {
 
 /// A file of a larger model has some parameters of a builder beside the builder's collection.
 const std::string& name_of(const SafetensorsFile& file, const Entry& entry) {
-  const bool is_above = !entry.name_above.empty() && file.find(entry.name) == nullptr &&
-                        file.find(entry.name_above) != nullptr;
-  return is_above ? entry.name_above : entry.name;
+  const bool is_above = entry.name_above && file.find(entry.name) == nullptr &&
+                        file.find(*entry.name_above) != nullptr;
+  return is_above ? *entry.name_above : entry.name;
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ class CollectionReader {
       : parser_(parser), prefix_(prefix) {
     const bool has_all = !has_only_own(model);
     for (const io::Entry& entry : io::entries_of(model, prefix)) {
-      const bool is_above = !entry.name_above.empty() && !has_all;
+      const bool is_above = entry.name_above && !has_all;
       lists_[is_above                           ? kAbove
              : params::is_table(*entry.storage) ? kTables
                                                 : kParameters]
@@ -181,8 +181,8 @@ class CollectionReader {
     if (std::any_of(above.begin(), above.end(),
                     [](const Wanted& w) { return w.object.name.empty(); })) {
       params::log("TextFileLoader::populate: '" + parser_.file_name() +
-                  "' was written by DyNet 2.1: it has no parameters of layer normalisation, which "
-                  "stay as they are");
+                  "': it has no parameters of layer normalisation, or does not say which are this "
+                  "builder's, as files of DyNet 2.1; they stay as they are");
       above.clear();
     }
   }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,8 +24,9 @@ struct Entry {
   ParameterStorageBase* storage;
   std::string name;
   /// For a parameter that a builder made beside its own collection, which is the model: what it is
-  /// called in a file of the collection above. Else empty.
-  std::string name_above;
+  /// called in a file of the collection above; empty where the key is that of another builder
+  /// there, whose parameters have numbers that nobody knows. Else nothing.
+  std::optional<std::string> name_above;
 };
 /// All that a file has of a model, under `prefix` (a collection_key): parameters in the order in
 /// which they were made, then tables. A builder's collection has what lies beside it too, under
