@@ -143,6 +143,17 @@ void add_parameters(ComputationGraph& cg, bool update,
   }
 }
 
+ComputationGraph& graph_of(const char* builder, const std::vector<std::vector<Expression>>& vars) {
+  if (vars.empty() || vars[0].empty()) {
+    throw StateError(std::string(builder) + ": used before new_graph");
+  }
+  if (vars[0][0].is_stale()) {
+    throw StaleExpression(std::string(builder) +
+                          ": the graph of the last new_graph is gone; call new_graph first");
+  }
+  return *vars[0][0].pg;
+}
+
 namespace {
 
 Dim whole_shape(const Parameter& p) { return p.dim(); }

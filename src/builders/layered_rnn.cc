@@ -74,14 +74,7 @@ bool LayeredRNNBuilder::forget_impl(std::size_t count) {
 }
 
 ComputationGraph& LayeredRNNBuilder::graph() const {
-  if (param_vars.empty() || param_vars[0].empty()) {
-    throw StateError(std::string(name()) + ": used before new_graph");
-  }
-  if (param_vars[0][0].is_stale()) {
-    throw StaleExpression(std::string(name()) +
-                          ": the graph of the last new_graph is gone; call new_graph first");
-  }
-  return *param_vars[0][0].pg;
+  return builders::graph_of(name(), param_vars);
 }
 
 void LayeredRNNBuilder::copy(const RNNBuilder& other) {

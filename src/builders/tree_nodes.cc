@@ -235,18 +235,14 @@ void LayeredTreeBuilder::set_dropout(float d, float d_h) {
 void LayeredTreeBuilder::disable_dropout() { set_dropout(0.0F); }
 
 void LayeredTreeBuilder::set_dropout_masks(unsigned batch_size) {
-  if (param_vars.empty()) {
-    throw StateError(std::string(name()) + ": set_dropout_masks before new_graph");
-  }
+  const detail::LocatedGraph cg(builders::graph_of(name(), param_vars), user_where);
   masks.resize(layers);
   for (unsigned layer = 0; layer < layers; ++layer) {
-    const Expression& first = param_vars[layer][0];  // a matrix for what the layer reads
-    const unsigned in = first.dim().cols();          // throws if the graph is gone
+    // The first parameter of a layer is a matrix for what the layer reads.
+    const unsigned in = param_vars[layer][0].dim().cols();
     masks[layer].clear();
-    masks[layer].push_back(
-        builders::add_mask({*first.pg, user_where}, in, batch_size, dropout_rate));
-    masks[layer].push_back(
-        builders::add_mask({*first.pg, user_where}, hid, batch_size, dropout_rate_h));
+    masks[layer].push_back(builders::add_mask(cg, in, batch_size, dropout_rate));
+    masks[layer].push_back(builders::add_mask(cg, hid, batch_size, dropout_rate_h));
   }
   dropout_masks_valid = true;
 }

@@ -78,6 +78,10 @@ inline void check_step(const char* builder, RNNPointer i, std::size_t steps) {
 void add_parameters(ComputationGraph& cg, bool update,
                     const std::vector<std::vector<Parameter>>& params,
                     std::vector<std::vector<Expression>>& vars);
+/// The graph that they are in. StateError before new_graph, StaleExpression where the graph of the
+/// last new_graph is gone.
+[[nodiscard]] ComputationGraph& graph_of(const char* builder,
+                                         const std::vector<std::vector<Expression>>& vars);
 /// Makes `to` the handles of `from`, of parameters or lookup tables. ValueError unless both have
 /// the same numbers and shapes.
 template <class Handle>
