@@ -354,6 +354,17 @@ struct type_caster<dynet::python::PlaceArg> {
   }
 };
 
+/// T: a struct with a `list`, its type in signatures (`kType`), what errors want (`kList`), and how
+/// an entry is read (`read`).
+template <class T>
+struct ListCaster {
+  NB_TYPE_CASTER(T, T::kType)
+  bool from_python(handle src, uint32_t flags, cleanup_list* /*cleanup*/) noexcept {
+    return dynet::python::read_list(src.ptr(), T::kList, value.list, T::read) ||
+           dynet::python::refused(flags);
+  }
+};
+
 /// T: IndexListArg, PlaceListArg or TreeNodesArg.
 template <class T>
 struct WholesCaster {

@@ -33,19 +33,21 @@ nb::list look_up(const PyLookupParameters& p, const std::variant<Sequence, Seque
 
 /// Labels, and None where there is none.
 struct LabelListArg {
+  static constexpr auto kType = nb::detail::const_name("collections.abc.Iterable[int | None]");
+  static constexpr const char* kList = "a list of whole numbers or None";
+  static bool read(PyObject* o, unsigned& label) noexcept {
+    if (o == Py_None) {
+      label = kNoLabel;
+      return true;
+    }
+    std::int64_t number = 0;
+    const bool fits = read_whole(o, whole<unsigned>(), number);
+    label = static_cast<unsigned>(number);
+    return fits;
+  }
+
   std::vector<unsigned> list;
 };
-
-bool read_label(PyObject* o, unsigned& label) noexcept {
-  if (o == Py_None) {
-    label = kNoLabel;
-    return true;
-  }
-  std::int64_t number = 0;
-  const bool fits = read_whole(o, whole<unsigned>(), number);
-  label = static_cast<unsigned>(number);
-  return fits;
-}
 
 }  // namespace
 }  // namespace dynet::python
@@ -53,14 +55,7 @@ bool read_label(PyObject* o, unsigned& label) noexcept {
 namespace nanobind::detail {
 
 template <>
-struct type_caster<dynet::python::LabelListArg> {
-  NB_TYPE_CASTER(dynet::python::LabelListArg, const_name("collections.abc.Iterable[int | None]"))
-  bool from_python(handle src, uint32_t flags, cleanup_list* /*cleanup*/) noexcept {
-    return dynet::python::read_list(src.ptr(), "a list of labels", value.list,
-                                    dynet::python::read_label) ||
-           dynet::python::refused(flags);
-  }
-};
+struct type_caster<dynet::python::LabelListArg> : ListCaster<dynet::python::LabelListArg> {};
 
 }  // namespace nanobind::detail
 

@@ -15,33 +15,30 @@ namespace dynet::python {
 
 /// Texts: a list, or anything that can be iterated over.
 struct TextListArg {
+  static constexpr auto kType = nanobind::detail::const_name("collections.abc.Iterable[str]");
+  static constexpr const char* kList = "a list of texts";
+  static bool read(PyObject* o, std::string& text) noexcept try {
+    const bool is_text = PyUnicode_Check(o) != 0;
+    Py_ssize_t size = 0;
+    const char* chars = is_text ? PyUnicode_AsUTF8AndSize(o, &size) : nullptr;
+    if (chars == nullptr) {
+      PyErr_Clear();
+      return refuse(o, is_text ? "text without lone surrogates" : "text");
+    }
+    text.assign(chars, static_cast<std::size_t>(size));
+    return true;
+  } catch (const std::bad_alloc&) {
+    return refuse_too_large();
+  }
+
   std::vector<std::string> list;
 };
-
-inline bool read_text(PyObject* o, std::string& text) noexcept try {
-  Py_ssize_t size = 0;
-  const char* chars = PyUnicode_Check(o) != 0 ? PyUnicode_AsUTF8AndSize(o, &size) : nullptr;
-  if (chars == nullptr) {
-    return refuse(o, "text");
-  }
-  text.assign(chars, static_cast<std::size_t>(size));
-  return true;
-} catch (const std::bad_alloc&) {
-  return refuse_too_large();
-}
 
 }  // namespace dynet::python
 
 namespace nanobind::detail {
 
 template <>
-struct type_caster<dynet::python::TextListArg> {
-  NB_TYPE_CASTER(dynet::python::TextListArg, const_name("collections.abc.Iterable[str]"))
-  bool from_python(handle src, uint32_t flags, cleanup_list* /*cleanup*/) noexcept {
-    return dynet::python::read_list(src.ptr(), "a list of texts", value.list,
-                                    dynet::python::read_text) ||
-           dynet::python::refused(flags);
-  }
-};
+struct type_caster<dynet::python::TextListArg> : ListCaster<dynet::python::TextListArg> {};
 
 }  // namespace nanobind::detail

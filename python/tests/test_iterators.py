@@ -183,6 +183,10 @@ def test_a_wrong_entry_of_a_list_of_texts_labels_or_vectors_is_named(kind: Once)
     w = World()
     with pytest.raises(TypeError, match=r"Dict: words\[1\] is 2, of type int; want text"):
         dy.Dict(kind(["a", 2]))
+    with pytest.raises(
+        TypeError, match=r"Dict: words\[0\] is .*; want text without lone surrogates"
+    ):
+        dy.Dict(kind(["\ud800"]))
     with pytest.raises(TypeError, match=r"sequence_loss: labels\[1\] is 'b', of type str; want a"):
         dy.sequence_loss(w.x, kind([None, "b"]))
     with pytest.raises(dy.RangeError, match=r"sequence_loss: labels\[0\] is -1; want a whole"):
