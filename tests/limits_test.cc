@@ -116,7 +116,6 @@ TEST(Sizes, ProductsWithNothing) {
   }
 }
 
-/// 65537 vectors of 65536 in one: 65536 elements more than 32 bits count. Batches likewise.
 /// A minibatch that happens to be empty.
 TEST(Sizes, BatchesOfNothing) {
   ComputationGraph cg;
@@ -134,6 +133,7 @@ TEST(Sizes, BatchesOfNothing) {
   EXPECT_EQ(lstm.add_input(zeros(cg, {3})).dim(), Dim({3}));
 }
 
+/// 65537 vectors of 65536 in one: 65536 elements more than 32 bits count. Batches likewise.
 TEST(Sizes, SumsOfExtentsDoNotWrap) {
   ComputationGraph cg;
   const std::vector<Expression> vectors(65537, constant(cg, {65536}, 1.0F));

@@ -84,17 +84,11 @@ std::uint64_t computed_weights(const graph::Graph& graph, const graph::Node& fir
 std::uint64_t widen(const graph::Graph& graph, std::span<const NodeId> members, std::uint64_t mask,
                     std::uint64_t args) {
   const graph::Node& first = graph[members[0]];
-  if (members.size() == 1 || !first.record().has_shared) {
-    return mask;
-  }
-  const std::uint32_t arity = std::min(first.arity, kMaxMaskedArgs);
-  for (std::uint32_t a = 0; a < arity; ++a) {
-    if (first.signature->role(a) != ext::Role::kEither || ((mask >> a) & 1) != 0 ||
-        ((args >> a) & 1) == 0) {
-      continue;
-    }
+  const std::uint64_t asked = first.signature->may_share & args & ~mask;
+  for (std::uint64_t m = members.size() == 1 ? 0 : asked; m != 0; m &= m - 1) {
+    const auto a = static_cast<std::uint32_t>(std::countr_zero(m));
     // A shared operand has one example.
-    if (graph.dim(first.args[a]).bd != 1) {
+    if (first.signature->role(a) != ext::Role::kEither || graph.dim(first.args[a]).bd != 1) {
       continue;
     }
     const std::uint64_t identity = graph.identity(first.args[a]);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "dynet/ext/additions.h"
@@ -417,6 +418,39 @@ TEST(Trainer, UsersCanWriteTheirOwn) {
   }
   EXPECT_EQ(as_vector(*p.values())[0], -3.0F);
   EXPECT_EQ(as_vector(l.get_storage().all_values), (std::vector<float>{0, -3}));
+}
+
+/// One that divides the steps of a table by what its stored values are yet to be multiplied by.
+struct DividingTrainer : HalvingTrainer {
+  using HalvingTrainer::HalvingTrainer;
+
+ protected:
+  void update_lookup_params(real gscale, std::size_t idx, std::size_t lidx) override {
+    const LookupParameter table(model->lookup_parameters_list()[idx]);
+    HalvingTrainer::update_lookup_params(gscale / table.current_weight_decay(), idx, lidx);
+  }
+};
+
+TEST(Trainer, AUsersStepsOfATableThatDecays) {
+  const auto train = [](auto make) {
+    ParameterCollection model(0.1F);
+    const LookupParameter l = model.add_lookup_parameters(1, {1}, ParameterInitConst(1));
+    const auto trainer = make(model);
+    float g = -1.0F;
+    for (int i = 0; i < 8; ++i) {
+      l.p->accumulate_grad(0, Tensor({1}, &g, nullptr, DeviceMempool::NONE));
+      trainer->update();
+    }
+    EXPECT_LT(l.current_weight_decay(), 0.5F) << "else this tests nothing";
+    EXPECT_EQ(model.get_weight_decay().current_weight_decay(), 1.0F);
+    return as_vector(l.get_storage().all_values)[0] * l.current_weight_decay();
+  };
+  const auto by = [&]<class T>(std::type_identity<T>, real rate) {
+    return train([rate](ParameterCollection& model) { return std::make_unique<T>(model, rate); });
+  };
+  const float wanted = by(std::type_identity<SimpleSGDTrainer>(), 0.5F);
+  EXPECT_FLOAT_EQ(by(std::type_identity<DividingTrainer>(), 1.0F), wanted);
+  EXPECT_NE(by(std::type_identity<HalvingTrainer>(), 1.0F), wanted);
 }
 
 /// Fails at one row, once; and has rows updated by a program's own call.
