@@ -108,6 +108,42 @@ TEST_P(ComputedWeights, AParameterGetsItsGradientFromAllSides) {
   EXPECT_EQ(gradient_of(mask), Floats(4, 0.0F));
 }
 
+/// A mask on the left, one number for a whole row, and a quotient, each with a gradient there
+/// already; products are multiplied by the mask as they are written, which only the first allows.
+TEST_P(ComputedWeights, WhatStandsBeforeTheMatrix) {
+  const auto held = [&](const Dim& d, const Floats& values) {
+    Parameter p = add(d, values);
+    p.set_updated(false);
+    return parameter(cg, p);
+  };
+  const Parameter w = add({2, 3}, {1, 2, 3, 4, 5, 6});
+  const Parameter u = add({2, 3}, {1, 2, 3, 4, 5, 6});
+  const Parameter v = add({2, 3}, {1, 2, 3, 4, 5, 6});
+  const Expression left = cmult(held({2, 3}, {1, 0, 2, 1, 3, -1}), parameter(cg, w));
+  const Expression rows = cmult(parameter(cg, u), held({2}, {3, -1}));
+  const Expression quotient = cdiv(parameter(cg, v), held({2, 3}, {1, -1, 0.5F, 0.25F, 1, 0.5F}));
+  const Expression c = vector({1, 2});
+  std::vector<Expression> terms;
+  for (int i = 0; i < 4; ++i) {  // often enough to be held for weights
+    for (const Expression& weight : {left, rows, quotient}) {
+      terms.push_back(dot_product(c, weight * vector({1, 2, 3})));
+    }
+  }
+  const Expression loss = sum(terms);
+  const Floats product{4, 8, 8, 16, 12, 24};
+  for (const float passes : {1.0F, 2.0F}) {
+    cg.backward(loss);
+    const Floats of_left{1, 0, 2, 1, 3, -1};
+    const Floats of_rows{3, -1, 3, -1, 3, -1};
+    const Floats of_quotient{1, -1, 2, 4, 1, 2};
+    for (std::size_t i = 0; i < product.size(); ++i) {
+      EXPECT_EQ(gradient_of(w)[i], passes * product[i] * of_left[i]) << i;
+      EXPECT_EQ(gradient_of(u)[i], passes * product[i] * of_rows[i]) << i;
+      EXPECT_EQ(gradient_of(v)[i], passes * product[i] * of_quotient[i]) << i;
+    }
+  }
+}
+
 /// Both factors are trained, or one parameter stands there twice.
 TEST_P(ComputedWeights, TwoGradientsOfOneNode) {
   const Parameter w = add({2, 2}, {1, 2, 3, 4});

@@ -35,6 +35,18 @@ void ComputedWeights::finish_into(NodeId n, void* data, bool fresh) {
   products_.drop(place - 1);
 }
 
+bool ComputedWeights::finish_times(NodeId n, const ext::Operand& factor, const ext::Block& to) {
+  const std::uint32_t place = place_[n];
+  const Context& context = gradients_.context();
+  const bool is_done = products_.add_times(
+      context.kernels(n), place - 1, factor,
+      {.dim = context.graph.dim(n), .examples = 1, .blocks = &to, .block_count = 1});
+  if (is_done) {
+    products_.drop(place - 1);
+  }
+  return is_done;
+}
+
 void ComputedWeights::finish_all() {
   for (const NodeId n : nodes_) {
     if (n != kLeft) {

@@ -71,6 +71,7 @@ void LateGradients::note(const SegmentView& segment, const Assembled& whole) {
       }
       return to;
     });
+    note.slope = is_passing ? slope_of(note) : nullptr;
     note.next = last_of_[note.parameter];
     notes_.push_back(note);
     for (const NodeId n : {note.parameter, weight}) {
@@ -80,14 +81,31 @@ void LateGradients::note(const SegmentView& segment, const Assembled& whole) {
   }
 }
 
+const ext::Operand* LateGradients::slope_of(const Note& note) const {
+  const graph::Graph& graph = gradients_.context().graph;
+  const std::span<const NodeId> args = graph.args(note.weight);
+  const ext::RuleInfo& rule = *graph[note.weight].record().rule;
+  if (args.size() != std::size(rule.slope_of)) {
+    return nullptr;
+  }
+  const std::uint8_t slope = rule.slope_of[args[0] == note.parameter ? 0 : 1];
+  const Dim& dim = graph.dim(note.weight);
+  const bool is_as_large =
+      std::all_of(args.begin(), args.end(), [&](NodeId a) { return graph.dim(a) == dim; });
+  return slope != ext::RuleInfo::kNoArgument && is_as_large ? &note.call->in[slope] : nullptr;
+}
+
 void LateGradients::add(NodeId parameter, void* data, bool fresh) {
   for (std::uint32_t i = last_of_[parameter]; i != 0; i = notes_[i - 1].next) {
     const Note& note = notes_[i - 1];
-    computed_.finish_into(note.weight, note.gradient, note.is_passing);
     *note.to = {data, 1, fresh};
+    fresh = false;
+    if (note.slope != nullptr && computed_.finish_times(note.weight, *note.slope, *note.to)) {
+      continue;
+    }
+    computed_.finish_into(note.weight, note.gradient, note.is_passing);
     const graph::Node& node = gradients_.context().graph[note.weight];
     node.record().backward(node.signature->op, *note.call);
-    fresh = false;
   }
 }
 

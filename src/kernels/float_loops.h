@@ -38,6 +38,9 @@ struct Gemm {
   /// all.
   const GemmFactors* more = nullptr;
   std::int64_t more_count = 0;  ///< kMostMore at most; 0 unless a_transposed and b_row == 1
+  /// Laid out as c: each result is multiplied by its number before it is stored or added. Null: by
+  /// nothing. Not where a_transposed.
+  const float* factor = nullptr;
   static constexpr std::int64_t kMostMore = 3;
 };
 

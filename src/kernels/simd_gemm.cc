@@ -56,6 +56,7 @@ struct Product {
   double* squares = nullptr;  ///< one a lane, of the result; null: not wanted
   const GemmFactors* more;
   std::size_t more_count;
+  const float* factor;  ///< laid out as c; null: none
 
   explicit Product(const Gemm& g)
       : m(static_cast<std::size_t>(g.m)),
@@ -71,7 +72,8 @@ struct Product {
         store(g.store),
         start(g.start),
         more(g.more),
-        more_count(static_cast<std::size_t>(g.more_count)) {}
+        more_count(static_cast<std::size_t>(g.more_count)),
+        factor(g.factor) {}
 };
 
 HWY_INLINE void run_tile(TileArgs& t, std::size_t columns, std::size_t rows) {
@@ -91,6 +93,7 @@ HWY_INLINE void tile_at(const Product& g, TileArgs& t, std::size_t row, std::siz
   t.b = g.b + column * g.b_column;
   t.c = g.c + column * g.ldc + row;
   t.start = g.start == nullptr ? nullptr : g.start + row;
+  t.factor = g.factor == nullptr ? nullptr : g.factor + column * g.ldc + row;
   run_tile(t, wide, std::min(rows, g.m - row));
 }
 
@@ -363,6 +366,7 @@ void multiply_block(const Product& g, TileArgs& t, const float* a_panels, std::s
       t.a = a_panels + (i - first) * t.k;
       t.c = g.c + j * g.ldc + i;
       t.start = start == nullptr ? nullptr : start + i;
+      t.factor = g.factor == nullptr ? nullptr : g.factor + j * g.ldc + i;
       run_tile(t, wide, std::min(t.lda, end - i));
     }
   }
@@ -503,13 +507,16 @@ void gemm_plain(const Product& g) {
   constexpr std::size_t kSmall = 20000;   // floats of `a`: a strip of it stays in L1
   constexpr std::size_t kLarge = 400000;  // floats of `a`: it does not stay in L2
   const std::size_t size = g.m * g.k;
-  if (g.k == 1 && g.start == nullptr) {
+  const bool is_wide_gradient = g.b_row != 1 && g.n >= 48;
+  if (g.factor != nullptr && (g.k == 1 || !is_wide_gradient)) {
+    direct(g, true);  // only tiles multiply by factors
+  } else if (g.k == 1 && g.start == nullptr) {
     rank_one(g);
   } else if (g.n == 1 && in_pairs(g)) {
     return;
   } else if (g.n == 1) {
     size > kSmall ? stream<1>(g) : direct(g, true);
-  } else if (g.b_row != 1 && g.n >= 48) {
+  } else if (is_wide_gradient) {
     // The gradient of a weight: a wide result, an inner dimension of as many examples as there are.
     if (g.k >= 64 && g.m * g.n > kLargeResult) {
       packed(g, false, true);

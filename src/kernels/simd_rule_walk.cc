@@ -41,6 +41,13 @@ class RuleWalk {
     for (std::size_t j = 0; j < rule.results; ++j) {
       aim(j);
     }
+    if (skipped_ != 0) {
+      for (std::size_t k = 0; k < rule.inputs; ++k) {
+        if ((rule.readers[k] & ~skipped_) == 0) {
+          elements_.from[k] = {kNothing, 0};
+        }
+      }
+    }
   }
   HWY_INLINE void run(const void* op) {
     const std::size_t whole = n_ - n_ % lanes();
@@ -72,6 +79,7 @@ class RuleWalk {
       elements_.base[j] = {data, kAll};
     } else if (out_[j].mode == Stream::kSkip) {
       elements_.to[j] = {result_[j], 0};
+      skipped_ |= 1U << j;
     } else if (out_[j].mode == Stream::kSum) {
       for (std::size_t i = 0; i < turn(); i += lanes()) {
         hn::Store(hn::Zero(d_), d_, sums_[j] + i);
@@ -123,7 +131,8 @@ class RuleWalk {
   const RuleSteps& rule_;
   const Stream* out_;
   const std::size_t n_;
-  Elements elements_;  // and what follows: written where it is used
+  unsigned skipped_ = 0;  ///< results that nobody wants, as bits
+  Elements elements_;     // and what follows: written where it is used
   alignas(64) float vector_[kMaxRuleInputs][kMaxLanes];
   alignas(64) float result_[kMaxRuleResults][kMaxLanes];
   alignas(64) float sums_[kMaxRuleResults][kSumVectors * kMaxLanes];

@@ -187,6 +187,22 @@ TEST_P(RulesOnSimd, DoNotDependOnThePlace) {
   });
 }
 
+TEST_P(RulesOnSimd, WhatIsThrownAwayReadsNothing) {
+  // Of z = x * y the gradient of x alone: dz * y, wherever x and z may lie.
+  constexpr std::size_t kCount = 37;
+  std::vector<float> y(kCount, 3.0F);
+  std::vector<float> dz(kCount, 2.0F);
+  std::vector<float> dx(kCount, 0.0F);
+  const Stream in[] = {{nullptr, Stream::kRun},
+                       {y.data(), Stream::kRun},
+                       {nullptr, Stream::kRun},
+                       {dz.data(), Stream::kRun}};
+  const Stream out[] = {{dx.data(), Stream::kStore}, {nullptr, Stream::kSkip}};
+  const CMult product;
+  ext::rule_loops<CMult>().backward_float(&product, in, out, kCount);
+  EXPECT_EQ(dx, std::vector<float>(kCount, 6.0F));
+}
+
 TEST_P(RulesOnSimd, EveryRuleHasLoops) {
   int rules = 0;
   AllOps::for_each([&]<class Op>() {

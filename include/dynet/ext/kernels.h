@@ -131,6 +131,13 @@ class Kernels {
   /// clipping.
   [[nodiscard]] virtual std::optional<double> product_with_norm(const Operand& a, const Operand& b,
                                                                 const Operand& c) const;
+  /// c = or += factor * (a * transpose(b)), element by element: the gradient of a weight behind a
+  /// mask. `factor` is one example, of as many elements as c. False where the device has no walk
+  /// that does both at once: then nothing is done.
+  [[nodiscard]] virtual bool product_times(const Operand& /*a*/, const Operand& /*b*/,
+                                           const Operand& /*factor*/, const Operand& /*c*/) const {
+    return false;
+  }
   /// y = or += running sums of x along dimension `axis`: each element with all before it, or
   /// (kEnd) with all after it. For cumulative sums and their gradients, and for what is to be known
   /// of every part of a sorted line. Bound: half a rounding of each result, and a rounding in

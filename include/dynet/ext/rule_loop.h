@@ -54,6 +54,10 @@ struct RuleInfo {
   std::uint8_t saved_parts[kMaxOutputs];
   bool has_scalar;  ///< reads Call::values
   bool summed;
+  /// Of two arguments, which one is the slope of this one, as the other factor of a product is; or
+  /// kNoArgument.
+  std::uint8_t slope_of[2];
+  static constexpr std::uint8_t kNoArgument = 255;
 };
 
 /// A rule over rows (over.h) is never called with numbers.
@@ -213,6 +217,19 @@ constexpr RuleLoops& rule_loops() {
 DYNET_DEFINED_ELSEWHERE_END
 
 namespace detail {
+/// The argument that an expression is, where it is nothing else.
+template <class Expression>
+inline constexpr std::uint8_t kArgument = RuleInfo::kNoArgument;
+template <>
+inline constexpr std::uint8_t kArgument<rule::In<0>> = 0;
+template <>
+inline constexpr std::uint8_t kArgument<rule::In<1>> = 1;
+template <class... Slopes>
+constexpr void set_slopes(RuleInfo& r, const std::tuple<Slopes...>* /*slopes*/) {
+  std::size_t i = 0;
+  ((r.slope_of[i++] = kArgument<Slopes>), ...);
+}
+
 template <class Op>
 constexpr RuleInfo make_rule_info() {
   RuleInfo r{};
@@ -245,6 +262,14 @@ constexpr RuleInfo make_rule_info() {
   }
   r.has_scalar = ScalarRule<Op>;
   r.summed = is_summed<Op>();
+  for (auto& slope : r.slope_of) {
+    slope = RuleInfo::kNoArgument;
+  }
+  if constexpr (BinaryRule<Op>) {
+    using Slopes =
+        decltype(std::declval<const Op&>().slopes(rule::In<0>{}, rule::In<1>{}, rule::In<2>{}));
+    set_slopes(r, static_cast<const Slopes*>(nullptr));
+  }
   return r;
 }
 /// The operands are those of the whole rule, those that are absent with no part.

@@ -36,6 +36,9 @@ class ComputedWeights {
   /// Stores (`fresh`) or adds the products that were left for `n`, of which there are some, to
   /// `data`.
   void finish_into(NodeId n, void* data, bool fresh);
+  /// Stores or adds the sum of the products that were left for `n`, multiplied by `factor` element
+  /// by element, to a block. False where the device cannot do so at once: then nothing is done.
+  [[nodiscard]] bool finish_times(NodeId n, const ext::Operand& factor, const ext::Block& to);
   void finish_all();
   /// Has finish_all() pass over `n`, for which products were left.
   void leave(NodeId n) { nodes_[place_[n] - 1] = kLeft; }

@@ -18,7 +18,8 @@ namespace dynet::execute {
 /// end and then added to the storages: of such a parameter a whole matrix would be written, read
 /// and written again. Instead the nodes of these weights are run when gradients are delivered, one
 /// after the other, and write to the storages themselves. Their own gradients pass through the same
-/// memory, which stays in the cache. All that can fail is done when they are noted. Not
+/// memory, which stays in the cache, or through none: the products of a matrix behind a mask are
+/// multiplied by the mask as they are written. All that can fail is done when they are noted. Not
 /// thread-safe.
 class LateGradients {
  public:
@@ -47,13 +48,17 @@ class LateGradients {
     NodeId weight;
     NodeId parameter;
     ext::Call* call;
-    ext::Block* to;          ///< where the call writes the parameter's gradient
-    void* gradient;          ///< of the weight
-    bool is_passing;         ///< it has been written by nobody, and lies there while the call runs
+    ext::Block* to;   ///< where the call writes the parameter's gradient
+    void* gradient;   ///< of the weight
+    bool is_passing;  ///< it has been written by nobody, and lies there while the call runs
+    /// What alone stands between the weight's gradient and the parameter's, as the other factor of
+    /// a product does; null: the call says what does.
+    const ext::Operand* slope = nullptr;
     std::uint32_t next = 0;  ///< the note of the same parameter that was made before, + 1
   };
 
   [[nodiscard]] bool can_wait(NodeId weight) const;
+  [[nodiscard]] const ext::Operand* slope_of(const Note& note) const;
 
   Gradients& gradients_;
   ComputedWeights& computed_;

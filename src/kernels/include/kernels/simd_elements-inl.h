@@ -4,7 +4,8 @@
 // Of a rule only its arithmetic is compiled: one loop over whole vectors that knows no modes
 // (simd_rule-inl.h). Here lies what is the same for all rules: which number is repeated, what is
 // stored, added, summed or thrown away, and the part of a vector at the end. It is compiled once
-// (simd_rule_walk.cc), as it would otherwise be most of the code of every rule.
+// (simd_rule_walk.cc), as it would otherwise be most of the code of every rule. A result that is
+// thrown away is computed all the same, but what it alone reads does not come from memory.
 //
 // Surprising: everything that is written is added to something. What is stored is added to -0,
 // which leaves every number as it is, the sign of a zero too.
@@ -48,11 +49,14 @@ struct Elements {
   std::size_t count;
 };
 using ElementLoop = void (*)(const void* op, const Elements& elements);
-/// The loop of one direction of a rule, and how many streams it has.
+/// The loop of one direction of a rule, how many streams it has, and for each input the results
+/// that read it, as bits.
 struct RuleSteps {
   ElementLoop loop;
   std::size_t inputs, results;
+  const std::uint16_t* readers;
 };
+static_assert(kMaxRuleResults <= 16);
 
 /// Runs a rule over n elements whose streams are as ext::RuleLoop has them.
 void walk_rule(const RuleSteps& rule, const void* op, const ext::Stream* in, const ext::Stream* out,

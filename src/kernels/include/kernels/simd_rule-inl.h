@@ -15,6 +15,7 @@
 #define DYNET_KERNELS_SIMD_RULE_INL_H
 #endif
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
@@ -222,15 +223,48 @@ void backward_loop(const void* op, const Elements& elements) {
   rule_loop<kInputs>(
       backward_expressions(ext::rule_at<Op>(op), std::make_index_sequence<kInputs>()), elements);
 }
+
+/// The inputs that an expression reads, as bits.
+template <class Expression>
+inline constexpr std::uint64_t kInputsOf = 0;
+template <int kI>
+inline constexpr std::uint64_t kInputsOf<rule::In<kI>> = std::uint64_t{1} << kI;
+template <class F, class... A>
+inline constexpr std::uint64_t kInputsOf<rule::Apply<F, A...>> =
+    (std::uint64_t{0} | ... | kInputsOf<A>);
+
+/// For each of so many inputs the results of a tuple that read it, as bits.
+template <std::size_t kInputs, class... Results>
+constexpr std::array<std::uint16_t, kInputs> readers(const std::tuple<Results...>*) {
+  std::array<std::uint16_t, kInputs> of{};
+  constexpr std::uint64_t kResultReads[] = {kInputsOf<Results>...};
+  for (std::size_t j = 0; j < sizeof...(Results); ++j) {
+    for (std::size_t k = 0; k < kInputs; ++k) {
+      of[k] = static_cast<std::uint16_t>(of[k] | ((kResultReads[j] >> k & 1) << j));
+    }
+  }
+  return of;
+}
+template <std::size_t kInputs, class Results>
+inline constexpr auto kReaders = readers<kInputs>(static_cast<const Results*>(nullptr));
+
 template <class Op>
 void rule_forward(const void* op, const ext::Stream* in, const ext::Stream* out, std::int64_t n) {
   using Arity = ext::RuleArity<Op>;
-  walk_rule({forward_loop<Op>, Arity::inputs(), Arity::results()}, op, in, out, n);
+  constexpr std::size_t kInputs = Arity::inputs();
+  using Results =
+      decltype(forward_expressions(std::declval<const Op&>(), std::make_index_sequence<kInputs>()));
+  walk_rule({forward_loop<Op>, kInputs, Arity::results(), kReaders<kInputs, Results>.data()}, op,
+            in, out, n);
 }
 template <class Op>
 void rule_backward(const void* op, const ext::Stream* in, const ext::Stream* out, std::int64_t n) {
   using Arity = ext::RuleArity<Op>;
-  walk_rule({backward_loop<Op>, Arity::backward_inputs(), Arity::gradients()}, op, in, out, n);
+  constexpr std::size_t kInputs = Arity::backward_inputs();
+  using Results = decltype(backward_expressions(std::declval<const Op&>(),
+                                                std::make_index_sequence<kInputs>()));
+  walk_rule({backward_loop<Op>, kInputs, Arity::gradients(), kReaders<kInputs, Results>.data()}, op,
+            in, out, n);
 }
 
 template <class Op>
