@@ -6,8 +6,10 @@
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <random>
 #include <string>
@@ -20,15 +22,15 @@
 namespace dynet::kernels {
 namespace {
 
-/// An operand in memory that both the host and the device see.
+/// An operand in memory that both the host and the device see, with random numbers.
 class Shared {
  public:
-  Shared(const Dim& dim, std::int64_t examples, double low, double high, std::mt19937& random)
+  Shared(const Dim& dim, std::int64_t examples, std::mt19937& random)
       : size_(static_cast<std::size_t>(dim.example_elements() * examples)) {
     EXPECT_EQ(cudaMallocManaged(&block_.data, size_ * sizeof(float)), cudaSuccess);
     block_.examples = examples;
     operand_ = {.dim = dim, .examples = examples, .blocks = &block_, .block_count = 1};
-    std::uniform_real_distribution<float> draw(static_cast<float>(low), static_cast<float>(high));
+    std::uniform_real_distribution<float> draw(-1.0F, 1.0F);
     for (std::size_t i = 0; i < size_; ++i) {
       floats()[i] = draw(random);
     }
@@ -46,72 +48,177 @@ class Shared {
   ext::Operand operand_;
 };
 
+constexpr float kNone = -std::numeric_limits<float>::infinity();
+constexpr unsigned kStates = 150;  // more than a block has threads
+constexpr unsigned kSteps = 7;
+constexpr std::int64_t kExamples = 3;
+
+/// What a call is given.
+struct Case {
+  ext::Paths paths = ext::Paths::kSum;
+  unsigned band = 0;  ///< 0: none
+  /// Examples have starts and ends of their own, or else emissions, lengths and given paths.
+  bool ends_differ = false;
+  bool has_lengths = true;
+  bool has_ends = true;
+  bool has_weight_gradients = true;  ///< of transitions and starts
+  bool has_missing = false;          ///< some emissions, transitions and starts are -inf
+
+  [[nodiscard]] std::string text() const {
+    return "paths " + std::to_string(static_cast<int>(paths)) + ", band " + std::to_string(band) +
+           (ends_differ ? ", own ends" : "") + (has_lengths ? "" : ", no lengths") +
+           (has_ends ? "" : ", no ends") + (has_weight_gradients ? "" : ", no weight gradients") +
+           (has_missing ? ", some -inf" : "");
+  }
+};
+
+/// The operands of a case, with room for all that is written.
+class Operands {
+ public:
+  explicit Operands(const Case& of)
+      : of_(of),
+        steps_count_(of.ends_differ ? 1 : kExamples),
+        ends_count_(of.ends_differ ? kExamples : 1) {
+    const Dim table{kStates, kSteps};
+    const Dim weights{kStates, of.band == 0 ? kStates : of.band};
+    chain_.paths = of.paths;
+    chain_.is_band = of.band != 0;
+    chain_.emissions = make(table, steps_count_);
+    chain_.transitions = make(weights, 1);
+    chain_.before = make(table, kExamples);
+    chain_.value = make({1}, kExamples);
+    chain_.d_value = make({1}, kExamples);
+    chain_.d_emissions = make(table, steps_count_);
+    if (of.has_ends) {
+      chain_.start = make({kStates}, ends_count_);
+      chain_.end = make({kStates}, ends_count_);
+      chain_.d_end = make({kStates}, ends_count_);
+    }
+    if (of.has_weight_gradients) {
+      chain_.d_transitions = make(weights, 1);
+      chain_.d_start = of.has_ends ? make({kStates}, ends_count_) : ext::Operand();
+    }
+    if (of.has_lengths) {
+      set_lengths();
+    }
+    if (of.has_missing) {
+      take_away();
+    }
+    set_paths();
+  }
+  [[nodiscard]] const ext::Chain& chain() const { return chain_; }
+  void set_backward() {
+    if (of_.paths == ext::Paths::kGiven) {
+      chain_.value = {};  // which it does not read
+    }
+  }
+  [[nodiscard]] float* scratch() const { return scratch_.floats(); }
+  /// All but the path.
+  [[nodiscard]] std::vector<float> numbers() const {
+    std::vector<float> all;
+    for (const std::unique_ptr<Shared>& x : made_) {
+      const std::vector<float> numbers = x->numbers();
+      all.insert(all.end(), numbers.begin(), numbers.end());
+    }
+    return all;
+  }
+  [[nodiscard]] std::vector<std::uint32_t> path() const {
+    const auto* const states = chain_.path.data<std::uint32_t>();
+    return {states, states + chain_.path.size() * chain_.path.examples};
+  }
+
+ private:
+  const ext::Operand& make(const Dim& dim, std::int64_t examples) {
+    return made_.emplace_back(std::make_unique<Shared>(dim, examples, random_))->operand();
+  }
+  /// More than all steps, some, and less than the one that is left; one for all: some.
+  void set_lengths() {
+    constexpr float kLengths[kExamples] = {kSteps + 1.5F, 3.7F, 0.2F};
+    chain_.lengths = make({1}, steps_count_);
+    for (std::int64_t e = 0; e < steps_count_; ++e) {
+      chain_.lengths.data<float>()[e] = kLengths[steps_count_ == 1 ? 1 : e];
+    }
+  }
+  /// From every third state a path only stays, and at even steps every fifth one does not exist.
+  /// Where examples have emissions or starts of their own, the second of them has no path, nor has
+  /// the third one, should more than its first step be read.
+  void take_away() {
+    auto* const transitions = chain_.transitions.data<float>();
+    const unsigned sources = chain_.transitions.dim[1];
+    for (unsigned i = 0; i < kStates; ++i) {
+      for (unsigned k = 0; k < sources; ++k) {
+        const bool stays = of_.band == 0 ? i == k : k == 0;
+        const unsigned from = of_.band == 0 ? k : i - std::min(i, k);
+        if (!stays && from % 3 == 0) {
+          transitions[i + k * kStates] = kNone;
+        }
+      }
+    }
+    for (std::int64_t e = 0; e < steps_count_; ++e) {
+      auto* const emissions = chain_.emissions.example<float>(e);
+      for (unsigned t = 0; t < kSteps; ++t) {
+        const bool has_none = steps_count_ > 1 && (e == 1 ? t == 2 : e == 2 && t == 1);
+        for (unsigned i = 0; i < kStates; ++i) {
+          float& emission = emissions[t * kStates + i];
+          emission = has_none || (t % 2 == 0 && i % 5 == 0) ? kNone : emission;
+        }
+      }
+    }
+    if (!chain_.start.absent() && ends_count_ > 1) {
+      std::fill_n(chain_.start.example<float>(1), kStates, kNone);
+    }
+  }
+  /// Given paths that a band has, that go beyond a band of 1, and that go back, which no band has.
+  /// Without lengths they are shorter than the chain.
+  void set_paths() {
+    const bool is_given = of_.paths == ext::Paths::kGiven;
+    const unsigned places = is_given && !of_.has_lengths ? kSteps - 2 : kSteps;
+    const std::int64_t count = is_given ? steps_count_ : kExamples;
+    path_ = std::make_unique<Shared>(Dim{places}, count, random_);
+    chain_.path = path_->operand();
+    for (std::int64_t e = 0; e < count; ++e) {
+      auto* const path = chain_.path.example<std::uint32_t>(e);
+      for (unsigned t = 0; t < places; ++t) {
+        path[t] = e == 0 ? 1 + t * (std::max(of_.band, 1U) - 1) : e == 1 ? t : kStates - 1 - t;
+      }
+    }
+  }
+
+  Case of_;
+  std::int64_t steps_count_, ends_count_;
+  std::mt19937 random_{1};
+  std::vector<std::unique_ptr<Shared>> made_;
+  std::unique_ptr<Shared> path_;
+  Shared scratch_{{2 * kStates}, kExamples, random_};
+  ext::Chain chain_;
+};
+
 /// What a call leaves in its operands.
 struct Computed {
   std::vector<float> numbers;
   std::vector<std::uint32_t> path;
 };
 
-/// Runs a chain forward and backward, and gives back all that was written. Examples have emissions
-/// and lengths of their own, or (`ends_differ`) starts and ends.
-Computed computed(ext::Paths paths, unsigned band, bool ends_differ, bool on_device) {
-  constexpr unsigned kStates = 150;
-  constexpr unsigned kSteps = 7;
-  constexpr std::int64_t kExamples = 3;
-  const std::int64_t steps_count = ends_differ ? 1 : kExamples;
-  const std::int64_t ends_count = ends_differ ? kExamples : 1;
-  const std::int64_t path_count = paths == ext::Paths::kGiven ? steps_count : kExamples;
-  std::mt19937 random(1);
-  const Dim table{kStates, kSteps};
-  const Dim weights{kStates, band == 0 ? kStates : band};
-  std::vector<std::unique_ptr<Shared>> all;
-  const auto make = [&](const Dim& d, std::int64_t n, double low = -1.0, double high = 1.0) {
-    return all.emplace_back(std::make_unique<Shared>(d, n, low, high, random))->operand();
-  };
-  ext::Chain c;
-  c.paths = paths;
-  c.is_band = band != 0;
-  c.emissions = make(table, steps_count);
-  c.transitions = make(weights, 1);
-  c.start = make({kStates}, ends_count);
-  c.end = make({kStates}, ends_count);
-  c.lengths = make({1}, steps_count, 1.0, kSteps + 0.9);
-  c.before = make(table, kExamples);
-  c.value = make({1}, kExamples);
-  c.d_value = make({1}, kExamples);
-  c.d_emissions = make(table, steps_count);
-  c.d_transitions = make(weights, 1);
-  c.d_start = make({kStates}, ends_count);
-  c.d_end = make({kStates}, ends_count);
-  const Shared path({kSteps}, path_count, 0.0, 1.0, random);
-  c.path = path.operand();
-  auto* const states = c.path.data<std::uint32_t>();
-  for (std::int64_t i = 0; i < path_count * kSteps; ++i) {
-    states[i] = static_cast<std::uint32_t>(i % kSteps);
-  }
-  const Shared scratch({2 * kStates}, kExamples, 0.0, 1.0, random);
+/// Runs a chain forward and backward, and gives back all that was written.
+Computed computed(const Case& of, bool on_device) {
+  Operands operands(of);
   for (const ext::Direction direction : {ext::Direction::kForward, ext::Direction::kBackward}) {
-    if (direction == ext::Direction::kBackward && paths == ext::Paths::kGiven) {
-      c.value = {};  // which it does not read
+    if (direction == ext::Direction::kBackward) {
+      operands.set_backward();
     }
     if (on_device) {
-      start_chain(c, direction, scratch.floats(), nullptr);
+      start_chain(operands.chain(), direction, operands.scratch(), nullptr);
       EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     } else {
-      cpu_kernels().chain(c, direction);
+      cpu_kernels().chain(operands.chain(), direction);
     }
   }
-  Computed result{{}, {states, states + path_count * kSteps}};
-  for (const std::unique_ptr<Shared>& x : all) {
-    const std::vector<float> numbers = x->numbers();
-    result.numbers.insert(result.numbers.end(), numbers.begin(), numbers.end());
-  }
-  return result;
+  return {operands.numbers(), operands.path()};
 }
 
-/// Equal infinities are equal: a given path that a band does not have scores -inf. No number of
-/// these chains is NaN, as what is drawn is finite and nothing is subtracted from an infinity; so
-/// NaN is a mistake even where both sides have it.
+/// Equal infinities are equal: a path that does not exist scores -inf. No number of these chains is
+/// NaN, as no number is +inf and nothing is subtracted from -inf; so NaN is a mistake even where
+/// both sides have it.
 bool is_near(float found, float wanted) {
   return !std::isnan(found) &&
          dynet::testing::relative_error(static_cast<double>(found), static_cast<double>(wanted)) <=
@@ -132,6 +239,23 @@ void compare(const Computed& found, const Computed& wanted) {
   EXPECT_EQ(different, 0) << "of " << wanted.numbers.size() << " numbers; the first are above";
 }
 
+/// The cases of one kind of paths and one band.
+std::vector<Case> cases(ext::Paths paths, unsigned band) {
+  std::vector<Case> all;
+  for (const bool ends_differ : {false, true}) {
+    for (const bool has_missing : {false, true}) {
+      const Case of{
+          .paths = paths, .band = band, .ends_differ = ends_differ, .has_missing = has_missing};
+      all.insert(all.end(), 4, of);
+      const auto some = all.end() - 4;
+      some[1].has_lengths = false;
+      some[2].has_weight_gradients = false;
+      some[3].has_ends = some[3].has_lengths = false;
+    }
+  }
+  return all;
+}
+
 TEST(DeviceChain, ComputesWhatTheCpuComputes) {
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
@@ -139,11 +263,9 @@ TEST(DeviceChain, ComputesWhatTheCpuComputes) {
   }
   for (const ext::Paths paths : {ext::Paths::kSum, ext::Paths::kBest, ext::Paths::kGiven}) {
     for (const unsigned band : {0U, 1U, 3U}) {
-      SCOPED_TRACE("paths " + std::to_string(static_cast<int>(paths)) + ", band " +
-                   std::to_string(band));
-      for (const bool ends_differ : {false, true}) {
-        compare(computed(paths, band, ends_differ, true),
-                computed(paths, band, ends_differ, false));
+      for (const Case& of : cases(paths, band)) {
+        SCOPED_TRACE(of.text());
+        compare(computed(of, true), computed(of, false));
       }
     }
   }
