@@ -12,6 +12,7 @@
 
 #include "ops/device_rules.h"
 #include "row_test_cases.h"
+#include "testing/tolerance.h"
 
 namespace dynet::ops {
 namespace {
@@ -48,25 +49,47 @@ class Managed : public std::pmr::memory_resource {
   }
 };
 
-TEST(DeviceRows, ComputeWhatThePlainLoopsCompute) {
+bool has_device() {
   int devices = 0;
-  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+  return cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0;
+}
+
+/// Runs a call of Op on the device.
+template <class Op>
+void run_on_device(ext::Direction direction, const ext::RowCall& call) {
+  const DeviceRowLoops* loops = device_row_loops(&ext::kRowRule<Op>);
+  ASSERT_NE(loops, nullptr) << Op::kInfo.name;
+  (direction == ext::Direction::kForward ? loops->forward : loops->backward)(call, nullptr);
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess) << Op::kInfo.name;
+}
+
+TEST(DeviceRows, ComputeWhatThePlainLoopsCompute) {
+  if (!has_device()) {
     GTEST_SKIP() << "no CUDA device";
   }
   Managed managed;
   // Thousands of cases with dozens of vectors each: they use the same memory again.
   std::pmr::unsynchronized_pool_resource memory({.largest_required_pool_block = 1 << 16}, &managed);
   testing::for_each_row_example([&]<class Op>(const ext::Example<Op>& example) {
-    const DeviceRowLoops* loops = device_row_loops(&ext::kRowRule<Op>);
-    if (loops == nullptr) {
-      return;  // the test above says so
-    }
-    const auto run = [&](ext::Direction direction, const ext::RowCall& call) {
-      (direction == ext::Direction::kForward ? loops->forward : loops->backward)(call, nullptr);
-      ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess) << Op::kInfo.name;
-    };
-    testing::compare_with_double(example, run, &memory);
+    testing::compare_with_double(example, run_on_device<Op>, &memory);
   });
+}
+
+/// A grid has at most 2^16 blocks of 8 rows: each then goes on to further rows.
+TEST(DeviceRows, AreMoreThanAGridHasWarps) {
+  if (!has_device()) {
+    GTEST_SKIP() << "no CUDA device";
+  }
+  Managed memory;
+  testing::RowCase<Softmax> call(Softmax::examples()[0],
+                                 testing::rows_of(2, 1, (std::int64_t{1} << 19) + 5), 0, &memory);
+  for (const ext::Direction direction : {ext::Direction::kForward, ext::Direction::kBackward}) {
+    call.in_float(direction, run_on_device<Softmax>);
+    call.in_double(direction);
+    EXPECT_LE(call.out().difference(), tolerance::kRuleInFloat);
+    call.out().round();
+  }
+  EXPECT_LE(call.gradients().difference(), tolerance::kRuleInFloat);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 #pragma once
 
-// For tests: cases of a rule over rows, along and across, whole vectors and parts, with streams
-// that are absent, added to, or repeated. Who runs the float numbers is for the test to say; they
-// are compared with the plain loop in double.
+// For tests: cases of a rule over rows, along and across, whole vectors and parts, over several
+// axes, of no elements, with streams that are absent, added to, repeated, or lie apart. Who runs
+// the float numbers is for the test to say; they are compared with the plain loop in double.
 
 #include <gtest/gtest.h>
 
@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdint>
 #include <deque>
+#include <initializer_list>
 #include <memory_resource>
 #include <random>
 #include <string>
@@ -24,33 +25,40 @@
 
 namespace dynet::ops::testing {
 
-/// Operands of some rows, dense, with the numbers in both types. One number more than is needed
-/// stands after them, to see whoever writes past the end.
+/// How the numbers of an operand lie.
+enum class Lie : std::uint8_t {
+  kSideBySide,
+  kApart,              ///< elements of a row have others between them
+  kRepeated,           ///< all rows share the numbers
+  kRepeatedAlongFirst  ///< the elements along the first axis of a row share them
+};
+
+/// Operands of some rows, with the numbers in both types. One number more than is needed stands
+/// after them, and others between the axes of a row, as neighbours would be joined: to see whoever
+/// writes where nothing belongs.
 class Operands {
  public:
   /// `memory`: where the numbers lie; a device must reach what its kernels are given.
   Operands(const ext::Rows& rows, std::pmr::memory_resource* memory)
       : rows_(rows), memory_(memory) {}
 
-  /// `is_repeated`: all rows share the numbers.
   void add(rule::Along along, std::mt19937& random, double low, double high,
-           bool is_repeated = false) {
+           Lie lie = Lie::kSideBySide) {
     ext::RowStream s{};
-    const std::int64_t rows = rows_.inner * rows_.outer;
-    std::int64_t size = rows_.length * rows;
+    std::int64_t size = 0;
     if (along == rule::Along::kElements) {
-      s.step[0] = rows_.inner;
-      s.row_step = 1;
-      s.outer_step = rows_.inner * rows_.length;
+      size = lay_elements(s, lie);
     } else if (along == rule::Along::kOnce) {
       s.row_step = 1;
       s.outer_step = rows_.inner;
-      size = rows;
+      size = rows_.inner * rows_.outer;
     } else {
-      s.step[0] = 1;
-      size = rows_.length;
+      size = 1;
+      for (int a = 0; a < rows_.axes; size *= rows_.extent[a++]) {
+        s.step[a] = size;
+      }
     }
-    if (is_repeated) {
+    if (lie == Lie::kRepeated) {
       s.row_step = s.outer_step = 0;
     }
     std::uniform_real_distribution<double> draw(low, high);
@@ -68,7 +76,8 @@ class Operands {
     auto& indices =
         indices_.emplace_back(static_cast<std::size_t>(rows_.inner * rows_.outer), memory_);
     for (auto& index : indices) {
-      index = static_cast<std::uint32_t>(random() % static_cast<std::size_t>(rows_.length));
+      index = static_cast<std::uint32_t>(
+          random() % static_cast<std::size_t>(std::max<std::int64_t>(1, rows_.length)));
     }
     floats_.emplace_back(memory_);
     doubles_.emplace_back(memory_);
@@ -120,6 +129,19 @@ class Operands {
   [[nodiscard]] std::size_t size() const { return streams_.size(); }
 
  private:
+  /// Sets the steps of one number per element, and returns how many there are.
+  std::int64_t lay_elements(ext::RowStream& s, Lie lie) const {
+    std::int64_t size = rows_.inner * (lie == Lie::kApart ? 3 : 1);
+    s.row_step = 1;
+    for (int a = 0; a < rows_.axes; ++a) {
+      const bool is_repeated = a == 0 && lie == Lie::kRepeatedAlongFirst;
+      s.step[a] = is_repeated ? 0 : size;
+      size *= (is_repeated ? 1 : rows_.extent[a]) * (a + 1 < rows_.axes ? 2 : 1);
+    }
+    s.outer_step = size;
+    return size * rows_.outer;
+  }
+
   ext::Rows rows_;
   std::pmr::memory_resource* memory_;
   std::deque<std::pmr::vector<float>> floats_;
@@ -135,7 +157,9 @@ rule::Along result_along(std::size_t j) {
 }
 
 /// A call of both directions. Variant 1 adds to all gradients, 2 repeats all arguments but the
-/// first, 3 leaves out the first of several gradients.
+/// first, 3 leaves out the first of several gradients, 4 lays elements apart, 5 repeats all
+/// arguments but the first along the first axis of a row.
+inline constexpr int kRowVariants = 6;
 template <class Op>
 class RowCase {
  public:
@@ -149,8 +173,15 @@ class RowCase {
         gradients_(rows, memory) {
     std::mt19937 random(static_cast<unsigned>(variant) + 1);
     const ext::RowRule& rule = ext::kRowRule<Op>;
+    const Lie lie = variant == 4 ? Lie::kApart : Lie::kSideBySide;
+    const auto of_argument = [&](std::size_t k) {
+      return k == 0 || lie == Lie::kApart ? lie
+             : variant == 2               ? Lie::kRepeated
+             : variant == 5               ? Lie::kRepeatedAlongFirst
+                                          : lie;
+    };
     for (std::size_t k = 0; k < rule.args; ++k) {
-      in_.add(rule.along[k], random, example.low, example.high, variant == 2 && k > 0);
+      in_.add(rule.along[k], random, example.low, example.high, of_argument(k));
     }
     if (ext::detail::payload_of<Op>() == ext::Payload::kIndices) {
       in_.add_indices(random);
@@ -158,14 +189,14 @@ class RowCase {
       in_.add(rule::Along::kOnce, random, example.low, example.high);
     }
     for (std::size_t j = 0; j < rule.results; ++j) {
-      out_.add(result_along<Op>(j), random, -1.0, 1.0);
+      out_.add(result_along<Op>(j), random, -1.0, 1.0, lie);
     }
     for (std::size_t j = 0; j < rule.outputs; ++j) {
-      slopes_.add(result_along<Op>(j), random, -1.0, 1.0);
+      slopes_.add(result_along<Op>(j), random, -1.0, 1.0, lie);
     }
     for (std::size_t k = 0; k < rule.args; ++k) {
-      const bool is_repeated = variant == 2 && k > 0;
-      gradients_.add(rule.along[k], random, -1.0, 1.0, is_repeated);
+      const bool is_repeated = k > 0 && (variant == 2 || variant == 5);
+      gradients_.add(rule.along[k], random, -1.0, 1.0, of_argument(k));
       if (is_repeated || rule.along[k] == rule::Along::kPositions || variant == 1) {
         gradients_.set_adds(k);
       }
@@ -216,8 +247,23 @@ class RowCase {
 inline ext::Rows rows_of(std::int64_t length, std::int64_t inner, std::int64_t outer) {
   return {.length = length, .inner = inner, .outer = outer, .axes = 1, .extent = {length}};
 }
+/// Rows over several axes.
+inline ext::Rows rows_over(std::initializer_list<std::int64_t> extents, std::int64_t inner,
+                           std::int64_t outer) {
+  ext::Rows rows = rows_of(1, inner, outer);
+  rows.axes = 0;
+  for (const std::int64_t extent : extents) {
+    rows.extent[rows.axes++] = extent;
+    rows.length *= extent;
+  }
+  return rows;
+}
 inline std::string text(const ext::Rows& r) {
-  return " length " + std::to_string(r.length) + " inner " + std::to_string(r.inner) + " outer " +
+  std::string extents = std::to_string(r.extent[0]);
+  for (int a = 1; a < r.axes; ++a) {
+    extents += "x" + std::to_string(r.extent[a]);
+  }
+  return " length " + extents + " inner " + std::to_string(r.inner) + " outer " +
          std::to_string(r.outer);
 }
 
@@ -229,8 +275,10 @@ void compare_with_double(const ext::Example<Op>& example, Run run,
   for (const ext::Rows& rows :
        {rows_of(1, 1, 3), rows_of(5, 1, 83), rows_of(17, 1, 5), rows_of(24, 1, 17),
         rows_of(50, 1, 7), rows_of(1000, 1, 2), rows_of(50, 33, 2), rows_of(5, 83, 3),
-        rows_of(67, 3, 2), rows_of(130, 1, 1)}) {
-    for (int variant = 0; variant < 4; ++variant) {
+        rows_of(67, 3, 2), rows_of(130, 1, 1), rows_over({5, 7}, 1, 3), rows_over({4, 9}, 3, 2),
+        rows_over({2, 3, 2, 3}, 2, 2), rows_over({30, 20}, 1, 1), rows_of(0, 1, 5),
+        rows_of(0, 3, 2), rows_over({3, 0}, 1, 4), rows_of(5, 1, 0)}) {
+    for (int variant = 0; variant < kRowVariants; ++variant) {
       RowCase<Op> call(example, rows, variant, memory);
       const std::string what =
           std::string(Op::kInfo.name) + text(rows) + " variant " + std::to_string(variant);

@@ -7,7 +7,7 @@
 //
 //   over::sum(e), over::mean(e), over::max(e)   one number per row; NaN is no maximum
 //   over::index_of_max(e)                       the first position of the largest element
-//   over::at(e, i)                              the value of e at position i
+//   over::at(e, i)                              the value of e at position i; in an empty row 0
 //   over::position(), over::count()             the place of this element; the length of the row
 //   over::only_at(i, e)                         e at position i, and 0 elsewhere
 //   over::keep(e)                               e, with the hint to store it in the first pass that

@@ -164,7 +164,10 @@ template <class E, class I>
 struct Reducer<rule::Reduce<rule::ValueAt, E, I>> {
   template <class Team, class R>
   DYNET_DEVICE_FN static auto run(const R& row) {
-    return value_of<E>(row, static_cast<std::int64_t>(value_of<I>(row, 0)));
+    using T = typename R::Number;
+    // A row without elements has nothing at any position, and so nothing to be read.
+    return row.rows->length == 0 ? T{0}
+                                 : value_of<E>(row, static_cast<std::int64_t>(value_of<I>(row, 0)));
   }
 };
 

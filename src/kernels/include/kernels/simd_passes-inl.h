@@ -189,6 +189,9 @@ HWY_INLINE V value_at(const Operands<Plan>& o, const Known<Plan>& row) {
   const auto e = bind<0, typename Reduced<R>::Argument>(row);
   const V index = once_value<typename Reduced<R>::Index>(row);
   V x[Plan::kInputs];
+  if (row.length == 0) {
+    return hn::Zero(D());  // as plain_rows.h: there is nothing to be read
+  }
   if (o.is_along) {
     const auto i = static_cast<std::size_t>(static_cast<std::int64_t>(hn::GetLane(index)));
     return hn::Set(D(), hn::GetLane(e.at(o.at_number(i, x, e))));
