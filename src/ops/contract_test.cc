@@ -184,6 +184,47 @@ TEST(Contract, WrongShapesAreRefused) {
   refused(TreeLstmCell{}, {{9}, {3}, {3}, {3}, {4}});
 }
 
+/// Positions and lengths are numbers, which float has up to 2^24. `of(n)`: the shapes of the
+/// arguments with n of what is counted.
+TEST(Contract, MorePositionsThanFloatHasAreRefused) {
+  const auto holds_to_the_last = [](const auto& op, auto of) {
+    constexpr unsigned kMost = 1U << 24;
+    EXPECT_NE(error_of(op, of(kMost)).substr(0, 10), "ShapeError") << op.kInfo.name;
+    EXPECT_NE(error_of(op, of(kMost + 1)).find("at most 16,777,216"), std::string::npos)
+        << op.kInfo.name << ": " << error_of(op, of(kMost + 1));
+  };
+  const auto vector = [](unsigned n) { return std::vector<Dim>{{n}}; };
+  const auto two_vectors = [](unsigned n) { return std::vector<Dim>{{n}, {n}}; };
+  holds_to_the_last(MaxDim{0}, vector);
+  holds_to_the_last(MinDim{1}, [](unsigned n) { return std::vector<Dim>{{1, n}}; });
+  holds_to_the_last(Argmax{zero_gradient}, vector);
+  holds_to_the_last(TopK{1, 0}, vector);
+  holds_to_the_last(KMaxPooling{1, 0}, vector);
+  holds_to_the_last(PickNegLogSoftmax{}, vector);
+  holds_to_the_last(Hinge{}, vector);
+  holds_to_the_last(HingeDim{}, vector);
+  holds_to_the_last(CrossEntropy{}, vector);
+  holds_to_the_last(WeightedCrossEntropy{}, two_vectors);
+  holds_to_the_last(Sparsemax{}, vector);
+  holds_to_the_last(SparsemaxLoss{}, vector);
+  holds_to_the_last(ConstrainedSoftmax{}, two_vectors);
+  holds_to_the_last(Attention{}, [](unsigned n) { return std::vector<Dim>{{1}, {1, n}, {1, n}}; });
+  const Dim none = ext::absent();
+  holds_to_the_last(CrfViterbi{},
+                    [&](unsigned n) { return std::vector<Dim>{{n, 1}, {n, n}, none, none, none}; });
+  // As many steps as there may be, unless lengths count them.
+  const auto steps = [&](unsigned n) { return std::vector<Dim>{{1, n}, {1, 1}, none, none, {1}}; };
+  holds_to_the_last(CrfLogPartition{}, steps);
+  holds_to_the_last(CrfScore{1}, steps);
+  holds_to_the_last(CrfViterbi{}, steps);
+  holds_to_the_last(CtcLoss{1}, [&](unsigned n) { return std::vector<Dim>{{1, n}, {1}, none}; });
+  const unsigned many = (1U << 24) + 1;
+  const MaxPooling2d one_window{{{1, many}, 2}, {{1, 1}, 2}, true};
+  EXPECT_NE(error_of(one_window, {{1, many}}).find("at most 16,777,216"), std::string::npos);
+  EXPECT_EQ(error_of(CrfLogPartition{}, {{1, many}, {1, 1}, none, none, none}), "none: {1}");
+  EXPECT_EQ(error_of(CtcLoss{1}, {{1, many}, none, none}), "none: {1}");
+}
+
 template <class Op>
 Dim shape_of(const Op& op, std::vector<Dim> in, unsigned batch = 1) {
   return op.shape(ext::Shapes(Op::kInfo, in, batch, 0));

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "dynet/dim.h"
 #include "dynet/except.h"
@@ -137,6 +138,11 @@ RowCutter::RowCutter(const RowRule& rule, const Call& call, std::uint32_t row_ax
       examples_axis_(box_.nd) {
   for (std::size_t k = 0; k < box_.nd; ++k) {
     (is_in_row(k) ? length_ : rows_per_example_) *= box_.d[k];
+  }
+  if (rule.uses_positions && length_ > kMostPositions && call.kernels.number() == Number::kFloat) {
+    throw ShapeError("a rule over rows that uses positions, which are exact up to " +
+                     std::to_string(kMostPositions) + " in float, has rows of " +
+                     std::to_string(length_) + " elements");
   }
 }
 

@@ -7,9 +7,12 @@
 #include <random>
 #include <vector>
 
+#include "dynet/except.h"
 #include "dynet/ops/activation.h"
 #include "dynet/ops/arithmetic.h"
+#include "dynet/ops/elementary.h"
 #include "dynet/ops/linear.h"
+#include "dynet/ops/loss.h"
 #include "dynet/ops/recurrent.h"
 #include "dynet/ops/reduce.h"
 
@@ -209,6 +212,27 @@ TEST(RuleDriver, EmptyShapesAreEmptySums) {
   const Sample tanh = sample_of(ext::Example<Tanh>{{}, {{0}}});
   ByHand(tanh, {.batch = 2}, 3).forward();
 }
+
+/// A rule by itself, as an operation would call it that forgot check_positions: nothing is read.
+TEST(RuleDriver, RowsWithMorePositionsThanFloatHasAreRefused) {
+  constexpr unsigned kLong = (1U << 24) + 1;
+  float number = 0.0F;
+  const ext::Block block{&number, 1, true};
+  const std::array in{ext::Operand{{kLong}, 1, &block, 1, nullptr}};
+  const std::array out{ext::Operand{{1}, 1, &block, 1, nullptr}};
+  ext::Call call(kernels::cpu_kernels());
+  call.examples = 1;
+  call.in = in;
+  call.out = call.saved = call.d_out = out;
+  call.d_in = in;
+  const MaxDim largest{0};
+  EXPECT_THROW(ext::run_rows_forward(ext::kRowRule<MaxDim>, &largest, call), ShapeError);
+  EXPECT_THROW(ext::run_rows_backward(ext::kRowRule<MaxDim>, &largest, call), ShapeError);
+}
+static_assert(ext::kRowRule<PickNegLogSoftmax>.uses_positions);
+static_assert(ext::kRowRule<Argmax>.uses_positions);
+static_assert(!ext::kRowRule<Softmax>.uses_positions);
+static_assert(!ext::kRowRule<SumDim>.uses_positions);
 
 }  // namespace
 }  // namespace dynet::ops::testing

@@ -25,9 +25,9 @@ namespace dynet {
 /// `y = ln(sum over all sequences t of exp(start[t_0] + sum_k emissions[t_k,k] + sum_k
 ///   transitions[t_k,t_(k-1)] + end[t_last]))`
 /// Shapes: {tags,steps}, {tags,tags}, {tags}, {tags} -> {1}.
-/// Errors: ShapeError for other shapes, and where there is no tag or no step; ValueError for
-///   another number of lengths than examples, IndexError for a length that is 0 or more than the
-///   steps.
+/// Errors: ShapeError for other shapes, where there is no tag or no step, and for lengths beside
+///   more than 2^24 steps; ValueError for another number of lengths than examples, IndexError for a
+///   length that is 0 or more than the steps.
 /// Source: Lafferty et al., 2001.
 Expression crf_log_partition(const Expression& emissions, const Expression& transitions,
                              const Expression& start = {}, const Expression& end = {},
@@ -59,9 +59,9 @@ Expression crf_score(const Expression& emissions, const Expression& transitions,
 ///   transitions[t_k,t_(k-1)] + end[t_last]`
 /// Shapes: {tags,steps}, {tags,tags}, {tags}, {tags} -> {steps}, {1}.
 /// Results: t and y.
-/// Errors: ShapeError for other shapes, where there is no tag or no step, and for more than 2^24
-///   tags; ValueError for another number of lengths than examples, IndexError for a length that is
-///   0 or more than the steps.
+/// Errors: ShapeError for other shapes, where there is no tag or no step, for more than 2^24 tags,
+///   and for lengths beside more than 2^24 steps; ValueError for another number of lengths than
+///   examples, IndexError for a length that is 0 or more than the steps.
 /// Source: Viterbi, 1967.
 std::array<Expression, 2> crf_viterbi(const Expression& emissions, const Expression& transitions,
                                       const Expression& start = {}, const Expression& end = {},
@@ -76,10 +76,10 @@ std::array<Expression, 2> crf_viterbi(const Expression& emissions, const Express
 /// equal neighbours a blank between them.
 /// `y = -ln(sum of exp(sum_k log_probs[c_k,k]) over all classes c_k that say the labels)`
 /// Shapes: {classes,steps} -> {1}. Several lists beside log_probs of one example make a batch.
-/// Errors: ShapeError for other shapes, where there is no class or no step, and where blank is no
-///   class; ValueError where a label is the blank, or for another number of lists or lengths than
-///   examples; IndexError for a label that is no class, or a length that is 0 or more than the
-///   steps.
+/// Errors: ShapeError for other shapes, where there is no class or no step, where blank is no
+///   class, and for lengths beside more than 2^24 steps; ValueError where a label is the blank, or
+///   for another number of lists or lengths than examples; IndexError for a label that is no class,
+///   or a length that is 0 or more than the steps.
 /// Source: Graves et al., 2006.
 Expression ctc_loss(const Expression& log_probs, const std::vector<unsigned>& labels,
                     const std::vector<unsigned>& lengths = {}, unsigned blank = 0,

@@ -25,7 +25,8 @@
 // over the row must come before each, and what is one number per row. This header has the words and
 // these answers; numbered.h makes types out of constants; plain_rows.h evaluates one number after
 // the other, and src/kernels evaluates vectors. Positions are numbers of the device's type: in
-// float they are exact up to 2^24, so an operation that uses them refuses longer rows.
+// float they are exact up to 2^24, so an operation that uses them refuses longer rows in shape();
+// where one does not, run_rows_forward (rows.h) throws a ShapeError.
 
 #include <cstddef>
 #include <initializer_list>
@@ -126,6 +127,20 @@ template <class E>
 struct Facts<Kept<E>> : Facts<E> {
   static constexpr bool kIsKept = true;
 };
+
+/// Whether positions stand in an expression, or in several.
+template <class E>
+inline constexpr bool kUsesPositions = false;
+template <>
+inline constexpr bool kUsesPositions<Position> = true;
+template <>
+inline constexpr bool kUsesPositions<IndexOfMaxOf> = true;
+template <>
+inline constexpr bool kUsesPositions<ValueAt> = true;
+template <>
+inline constexpr bool kUsesPositions<OnlyAt> = true;
+template <template <class...> class Node, class... A>
+inline constexpr bool kUsesPositions<Node<A...>> = (kUsesPositions<A> || ...);
 
 template <class... T>
 struct Types {

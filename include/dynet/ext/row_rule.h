@@ -68,6 +68,8 @@ constexpr RowRule make_row_rule() {
   r.inputs = static_cast<std::uint8_t>(rule::ForwardRule::kInputs<Op>);
   r.backward_inputs = static_cast<std::uint8_t>(rule::BackwardRule::kInputs<Op>);
   r.has_payload = payload_of<Op>() != Payload::kNone;
+  r.uses_positions = rule::kUsesPositions<typename Forward::Expressions> ||
+                     rule::kUsesPositions<typename Backward::Expressions>;
   for (std::size_t i = 0; i < kArgCount<Op>; ++i) {
     r.along[i] = Op::kAlong[i];
   }

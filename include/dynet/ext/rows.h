@@ -13,6 +13,8 @@ namespace dynet::ext {
 
 /// Axes of a row that do not join into one; with seven dimensions there are no more than four.
 inline constexpr int kMaxRowAxes = 4;
+/// The longest row of a rule that uses positions: in float they are exact up to this number.
+inline constexpr std::int64_t kMostPositions = std::int64_t{1} << 24;
 /// Streams of a rule over rows.
 inline constexpr std::size_t kMaxRowStreams = 32;
 
@@ -52,6 +54,7 @@ struct RowRule {
   std::uint8_t args, outputs, results;  ///< results: outputs and saved outputs
   std::uint8_t inputs, backward_inputs;
   bool has_payload;
+  bool uses_positions;                        ///< in either direction
   rule::Along along[kMaxArgs];                ///< of each argument
   bool once[2 * kMaxOutputs];                 ///< results with one number per row
   std::uint32_t (*row_axes)(const void* op);  ///< bit d: dimension d lies along the row

@@ -79,8 +79,9 @@ inline constexpr std::array kChainRoles{ext::Role::kStacked, ext::Role::kEither,
 inline constexpr std::array kChainOptional{0, 0, 1, 1, 2};
 inline constexpr std::string_view kChainErrors =
     "ShapeError unless emissions are {tags,steps} with a tag and a step at least, transitions "
-    "{tags,tags}, start and end both {tags} or both absent; ValueError for another number of "
-    "lengths than examples, IndexError where one is 0 or more than the steps";
+    "{tags,tags}, start and end both {tags} or both absent, and for lengths beside more than 2^24 "
+    "steps; ValueError for another number of lengths than examples, IndexError where one is 0 or "
+    "more than the steps";
 
 /// Checks the arguments of a CRF, and returns the shape of its emissions.
 inline Dim check_chain(const ext::Shapes& in) {
@@ -95,6 +96,9 @@ inline Dim check_chain(const ext::Shapes& in) {
     in.fail(
         "emissions {tags,steps} with a tag and a step at least, transitions {tags,tags}, start and "
         "end {tags}, lengths {1}");
+  }
+  if (in.has(4)) {
+    check_positions(in, e.cols(), "steps beside lengths");
   }
   return Dim({n, e.cols()});
 }
@@ -333,7 +337,8 @@ struct CtcLoss {
       .shapes = "{classes,steps}, {1}, {1} -> {1}",
       .errors =
           "ShapeError unless log_probs are {classes,steps} with a class, 2^24 at most, and a step "
-          "at least, and blank is a class; ValueError where a label is the blank, or for another "
+          "at least, beside lengths 2^24 at most, and blank is a class; ValueError where a label "
+          "is the blank, or for another "
           "number of lists than examples, IndexError for a label that is no class and where a "
           "length is 0 or more than the steps",
       .source = "Graves et al., 2006",
@@ -355,6 +360,9 @@ struct CtcLoss {
               std::to_string(blank) + " among them, lengths {1}, label_lengths {1}");
     }
     check_positions(in, x.rows());
+    if (in.has(1)) {
+      check_positions(in, x.cols(), "steps beside lengths");
+    }
     if (count == 0 || count >= kMostLabels) {
       in.fail("from 1 to 2^23 - 1 labels, not " + std::to_string(count));
     }

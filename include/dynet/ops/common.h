@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "dynet/ext/op.h"
 
@@ -126,10 +127,12 @@ inline Dim without_axis(const Dim& shape, unsigned d) {
   return r;
 }
 
-/// Positions are numbers of the device's type, in float exact up to 2^24.
-inline void check_positions(const ext::Shapes& in, std::uint64_t length) {
-  if (length > (std::uint64_t{1} << 24)) {
-    in.fail("at most 16,777,216 elements to choose from");
+/// Positions are numbers of the device's type, in float exact up to ext::kMostPositions. `what` is
+/// counted by them.
+inline void check_positions(const ext::Shapes& in, std::uint64_t length,
+                            std::string_view what = "elements to choose from") {
+  if (length > std::uint64_t{ext::kMostPositions}) {
+    in.fail("at most 16,777,216 " + std::string(what));
   }
 }
 
