@@ -54,8 +54,8 @@ struct RuleInfo {
   std::uint8_t saved_parts[kMaxOutputs];
   bool has_scalar;  ///< reads Call::values
   bool summed;
-  /// Of two arguments, which one is the slope of this one, as the other factor of a product is; or
-  /// kNoArgument.
+  /// For each of two arguments the one that is its slope, as the other factor of a product is;
+  /// kNoArgument where none is.
   std::uint8_t slope_of[2];
   static constexpr std::uint8_t kNoArgument = 255;
 };
