@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "dynet/expr.h"
 #include "dynet/training.h"
 
+#include "testing/errors.h"
 #include "testing/tolerance.h"
 
 namespace dynet {
@@ -38,6 +41,26 @@ TEST_P(Incremental, ValueInTheMiddleDoesNotChangeTheRest) {
   for (std::size_t i = 0; i < a.size(); ++i) {
     EXPECT_NEAR(a[i], b[i], tolerance::kFewInFloat);
   }
+}
+
+/// The error has the name of the call that the program made, and no value is lost.
+TEST_P(Incremental, NumbersOfNodesThatAreNotAreRefusedByNameOfTheCall) {
+  ComputationGraph cg(GetParam());
+  float number = 2.0F;
+  const Expression x = input(cg, &number);
+  EXPECT_EQ(as_scalar(x.value()), 2.0F);
+  number = 3.0F;
+  const auto refuses = [&](const std::string& name, const auto& call) {
+    EXPECT_EQ(testing::text_of_error<IndexError>(call), name + ": node 1 of a graph of 1 nodes");
+  };
+  refuses("forward", [&] { cg.forward(VariableIndex{1}); });
+  refuses("incremental_forward", [&] { cg.incremental_forward(VariableIndex{1}); });
+  refuses("get_value", [&] { cg.get_value(VariableIndex{1}); });
+  refuses("get_gradient", [&] { cg.get_gradient(VariableIndex{1}); });
+  refuses("backward", [&] { cg.backward(VariableIndex{1}); });
+  refuses("get_dimension", [&] { static_cast<void>(cg.get_dimension(1)); });
+  EXPECT_EQ(as_scalar(x.value()), 2.0F);
+  EXPECT_EQ(as_scalar(cg.forward(x.i)), 3.0F);
 }
 
 TEST_P(Incremental, ControlFlowOnValues) {

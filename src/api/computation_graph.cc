@@ -77,6 +77,11 @@ void check_index(const api::GraphState& state, std::size_t i, const char* user) 
   }
 }
 
+/// The value of a node that there is.
+const Tensor& value_of(api::GraphState& state, VariableIndex i) {
+  return exclusively(state, [&]() -> const Tensor& { return api::checked_value(state, i); });
+}
+
 /// The number of an expression that is alive, and one of this graph.
 VariableIndex own_node(const ComputationGraph& graph, const Expression& e, const char* user) {
   const graph::NodeId n = api::checked_node(e, user);
@@ -99,8 +104,9 @@ const Tensor& ComputationGraph::forward(const Expression& last) {
 }
 
 const Tensor& ComputationGraph::forward(VariableIndex i) {
+  check_index(*state_, i, "forward");
   invalidate();
-  return incremental_forward(i);
+  return value_of(*state_, i);
 }
 
 const Tensor& ComputationGraph::incremental_forward(const Expression& last) {
@@ -109,12 +115,15 @@ const Tensor& ComputationGraph::incremental_forward(const Expression& last) {
 
 const Tensor& ComputationGraph::incremental_forward(VariableIndex i) {
   check_index(*state_, i, "incremental_forward");
-  return exclusively(*state_, [&]() -> const Tensor& { return api::checked_value(*state_, i); });
+  return value_of(*state_, i);
 }
 
-const Tensor& ComputationGraph::get_value(VariableIndex i) { return incremental_forward(i); }
+const Tensor& ComputationGraph::get_value(VariableIndex i) {
+  check_index(*state_, i, "get_value");
+  return value_of(*state_, i);
+}
 const Tensor& ComputationGraph::get_value(const Expression& e) {
-  return incremental_forward(own_node(*this, e, "get_value"));
+  return value_of(*state_, own_node(*this, e, "get_value"));
 }
 
 const Tensor& ComputationGraph::get_gradient(VariableIndex i) {
