@@ -96,6 +96,9 @@ void write(std::ostream& out, const ColumnSentence& sentence) {
   if (std::find(words.begin(), words.end(), kDocument) != words.end()) {
     throw ValueError("text::write: the word '-DOCSTART-', which begins a document");
   }
+  if (!sentence.starts_document) {
+    check_no_mark(out, words[0]);
+  }
   if (sentence.starts_document) {
     out << kDocument;
     for (std::size_t column = 1; column < sentence.columns.size(); ++column) {

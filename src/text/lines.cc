@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fstream>
 #include <istream>
+#include <ostream>
 
 #include "text/text_support.h"
 #include "util/utf8_mark.h"
@@ -79,6 +80,14 @@ void check_word(const char* what, const std::string& word, std::string_view othe
       text += std::string(", no '") + other + "'";
     }
     throw ValueError(text);
+  }
+}
+
+void check_no_mark(std::ostream& out, const std::string& first) {
+  // A stream that does not know its place (-1), such as a pipe, may be at the front.
+  if (util::mark_size(first) != 0 && out.tellp() <= std::streampos(0)) {
+    throw ValueError("text::write: the first word, '" + first +
+                     "', begins with the mark of UTF-8 files, which a reader would skip");
   }
 }
 

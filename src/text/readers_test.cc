@@ -5,6 +5,7 @@
 #include <fstream>
 #include <functional>
 #include <sstream>
+#include <streambuf>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -425,6 +426,7 @@ TEST(Writing, RefusesWhatWouldNotBeReadAsTheSame) {
       [&] { write(out, Words{"a", ""}); },
       [&] { write(out, Words{"a b"}); },
       [&] { write(out, Words{std::string("a\0", 2)}); },
+      [&] { write(out, Words{"\xEF\xBB\xBF"}); },
       [&] { write(out, TaggedSentence{{"a"}, {}}); },
       [&] { write(out, TaggedSentence{{"a"}, {"X|Y"}}); },
       [&] { write(out, TaggedSentence{{"a"}, {""}}); },
@@ -451,6 +453,41 @@ TEST(Writing, RefusesWhatWouldNotBeReadAsTheSame) {
   }
   EXPECT_EQ(out.str(), "");
   EXPECT_THROW(Tree().add("S", {0}), IndexError);
+}
+
+/// A pipe: it does not know how much was written to it.
+class Pipe : public std::streambuf {
+ public:
+  std::string text;
+
+ protected:
+  int_type overflow(int_type c) override {
+    text += traits_type::to_char_type(c);
+    return c;
+  }
+};
+
+TEST(Writing, RefusesTheMarkWhereItMightBeginAFile) {
+  const Words marked{
+      "\xEF\xBB\xBF"
+      "a",
+      "b"};
+  std::ostringstream source;
+  std::ostringstream target;
+  write(source, Words{"c"});
+  write(source, marked);
+  EXPECT_EQ(source.str(),
+            "c\n\xEF\xBB\xBF"
+            "a b\n");
+  EXPECT_THROW(write(source, target, {marked, marked}), ValueError);
+  EXPECT_EQ(target.str(), "");
+  write(source, target, {marked, {}});
+  EXPECT_EQ(read<PlainReader>(source.str()), (std::vector<Words>{{"c"}, marked, marked}));
+  Pipe pipe;
+  std::ostream out(&pipe);
+  write(out, Words{"c"});
+  EXPECT_THROW(write(out, marked), ValueError);
+  EXPECT_EQ(pipe.text, "c\n");
 }
 
 }  // namespace

@@ -61,10 +61,12 @@ Words random_words(Random& random, unsigned least) {
 
 struct Plain {
   using Reader = PlainReader;
+  static constexpr bool kBeginsWithAWord = true;
   static Words make(Random& random) { return random_words(random, 1); }
 };
 struct Tagged {
   using Reader = TaggedReader;
+  static constexpr bool kBeginsWithAWord = true;
   static TaggedSentence make(Random& random) {
     TaggedSentence sentence{random_words(random, 1), {}};
     for (std::size_t i = 0; i < sentence.words.size(); ++i) {
@@ -75,12 +77,14 @@ struct Tagged {
 };
 struct Parallel {
   using Reader = ParallelReader;
+  static constexpr bool kBeginsWithAWord = true;
   static SentencePair make(Random& random) {
     return {random_words(random, 0), random_words(random, 0)};
   }
 };
 struct Columns {
   using Reader = ColumnReader;
+  static constexpr bool kBeginsWithAWord = true;
   static ColumnSentence make(Random& random) {
     ColumnSentence sentence{random.chance(0.2), {random_words(random, 1)}};
     for (int column = 1; column < 4; ++column) {
@@ -94,6 +98,7 @@ struct Columns {
 };
 struct Conllu {
   using Reader = ConlluReader;
+  static constexpr bool kBeginsWithAWord = false;
   static void add_empty(Random& random, ConlluSentence& sentence, int after) {
     const int count = static_cast<int>(random.below(3));
     for (int i = 1; i <= count; ++i) {
@@ -144,6 +149,7 @@ struct Conllu {
 };
 struct Trees {
   using Reader = TreeReader;
+  static constexpr bool kBeginsWithAWord = false;
   /// From words upwards: neighbours get a parent until one node is left.
   static Tree make(Random& random) {
     Tree tree;
@@ -218,6 +224,54 @@ TYPED_TEST(FormatTest, WhatWasWrittenIsReadBack) {
       ASSERT_TRUE(read[i] == written[i]) << out.str();
     }
   }
+}
+
+const std::string kMark = "\xEF\xBB\xBF";
+
+void begin_with_mark(Words& words) {
+  if (!words.empty()) {
+    words[0] = kMark + words[0];
+  }
+}
+void begin_with_mark(TaggedSentence& sentence) { begin_with_mark(sentence.words); }
+void begin_with_mark(SentencePair& pair) {
+  begin_with_mark(pair.source);
+  begin_with_mark(pair.target);
+}
+void begin_with_mark(ColumnSentence& sentence) { begin_with_mark(sentence.columns[0]); }
+void begin_with_mark(ConlluSentence& sentence) {
+  sentence.tokens[0].form = kMark + sentence.tokens[0].form;
+}
+void begin_with_mark(Tree& tree) { tree.nodes[0].label = kMark + tree.nodes[0].label; }
+
+/// The mark of UTF-8 is a part of words, but where a file begins with it.
+TYPED_TEST(FormatTest, WordsThatBeginWithTheMarkAreReadBackOrRefused) {
+  Random random(3);
+  unsigned refused = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    std::ostringstream out;
+    std::vector<decltype(TypeParam::make(random))> written;
+    for (unsigned i = 1 + random.below(4); i > 0; --i) {
+      auto item = TypeParam::make(random);
+      if (random.chance(0.5)) {
+        begin_with_mark(item);
+      }
+      try {
+        write(out, item);
+        written.push_back(item);
+      } catch (const ValueError&) {
+        ASSERT_EQ(out.str(), "");  // behind the front there is nothing to refuse
+        ++refused;
+      }
+    }
+    std::istringstream in(out.str());
+    const auto read = typename TypeParam::Reader(Lines(in, "f")).read_all();
+    ASSERT_EQ(read.size(), written.size()) << out.str();
+    for (std::size_t i = 0; i < read.size(); ++i) {
+      ASSERT_TRUE(read[i] == written[i]) << out.str();
+    }
+  }
+  EXPECT_EQ(refused > 0, TypeParam::kBeginsWithAWord);
 }
 
 /// A byte changed, lost, added or repeated; a piece cut out; the end cut off.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <ostream>
+#include <utility>
 
 #include "text/text_support.h"
 
@@ -144,6 +145,7 @@ bool ParallelReader::next_of_two(Lines& second) {
 void write(std::ostream& out, const Words& sentence) {
   check_not_empty(sentence);
   check_words(sentence);
+  check_no_mark(out, sentence[0]);
   write_words(out, sentence);
   out << '\n';
 }
@@ -158,6 +160,7 @@ void write(std::ostream& out, const TaggedSentence& sentence) {
   for (const std::string& tag : sentence.tags) {
     check_word("tag", tag, "|");
   }
+  check_no_mark(out, sentence.words[0]);
   for (std::size_t i = 0; i < sentence.words.size(); ++i) {
     out << (i == 0 ? "" : " ") << sentence.words[i] << '|' << sentence.tags[i];
   }
@@ -169,6 +172,9 @@ void write(std::ostream& out, const SentencePair& pair) {
     check_words(*words);
     check_no_bar(*words);
   }
+  if (!pair.source.empty()) {
+    check_no_mark(out, pair.source[0]);
+  }
   write_words(out, pair.source);
   out << " ||| ";
   write_words(out, pair.target);
@@ -176,8 +182,13 @@ void write(std::ostream& out, const SentencePair& pair) {
 }
 
 void write(std::ostream& source, std::ostream& target, const SentencePair& pair) {
-  check_words(pair.source);
-  check_words(pair.target);
+  for (const auto& [out, words] :
+       {std::pair(&source, &pair.source), std::pair(&target, &pair.target)}) {
+    check_words(*words);
+    if (!words->empty()) {
+      check_no_mark(*out, (*words)[0]);
+    }
+  }
   write_words(source, pair.source);
   source << '\n';
   write_words(target, pair.target);

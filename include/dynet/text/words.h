@@ -9,7 +9,8 @@
 // Each reader has `next(sentence)`, which returns false at the end and uses the memory of the
 // sentence that it is given again; each is a range; `write` writes what the reader reads. Errors
 // of reading are TextErrors (lines.h), and leave the sentence as it was; ValueError for what cannot
-// be written so that it reads as the same. Not thread-safe.
+// be written so that it reads as the same, such as a first word that begins with the mark of UTF-8
+// files, at the front of the stream or where the stream does not know its place. Not thread-safe.
 
 #include <iosfwd>
 #include <optional>

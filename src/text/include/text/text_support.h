@@ -13,6 +13,7 @@
 // leaves the caller's as it was, and the memory of its strings is used again.
 
 #include <cstddef>
+#include <iosfwd>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,5 +51,9 @@ constexpr std::string_view kNoPartOfWords{" \t\n\v\f\r\0", 7};
 
 /// ValueError unless `word` is not empty and has no white space and no character of `others`.
 void check_word(const char* what, const std::string& word, std::string_view others = {});
+
+/// ValueError where `first`, which is about to be written to `out`, begins with the mark of UTF-8
+/// files and might stand at the front of one: readers would pass over it.
+void check_no_mark(std::ostream& out, const std::string& first);
 
 }  // namespace dynet::text
