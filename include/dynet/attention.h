@@ -87,7 +87,7 @@ class AttentionBuilder {
   virtual AttentionMemory project(const Expression& keys, const Expression& values,
                                   Where where) const;
   void check(const char* call, const Expression& queries, unsigned query_size,
-             const AttentionMemory& memory, unsigned key_size) const;
+             const AttentionMemory& memory, unsigned key_size, Where where) const;
 
   unsigned key_dim_ = 0;    ///< rows of what is read
   unsigned value_dim_ = 0;  ///< 0: any
@@ -216,7 +216,8 @@ class MultiHeadAttentionBuilder final : public AttentionBuilder {
                                         Where where) const;
   [[nodiscard]] Expression look(const char* call, const Expression& queries,
                                 const AttentionMemory& memory, bool is_causal, Where where) const;
-  void check_appended(const char* call, const AttentionMemory& memory, const Expression& x) const;
+  void check_appended(const char* call, const AttentionMemory& memory, const Expression& x,
+                      Where where) const;
   unsigned heads_ = 0;
 };
 

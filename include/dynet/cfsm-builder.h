@@ -162,10 +162,10 @@ class CheckedSoftmaxBuilder : public SoftmaxBuilder {
   virtual Expression scores_of_all(const Expression& rep, Where where) = 0;
 
   /// The graph to work in, after checks.
-  [[nodiscard]] const InGraph& ready(const char* call, const Expression& rep) const;
+  [[nodiscard]] const InGraph& ready(const char* call, const Expression& rep, Where where) const;
   /// Those of a call with a word for each example.
-  void check_batch(const char* call, const Expression& rep,
-                   const std::vector<unsigned>& words) const;
+  void check_batch(const char* call, const Expression& rep, const std::vector<unsigned>& words,
+                   Where where) const;
 
   InGraph in_;
 

@@ -80,7 +80,7 @@ class CRFBuilder {
 
  private:
   void check_tag(const char* call, unsigned tag) const;
-  void check_scores(const char* call, const Expression& scores) const;
+  void check_scores(const char* call, const Expression& scores, Where where) const;
   void check_allowed(const Expression& scores, const std::vector<unsigned>& tags) const;
   Expression loss(const Expression& scores, const std::vector<std::vector<unsigned>>& tags,
                   Where where);

@@ -127,7 +127,7 @@ class TransformerStack {
   /// ValueError for other sizes or options.
   void share(const TransformerStack& other);
   /// What BuilderParameters::check finds; ShapeError unless there are positions {dim}.
-  void check(const char* call, const Expression& x) const;
+  void check(const char* call, const Expression& x, Where where) const;
   [[nodiscard]] Expression normalised(const Expression& x, Where where) const;
 
   unsigned dim_ = 0;
@@ -191,7 +191,8 @@ class TransformerDecoderBuilder final : public detail::TransformerStack {
 
  private:
   /// Returns the examples of the step.
-  [[nodiscard]] unsigned check_state(const TransformerState& state, const Expression& x) const;
+  [[nodiscard]] unsigned check_state(const TransformerState& state, const Expression& x,
+                                     Where where) const;
 };
 
 /// Numbers that say which position it is, added to each position. Thread rule: one thread at a

@@ -209,7 +209,8 @@ struct TreeNodesBuilder : public detail::TreeCallsWithoutLine {
   Expression add_numbered(int id, const std::vector<int>& children, const Expression& x,
                           Where where) final;
   void check_place(int id) const;
-  void check_children(int id, const std::vector<int>& children, const Expression& x) const;
+  void check_children(int id, const std::vector<int>& children, const Expression& x,
+                      Where where) const;
   [[nodiscard]] bool has_node(int id) const;
 
   detail::StepMemory memory_h_;

@@ -241,6 +241,22 @@ def test_a_bad_option_is_told_at_the_import() -> None:
     )
 
 
+def test_builders_name_themselves_where_an_expression_is_stale() -> None:
+    old = World().x
+    w = World()  # renews the graph
+    calls: dict[str, Callable[[], Any]] = {
+        "GRUBuilder: x": lambda: w.gru.initial_state().add_input(old),
+        "GRUBuilder: h of layer 0 of the new state": lambda: w.gru.initial_state().set_h([old]),
+        "CRFBuilder: viterbi": lambda: dy.CRFBuilder(3, w.m).viterbi(old),
+        "StandardSoftmaxBuilder: sample": lambda: dy.StandardSoftmaxBuilder(3, 4, w.m).sample(old),
+    }
+    for begin, call in calls.items():
+        with pytest.raises(dy.StaleExpression) as raised:
+            call()
+        text = str(raised.value)
+        assert text.startswith(begin + ": stale expression ") and f"{HERE}:" in text
+
+
 @pytest.mark.parametrize("init", [np.ones(4), np.ones((2, 3))])
 def test_an_array_gives_the_shape_of_a_parameter(init: Any) -> None:
     m = dy.ParameterCollection()

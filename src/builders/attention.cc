@@ -51,7 +51,7 @@ AttentionBuilder::~AttentionBuilder() = default;
 
 AttentionMemory AttentionBuilder::read(const Expression& keys, const Expression& values,
                                        const std::vector<unsigned>& lengths, Where where) const {
-  parameters_.check("read", {keys, values});
+  parameters_.check("read", {keys, values}, where);
   const std::string at = parameters_.at("read");
   check_columns(at, "keys are", keys, key_dim_);
   check_columns(at, "values are", values, value_dim_);
@@ -73,11 +73,11 @@ AttentionMemory AttentionBuilder::project(const Expression& keys, const Expressi
 }
 
 void AttentionBuilder::check(const char* call, const Expression& queries, unsigned query_size,
-                             const AttentionMemory& memory, unsigned key_size) const {
+                             const AttentionMemory& memory, unsigned key_size, Where where) const {
   if (memory.keys.pg == nullptr) {
     throw StateError(parameters_.at(call) + "of a memory that nothing was read into");
   }
-  parameters_.check(call, {queries, memory.keys, memory.values});
+  parameters_.check(call, {queries, memory.keys, memory.values}, where);
   check_columns(parameters_.at(call), "queries are", queries, query_size);
   const Dim& q = queries.dim();
   const Dim& k = memory.keys.dim();
@@ -135,7 +135,7 @@ AttentionMemory MLPAttentionBuilder::project(const Expression& keys, const Expre
 
 Expression MLPAttentionBuilder::scores(const Expression& queries, const AttentionMemory& memory,
                                        Where where) const {
-  check("scores", queries, query_dim_, memory, hidden_dim_);
+  check("scores", queries, query_dim_, memory, hidden_dim_, where);
   const Dim q = queries.dim();
   const unsigned n = memory.positions();
   const unsigned m = q.cols();
@@ -168,14 +168,14 @@ DotAttentionBuilder::DotAttentionBuilder(unsigned dim, ParameterCollection& mode
 
 Expression DotAttentionBuilder::scores(const Expression& queries, const AttentionMemory& memory,
                                        Where where) const {
-  check("scores", queries, key_dim_, memory, key_dim_);
+  check("scores", queries, key_dim_, memory, key_dim_, where);
   const auto scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(key_dim_)));
   return Located(products(memory, queries, where), where) * scale;
 }
 
 Expression DotAttentionBuilder::attend(const Expression& queries, const AttentionMemory& memory,
                                        Where where) const {
-  check("attend", queries, key_dim_, memory, key_dim_);
+  check("attend", queries, key_dim_, memory, key_dim_, where);
   return attend_to(queries, memory, 1, false, where);
 }
 
@@ -197,7 +197,7 @@ BiaffineAttentionBuilder::BiaffineAttentionBuilder(unsigned query_dim, unsigned 
 
 Expression BiaffineAttentionBuilder::scores(const Expression& queries,
                                             const AttentionMemory& memory, Where where) const {
-  check("scores", queries, query_dim_, memory, key_dim_);
+  check("scores", queries, query_dim_, memory, key_dim_, where);
   const Expression batch =
       affine_transform({parameters_[1], parameters_[0], as_batch(queries, where)}, where);
   return products(memory, as_columns(batch, queries.dim(), where), where);
@@ -272,7 +272,7 @@ Expression MultiHeadAttentionBuilder::look(const char* call, const Expression& q
                                            const AttentionMemory& memory, bool is_causal,
                                            Where where) const {
   const unsigned dim = parameters_.params.empty() ? 0 : parameters_.params[kHeadsWq].dim().rows();
-  check(call, queries, dim, memory, dim);
+  check(call, queries, dim, memory, dim, where);
   Dim like = queries.dim();
   const Expression y = attend_batch(as_batch(queries, where), like, memory, is_causal, where);
   like.bd = std::max(like.bd, memory.keys.dim().bd);
@@ -287,7 +287,7 @@ Expression MultiHeadAttentionBuilder::attend(const Expression& queries,
 Expression MultiHeadAttentionBuilder::attend_causally(const Expression& queries,
                                                       const AttentionMemory& memory,
                                                       Where where) const {
-  parameters_.check("attend_causally", {queries});
+  parameters_.check("attend_causally", {queries}, where);
   if (queries.dim().cols() != memory.positions()) {
     throw ShapeError(parameters_.at("attend_causally") + "queries are " + to_string(queries.dim()) +
                      " and the memory has " + std::to_string(memory.positions()) +
@@ -297,13 +297,13 @@ Expression MultiHeadAttentionBuilder::attend_causally(const Expression& queries,
 }
 
 void MultiHeadAttentionBuilder::check_appended(const char* call, const AttentionMemory& memory,
-                                               const Expression& x) const {
-  parameters_.check(call, {x});
+                                               const Expression& x, Where where) const {
+  parameters_.check(call, {x}, where);
   check_columns(parameters_.at(call), "x is", x, key_dim_);
   if (memory.positions() == 0) {
     return;
   }
-  parameters_.check(call, {memory.keys, memory.values});
+  parameters_.check(call, {memory.keys, memory.values}, where);
   const Dim& k = memory.keys.dim();
   if (k.rows() != parameters_.params[kHeadsWk].dim().rows() ||
       (k.bd != x.dim().bd && k.bd != 1 && x.dim().bd != 1)) {
@@ -319,7 +319,7 @@ void MultiHeadAttentionBuilder::check_appended(const char* call, const Attention
 
 AttentionMemory MultiHeadAttentionBuilder::append(const AttentionMemory& memory,
                                                   const Expression& x, Where where) const {
-  check_appended("append", memory, x);
+  check_appended("append", memory, x, where);
   return append_batch(memory, as_batch(x, where), x.dim(), where);
 }
 

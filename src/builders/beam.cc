@@ -7,6 +7,7 @@
 
 #include "dynet/except.h"
 
+#include "builders/builder_support.h"
 #include "util/number_text.h"
 
 namespace dynet {
@@ -124,10 +125,14 @@ void Beam::finish(Hypothesis&& h) {
 }
 
 std::vector<std::size_t> Beam::advance(const std::vector<Expression>& log_probabilities) {
-  const Dim& d = log_probabilities[0].dim();
+  const auto shape_of = [](const Expression& e) -> const Dim& {
+    return builders::dim_of(e, Where(),
+                            [] { return std::string("beam_search: the log-probabilities"); });
+  };
+  const Dim& d = shape_of(log_probabilities[0]);
   const unsigned words = d.rows();
   for (const Expression& e : log_probabilities) {
-    const Dim& own = e.dim();
+    const Dim& own = shape_of(e);
     if (own.bd != 1 || own.rows() != words || own.example_elements() != words || words == 0) {
       throw ShapeError("beam_search: log-probabilities are " + to_string(own) + " and " +
                        to_string(d) + "; want vectors of one size and one example");

@@ -28,14 +28,15 @@ void BuilderParameters::new_graph(ComputationGraph& cg, bool update) {
   graph = &cg;
 }
 
-void BuilderParameters::check(const char* call, std::initializer_list<Expression> used) const {
+void BuilderParameters::check(const char* call, std::initializer_list<Expression> used,
+                              Where where) const {
   if (graph == nullptr) {
     throw StateError(at(call) + "before new_graph");
   }
   for (const Expression& e : used) {
-    static_cast<void>(e.dim());  // throws where it is stale
+    const Dim& dim = builders::dim_of(e, where, [&] { return std::string(builder) + ": " + call; });
     if (e.pg != graph) {
-      throw GraphError(at(call) + "a node " + to_string(e.dim()) +
+      throw GraphError(at(call) + "a node " + to_string(dim) +
                        " of another graph than the one that new_graph was given");
     }
   }

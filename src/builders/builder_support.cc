@@ -12,6 +12,15 @@
 
 namespace dynet::builders {
 
+void fail_stale(const Expression& e, const std::string& user, Where where) {
+  try {
+    api::checked_node(e, user);
+  } catch (const StaleExpression& error) {
+    throw StaleExpression(error.what() + graph::built_at(where));
+  }
+  throw StaleExpression(user + ": the expression is stale" + graph::built_at(where));
+}
+
 void check_share(const char* builder, const std::string& what, float share) {
   if (!(share >= 0.0F && share <= 1.0F)) {
     throw ValueError(std::string(builder) + ": " + what + " is " + util::text_of(share) +
@@ -41,16 +50,6 @@ namespace {
 std::string part_text(const GivenState& given, char part, unsigned layer) {
   return std::string(given.builder) + ": " + part + " of layer " + std::to_string(layer) + " of " +
          given.what;
-}
-
-/// Says whether it is unset, or what became of its graph.
-[[noreturn]] void fail_stale(const Expression& e, const std::string& part, Where where) {
-  try {
-    api::checked_node(e, part);
-  } catch (const StaleExpression& error) {
-    throw StaleExpression(error.what() + graph::built_at(where));
-  }
-  throw StaleExpression(part + ": the expression is stale" + graph::built_at(where));
 }
 
 /// Looks at one expression. `batch`: examples of those before it, and of it afterwards.

@@ -102,8 +102,8 @@ void CRFBuilder::new_graph(ComputationGraph& cg, bool update) {
   }
 }
 
-void CRFBuilder::check_scores(const char* call, const Expression& scores) const {
-  parameters_.check(call, {scores});
+void CRFBuilder::check_scores(const char* call, const Expression& scores, Where where) const {
+  parameters_.check(call, {scores}, where);
   const Dim& d = scores.dim();
   if (d.nd > 2 || d.rows() != tags_ || d.cols() == 0) {
     throw ShapeError(parameters_.at(call) + "scores are " + to_string(d) + "; want {" +
@@ -113,7 +113,7 @@ void CRFBuilder::check_scores(const char* call, const Expression& scores) const 
 
 Expression CRFBuilder::loss(const Expression& scores,
                             const std::vector<std::vector<unsigned>>& tags, Where where) {
-  check_scores("neg_log_likelihood", scores);
+  check_scores("neg_log_likelihood", scores, where);
   const Dim& d = scores.dim();
   if (tags.size() != d.bd) {
     throw ValueError("CRFBuilder: neg_log_likelihood: scores are " + to_string(d) +
@@ -151,13 +151,13 @@ Expression CRFBuilder::neg_log_likelihood(const Expression& scores,
 
 std::array<Expression, 2> CRFBuilder::best_path(const Expression& scores,
                                                 const std::vector<unsigned>& lengths, Where where) {
-  check_scores("viterbi", scores);
+  check_scores("viterbi", scores, where);
   builders::check_lengths(parameters_.at("viterbi"), scores, lengths);
   return crf_viterbi(scores, scores_[kTransitions], scores_[kStart], scores_[kEnd], lengths, where);
 }
 
 ScoredTags CRFBuilder::viterbi(const Expression& scores, Where where) {
-  check_scores("viterbi", scores);
+  check_scores("viterbi", scores, where);
   if (scores.dim().bd != 1) {
     throw ShapeError("CRFBuilder: viterbi: scores are " + to_string(scores.dim()) +
                      "; want one example, or the lengths of a batch");

@@ -128,7 +128,7 @@ void LayeredRNNBuilder::push(std::vector<Expression>&& new_h, std::vector<Expres
 
 /// A matrix is left to the cells, some of which read its columns.
 void LayeredRNNBuilder::check_input(const Expression& x) const {
-  const Dim& dim = x.dim();
+  const Dim& dim = builders::dim_of(x, user_where, [this] { return std::string(name()) + ": x"; });
   if (layers > 0 && (dim.nd > 2 || dim.rows() != input_dim)) {
     builders::fail_input(name(), dim, input_dim, user_where);
   }

@@ -203,6 +203,8 @@ Expression SimpleRNNBuilder::add_auxiliary_input(const Expression& x, const Expr
   if (param_vars.empty()) {
     throw StateError("SimpleRNNBuilder: add_auxiliary_input before new_graph");
   }
+  static_cast<void>(
+      builders::dim_of(aux, where, [] { return std::string("SimpleRNNBuilder: aux"); }));
   user_where = where;
   const RNNPointer last = static_cast<RNNPointer>(h.size()) - 1;
   aux_ = &aux;

@@ -261,7 +261,7 @@ Expression SampledSoftmaxBuilder::sampled_loss(const Expression& rep, unsigned c
 Expression SampledSoftmaxBuilder::sampled_loss(const Expression& rep,
                                                const std::vector<unsigned>& classidxs,
                                                Where where) {
-  check_batch("sampled_loss", rep, classidxs);
+  check_batch("sampled_loss", rep, classidxs, where);
   enter_noise(where);
   const Expression word = word_scores(rep, classidxs, where);
   const Expression noise = noise_scores(rep, classidxs, where);

@@ -9,6 +9,7 @@
 #include "dynet/except.h"
 
 #include "api/graph_state.h"
+#include "builders/builder_support.h"
 #include "builders/softmax_support.h"
 
 namespace dynet {
@@ -200,11 +201,12 @@ void CheckedSoftmaxBuilder::new_graph(ComputationGraph& cg, bool update) {
   in_ = {&cg, update, cg.state().born};
 }
 
-const InGraph& CheckedSoftmaxBuilder::ready(const char* call, const Expression& rep) const {
+const InGraph& CheckedSoftmaxBuilder::ready(const char* call, const Expression& rep,
+                                            Where where) const {
   if (in_.graph == nullptr) {
     throw StateError(std::string(name()) + ": " + call + " before new_graph");
   }
-  const Dim& d = rep.dim();
+  const Dim& d = builders::dim_of(rep, where, [&] { return std::string(name()) + ": " + call; });
   if (rep.pg != in_.graph) {
     throw GraphError(std::string(name()) + ": " + call +
                      " with a node of another graph than the one that new_graph was given");
@@ -218,8 +220,8 @@ const InGraph& CheckedSoftmaxBuilder::ready(const char* call, const Expression& 
 }
 
 void CheckedSoftmaxBuilder::check_batch(const char* call, const Expression& rep,
-                                        const std::vector<unsigned>& words) const {
-  static_cast<void>(ready(call, rep));
+                                        const std::vector<unsigned>& words, Where where) const {
+  static_cast<void>(ready(call, rep, where));
   if (rep.dim().bd != words.size()) {
     throw ValueError(std::string(name()) + ": " + call + ": rep is " + to_string(rep.dim()) +
                      " and there are " + std::to_string(words.size()) +
@@ -237,12 +239,12 @@ Expression CheckedSoftmaxBuilder::neg_log_softmax(const Expression& rep, unsigne
 Expression CheckedSoftmaxBuilder::neg_log_softmax(const Expression& rep,
                                                   const std::vector<unsigned>& classidxs,
                                                   Where where) {
-  check_batch("neg_log_softmax", rep, classidxs);
+  check_batch("neg_log_softmax", rep, classidxs, where);
   return losses(rep, classidxs, where);
 }
 
 unsigned CheckedSoftmaxBuilder::sample(const Expression& rep, Where where) {
-  static_cast<void>(ready("sample", rep));
+  static_cast<void>(ready("sample", rep, where));
   if (rep.dim().bd != 1) {
     throw ShapeError(std::string(name()) + ": sample: rep is " + to_string(rep.dim()) +
                      "; want one example");
@@ -251,7 +253,7 @@ unsigned CheckedSoftmaxBuilder::sample(const Expression& rep, Where where) {
 }
 
 Expression CheckedSoftmaxBuilder::full_logits(const Expression& rep, Where where) {
-  static_cast<void>(ready("full_logits", rep));
+  static_cast<void>(ready("full_logits", rep, where));
   return scores_of_all(rep, where);
 }
 

@@ -173,8 +173,8 @@ void TransformerStack::share(const TransformerStack& other) {
   *this = std::move(shared);
 }
 
-void TransformerStack::check(const char* call, const Expression& x) const {
-  parameters_.check(call, {x});
+void TransformerStack::check(const char* call, const Expression& x, Where where) const {
+  parameters_.check(call, {x}, where);
   check_columns(parameters_.at(call), "x is", x, dim_);
 }
 
@@ -205,7 +205,7 @@ TransformerEncoderBuilder::TransformerEncoderBuilder(unsigned layers, unsigned d
 Expression TransformerEncoderBuilder::encode(const Expression& x,
                                              const std::vector<unsigned>& lengths,
                                              Where where) const {
-  check("encode", x);
+  check("encode", x, where);
   check_lengths(parameters_.at("encode"), x, lengths);
   const Dim like = x.dim();
   Expression y = as_batch(x, where);
@@ -227,7 +227,7 @@ TransformerDecoderBuilder::TransformerDecoderBuilder(unsigned layers, unsigned d
                        options) {}
 
 TransformerState TransformerDecoderBuilder::start() const {
-  parameters_.check("start", {});
+  parameters_.check("start", {}, Where());
   if (options_.has_memory) {
     throw StateError("TransformerDecoderBuilder: start: without a memory, to which layers attend");
   }
@@ -243,7 +243,7 @@ TransformerState TransformerDecoderBuilder::start(const Expression& seen,
     throw StateError("TransformerDecoderBuilder: start: with a memory, which no layer attends to");
   }
   const std::string at = parameters_.at("start");
-  parameters_.check("start", {seen});
+  parameters_.check("start", {seen}, where);
   check_columns(at, "seen is", seen, options_.memory_dim == 0 ? dim_ : options_.memory_dim);
   check_lengths(at, seen, lengths);
   std::vector<AttentionMemory> memory;
@@ -257,9 +257,9 @@ TransformerState TransformerDecoderBuilder::start(const Expression& seen,
   return state;
 }
 
-unsigned TransformerDecoderBuilder::check_state(const TransformerState& state,
-                                                const Expression& x) const {
-  check("add_input", x);
+unsigned TransformerDecoderBuilder::check_state(const TransformerState& state, const Expression& x,
+                                                Where where) const {
+  check("add_input", x, where);
   const std::string at = parameters_.at("add_input");
   const bool has_memory = state.memory != nullptr;
   if (state.layers.size() != layers_.size() || has_memory != options_.has_memory ||
@@ -269,7 +269,7 @@ unsigned TransformerDecoderBuilder::check_state(const TransformerState& state,
   const Dim& d = x.dim();
   unsigned examples = d.bd;
   const auto check_keys = [&](const AttentionMemory& memory, const char* whose) {
-    parameters_.check("add_input", {memory.keys, memory.values});
+    parameters_.check("add_input", {memory.keys, memory.values}, where);
     const Dim& k = memory.keys.dim();
     if (k.rows() != dim_ || (k.bd != 1 && examples != 1 && k.bd != examples)) {
       throw ShapeError(at + "x is " + to_string(d) + " and the " + whose + "'s keys " +
@@ -297,7 +297,7 @@ unsigned TransformerDecoderBuilder::check_state(const TransformerState& state,
 
 TransformerState TransformerDecoderBuilder::add_input(const TransformerState& state,
                                                       const Expression& x, Where where) const {
-  const unsigned examples = check_state(state, x);
+  const unsigned examples = check_state(state, x, where);
   TransformerState next = state;
   // As many examples in all layers, so that the next step finds them so.
   const bool stands_for_all = x.dim().bd != examples;
@@ -319,6 +319,13 @@ TransformerState TransformerDecoderBuilder::add_input(const TransformerState& st
 PositionalEncoding::~PositionalEncoding() = default;
 
 namespace {
+/// The shape of the x that was given to `call`, after checks.
+const Dim& given_shape(const char* call, const Expression& x, unsigned dim, Where where) {
+  const Dim& d = builders::dim_of(x, where, [call] { return std::string(call); });
+  check_columns(std::string(call) + ": ", "x is", x, dim);
+  return d;
+}
+
 /// x with its positions as a batch plus `encoding`, likewise, in the form of x.
 Expression plus(const Expression& x, const Expression& encoding, Where where) {
   return as_columns(detail::Located(as_batch(x, where), where) + encoding, x.dim(), where);
@@ -326,8 +333,7 @@ Expression plus(const Expression& x, const Expression& encoding, Where where) {
 }  // namespace
 
 Expression SinusoidalEncoding::add(const Expression& x, unsigned first, Where where) const {
-  check_columns("SinusoidalEncoding: add: ", "x is", x, dim_);
-  const Dim& d = x.dim();
+  const Dim& d = given_shape("SinusoidalEncoding: add", x, dim_, where);
   const std::size_t end = std::size_t{first} + d.cols();
   const std::size_t known = numbers_.size();
   numbers_.resize(std::max(known, end * dim_));
@@ -356,8 +362,7 @@ LearnedEncoding::LearnedEncoding(unsigned dim, unsigned max_positions, Parameter
 }
 
 Expression LearnedEncoding::add(const Expression& x, unsigned first, Where where) const {
-  check_columns("LearnedEncoding: add: ", "x is", x, dim_);
-  const Dim& d = x.dim();
+  const Dim& d = given_shape("LearnedEncoding: add", x, dim_, where);
   const unsigned rows = table_.get_storage().rows();
   if (std::size_t{first} + d.cols() > rows) {
     throw IndexError("LearnedEncoding: add: x is " + to_string(d) + ", from position " +

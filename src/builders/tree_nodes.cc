@@ -122,9 +122,9 @@ void TreeNodesBuilder::check_place(int id) const {
   }
 }
 
-void TreeNodesBuilder::check_children(int id, const std::vector<int>& children,
-                                      const Expression& x) const {
-  const Dim& dim = x.dim();
+void TreeNodesBuilder::check_children(int id, const std::vector<int>& children, const Expression& x,
+                                      Where where) const {
+  const Dim& dim = builders::dim_of(x, where, [&] { return at_node(name(), id) + "x"; });
   if (!builders::is_column(dim, input_dim)) {
     throw ShapeError(at_node(name(), id) + "x is " + to_string(dim) + "; want " +
                      to_string(Dim({input_dim})));
@@ -148,7 +148,7 @@ void TreeNodesBuilder::check_children(int id, const std::vector<int>& children,
 Expression TreeNodesBuilder::add_numbered(int id, const std::vector<int>& children,
                                           const Expression& x, Where where) {
   check_place(id);
-  check_children(id, children, x);
+  check_children(id, children, x, where);
   user_where = where;
   std::vector<Expression> new_h = memory_h_.take(state_size());
   std::vector<Expression> new_c =

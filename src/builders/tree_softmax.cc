@@ -243,7 +243,7 @@ void ClassFactoredSoftmaxBuilder::make_choices(ParameterCollection& pc, bool bia
 }
 
 Expression ClassFactoredSoftmaxBuilder::class_logits(const Expression& rep, Where where) {
-  return root_.choice().scores(ready("class_logits", rep), rep, where);
+  return root_.choice().scores(ready("class_logits", rep, where), rep, where);
 }
 
 Expression ClassFactoredSoftmaxBuilder::class_log_distribution(const Expression& rep, Where where) {
@@ -252,7 +252,7 @@ Expression ClassFactoredSoftmaxBuilder::class_log_distribution(const Expression&
 
 Expression ClassFactoredSoftmaxBuilder::subclass_logits(const Expression& rep, unsigned clusteridx,
                                                         Where where) {
-  const detail::InGraph& in = ready("subclass_logits", rep);
+  const detail::InGraph& in = ready("subclass_logits", rep, where);
   if (clusteridx >= root_.num_children()) {
     throw IndexError(std::string(name()) + ": class " + std::to_string(clusteridx) + " of " +
                      std::to_string(root_.num_children()));

@@ -1,6 +1,7 @@
 #include "dynet/treelstm.h"
 
 #include <cmath>
+#include <initializer_list>
 #include <string>
 
 #include "dynet/except.h"
@@ -92,6 +93,31 @@ void BinaryTreeBuilder::check_ready(const char* name) const {
   }
 }
 
+namespace {
+
+/// What a program gave to add_input, and its name.
+struct Given {
+  const char* name;
+  const Expression* e;
+};
+
+/// The state that `add` adds. Operations look at their arguments: only where one refuses is it
+/// looked for what is unset or gone, which is told in the builder's words.
+template <class Add>
+TreeState state_of(const char* builder, std::initializer_list<Given> given, Where where, Add add) {
+  try {
+    return add();
+  } catch (const Error&) {  // to a cell an unset c is one that is absent
+    for (const Given& g : given) {
+      static_cast<void>(builders::dim_of(
+          *g.e, where, [&] { return std::string(builder) + ": add_input: " + g.name; }));
+    }
+    throw;
+  }
+}
+
+}  // namespace
+
 BinaryTreeLSTMBuilder::BinaryTreeLSTMBuilder(unsigned input_size, unsigned hidden_dim,
                                              ParameterCollection& model)
     : BinaryTreeBuilder(checked_subcollection(model, "BinaryTreeLSTMBuilder", 3, hidden_dim,
@@ -111,21 +137,27 @@ BinaryTreeLSTMBuilder::BinaryTreeLSTMBuilder(unsigned input_size, unsigned hidde
 
 TreeState BinaryTreeLSTMBuilder::add_input(const Expression& x, Where where) {
   check_ready("BinaryTreeLSTMBuilder");
-  const Expression a = affine_transform({param_vars[kGateBias], param_vars[kW], x}, where);
-  const auto [c, h] = tree_lstm_cell(a, {}, {}, {}, {}, where);
-  return {c, h};
+  return state_of("BinaryTreeLSTMBuilder", {{"x", &x}}, where, [&]() -> TreeState {
+    const Expression a = affine_transform({param_vars[kGateBias], param_vars[kW], x}, where);
+    const auto [c, h] = tree_lstm_cell(a, {}, {}, {}, {}, where);
+    return {c, h};
+  });
 }
 
 TreeState BinaryTreeLSTMBuilder::add_input(const TreeState& left, const TreeState& right,
                                            Where where) {
   check_ready("BinaryTreeLSTMBuilder");
-  const std::vector<Expression>& p = param_vars;
-  const Expression both = concatenate({left.h, right.h}, 0, where);
-  const Expression a = affine_transform({p[kGateBias], p[kU], both}, where);
-  const Expression f1 = affine_transform({p[kForgetBias], p[kF1], left.h}, where);
-  const Expression f2 = affine_transform({p[kForgetBias], p[kF2], right.h}, where);
-  const auto [c, h] = tree_lstm_cell(a, f1, f2, left.c, right.c, where);
-  return {c, h};
+  const std::initializer_list<Given> given = {
+      {"left.h", &left.h}, {"right.h", &right.h}, {"left.c", &left.c}, {"right.c", &right.c}};
+  return state_of("BinaryTreeLSTMBuilder", given, where, [&]() -> TreeState {
+    const std::vector<Expression>& p = param_vars;
+    const Expression both = concatenate({left.h, right.h}, 0, where);
+    const Expression a = affine_transform({p[kGateBias], p[kU], both}, where);
+    const Expression f1 = affine_transform({p[kForgetBias], p[kF1], left.h}, where);
+    const Expression f2 = affine_transform({p[kForgetBias], p[kF2], right.h}, where);
+    const auto [c, h] = tree_lstm_cell(a, f1, f2, left.c, right.c, where);
+    return {c, h};
+  });
 }
 
 TreeRNNBuilder::TreeRNNBuilder(unsigned hidden_dim, ParameterCollection& model)
@@ -135,19 +167,24 @@ TreeRNNBuilder::TreeRNNBuilder(unsigned hidden_dim, ParameterCollection& model)
   params.push_back(local_model.add_parameters({hid, 2 * hid}));
 }
 
-TreeState TreeRNNBuilder::add_input(const Expression& x, Where /*where*/) {
+TreeState TreeRNNBuilder::add_input(const Expression& x, Where where) {
   check_ready("TreeRNNBuilder");
-  if (x.dim().single_batch() != Dim({hid})) {
-    throw ShapeError("TreeRNNBuilder: x is " + to_string(x.dim()) + "; want {" +
-                     std::to_string(hid) + "}");
+  const Dim& dim =
+      builders::dim_of(x, where, [] { return std::string("TreeRNNBuilder: add_input: x"); });
+  if (dim.single_batch() != Dim({hid})) {
+    throw ShapeError("TreeRNNBuilder: x is " + to_string(dim) + "; want {" + std::to_string(hid) +
+                     "}");
   }
   return {Expression(), x};
 }
 
 TreeState TreeRNNBuilder::add_input(const TreeState& left, const TreeState& right, Where where) {
   check_ready("TreeRNNBuilder");
-  const Expression both = concatenate({left.h, right.h}, 0, where);
-  return {Expression(), tanh(detail::Located(param_vars[0], where) * both, where)};
+  const std::initializer_list<Given> given = {{"left.h", &left.h}, {"right.h", &right.h}};
+  return state_of("TreeRNNBuilder", given, where, [&]() -> TreeState {
+    const Expression both = concatenate({left.h, right.h}, 0, where);
+    return {Expression(), tanh(detail::Located(param_vars[0], where) * both, where)};
+  });
 }
 
 }  // namespace dynet

@@ -20,9 +20,24 @@
 #include <string>
 #include <vector>
 
+#include "dynet/except.h"
 #include "dynet/rnn.h"
 
 namespace dynet::builders {
+
+/// StaleExpression that begins with `user` and has the line `where`: `e` is unset, or its node is
+/// gone.
+[[noreturn]] void fail_stale(const Expression& e, const std::string& user, Where where);
+/// The shape of an expression that a program gave. Where it is unset or its node is gone,
+/// fail_stale with what `user()` says.
+template <class User>
+[[nodiscard]] const Dim& dim_of(const Expression& e, Where where, User user) {
+  try {
+    return e.dim();  // which looks at it anyway: nothing is asked twice where all is well
+  } catch (const StaleExpression&) {
+    fail_stale(e, user(), where);
+  }
+}
 
 /// ValueError unless 0 <= share <= 1; `what` says which share it is.
 void check_share(const char* builder, const std::string& what, float share);
