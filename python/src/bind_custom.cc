@@ -61,7 +61,7 @@ nb::object key_of(nb::handle value) {
 
 /// The operation of one node. Made and destroyed with the GIL, or the module's lock; used with the
 /// GIL, or by the one thread that computes its graph.
-class Operation {
+class Operation final : public KeptByNode {
  public:
   /// As `object` is now.
   explicit Operation(nb::handle object) : object_(nb::borrow(object)) {
@@ -85,6 +85,15 @@ class Operation {
       }
     }
     return object_;
+  }
+  int traverse(visitproc visit, void* arg) const override {
+    Py_VISIT(object_.ptr());
+    for (const Attribute& a : attributes_) {
+      Py_VISIT(a.name.ptr());
+      Py_VISIT(a.value.ptr());
+      Py_VISIT(a.key.ptr());
+    }
+    return 0;
   }
 
  private:

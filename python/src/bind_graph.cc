@@ -15,6 +15,7 @@
 
 #include "arrays.h"
 #include "binding.h"
+#include "cycles.h"
 #include "graph.h"
 #include "quick.h"
 #include "signals.h"
@@ -54,7 +55,8 @@ void bind_graph_class(nb::module_& m) {
       "ComputationGraph():` they make nodes in a graph of the block's own; afterwards the graph of "
       "before is the current one again, whatever was raised. The graph's expressions live as long "
       "as the graph does: as long as the program holds it, as by `with ComputationGraph() as g:`. "
-      "Blocks nest, and any number of graphs may live at once. Options: see `renew_cg`.")
+      "Blocks nest, and any number of graphs may live at once. Options: see `renew_cg`.",
+      nb::type_slots(cycle_slots<PyGraph>))
       .def(nb::new_(
                [](bool immediate_compute, bool check_validity, std::optional<bool> autobatching) {
                  auto graph = std::make_shared<PyGraph>();

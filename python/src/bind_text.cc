@@ -22,6 +22,7 @@
 
 #include "bind_dict.h"
 #include "binding.h"
+#include "cycles.h"
 
 namespace dynet::python {
 namespace {
@@ -254,9 +255,9 @@ void bind_trees(nb::module_& m) {
 
 /// Python's iterators for BucketStream.
 struct PySource {
-  nb::object iterator;
+  std::shared_ptr<nb::object> iterator;
   bool next(nb::object& item) const {
-    PyObject* const found = PyIter_Next(iterator.ptr());
+    PyObject* const found = PyIter_Next(iterator->ptr());
     if (found == nullptr && PyErr_Occurred() != nullptr) {
       throw nb::python_error();
     }
@@ -269,7 +270,8 @@ struct PySource {
 class PyBucketed {
  public:
   PyBucketed(nb::object data, const nb::object& length, const text::BucketOptions& options)
-      : data_(std::move(data)), batches_(make(data_, length, options)) {}
+      : given_(std::make_unique<Given>(Given{std::move(data), length, {}})),
+        batches_(make(*given_, options)) {}
 
   nb::list next() {
     nb::list batch;
@@ -281,7 +283,7 @@ class PyBucketed {
       }
       try {
         for (const std::size_t place : places) {
-          batch.append(data_[place]);
+          batch.append(given_->data[place]);
         }
       } catch (...) {  // the batch comes again
         buckets->seek(before);
@@ -306,38 +308,67 @@ class PyBucketed {
     std::visit([&to](auto& b) { b.seek(to); }, batches_);
   }
 
+  int traverse(visitproc visit, void* arg) const {
+    Py_VISIT(given_->data.ptr());
+    Py_VISIT(given_->length.ptr());
+    if (const std::shared_ptr<nb::object> iterator = given_->iterator.lock()) {
+      Py_VISIT(iterator->ptr());
+    }
+    int stop = 0;
+    if (const auto* const stream = std::get_if<Stream>(&batches_)) {
+      stream->for_each_held([&](const nb::object& item) {
+        stop = stop != 0 || !item.is_valid() ? stop : visit(item.ptr(), arg);
+      });
+    }
+    return stop;
+  }
+  /// There are no batches then.
+  void let_go() {
+    const Batches ended = std::exchange(batches_, text::Buckets({}));
+    const nb::object data = std::exchange(given_->data, nb::object());
+    const nb::object length = std::exchange(given_->length, nb::object());
+  }
+
  private:
+  /// What the batches are made from; it stays where it is when this is moved.
+  struct Given {
+    nb::object data, length;
+    std::weak_ptr<nb::object> iterator;  ///< of the epoch, where `data` is a function
+  };
   using Stream = text::BucketStream<nb::object>;
   using Batches = std::variant<text::Buckets, Stream>;
 
-  static Batches make(const nb::object& data, const nb::object& length,
-                      const text::BucketOptions& options) {
-    const auto length_of = [length](nb::handle item) -> std::size_t {
-      if (length.is_none()) {
+  static Batches make(Given& given, const text::BucketOptions& options) {
+    const auto length_of = [&given](nb::handle item) -> std::size_t {
+      if (given.length.is_none()) {
         return nb::len(item);
       }
-      const nb::object given = length(item);
+      const nb::object length = given.length(item);
       std::size_t number = 0;
-      if (!nb::try_cast(given, number)) {
-        throw ValueError(std::string("bucketed: length gave ") + nb::repr(given).c_str() +
+      if (!nb::try_cast(length, number)) {
+        throw ValueError(std::string("bucketed: length gave ") + nb::repr(length).c_str() +
                          "; want a whole number of 0 or more");
       }
       return number;
     };
-    if (PyCallable_Check(data.ptr()) != 0) {
-      return Stream([data] { return PySource{nb::borrow(nb::iter(data()))}; },
-                    [length_of](const nb::object& item) { return length_of(item); }, options);
+    if (PyCallable_Check(given.data.ptr()) != 0) {
+      const auto open = [&given] {
+        PySource source{std::make_shared<nb::object>(nb::borrow(nb::iter(given.data())))};
+        given.iterator = source.iterator;
+        return source;
+      };
+      return Stream(open, [length_of](const nb::object& item) { return length_of(item); }, options);
     }
-    const std::size_t count = nb::len(data);
+    const std::size_t count = nb::len(given.data);
     std::vector<std::size_t> lengths;
     lengths.reserve(count);
     for (std::size_t i = 0; i < count; ++i) {
-      lengths.push_back(length_of(data[i]));
+      lengths.push_back(length_of(given.data[i]));
     }
     return text::Buckets(std::move(lengths), options);
   }
 
-  nb::object data_;
+  std::unique_ptr<Given> given_;
   Batches batches_;
 };
 
@@ -357,7 +388,7 @@ text::BatchSize size_named(const std::string& name) {
 void bind_batches(nb::module_& m) {
   using nb::arg;
   nb::class_<PyBucketed>(
-      m, "Bucketed",
+      m, "Bucketed", nb::type_slots(cycle_slots<PyBucketed>),
       "Minibatches of examples of like lengths, made by `bucketed`. Each loop over "
       "it is an epoch, or the rest of one.")
       .def(

@@ -17,6 +17,7 @@
 #include "dynet/workers.h"
 
 #include "binding.h"
+#include "cycles.h"
 #include "graph.h"
 #include "lock.h"
 
@@ -101,6 +102,30 @@ void run_piece(const nb::object& loss, const nb::object& score, const workers::P
   }
 }
 
+/// The functions of a pool. Workers have them from the fork, and call nothing of this process.
+struct Functions {
+  nb::object loss, score;
+};
+
+/// Invariant: the functions live longer than the workers' work, which refers to them.
+struct PyWorkerPool : Functions, WorkerPool {
+  PyWorkerPool(const ParameterCollection& model, nb::object loss_of, const WorkerOptions& options,
+               nb::object score_of)
+      : Functions{std::move(loss_of), std::move(score_of)},
+        WorkerPool(model, [this](const workers::Piece& piece) { run_piece(loss, score, piece); },
+                   options, {fork_python, check_signals, flush_streams}) {}
+
+  int traverse(visitproc visit, void* arg) const {
+    Py_VISIT(loss.ptr());
+    Py_VISIT(score.ptr());
+    return 0;
+  }
+  void let_go() { const Functions ended = std::exchange(functions(), Functions()); }
+
+ private:
+  Functions& functions() { return *this; }
+};
+
 WorkerGradient gradient_named(const std::string& name) {
   if (name != "mean" && name != "sum") {
     throw ValueError("WorkerPool: gradient is '" + name + "'; want mean or sum");
@@ -116,13 +141,13 @@ std::vector<unsigned> numbers_of(nb::handle examples) {
   return numbers;
 }
 
-double learn(WorkerPool& pool, nb::handle examples,
+double learn(PyWorkerPool& pool, nb::handle examples,
              const std::optional<std::vector<double>>& costs) {
   const std::vector<unsigned> numbers = numbers_of(examples);
   const nb::gil_scoped_release released;
   return pool.learn(numbers, costs.value_or(std::vector<double>()));
 }
-double evaluate_all(WorkerPool& pool, nb::handle examples) {
+double evaluate_all(PyWorkerPool& pool, nb::handle examples) {
   const std::vector<unsigned> numbers = numbers_of(examples);
   const nb::gil_scoped_release released;
   return pool.evaluate(numbers);
@@ -132,8 +157,8 @@ double evaluate_all(WorkerPool& pool, nb::handle examples) {
 
 void bind_workers(nb::module_& m) {
   using nb::arg;
-  nb::class_<WorkerPool>(
-      m, "WorkerPool",
+  nb::class_<PyWorkerPool>(
+      m, "WorkerPool", nb::type_slots(cycle_slots<PyWorkerPool>),
       "Worker processes that compute the losses and gradients of minibatches together; the caller "
       "makes the updates. `loss(examples)` gets a list of the numbers of some examples and gives "
       "the sum of their losses, in a new graph. Workers are forked here: model and data have to "
@@ -147,15 +172,11 @@ void bind_workers(nb::module_& m) {
       "number that `evaluate` adds up in place of losses.")
       .def(
           "__init__",
-          [](WorkerPool* self, const ParameterCollection& model, nb::object loss, unsigned workers,
-             unsigned pieces, const std::string& gradient, double patience, nb::object score) {
+          [](PyWorkerPool* self, const ParameterCollection& model, nb::object loss,
+             unsigned workers, unsigned pieces, const std::string& gradient, double patience,
+             nb::object score) {
             const WorkerOptions options{workers, pieces, gradient_named(gradient), patience};
-            new (self) WorkerPool(
-                model,
-                [loss = std::move(loss), score = std::move(score)](const workers::Piece& piece) {
-                  run_piece(loss, score, piece);
-                },
-                options, {fork_python, check_signals, flush_streams});
+            new (self) PyWorkerPool(model, std::move(loss), options, std::move(score));
           },
           arg("model"), arg("loss"), arg("workers") = 2, arg("pieces") = 0,
           arg("gradient") = "mean", arg("patience") = 1.5, arg("score") = nb::none(),
@@ -168,10 +189,14 @@ void bind_workers(nb::module_& m) {
       .def("evaluate", &evaluate_all, arg("examples"),
            "The sum of the losses or scores of any number of examples, without gradients. "
            "WorkerError.")
-      .def("close", &WorkerPool::close, "Ends the workers. UsageError during another call.")
-      .def_prop_ro("pids", &WorkerPool::pids, "The processes, by worker; empty when closed.")
+      .def(
+          "close", [](PyWorkerPool& pool) { pool.close(); },
+          "Ends the workers. UsageError during another call.")
+      .def_prop_ro(
+          "pids", [](const PyWorkerPool& pool) { return pool.pids(); },
+          "The processes, by worker; empty when closed.")
       .def("__enter__", [](nb::handle self) { return nb::borrow(self); })
-      .def("__exit__", [](WorkerPool& pool, const nb::args&) { pool.close(); });
+      .def("__exit__", [](PyWorkerPool& pool, const nb::args&) { pool.close(); });
 }
 
 }  // namespace dynet::python

@@ -179,14 +179,36 @@ void PyGraph::set(bool immediate_compute, bool check_validity, std::optional<boo
 }
 
 void PyGraph::renew(bool immediate_compute, bool check_validity, std::optional<bool> batching) {
-  cg.clear();
+  const std::vector<Kept> ended = take_all();
   set(immediate_compute, check_validity, batching);
   note_end("renew_cg()");
+}
+
+std::vector<PyGraph::Kept> PyGraph::take_all() {
+  cg.clear();
   ++version_;
   ++stamp_;
   used_ = 0;
   computed_ = 0;
-  const std::vector<Kept> ended = take_ended();
+  return take_ended();
+}
+
+int PyGraph::traverse(visitproc visit, void* arg) const {
+  if (weak_from_this().use_count() == 1) {
+    for (const Kept& kept : kept_) {
+      if (const int stop = kept.object->traverse(visit, arg); stop != 0) {
+        return stop;
+      }
+    }
+  }
+  return 0;
+}
+
+void PyGraph::let_go() noexcept {
+  try {
+    const std::vector<Kept> ended = take_all();
+  } catch (const Error&) {  // there is no memory: what is kept stays
+  }
 }
 
 std::vector<PyGraph::Kept> PyGraph::take_ended() {

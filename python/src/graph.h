@@ -10,6 +10,17 @@
 
 namespace dynet::python {
 
+/// Python objects that a node keeps. Destroyed with the GIL.
+class KeptByNode {
+ public:
+  KeptByNode() = default;
+  KeptByNode(const KeptByNode&) = delete;
+  KeptByNode& operator=(const KeptByNode&) = delete;
+  virtual ~KeptByNode() = default;
+  /// For the garbage collector (cycles.h).
+  virtual int traverse(visitproc visit, void* arg) const = 0;
+};
+
 /// A graph and what Python remembers about it: that of a thread, made when the thread first needs
 /// it, or one that the program made. Destroyed with the thread or with the last Python object that
 /// names it. Thread rule: that of ComputationGraph; used with the GIL held.
@@ -29,7 +40,12 @@ class PyGraph : public std::enable_shared_from_this<PyGraph> {
   Expression node(const PyExpression& parameter);
   /// The node that `add` makes, with something that lives as long as the node does.
   template <class Add>
-  Expression add_keeping(std::shared_ptr<void> kept, const Add& add);
+  Expression add_keeping(std::shared_ptr<KeptByNode> kept, const Add& add);
+  /// For the garbage collector (cycles.h): what nodes keep. Nothing while somebody else than the
+  /// graph's Python object holds the graph: a thread, or a computation.
+  int traverse(visitproc visit, void* arg) const;
+  /// Removes all nodes first: they refer to what they keep.
+  void let_go() noexcept;
   /// How often it was renewed.
   [[nodiscard]] unsigned version() const { return version_; }
   /// Whether computing `e` is worth releasing the GIL from the start: by what was added since the
@@ -56,8 +72,10 @@ class PyGraph : public std::enable_shared_from_this<PyGraph> {
   /// What one node keeps.
   struct Kept {
     std::size_t node;
-    std::shared_ptr<void> object;
+    std::shared_ptr<KeptByNode> object;
   };
+  /// Removes all nodes.
+  [[nodiscard]] std::vector<Kept> take_all();
   /// Takes out what nodes keep that are gone. To be dropped when all else is done: it may run code
   /// of the user's.
   [[nodiscard]] std::vector<Kept> take_ended();
@@ -74,7 +92,7 @@ class PyGraph : public std::enable_shared_from_this<PyGraph> {
 };
 
 template <class Add>
-Expression PyGraph::add_keeping(std::shared_ptr<void> kept, const Add& add) {
+Expression PyGraph::add_keeping(std::shared_ptr<KeptByNode> kept, const Add& add) {
   // First, as a node that is computed at once, and fails, stays.
   kept_.push_back({cg.nodes.size(), std::move(kept)});
   try {

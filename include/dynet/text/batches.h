@@ -13,6 +13,7 @@
 // Random numbers depend on the seed, the epoch and the window alone: a position is a few numbers,
 // and what follows after `seek(position)` is what followed after `position()`.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -149,6 +150,14 @@ class BucketStream {
   }
 
   [[nodiscard]] const BucketPosition& position() const { return position_; }
+
+  /// Calls `visit` for each example that was read and is kept; those that a batch took are as
+  /// moving leaves them.
+  template <class Visit>
+  void for_each_held(Visit visit) const {
+    std::for_each(window_.begin(), window_.end(), visit);
+    visit(ahead_);
+  }
 
   /// Opens the source anew and reads up to the position. ValueError where it is one of other
   /// options, or the source has no such batch; then the next call begins an epoch. What the source
