@@ -5,7 +5,9 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "dynet/expr.h"
 #include "dynet/ext/payload.h"
@@ -298,6 +300,36 @@ TEST_P(Memory, GraphGoesOnWhenThereIsMemoryAgain) {
   memory::set_cap(0);
   EXPECT_NEAR(as_scalar(total.value()), 8.0 * 1024 * 1024,
               tolerance::kFewInFloat * 8.0 * 1024 * 1024);
+}
+
+/// What inputs copy counts, and is refused before there is a node.
+TEST_P(Memory, NumbersOfInputsCount) {
+  constexpr std::size_t kBytes = std::size_t{4} << 20;
+  const std::vector<float> many(kBytes / sizeof(float), 0.5F);
+  const Dim d({static_cast<unsigned>(many.size())});
+  ComputationGraph cg(GetParam());
+  const Expression x = input(cg, {2}, {1.0F, 2.0F});
+  cg.checkpoint();
+  const std::size_t before = memory::bytes_held();
+  memory::set_cap(before + kBytes + kBytes / 2);
+  for (int round = 0; round < 3; ++round) {  // memory that was given back is used again
+    input(cg, d, many);
+    EXPECT_GE(memory::bytes_held(), before + kBytes);
+    EXPECT_LE(memory::bytes_held(), before + kBytes + kBytes / 2);
+    const std::string text = testing::text_of_error<out_of_memory>([&] { input(cg, d, many); });
+    EXPECT_EQ(text.rfind("out of memory: 4194304 bytes more would pass the cap of ", 0), 0U)
+        << text;
+    EXPECT_NE(text.find("\n  for 4194304 bytes: data of input {1048576}\n  built at "),
+              std::string::npos)
+        << text;
+    EXPECT_NE(text.find("limits_test.cc:"), std::string::npos) << text;
+    EXPECT_EQ(cg.nodes.size(), 2U);
+    EXPECT_EQ(as_vector(x.value()), (std::vector<float>{1.0F, 2.0F}));
+    cg.revert();
+    cg.checkpoint();
+  }
+  memory::set_cap(0);
+  EXPECT_EQ(as_scalar(mean_elems(input(cg, d, many)).value()), 0.5F);
 }
 
 /// Running out in backward adds nothing to the parameters.

@@ -10,6 +10,8 @@
 namespace dynet::graph {
 namespace {
 
+constexpr std::size_t kNumberBytes = 4;  // of one in a payload
+static_assert(sizeof(unsigned) == kNumberBytes && sizeof(float) == kNumberBytes);
 constexpr std::uint32_t kNoOrdinal = ~std::uint32_t{0};
 
 /// The same error with the place where the node was being built.
@@ -31,6 +33,8 @@ template <class E>
   } catch (const SizeError& e) {
     throw_located(e, where);
   } catch (const DeviceError& e) {
+    throw_located(e, where);
+  } catch (const out_of_memory& e) {
     throw_located(e, where);
   }
 }
@@ -86,6 +90,7 @@ NodeId Graph::add(const ext::Record& record, const void* op, std::span<const Nod
                   const ext::NodePayload& payload, const Where& where, std::uint32_t epoch,
                   const Device* device) {
   const util::Arena::Mark before = arena_.mark();
+  const util::Arena::Mark numbers_before = numbers_.mark();
   const NodeId id = size();
   util::reserve_more(nodes_, record.outputs);
   Node& node = nodes_.emplace_back();  // filled in place: copies of what was just written stall
@@ -94,6 +99,7 @@ NodeId Graph::add(const ext::Record& record, const void* op, std::span<const Nod
   } catch (...) {
     nodes_.pop_back();
     arena_.release(before);
+    numbers_.release(numbers_before);
     rethrow_located(where);
   }
   // Nothing throws below this line.
@@ -234,6 +240,23 @@ const Device& Graph::device_of_leaf(const ext::NodePayload& payload) const {
   }
 }
 
+/// The memory that they take counts, and may be refused.
+const void* Graph::copy_numbers(const ext::NodePayload& payload, const Signature& signature) {
+  const std::size_t bytes = payload.count * kNumberBytes;
+  try {
+    void* copy = numbers_.allocate(bytes);
+    if (payload.count != 0) {
+      std::memcpy(copy, payload.data, bytes);
+    }
+    return copy;
+  } catch (const out_of_memory& e) {
+    throw out_of_memory(std::string(e.what()) + "\n  for " + std::to_string(bytes) +
+                        " bytes: " + std::string(signature.record->info->payload) + " of " +
+                        std::string(signature.record->info->name) + ' ' +
+                        to_string(interner_.shape(signature.outputs[0])));
+  }
+}
+
 /// Registering the storage comes last: it cannot be taken back.
 const StoredPayload* Graph::store_payload(const ext::NodePayload& payload, NodeId node,
                                           const Signature& signature) {
@@ -242,13 +265,12 @@ const StoredPayload* Graph::store_payload(const ext::NodePayload& payload, NodeI
   stored->count = payload.count;
   stored->data = payload.data;
   if (payload.form == ext::NodePayload::kCopied) {
-    static_assert(sizeof(unsigned) == 4 && sizeof(float) == 4);
-    void* copy =
-        payload.count == 1 ? stored->single : arena_.allocate(std::size_t{payload.count} * 4);
-    if (payload.count != 0) {
-      std::memcpy(copy, payload.data, std::size_t{payload.count} * 4);
+    if (payload.count == 1) {
+      std::memcpy(stored->single, payload.data, kNumberBytes);
+      stored->data = stored->single;
+    } else {
+      stored->data = copy_numbers(payload, signature);
     }
-    stored->data = copy;
   }
   if (payload.form == ext::NodePayload::kLists) {
     const auto* lists = static_cast<const std::vector<std::vector<unsigned>>*>(payload.data);
@@ -436,13 +458,14 @@ void Graph::replace_payload(NodeId n, ext::Payload kind, const void* data, std::
     check_indices(*node.signature, node.payload->storage,
                   {static_cast<const unsigned*>(data), count});
   }
-  // Copied payloads lie in the arena, which is this graph's own memory.
+  // Copied payloads lie in this graph's own memory.
   std::memcpy(const_cast<void*>(node.payload->data), data, count * sizeof(unsigned));
 }
 
 void Graph::clear() {
   nodes_.clear();
   arena_.reset();
+  numbers_.reset();
   parameter_lists_.shrink(0);
   storages_.clear();
   models_.clear();
@@ -459,6 +482,7 @@ void Graph::revert(const Mark& mark) {
   }
   nodes_.resize(mark.nodes);
   arena_.release(mark.arena);
+  numbers_.release(mark.numbers);
   parameter_lists_.shrink(mark.parameter_lists);
   while (storages_.size() > mark.storages) {
     remove_last_storage();

@@ -7,16 +7,16 @@
 
 #include "dynet/except.h"
 
+#include "params/held_memory.h"
 #include "params/settings.h"
 
 namespace dynet::memory {
 namespace {
 constexpr std::size_t kFirstChunk = std::size_t{1} << 20;
 constexpr std::size_t kLargestGrowth = std::size_t{1} << 28;  // doubling stops here
-std::atomic<std::size_t> held_by_all{0};
 
 void free_chunk(ext::Memory& memory, void* data, std::size_t bytes) {
-  held_by_all -= bytes;
+  params::let_go(bytes);
   memory.free(data, bytes);
 }
 
@@ -38,7 +38,7 @@ struct SharedChunk {
 
 // The option --dynet-mem-cap sets the same number.
 void set_cap(std::size_t bytes) { params::settings().memory_cap_bytes.store(bytes); }
-std::size_t bytes_held() { return held_by_all.load(); }
+std::size_t bytes_held() { return params::held_bytes(); }
 
 Pool::~Pool() {
   reset();
@@ -57,28 +57,23 @@ void* Pool::allocate_slow(std::size_t bytes) {
   if (next >= chunks_.size()) {
     std::size_t size = std::max(
         bytes, chunks_.empty() ? first_size() : std::min(chunks_.back().bytes * 2, kLargestGrowth));
-    const std::size_t limit = params::settings().memory_cap_bytes.load();
-    if (limit != 0 && held_by_all.load() + size > limit) {
+    if (!params::may_hold(size)) {
       size = bytes;
     }
-    if (limit != 0 && held_by_all.load() + size > limit) {
-      throw out_of_memory("out of memory: " + std::to_string(bytes) +
-                          " bytes more would pass the cap of " + std::to_string(limit) +
-                          " bytes (" + std::to_string(held_by_all.load()) + " held)");
-    }
+    params::hold(size);
     void* data = memory_->allocate(size, ext::Contents::kAny);
     if (data == nullptr) {
+      params::let_go(size);
       throw out_of_memory("out of memory: the system refused " + std::to_string(size) + " bytes (" +
-                          std::to_string(held_by_all.load()) + " held)");
+                          std::to_string(bytes_held()) + " held)");
     }
     try {
       chunks_.push_back({static_cast<std::byte*>(data), size});
     } catch (...) {
-      memory_->free(data, size);
+      free_chunk(*memory_, data, size);
       throw;
     }
     held_ += size;
-    held_by_all += size;
     next = chunks_.size() - 1;
   }
   chunk_ = next;

@@ -4,6 +4,31 @@
 
 namespace dynet::util {
 
+void Arena::Free::operator()(std::byte* data) const noexcept {
+  delete[] data;
+  if (budget != nullptr) {
+    budget->give(bytes);
+  }
+}
+
+/// A chunk of `best` bytes where the budget has them, else of `bytes`.
+Arena::Chunk Arena::make_chunk(std::size_t bytes, std::size_t best) const {
+  const std::size_t size = budget_ == nullptr || budget_->may_take(best) ? best : bytes;
+  if (budget_ != nullptr) {
+    budget_->take(size);
+  }
+  std::byte* data = nullptr;
+  try {
+    data = new std::byte[size];
+  } catch (...) {
+    if (budget_ != nullptr) {
+      budget_->give(size);
+    }
+    throw;
+  }
+  return {std::unique_ptr<std::byte[], Free>(data, Free{budget_, size}), size};
+}
+
 void* Arena::allocate_slow(std::size_t bytes) {
   constexpr std::size_t kFirstChunk = std::size_t{1} << 16;
   const bool is_untouched = chunks_.empty() || at_ == chunks_[chunk_].data.get();
@@ -13,8 +38,7 @@ void* Arena::allocate_slow(std::size_t bytes) {
   }
   if (next >= chunks_.size()) {
     const std::size_t last = chunks_.empty() ? kFirstChunk / 2 : chunks_.back().bytes;
-    const std::size_t size = std::max(bytes, last * 2);
-    chunks_.push_back({std::make_unique_for_overwrite<std::byte[]>(size), size});
+    chunks_.push_back(make_chunk(bytes, std::max(bytes, last * 2)));
     next = chunks_.size() - 1;
   }
   fill(next);

@@ -82,5 +82,39 @@ TEST(Arena, NeedsNoMoreMemoryForTheSameAgain) {
   }
 }
 
+std::size_t taken = 0;
+constexpr std::size_t kMost = 150000;
+struct Refused {};
+constexpr Budget kBudget{[](std::size_t bytes) { return taken + bytes <= kMost; },
+                         [](std::size_t bytes) {
+                           if (taken + bytes > kMost) {
+                             throw Refused();
+                           }
+                           taken += bytes;
+                         },
+                         [](std::size_t bytes) noexcept { taken -= bytes; }};
+
+TEST(Arena, TakesWhatItsBudgetHas) {
+  {
+    Arena arena(kBudget);
+    Pieces pieces(arena);
+    pieces.add(1000);
+    const std::size_t first = taken;
+    EXPECT_EQ(first, arena.capacity());
+    pieces.add(first);  // a chunk of twice the size would be too much
+    EXPECT_EQ(taken, 2 * first);
+    const Arena::Mark mark = arena.mark();
+    EXPECT_THROW(arena.allocate(kMost - taken + 8), Refused);
+    pieces.add(kMost - taken - 8);
+    pieces.check();
+    EXPECT_LE(taken, kMost);
+    EXPECT_EQ(taken, arena.capacity());
+    arena.release(mark);
+    arena.reset();
+    EXPECT_EQ(taken, arena.capacity());
+  }
+  EXPECT_EQ(taken, 0U);
+}
+
 }  // namespace
 }  // namespace dynet::util

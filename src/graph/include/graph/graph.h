@@ -5,12 +5,12 @@
 // In:  operations (records), arguments, payload, the place in the user's source.
 // Out: nodes with shapes and keys; a Graph is what scheduling reads.
 //
-// A node is one record of 64 bytes in an array; argument lists and copied payload lie in a bump
-// arena. Attributes are not stored a node: they live in the interned *signature* (interner.h),
-// which is found by content from (operation, attribute bytes, argument shapes, payload count) and
-// holds what follows from these alone: the results' shapes and the *key*. Building a node whose
-// signature was seen before is one hash probe and two compares; the shape rule runs for a new
-// signature only.
+// A node is one record of 64 bytes in an array; argument lists and payload lie in a bump arena, and
+// numbers of the program, which may be many, in another one that counts against the cap of memory.
+// Attributes are not stored a node: they live in the interned *signature* (interner.h), which is
+// found by content from (operation, attribute bytes, argument shapes, payload count) and holds what
+// follows from these alone: the results' shapes and the *key*. Building a node whose signature was
+// seen before is one hash probe and two compares; the shape rule runs for a new signature only.
 //
 // Steps of a layer have a dozen parameters each, the same ones again and again. The graph keeps
 // them as lists (parameter_lists.h): whoever walks over nodes looks at a list once, and at each
@@ -46,6 +46,7 @@
 
 #include "graph/interner.h"
 #include "graph/parameter_lists.h"
+#include "params/held_memory.h"
 #include "params/use_count.h"
 #include "util/arena.h"
 #include "util/index_table.h"
@@ -56,7 +57,7 @@ namespace dynet::graph {
 /// In the arguments given to Graph::add: an optional one that the node does not have.
 inline constexpr NodeId kAbsent = ~NodeId{0};
 
-/// Payload of a node as stored: copied data lie in the graph's arena, a single number in the
+/// Payload of a node as stored: copied data lie in the graph's memory, a single number in the
 /// payload itself. Never moves.
 struct StoredPayload {
   const void* data = nullptr;
@@ -233,11 +234,12 @@ class Graph {
   struct Mark {
     NodeId nodes;
     util::Arena::Mark arena;
+    util::Arena::Mark numbers;
     std::size_t storages;
     std::uint32_t parameter_lists;
   };
   [[nodiscard]] Mark mark() const {
-    return {size(), arena_.mark(), storages_.size(), parameter_lists_.size()};
+    return {size(), arena_.mark(), numbers_.mark(), storages_.size(), parameter_lists_.size()};
   }
   void revert(const Mark& mark);
 
@@ -259,6 +261,7 @@ class Graph {
   void fill(Node& node, const ext::Record& record, const void* op, std::span<const NodeId> args,
             const ext::NodePayload& payload, const Device* device);
   void add_projections(NodeId parent);
+  const void* copy_numbers(const ext::NodePayload& payload, const Signature& signature);
   const StoredPayload* store_payload(const ext::NodePayload& payload, NodeId node,
                                      const Signature& signature);
   std::uint32_t storage_slot(const std::shared_ptr<void>& storage, const Signature& signature,
@@ -277,6 +280,7 @@ class Graph {
   const Device* device_;
   std::vector<Node> nodes_;
   util::Arena arena_;
+  util::Arena numbers_{params::kHeldMemory};  ///< copied payload of several numbers
   ParameterLists parameter_lists_;
   std::vector<StorageUse> storages_;
   std::vector<ModelUse> models_;

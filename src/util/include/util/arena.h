@@ -8,6 +8,13 @@
 
 namespace dynet::util {
 
+/// What chunks of memory count against. Not null; thread-safe.
+struct Budget {
+  bool (*may_take)(std::size_t bytes);
+  void (*take)(std::size_t bytes);  ///< out_of_memory; then nothing was taken
+  void (*give)(std::size_t bytes) noexcept;
+};
+
 /// Small allocations that are freed all at once, or down to a mark. Chunks are kept and used again,
 /// so whoever needs as much as before allocates nothing. Invariant: what was handed out never
 /// moves. Not thread-safe.
@@ -17,6 +24,10 @@ class Arena {
     std::size_t chunk = 0;
     std::byte* at = nullptr;  ///< null: where the first chunk begins
   };
+
+  Arena() = default;
+  /// `budget`: of all chunks; lives longer.
+  explicit Arena(const Budget& budget) : budget_(&budget) {}
 
   /// `bytes` bytes aligned to 8.
   void* allocate(std::size_t bytes) {
@@ -43,10 +54,16 @@ class Arena {
   [[nodiscard]] std::size_t capacity() const;
 
  private:
+  struct Free {
+    const Budget* budget;
+    std::size_t bytes;
+    void operator()(std::byte* data) const noexcept;
+  };
   struct Chunk {
-    std::unique_ptr<std::byte[]> data;
+    std::unique_ptr<std::byte[], Free> data;
     std::size_t bytes;
   };
+  [[nodiscard]] Chunk make_chunk(std::size_t bytes, std::size_t best) const;
   void* allocate_slow(std::size_t bytes);
   /// The chunk to be filled from its begin on.
   void fill(std::size_t chunk) {
@@ -55,6 +72,7 @@ class Arena {
     end_ = at_ + chunks_[chunk].bytes;
   }
 
+  const Budget* budget_ = nullptr;
   std::vector<Chunk> chunks_;
   std::size_t chunk_ = 0;     ///< the one being filled
   std::byte* at_ = nullptr;   ///< where it is free
