@@ -2,22 +2,31 @@
 #include <chrono>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "dynet/attention.h"
+#include "dynet/crf-builder.h"
 #include "dynet/debug.h"
 #include "dynet/dynet.h"
 #include "dynet/expr.h"
+#include "dynet/ext/add_node.h"
+#include "dynet/ext/op.h"
+#include "dynet/ext/rule.h"
 #include "dynet/inference.h"
 #include "dynet/interrupt.h"
 #include "dynet/training.h"
 
 #include "gtest/gtest.h"
 #include "testing/errors.h"
+#include "testing/tolerance.h"
 
 namespace dynet {
 namespace {
 
 using testing::text_of_error;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 class Nan : public ::testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(, Nan, ::testing::Bool(), [](const auto& batched) {
@@ -68,13 +77,101 @@ TEST_P(Nan, WithinAnInferenceScopeWhatWasAskedForIsLookedAt) {
 
 TEST_P(Nan, IsFoundInValues) {
   ComputationGraph cg(GetParam());
-  const Expression mask = input(cg, -std::numeric_limits<float>::infinity());
+  const Expression infinite = input(cg, kInfinity);
   const Expression x = input(cg, 0.5F);
-  const Expression y = softmax(concatenate({x, mask}));
+  const Expression y = concatenate({x, infinite});
   (void)y.value();
   EXPECT_TRUE(contains(find_nan(cg), "infinity first in node 0, input")) << find_nan(cg);
   (void)exp(log(-x)).value();  // worse than an infinity, which may be meant
-  EXPECT_TRUE(contains(find_nan(cg), "NaN first in node 5, log(v4) {1}")) << find_nan(cg);
+  EXPECT_TRUE(contains(find_nan(cg), "NaN first in node 4, log(v3) {1}")) << find_nan(cg);
+}
+
+/// A logarithm that is meant to be -inf at 0.
+struct LogOfCount {
+  static constexpr ext::Info kInfo{
+      .name = "log_of_count", .args = {"x"}, .formula = "y = ln(x)", .shapes = "any -> the same"};
+  static constexpr bool kMinusInfinity = true;
+  Dim shape(const ext::Shapes& in) const { return in[0]; }
+  DYNET_DEVICE_FN auto value(auto x) const {
+    using rule::log;
+    return log(x);
+  }
+  DYNET_DEVICE_FN auto slope(auto x, auto /*y*/) const { return 1.0 / x; }
+  static std::vector<ext::Example<LogOfCount>> examples() { return {{{}, {{3}}}}; }
+};
+
+TEST_P(Nan, MinusInfinityThatIsMeantIsNone) {
+  ComputationGraph cg(GetParam());
+  cg.set_check_validity(true);
+  const Expression x = input(cg, {3}, {1.0F, 2.0F, 3.0F});
+  const Expression restricted = log_softmax(x, {0U, 2U});
+  EXPECT_EQ(as_vector(restricted.value())[1], -kInfinity);
+  EXPECT_NEAR(as_scalar(logsumexp_dim(reshape(restricted, {3, 1}), 0).value()), 0.0,
+              tolerance::kFewInFloat);
+  const Expression mask = input(cg, {3}, {0.0F, -kInfinity, 0.0F});
+  EXPECT_EQ(as_vector(softmax((x + mask) * 2.0F).value())[1], 0.0F);
+  EXPECT_EQ(as_vector((x + constant(cg, {3}, -kInfinity)).value())[0], -kInfinity);
+  EXPECT_EQ(as_scalar(sum_elems(restricted + x).value()), -kInfinity);
+  const Expression count = ext::add_node(LogOfCount{}, {x - x, Where::here()}, x - x);
+  EXPECT_EQ(as_vector((count + x).value())[0], -kInfinity);
+  cg.checkpoint();
+  EXPECT_EQ(find_nan(cg), "");
+  const InferenceScope scope;  // where what lies between is dropped
+  EXPECT_EQ(as_vector(((log_softmax(x, {1U}) + x) + x).value())[0], -kInfinity);
+}
+
+TEST_P(Nan, IsFoundBehindMinusInfinityThatIsMeant) {
+  using Make = Expression (*)(const Expression& x, const Expression& meant);
+  const std::vector<std::pair<const char*, Make>> cases = {
+      {"negate", [](const Expression&, const Expression& m) { return -m; }},
+      {"subtract", [](const Expression&, const Expression& m) { return exp(m - m); }},
+      {"log", [](const Expression&, const Expression& m) { return log(exp(m)) * 2.0F; }},
+      {"log", [](const Expression& x, const Expression& m) { return m + log(x - x); }},
+      {"cdiv", [](const Expression& x, const Expression& m) { return cdiv(x, exp(m)); }},
+      {"exp", [](const Expression& x, const Expression& m) { return m + exp(x * 1000.0F); }}};
+  for (const auto& [name, make] : cases) {
+    ComputationGraph cg(GetParam());
+    cg.set_check_validity(true);
+    const Expression x = input(cg, {3}, {1.0F, 2.0F, 3.0F});
+    const Expression y = make(x, log_softmax(x, {0U, 2U}));
+    const std::string text = text_of_error<NumericError>([&] { (void)y.value(); });
+    EXPECT_TRUE(contains(text, std::string(", ") + name + "(")) << text;
+    EXPECT_NE(find_nan(cg), "");
+    const InferenceScope scope;
+    EXPECT_THROW((void)log(x - x).value(), NumericError);
+  }
+}
+
+/// No operation says of a parameter that it may have -inf.
+TEST_P(Nan, MinusInfinityOfAParameterIsFound) {
+  ComputationGraph cg(GetParam());
+  cg.set_check_validity(true);
+  ParameterCollection model;
+  const Parameter p = model.add_parameters({2}, ParameterInitConst(-kInfinity));
+  const Expression y = parameter(cg, p) + input(cg, {2}, {1.0F, 2.0F});
+  EXPECT_TRUE(contains(text_of_error<NumericError>([&] { (void)y.value(); }), "NaN or infinity"));
+}
+
+/// Builders make masks.
+TEST_P(Nan, MasksOfBuildersAreMeant) {
+  ComputationGraph cg(GetParam());
+  cg.set_check_validity(true);
+  ParameterCollection model;
+  CRFBuilder crf(3, model);
+  crf.forbid(0, 1);
+  crf.forbid_start(2);
+  crf.forbid_end(0);
+  crf.new_graph(cg);
+  const Expression scores = input(cg, {3, 4}, std::vector<float>(12, 0.5F));
+  EXPECT_EQ(crf.viterbi(scores).tags.size(), 4U);
+  cg.backward(crf.neg_log_likelihood(scores, std::vector<unsigned>{0, 0, 2, 1}));
+  DotAttentionBuilder dot(3, model);
+  dot.new_graph(cg);
+  const Expression seen = input(cg, Dim({3, 2}, 2), std::vector<float>(12, 1.0F));
+  const Expression query = input(cg, Dim({3}, 2), std::vector<float>(6, 1.0F));
+  EXPECT_EQ(as_vector(dot.weights(query, dot.read(seen, {1, 2})).value())[1], 0.0F);
+  cg.checkpoint();
+  EXPECT_EQ(find_nan(cg), "");
 }
 
 TEST_P(Nan, IsFoundInGradients) {

@@ -30,8 +30,10 @@ class TraceScope {
 /// Where numbers became bad first in a graph: "NaN first in node 12, log(v11) {3}, built at
 /// train.cc:33". Looks for NaN in the values that were computed; then, after a backward pass, for
 /// NaN and infinities in the gradients, from the loss down; then for infinite values. Empty where
-/// all is finite. Trainer::update says it where a gradient is bad, of the graph that
-/// ran backward last in its thread: that one must not be used by another thread meanwhile.
+/// there are none; -inf counts for none where the program gave it as a number, or an operation
+/// gives it by definition, and where it comes from there. Trainer::update says it where a gradient
+/// is bad, of the graph that ran backward last in its thread: that one must not be used by another
+/// thread meanwhile.
 [[nodiscard]] std::string find_nan(const ComputationGraph& cg);
 
 /// What errors say of a node: "node 5, tanh(v4) {3}, built at train.cc:33". StaleExpression.

@@ -1,11 +1,13 @@
 // The first node that is NaN or infinite: in what was just computed, or in a whole graph whose
-// gradients turn out to be bad.
+// gradients turn out to be bad. -inf is no mistake where an operation gives it by definition
+// (ext::Record::minus_infinity), and where it comes from there: masks are made so.
 #include "api/nan.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "dynet/debug.h"
 #include "dynet/interrupt.h"
@@ -26,16 +28,72 @@ bool has_nan(const Tensor& t) {
   });
 }
 
+bool is_minus_infinity(double x) { return std::isinf(x) && x < 0.0; }
+
+bool has_minus_infinity(const Tensor& t) {
+  return params::visit(t, [](const auto* x, std::int64_t n) {
+    return std::any_of(x, x + n, [](double number) { return is_minus_infinity(number); });
+  });
+}
+
+/// Nothing but numbers and -inf?
+bool has_no_other(const Tensor& t) {
+  return params::visit(t, [](const auto* x, std::int64_t n) {
+    return std::all_of(
+        x, x + n, [](double number) { return std::isfinite(number) || is_minus_infinity(number); });
+  });
+}
+
 Tensor computed(const execute::Executor& executor, NodeId n) {
   return executor.context().tensor(n, executor.values().at(n));
 }
 
+/// Does node `n` give -inf by definition, whatever it computes from? An input only where its
+/// numbers have it: they can be read when its value has been dropped.
+bool gives_minus_infinity(const graph::Graph& graph, NodeId n) {
+  const ext::Record& record = graph[n].record();
+  if (!record.minus_infinity || !record.payload_is_value) {
+    return record.minus_infinity;
+  }
+  const std::span<const float> numbers = graph.values(n);
+  return std::any_of(numbers.begin(), numbers.end(), is_minus_infinity);
+}
+
+/// Whether the -inf in the value of `n` comes from a node that gives it by definition, along values
+/// that have it. Of values that were dropped (in an inference scope) it is not known: they may.
+bool is_meant(const GraphState& state, NodeId n) {
+  const graph::Graph& graph = state.graph;
+  const execute::Values& values = state.executor.values();
+  std::vector<bool> seen(n + std::size_t{1});
+  std::vector<NodeId> open{n};
+  while (!open.empty()) {
+    const NodeId m = graph.owner(open.back());
+    open.pop_back();
+    if (gives_minus_infinity(graph, m)) {
+      return true;
+    }
+    for (const NodeId a : graph.args(m)) {
+      if (!seen[a] && (!values.has(a) || has_minus_infinity(computed(state.executor, a)))) {
+        seen[a] = true;
+        open.push_back(a);
+      }
+    }
+  }
+  return false;
+}
+
+/// Has the value of `n`, which is there, NaN, inf, or -inf that is not meant?
+bool is_bad(const GraphState& state, NodeId n) {
+  const Tensor value = computed(state.executor, n);
+  return !value.is_valid() && !(has_no_other(value) && is_meant(state, n));
+}
+
 /// The first node in the order of the program whose value is there and is bad.
 template <class IsBad>
-NodeId first_bad_value(const GraphState& state, const IsBad& is_bad) {
+NodeId first_value(const GraphState& state, const IsBad& is_it) {
   const execute::Values& values = state.executor.values();
   for (NodeId n = 0; n < values.size(); ++n) {
-    if (values.has(n) && is_bad(computed(state.executor, n))) {
+    if (values.has(n) && is_it(n)) {
       return n;
     }
   }
@@ -64,11 +122,12 @@ NodeId last_reader(const graph::Graph& graph, NodeId n) {
 }
 
 /// The first of the nodes that groups from `first_group` on computed and whose value is bad.
-NodeId first_invalid(const execute::Executor& executor, std::uint32_t first_group) {
+NodeId first_invalid(const GraphState& state, std::uint32_t first_group) {
+  const execute::Executor& executor = state.executor;
   NodeId first = kNone;
   for (std::uint32_t g = first_group; g < executor.history().size(); ++g) {
     for (const NodeId n : executor.history().members(g)) {
-      if (n < first && !computed(executor, n).is_valid()) {
+      if (n < first && is_bad(state, n)) {
         first = n;
       }
     }
@@ -89,9 +148,9 @@ const Tensor& checked_value(GraphState& state, NodeId n) {
   }
   const std::uint32_t first_group = executor.history().size();
   const Tensor& value = executor.value(n);
-  NodeId bad = first_invalid(executor, first_group);
-  if (bad == kNone && !value.is_valid()) {  // computed before, or in an inference scope
-    bad = std::min(n, first_invalid(executor, 0));
+  NodeId bad = first_invalid(state, first_group);
+  if (bad == kNone && is_bad(state, n)) {  // computed before, or in an inference scope
+    bad = std::min(n, first_invalid(state, 0));
   }
   if (bad != kNone) {
     fail_invalid(state, bad);
@@ -102,7 +161,7 @@ const Tensor& checked_value(GraphState& state, NodeId n) {
 void compute_all(GraphState& state) {
   const std::uint32_t first_group = state.executor.history().size();
   state.executor.compute_all();
-  const NodeId bad = state.check_validity ? first_invalid(state.executor, first_group) : kNone;
+  const NodeId bad = state.check_validity ? first_invalid(state, first_group) : kNone;
   if (bad != kNone) {
     fail_invalid(state, bad);
   }
@@ -110,9 +169,10 @@ void compute_all(GraphState& state) {
 
 namespace {
 
-/// Infinite values may be meant, such as those of a mask, and count for the least, or not at all.
+/// Infinite values may be meant, and count for the least, or not at all.
 std::string find_nan(GraphState& state, bool names_infinite_values) {
-  const NodeId nan = first_bad_value(state, has_nan);
+  const NodeId nan =
+      first_value(state, [&](NodeId n) { return has_nan(computed(state.executor, n)); });
   if (nan != kNone) {
     return "NaN first in " + state.graph.describe(nan);
   }
@@ -122,9 +182,9 @@ std::string find_nan(GraphState& state, bool names_infinite_values) {
     return "NaN or infinity first in the gradient of " + state.graph.describe(gradient) +
            (reader == kNone ? "" : "\n  which comes back from " + state.graph.describe(reader));
   }
-  const NodeId infinity =
-      names_infinite_values ? first_bad_value(state, [](const Tensor& t) { return !t.is_valid(); })
-                            : kNone;
+  const NodeId infinity = names_infinite_values
+                              ? first_value(state, [&](NodeId n) { return is_bad(state, n); })
+                              : kNone;
   return infinity == kNone ? "" : "infinity first in " + state.graph.describe(infinity);
 }
 

@@ -103,6 +103,7 @@ struct Record {
   bool variadic, has_whole, has_shared, aliases, stops_gradient, partial_gradient, random;
   bool surrogate_gradient;
   bool adds_arguments;
+  bool minus_infinity;
   Payload payload;
   IndicesPer indices_per;
   SavedAs saved_as[kMaxOutputs];
@@ -185,6 +186,7 @@ constexpr void fill_properties(Record& r) {
   r.random = is_random<Op>();
   r.term_args = static_cast<std::uint8_t>(term_args<Op>());
   r.adds_arguments = adds_arguments<Op>();
+  r.minus_infinity = gives_minus_infinity<Op>();
   r.payload = payload_of<Op>();
   r.indices_per = indices_per<Op>();
   if constexpr (requires { Op::kSavedAs; }) {

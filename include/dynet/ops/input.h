@@ -24,6 +24,7 @@ struct Input {
                                    .python = "-"};
   static constexpr ext::Payload kPayload = ext::Payload::kValues;
   static constexpr bool kPayloadIsValue = true;
+  static constexpr bool kMinusInfinity = true;  // the program's masks
   static constexpr ext::GradientTo kGradientGoesTo = ext::GradientTo::kNowhere;
   Dim shape(const ext::Shapes& in) const {
     if (in.payload() < dim.elements()) {
@@ -88,6 +89,7 @@ struct Constant {
   Dim dim;
   float value = 0.0F;
 
+  static constexpr bool kMinusInfinity = true;
   static constexpr ext::Info kInfo{.name = "constant",
                                    .attrs = {"dim", "value"},
                                    .formula = "y_i = value",

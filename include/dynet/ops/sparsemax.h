@@ -357,6 +357,7 @@ struct RestrictedLogSoftmax {
       .cpp = "-",
       .python = "-"};
   using Steps = ext::OpList<LogSoftmaxOfMarked>;
+  static constexpr bool kMinusInfinity = true;
   static constexpr ext::Payload kPayload = ext::Payload::kIndices;
   static constexpr ext::IndicesPer kIndicesPer = ext::IndicesPer::kNode;
   Dim shape(const ext::Shapes& in) const {
