@@ -224,8 +224,10 @@ TEST_P(Nan, NobodyStopsATrainerThatLooksForTheNode) {
   const Parameter p = model.add_parameters({64, 64}, ParameterInitConst(0.0F));
   SimpleSGDTrainer trainer(model);
   ComputationGraph cg(GetParam());
+  constexpr int kNodes = 100;
   std::vector<Expression> sums;
-  for (int i = 0; i < 100; ++i) {
+  sums.reserve(kNodes + 1);
+  for (int i = 0; i < kNodes; ++i) {
     sums.push_back(sum_elems(sqrt(square(parameter(cg, p)))));
   }
   sums.push_back(sum_elems(parameter(cg, p)));  // looked at first
