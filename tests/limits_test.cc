@@ -332,6 +332,41 @@ TEST_P(Memory, NumbersOfInputsCount) {
   EXPECT_EQ(as_scalar(mean_elems(input(cg, d, many)).value()), 0.5F);
 }
 
+/// Inputs and values share the cap: when memory ran out, one has what the other held as soon as the
+/// graph is cleared, or another one is made.
+TEST_P(Memory, WhatInputsHeldIsFreeForValuesAndBack) {
+  constexpr unsigned kCount = 1U << 20;
+  const std::vector<float> many(kCount, 0.5F);
+  std::vector<std::unique_ptr<ComputationGraph>> graphs;
+  for (const bool clears : {true, false}) {
+    auto cg = std::make_unique<ComputationGraph>(GetParam());
+    const auto go_on = [&] {
+      if (clears) {
+        cg->clear();
+      } else {
+        cg = nullptr;
+        cg = std::make_unique<ComputationGraph>(GetParam());
+      }
+    };
+    memory::set_cap(memory::bytes_held() + std::size_t{2} * kCount * sizeof(float));
+    EXPECT_THROW(
+        {
+          for (int i = 0; i < 3; ++i) {
+            input(*cg, {kCount}, many);
+          }
+        },
+        out_of_memory);
+    go_on();
+    EXPECT_EQ(as_scalar(mean_elems(ones(*cg, {kCount})).value()), 1.0F);
+    EXPECT_THROW((void)concatenate({ones(*cg, {kCount}), ones(*cg, {kCount})}).value(),
+                 out_of_memory);
+    go_on();
+    input(*cg, {kCount}, many);
+    memory::set_cap(0);
+    graphs.push_back(std::move(cg));
+  }
+}
+
 /// Running out in backward adds nothing to the parameters.
 TEST_P(Memory, BackwardRunsOut) {
   ParameterCollection model;

@@ -41,6 +41,7 @@ void ComputationGraph::clear() {
     state_->marks.clear();
     state_->executor.remove_all();
     state_->graph.clear();
+    state_->give_back_where_it_ran_out();
     state_->interner.trim(api::kKeepTableBytes);
     state_->begin_life();
     state_->has_random_stream = false;

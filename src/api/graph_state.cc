@@ -40,12 +40,21 @@ void GraphState::begin_life() { born = epoch = next_epoch(); }
 void GraphState::reset() {
   executor.clear(kKeepNumbers);
   graph.clear();
+  give_back_where_it_ran_out();
   interner.trim(kKeepTableBytes);
   marks.clear();
   has_random_stream = false;
   immediate = false;
   check_validity = false;
   busy.store(false);
+}
+
+void GraphState::give_back_where_it_ran_out() {
+  if (ran_out) {
+    executor.give_back(0);
+    graph.give_back();
+    ran_out = false;
+  }
 }
 
 std::unique_ptr<GraphState> borrow_state(const Device& device) {

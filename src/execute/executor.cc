@@ -210,6 +210,10 @@ void Executor::clear(std::size_t keep_bytes) {
   remove_all();
   observer_ = nullptr;
   limits_ = {};
+  give_back(keep_bytes);
+}
+
+void Executor::give_back(std::size_t keep_bytes) {
   values_.pools().trim(keep_bytes);
   gradients_.pools().trim(keep_bytes);
   call_memory_.pools().trim(keep_bytes);

@@ -41,6 +41,7 @@ struct GraphState {
   bool has_random_stream = false;
   bool immediate = false;
   bool check_validity = false;
+  bool ran_out = false;  ///< out_of_memory was thrown since the nodes were removed last
   std::atomic<bool> busy{false};
   struct Mark {
     graph::Graph::Mark graph;
@@ -53,6 +54,9 @@ struct GraphState {
   void begin_life();
   /// Removes all nodes and settings; keeps warm memory.
   void reset();
+  /// Where memory ran out, gives back all of it: what one part of the graph held, numbers of
+  /// inputs, values or gradients, may be wanted by another one. There may be no nodes.
+  void give_back_where_it_ran_out();
 };
 
 /// A number never given before in this process.
@@ -101,9 +105,11 @@ template <class F>
   try {
     return f();
   } catch (const out_of_memory&) {
+    state.ran_out = true;
     drop_resting_states();
     throw;
   } catch (const std::bad_alloc&) {
+    state.ran_out = true;
     drop_resting_states();
     util::fail_small_allocation();
   }

@@ -131,6 +131,8 @@ class Executor {
   /// Empties it at the end of a graph's life; keeps at most `keep_bytes` of each pool for the next
   /// one.
   void clear(std::size_t keep_bytes);
+  /// Gives all memory but `keep_bytes` of each pool back to the system. Nothing may be computed.
+  void give_back(std::size_t keep_bytes);
 
   /// The parts, for tests and for `verify`.
   [[nodiscard]] const Context& context() const { return context_; }

@@ -230,6 +230,8 @@ class Graph {
 
   /// Removes all nodes. Memory is kept for the next ones.
   void clear();
+  /// Gives the memory that counts against the cap back to the system. There may be no nodes.
+  void give_back() { numbers_.give_back(); }
   /// A position to come back to.
   struct Mark {
     NodeId nodes;

@@ -52,6 +52,12 @@ class Arena {
     }
   }
   [[nodiscard]] std::size_t capacity() const;
+  /// Frees all chunks. Nothing may be allocated.
+  void give_back() {
+    chunks_.clear();
+    chunk_ = 0;
+    at_ = end_ = nullptr;
+  }
 
  private:
   struct Free {
