@@ -100,12 +100,6 @@ void bind_graph_class(nb::module_& m) {
       .def(
           "revert", [](const GraphPointer& graph) { graph->revert(); }, "See `cg_revert`.")
       .def(
-          "set_random_stream",
-          [](const GraphPointer& graph, std::uint64_t stream) {
-            graph->cg.set_random_stream(stream);
-          },
-          arg("stream"), "The stream of the random nodes, for programs with threads.")
-      .def(
           "__len__", [](const GraphPointer& graph) { return graph->cg.nodes.size(); },
           "Number of nodes.");
 }
@@ -113,6 +107,12 @@ void bind_graph_class(nb::module_& m) {
 void bind_graph_texts(nb::module_& m) {
   using nb::arg;
   nb::borrow<nb::class_<PyGraph>>(m.attr("ComputationGraph"))
+      .def(
+          "set_random_stream",
+          [](const GraphPointer& graph, std::uint64_t stream) {
+            graph->cg.set_random_stream(stream);
+          },
+          arg("stream"), "The stream of the random nodes, for programs with threads.")
       .def(
           "print_graphviz", [](const GraphPointer& graph) { graph->cg.print_graphviz(); },
           "DOT text on the standard error stream.")

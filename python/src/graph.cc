@@ -3,6 +3,7 @@
 #include <nanobind/stl/shared_ptr.h>
 
 #include <algorithm>
+#include <exception>
 #include <iterator>
 #include <utility>
 
@@ -207,7 +208,9 @@ int PyGraph::traverse(visitproc visit, void* arg) const {
 void PyGraph::let_go() noexcept {
   try {
     const std::vector<Kept> ended = take_all();
-  } catch (const Error&) {  // there is no memory: what is kept stays
+  } catch (const std::exception& e) {  // there is no memory: what is kept stays
+    PyErr_SetString(PyExc_MemoryError, e.what());
+    PyErr_WriteUnraisable(nullptr);
   }
 }
 

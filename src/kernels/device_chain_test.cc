@@ -143,6 +143,15 @@ class Operands {
   /// Where examples have emissions or starts of their own, the second of them has no path, nor has
   /// the third one, should more than its first step be read.
   void take_away() {
+    take_transitions_away();
+    for (std::int64_t e = 0; e < steps_count_; ++e) {
+      take_emissions_away(e);
+    }
+    if (!chain_.start.absent() && ends_count_ > 1) {
+      std::fill_n(chain_.start.example<float>(1), kStates, kNone);
+    }
+  }
+  void take_transitions_away() {
     auto* const transitions = chain_.transitions.data<float>();
     const unsigned sources = chain_.transitions.dim[1];
     for (unsigned i = 0; i < kStates; ++i) {
@@ -154,18 +163,15 @@ class Operands {
         }
       }
     }
-    for (std::int64_t e = 0; e < steps_count_; ++e) {
-      auto* const emissions = chain_.emissions.example<float>(e);
-      for (unsigned t = 0; t < kSteps; ++t) {
-        const bool has_none = steps_count_ > 1 && (e == 1 ? t == 2 : e == 2 && t == 1);
-        for (unsigned i = 0; i < kStates; ++i) {
-          float& emission = emissions[t * kStates + i];
-          emission = has_none || (t % 2 == 0 && i % 5 == 0) ? kNone : emission;
-        }
+  }
+  void take_emissions_away(std::int64_t e) {
+    auto* const emissions = chain_.emissions.example<float>(e);
+    for (unsigned t = 0; t < kSteps; ++t) {
+      const bool has_none = steps_count_ > 1 && (e == 1 ? t == 2 : e == 2 && t == 1);
+      for (unsigned i = 0; i < kStates; ++i) {
+        float& emission = emissions[t * kStates + i];
+        emission = has_none || (t % 2 == 0 && i % 5 == 0) ? kNone : emission;
       }
-    }
-    if (!chain_.start.absent() && ends_count_ > 1) {
-      std::fill_n(chain_.start.example<float>(1), kStates, kNone);
     }
   }
   /// Given paths that a band has, that go beyond a band of 1, and that go back, which no band has.

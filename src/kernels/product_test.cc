@@ -404,8 +404,8 @@ TEST_P(ProductTest, TimesAFactor) {
         const std::int64_t n = result.in_float().dim.elements();
         double_kernels().product(dy.in_double(), kNo, x.in_double(), kYes, sum.in_double(),
                                  Write::kStore);
-        const double* f = factor.in_double().data<double>();
-        double* wanted = result.in_double().data<double>();
+        const auto* f = factor.in_double().data<double>();
+        auto* wanted = result.in_double().data<double>();
         for (std::int64_t i = 0; i < n; ++i) {
           wanted[i] = (store ? 0.0 : wanted[i]) + f[i] * sum.in_double().data<double>()[i];
         }

@@ -503,27 +503,29 @@ bool in_pairs([[maybe_unused]] const Product& g) {
   return false;
 }
 
+/// The gradient of a weight: a wide result, an inner dimension of as many examples as there are.
+/// All in tiles, which alone multiply by factors.
+void weight_gradient(const Product& g) {
+  if (g.k >= 64 && g.m * g.n > kLargeResult) {
+    packed(g, false, true);
+  } else {
+    // A block's part of `a` stays in L2.
+    direct_by_depth(g, std::max<std::size_t>(48, kDirectFloats / g.m), false);
+  }
+}
+
 void gemm_plain(const Product& g) {
   constexpr std::size_t kSmall = 20000;   // floats of `a`: a strip of it stays in L1
   constexpr std::size_t kLarge = 400000;  // floats of `a`: it does not stay in L2
   const std::size_t size = g.m * g.k;
-  const bool is_wide_gradient = g.b_row != 1 && g.n >= 48;
-  if (g.factor != nullptr && (g.k == 1 || !is_wide_gradient)) {
-    direct(g, true);  // only tiles multiply by factors
-  } else if (g.k == 1 && g.start == nullptr) {
+  if (g.k == 1 && g.start == nullptr) {
     rank_one(g);
   } else if (g.n == 1 && in_pairs(g)) {
     return;
   } else if (g.n == 1) {
     size > kSmall ? stream<1>(g) : direct(g, true);
-  } else if (is_wide_gradient) {
-    // The gradient of a weight: a wide result, an inner dimension of as many examples as there are.
-    if (g.k >= 64 && g.m * g.n > kLargeResult) {
-      packed(g, false, true);
-    } else {
-      // A block's part of `a` stays in L2.
-      direct_by_depth(g, std::max<std::size_t>(48, kDirectFloats / g.m), false);
-    }
+  } else if (g.b_row != 1 && g.n >= 48) {
+    weight_gradient(g);
   } else if (size > kLarge && g.n < 12) {
     switch (g.n) {
       case 2:
@@ -559,6 +561,8 @@ void gemm_of(const Gemm& gemm_args, const Product& g) {
   }
   if (gemm_args.a_transposed) {
     gemm_transposed(g);
+  } else if (g.factor != nullptr) {
+    weight_gradient(g);
   } else {
     gemm_plain(g);
   }
