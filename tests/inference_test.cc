@@ -77,7 +77,7 @@ Peak measure(bool in_scope, bool batching) {
   Encoder encoder(256, 8);
   ComputationGraph cg(batching);
   execute::Executor& executor = cg.state().executor;
-  executor.clear(0);  // what earlier graphs left would be used again
+  executor.give_back(0);  // what earlier graphs left would be used again
   const Expression h = encoder.run(cg, 200);
   std::unique_ptr<InferenceScope> scope;
   if (in_scope) {
@@ -308,7 +308,7 @@ TEST_P(Inference, CheckpointsAndReverts) {
 /// A request that fails leaves the graph as it was: the next one works, and drops as ever.
 TEST_P(Inference, AFailedRequestIsForgotten) {
   ComputationGraph cg(GetParam());
-  cg.state().executor.clear(0);  // or there may be enough of an earlier graph
+  cg.state().executor.give_back(0);  // or there may be enough of an earlier graph
   Expression h = ones(cg, {1024, 4096});
   for (int i = 0; i < 6; ++i) {
     h = tanh(h);

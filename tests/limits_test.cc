@@ -367,6 +367,20 @@ TEST_P(Memory, WhatInputsHeldIsFreeForValuesAndBack) {
   }
 }
 
+/// A graph that ended keeps some memory for the next one, of which the cap has to know.
+TEST_P(Memory, AGraphThatEndedKeepsLittleOfManyNumbers) {
+  constexpr unsigned kCount = 70U << 20;
+  constexpr std::size_t kBytes = kCount * sizeof(float);
+  const std::size_t before = memory::bytes_held();
+  {
+    const std::vector<float> many(kCount, 0.5F);
+    ComputationGraph cg(GetParam());
+    input(cg, {kCount}, many);
+    EXPECT_GE(memory::bytes_held(), before + kBytes);
+  }
+  EXPECT_LT(memory::bytes_held(), before + kBytes / 2);
+}
+
 /// Running out in backward adds nothing to the parameters.
 TEST_P(Memory, BackwardRunsOut) {
   ParameterCollection model;

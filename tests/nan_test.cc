@@ -120,6 +120,21 @@ TEST_P(Nan, MinusInfinityThatIsMeantIsNone) {
   EXPECT_EQ(as_vector(((log_softmax(x, {1U}) + x) + x).value())[0], -kInfinity);
 }
 
+/// Each node of a long chain has -inf from its beginning, and is looked at once.
+TEST_P(Nan, MinusInfinityIsMeantAlongAWholeChain) {
+  constexpr int kNodes = 100'000;
+  ComputationGraph cg(GetParam());
+  cg.set_check_validity(true);
+  Expression x = input(cg, {2}, {0.0F, -kInfinity});
+  for (int i = 0; i < kNodes; ++i) {
+    x = x + 1.0F;
+  }
+  EXPECT_EQ(as_vector(x.value())[1], -kInfinity);
+  EXPECT_EQ(find_nan(cg), "");
+  const Expression bad = x + log(zeros(cg, {2}));
+  EXPECT_TRUE(contains(text_of_error<NumericError>([&] { (void)bad.value(); }), ", log(v"));
+}
+
 TEST_P(Nan, IsFoundBehindMinusInfinityThatIsMeant) {
   using Make = Expression (*)(const Expression& x, const Expression& meant);
   const std::vector<std::pair<const char*, Make>> cases = {

@@ -41,7 +41,9 @@ void ComputationGraph::clear() {
     state_->marks.clear();
     state_->executor.remove_all();
     state_->graph.clear();
-    state_->give_back_where_it_ran_out();
+    if (state_->ran_out) {  // what values held may be wanted by inputs, or the other way round
+      state_->give_back(0);
+    }
     state_->interner.trim(api::kKeepTableBytes);
     state_->begin_life();
     state_->has_random_stream = false;

@@ -10,7 +10,8 @@
 namespace dynet::api {
 namespace {
 
-constexpr std::size_t kKeepNumbers = std::size_t{256} << 20;  // of each pool of a state at rest
+// Of each pool of a state at rest, and of the numbers of its inputs.
+constexpr std::size_t kKeepNumbers = std::size_t{256} << 20;
 constexpr std::size_t kKeepStates = 16;
 
 /// States at rest. Bounded by count times the bytes that each may keep.
@@ -38,9 +39,9 @@ void Busy::refuse() {
 void GraphState::begin_life() { born = epoch = next_epoch(); }
 
 void GraphState::reset() {
-  executor.clear(kKeepNumbers);
+  executor.clear();
   graph.clear();
-  give_back_where_it_ran_out();
+  give_back(ran_out ? 0 : kKeepNumbers);
   interner.trim(kKeepTableBytes);
   marks.clear();
   has_random_stream = false;
@@ -49,12 +50,10 @@ void GraphState::reset() {
   busy.store(false);
 }
 
-void GraphState::give_back_where_it_ran_out() {
-  if (ran_out) {
-    executor.give_back(0);
-    graph.give_back();
-    ran_out = false;
-  }
+void GraphState::give_back(std::size_t keep_bytes) {
+  executor.give_back(keep_bytes);
+  graph.give_back(keep_bytes);
+  ran_out = false;
 }
 
 std::unique_ptr<GraphState> borrow_state(const Device& device) {

@@ -59,34 +59,39 @@ bool gives_minus_infinity(const graph::Graph& graph, NodeId n) {
   return std::any_of(numbers.begin(), numbers.end(), is_minus_infinity);
 }
 
-/// Whether the -inf in the value of `n` comes from a node that gives it by definition, along values
-/// that have it. Of values that were dropped (in an inference scope) it is not known: they may.
-bool is_meant(const GraphState& state, NodeId n) {
-  const graph::Graph& graph = state.graph;
-  const execute::Values& values = state.executor.values();
-  std::vector<bool> seen(n + std::size_t{1});
-  std::vector<NodeId> open{n};
-  while (!open.empty()) {
-    const NodeId m = graph.owner(open.back());
-    open.pop_back();
-    if (gives_minus_infinity(graph, m)) {
-      return true;
-    }
-    for (const NodeId a : graph.args(m)) {
-      if (!seen[a] && (!values.has(a) || has_minus_infinity(computed(state.executor, a)))) {
-        seen[a] = true;
-        open.push_back(a);
-      }
-    }
-  }
-  return false;
-}
+/// Looks at one node after the other of a graph that computes nothing meanwhile.
+class Numbers {
+ public:
+  explicit Numbers(const GraphState& state) : state_(state) {}
 
-/// Has the value of `n`, which is there, NaN, inf, or -inf that is not meant?
-bool is_bad(const GraphState& state, NodeId n) {
-  const Tensor value = computed(state.executor, n);
-  return !value.is_valid() && !(has_no_other(value) && is_meant(state, n));
-}
+  /// Has the value of `n`, which is there, NaN, inf, or -inf that is not meant?
+  bool are_bad(NodeId n) {
+    const Tensor value = computed(state_.executor, n);
+    return !value.is_valid() && !(has_no_other(value) && hands_on(n));
+  }
+
+ private:
+  /// Whether `n` has -inf that comes from a node that gives it by definition, along values that
+  /// have it. Of values that were dropped (in an inference scope) it is not known: they may.
+  bool hands_on(NodeId n) {
+    const graph::Graph& graph = state_.graph;
+    const execute::Values& values = state_.executor.values();
+    while (hands_on_.size() <= n) {  // in the order of the nodes: arguments come before
+      const auto m = static_cast<NodeId>(hands_on_.size());
+      const NodeId owner = graph.owner(m);
+      const std::span<const NodeId> args = graph.args(owner);
+      const bool may =
+          gives_minus_infinity(graph, owner) ||
+          std::any_of(args.begin(), args.end(), [this](NodeId a) { return hands_on_[a]; });
+      hands_on_.push_back(may &&
+                          (!values.has(m) || has_minus_infinity(computed(state_.executor, m))));
+    }
+    return hands_on_[n];
+  }
+
+  const GraphState& state_;
+  std::vector<bool> hands_on_;  ///< by node, of those before the last that was asked for
+};
 
 /// The first node in the order of the program whose value is there and is bad.
 template <class IsBad>
@@ -124,10 +129,11 @@ NodeId last_reader(const graph::Graph& graph, NodeId n) {
 /// The first of the nodes that groups from `first_group` on computed and whose value is bad.
 NodeId first_invalid(const GraphState& state, std::uint32_t first_group) {
   const execute::Executor& executor = state.executor;
+  Numbers numbers(state);
   NodeId first = kNone;
   for (std::uint32_t g = first_group; g < executor.history().size(); ++g) {
     for (const NodeId n : executor.history().members(g)) {
-      if (n < first && is_bad(state, n)) {
+      if (n < first && numbers.are_bad(n)) {
         first = n;
       }
     }
@@ -149,7 +155,7 @@ const Tensor& checked_value(GraphState& state, NodeId n) {
   const std::uint32_t first_group = executor.history().size();
   const Tensor& value = executor.value(n);
   NodeId bad = first_invalid(state, first_group);
-  if (bad == kNone && is_bad(state, n)) {  // computed before, or in an inference scope
+  if (bad == kNone && Numbers(state).are_bad(n)) {  // computed before, or in an inference scope
     bad = std::min(n, first_invalid(state, 0));
   }
   if (bad != kNone) {
@@ -182,8 +188,9 @@ std::string find_nan(GraphState& state, bool names_infinite_values) {
     return "NaN or infinity first in the gradient of " + state.graph.describe(gradient) +
            (reader == kNone ? "" : "\n  which comes back from " + state.graph.describe(reader));
   }
+  Numbers numbers(state);
   const NodeId infinity = names_infinite_values
-                              ? first_value(state, [&](NodeId n) { return is_bad(state, n); })
+                              ? first_value(state, [&](NodeId n) { return numbers.are_bad(n); })
                               : kNone;
   return infinity == kNone ? "" : "infinity first in " + state.graph.describe(infinity);
 }

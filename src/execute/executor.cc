@@ -206,11 +206,10 @@ void Executor::remove_all() {
   payload_.restart_evaluations();
 }
 
-void Executor::clear(std::size_t keep_bytes) {
+void Executor::clear() {
   remove_all();
   observer_ = nullptr;
   limits_ = {};
-  give_back(keep_bytes);
 }
 
 void Executor::give_back(std::size_t keep_bytes) {

@@ -190,7 +190,7 @@ TEST(Contract, MorePositionsThanFloatHasAreRefused) {
   const auto holds_to_the_last = [](const auto& op, auto of) {
     constexpr unsigned kMost = 1U << 24;
     EXPECT_NE(error_of(op, of(kMost)).substr(0, 10), "ShapeError") << op.kInfo.name;
-    EXPECT_NE(error_of(op, of(kMost + 1)).find("at most 16,777,216"), std::string::npos)
+    EXPECT_NE(error_of(op, of(kMost + 1)).find("at most 16777216"), std::string::npos)
         << op.kInfo.name << ": " << error_of(op, of(kMost + 1));
   };
   const auto vector = [](unsigned n) { return std::vector<Dim>{{n}}; };
@@ -220,7 +220,7 @@ TEST(Contract, MorePositionsThanFloatHasAreRefused) {
   holds_to_the_last(CtcLoss{1}, [&](unsigned n) { return std::vector<Dim>{{1, n}, {1}, none}; });
   const unsigned many = (1U << 24) + 1;
   const MaxPooling2d one_window{{{1, many}, 2}, {{1, 1}, 2}, true};
-  EXPECT_NE(error_of(one_window, {{1, many}}).find("at most 16,777,216"), std::string::npos);
+  EXPECT_NE(error_of(one_window, {{1, many}}).find("at most 16777216"), std::string::npos);
   EXPECT_EQ(error_of(CrfLogPartition{}, {{1, many}, {1, 1}, none, none, none}), "none: {1}");
   EXPECT_EQ(error_of(CtcLoss{1}, {{1, many}, none, none}), "none: {1}");
 }

@@ -20,13 +20,14 @@ bool may_hold(std::size_t bytes) {
 }
 
 void hold(std::size_t bytes) {
-  if (!may_hold(bytes)) {
+  const std::size_t limit = settings().memory_cap_bytes.load();
+  const std::size_t before = held.fetch_add(bytes);  // first: another thread may do so, too
+  if (limit != 0 && before + bytes > limit) {
+    held -= bytes;
     throw out_of_memory("out of memory: " + std::to_string(bytes) +
-                        " bytes more would pass the cap of " +
-                        std::to_string(settings().memory_cap_bytes.load()) + " bytes (" +
-                        std::to_string(held.load()) + " held)");
+                        " bytes more would pass the cap of " + std::to_string(limit) + " bytes (" +
+                        std::to_string(before) + " held)");
   }
-  held += bytes;
 }
 
 void let_go(std::size_t bytes) noexcept { held -= bytes; }

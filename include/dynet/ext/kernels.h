@@ -131,9 +131,10 @@ class Kernels {
   /// clipping.
   [[nodiscard]] virtual std::optional<double> product_with_norm(const Operand& a, const Operand& b,
                                                                 const Operand& c) const;
-  /// c = or += factor * (a * transpose(b)), element by element: the gradient of a weight behind a
-  /// mask. `factor` is one example, of as many elements as c. False where the device has no walk
-  /// that does both at once: then nothing is done.
+  /// c = or += factor * (a * transpose(b)), where `factor` multiplies element by element: a {m,k},
+  /// b {n,k}, summed over their examples, to c and `factor` {m,n}, of one example. The gradient of
+  /// a weight behind a mask. False where the device has no walk that does both at once: then
+  /// nothing is done.
   [[nodiscard]] virtual bool product_times(const Operand& /*a*/, const Operand& /*b*/,
                                            const Operand& /*factor*/, const Operand& /*c*/) const {
     return false;

@@ -338,9 +338,8 @@ struct CtcLoss {
       .errors =
           "ShapeError unless log_probs are {classes,steps} with a class, 2^24 at most, and a step "
           "at least, beside lengths 2^24 at most, and blank is a class; ValueError where a label "
-          "is the blank, or for another "
-          "number of lists than examples, IndexError for a label that is no class and where a "
-          "length is 0 or more than the steps",
+          "is the blank, or for another number of lists than examples, IndexError for a label that "
+          "is no class and where a length is 0 or more than the steps",
       .source = "Graves et al., 2006",
       .cpp = "-",
       .python = "-"};

@@ -132,7 +132,7 @@ inline Dim without_axis(const Dim& shape, unsigned d) {
 inline void check_positions(const ext::Shapes& in, std::uint64_t length,
                             std::string_view what = "elements to choose from") {
   if (length > std::uint64_t{ext::kMostPositions}) {
-    in.fail("at most 16,777,216 " + std::string(what));
+    in.fail("at most " + std::to_string(ext::kMostPositions) + ' ' + std::string(what));
   }
 }
 

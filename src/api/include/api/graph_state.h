@@ -54,9 +54,8 @@ struct GraphState {
   void begin_life();
   /// Removes all nodes and settings; keeps warm memory.
   void reset();
-  /// Where memory ran out, gives back all of it: what one part of the graph held, numbers of
-  /// inputs, values or gradients, may be wanted by another one. There may be no nodes.
-  void give_back_where_it_ran_out();
+  /// Gives memory back to the system but `keep_bytes` of each kind. There may be no nodes.
+  void give_back(std::size_t keep_bytes);
 };
 
 /// A number never given before in this process.

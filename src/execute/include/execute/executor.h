@@ -128,9 +128,8 @@ class Executor {
   void revert(const Mark& mark, NodeId first_removed);
   /// Forgets all nodes: the graph is being cleared.
   void remove_all();
-  /// Empties it at the end of a graph's life; keeps at most `keep_bytes` of each pool for the next
-  /// one.
-  void clear(std::size_t keep_bytes);
+  /// Empties it at the end of a graph's life; keeps its memory for the next one.
+  void clear();
   /// Gives all memory but `keep_bytes` of each pool back to the system. Nothing may be computed.
   void give_back(std::size_t keep_bytes);
 

@@ -230,8 +230,13 @@ class Graph {
 
   /// Removes all nodes. Memory is kept for the next ones.
   void clear();
-  /// Gives the memory that counts against the cap back to the system. There may be no nodes.
-  void give_back() { numbers_.give_back(); }
+  /// Gives the memory that counts against the cap back to the system where it is more than
+  /// `keep_bytes`. There may be no nodes.
+  void give_back(std::size_t keep_bytes) {
+    if (numbers_.capacity() > keep_bytes) {
+      numbers_.give_back();
+    }
+  }
   /// A position to come back to.
   struct Mark {
     NodeId nodes;
