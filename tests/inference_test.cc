@@ -49,7 +49,7 @@ struct Encoder {
     lstm = VanillaLSTMBuilder(1, hidden, hidden, model);
   }
   Expression step(ComputationGraph& cg, int t) {
-    Floats numbers(rows * batch);
+    Floats numbers(std::size_t{rows} * batch);
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       numbers[i] =
           static_cast<float>((i * 7 + static_cast<std::size_t>(t) * 13) % 11) / 11.0F - 0.5F;
@@ -109,6 +109,7 @@ TEST_P(Inference, ValuesAskedForStay) {
   encoder.lstm.new_graph(cg);
   encoder.lstm.start_new_sequence();
   std::vector<Expression> hs;
+  hs.reserve(6);
   for (int t = 0; t < 6; ++t) {
     hs.push_back(encoder.step(cg, t));
   }
@@ -176,7 +177,7 @@ TEST_P(Inference, ADecoderComputesNothingTwice) {
 /// A recurrence whose state has a user when it is needed again is computed twice at most.
 TEST_P(Inference, AWrongGuessCostsOnce) {
   ParameterCollection model;
-  Parameter w = model.add_parameters({4, 4});
+  const Parameter w = model.add_parameters({4, 4});
   ComputationGraph cg(GetParam());
   const InferenceScope scope;
   Expression h = ones(cg, {4});
@@ -191,7 +192,7 @@ TEST_P(Inference, AWrongGuessCostsOnce) {
 
 TEST_P(Inference, BackwardIsAnError) {
   ParameterCollection model;
-  Parameter w = model.add_parameters({3, 3}, ParameterInitConst(0.5F));
+  const Parameter w = model.add_parameters({3, 3}, ParameterInitConst(0.5F));
   const auto loss_of = [&](ComputationGraph& cg) {
     return squared_norm(tanh(parameter(cg, w) * ones(cg, {3})));
   };
@@ -223,7 +224,7 @@ TEST_P(Inference, BackwardIsAnError) {
 /// Values from before the scope keep their gradients.
 TEST_P(Inference, AGraphIsUsedWithinAndWithout) {
   ParameterCollection model;
-  Parameter w = model.add_parameters({3, 3}, ParameterInitConst(0.5F));
+  const Parameter w = model.add_parameters({3, 3}, ParameterInitConst(0.5F));
   ComputationGraph cg(GetParam());
   const Expression h = tanh(parameter(cg, w) * ones(cg, {3}));
   const Expression loss = squared_norm(h);
@@ -239,18 +240,18 @@ TEST_P(Inference, AGraphIsUsedWithinAndWithout) {
 
 TEST_P(Inference, ScopesNestAndEndWithExceptions) {
   ParameterCollection model;
-  Parameter w = model.add_parameters({2}, ParameterInitConst(1.0F));
+  const Parameter w = model.add_parameters({2}, ParameterInitConst(1.0F));
   ComputationGraph cg(GetParam());
   const Expression loss = squared_norm(parameter(cg, w));
-  try {
+  const auto interrupted = [&] {
     const InferenceScope outer;
     {
       const InferenceScope inner;
     }
     EXPECT_THROW(cg.backward(loss), GraphError);  // still in the outer one
     throw std::runtime_error("in the middle");
-  } catch (const std::runtime_error&) {
-  }
+  };
+  EXPECT_THROW(interrupted(), std::runtime_error);
   cg.backward(loss);
   EXPECT_EQ(as_vector(w.get_storage().g), (Floats{2.0F, 2.0F}));
 }
