@@ -70,7 +70,7 @@ constexpr Transposed kYes = Transposed::kYes;
 
 TEST_P(ProductTest, OddSizes) {
   for (const unsigned m : {1U, 2U, 5U, 7U, 16U, 17U, 33U, 50U, 67U}) {
-    for (const unsigned n : {1U, 2U, 3U, 4U, 5U, 6U, 7U, 9U, 49U}) {
+    for (const unsigned n : {1U, 2U, 3U, 4U, 5U, 6U, 7U, 9U, 16U, 27U, 49U}) {
       for (const unsigned k : {1U, 2U, 4U, 7U, 16U, 19U, 65U, 130U}) {
         for (const Transposed ta : {kNo, kYes}) {
           for (const Transposed tb : {kNo, kYes}) {

@@ -2,7 +2,8 @@
 //
 // The thresholds are measurements on a core with 2 MB of L2: a left operand of up to 1.6 MB is read
 // again and again from L2, a larger one is streamed. Products with few columns, the rule in dynamic
-// networks, never copy their operands. Tiles are in simd_gemm-inl.h.
+// networks, never copy their left operand. Tiles are in simd_gemm-inl.h, transposed left operands
+// in simd_transposed-inl.h.
 
 #include <algorithm>
 #include <cstddef>
@@ -20,61 +21,13 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "simd_gemm-inl.h"
+#include "simd_product-inl.h"
+#include "simd_transposed-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace dynet::kernels {
 namespace HWY_NAMESPACE {
 namespace {
-
-/// `n` cut into `count` pieces whose lengths differ by one at most, the longer ones first.
-struct Pieces {
-  std::size_t count = 1;
-  std::size_t base;
-  std::size_t longer = 0;
-  Pieces(std::size_t n, std::size_t most) : base(n) {
-    if (n > most) {  // small products spend most of their time on divisions
-      count = (n + most - 1) / most;
-      base = n / count;
-      longer = n % count;
-    }
-  }
-  [[nodiscard]] std::size_t longest() const { return base + (longer > 0 ? 1 : 0); }
-  [[nodiscard]] std::size_t operator[](std::size_t i) const { return base + (i < longer ? 1 : 0); }
-};
-
-/// The sizes as the loops want them.
-struct Product {
-  std::size_t m, n, k;
-  const float* a;
-  std::size_t lda;
-  const float* b;
-  std::size_t b_row, b_column;
-  float* c;
-  std::size_t ldc;
-  bool store;
-  const float* start;         ///< null unless `store`
-  double* squares = nullptr;  ///< one a lane, of the result; null: not wanted
-  const GemmFactors* more;
-  std::size_t more_count;
-  const float* factor;  ///< laid out as c; null: none
-
-  explicit Product(const Gemm& g)
-      : m(static_cast<std::size_t>(g.m)),
-        n(static_cast<std::size_t>(g.n)),
-        k(static_cast<std::size_t>(g.k)),
-        a(g.a),
-        lda(static_cast<std::size_t>(g.lda)),
-        b(g.b),
-        b_row(static_cast<std::size_t>(g.b_row)),
-        b_column(static_cast<std::size_t>(g.b_column)),
-        c(g.c),
-        ldc(static_cast<std::size_t>(g.ldc)),
-        store(g.store),
-        start(g.start),
-        more(g.more),
-        more_count(static_cast<std::size_t>(g.more_count)),
-        factor(g.factor) {}
-};
 
 HWY_INLINE void run_tile(TileArgs& t, std::size_t columns, std::size_t rows) {
   const std::size_t lanes = hn::Lanes(FloatTag());
@@ -285,47 +238,30 @@ void pack_rows(std::size_t depth, std::size_t rows, std::size_t height, const fl
   }
 }
 
-/// The last rows of a transposed panel: out[p * height + r] = a[r * lda + p] for p in
-/// [first, end), and zeros beyond `rows`.
-void pack_last_transposed(std::size_t first, std::size_t end, std::size_t r, std::size_t rows,
-                          std::size_t height, const float* a, std::size_t lda, float* out) {
-  for (; r < height; ++r) {
-    for (std::size_t p = first; p < end; ++p) {
-      out[p * height + r] = r < rows ? a[r * lda + p] : 0.0F;
-    }
-  }
-}
-
-/// Transposed: out[p * height + r] = a[r * lda + p], four by four.
+/// Transposed: out[p * height + r] = a[r * lda + p]. Behind `rows` the last one is repeated.
 void pack_transposed(std::size_t depth, std::size_t rows, std::size_t height, const float* a,
                      std::size_t lda, float* out) {
-  const hn::FixedTag<float, 4> d;
-  constexpr std::size_t kChunk = 64;  // of the depth: what it fills of `out` stays in L1
-  for (std::size_t first = 0; first < depth; first += kChunk) {
-    const std::size_t end = std::min(depth, first + kChunk);
-    std::size_t r = 0;
-    for (; r + 4 <= rows; r += 4) {
-      const float* from = a + r * lda + first;
-      std::size_t p = first;
-      for (; p + 4 <= end; p += 4, from += 4) {
-        const auto r0 = hn::LoadU(d, from);
-        const auto r1 = hn::LoadU(d, from + lda);
-        const auto r2 = hn::LoadU(d, from + 2 * lda);
-        const auto r3 = hn::LoadU(d, from + 3 * lda);
-        hn::Vec<decltype(d)> column[4];
-        transpose_four(r0, r1, r2, r3, column);
-        float* to = out + p * height + r;
-        for (std::size_t q = 0; q < 4; ++q) {
-          hn::Store(column[q], d, to + q * height);
-        }
-      }
-      for (; p < end; ++p, ++from) {
-        for (std::size_t q = 0; q < 4; ++q) {
-          out[p * height + r + q] = from[q * lda];
-        }
+  const FloatTag d;
+  for (std::size_t r = 0; r < height; r += kMaxLanes, out += kMaxLanes) {
+    const float* at[4][kMaxLanes / 4];  // each fourth row
+    for (std::size_t lane = 0; lane < kMaxLanes; ++lane) {
+      at[lane % 4][lane / 4] = a + std::min(r + lane, rows - 1) * lda;
+    }
+    float* to = out;
+    std::size_t p = 0;
+    for (; p + 4 <= depth; p += 4) {
+      FloatVector column[4];
+      transpose_four(d, load_blocks(d, at[0], p), load_blocks(d, at[1], p),
+                     load_blocks(d, at[2], p), load_blocks(d, at[3], p), column);
+      DYNET_UNROLL for (std::size_t q = 0; q < 4; ++q, to += height) {
+        hn::Store(column[q], d, to);
       }
     }
-    pack_last_transposed(first, end, r, rows, height, a, lda, out);
+    for (; p < depth; ++p, to += height) {
+      for (std::size_t lane = 0; lane < kMaxLanes; ++lane) {
+        to[lane] = at[lane % 4][lane / 4][p];
+      }
+    }
   }
 }
 
@@ -402,91 +338,13 @@ void packed(const Product& g, bool transposed, bool packs_b) {
   }
 }
 
-/// Whether columns of `a` start on a vector's alignment and half way, by turns.
-bool lies_in_pairs(const Product& g) {
-  const std::size_t lanes = hn::Lanes(FloatTag());
-  return g.lda % lanes == lanes / 2 &&
-         reinterpret_cast<std::uintptr_t>(g.a) % (lanes * sizeof(float)) == 0;
-}
-
-/// Transposed left operand, few columns: inner products of columns that lie in memory as they are.
-void dots_of_block(const Product& g) {
-  const Pieces columns(g.n, kDotColumns);
-  const bool pairs = g.k == g.lda && lies_in_pairs(g);  // then `more` is empty
-  // Columns of `a` that make 1 MB stay in L2 while all of b's columns pass.
-  const std::size_t depth = g.k * (1 + g.more_count);
-  const std::size_t block = std::max<std::size_t>(8, (std::size_t{1} << 18) / depth / 8 * 8);
-  for (std::size_t i = 0; i < g.m; i += block) {
-    for (std::size_t q = 0, j = 0; q < columns.count; j += columns[q++]) {
-      const std::size_t wide = columns[q] - 1;
-      const std::size_t from = i * g.lda;
-      const std::size_t column = j * g.b_column;
-      DotArgs t{g.k,
-                g.lda,
-                g.b_column,
-                g.c + j * g.ldc + i,
-                g.ldc,
-                std::min(block, g.m - i),
-                g.store,
-                1 + g.more_count,
-                {{g.a + from, g.b + column}}};
-      for (std::size_t f = 0; f < g.more_count; ++f) {
-        t.factors[1 + f] = {g.more[f].a + from, g.more[f].b + column};
-      }
-      (pairs && kDots.in_pairs[wide] != nullptr ? kDots.in_pairs : kDots.rows)[wide](t);
-    }
-  }
-}
-
-constexpr std::size_t kLongColumn = 2048;
-
-/// Long columns are cut, so that a tile's columns of b stay in L1 while all of `a` passes.
-void dots(const Product& g) {
-  const std::size_t block = g.n > kDotColumns && g.k > kLongColumn ? 1024 : g.k;
-  Product part = g;
-  for (std::size_t p = 0; p < g.k; p += block) {
-    part.k = std::min(block, g.k - p);
-    part.a = g.a + p;
-    part.b = g.b + p;
-    part.store = g.store && p == 0;
-    dots_of_block(part);
-  }
-}
-
-/// Whether inner products are faster than panels. A panel costs its packing, as much as some
-/// columns, and the rows that it is filled up with; an inner product costs the sum over its lanes,
-/// as much as some elements. With AVX2 too few sums fit in registers to hide the loads.
-bool prefers_dots(const Product& g) {
-  constexpr bool kSlow = HWY_TARGET == HWY_AVX2;
-  constexpr std::size_t kPacking = kSlow ? 8 : 22;
-  const std::size_t reduction = kSlow ? g.k * 2 / 5 : 90;
-  const std::size_t lanes = hn::Lanes(FloatTag());
-  const std::size_t filled_up = (g.m + lanes - 1) / lanes * lanes - g.m;
-  return g.n < 12 ||
-         (g.n < 256 && g.n * g.m * reduction < g.k * (g.m * kPacking + g.n * filled_up));
-}
-
-/// With a transposed left operand. All factors are gone through in one walk where that is a walk of
-/// inner products over whole columns, and else one pair after the other.
+/// With a transposed left operand.
 void gemm_transposed(const Product& g) {
-  Product all = g;
-  all.k *= 1 + g.more_count;
-  const bool takes_dots = g.b_row == 1 && prefers_dots(all);
-  if (takes_dots && (g.more_count == 0 || (all.k <= kLongColumn && !lies_in_pairs(g)))) {
-    dots(g);
+  if (g.b_row == 1 && !prefers_panels(g)) {
+    few_columns(g);
     return;
   }
-  Product one = g;
-  one.more_count = 0;
-  for (std::size_t f = 0;; ++f) {
-    takes_dots ? dots(one) : packed(one, true, false);
-    if (f == g.more_count) {
-      return;
-    }
-    one.a = g.more[f].a;
-    one.b = g.more[f].b;
-    one.store = false;
-  }
+  for_each_pair(g, [](const Product& one) { packed(one, true, false); });
 }
 
 /// One column of the result from columns of `a` in pairs, if they are and registers suffice.

@@ -181,7 +181,7 @@ using Quad = hn::Vec<FourTag>;
 /// The columns of a square of 4 by 4.
 HWY_INLINE void turn_square(const float* x, std::int64_t x_stride, Quad (&column)[4]) {
   const FourTag d;
-  transpose_four(hn::LoadU(d, x), hn::LoadU(d, x + x_stride), hn::LoadU(d, x + 2 * x_stride),
+  transpose_four(d, hn::LoadU(d, x), hn::LoadU(d, x + x_stride), hn::LoadU(d, x + 2 * x_stride),
                  hn::LoadU(d, x + 3 * x_stride), column);
 }
 

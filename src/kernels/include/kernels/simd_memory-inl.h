@@ -9,6 +9,7 @@
 #endif
 
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 
 #include "hwy/highway.h"
@@ -83,11 +84,10 @@ HWY_INLINE void put_part(FloatVector v, FloatTag d, float* HWY_RESTRICT to, std:
   store_part(store ? v : hn::Add(load_part(d, to, n), v), d, to, n);
 }
 
-/// Four rows of four numbers as columns.
-template <class V>
-HWY_INLINE void transpose_four(V r0, V r1, V r2, V r3, V (&column)[4]) {
-  const hn::FixedTag<float, 4> d;
-  const hn::Repartition<std::uint64_t, decltype(d)> pairs;
+/// Four rows of four numbers as columns, in each block of four lanes.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE void transpose_four(D d, V r0, V r1, V r2, V r3, V (&column)[4]) {
+  const hn::Repartition<std::uint64_t, D> pairs;
   const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, r0, r1));
   const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, r0, r1));
   const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, r2, r3));

@@ -1,0 +1,74 @@
+// The sizes of a matrix product, and what its loops cut them into, compiled once per target.
+
+#if defined(DYNET_KERNELS_SIMD_PRODUCT_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef DYNET_KERNELS_SIMD_PRODUCT_INL_H
+#undef DYNET_KERNELS_SIMD_PRODUCT_INL_H
+#else
+#define DYNET_KERNELS_SIMD_PRODUCT_INL_H
+#endif
+
+#include <cstddef>
+#include <cstdint>
+
+#include "float_loops.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace dynet::kernels {
+namespace HWY_NAMESPACE {
+
+/// `n` cut into `count` pieces whose lengths differ by one at most, the longer ones first.
+struct Pieces {
+  std::size_t count = 1;
+  std::size_t base;
+  std::size_t longer = 0;
+  Pieces(std::size_t n, std::size_t most) : base(n) {
+    if (n > most) {  // small products spend most of their time on divisions
+      count = (n + most - 1) / most;
+      base = n / count;
+      longer = n % count;
+    }
+  }
+  [[nodiscard]] std::size_t longest() const { return base + (longer > 0 ? 1 : 0); }
+  [[nodiscard]] std::size_t operator[](std::size_t i) const { return base + (i < longer ? 1 : 0); }
+};
+
+/// The sizes as the loops want them.
+struct Product {
+  std::size_t m, n, k;
+  const float* a;
+  std::size_t lda;
+  const float* b;
+  std::size_t b_row, b_column;
+  float* c;
+  std::size_t ldc;
+  bool store;
+  const float* start;         ///< null unless `store`
+  double* squares = nullptr;  ///< one a lane, of the result; null: not wanted
+  const GemmFactors* more;
+  std::size_t more_count;
+  const float* factor;  ///< laid out as c; null: none
+
+  explicit Product(const Gemm& g)
+      : m(static_cast<std::size_t>(g.m)),
+        n(static_cast<std::size_t>(g.n)),
+        k(static_cast<std::size_t>(g.k)),
+        a(g.a),
+        lda(static_cast<std::size_t>(g.lda)),
+        b(g.b),
+        b_row(static_cast<std::size_t>(g.b_row)),
+        b_column(static_cast<std::size_t>(g.b_column)),
+        c(g.c),
+        ldc(static_cast<std::size_t>(g.ldc)),
+        store(g.store),
+        start(g.start),
+        more(g.more),
+        more_count(static_cast<std::size_t>(g.more_count)),
+        factor(g.factor) {}
+};
+
+}  // namespace HWY_NAMESPACE
+}  // namespace dynet::kernels
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggle
