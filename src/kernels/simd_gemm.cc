@@ -21,6 +21,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "simd_gemm-inl.h"
+#include "simd_groups-inl.h"
 #include "simd_product-inl.h"
 #include "simd_transposed-inl.h"
 

@@ -8,7 +8,6 @@
 #endif
 
 #include <cstddef>
-#include <cstdint>
 
 #include "float_loops.h"
 #include "hwy/highway.h"

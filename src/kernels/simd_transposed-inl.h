@@ -141,9 +141,9 @@ HWY_INLINE std::size_t cost_of_groups(const Product& g, const Groups& groups, st
 
 /// The cheapest way of few columns.
 struct FewColumns {
-  std::size_t cost;
-  std::size_t in_groups;  ///< so many columns; the others are inner products
-  const Groups* groups;
+  std::size_t cost = 0;
+  std::size_t in_groups = 0;  ///< so many columns; the others are inner products
+  const Groups* groups = nullptr;
 };
 
 /// `g.k` is that of all factors together.
@@ -168,20 +168,24 @@ HWY_INLINE Product with_all_factors(const Product& g) {
 
 /// Whether panels are faster than few_columns().
 HWY_INLINE bool prefers_panels(const Product& g) {
+  if (g.n < 12 || g.n >= 256) {
+    return g.n >= 256;
+  }
   const Product all = with_all_factors(g);
-  return g.n >= 12 && (g.n >= 256 || cost_of_panels(all) <= cheapest(all).cost);
+  return cost_of_panels(all) <= cheapest(all).cost;
 }
 
 /// All factors in one walk, where the columns are short enough for it. Long columns are cut, so
 /// that a tile's columns of b stay in L1 while all of `a` passes.
 inline void few_columns(const Product& g) {
   constexpr std::size_t kLongColumn = 2048;
-  const Product all = with_all_factors(g);
-  if (g.more_count > 0 && (all.k > kLongColumn || lies_in_pairs(g))) {
+  constexpr std::size_t kFewest = 4;  // of fewer, to compare costs may take as long as the product
+  const std::size_t depth = g.k * (1 + g.more_count);
+  if (g.more_count > 0 && (depth > kLongColumn || lies_in_pairs(g))) {
     for_each_pair(g, few_columns);
     return;
   }
-  const FewColumns way = cheapest(all);
+  const FewColumns way = g.n < kFewest ? FewColumns{} : cheapest(with_all_factors(g));
   const std::size_t block = g.n > kDotColumns && g.k > kLongColumn ? 1024 : g.k;
   Product part = g;
   for (std::size_t p = 0; p < g.k; p += block) {
