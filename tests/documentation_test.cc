@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -13,7 +14,7 @@ namespace dynet {
 namespace {
 
 std::string page(const std::string& name) {
-  std::ifstream file(std::string(DYNET_SOURCE_DIR) + "/docs/" + name);
+  std::ifstream file(std::filesystem::path(DYNET_SOURCE_DIR) / "docs" / name);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -100,7 +101,7 @@ std::string table() {
 }
 
 TEST(SpecialValuesPage, HasTheTable) {
-  std::ifstream file(std::string(DYNET_SOURCE_DIR) + "/docs/special-values.md");
+  std::ifstream file(std::filesystem::path(DYNET_SOURCE_DIR) / "docs" / "special-values.md");
   const std::string page{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   const std::size_t begin = page.find("| operation |");
   ASSERT_NE(begin, std::string::npos);

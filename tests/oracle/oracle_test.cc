@@ -99,7 +99,7 @@ void read_line(const std::string& line, std::vector<Case>& to) {
 
 std::vector<Case> read_tables() {
   std::vector<Case> all;
-  const std::filesystem::path folder = std::string(DYNET_SOURCE_DIR) + "/tests/oracle";
+  const auto folder = std::filesystem::path(DYNET_SOURCE_DIR) / "tests" / "oracle";
   std::set<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() == ".txt") {
