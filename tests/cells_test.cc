@@ -69,12 +69,12 @@ void expect_gradients(ComputationGraph& cg, const Expression& y,
 }
 
 TEST_F(Cells, OfAGruIsItsFormula) {
-  const std::vector<Expression> xs{argument({4}), argument({4}), argument({4}), argument({4, 4}),
+  const std::vector<Expression> xs{argument({4, 4}), argument({4}), argument({4}), argument({4}),
                                    argument({4})};
   const Expression y = node<GruCell>(xs);
-  const Expression z = logistic(xs[0]);
-  const Expression kept = cmult(logistic(xs[1]), xs[4]);
-  const Expression candidate = tanh(affine_transform({xs[2], xs[3], kept}));
+  const Expression z = logistic(xs[1]);
+  const Expression kept = cmult(logistic(xs[2]), xs[4]);
+  const Expression candidate = tanh(affine_transform({xs[3], xs[0], kept}));
   expect_equal(y, cmult(1.0F - z, xs[4]) + cmult(z, candidate));
   expect_gradients(cg, y, xs);
 }
@@ -84,9 +84,9 @@ void expect_peephole(ComputationGraph& cg, const std::vector<Expression>& xs, bo
                      bool of_hidden) {
   const Expression cell = ext::add_node(PeepholeCell{}, xs, Where::here());
   const Expression hidden(cell.pg, cell.i + 1, cell.graph_id);
-  const Expression i = logistic(xs[0]);
-  expect_equal(cell, cmult(i, tanh(xs[1])) + cmult(1.0F - i, xs[4]));
-  expect_equal(hidden, cmult(logistic(affine_transform({xs[2], xs[3], cell})), tanh(cell)));
+  const Expression i = logistic(xs[1]);
+  expect_equal(cell, cmult(i, tanh(xs[2])) + cmult(1.0F - i, xs[4]));
+  expect_equal(hidden, cmult(logistic(affine_transform({xs[3], xs[0], cell})), tanh(cell)));
   std::vector<Expression> used;
   if (of_cell) {
     used.push_back(cell);
@@ -98,7 +98,7 @@ void expect_peephole(ComputationGraph& cg, const std::vector<Expression>& xs, bo
 }
 
 TEST_F(Cells, WithAPeepholeIsItsFormula) {
-  const std::vector<Expression> xs{argument({4}), argument({4}), argument({4}), argument({4, 4}),
+  const std::vector<Expression> xs{argument({4, 4}), argument({4}), argument({4}), argument({4}),
                                    argument({4})};
   expect_peephole(cg, xs, true, true);
   expect_peephole(cg, xs, false, true);
@@ -106,20 +106,20 @@ TEST_F(Cells, WithAPeepholeIsItsFormula) {
 }
 
 TEST_F(Cells, OfASimpleNetworkIsItsFormula) {
-  const std::vector<Expression> xs{argument({4}), argument({4, 4}), argument({4})};
+  const std::vector<Expression> xs{argument({4, 4}), argument({4}), argument({4})};
   const Expression y = node<TanhCell>(xs);
-  expect_equal(y, tanh(affine_transform(xs)));
+  expect_equal(y, tanh(affine_transform({xs[1], xs[0], xs[2]})));
   expect_gradients(cg, y, xs);
 }
 
 /// Backward writes over what forward saved: it must not need it again.
 TEST_F(Cells, GiveTheSameGradientsAgain) {
-  const std::vector<Expression> xs{argument({4}), argument({4}), argument({4}), argument({4, 4}),
+  const std::vector<Expression> xs{argument({4, 4}), argument({4}), argument({4}), argument({4}),
                                    argument({4})};
   const Expression of_gru = node<GruCell>(xs);
-  const Expression cell = node<PeepholeCell>({of_gru, xs[1], xs[2], xs[3], xs[4]});
+  const Expression cell = node<PeepholeCell>({xs[0], of_gru, xs[2], xs[3], xs[4]});
   const Expression hidden(cell.pg, cell.i + 1, cell.graph_id);
-  const Expression loss = squared_norm(node<TanhCell>({hidden, xs[3], cell}));
+  const Expression loss = squared_norm(node<TanhCell>({xs[0], hidden, cell}));
   const auto gradients = [&] {
     model.reset_gradient();
     cg.backward(loss);
@@ -137,12 +137,12 @@ TEST_F(Cells, RefuseWhatDoesNotFit) {
   const Expression x = argument({4});
   const Expression w = argument({4, 4});
   const Expression small = argument({3});
-  EXPECT_THROW(node<TanhCell>({x, argument({4, 3}), small}), ShapeError);
-  EXPECT_THROW(node<TanhCell>({x, w, small}), ShapeError);
+  EXPECT_THROW(node<TanhCell>({argument({4, 3}), x, small}), ShapeError);
+  EXPECT_THROW(node<TanhCell>({w, x, small}), ShapeError);
   EXPECT_THROW(node<TanhCell>({w, w, x}), ShapeError);
-  EXPECT_THROW(node<GruCell>({x, x, small, w, x}), ShapeError);
+  EXPECT_THROW(node<GruCell>({w, x, x, small, x}), ShapeError);
   EXPECT_THROW(node<GruCell>({x, x, x, x, x}), ShapeError);
-  EXPECT_THROW(node<PeepholeCell>({x, x, small, w, x}), ShapeError);
+  EXPECT_THROW(node<PeepholeCell>({w, x, x, small, x}), ShapeError);
   EXPECT_THROW(node<PeepholeCell>({x, x, x, x, x}), ShapeError);
 }
 

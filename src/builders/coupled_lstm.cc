@@ -97,7 +97,7 @@ LayeredRNNBuilder::LayerState CoupledGatesBuilder::add_with_peepholes(unsigned l
   const Expression& c2o = vars[coupled::kC2o];
   if (!is_first && !is_masked) {
     const auto [cell, hidden] = api::outputs<2>(
-        ext::add_node(builders::PeepholeCell{}, {i, user_where}, g, o, c2o, before->c));
+        ext::add_node(builders::PeepholeCell{}, {c2o, user_where}, i, g, o, before->c));
     return {cell, hidden};
   }
   const Expression cell = coupled_lstm_c(i, g, is_first ? none : before->c, user_where);

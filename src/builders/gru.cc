@@ -54,7 +54,7 @@ LayeredRNNBuilder::LayerState GRUBuilder::add_layer(unsigned layer, const Expres
   Expression list[] = {vars[kBz],  vars[kBr],  vars[kBh],  //
                        vars[kX2z], vars[kX2r], vars[kX2h], x, vars[kH2z], vars[kH2r], none, old};
   const auto [z, r, of_x] = builders::gate_products<3>(list, user_where);
-  return {none, ext::add_node(builders::GruCell{}, {z, user_where}, r, of_x, vars[kH2h], old)};
+  return {none, ext::add_node(builders::GruCell{}, {vars[kH2h], user_where}, z, r, of_x, old)};
 }
 
 }  // namespace dynet

@@ -191,7 +191,7 @@ LayeredRNNBuilder::LayerState SimpleRNNBuilder::add_layer(unsigned layer, const 
     return {Expression(), tanh(of_x, user_where)};
   }
   return {Expression(),
-          ext::add_node(builders::TanhCell{}, {of_x, user_where}, vars[simple::kH2h], before->h)};
+          ext::add_node(builders::TanhCell{}, {vars[simple::kH2h], user_where}, of_x, before->h)};
 }
 
 Expression SimpleRNNBuilder::add_auxiliary_input(const Expression& x, const Expression& aux,

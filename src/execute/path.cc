@@ -42,6 +42,9 @@ void Path::find(NodeId root, bool full, bool shares, Gradients& gradients) {
     } else {
       needs = needs || (!node.record().stops_gradient && has_needing_argument(node, notes));
       notes.note(n, needs);
+      for (std::uint32_t k = 1; k < node.record().outputs; ++k) {
+        notes.note(n + k, needs);
+      }
     }
     if (!needs) {
       continue;
@@ -57,7 +60,7 @@ void Path::find(NodeId root, bool full, bool shares, Gradients& gradients) {
   }
 }
 
-/// The nodes that `root` depends on, descending.
+/// The nodes that `root` depends on, descending; of projections the node that computes them.
 std::span<const NodeId> Path::collect(NodeId root) {
   if (!open_.empty()) {
     open_.clear();
@@ -65,14 +68,15 @@ std::span<const NodeId> Path::collect(NodeId root) {
   open_.grow(context_.graph.size());
   found_.resize(std::max<std::size_t>(found_.size(), context_.graph.size()));
   NodeId* next = found_.data();
-  open_.insert(root);
+  open_.insert(context_.graph.owner(root));
   const graph::Node* const nodes = &context_.graph[0];
   seen_.begin(context_.graph.parameter_lists().size());
   open_.take_all([&next, nodes, this](NodeId n) {
     *next++ = n;
     const graph::Node& node = nodes[n];
     if (!node.record().stops_gradient) {
-      context_.graph.visit_unseen_arguments(node, seen_, [this](NodeId a) { open_.insert(a); });
+      context_.graph.visit_unseen_arguments(
+          node, seen_, [nodes, this](NodeId a) { open_.insert(a - nodes[a].output); });
     }
   });
   visits_ += static_cast<std::size_t>(next - found_.data());

@@ -4,20 +4,28 @@
 
 namespace dynet::execute {
 
+/// Notes the node that computes `n`, unless `n` has a value.
+[[gnu::always_inline]] inline void Wanted::want(const graph::Node* nodes,
+                                                const Values::Place* places, NodeId n) {
+  if (places[n].data != nullptr) {
+    return;
+  }
+  const NodeId owner = n - nodes[n].output;
+  if (owner == n || places[owner].data == nullptr) {
+    open_.insert(owner);
+  }
+}
+
 void Wanted::collect(const graph::Graph& graph, const Values& values, NodeId last) {
   begin(graph);
-  if (!values.has(last)) {
-    open_.insert(last);
-  }
+  want(&graph[0], values.places(), last);
   drain(graph, values);
 }
 
 void Wanted::collect_all(const graph::Graph& graph, const Values& values, NodeId first) {
   begin(graph);
   for (NodeId n = first; n < graph.size(); ++n) {
-    if (!values.has(n)) {
-      open_.insert(n);
-    }
+    want(&graph[0], values.places(), n);
   }
   drain(graph, values);
 }
@@ -35,20 +43,13 @@ void Wanted::begin(const graph::Graph& graph) {
 void Wanted::drain(const graph::Graph& graph, const Values& values) {
   const graph::Node* const of = &graph[0];
   const Values::Place* const places = values.places();
-  const auto want = [places, this](NodeId a) {
-    if (places[a].data == nullptr) {
-      open_.insert(a);
-    }
-  };
   open_.take_all([&](NodeId n) {
     const graph::Node& node = of[n];
-    if (node.output != 0) {
-      want(n - node.output);
-    } else if (node.record().reads_storage == ext::Storage::kWhole) {
+    if (node.record().reads_storage == ext::Storage::kWhole) {
       parameters_.push_back(n);
     } else {
       nodes_.push_back(n);
-      graph.visit_unseen_arguments(node, seen_, want);
+      graph.visit_unseen_arguments(node, seen_, [&](NodeId a) { want(of, places, a); });
     }
   });
   visits_ += nodes_.size() + parameters_.size();

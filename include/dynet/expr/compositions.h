@@ -47,8 +47,9 @@ Expression logsumexp(const std::vector<Expression>& xs, Where where = Where::her
 /// `indices`: as many as the other dimensions have elements, the same for all examples, or a list
 /// for each example. By pointer they are read again at every run, and must have the lengths that
 /// they had when the node was built.
-/// Errors: ShapeError where x has no dimension d or there are more or fewer indices, ValueError
-/// where m is negative or the lists differ in length, IndexError where an index is too large.
+/// Errors: ShapeError where x has no dimension d or more than 2^24 elements along it, or there are
+/// more or fewer indices, ValueError where m is negative or the lists differ in length, IndexError
+/// where an index is too large.
 Expression hinge_dim(const Expression& x, const std::vector<unsigned>& indices, unsigned d = 0,
                      float m = 1.0F, Where where = Where::here());
 Expression hinge_dim(const Expression& x, detail::Pointer<std::vector<unsigned>> indices,

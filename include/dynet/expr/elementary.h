@@ -105,7 +105,7 @@ Expression floor(const Expression& x, GradientMode gradient_mode, Where where = 
 ///   goes straight through (straight_through_gradient).
 /// `y_i = 1 where x_i is the first of the largest elements, else 0`
 /// Shapes: {n} -> {n}.
-/// Errors: ShapeError unless x has one dimension.
+/// Errors: ShapeError unless x has one dimension, of at most 2^24 elements.
 Expression argmax(const Expression& x, GradientMode gradient_mode, Where where = Where::here());
 
 /// The value of x, whose gradient is negated.

@@ -25,8 +25,8 @@ Expression log_softmax(const Expression& x, unsigned d = 0, Where where = Where:
 /// `y = ln(sum_j exp(x_j)) - x_v`
 /// Shapes: {n} -> {1}.
 /// `v`: one index for all examples, or one for each; by pointer it is read again at every run.
-/// Errors: ShapeError unless x is a vector, ValueError where a batch is given one class, IndexError
-///   where v is not below n.
+/// Errors: ShapeError unless x is a vector of at most 2^24 elements, ValueError where a batch is
+///   given one class, IndexError where v is not below n.
 Expression pickneglogsoftmax(const Expression& x, unsigned v, Where where = Where::here());
 Expression pickneglogsoftmax(const Expression& x, detail::Pointer<unsigned> v,
                              Where where = Where::here());

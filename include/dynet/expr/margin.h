@@ -13,8 +13,8 @@ namespace dynet {
 /// `y = sum_{j != v} max(0, x_j - x_v + m)`
 /// Shapes: {n} -> {1}.
 /// `v`: one index for all examples, or one for each; by pointer it is read again at every run.
-/// Errors: ShapeError unless x is a vector, ValueError where m is negative or a batch is given one
-///   class, IndexError where v is not below n.
+/// Errors: ShapeError unless x is a vector of at most 2^24 elements, ValueError where m is negative
+///   or a batch is given one class, IndexError where v is not below n.
 Expression hinge(const Expression& x, unsigned v, float m = 1.0F, Where where = Where::here());
 Expression hinge(const Expression& x, detail::Pointer<unsigned> v, float m = 1.0F,
                  Where where = Where::here());
@@ -50,8 +50,9 @@ Expression poisson_loss(const Expression& x, detail::Pointer<std::vector<unsigne
 /// `y = v == ignored ? 0 : -sum_j q_j ln softmax(x)_j, q_j = s/n, and q_v = 1-s+s/n`
 /// Shapes: {n} -> {1}.
 /// `v`: one index for all examples, or one for each; by pointer it is read again at every run.
-/// Errors: ShapeError unless x is a vector, ValueError unless 0 <= label_smoothing <= 1 and where a
-///   batch is given one class, IndexError where v is neither below n nor, as the ignored class, n.
+/// Errors: ShapeError unless x is a vector of at most 2^24 elements, ValueError unless 0 <=
+///   label_smoothing <= 1 and where a batch is given one class, IndexError where v is neither below
+///   n nor, as the ignored class, n.
 /// Source: Szegedy et al., 2015.
 Expression cross_entropy(const Expression& x, unsigned v, float label_smoothing = 0.0F,
                          unsigned ignored = 4294967295, Where where = Where::here());
@@ -69,9 +70,9 @@ Expression cross_entropy(const Expression& x, detail::Pointer<std::vector<unsign
 /// `y = v == ignored ? 0 : -sum_j q_j w_j ln softmax(x)_j, q_j = s/n, and q_v = 1-s+s/n`
 /// Shapes: {n}xb, {n} -> {1}xb.
 /// `v`: one index for all examples, or one for each; by pointer it is read again at every run.
-/// Errors: ShapeError unless x and w are vectors of equal length, ValueError unless 0 <=
-///   label_smoothing <= 1 and where a batch is given one class, IndexError where v is neither below
-///   n nor, as the ignored class, n.
+/// Errors: ShapeError unless x and w are vectors of equal length, at most 2^24, ValueError unless 0
+///   <= label_smoothing <= 1 and where a batch is given one class, IndexError where v is neither
+///   below n nor, as the ignored class, n.
 Expression weighted_cross_entropy(const Expression& x, const Expression& w, unsigned v,
                                   float label_smoothing = 0.0F, unsigned ignored = 4294967295,
                                   Where where = Where::here());

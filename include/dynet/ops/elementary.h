@@ -381,7 +381,7 @@ struct Argmax {
           "The largest element's place, as a vector with a 1 there. The gradient is 0 "
           "(zero_gradient) or goes straight through (straight_through_gradient).",
       .shapes = "{n} -> {n}",
-      .errors = "ShapeError unless x has one dimension"};
+      .errors = "ShapeError unless x has one dimension, of at most 2^24 elements"};
   static constexpr bool kSurrogateGradient = true;
   static constexpr std::array kAlong{rule::Along::kElements};
   Dim shape(const ext::Shapes& in) const {

@@ -98,8 +98,8 @@ struct PickNegLogSoftmax {
           "per example.",
       .shapes = "{n} -> {1}",
       .errors =
-          "ShapeError unless x is a vector, ValueError where a batch is given one class, "
-          "IndexError where v is not below n",
+          "ShapeError unless x is a vector of at most 2^24 elements, ValueError where a batch is "
+          "given one class, IndexError where v is not below n",
       .python_batch = "pickneglogsoftmax_batch"};
   static constexpr ext::Payload kPayload = ext::Payload::kIndices;
   static constexpr unsigned kSaved = 1;  // ln(sum exp)

@@ -42,8 +42,8 @@ struct Hinge {
           "takes one class per example.",
       .shapes = "{n} -> {1}",
       .errors =
-          "ShapeError unless x is a vector, ValueError where m is negative or a batch is given one "
-          "class, IndexError where v is not below n",
+          "ShapeError unless x is a vector of at most 2^24 elements, ValueError where m is "
+          "negative or a batch is given one class, IndexError where v is not below n",
       .python_batch = "hinge_batch"};
   static constexpr ext::Payload kPayload = ext::Payload::kIndices;
   static constexpr std::array kAlong{rule::Along::kElements};
@@ -93,8 +93,9 @@ struct HingeDim {
           "for all examples, or a list each.",
       .shapes = "{a,b,c} -> {b,c} for d = 0, {a,c} for d = 1, ...",
       .errors =
-          "ShapeError where x has no dimension d or another number of columns than indices, "
-          "ValueError where m is negative, IndexError where an index is too large",
+          "ShapeError where x has no dimension d, more than 2^24 elements along it or another "
+          "number of columns than indices, ValueError where m is negative, IndexError where an "
+          "index is too large",
       .cpp = "-",
       .python = "-"};
   static constexpr ext::Payload kPayload = ext::Payload::kIndices;
@@ -243,9 +244,9 @@ struct CrossEntropy {
           "ignored class, which may be n, loss and gradient are 0; by default no class is ignored.",
       .shapes = "{n} -> {1}",
       .errors =
-          "ShapeError unless x is a vector, ValueError unless 0 <= label_smoothing <= 1 and where "
-          "a batch is given one class, IndexError where v is neither below n nor, as the ignored "
-          "class, n",
+          "ShapeError unless x is a vector of at most 2^24 elements, ValueError unless 0 <= "
+          "label_smoothing <= 1 and where a batch is given one class, IndexError where v is "
+          "neither below n nor, as the ignored class, n",
       .source = "Szegedy et al., 2015",
       .python_batch = "cross_entropy_batch"};
   static constexpr ext::Payload kPayload = ext::Payload::kIndices;
@@ -304,8 +305,8 @@ struct WeightedCrossEntropy {
           "cross_entropy with a weight of each class: w may be one for all examples, or one each.",
       .shapes = "{n}xb, {n} -> {1}xb",
       .errors =
-          "ShapeError unless x and w are vectors of equal length, ValueError unless 0 <= "
-          "label_smoothing <= 1 and where a batch is given one class, IndexError where v is "
+          "ShapeError unless x and w are vectors of equal length, at most 2^24, ValueError unless "
+          "0 <= label_smoothing <= 1 and where a batch is given one class, IndexError where v is "
           "neither below n nor, as the ignored class, n",
       .python_batch = "weighted_cross_entropy_batch"};
   static constexpr ext::Payload kPayload = ext::Payload::kIndices;

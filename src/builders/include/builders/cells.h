@@ -7,6 +7,8 @@
 // A gradient of the matrix may be left for the end of the backward pass (ext::weight_gradient), and
 // what it is a product of must last until then. So backward writes the gradient of a pre-activation
 // over the pre-activation, a saved output whose value backward does not read.
+//
+// The matrix is the first argument: by its first parameter the graph finds a node like it.
 
 #include <array>
 #include <cstddef>
@@ -112,24 +114,24 @@ inline Dim cell_size(const ext::Shapes& in, std::size_t matrix, const char* want
 
 /// What stands behind the products with the input and the state in a gated recurrent unit.
 struct GruCell {
-  enum { kZ, kR, kOfX, kMatrix, kOld };
+  enum { kMatrix, kZ, kR, kOfX, kOld };
   enum { kKept, kOpen, kCandidate, kGates };  // saved
 
   static constexpr ext::Info kInfo{
       .name = "gru_cell",
-      .args = {"z", "r", "g", "w", "h"},
+      .args = {"w", "z", "r", "g", "h"},
       .formula = "y = (1 - logistic(z)) * h + logistic(z) * tanh(g + w (logistic(r) * h))",
       .summary =
           "The new state of a gated recurrent unit from the pre-activations z and r of its gates, "
           "what g of its candidate does not wait for the gates, and the old state h.",
-      .shapes = "{h}, {h}, {h}, {h,h}, {h} -> {h}",
+      .shapes = "{h,h}, {h}, {h}, {h}, {h} -> {h}",
       .errors = "ShapeError where the shapes differ",
       .source = "Cho et al., 2014"};
-  static constexpr std::array kRoles{ext::Role::kStacked, ext::Role::kStacked, ext::Role::kStacked,
-                                     ext::Role::kEither, ext::Role::kStacked};
+  static constexpr std::array kRoles{ext::Role::kEither, ext::Role::kStacked, ext::Role::kStacked,
+                                     ext::Role::kStacked, ext::Role::kStacked};
   static constexpr unsigned kSaved = 4;
   Dim shape(const ext::Shapes& in) const {
-    return cell_size(in, kMatrix, "z, r, g and h {h} and w {h,h}");
+    return cell_size(in, kMatrix, "w {h,h} and z, r, g and h {h}");
   }
   std::array<Dim, kSaved> saved(const ext::Shapes& in) const {
     const unsigned h = in[0].rows();
@@ -185,10 +187,10 @@ struct GruCell {
     to.give(kOld, to.add(ops::CMult{}, d_kept, r));
   }
   static std::vector<ext::Example<GruCell>> examples() {
-    return {{{}, {{3}, {3}, {3}, {3, 3}, {3}}},
-            {{}, {{17}, {17}, {17}, {17, 17}, {17}}},
-            {{}, {{1}, {1}, {1}, {1, 1}, {1}}},
-            {{}, {{0}, {0}, {0}, {0, 0}, {0}}}};
+    return {{{}, {{3, 3}, {3}, {3}, {3}, {3}}},
+            {{}, {{17, 17}, {17}, {17}, {17}, {17}}},
+            {{}, {{1, 1}, {1}, {1}, {1}, {1}}},
+            {{}, {{0, 0}, {0}, {0}, {0}, {0}}}};
   }
 
  private:
@@ -197,12 +199,12 @@ struct GruCell {
 
 /// A step of an LSTM with coupled gates whose output gate looks at the new cell through a matrix.
 struct PeepholeCell {
-  enum { kI, kG, kO, kMatrix, kOld };
+  enum { kMatrix, kI, kG, kO, kOld };
   enum { kGates, kOpen, kShown };  // saved
 
   static constexpr ext::Info kInfo{
       .name = "peephole_cell",
-      .args = {"i", "g", "o", "w", "c"},
+      .args = {"w", "i", "g", "o", "c"},
       .formula =
           "c' = logistic(i) * tanh(g) + (1 - logistic(i)) * c; "
           "h = logistic(o + w c') * tanh(c')",
@@ -210,15 +212,15 @@ struct PeepholeCell {
           "The new cell and the hidden state of an LSTM whose forget gate is 1 - input gate, from "
           "the pre-activations i and g, what o of the output gate does not wait for the new cell, "
           "and the old cell c.",
-      .shapes = "{h}, {h}, {h}, {h,h}, {h} -> {h}, {h}",
+      .shapes = "{h,h}, {h}, {h}, {h}, {h} -> {h}, {h}",
       .errors = "ShapeError where the shapes differ",
       .source = "Greff et al., 2015"};
-  static constexpr std::array kRoles{ext::Role::kStacked, ext::Role::kStacked, ext::Role::kStacked,
-                                     ext::Role::kEither, ext::Role::kStacked};
+  static constexpr std::array kRoles{ext::Role::kEither, ext::Role::kStacked, ext::Role::kStacked,
+                                     ext::Role::kStacked, ext::Role::kStacked};
   static constexpr unsigned kOutputs = 2;
   static constexpr unsigned kSaved = 3;
   std::array<Dim, kOutputs> shapes(const ext::Shapes& in) const {
-    const Dim h = cell_size(in, kMatrix, "i, g, o and c {h} and w {h,h}");
+    const Dim h = cell_size(in, kMatrix, "w {h,h} and i, g, o and c {h}");
     return {h, h};
   }
   std::array<Dim, kSaved> saved(const ext::Shapes& in) const {
@@ -278,10 +280,10 @@ struct PeepholeCell {
     to.give(kOld, to.add(ops::Subtract{}, dc, to.add(ops::CMult{}, dc, i)));
   }
   static std::vector<ext::Example<PeepholeCell>> examples() {
-    return {{{}, {{3}, {3}, {3}, {3, 3}, {3}}},
-            {{}, {{17}, {17}, {17}, {17, 17}, {17}}},
-            {{}, {{1}, {1}, {1}, {1, 1}, {1}}},
-            {{}, {{0}, {0}, {0}, {0, 0}, {0}}}};
+    return {{{}, {{3, 3}, {3}, {3}, {3}, {3}}},
+            {{}, {{17, 17}, {17}, {17}, {17}, {17}}},
+            {{}, {{1, 1}, {1}, {1}, {1}, {1}}},
+            {{}, {{0, 0}, {0}, {0}, {0}, {0}}}};
   }
 
  private:
@@ -295,21 +297,21 @@ struct PeepholeCell {
 
 /// A step of a simple recurrent network behind the products with its input.
 struct TanhCell {
-  enum { kOfX, kMatrix, kOld };
+  enum { kMatrix, kOfX, kOld };
 
   static constexpr ext::Info kInfo{
       .name = "tanh_cell",
-      .args = {"a", "w", "h"},
+      .args = {"w", "a", "h"},
       .formula = "y = tanh(a + w h)",
       .summary =
           "The new state of a simple recurrent network from the old state h and what a does "
           "not wait for it.",
-      .shapes = "{h}, {h,h}, {h} -> {h}",
+      .shapes = "{h,h}, {h}, {h} -> {h}",
       .errors = "ShapeError where the shapes differ"};
-  static constexpr std::array kRoles{ext::Role::kStacked, ext::Role::kEither, ext::Role::kStacked};
+  static constexpr std::array kRoles{ext::Role::kEither, ext::Role::kStacked, ext::Role::kStacked};
   static constexpr unsigned kSaved = 1;
   Dim shape(const ext::Shapes& in) const {
-    return cell_size(in, kMatrix, "a and h {h} and w {h,h}");
+    return cell_size(in, kMatrix, "w {h,h} and a and h {h}");
   }
   std::array<Dim, kSaved> saved(const ext::Shapes& in) const { return {Dim({in[0].rows()})}; }
   void forward(ext::Call& call) const {
@@ -335,10 +337,10 @@ struct TanhCell {
     to.give(kOld, to.product(to.transposed(to.in(kMatrix)), da));
   }
   static std::vector<ext::Example<TanhCell>> examples() {
-    return {{{}, {{3}, {3, 3}, {3}}},
-            {{}, {{17}, {17, 17}, {17}}},
-            {{}, {{1}, {1, 1}, {1}}},
-            {{}, {{0}, {0, 0}, {0}}}};
+    return {{{}, {{3, 3}, {3}, {3}}},
+            {{}, {{17, 17}, {17}, {17}}},
+            {{}, {{1, 1}, {1}, {1}}},
+            {{}, {{0, 0}, {0}, {0}}}};
   }
 };
 

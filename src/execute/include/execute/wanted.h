@@ -27,6 +27,7 @@ class Wanted {
 
  private:
   void begin(const graph::Graph& graph);
+  void want(const graph::Node* nodes, const Values::Place* places, NodeId n);
   void drain(const graph::Graph& graph, const Values& values);
 
   IdSet open_;                ///< found, and their arguments are yet to be looked at

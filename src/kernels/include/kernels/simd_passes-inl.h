@@ -266,7 +266,7 @@ struct Spike<rule::Apply<rule::Sub, A, rule::Apply<rule::OnlyAt, I, E>>>
 template <std::size_t kJ, class E, class Plan>
 HWY_INLINE void put_spike(const Operands<Plan>& o, const Known<Plan>& row, std::size_t rows) {
   if constexpr (!Plan::Rule::kWritesOnce[kJ] && Spike<E>::kSign != 0.0F) {
-    if (o.to[kJ].step == 0) {
+    if (o.to[kJ].step == 0 && o.to[kJ].next == 0) {
       return;  // nobody wants it
     }
     alignas(64) float index[kMaxLanes], height[kMaxLanes];
