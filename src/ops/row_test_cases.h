@@ -163,6 +163,18 @@ inline constexpr int kRowVariants = 7;
 /// In variant 6: the gradients of most losses cancel along a row, and a sum in float is as wrong as
 /// the largest sum on the way to it.
 inline constexpr std::int64_t kMostSummed = 24;
+
+inline Lie lie_of_result(int variant) { return variant == 4 ? Lie::kApart : Lie::kSideBySide; }
+inline Lie lie_of_argument(int variant, std::size_t k) {
+  if (k > 0 && variant == 2) {
+    return Lie::kRepeated;
+  }
+  return k > 0 && variant == 5 ? Lie::kRepeatedAlongFirst : lie_of_result(variant);
+}
+inline Lie lie_of_gradient(int variant, std::size_t k) {
+  return k == 0 && variant == 6 ? Lie::kRepeatedAlongFirst : lie_of_argument(variant, k);
+}
+
 template <class Op>
 class RowCase {
  public:
@@ -176,15 +188,8 @@ class RowCase {
         gradients_(rows, memory) {
     std::mt19937 random(static_cast<unsigned>(variant) + 1);
     const ext::RowRule& rule = ext::kRowRule<Op>;
-    const Lie lie = variant == 4 ? Lie::kApart : Lie::kSideBySide;
-    const auto of_argument = [&](std::size_t k) {
-      return k == 0 || lie == Lie::kApart ? lie
-             : variant == 2               ? Lie::kRepeated
-             : variant == 5               ? Lie::kRepeatedAlongFirst
-                                          : lie;
-    };
     for (std::size_t k = 0; k < rule.args; ++k) {
-      in_.add(rule.along[k], random, example.low, example.high, of_argument(k));
+      in_.add(rule.along[k], random, example.low, example.high, lie_of_argument(variant, k));
     }
     if (ext::detail::payload_of<Op>() == ext::Payload::kIndices) {
       in_.add_indices(random);
@@ -192,17 +197,16 @@ class RowCase {
       in_.add(rule::Along::kOnce, random, example.low, example.high);
     }
     for (std::size_t j = 0; j < rule.results; ++j) {
-      out_.add(result_along<Op>(j), random, -1.0, 1.0, lie);
+      out_.add(result_along<Op>(j), random, -1.0, 1.0, lie_of_result(variant));
     }
     for (std::size_t j = 0; j < rule.outputs; ++j) {
-      slopes_.add(result_along<Op>(j), random, -1.0, 1.0, lie);
+      slopes_.add(result_along<Op>(j), random, -1.0, 1.0, lie_of_result(variant));
     }
     for (std::size_t k = 0; k < rule.args; ++k) {
-      const bool is_summed = k == 0 && variant == 6;
-      const bool is_repeated = is_summed || (k > 0 && (variant == 2 || variant == 5));
-      gradients_.add(rule.along[k], random, -1.0, 1.0,
-                     is_summed ? Lie::kRepeatedAlongFirst : of_argument(k));
-      if (is_repeated || rule.along[k] == rule::Along::kPositions || variant == 1) {
+      const Lie lie = lie_of_gradient(variant, k);
+      gradients_.add(rule.along[k], random, -1.0, 1.0, lie);
+      if (lie == Lie::kRepeated || lie == Lie::kRepeatedAlongFirst ||
+          rule.along[k] == rule::Along::kPositions || variant == 1) {
         gradients_.set_adds(k);
       }
     }
