@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
@@ -140,10 +141,14 @@ TEST_F(CheckpointTest, ResumesToTheBit) {
 TEST_F(CheckpointTest, KilledRunsGoOnToTheBit) {
   constexpr unsigned kSteps = 400;
   Session whole(root_.file("whole"), every(7));
+  const auto start = std::chrono::steady_clock::now();
   while (whole.position < kSteps) {
     whole.step();
     whole.checkpoints->step(std::to_string(whole.position));
   }
+  // A child lives for a small part of what a whole run takes on this machine.
+  const auto longest_life =
+      1 + ((std::chrono::steady_clock::now() - start) / std::chrono::microseconds(16));
   const std::string want = whole.state();
   const std::string result = root_.file("result");
   std::mt19937 random(1);
@@ -162,7 +167,7 @@ TEST_F(CheckpointTest, KilledRunsGoOnToTheBit) {
       ::_exit(0);
     }
     if (kills < 40) {
-      ::usleep(static_cast<unsigned>(random() % 15000));
+      ::usleep(static_cast<unsigned>(random() % static_cast<std::uint64_t>(longest_life)));
       ::kill(child, SIGKILL);
       ++kills;
     }
