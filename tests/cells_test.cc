@@ -140,6 +140,7 @@ TEST_F(Cells, RefuseWhatDoesNotFit) {
   EXPECT_THROW(node<TanhCell>({argument({4, 3}), x, small}), ShapeError);
   EXPECT_THROW(node<TanhCell>({w, x, small}), ShapeError);
   EXPECT_THROW(node<TanhCell>({w, w, x}), ShapeError);
+  EXPECT_THROW(node<TanhCell>({x, x, x}), ShapeError);
   EXPECT_THROW(node<GruCell>({w, x, x, small, x}), ShapeError);
   EXPECT_THROW(node<GruCell>({x, x, x, x, x}), ShapeError);
   EXPECT_THROW(node<PeepholeCell>({w, x, x, small, x}), ShapeError);

@@ -59,6 +59,7 @@ TEST_P(Growing, AValueInEachStep) {
     const std::uint64_t before = cg.state().executor.wanted().visits();
     const std::vector<float> data(4, 0.5F);
     std::vector<Expression> inputs;
+    inputs.reserve(static_cast<std::size_t>(steps));
     for (int t = 0; t < steps; ++t) {
       inputs.push_back(input(cg, {4}, data));
     }
@@ -92,10 +93,28 @@ TEST_P(Growing, ABackwardInEachStep) {
   expect_linear(learn);
 }
 
+/// A node with several results is visited once, and not for each of them.
+TEST_P(Growing, ResultsOfOneNodeAreVisitedTogether) {
+  ParameterCollection model;
+  ComputationGraph cg(GetParam());
+  const auto gate = [&] { return parameter(cg, model.add_parameters({4})); };
+  const auto [cell, hidden] = coupled_lstm_cell(gate(), gate(), gate());
+  const Expression loss = squared_norm(hidden) + squared_norm(cell);
+  const std::uint64_t computing = cg.nodes.size() - 1;  // hidden is a projection
+  const execute::Executor& executor = cg.state().executor;
+  const std::uint64_t wanted = executor.wanted().visits();
+  const std::uint64_t path = executor.path().visits();
+  cg.forward(loss);
+  EXPECT_EQ(executor.wanted().visits() - wanted, computing);
+  cg.backward(loss);
+  EXPECT_EQ(executor.path().visits() - path, computing);
+}
+
 /// What was tried is taken back, in a graph that holds many nodes and many parameters.
 TEST_P(Growing, ARevertInEachStep) {
   ParameterCollection model;
   std::vector<Parameter> parameters;
+  parameters.reserve(std::size_t{16} * kShort);
   for (int i = 0; i < 16 * kShort; ++i) {
     parameters.push_back(model.add_parameters({2}));
   }

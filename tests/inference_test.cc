@@ -161,6 +161,25 @@ std::size_t computed_for(ComputationGraph& cg, const Expression& e) {
   return nodes.size();
 }
 
+/// One result of a node may stay where the other was dropped, whichever it is.
+TEST_P(Inference, AResultIsAskedForAfterAnotherOfItsNode) {
+  ComputationGraph cg(GetParam());
+  const auto gate = [&](float x) { return input(cg, {2}, {x, -x}); };
+  const auto node = [&] { return coupled_lstm_cell(gate(0.5F), gate(1.0F), gate(-0.25F)); };
+  const auto [cell, hidden] = node();
+  const Floats values[] = {as_vector(cell.value()), as_vector(hidden.value())};
+  for (const std::size_t first : {0U, 1U}) {
+    SCOPED_TRACE(first);
+    const InferenceScope scope;
+    const auto both = node();
+    const Expression after = tanh(both[first]);
+    EXPECT_EQ(as_vector(both[first].value()), values[first]);
+    EXPECT_EQ(as_vector(both[1 - first].value()), values[1 - first]);
+    EXPECT_EQ(as_vector(both[first].value()), values[first]);
+    EXPECT_EQ(as_vector(after.value()), as_vector(tanh(both[first]).value()));
+  }
+}
+
 /// A decoder that asks in each step computes each node once, whatever the recurrence.
 TEST_P(Inference, ADecoderComputesNothingTwice) {
   Encoder encoder(4, 1);

@@ -156,7 +156,7 @@ rule::Along result_along(std::size_t j) {
   return ext::kRowRule<Op>.once[j] ? rule::Along::kOnce : rule::Along::kElements;
 }
 
-/// A call of both directions. Variant 1 adds to all gradients, 2 repeats all arguments but the
+/// Variants of a RowCase. 1 adds to all gradients, 2 repeats all arguments but the
 /// first, 3 leaves out the first of several gradients, 4 lays elements apart, 5 repeats all
 /// arguments but the first along the first axis of a row, 6 sums the first one's gradient along it.
 inline constexpr int kRowVariants = 7;
@@ -175,6 +175,7 @@ inline Lie lie_of_gradient(int variant, std::size_t k) {
   return k == 0 && variant == 6 ? Lie::kRepeatedAlongFirst : lie_of_argument(variant, k);
 }
 
+/// A call of both directions.
 template <class Op>
 class RowCase {
  public:

@@ -8,7 +8,8 @@
 // what it is a product of must last until then. So backward writes the gradient of a pre-activation
 // over the pre-activation, a saved output whose value backward does not read.
 //
-// The matrix is the first argument: by its first parameter the graph finds a node like it.
+// The matrix is the first argument: the graph finds a node like the last one by its first argument,
+// where that is a parameter (graph::ParameterLists).
 
 #include <array>
 #include <cstddef>
@@ -100,14 +101,15 @@ auto through_logistic(auto& to, auto y, auto dy) {
   return to.add(ops::CMult{}, dy, to.add(ops::Subtract{}, y, to.add(ops::Square{}, y)));
 }
 
-/// Refuses all but vectors of one length with a square matrix of it at place `matrix`.
-inline Dim cell_size(const ext::Shapes& in, std::size_t matrix, const char* wanted) {
+/// Refuses all but a square matrix and vectors as long as its columns.
+inline Dim cell_size(const ext::Shapes& in, const char* wanted) {
   const unsigned h = in[0].rows();
-  for (std::size_t i = 0; i < in.size(); ++i) {
-    const Dim& d = in[i];
-    if (d.rows() != h || d.nd != (i == matrix ? 2 : 1) || (i == matrix && d.cols() != h)) {
-      in.fail(wanted);
-    }
+  bool fits = in[0].nd == 2 && in[0].cols() == h;
+  for (std::size_t i = 1; i < in.size(); ++i) {
+    fits = fits && in[i].nd == 1 && in[i].rows() == h;
+  }
+  if (!fits) {
+    in.fail(wanted);
   }
   return Dim({h});
 }
@@ -131,7 +133,7 @@ struct GruCell {
                                      ext::Role::kStacked, ext::Role::kStacked};
   static constexpr unsigned kSaved = 4;
   Dim shape(const ext::Shapes& in) const {
-    return cell_size(in, kMatrix, "w {h,h} and z, r, g and h {h}");
+    return cell_size(in, "a matrix w {h,h}, and z, r, g and h {h}");
   }
   std::array<Dim, kSaved> saved(const ext::Shapes& in) const {
     const unsigned h = in[0].rows();
@@ -220,7 +222,7 @@ struct PeepholeCell {
   static constexpr unsigned kOutputs = 2;
   static constexpr unsigned kSaved = 3;
   std::array<Dim, kOutputs> shapes(const ext::Shapes& in) const {
-    const Dim h = cell_size(in, kMatrix, "w {h,h} and i, g, o and c {h}");
+    const Dim h = cell_size(in, "a matrix w {h,h}, and i, g, o and c {h}");
     return {h, h};
   }
   std::array<Dim, kSaved> saved(const ext::Shapes& in) const {
@@ -311,7 +313,7 @@ struct TanhCell {
   static constexpr std::array kRoles{ext::Role::kEither, ext::Role::kStacked, ext::Role::kStacked};
   static constexpr unsigned kSaved = 1;
   Dim shape(const ext::Shapes& in) const {
-    return cell_size(in, kMatrix, "w {h,h} and a and h {h}");
+    return cell_size(in, "a matrix w {h,h}, and a and h {h}");
   }
   std::array<Dim, kSaved> saved(const ext::Shapes& in) const { return {Dim({in[0].rows()})}; }
   void forward(ext::Call& call) const {

@@ -267,7 +267,7 @@ template <std::size_t kJ, class E, class Plan>
 HWY_INLINE void put_spike(const Operands<Plan>& o, const Known<Plan>& row, std::size_t rows) {
   if constexpr (!Plan::Rule::kWritesOnce[kJ] && Spike<E>::kSign != 0.0F) {
     if (o.to[kJ].step == 0 && o.to[kJ].next == 0) {
-      return;  // nobody wants it
+      return;  // nobody wants it: a sum along the row has a `next`
     }
     alignas(64) float index[kMaxLanes], height[kMaxLanes];
     hn::Store(once_value<typename Spike<E>::Index>(row), D(), index);
