@@ -36,8 +36,12 @@ struct CoupledGatesBuilder : public LSTMBuilderBase {
   LayerState add_layer(unsigned layer, const Expression& x, const LayerState* before) override;
 
  private:
-  LayerState add_with_peepholes(unsigned layer, const Expression& x, const LayerState* before);
-  LayerState add_without_peepholes(unsigned layer, const Expression& x, const LayerState* before);
+  LayerState add_first(unsigned layer, const Expression& x);
+  LayerState add_masked(unsigned layer, const Expression& x, const LayerState& before);
+  [[nodiscard]] LayerState add_output(unsigned layer, const Expression& cell,
+                                      const Expression& o) const;
+  [[nodiscard]] Expression seen(unsigned layer, const Expression& cell) const;
+  static LayerState state_of(const Expression& cell);
 };
 
 /// The LSTM whose forget gate is 1 - input gate, with full peephole matrices:

@@ -46,36 +46,50 @@ CoupledGatesBuilder::CoupledGatesBuilder(const char* collection, unsigned layer_
 
 LayeredRNNBuilder::LayerState CoupledGatesBuilder::add_layer(unsigned layer, const Expression& x,
                                                              const LayerState* before) {
-  return has_peepholes(before == nullptr) ? add_with_peepholes(layer, x, before)
-                                          : add_without_peepholes(layer, x, before);
+  const std::vector<Expression>& vars = param_vars[layer];
+  if (before == nullptr) {
+    return add_first(layer, x);
+  }
+  if (!has_peepholes(false)) {
+    const Expression list[] = {vars[coupled::kBi],  vars[coupled::kBc],  vars[coupled::kBo],  //
+                               vars[coupled::kH2i], vars[coupled::kH2c], vars[coupled::kH2o],
+                               before->h,           before->c,  //
+                               vars[coupled::kX2i], vars[coupled::kX2c], vars[coupled::kX2o], x};
+    return state_of(ext::add_node(builders::CoupledCell{}, std::span<const Expression>(list), user_where));
+  }
+  if (cell_rate() > 0.0F) {
+    return add_masked(layer, x, *before);
+  }
+  const Expression list[] = {vars[coupled::kBi],  vars[coupled::kBc],  vars[coupled::kBo],  //
+                             vars[coupled::kH2i], vars[coupled::kH2c], vars[coupled::kH2o],
+                             before->h,           vars[coupled::kC2o], vars[coupled::kC2i],
+                             before->c,  //
+                             vars[coupled::kX2i], vars[coupled::kX2c], vars[coupled::kX2o], x};
+  return state_of(ext::add_node(builders::PeepholeCell{}, std::span<const Expression>(list), user_where));
 }
 
-LayeredRNNBuilder::LayerState CoupledGatesBuilder::add_without_peepholes(unsigned layer,
-                                                                         const Expression& x,
-                                                                         const LayerState* before) {
+LayeredRNNBuilder::LayerState CoupledGatesBuilder::state_of(const Expression& cell) {
+  const auto [created, hidden] = api::outputs<2>(cell);
+  return {created, hidden};
+}
+
+/// There is nothing to forget, and nothing for the input gate to look at.
+LayeredRNNBuilder::LayerState CoupledGatesBuilder::add_first(unsigned layer, const Expression& x) {
   const std::vector<Expression>& vars = param_vars[layer];
-  const bool is_first = before == nullptr;
-  Expression list[] = {
-      vars[coupled::kBi],  vars[coupled::kBc],  vars[coupled::kBo],  //
-      vars[coupled::kX2i], vars[coupled::kX2c], vars[coupled::kX2o], x,
-      vars[coupled::kH2i], vars[coupled::kH2c], vars[coupled::kH2o], is_first ? x : before->h};
-  const auto [i, g, o] =
-      builders::gate_products<3>(std::span(list).first(is_first ? 7 : 11), user_where);
-  const auto [cell, hidden] =
-      coupled_lstm_cell(i, g, o, is_first ? Expression() : before->c, user_where);
+  Expression list[] = {vars[coupled::kBi],  vars[coupled::kBc],  vars[coupled::kBo],  //
+                       vars[coupled::kX2i], vars[coupled::kX2c], vars[coupled::kX2o], x};
+  const auto [i, g, o] = builders::gate_products<3>(list, user_where);
+  if (has_peepholes(true)) {
+    return add_output(layer, coupled_lstm_c(i, g, Expression(), user_where), o);
+  }
+  const auto [cell, hidden] = coupled_lstm_cell(i, g, o, Expression(), user_where);
   return {cell, hidden};
 }
 
-/// The output gate looks at the new cell.
-LayeredRNNBuilder::LayerState CoupledGatesBuilder::add_with_peepholes(unsigned layer,
-                                                                      const Expression& x,
-                                                                      const LayerState* before) {
+/// The gates look at cells behind a dropout mask.
+LayeredRNNBuilder::LayerState CoupledGatesBuilder::add_masked(unsigned layer, const Expression& x,
+                                                              const LayerState& before) {
   const std::vector<Expression>& vars = param_vars[layer];
-  const bool is_masked = cell_rate() > 0.0F;
-  const auto seen = [&](const Expression& cell) {
-    return is_masked ? cmult(cell, masks[layer][2], user_where) : cell;
-  };
-  const bool is_first = before == nullptr;
   const Expression none;
   Expression list[] = {vars[coupled::kBi],
                        vars[coupled::kBc],
@@ -87,22 +101,26 @@ LayeredRNNBuilder::LayerState CoupledGatesBuilder::add_with_peepholes(unsigned l
                        vars[coupled::kH2i],
                        vars[coupled::kH2c],
                        vars[coupled::kH2o],
-                       is_first ? none : before->h,  //
+                       before.h,  //
                        vars[coupled::kC2i],
                        none,
                        none,
-                       is_first ? none : seen(before->c)};
-  const auto [i, g, o] =
-      builders::gate_products<3>(std::span(list).first(is_first ? 7 : 15), user_where);
-  const Expression& c2o = vars[coupled::kC2o];
-  if (!is_first && !is_masked) {
-    const auto [cell, hidden] = api::outputs<2>(
-        ext::add_node(builders::PeepholeCell{}, {c2o, user_where}, i, g, o, before->c));
-    return {cell, hidden};
-  }
-  const Expression cell = coupled_lstm_c(i, g, is_first ? none : before->c, user_where);
+                       seen(layer, before.c)};
+  const auto [i, g, o] = builders::gate_products<3>(list, user_where);
+  return add_output(layer, coupled_lstm_c(i, g, before.c, user_where), o);
+}
+
+/// What the gates see of a cell.
+Expression CoupledGatesBuilder::seen(unsigned layer, const Expression& cell) const {
+  return cell_rate() > 0.0F ? cmult(cell, masks[layer][2], user_where) : cell;
+}
+
+/// The output gate, of which `o` does not wait for the new cell, looks at it.
+LayeredRNNBuilder::LayerState CoupledGatesBuilder::add_output(unsigned layer,
+                                                              const Expression& cell,
+                                                              const Expression& o) const {
   Affine output(o);
-  output.add(c2o, seen(cell));
+  output.add(param_vars[layer][coupled::kC2o], seen(layer, cell));
   return {cell, coupled_lstm_h(output.build(user_where), cell, user_where)};
 }
 

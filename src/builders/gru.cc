@@ -1,5 +1,6 @@
 #include "dynet/gru.h"
 
+#include <span>
 #include <utility>
 
 #include "dynet/ext/add_node.h"
@@ -51,10 +52,10 @@ LayeredRNNBuilder::LayerState GRUBuilder::add_layer(unsigned layer, const Expres
     return {none, coupled_lstm_c(z, candidate, none, user_where)};
   }
   const Expression& old = before->h;
-  Expression list[] = {vars[kBz],  vars[kBr],  vars[kBh],  //
-                       vars[kX2z], vars[kX2r], vars[kX2h], x, vars[kH2z], vars[kH2r], none, old};
-  const auto [z, r, of_x] = builders::gate_products<3>(list, user_where);
-  return {none, ext::add_node(builders::GruCell{}, {vars[kH2h], user_where}, z, r, of_x, old)};
+  const Expression list[] = {vars[kBz],  vars[kBr],  vars[kBh],        //
+                             vars[kH2z], vars[kH2r], old,        vars[kH2h],  //
+                             vars[kX2z], vars[kX2r], vars[kX2h], x};
+  return {none, ext::add_node(builders::GruCell{}, std::span<const Expression>(list), user_where)};
 }
 
 }  // namespace dynet

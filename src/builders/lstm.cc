@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <span>
 #include <utility>
 
 #include "dynet/except.h"
+#include "dynet/ext/add_node.h"
 
+#include "api/functions.h"
 #include "builders/builder_support.h"
+#include "builders/cells.h"
 #include "params/access.h"
 
 namespace dynet {
@@ -48,14 +52,17 @@ LayeredRNNBuilder::LayerState StandardLSTMBuilder::add_layer(unsigned layer, con
     return add_normalised(layer, x, before);
   }
   const std::vector<Expression>& vars = weights(layer);
-  Affine a(vars[kBias]);
-  a.add(vars[kInputs], x);
-  if (before != nullptr) {
-    a.add(vars[kRecurrent], before->h);
+  if (before == nullptr) {
+    Affine a(vars[kBias]);
+    a.add(vars[kInputs], x);
+    const auto [cell, hidden] =
+        lstm_cell(a.build(user_where), Expression(), forget_bias, user_where);
+    return {cell, hidden};
   }
-  const Expression gates = a.build(user_where);
-  const auto [cell, hidden] =
-      lstm_cell(gates, before == nullptr ? Expression() : before->c, forget_bias, user_where);
+  const Expression list[] = {vars[kBias], vars[kRecurrent], before->h, before->c,  //
+                             vars[kInputs], x};
+  const auto [cell, hidden] = api::outputs<2>(ext::add_node(
+      builders::VanillaCell{forget_bias}, std::span<const Expression>(list), user_where));
   return {cell, hidden};
 }
 

@@ -147,7 +147,7 @@ TEST(StandardLstms, AreNotCopiedFromEachOther) {
   EXPECT_EQ(vanilla.params[0][0].p, before.p);
 }
 
-TEST(VanillaLstm, OneAffineAndOneCellALayer) {
+TEST(VanillaLstm, AStepIsOneNodeALayer) {
   ParameterCollection model;
   VanillaLSTMBuilder lstm(1, 3, 4, model);
   ComputationGraph cg;
@@ -157,7 +157,7 @@ TEST(VanillaLstm, OneAffineAndOneCellALayer) {
   lstm.add_input(x);
   const std::size_t before = cg.nodes.size();
   lstm.add_input(x);
-  EXPECT_EQ(cg.nodes.size() - before, 3U);  // affine_transform and the cell's two outputs
+  EXPECT_EQ(cg.nodes.size() - before, 2U);  // the cell's two outputs
 }
 
 TEST(VanillaLstm, ParameterCountOfTheLanguageModel) {

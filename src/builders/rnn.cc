@@ -1,5 +1,6 @@
 #include "dynet/rnn.h"
 
+#include <span>
 #include <string>
 #include <utility>
 
@@ -181,17 +182,26 @@ SimpleRNNBuilder::SimpleRNNBuilder(unsigned layer_count, unsigned input_size, un
 LayeredRNNBuilder::LayerState SimpleRNNBuilder::add_layer(unsigned layer, const Expression& x,
                                                           const LayerState* before) {
   const std::vector<Expression>& vars = param_vars[layer];
-  builders::Affine a(vars[simple::kHb]);
-  a.add(vars[simple::kX2h], x);
-  if (aux_ != nullptr) {
-    a.add(vars[simple::kL2h], *aux_);
+  const bool is_first = before == nullptr;
+  const bool has_aux = aux_ != nullptr;
+  if (is_first) {
+    builders::Affine a(vars[simple::kHb]);
+    a.add(vars[simple::kX2h], x);
+    if (has_aux) {
+      a.add(vars[simple::kL2h], *aux_);
+    }
+    return {Expression(), tanh(a.build(user_where), user_where)};
   }
-  const Expression of_x = a.build(user_where);
-  if (before == nullptr) {
-    return {Expression(), tanh(of_x, user_where)};
-  }
-  return {Expression(),
-          ext::add_node(builders::TanhCell{}, {vars[simple::kH2h], user_where}, of_x, before->h)};
+  const Expression none;
+  const Expression list[] = {vars[simple::kHb],
+                             vars[simple::kH2h],
+                             before->h,  //
+                             vars[simple::kX2h],
+                             x,
+                             has_aux ? vars[simple::kL2h] : none,
+                             has_aux ? *aux_ : none};
+  return {none,
+          ext::add_node(builders::TanhCell{}, std::span<const Expression>(list).first(has_aux ? 7 : 5), user_where)};
 }
 
 Expression SimpleRNNBuilder::add_auxiliary_input(const Expression& x, const Expression& aux,

@@ -111,8 +111,8 @@ TEST_F(SimpleRnnValues, OneNodeForAMaskAtEachPlace) {
   rnn.add_input(in(sample(0)));
   const std::size_t before = cg.nodes.size();
   rnn.add_input(in(sample(1)));
-  // input, and in each layer: mask, recurrent mask, affine, tanh
-  EXPECT_EQ(cg.nodes.size() - before, 1U + 2U * 4U);
+  // input, and in each layer: mask, recurrent mask, cell
+  EXPECT_EQ(cg.nodes.size() - before, 1U + 2U * 3U);
 }
 
 /// Programs derive from RNNBuilder; `cur` is the new step when add_input_impl runs.

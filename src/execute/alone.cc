@@ -86,7 +86,20 @@ void Alone::for_each_result(const SegmentView& segment, F f) const {
   }
 }
 
-void Alone::compute(const SegmentView& segment) {
+/// Calls f(its memory, bytes) for every block of what a call saves.
+template <class F>
+void Alone::for_each_saved(const ext::Record& record, const ext::Call& call, F f) {
+  for (std::size_t k = 0; k < call.saved.size(); ++k) {
+    const ext::Operand& o = call.saved[k];
+    const std::int64_t size =
+        o.size() * ext::saved_bytes(record.saved_as[k], call.kernels.number());
+    for (std::int64_t b = 0; b < o.block_count; ++b) {
+      f(static_cast<std::byte*>(o.blocks[b].data), o.blocks[b].examples * size);
+    }
+  }
+}
+
+void Alone::compute(const SegmentView& segment, const ext::Call& call) {
   before_.clear();
   alone_.clear();
   if (!is_of_use(segment)) {
@@ -99,17 +112,27 @@ void Alone::compute(const SegmentView& segment) {
   };
   keep(before_);
   const graph::Node& first = context_.graph[segment.members[0]];
+  const ext::Record& record = first.record();
+  saved_.clear();
+  for_each_saved(record, call, [&](const std::byte* at, std::int64_t bytes) {
+    saved_.insert(saved_.end(), at, at + bytes);
+  });
   for (const NodeId& m : segment.members) {
     const util::Arena::Mark mark = arena_.mark();
     SegmentView one = segment;
     one.members = {&m, 1};
-    first.record().forward(context_.graph[m].signature->op, assembly_.call(one)->call);
+    record.forward(context_.graph[m].signature->op, assembly_.call(one)->call);
     memory_.end_call();
     arena_.release(mark);
   }
   keep(alone_);
   const std::byte* from = before_.data();
   for_each_result(segment, [&](NodeId, std::byte* at, std::int64_t bytes) {
+    std::copy_n(from, bytes, at);
+    from += bytes;
+  });
+  from = saved_.data();
+  for_each_saved(record, call, [&](std::byte* at, std::int64_t bytes) {
     std::copy_n(from, bytes, at);
     from += bytes;
   });

@@ -44,6 +44,7 @@ Assembled* Assembly::operands(const SegmentView& segment) {
       record.saved, [&](std::size_t k) { return saved(members, static_cast<std::uint32_t>(k)); });
   call.examples = call.out[0].examples;
   call.absent = context_.graph[members[0]].signature->absent;
+  call.part = segment.part;
   return assembled;
 }
 
@@ -105,10 +106,11 @@ ext::Operand Assembly::stacked(std::span<const NodeId> nodes) {
                         });
 }
 
-/// The terms that come second add to the results.
+/// The terms that come second add to the results, where the results are the sums.
 ext::Operand Assembly::output(const SegmentView& segment, std::uint32_t index) {
-  const bool stores = segment.part != schedule::Part::kRest;
   const graph::Node* const nodes = &context_.graph[0];
+  const bool stores = segment.part != schedule::Part::kRest ||
+                      nodes[segment.members[0]].record().saves_sums;
   const Values::Place* const places = values_.places();
   const std::span<const NodeId> members = segment.members;
   const NodeId first = members[0] + index;

@@ -117,7 +117,7 @@ void Values::place_in_layout(const schedule::Plan& plan, std::uint32_t g,
   }
   std::byte* const block = blocks_[layout_.block[g]];
   for (std::uint32_t k = 0; k < record.saved; ++k) {
-    saved_.push_back(block + layout_.saved[g * ext::kMaxOutputs + k]);
+    saved_.push_back(block + layout_.saved[g * ext::kMaxSaved + k]);
   }
   const std::int64_t* at = layout_.outputs.data() + layout_.first[g];
   for (std::uint32_t k = 0; k < record.outputs; ++k) {

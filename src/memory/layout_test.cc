@@ -152,9 +152,9 @@ struct LayoutTest : ::testing::Test {
     }
     for (std::uint32_t k = 0; k < record.saved; ++k) {
       const Dim& dim = signature.saved[k];  // of one example, or of a node with its batch
-      const std::int64_t at = layout.saved[g * ext::kMaxOutputs + k];
+      const std::int64_t at = layout.saved[g * ext::kMaxSaved + k];
       EXPECT_EQ(at % Layout::kAlignment, 0);
-      write(-2 - static_cast<std::int64_t>(g * ext::kMaxOutputs + k),
+      write(-2 - static_cast<std::int64_t>(g * ext::kMaxSaved + k),
             {layout.block[g], at,
              dim.elements() * examples * ext::saved_bytes(record.saved_as[k], signature.number)});
     }
@@ -245,7 +245,7 @@ TEST_F(LayoutTest, SeveralResultsAndSavedOnesHaveRunsOfTheirOwn) {
   ASSERT_EQ(plan.members[plan.groups[last].first], cell);
   EXPECT_EQ(layout.output(plan.groups[last], last, 0, 0), 128);
   EXPECT_EQ(layout.output(plan.groups[last], last, 1, 0), 192);
-  EXPECT_EQ(layout.saved[last * ext::kMaxOutputs], 256);
+  EXPECT_EQ(layout.saved[last * ext::kMaxSaved], 256);
   expect_sound();
 }
 

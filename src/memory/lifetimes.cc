@@ -107,7 +107,7 @@ void LayoutMaker::number_places(const graph::Graph& graph, const schedule::Plan&
         has_places(graph, plan, group) ? group.members * record_of(graph, plan, group).outputs : 0;
   }
   layout.outputs.resize(count);
-  layout.saved.assign(plan.groups.size() * kMaxOutputs, Layout::kNowhere);
+  layout.saved.assign(plan.groups.size() * ext::kMaxSaved, Layout::kNowhere);
 }
 
 /// Which group has places for which node.
@@ -248,7 +248,7 @@ void LayoutMaker::place_results(const graph::Graph& graph, const schedule::Plan&
     kept_bytes = kept ? round_up(at) : kept_bytes;
   }
   for (std::uint32_t k = 0; !kept && k < record.saved; ++k) {
-    layout.saved[g * kMaxOutputs + k] = kept_bytes + runs[kMaxOutputs + k].offset;
+    layout.saved[g * ext::kMaxSaved + k] = kept_bytes + runs[kMaxOutputs + k].offset;
   }
 }
 

@@ -326,9 +326,9 @@ std::uint64_t Units::first_terms(const graph::Graph& graph, const graph::Node& n
   if (((recurrent | wait) & only_heads) != 0) {
     return 0;
   }
-  bool waits_for_its_like = false;
+  bool waits_for_its_like = (wait & terms.state()) != 0;
   std::uint64_t mask = only_heads;
-  for (std::uint32_t term = terms.heads(); term < node.arity; term += terms.each()) {
+  for (std::uint32_t term = terms.begin(); term < node.arity; term += terms.each()) {
     const std::uint64_t args = bits_below(terms.each()) << term;
     const bool waits = (wait & args) != 0;
     if ((stay & args) == 0 && (!waits || reads_much(graph, node, sites_[site_[i]], term))) {

@@ -102,7 +102,7 @@ struct Results {
   static constexpr unsigned kOutputs = detail::outputs_of<Op>();
   static constexpr unsigned kSaved = detail::saved_of<Op>();
   static_assert(kOutputs >= 1 && kOutputs <= kMaxOutputs, "kOutputs must be from 1 to 4");
-  static_assert(kSaved <= kMaxOutputs, "kSaved must be at most 4");
+  static_assert(kSaved <= kMaxSaved, "kSaved must be at most 6");
   static constexpr bool kHasShape = requires(const Op op, const Shapes& in) {
     { op.shape(in) } -> std::same_as<Dim>;
   };
@@ -137,6 +137,11 @@ struct Arguments {
   static constexpr bool kVariadic = detail::is_variadic<Op>();
   static_assert(detail::term_args<Op>() == 0 || (kVariadic && HasForwardBackward<Op>),
                 "kTermArgs is for variadic operations that have forward and backward");
+  static_assert((detail::head_args<Op>() == 0 && detail::state_args<Op>() == 0) ||
+                    detail::term_args<Op>() != 0,
+                "kHeadArgs and kStateArgs are for sums of terms: kTermArgs must be given");
+  static_assert(detail::head_args<Op>() <= 16 && detail::state_args<Op>() <= 32,
+                "kHeadArgs must be at most 16, and kStateArgs at most 32");
   static_assert(!detail::adds_arguments<Op>() || kVariadic,
                 "kAddsArguments is for variadic operations");
   static_assert(!kVariadic || kArgCount<Op> > 0, "kInfo.args must name the list of arguments");

@@ -52,10 +52,19 @@ enum class GradientTo : std::uint8_t {
   kRows      ///< the rows that were read
 };
 
+/// Which arguments of its nodes a call has, where the operation is a sum of terms (kTermArgs in
+/// properties.h).
+enum class Part : std::uint8_t {
+  kWhole,
+  kFirst,  ///< the heads, and some terms
+  kRest    ///< what else there is
+};
+
 inline constexpr std::size_t kMaxArgs =
     8;  ///< named arguments of an operation that is not variadic
 inline constexpr std::size_t kMaxAttrs = 8;
 inline constexpr std::size_t kMaxOutputs = 4;
+inline constexpr std::size_t kMaxSaved = 6;  ///< saved outputs
 
 /// All that a person reads about an operation. Python, the reference page, and error messages are
 /// printed from here.
@@ -153,6 +162,7 @@ struct Call {
   ScratchMemory* memory;      ///< what scratch() takes from
   std::int64_t examples = 0;  ///< of the result (Role::kWhole: nodes)
   unsigned absent = 0;        ///< groups of optional arguments (bit g - 1: group g)
+  Part part = Part::kWhole;
   std::span<const Operand> in;
   std::span<const Operand> out;    ///< forward: to be written. backward: values
   std::span<const Operand> saved;  ///< written by forward, read by backward

@@ -99,14 +99,17 @@ struct Record {
   std::uint8_t arg_count;
   std::uint8_t outputs;
   std::uint8_t saved;
-  std::uint8_t term_args;  ///< sums: arguments of each term, after one per output; 0: no sum
+  std::uint8_t term_args;  ///< sums: arguments of each term; 0: no sum
+  std::uint8_t head_args, state_args;  ///< sums: arguments before the terms, in this order
+  std::uint32_t state_vectors;         ///< bit i: state argument i is no weight
+  bool saves_sums;                     ///< the sums are saved outputs, not results
   bool variadic, has_whole, has_shared, aliases, stops_gradient, partial_gradient, random;
   bool surrogate_gradient;
   bool adds_arguments;
   bool minus_infinity;
   Payload payload;
   IndicesPer indices_per;
-  SavedAs saved_as[kMaxOutputs];
+  SavedAs saved_as[kMaxSaved];
   bool payload_is_value;
   Storage reads_storage;
   GradientTo gradient_goes_to;
@@ -162,7 +165,7 @@ std::string attr_text(const T& v) {
 /// What each saved output holds.
 template <class Op>
 std::span<const SavedAs> saved_kinds() {
-  static constexpr std::array<SavedAs, kMaxOutputs> kNumbers{};
+  static constexpr std::array<SavedAs, kMaxSaved> kNumbers{};
   if constexpr (requires { Op::kSavedAs; }) {
     return Op::kSavedAs;
   } else {
@@ -185,6 +188,10 @@ constexpr void fill_properties(Record& r) {
   r.partial_gradient = is_partial<Op>();
   r.random = is_random<Op>();
   r.term_args = static_cast<std::uint8_t>(term_args<Op>());
+  r.head_args = static_cast<std::uint8_t>(head_args<Op>() != 0 ? head_args<Op>() : outputs_of<Op>());
+  r.saves_sums = head_args<Op>() != 0;
+  r.state_args = static_cast<std::uint8_t>(state_args<Op>());
+  r.state_vectors = state_vectors<Op>();
   r.adds_arguments = adds_arguments<Op>();
   r.minus_infinity = gives_minus_infinity<Op>();
   r.payload = payload_of<Op>();

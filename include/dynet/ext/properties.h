@@ -56,8 +56,16 @@ constexpr std::size_t count_names(const std::array<std::string_view, kN>& names)
 DYNET_PROPERTY(bool, is_variadic, kVariadic, false)
 // Result k is argument k plus terms of this many arguments each, weights and what they multiply:
 // forward and backward may be called with some of the terms, with or without the arguments before
-// them; without, forward adds, as the blocks of `out` say.
+// them (Call::part); without, forward adds, as the blocks of `out` say.
 DYNET_PROPERTY(unsigned, term_args, kTermArgs, 0)
+// Of such an operation, how many sums there are, where they are no results but saved outputs, which
+// stay from one call to the other; argument k is where sum k begins.
+DYNET_PROPERTY(unsigned, head_args, kHeadArgs, 0)
+// Then the next arguments, so many, are the state that makes results of the sums: they are in no
+// first part. Bit i of the mask: state argument i is no weight. Backward of the first part comes
+// after that of the rest, and finds in the saved outputs what that left there.
+DYNET_PROPERTY(unsigned, state_args, kStateArgs, 0)
+DYNET_PROPERTY(std::uint32_t, state_vectors, kStateVectors, 0)
 // The value is the sum of the arguments, element by element: where each has one example, a call may
 // get them as the examples of one operand, in `in` and in `d_in`.
 DYNET_PROPERTY(bool, adds_arguments, kAddsArguments, false)

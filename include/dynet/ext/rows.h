@@ -56,7 +56,7 @@ struct RowRule {
   bool has_payload;
   bool uses_positions;                        ///< in either direction
   rule::Along along[kMaxArgs];                ///< of each argument
-  bool once[2 * kMaxOutputs];                 ///< results with one number per row
+  bool once[kMaxOutputs + kMaxSaved];         ///< results with one number per row
   std::uint32_t (*row_axes)(const void* op);  ///< bit d: dimension d lies along the row
   /// Writes the constants of one direction; at most kMaxRowConstants.
   void (*constants)(const void* op, Direction direction, double* to);

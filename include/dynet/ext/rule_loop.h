@@ -51,7 +51,7 @@ struct RuleInfo {
   } streams[2];                  ///< how many the loops read and write, by Direction
   std::uint8_t parts[kMaxArgs];  ///< pieces of each argument; 1 where broadcasting applies
   std::uint8_t out_parts[kMaxOutputs];
-  std::uint8_t saved_parts[kMaxOutputs];
+  std::uint8_t saved_parts[kMaxSaved];
   bool has_scalar;  ///< reads Call::values
   bool summed;
   /// For each of two arguments the one that is its slope, as the other factor of a product is;

@@ -1,19 +1,13 @@
 #pragma once
 
-// Cells that multiply their state with a matrix, in one node. They run operations of the library
-// and products one after the other, and save the price of a node for each
-// (docs/decisions/0021-gates-in-one-node.md).
-//
-// A gradient of the matrix may be left for the end of the backward pass (ext::weight_gradient), and
-// what it is a product of must last until then. So backward writes the gradient of a pre-activation
-// over the pre-activation, a saved output whose value backward does not read.
-//
-// The matrix is the first argument: the graph finds a node like the last one by its first argument,
-// where that is a parameter (graph::ParameterLists).
+// A step of a recurrent network in one node: what a builder with a matrix for each gate adds for a
+// layer and a word (docs/decisions/0021-gates-in-one-node.md). What the cells share is in
+// cell_parts.h.
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "dynet/ops/activation.h"
 #include "dynet/ops/arithmetic.h"
@@ -21,328 +15,508 @@
 #include "dynet/ops/linear.h"
 #include "dynet/ops/parts.h"
 #include "dynet/ops/recurrent.h"
+#include "dynet/ops/shape.h"
 #include "dynet/ops/steps.h"
 
+#include "builders/cell_parts.h"
 #include "builders/give.h"
 
 namespace dynet::builders {
 
-/// The call of a rule that is a part of the call `of`, to be filled: all examples of it.
-template <class Rule>
-class PartOfCell {
- public:
-  /// `absent`: ext::Call::absent of the part.
-  PartOfCell(const ext::Call& of, unsigned absent, ops::Operands in, ops::Operands out,
-             ops::Operands saved)
-      : call_(of.kernels, of.memory) {
-    call_.examples = of.examples;
-    call_.absent = absent;
-    call_.in = {in.begin(), in.size()};
-    call_.out = {out.begin(), out.size()};
-    call_.saved = {saved.begin(), saved.size()};
-  }
-  void forward() { ext::kRecord<Rule>.forward(&rule_, call_); }
-  void backward(const ext::Operand& d_out, ops::Operands d_in) {
-    call_.d_out = {&d_out, 1};
-    call_.d_in = {d_in.begin(), d_in.size()};
-    ext::kRecord<Rule>.backward(&rule_, call_);
-  }
+/// A step of an LSTM whose gates have one matrix.
+struct VanillaCell {
+  float forget_bias = 1.0F;
 
- private:
-  Rule rule_;
-  ext::Call call_;
-};
-
-/// The gradient of an argument to which several steps of a call add: the first one stores where it
-/// is fresh. In several blocks it is summed up in scratch memory, so that they are walked once.
-class SummedGradient {
- public:
-  SummedGradient(const ext::Call& call, const ext::Operand& dx) : call_(call), dx_(dx), sum_(dx) {
-    if (dx.absent()) {
-      return;
-    }
-    block_ = dx.blocks[0];
-    if (!dx.one_block()) {
-      const std::int64_t bytes = dx.examples * dx.size() * ext::bytes_of(call.kernels.number());
-      block_ = {call.scratch(bytes), dx.examples, true};
-      sum_.block_count = 1;
-    }
-    sum_.blocks = &block_;
-  }
-  SummedGradient(const SummedGradient&) = delete;
-  SummedGradient& operator=(const SummedGradient&) = delete;
-  ~SummedGradient() = default;
-
-  [[nodiscard]] bool absent() const { return dx_.absent(); }
-  [[nodiscard]] const ext::Operand& first() const { return sum_; }
-  [[nodiscard]] const ext::Operand& next() {
-    block_.fresh = false;
-    return sum_;
-  }
-  void finish() const {
-    if (!dx_.absent() && !dx_.one_block()) {
-      call_.kernels.move(ext::whole_move(dx_.size()), sum_, dx_);
-    }
-  }
-
- private:
-  const ext::Call& call_;
-  const ext::Operand& dx_;
-  ext::Block block_;
-  ext::Operand sum_;
-};
-
-/// dy * (1 - y^2): through tanh, in nodes.
-auto through_tanh(auto& to, auto y, auto dy) {
-  return to.add(ops::Subtract{}, dy, to.add(ops::CMult{}, dy, to.add(ops::Square{}, y)));
-}
-/// dy * (y - y^2): through the logistic function, in nodes.
-auto through_logistic(auto& to, auto y, auto dy) {
-  return to.add(ops::CMult{}, dy, to.add(ops::Subtract{}, y, to.add(ops::Square{}, y)));
-}
-
-/// Refuses all but a square matrix and vectors as long as its columns.
-inline Dim cell_size(const ext::Shapes& in, const char* wanted) {
-  const unsigned h = in[0].rows();
-  bool fits = in[0].nd == 2 && in[0].cols() == h;
-  for (std::size_t i = 1; i < in.size(); ++i) {
-    fits = fits && in[i].nd == 1 && in[i].rows() == h;
-  }
-  if (!fits) {
-    in.fail(wanted);
-  }
-  return Dim({h});
-}
-
-/// What stands behind the products with the input and the state in a gated recurrent unit.
-struct GruCell {
-  enum { kMatrix, kZ, kR, kOfX, kOld };
-  enum { kKept, kOpen, kCandidate, kGates };  // saved
+  enum { kMatrix, kOld, kOldCell };  // state
+  enum { kSum, kGates };             // saved
 
   static constexpr ext::Info kInfo{
-      .name = "gru_cell",
-      .args = {"w", "z", "r", "g", "h"},
-      .formula = "y = (1 - logistic(z)) * h + logistic(z) * tanh(g + w (logistic(r) * h))",
+      .name = "vanilla_cell",
+      .args = {"exprs", "..."},
+      .attrs = {"forget_bias"},
+      .formula =
+          "[i; f; o; g] = b + u h + w x; c' = logistic(f + forget_bias) * c + logistic(i) * tanh(g); "
+          "h' = logistic(o) * tanh(c')",
       .summary =
-          "The new state of a gated recurrent unit from the pre-activations z and r of its gates, "
-          "what g of its candidate does not wait for the gates, and the old state h.",
-      .shapes = "{h,h}, {h}, {h}, {h}, {h} -> {h}",
-      .errors = "ShapeError where the shapes differ",
-      .source = "Cho et al., 2014"};
-  static constexpr std::array kRoles{ext::Role::kEither, ext::Role::kStacked, ext::Role::kStacked,
-                                     ext::Role::kStacked, ext::Role::kStacked};
-  static constexpr unsigned kSaved = 4;
-  Dim shape(const ext::Shapes& in) const {
-    return cell_size(in, "a matrix w {h,h}, and z, r, g and h {h}");
+          "The new cell and the hidden state of an LSTM, from the list b, u, h, c, w, x.",
+      .shapes = "{4h}, {4h,h}, {h}, {h}, {4h,k}, {k} -> {h}, {h}",
+      .errors = "ShapeError for another number of arguments, or shapes that do not fit",
+      .source = "Hochreiter and Schmidhuber, 1997; Gers et al., 2000"};
+  static constexpr const char* kWanted =
+      "b {4h}, u {4h,h}, h {h} and c {h}, then w {4h,k} and x {k}";
+  static constexpr bool kVariadic = true;
+  static constexpr std::array kRoles{ext::Role::kEither};
+  static constexpr unsigned kHeadArgs = 1;
+  static constexpr unsigned kStateArgs = 3;
+  static constexpr std::uint32_t kStateVectors = 1U << kOld | 1U << kOldCell;
+  static constexpr unsigned kTermArgs = 2;
+  static constexpr unsigned kOutputs = 2;
+  static constexpr unsigned kSaved = 2;
+  std::array<Dim, kOutputs> shapes(const ext::Shapes& in) const {
+    const Dim h = cell_size<VanillaCell, kGatesInSum>(in);
+    return {h, h};
   }
   std::array<Dim, kSaved> saved(const ext::Shapes& in) const {
-    const unsigned h = in[0].rows();
-    return {Dim({h}), Dim({h}), Dim({h}), Dim({in.extent(ext::Count(2) * h)})};
+    const Dim gates({in[0].rows()});
+    return {gates, gates};
   }
   void forward(ext::Call& call) const {
-    const auto& in = call.in;
-    const auto& saved = call.saved;
-    PartOfCell<ops::GatedSum>(call, kOneGate, {in[kR], in[kOld], {}, {}}, {saved[kKept]},
-                              {saved[kOpen]})
-        .forward();
-    call.kernels.product_plus(in[kOfX], in[kMatrix], saved[kKept], saved[kCandidate]);
-    PartOfCell<ops::CoupledLstmC>(call, 0, {in[kZ], saved[kCandidate], in[kOld]}, {call.out[0]},
-                                  {saved[kGates]})
-        .forward();
+    const CellCall<VanillaCell> cell(call);
+    cell.add_inputs();
+    if (cell.has_state()) {
+      cell.add_state<1>(kMatrix);
+      PartOfCell<ops::LstmCell>(call, 0, {call.saved[kSum], cell.state(kOldCell)},
+                                {call.out[0], call.out[1]}, {call.saved[kGates]}, {forget_bias})
+          .forward();
+    }
   }
   void backward(ext::Call& call) const {
-    const ext::Operand unread = ops::nothing(call.out[0].dim);
-    const ext::Operand& old = call.in[kOld];
-    const ext::Operand& d_candidate = call.saved[kCandidate];
-    SummedGradient d_old(call, call.d_in[kOld]);
-    PartOfCell<ops::CoupledLstmC>(call, 0, {unread, unread, old}, {unread}, {call.saved[kGates]})
-        .backward(call.d_out[0], {call.d_in[kZ], d_candidate, d_old.first()});
-    give_gradient(call, kOfX, d_candidate);
-    give_weight(call, kMatrix, d_candidate, call.saved[kKept]);
-    if (!call.d_in[kR].absent() || !d_old.absent()) {
-      const ops::ScratchOperand d_kept(call, unread.dim, call.examples);
-      call.kernels.product(call.in[kMatrix], ext::Transposed::kYes, d_candidate,
-                           ext::Transposed::kNo, d_kept, ext::Write::kStore);
-      PartOfCell<ops::GatedSum>(call, kOneGate, {unread, old, {}, {}}, {unread},
-                                {call.saved[kOpen]})
-          .backward(d_kept, {call.d_in[kR], d_old.next(), {}, {}});
+    const CellCall<VanillaCell> cell(call);
+    if (cell.has_state()) {
+      const ext::Operand& sum = call.saved[kSum];
+      PartOfCell<ops::LstmCell>(call, 0, {ops::nothing(sum.dim), cell.state(kOldCell)},
+                                {call.out[0], ops::nothing(call.out[1].dim)},
+                                {call.saved[kGates]}, {forget_bias})
+          .backward(call.d_out, {sum, cell.d_state(kOldCell)});
+      cell.back_through_state<1>(kMatrix, cell.d_state(kOld));
     }
-    d_old.finish();
+    cell.back_through_inputs();
   }
   /// With the gates computed once more.
   void gradient(auto& to) const {
-    const auto old = to.in(kOld);
-    const auto z = to.add(ops::Logistic{}, to.in(kZ));
-    const auto r = to.add(ops::Logistic{}, to.in(kR));
+    CellGradient<VanillaCell, std::remove_reference_t<decltype(to)>> cell(to);
+    const auto old_cell = cell.state(kOldCell);
+    const auto sum = cell.plus(cell.of_inputs(0), kMatrix, cell.state(kOld));
+    const unsigned h = to.dim(old_cell).rows();
+    const auto gate = [&](unsigned g) { return to.part(sum, g * h, h, 0); };
+    const auto i = to.add(ops::Logistic{}, gate(0));
+    const auto bias = to.constant(Dim({h}), static_cast<double>(forget_bias));
+    const auto f = to.add(ops::Logistic{}, to.add(ops::Add{}, gate(1), bias));
+    const auto o = to.add(ops::Logistic{}, gate(2));
+    const auto g = to.add(ops::Tanh{}, gate(3));
+    const auto t = to.add(ops::Tanh{}, to.out(0));
+    const auto dh = to.d_out(1);
+    const auto dc = to.add(ops::Add{}, to.d_out(0),
+                           through_tanh(to, t, to.add(ops::CMult{}, dh, o)));
+    const auto d_sum =
+        to.add(ops::Concatenate{0}, through_logistic(to, i, to.add(ops::CMult{}, dc, g)),
+               through_logistic(to, f, to.add(ops::CMult{}, dc, old_cell)),
+               through_logistic(to, o, to.add(ops::CMult{}, dh, t)),
+               through_tanh(to, g, to.add(ops::CMult{}, dc, i)));
+    cell.give(kOldCell, to.add(ops::CMult{}, dc, f));
+    cell.template give_state<1>(kMatrix, {d_sum});
+    cell.give_inputs({d_sum});
+  }
+  static std::vector<ext::Example<VanillaCell>> examples() {
+    const Dim b{12};
+    return {{{1.0F}, {b, {12, 3}, {3}, {3}, {12, 2}, {2}}},
+            {{0.5F}, {b, {12, 3}, {3}, {3}}},
+            {{-1.0F}, {{68}, {68, 17}, {17}, {17}, {68, 5}, {5, 1}}},
+            {{1.0F}, {{4}, {4, 1}, {1}, {1}, {4, 1}, {1}}},
+            {{1.0F}, {{0}, {0, 0}, {0}, {0}, {0, 2}, {2}}}};
+  }
+
+ private:
+  static constexpr unsigned kGatesInSum = 4;
+};
+
+/// A step of a gated recurrent unit.
+struct GruCell {
+  enum { kZ, kR, kG };                            // gates
+  enum { kHz, kHr, kOld, kHg };                   // state
+  enum { kSums, kKept = kSums + 3, kOpen, kGates };  // saved
+
+  static constexpr ext::Info kInfo{
+      .name = "gru_cell",
+      .args = {"exprs", "..."},
+      .formula =
+          "z = logistic(bz + uz h + wz x); r = logistic(br + ur h + wr x); "
+          "y = (1 - z) * h + z * tanh(bg + ug (r * h) + wg x)",
+      .summary =
+          "The new state of a gated recurrent unit, from the list bz, br, bg, uz, ur, h, ug, wz, "
+          "wr, wg, x.",
+      .shapes = "{h}, {h}, {h}, {h,h}, {h,h}, {h}, {h,h}, {h,k}, {h,k}, {h,k}, {k} -> {h}",
+      .errors = "ShapeError for another number of arguments, or shapes that do not fit",
+      .source = "Cho et al., 2014"};
+  static constexpr const char* kWanted =
+      "bz, br and bg {h}, uz and ur {h,h}, h {h}, ug {h,h}, then wz, wr and wg {h,k} and x {k}";
+  static constexpr bool kVariadic = true;
+  static constexpr std::array kRoles{ext::Role::kEither};
+  static constexpr unsigned kHeadArgs = 3;
+  static constexpr unsigned kStateArgs = 4;
+  static constexpr std::uint32_t kStateVectors = 1U << kOld;
+  static constexpr unsigned kTermArgs = 4;
+  static constexpr unsigned kSaved = 6;
+  Dim shape(const ext::Shapes& in) const { return cell_size<GruCell>(in); }
+  std::array<Dim, kSaved> saved(const ext::Shapes& in) const {
+    const Dim h({in[0].rows()});
+    return {h, h, h, h, h, Dim({in.extent(ext::Count(2) * in[0].rows())})};
+  }
+  void forward(ext::Call& call) const {
+    const CellCall<GruCell> cell(call);
+    const auto& saved = call.saved;
+    cell.add_inputs();
+    if (!cell.has_state()) {
+      return;
+    }
+    cell.add_state<2>(kHz);
+    PartOfCell<ops::GatedSum>(call, kOneGate, {saved[kR], cell.state(kOld), {}, {}}, {saved[kKept]},
+                              {saved[kOpen]})
+        .forward();
+    call.kernels.product(cell.state(kHg), ext::Transposed::kNo, saved[kKept], ext::Transposed::kNo,
+                         saved[kG], ext::Write::kAdd);
+    PartOfCell<ops::CoupledLstmC>(call, 0, {saved[kZ], saved[kG], cell.state(kOld)},
+                                  {call.out[0]}, {saved[kGates]})
+        .forward();
+  }
+  void backward(ext::Call& call) const {
+    const CellCall<GruCell> cell(call);
+    if (cell.has_state()) {
+      back_to_sums(call, cell);
+    }
+    cell.back_through_inputs();
+  }
+  /// With the gates computed once more.
+  void gradient(auto& to) const {
+    CellGradient<GruCell, std::remove_reference_t<decltype(to)>> cell(to);
+    const auto old = cell.state(kOld);
+    const auto z = to.add(ops::Logistic{}, cell.plus(cell.of_inputs(kZ), kHz, old));
+    const auto r = to.add(ops::Logistic{}, cell.plus(cell.of_inputs(kR), kHr, old));
     const auto kept = to.add(ops::CMult{}, r, old);
-    const auto g =
-        to.add(ops::Tanh{}, to.add(ops::AffineTransform{}, to.in(kOfX), to.in(kMatrix), kept));
+    const auto g = to.add(ops::Tanh{}, cell.plus(cell.of_inputs(kG), kHg, kept));
     const auto dy = to.d_out();
     const auto dg = through_tanh(to, g, to.add(ops::CMult{}, dy, z));
-    const auto d_kept = to.product(to.transposed(to.in(kMatrix)), dg);
+    const auto d_kept = cell.back_through(kHg, dg);
     const auto change = to.add(ops::Subtract{}, g, old);
-    to.give(kZ, through_logistic(to, z, to.add(ops::CMult{}, dy, change)));
-    to.give(kR, through_logistic(to, r, to.add(ops::CMult{}, d_kept, old)));
-    to.give(kOfX, dg);
-    to.give_weight(kMatrix, dg, kept);
-    to.give(kOld, to.add(ops::Subtract{}, dy, to.add(ops::CMult{}, dy, z)));
-    to.give(kOld, to.add(ops::CMult{}, d_kept, r));
+    const auto dz = through_logistic(to, z, to.add(ops::CMult{}, dy, change));
+    const auto dr = through_logistic(to, r, to.add(ops::CMult{}, d_kept, old));
+    cell.give_weight(kHg, dg, kept);
+    cell.give(kOld, to.add(ops::Subtract{}, dy, to.add(ops::CMult{}, dy, z)));
+    cell.give(kOld, to.add(ops::CMult{}, d_kept, r));
+    cell.template give_state<2>(kHz, {dz, dr});
+    cell.give_inputs({dz, dr, dg});
   }
   static std::vector<ext::Example<GruCell>> examples() {
-    return {{{}, {{3, 3}, {3}, {3}, {3}, {3}}},
-            {{}, {{17, 17}, {17}, {17}, {17}, {17}}},
-            {{}, {{1, 1}, {1}, {1}, {1}, {1}}},
-            {{}, {{0, 0}, {0}, {0}, {0}, {0}}}};
+    const Dim b{4};
+    const Dim u{4, 4};
+    const Dim w{4, 3};
+    const Dim one{1};
+    const Dim square{1, 1};
+    return {{{}, {b, b, b, u, u, b, u, w, w, w, {3}}},
+            {{}, {b, b, b, u, u, b, u}},
+            {{}, {one, one, one, square, square, one, square, square, square, square, one}},
+            {{}, {{0}, {0}, {0}, {0, 0}, {0, 0}, {0}, {0, 0}, {0, 2}, {0, 2}, {0, 2}, {2}}}};
   }
 
  private:
   static constexpr unsigned kOneGate = 1;  // the group of gated_sum's arguments b and y
+
+  static void back_to_sums(ext::Call& call, const CellCall<GruCell>& cell) {
+    const ext::Operand unread = ops::nothing(call.out[0].dim);
+    const auto& saved = call.saved;
+    const ext::Operand& old = cell.state(kOld);
+    SummedGradient d_old(call, cell.d_state(kOld));
+    PartOfCell<ops::CoupledLstmC>(call, 0, {unread, unread, old}, {unread}, {saved[kGates]})
+        .backward(call.d_out[0], {saved[kZ], saved[kG], d_old.first()});
+    give_weight(call, cell.at(kHg), saved[kG], saved[kKept]);
+    const ops::ScratchOperand d_kept(call, unread.dim, call.examples);
+    call.kernels.product(cell.state(kHg), ext::Transposed::kYes, saved[kG], ext::Transposed::kNo,
+                         d_kept, ext::Write::kStore);
+    PartOfCell<ops::GatedSum>(call, kOneGate, {unread, old, {}, {}}, {unread}, {saved[kOpen]})
+        .backward(d_kept, {saved[kR], d_old.next(), {}, {}});
+    cell.back_through_state<2>(kHz, d_old.next());
+    d_old.finish();
+  }
 };
 
-/// A step of an LSTM with coupled gates whose output gate looks at the new cell through a matrix.
-struct PeepholeCell {
-  enum { kMatrix, kI, kG, kO, kOld };
-  enum { kGates, kOpen, kShown };  // saved
+/// A step of an LSTM with coupled gates.
+struct CoupledCell {
+  enum { kI, kG, kO };                 // gates
+  enum { kHi, kHg, kHo, kOld, kOldCell };  // state
+  enum { kSums, kOpen = kSums + 3 };   // saved
 
   static constexpr ext::Info kInfo{
-      .name = "peephole_cell",
-      .args = {"w", "i", "g", "o", "c"},
+      .name = "coupled_cell",
+      .args = {"exprs", "..."},
       .formula =
-          "c' = logistic(i) * tanh(g) + (1 - logistic(i)) * c; "
-          "h = logistic(o + w c') * tanh(c')",
+          "i = logistic(bi + ui h + wi x); o = logistic(bo + uo h + wo x); "
+          "c' = i * tanh(bg + ug h + wg x) + (1 - i) * c; h' = o * tanh(c')",
       .summary =
           "The new cell and the hidden state of an LSTM whose forget gate is 1 - input gate, from "
-          "the pre-activations i and g, what o of the output gate does not wait for the new cell, "
-          "and the old cell c.",
-      .shapes = "{h,h}, {h}, {h}, {h}, {h} -> {h}, {h}",
-      .errors = "ShapeError where the shapes differ",
+          "the list bi, bg, bo, ui, ug, uo, h, c, wi, wg, wo, x.",
+      .shapes =
+          "{h}, {h}, {h}, {h,h}, {h,h}, {h,h}, {h}, {h}, {h,k}, {h,k}, {h,k}, {k} -> {h}, {h}",
+      .errors = "ShapeError for another number of arguments, or shapes that do not fit",
       .source = "Greff et al., 2015"};
-  static constexpr std::array kRoles{ext::Role::kEither, ext::Role::kStacked, ext::Role::kStacked,
-                                     ext::Role::kStacked, ext::Role::kStacked};
+  static constexpr const char* kWanted =
+      "bi, bg and bo {h}, ui, ug and uo {h,h}, h and c {h}, then wi, wg and wo {h,k} and x {k}";
+  static constexpr bool kVariadic = true;
+  static constexpr std::array kRoles{ext::Role::kEither};
+  static constexpr unsigned kHeadArgs = 3;
+  static constexpr unsigned kStateArgs = 5;
+  static constexpr std::uint32_t kStateVectors = 1U << kOld | 1U << kOldCell;
+  static constexpr unsigned kTermArgs = 4;
   static constexpr unsigned kOutputs = 2;
-  static constexpr unsigned kSaved = 3;
+  static constexpr unsigned kSaved = 4;
   std::array<Dim, kOutputs> shapes(const ext::Shapes& in) const {
-    const Dim h = cell_size(in, "a matrix w {h,h}, and i, g, o and c {h}");
+    const Dim h = cell_size<CoupledCell>(in);
     return {h, h};
   }
   std::array<Dim, kSaved> saved(const ext::Shapes& in) const {
-    const Dim two({in.extent(ext::Count(2) * in[0].rows())});
-    return {two, Dim({in[0].rows()}), two};
+    const Dim h({in[0].rows()});
+    return {h, h, h, Dim({in.extent(ext::Count(3) * in[0].rows())})};
   }
   void forward(ext::Call& call) const {
-    const auto& in = call.in;
-    const ext::Operand& cell = call.out[0];
-    const ext::Operand& open = call.saved[kOpen];
-    PartOfCell<ops::CoupledLstmC>(call, 0, {in[kI], in[kG], in[kOld]}, {cell}, {call.saved[kGates]})
-        .forward();
-    call.kernels.product_plus(in[kO], in[kMatrix], cell, open);
-    PartOfCell<ops::CoupledLstmH>(call, 0, {open, cell}, {call.out[1]}, {call.saved[kShown]})
-        .forward();
+    const CellCall<CoupledCell> cell(call);
+    const auto& saved = call.saved;
+    cell.add_inputs();
+    if (cell.has_state()) {
+      cell.add_state<3>(kHi);
+      PartOfCell<ops::CoupledLstmCell>(call, 0,
+                                       {saved[kI], saved[kG], saved[kO], cell.state(kOldCell)},
+                                       {call.out[0], call.out[1]}, {saved[kOpen]})
+          .forward();
+    }
   }
   void backward(ext::Call& call) const {
-    if (call.d_out[1].absent()) {
-      give_nothing(call, kO);
-      give_nothing(call, kMatrix);
-      back_to_gates(call, call.d_out[0]);
-      return;
+    const CellCall<CoupledCell> cell(call);
+    if (cell.has_state()) {
+      const auto& saved = call.saved;
+      const ext::Operand unread = ops::nothing(call.out[0].dim);
+      PartOfCell<ops::CoupledLstmCell>(call, 0, {unread, unread, unread, cell.state(kOldCell)},
+                                       {call.out[0], unread}, {saved[kOpen]})
+          .backward(call.d_out, {saved[kI], saved[kG], saved[kO], cell.d_state(kOldCell)});
+      cell.back_through_state<3>(kHi, cell.d_state(kOld));
     }
-    const ext::Operand& cell = call.out[0];
-    const ext::Operand& d_open = call.saved[kOpen];
-    const ops::ScratchOperand d_cell(call, cell.dim, call.examples);
-    const ext::Operand unread = ops::nothing(cell.dim);
-    PartOfCell<ops::CoupledLstmH>(call, 0, {unread, unread}, {unread}, {call.saved[kShown]})
-        .backward(call.d_out[1], {d_open, d_cell});
-    give_gradient(call, kO, d_open);
-    give_weight(call, kMatrix, d_open, cell);
-    call.kernels.product(call.in[kMatrix], ext::Transposed::kYes, d_open, ext::Transposed::kNo,
-                         d_cell, ext::Write::kAdd);
-    if (!call.d_out[0].absent()) {
-      call.kernels.move(ext::whole_move(cell.size()), call.d_out[0], d_cell, ext::Write::kAdd);
-    }
-    back_to_gates(call, d_cell);
+    cell.back_through_inputs();
   }
   /// With the gates computed once more.
   void gradient(auto& to) const {
-    const auto cell = to.out(0);
-    const auto i = to.add(ops::Logistic{}, to.in(kI));
-    const auto g = to.add(ops::Tanh{}, to.in(kG));
-    const auto t = to.add(ops::Tanh{}, cell);
-    const auto o =
-        to.add(ops::Logistic{}, to.add(ops::AffineTransform{}, to.in(kO), to.in(kMatrix), cell));
+    CellGradient<CoupledCell, std::remove_reference_t<decltype(to)>> cell(to);
+    const auto old = cell.state(kOld);
+    const auto old_cell = cell.state(kOldCell);
+    const auto i = to.add(ops::Logistic{}, cell.plus(cell.of_inputs(kI), kHi, old));
+    const auto g = to.add(ops::Tanh{}, cell.plus(cell.of_inputs(kG), kHg, old));
+    const auto o = to.add(ops::Logistic{}, cell.plus(cell.of_inputs(kO), kHo, old));
+    const auto t = to.add(ops::Tanh{}, to.out(0));
     const auto dh = to.d_out(1);
-    const auto d_open = through_logistic(to, o, to.add(ops::CMult{}, dh, t));
-    to.give(kO, d_open);
-    to.give_weight(kMatrix, d_open, cell);
-    const auto through_h = through_tanh(to, t, to.add(ops::CMult{}, dh, o));
-    const auto through_o = to.product(to.transposed(to.in(kMatrix)), d_open);
-    const auto dc = to.add(ops::Sum{}, to.d_out(0), through_h, through_o);
-    const auto change = to.add(ops::Subtract{}, g, to.in(kOld));
-    to.give(kI, through_logistic(to, i, to.add(ops::CMult{}, dc, change)));
-    to.give(kG, through_tanh(to, g, to.add(ops::CMult{}, dc, i)));
-    to.give(kOld, to.add(ops::Subtract{}, dc, to.add(ops::CMult{}, dc, i)));
+    const auto dc = to.add(ops::Add{}, to.d_out(0),
+                           through_tanh(to, t, to.add(ops::CMult{}, dh, o)));
+    const auto change = to.add(ops::Subtract{}, g, old_cell);
+    const auto di = through_logistic(to, i, to.add(ops::CMult{}, dc, change));
+    const auto dg = through_tanh(to, g, to.add(ops::CMult{}, dc, i));
+    const auto d_o = through_logistic(to, o, to.add(ops::CMult{}, dh, t));
+    cell.give(kOldCell, to.add(ops::Subtract{}, dc, to.add(ops::CMult{}, dc, i)));
+    cell.template give_state<3>(kHi, {di, dg, d_o});
+    cell.give_inputs({di, dg, d_o});
   }
-  static std::vector<ext::Example<PeepholeCell>> examples() {
-    return {{{}, {{3, 3}, {3}, {3}, {3}, {3}}},
-            {{}, {{17, 17}, {17}, {17}, {17}, {17}}},
-            {{}, {{1, 1}, {1}, {1}, {1}, {1}}},
-            {{}, {{0, 0}, {0}, {0}, {0}, {0}}}};
-  }
-
- private:
-  static void back_to_gates(const ext::Call& call, const ext::Operand& d_cell) {
-    const ext::Operand unread = ops::nothing(d_cell.dim);
-    PartOfCell<ops::CoupledLstmC>(call, 0, {unread, unread, call.in[kOld]}, {unread},
-                                  {call.saved[kGates]})
-        .backward(d_cell, {call.d_in[kI], call.d_in[kG], call.d_in[kOld]});
+  static std::vector<ext::Example<CoupledCell>> examples() {
+    const Dim b{4};
+    const Dim u{4, 4};
+    const Dim w{4, 3};
+    const Dim one{1};
+    const Dim square{1, 1};
+    return {{{}, {b, b, b, u, u, u, b, b, w, w, w, {3}}},
+            {{}, {b, b, b, u, u, u, b, b}},
+            {{},
+             {one, one, one, square, square, square, one, one, square, square, square, one}}};
   }
 };
 
-/// A step of a simple recurrent network behind the products with its input.
+/// A step of an LSTM with coupled gates that look at the cells through matrices: the input gate at
+/// the old one, and the output gate at the new one.
+struct PeepholeCell {
+  enum { kI, kG, kO };                                       // gates
+  enum { kHi, kHg, kHo, kOld, kNewToO, kOldToI, kOldCell };  // state
+  enum { kSums, kGates = kSums + 3, kShown };                // saved
+
+  static constexpr ext::Info kInfo{
+      .name = "peephole_cell",
+      .args = {"exprs", "..."},
+      .formula =
+          "i = logistic(bi + ui h + vi c + wi x); c' = i * tanh(bg + ug h + wg x) + (1 - i) * c; "
+          "h' = logistic(bo + uo h + vo c' + wo x) * tanh(c')",
+      .summary =
+          "The new cell and the hidden state of an LSTM whose forget gate is 1 - input gate and "
+          "whose gates look at the cells, from the list bi, bg, bo, ui, ug, uo, h, vo, vi, c, wi, "
+          "wg, wo, x.",
+      .shapes =
+          "{h}, {h}, {h}, {h,h}, {h,h}, {h,h}, {h}, {h,h}, {h,h}, {h}, {h,k}, {h,k}, {h,k}, {k} "
+          "-> {h}, {h}",
+      .errors = "ShapeError for another number of arguments, or shapes that do not fit",
+      .source = "Greff et al., 2015"};
+  static constexpr const char* kWanted =
+      "bi, bg and bo {h}, ui, ug and uo {h,h}, h {h}, vo and vi {h,h}, c {h}, then wi, wg and wo "
+      "{h,k} and x {k}";
+  static constexpr bool kVariadic = true;
+  static constexpr std::array kRoles{ext::Role::kEither};
+  static constexpr unsigned kHeadArgs = 3;
+  static constexpr unsigned kStateArgs = 7;
+  static constexpr std::uint32_t kStateVectors = 1U << kOld | 1U << kOldCell;
+  static constexpr unsigned kTermArgs = 4;
+  static constexpr unsigned kOutputs = 2;
+  static constexpr unsigned kSaved = 5;
+  std::array<Dim, kOutputs> shapes(const ext::Shapes& in) const {
+    const Dim h = cell_size<PeepholeCell>(in);
+    return {h, h};
+  }
+  std::array<Dim, kSaved> saved(const ext::Shapes& in) const {
+    const Dim h({in[0].rows()});
+    const Dim two({in.extent(ext::Count(2) * in[0].rows())});
+    return {h, h, h, two, two};
+  }
+  void forward(ext::Call& call) const {
+    const CellCall<PeepholeCell> cell(call);
+    const auto& saved = call.saved;
+    cell.add_inputs();
+    if (!cell.has_state()) {
+      return;
+    }
+    cell.add_state<3>(kHi);
+    cell.add_state<1>(kOldToI, kI);
+    const ext::Operand& created = call.out[0];
+    PartOfCell<ops::CoupledLstmC>(call, 0, {saved[kI], saved[kG], cell.state(kOldCell)}, {created},
+                                  {saved[kGates]})
+        .forward();
+    call.kernels.product(cell.state(kNewToO), ext::Transposed::kNo, created, ext::Transposed::kNo,
+                         saved[kO], ext::Write::kAdd);
+    PartOfCell<ops::CoupledLstmH>(call, 0, {saved[kO], created}, {call.out[1]}, {saved[kShown]})
+        .forward();
+  }
+  void backward(ext::Call& call) const {
+    const CellCall<PeepholeCell> cell(call);
+    if (cell.has_state()) {
+      if (call.d_out[1].absent()) {
+        give_nothing(call, call.saved[kO]);
+        give_nothing(call, cell.at(kNewToO));
+        back_to_sums(call, cell, call.d_out[0]);
+      } else {
+        back_from_hidden(call, cell);
+      }
+    }
+    cell.back_through_inputs();
+  }
+  /// With the gates computed once more.
+  void gradient(auto& to) const {
+    CellGradient<PeepholeCell, std::remove_reference_t<decltype(to)>> cell(to);
+    const auto old = cell.state(kOld);
+    const auto old_cell = cell.state(kOldCell);
+    const auto created = to.out(0);
+    const auto i = to.add(
+        ops::Logistic{}, cell.plus(cell.plus(cell.of_inputs(kI), kHi, old), kOldToI, old_cell));
+    const auto g = to.add(ops::Tanh{}, cell.plus(cell.of_inputs(kG), kHg, old));
+    const auto o = to.add(ops::Logistic{},
+                          cell.plus(cell.plus(cell.of_inputs(kO), kHo, old), kNewToO, created));
+    const auto t = to.add(ops::Tanh{}, created);
+    const auto dh = to.d_out(1);
+    const auto d_o = through_logistic(to, o, to.add(ops::CMult{}, dh, t));
+    cell.give_weight(kNewToO, d_o, created);
+    const auto through_h = through_tanh(to, t, to.add(ops::CMult{}, dh, o));
+    const auto dc = to.add(ops::Sum{}, to.d_out(0), through_h, cell.back_through(kNewToO, d_o));
+    const auto change = to.add(ops::Subtract{}, g, old_cell);
+    const auto di = through_logistic(to, i, to.add(ops::CMult{}, dc, change));
+    const auto dg = through_tanh(to, g, to.add(ops::CMult{}, dc, i));
+    cell.give(kOldCell, to.add(ops::Subtract{}, dc, to.add(ops::CMult{}, dc, i)));
+    cell.template give_state<1>(kOldToI, {di});
+    cell.template give_state<3>(kHi, {di, dg, d_o});
+    cell.give_inputs({di, dg, d_o});
+  }
+  static std::vector<ext::Example<PeepholeCell>> examples() {
+    const Dim b{4};
+    const Dim u{4, 4};
+    const Dim w{4, 3};
+    const Dim one{1};
+    const Dim square{1, 1};
+    return {{{}, {b, b, b, u, u, u, b, u, u, b, w, w, w, {3}}},
+            {{}, {b, b, b, u, u, u, b, u, u, b}},
+            {{},
+             {one, one, one, square, square, square, one, square, square, one, square, square,
+              square, one}}};
+  }
+
+ private:
+  static void back_from_hidden(ext::Call& call, const CellCall<PeepholeCell>& cell) {
+    const auto& saved = call.saved;
+    const ext::Operand& created = call.out[0];
+    const ops::ScratchOperand d_created(call, created.dim, call.examples);
+    const ext::Operand unread = ops::nothing(created.dim);
+    PartOfCell<ops::CoupledLstmH>(call, 0, {unread, unread}, {unread}, {saved[kShown]})
+        .backward(call.d_out[1], {saved[kO], d_created});
+    give_weight(call, cell.at(kNewToO), saved[kO], created);
+    call.kernels.product(cell.state(kNewToO), ext::Transposed::kYes, saved[kO],
+                         ext::Transposed::kNo, d_created, ext::Write::kAdd);
+    if (!call.d_out[0].absent()) {
+      call.kernels.move(ext::whole_move(created.size()), call.d_out[0], d_created,
+                        ext::Write::kAdd);
+    }
+    back_to_sums(call, cell, d_created);
+  }
+  static void back_to_sums(ext::Call& call, const CellCall<PeepholeCell>& cell,
+                           const ext::Operand& d_created) {
+    const ext::Operand unread = ops::nothing(d_created.dim);
+    const auto& saved = call.saved;
+    SummedGradient d_old_cell(call, cell.d_state(kOldCell));
+    PartOfCell<ops::CoupledLstmC>(call, 0, {unread, unread, cell.state(kOldCell)}, {unread},
+                                  {saved[kGates]})
+        .backward(d_created, {saved[kI], saved[kG], d_old_cell.first()});
+    cell.back_through_state<1>(kOldToI, d_old_cell.next());
+    d_old_cell.finish();
+    cell.back_through_state<3>(kHi, cell.d_state(kOld));
+  }
+};
+
+/// A step of a simple recurrent network.
 struct TanhCell {
-  enum { kMatrix, kOfX, kOld };
+  enum { kMatrix, kOld };  // state
 
   static constexpr ext::Info kInfo{
       .name = "tanh_cell",
-      .args = {"w", "a", "h"},
-      .formula = "y = tanh(a + w h)",
+      .args = {"exprs", "..."},
+      .formula = "y = tanh(b + u h + w1 x1 + w2 x2 + ...)",
       .summary =
-          "The new state of a simple recurrent network from the old state h and what a does "
-          "not wait for it.",
-      .shapes = "{h,h}, {h}, {h} -> {h}",
-      .errors = "ShapeError where the shapes differ"};
-  static constexpr std::array kRoles{ext::Role::kEither, ext::Role::kStacked, ext::Role::kStacked};
+          "The new state of a simple recurrent network, from the list b, u, h, w1, x1, w2, x2, ...",
+      .shapes = "{h}, {h,h}, {h}, {h,k}, {k}, ... -> {h}",
+      .errors = "ShapeError for another number of arguments, or shapes that do not fit"};
+  static constexpr const char* kWanted = "b {h}, u {h,h} and h {h}, then each w {h,k} and its x {k}";
+  static constexpr bool kVariadic = true;
+  static constexpr std::array kRoles{ext::Role::kEither};
+  static constexpr unsigned kHeadArgs = 1;
+  static constexpr unsigned kStateArgs = 2;
+  static constexpr std::uint32_t kStateVectors = 1U << kOld;
+  static constexpr unsigned kTermArgs = 2;
   static constexpr unsigned kSaved = 1;
-  Dim shape(const ext::Shapes& in) const {
-    return cell_size(in, "a matrix w {h,h}, and a and h {h}");
-  }
+  Dim shape(const ext::Shapes& in) const { return cell_size<TanhCell>(in); }
   std::array<Dim, kSaved> saved(const ext::Shapes& in) const { return {Dim({in[0].rows()})}; }
   void forward(ext::Call& call) const {
-    const ext::Operand& a = call.saved[0];
-    call.kernels.product_plus(call.in[kOfX], call.in[kMatrix], call.in[kOld], a);
-    PartOfCell<ops::Tanh>(call, 0, {a}, {call.out[0]}, {}).forward();
-  }
-  void backward(ext::Call& call) const {
-    const ext::Operand& da = call.saved[0];
-    PartOfCell<ops::Tanh>(call, 0, {ops::nothing(da.dim)}, {call.out[0]}, {})
-        .backward(call.d_out[0], {da});
-    give_gradient(call, kOfX, da);
-    give_weight(call, kMatrix, da, call.in[kOld]);
-    if (!call.d_in[kOld].absent()) {
-      call.kernels.product(call.in[kMatrix], ext::Transposed::kYes, da, ext::Transposed::kNo,
-                           call.d_in[kOld]);
+    const CellCall<TanhCell> cell(call);
+    cell.add_inputs();
+    if (cell.has_state()) {
+      cell.add_state<1>(kMatrix);
+      PartOfCell<ops::Tanh>(call, 0, {call.saved[0]}, {call.out[0]}, {}).forward();
     }
   }
+  void backward(ext::Call& call) const {
+    const CellCall<TanhCell> cell(call);
+    if (cell.has_state()) {
+      const ext::Operand& sum = call.saved[0];
+      PartOfCell<ops::Tanh>(call, 0, {ops::nothing(sum.dim)}, {call.out[0]}, {})
+          .backward(call.d_out[0], {sum});
+      cell.back_through_state<1>(kMatrix, cell.d_state(kOld));
+    }
+    cell.back_through_inputs();
+  }
   void gradient(auto& to) const {
+    CellGradient<TanhCell, std::remove_reference_t<decltype(to)>> cell(to);
     const auto da = through_tanh(to, to.out(), to.d_out());
-    to.give(kOfX, da);
-    to.give_weight(kMatrix, da, to.in(kOld));
-    to.give(kOld, to.product(to.transposed(to.in(kMatrix)), da));
+    cell.template give_state<1>(kMatrix, {da});
+    cell.give_inputs({da});
   }
   static std::vector<ext::Example<TanhCell>> examples() {
-    return {{{}, {{3, 3}, {3}, {3}}},
-            {{}, {{17, 17}, {17}, {17}}},
-            {{}, {{1, 1}, {1}, {1}}},
-            {{}, {{0, 0}, {0}, {0}}}};
+    return {{{}, {{3}, {3, 3}, {3}, {3, 2}, {2}}},
+            {{}, {{3}, {3, 3}, {3}, {3, 2}, {2}, {3, 5}, {5, 1}}},
+            {{}, {{17}, {17, 17}, {17}}},
+            {{}, {{1}, {1, 1}, {1}, {1, 1}, {1}}},
+            {{}, {{0}, {0, 0}, {0}, {0, 2}, {2}}}};
   }
 };
 

@@ -19,6 +19,7 @@
 #include "dynet/expr.h"
 #include "dynet/ext/op.h"
 
+#include "builders/gate_terms.h"
 #include "builders/give.h"
 
 namespace dynet::builders {
@@ -66,33 +67,13 @@ struct GateProducts {
   }
   /// The biases are there where what is left after whole terms is as many.
   void forward(ext::Call& call) const {
-    using ext::Transposed;
     const std::size_t head = call.in.size() % kTermArgs;
     std::array<bool, kGates> is_begun;
     is_begun.fill(head == 0);
     for (std::size_t i = head; i < call.in.size(); i += kTermArgs) {
-      ext::Block room;
-      const ext::Operand x = in_one_block(call, call.in[i + kGates], room);
-      for (std::size_t g = 0; g < kGates; ++g) {
-        const ext::Operand& w = call.in[i + g];
-        if (is_placeholder(w)) {
-          continue;
-        }
-        if (is_begun[g]) {
-          call.kernels.product(w, Transposed::kNo, x, Transposed::kNo, call.out[g],
-                               ext::Write::kAdd);
-        } else {
-          call.kernels.product_plus(call.in[g], w, x, call.out[g]);
-        }
-        is_begun[g] = true;
-      }
+      add_term<kGates>(call, i, call.out, is_begun);
     }
-    for (std::size_t g = 0; g < kGates; ++g) {
-      if (!is_begun[g]) {
-        call.kernels.move(ext::whole_move(call.out[g].size()), call.in[g], call.out[g],
-                          ext::Write::kStore);
-      }
-    }
+    begin_others<kGates>(call, call.out, is_begun);
   }
   void backward(ext::Call& call) const {
     const std::size_t head = call.in.size() % kTermArgs;
@@ -104,21 +85,17 @@ struct GateProducts {
       }
     }
     for (std::size_t i = head; i < call.in.size(); i += kTermArgs) {
-      back_through_term(call, i);
+      back_through_term<kGates>(call, i, call.d_out, call.d_in[i + kGates]);
     }
   }
   void gradient(auto& to) const {
+    std::array<ext::GradientBuilder::Node, kGates> dy;
     for (std::size_t g = 0; g < kGates; ++g) {
-      to.give(g, to.d_out(g));
-      for (std::size_t i = kGates; i < to.args(); i += kTermArgs) {
-        if (to.dim(to.in(i + g)).nd == 1) {
-          continue;
-        }
-        to.give_weight(i + g, to.d_out(g), to.in(i + kGates));
-        if (to.wants(i + kGates)) {
-          to.give(i + kGates, to.product(to.transposed(to.in(i + g)), to.d_out(g)));
-        }
-      }
+      dy[g] = to.d_out(g);
+      to.give(g, dy[g]);
+    }
+    for (std::size_t i = kGates; i < to.args(); i += kTermArgs) {
+      give_term<kGates>(to, i, dy);
     }
   }
   static std::vector<ext::Example<GateProducts>> examples() {
@@ -139,55 +116,6 @@ struct GateProducts {
       return {{{}, {b, b, b, b}},
               {{}, {b, b, b, b, w, w, w, w, {3}}},
               {{}, {b, b, b, b, w, w, w, w, {3}, {4, 5}, b, {4, 5}, b, {5}}}};
-    }
-  }
-
- private:
-  static bool is_placeholder(const ext::Operand& w) { return w.dim.nd == 1; }
-
-  /// Room for vectors like x side by side: every gate would go through the blocks of x otherwise.
-  static ext::Operand make_room(const ext::Call& call, const ext::Operand& x, ext::Block& block) {
-    const std::int64_t bytes = x.examples * x.size() * ext::bytes_of(call.kernels.number());
-    block = {call.scratch(bytes), x.examples, true};
-    return {.dim = x.dim, .examples = x.examples, .blocks = &block, .block_count = 1};
-  }
-  static ext::Operand in_one_block(const ext::Call& call, const ext::Operand& x,
-                                   ext::Block& block) {
-    if (x.one_block()) {
-      return x;
-    }
-    const ext::Operand to = make_room(call, x, block);
-    call.kernels.move(ext::whole_move(x.size()), x, to, ext::Write::kStore);
-    return to;
-  }
-
-  /// The gradients of the matrices and of the vector of the term that begins at argument i.
-  static void back_through_term(ext::Call& call, std::size_t i) {
-    const ext::Operand& dx = call.d_in[i + kGates];
-    const bool has_room = !dx.absent() && !dx.one_block();
-    ext::Block room;
-    const ext::Operand sum = has_room ? make_room(call, dx, room) : dx;
-    std::array<ext::Factors, kGates> factors;
-    std::size_t count = 0;
-    for (std::size_t g = 0; g < kGates; ++g) {
-      const ext::Operand& dy = call.d_out[g];
-      if (dy.absent() || is_placeholder(call.in[i + g])) {
-        give_nothing(call, i + g);
-        continue;
-      }
-      give_weight(call, i + g, dy, call.in[i + kGates]);
-      factors[count++] = {&call.in[i + g], &dy};
-    }
-    if (dx.absent()) {
-      return;
-    }
-    if (count == 0) {
-      give_nothing(call, i + kGates);
-      return;
-    }
-    call.kernels.transposed_products({factors.data(), count}, sum);
-    if (has_room) {
-      call.kernels.move(ext::whole_move(dx.size()), sum, dx);
     }
   }
 };

@@ -22,14 +22,17 @@ inline void give_weight(ext::Call& call, std::size_t i, const ext::Operand& grad
     ext::weight_gradient(call, i, gradient, x);
   }
 }
-/// Zeros, where the gradient of argument i would be stored.
-inline void give_nothing(const ext::Call& call, std::size_t i) {
-  const ext::Operand& to = call.d_in[i];
+/// Zeros, where a gradient would be stored.
+inline void give_nothing(const ext::Call& call, const ext::Operand& to) {
   for (std::int64_t b = 0; b < to.block_count; ++b) {
     if (to.blocks[b].fresh) {
       call.kernels.fill(to.blocks[b].data, 0.0, to.blocks[b].examples * to.size());
     }
   }
+}
+/// So for that of argument i.
+inline void give_nothing(const ext::Call& call, std::size_t i) {
+  give_nothing(call, call.d_in[i]);
 }
 
 }  // namespace dynet::builders

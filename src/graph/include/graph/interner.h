@@ -62,7 +62,7 @@ struct Signature {
   const void* op;      ///< the operation with its attributes
   const Device* from;  ///< of a copy between devices: the argument's; null: it is no copy
   /// Shapes of one example; where the operation mixes its batch, of a node, with the batch.
-  Dim saved[ext::kMaxOutputs];
+  Dim saved[ext::kMaxSaved];
 
   /// Which argument of the operation the node lists as number `i`.
   [[nodiscard]] std::uint32_t argument(std::uint32_t i) const {

@@ -39,7 +39,7 @@ struct Layout {
   std::vector<std::uint32_t> block;   ///< group -> the block that its results lie in
   std::vector<std::uint32_t> first;   ///< group -> its places in `outputs`
   std::vector<std::int64_t> outputs;  ///< output k of member i: first[group] + k * members + i
-  std::vector<std::int64_t> saved;    ///< group * kMaxOutputs + k: of the first member
+  std::vector<std::int64_t> saved;    ///< group * kMaxSaved + k: of the first member
 
   /// Sums over the blocks.
   [[nodiscard]] std::int64_t kept_bytes() const;
@@ -103,7 +103,7 @@ class LayoutMaker {
                      bool kept, const util::Stamped<std::uint8_t>& stays, Layout& layout);
   Run* runs_of(std::size_t g) { return runs_.data() + g * kRunsPerGroup; }
 
-  static constexpr std::size_t kRunsPerGroup = std::size_t{2} * ext::kMaxOutputs;
+  static constexpr std::size_t kRunsPerGroup = ext::kMaxOutputs + ext::kMaxSaved;
 
   util::Stamped<std::uint32_t> group_;          ///< node -> the group that places it, + 1
   std::vector<Run> runs_;                       ///< of each group its outputs, then what it saves
@@ -114,7 +114,7 @@ class LayoutMaker {
 /// Where the results of one group lie: the first member's. Members follow each other.
 struct Placement {
   void* outputs[ext::kMaxOutputs] = {};
-  void* saved[ext::kMaxOutputs] = {};
+  void* saved[ext::kMaxSaved] = {};
 };
 
 /// Places all outputs and saved outputs of one group, whose nodes are no aliases. Throws

@@ -38,12 +38,8 @@ struct Segment {
   std::uint32_t count;
   std::uint64_t shared;  ///< bit a: argument a is one storage for all members
 };
-/// Which terms of its members a group computes.
-enum class Part : std::uint8_t {
-  kWhole,
-  kFirst,  ///< what stands before the terms, and some terms: stores
-  kRest    ///< the other terms: adds
-};
+using ext::Part;
+
 inline constexpr std::uint64_t kAllArgs = ~std::uint64_t{0};
 inline constexpr std::uint32_t kMaxMaskedArgs = 64;  ///< bits of Segment::shared and Group::args
 /// The mask of the first `count` arguments, or of all that have a bit.

@@ -1,0 +1,246 @@
+#pragma once
+
+// What cells are made of: operations of the library as parts of theirs, and the sums of their gates.
+//
+// A cell computes the gates of a step and what they make of its state in one node. Its arguments are
+//
+//   b_1 ... b_n    a bias for each gate, {h}; or one for all of them, such as {4h}
+//   state          matrices with as many rows, and the vectors {h} that they multiply
+//   w_1 ... w_n x  a matrix for each bias, and what they multiply; more of these may follow
+//
+// Its first saved outputs are the sums b_g + w_g x + ... of the gates. Where the inputs of all steps
+// are known, the scheduler calls it with biases and inputs alone first (ext::Part), for all steps at
+// once; each step then adds what it has from the state.
+//
+// A gradient of a matrix may be left for the end of the backward pass (ext::weight_gradient), and
+// what it is a product of must last until then. So backward writes the gradients of the sums over
+// the sums, whose values it does not read; the call for biases and inputs, which comes after that for
+// the state, finds them there.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "dynet/ext/op.h"
+#include "dynet/ops/arithmetic.h"
+#include "dynet/ops/elementary.h"
+#include "dynet/ops/steps.h"
+
+#include "builders/gate_terms.h"
+#include "builders/give.h"
+
+namespace dynet::builders {
+
+/// The call of a rule that is a part of the call `of`, to be filled: all examples of it.
+template <class Rule>
+class PartOfCell {
+ public:
+  /// `absent`: ext::Call::absent of the part.
+  PartOfCell(const ext::Call& of, unsigned absent, ops::Operands in, ops::Operands out,
+             ops::Operands saved, const Rule& rule = Rule())
+      : rule_(rule), call_(of.kernels, of.memory) {
+    call_.examples = of.examples;
+    call_.absent = absent;
+    call_.in = {in.begin(), in.size()};
+    call_.out = {out.begin(), out.size()};
+    call_.saved = {saved.begin(), saved.size()};
+  }
+  void forward() { ext::kRecord<Rule>.forward(&rule_, call_); }
+  void backward(const ext::Operand& d_out, ops::Operands d_in) {
+    backward(std::span<const ext::Operand>(&d_out, 1), d_in);
+  }
+  void backward(std::span<const ext::Operand> d_out, ops::Operands d_in) {
+    call_.d_out = d_out;
+    call_.d_in = {d_in.begin(), d_in.size()};
+    ext::kRecord<Rule>.backward(&rule_, call_);
+  }
+
+ private:
+  Rule rule_;
+  ext::Call call_;
+};
+
+/// The gradient of an argument to which several steps of a call add: the first one stores where it
+/// is fresh. In several blocks it is summed up in scratch memory, so that they are walked once.
+class SummedGradient {
+ public:
+  SummedGradient(const ext::Call& call, const ext::Operand& dx) : call_(call), dx_(dx), sum_(dx) {
+    if (dx.absent()) {
+      return;
+    }
+    block_ = dx.blocks[0];
+    if (!dx.one_block()) {
+      const std::int64_t bytes = dx.examples * dx.size() * ext::bytes_of(call.kernels.number());
+      block_ = {call.scratch(bytes), dx.examples, true};
+      sum_.block_count = 1;
+    }
+    sum_.blocks = &block_;
+  }
+  SummedGradient(const SummedGradient&) = delete;
+  SummedGradient& operator=(const SummedGradient&) = delete;
+  ~SummedGradient() = default;
+
+  [[nodiscard]] bool absent() const { return dx_.absent(); }
+  [[nodiscard]] const ext::Operand& first() const { return sum_; }
+  [[nodiscard]] const ext::Operand& next() {
+    block_.fresh = false;
+    return sum_;
+  }
+  void finish() const {
+    if (!dx_.absent() && !dx_.one_block()) {
+      call_.kernels.move(ext::whole_move(dx_.size()), sum_, dx_);
+    }
+  }
+
+ private:
+  const ext::Call& call_;
+  const ext::Operand& dx_;
+  ext::Block block_;
+  ext::Operand sum_;
+};
+
+/// dy * (1 - y^2): through tanh, in nodes.
+auto through_tanh(auto& to, auto y, auto dy) {
+  return to.add(ops::Subtract{}, dy, to.add(ops::CMult{}, dy, to.add(ops::Square{}, y)));
+}
+/// dy * (y - y^2): through the logistic function, in nodes.
+auto through_logistic(auto& to, auto y, auto dy) {
+  return to.add(ops::CMult{}, dy, to.add(ops::Subtract{}, y, to.add(ops::Square{}, y)));
+}
+
+/// A call of a cell, or a part of one: where its operands are, and the sums of the gates.
+template <class Cell>
+class CellCall {
+ public:
+  static constexpr unsigned kGates = Cell::kHeadArgs;
+
+  explicit CellCall(ext::Call& call)
+      : call_(call),
+        heads_(call.part == ext::Part::kRest ? 0 : kGates),
+        terms_(heads_ + (has_state() ? Cell::kStateArgs : 0)) {}
+
+  [[nodiscard]] bool has_state() const { return call_.part != ext::Part::kFirst; }
+  /// Which operand argument i of the state is.
+  [[nodiscard]] std::size_t at(std::size_t i) const { return heads_ + i; }
+  [[nodiscard]] const ext::Operand& state(std::size_t i) const { return call_.in[at(i)]; }
+  [[nodiscard]] const ext::Operand& d_state(std::size_t i) const { return call_.d_in[at(i)]; }
+  [[nodiscard]] std::span<const ext::Operand> sums() const { return call_.saved.first(kGates); }
+
+  /// Stores or adds biases and products with inputs.
+  void add_inputs() const {
+    std::array<bool, kGates> is_begun;
+    is_begun.fill(heads_ == 0);
+    for (std::size_t i = terms_; i < call_.in.size(); i += Cell::kTermArgs) {
+      add_term<kGates>(call_, i, sums(), is_begun);
+    }
+    begin_others<kGates>(call_, sums(), is_begun);
+  }
+  /// Adds the products of `kCount` matrices, from argument i of the state on, with the vector behind
+  /// them to the sums of as many gates.
+  template <unsigned kCount>
+  void add_state(std::size_t i, std::size_t first_gate = 0) const {
+    std::array<bool, kCount> is_begun;
+    is_begun.fill(true);
+    add_term<kCount>(call_, at(i), sums().subspan(first_gate, kCount), is_begun);
+  }
+  template <unsigned kCount>
+  void back_through_state(std::size_t i, const ext::Operand& dx) const {
+    back_through_term<kCount>(call_, at(i), sums().first(kCount), dx);
+  }
+  void back_through_inputs() const {
+    for (std::size_t g = 0; g < heads_; ++g) {
+      give_gradient(call_, g, sums()[g]);
+    }
+    for (std::size_t i = terms_; i < call_.in.size(); i += Cell::kTermArgs) {
+      back_through_term<kGates>(call_, i, sums(), call_.d_in[i + kGates]);
+    }
+  }
+
+ private:
+  ext::Call& call_;
+  std::size_t heads_;
+  std::size_t terms_;
+};
+
+/// The gradients of a cell as nodes: its arguments, and the sums of the gates.
+template <class Cell, class To>
+class CellGradient {
+ public:
+  using Node = ext::GradientBuilder::Node;
+  static constexpr unsigned kGates = Cell::kHeadArgs;
+  static constexpr std::size_t kTerms = kGates + Cell::kStateArgs;
+
+  explicit CellGradient(To& to) : to_(to) {}
+
+  [[nodiscard]] Node state(std::size_t i) const { return to_.in(kGates + i); }
+  /// b + the products of gate g with the inputs
+  [[nodiscard]] Node of_inputs(std::size_t g) const {
+    Node sum = to_.in(g);
+    for (std::size_t i = kTerms; i < to_.args(); i += Cell::kTermArgs) {
+      sum = to_.add(ops::AffineTransform{}, sum, to_.in(i + g), to_.in(i + kGates));
+    }
+    return sum;
+  }
+  /// `sum` and the product of argument i of the state with x
+  [[nodiscard]] Node plus(Node sum, std::size_t i, Node x) const {
+    return to_.add(ops::AffineTransform{}, sum, state(i), x);
+  }
+  void give(std::size_t i, Node gradient) { to_.give(kGates + i, gradient); }
+  /// That of the matrix at i of the state, which multiplies x.
+  void give_weight(std::size_t i, Node d_sum, Node x) { to_.give_weight(kGates + i, d_sum, x); }
+  /// What argument i of the state, a matrix, lets back.
+  [[nodiscard]] Node back_through(std::size_t i, Node d_sum) {
+    return to_.product(to_.transposed(state(i)), d_sum);
+  }
+  /// Of `kCount` matrices from i on, and the vector behind them.
+  template <unsigned kCount>
+  void give_state(std::size_t i, const std::array<Node, kCount>& d_sums) {
+    give_term<kCount>(to_, kGates + i, d_sums);
+  }
+  void give_inputs(const std::array<Node, kGates>& d_sums) {
+    for (std::size_t g = 0; g < kGates; ++g) {
+      to_.give(g, d_sums[g]);
+    }
+    for (std::size_t i = kTerms; i < to_.args(); i += Cell::kTermArgs) {
+      give_term<kGates>(to_, i, d_sums);
+    }
+  }
+
+ private:
+  To& to_;
+};
+
+/// {h} of a cell whose biases have `kParts` times as many rows. Refuses arguments other than those
+/// above.
+template <class Cell, unsigned kParts = 1>
+Dim cell_size(const ext::Shapes& in) {
+  constexpr unsigned kGates = Cell::kHeadArgs;
+  constexpr std::size_t kTerms = kGates + Cell::kStateArgs;
+  const unsigned rows = in[0].rows();
+  const unsigned h = rows / kParts;
+  bool fits = rows % kParts == 0 && in.size() >= kTerms &&
+              (in.size() - kTerms) % Cell::kTermArgs == 0;
+  for (std::size_t i = 0; fits && i < kGates; ++i) {
+    fits = in[i].nd == 1 && in[i].rows() == rows;
+  }
+  for (std::size_t i = 0; fits && i < Cell::kStateArgs; ++i) {
+    const Dim& dim = in[kGates + i];
+    fits = ((Cell::kStateVectors >> i) & 1) != 0
+               ? dim.nd <= 2 && dim.rows() == h && dim.cols() == 1
+               : dim.nd == 2 && dim.rows() == rows && dim.cols() == h;
+  }
+  for (std::size_t i = kTerms; fits && i < in.size(); i += Cell::kTermArgs) {
+    const Dim& x = in[i + kGates];
+    for (std::size_t g = 0; fits && g < kGates; ++g) {
+      fits = in[i + g].nd == 2 && in[i + g].rows() == rows && in[i + g].cols() == x.rows();
+    }
+    fits = fits && x.nd <= 2 && x.cols() == 1;
+  }
+  if (!fits) {
+    in.fail(Cell::kWanted);
+  }
+  return Dim({h});
+}
+
+}  // namespace dynet::builders
