@@ -1,5 +1,5 @@
-// Steps of recurrent networks in one node: the suite that tests operations, the operations that they
-// stand for, and recurrences of them, in which the products with inputs are computed apart.
+// Steps of recurrent networks in one node: the suite that tests operations, the operations that
+// they stand for, and recurrences of them, in which the products with inputs are computed apart.
 
 #include "builders/cells.h"
 
@@ -96,8 +96,7 @@ TEST_F(Cells, OfAGruIsItsFormula) {
   const Expression y = node<GruCell>(a);
   const Expression z = logistic(affine_transform({a[0], a[3], a[5], a[7], a[10]}));
   const Expression r = logistic(affine_transform({a[1], a[4], a[5], a[8], a[10]}));
-  const Expression candidate =
-      tanh(affine_transform({a[2], a[6], cmult(r, a[5]), a[9], a[10]}));
+  const Expression candidate = tanh(affine_transform({a[2], a[6], cmult(r, a[5]), a[9], a[10]}));
   expect_equal(y, cmult(1.0F - z, a[5]) + cmult(z, candidate));
   expect_gradients(cg, y, a);
 }
@@ -113,7 +112,7 @@ void expect_gradients_of_both(ComputationGraph& cg, const std::function<Expressi
         used.push_back(cell);
       }
       if (of_hidden || !of_cell) {
-        used.push_back(Expression(cell.pg, cell.i + 1, cell.graph_id));
+        used.emplace_back(cell.pg, cell.i + 1, cell.graph_id);
       }
       expect_gradients(cg, concatenate(used), xs);
     }
@@ -145,8 +144,7 @@ TEST_F(Cells, WithCoupledGatesIsItsFormula) {
 TEST_F(Cells, WithPeepholesIsItsFormula) {
   const std::vector<Expression> a = arguments({b, b, b, u, u, u, b, u, u, b, w, w, w, x});
   const Expression cell = node<PeepholeCell>(a);
-  const Expression i =
-      logistic(affine_transform({a[0], a[3], a[6], a[8], a[9], a[10], a[13]}));
+  const Expression i = logistic(affine_transform({a[0], a[3], a[6], a[8], a[9], a[10], a[13]}));
   const Expression g = tanh(affine_transform({a[1], a[4], a[6], a[11], a[13]}));
   expect_equal(cell, cmult(i, g) + cmult(1.0F - i, a[9]));
   const Expression o = logistic(affine_transform({a[2], a[5], a[6], a[7], cell, a[12], a[13]}));
@@ -218,8 +216,8 @@ struct Step<PeepholeCell> {
 
 constexpr unsigned kLengths[] = {6, 3, 5, 6};  // of the sequences
 
-/// Sequences of some lengths. The first ones begin with states that are trained, two of them with the
-/// same.
+/// Sequences of some lengths. The first ones begin with states that are trained, two of them with
+/// the same.
 template <class Cell>
 class Recurrences : public ::testing::Test {
  protected:
@@ -235,6 +233,7 @@ class Recurrences : public ::testing::Test {
   /// The last state of each sequence, and a part of the loss at each step.
   Expression loss(ComputationGraph& cg) {
     std::vector<Expression> p;
+    p.reserve(weights_.size());
     for (const Parameter& weight : weights_) {
       p.push_back(parameter(cg, weight));
     }
@@ -261,7 +260,8 @@ class Recurrences : public ::testing::Test {
   std::vector<std::vector<float>> gradients_of(ComputationGraph& cg, const Expression& loss) {
     model_.reset_gradient();
     cg.backward(loss);
-    std::vector<std::vector<float>> all{as_vector(loss.value()), as_vector(words_.get_storage().all_grads)};
+    std::vector<std::vector<float>> all{as_vector(loss.value()),
+                                        as_vector(words_.get_storage().all_grads)};
     for (const auto& p : model_.parameters_list()) {
       all.push_back(as_vector(p->g));
     }

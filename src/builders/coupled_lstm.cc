@@ -51,21 +51,24 @@ LayeredRNNBuilder::LayerState CoupledGatesBuilder::add_layer(unsigned layer, con
     return add_first(layer, x);
   }
   if (!has_peepholes(false)) {
-    const Expression list[] = {vars[coupled::kBi],  vars[coupled::kBc],  vars[coupled::kBo],  //
-                               vars[coupled::kH2i], vars[coupled::kH2c], vars[coupled::kH2o],
-                               before->h,           before->c,  //
-                               vars[coupled::kX2i], vars[coupled::kX2c], vars[coupled::kX2o], x};
-    return state_of(ext::add_node(builders::CoupledCell{}, std::span<const Expression>(list), user_where));
+    const Expression list[] = {
+        vars[coupled::kBi],  vars[coupled::kBc],  vars[coupled::kBo],                         //
+        vars[coupled::kH2i], vars[coupled::kH2c], vars[coupled::kH2o], before->h, before->c,  //
+        vars[coupled::kX2i], vars[coupled::kX2c], vars[coupled::kX2o], x};
+    return state_of(
+        ext::add_node(builders::CoupledCell{}, std::span<const Expression>(list), user_where));
   }
   if (cell_rate() > 0.0F) {
     return add_masked(layer, x, *before);
   }
-  const Expression list[] = {vars[coupled::kBi],  vars[coupled::kBc],  vars[coupled::kBo],  //
-                             vars[coupled::kH2i], vars[coupled::kH2c], vars[coupled::kH2o],
-                             before->h,           vars[coupled::kC2o], vars[coupled::kC2i],
-                             before->c,  //
-                             vars[coupled::kX2i], vars[coupled::kX2c], vars[coupled::kX2o], x};
-  return state_of(ext::add_node(builders::PeepholeCell{}, std::span<const Expression>(list), user_where));
+  const Expression list[] = {
+      vars[coupled::kBi],  vars[coupled::kBc],  vars[coupled::kBo],  //
+      vars[coupled::kH2i], vars[coupled::kH2c], vars[coupled::kH2o], before->h,
+      vars[coupled::kC2o], vars[coupled::kC2i],
+      before->c,  //
+      vars[coupled::kX2i], vars[coupled::kX2c], vars[coupled::kX2o], x};
+  return state_of(
+      ext::add_node(builders::PeepholeCell{}, std::span<const Expression>(list), user_where));
 }
 
 LayeredRNNBuilder::LayerState CoupledGatesBuilder::state_of(const Expression& cell) {

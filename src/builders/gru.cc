@@ -52,7 +52,7 @@ LayeredRNNBuilder::LayerState GRUBuilder::add_layer(unsigned layer, const Expres
     return {none, coupled_lstm_c(z, candidate, none, user_where)};
   }
   const Expression& old = before->h;
-  const Expression list[] = {vars[kBz],  vars[kBr],  vars[kBh],        //
+  const Expression list[] = {vars[kBz],  vars[kBr],  vars[kBh],               //
                              vars[kH2z], vars[kH2r], old,        vars[kH2h],  //
                              vars[kX2z], vars[kX2r], vars[kX2h], x};
   return {none, ext::add_node(builders::GruCell{}, std::span<const Expression>(list), user_where)};

@@ -59,7 +59,8 @@ LayeredRNNBuilder::LayerState StandardLSTMBuilder::add_layer(unsigned layer, con
         lstm_cell(a.build(user_where), Expression(), forget_bias, user_where);
     return {cell, hidden};
   }
-  const Expression list[] = {vars[kBias], vars[kRecurrent], before->h, before->c,  //
+  const Expression list[] = {vars[kBias],   vars[kRecurrent],
+                             before->h,     before->c,  //
                              vars[kInputs], x};
   const auto [cell, hidden] = api::outputs<2>(ext::add_node(
       builders::VanillaCell{forget_bias}, std::span<const Expression>(list), user_where));

@@ -201,7 +201,8 @@ LayeredRNNBuilder::LayerState SimpleRNNBuilder::add_layer(unsigned layer, const 
                              has_aux ? vars[simple::kL2h] : none,
                              has_aux ? *aux_ : none};
   return {none,
-          ext::add_node(builders::TanhCell{}, std::span<const Expression>(list).first(has_aux ? 7 : 5), user_where)};
+          ext::add_node(builders::TanhCell{},
+                        std::span<const Expression>(list).first(has_aux ? 7 : 5), user_where)};
 }
 
 Expression SimpleRNNBuilder::add_auxiliary_input(const Expression& x, const Expression& aux,

@@ -109,8 +109,8 @@ ext::Operand Assembly::stacked(std::span<const NodeId> nodes) {
 /// The terms that come second add to the results, where the results are the sums.
 ext::Operand Assembly::output(const SegmentView& segment, std::uint32_t index) {
   const graph::Node* const nodes = &context_.graph[0];
-  const bool stores = segment.part != schedule::Part::kRest ||
-                      nodes[segment.members[0]].record().saves_sums;
+  const bool stores =
+      segment.part != schedule::Part::kRest || nodes[segment.members[0]].record().saves_sums;
   const Values::Place* const places = values_.places();
   const std::span<const NodeId> members = segment.members;
   const NodeId first = members[0] + index;

@@ -11,8 +11,9 @@
 namespace dynet::schedule {
 
 /// The arguments of an operation that is a sum of terms: the heads stand first, one for each sum;
-/// then the state, if any, that makes results of the sums; then terms of as many arguments each. The
-/// last one of a term is what the others, its weights, multiply. What is no sum has heads alone.
+/// then the state, if any, that makes results of the sums; then terms of as many arguments each.
+/// The last one of a term is what the others, its weights, multiply. What is no sum has heads
+/// alone.
 class Terms {
  public:
   explicit Terms(const ext::Record& record)
@@ -37,8 +38,8 @@ class Terms {
   }
 
  private:
-  /// By the arguments of a term: bit p says that the argument at p behind the beginning is a weight.
-  /// Longer terms than the mask are all like the last one: none ends in it.
+  /// By the arguments of a term: bit p says that the argument at p behind the beginning is a
+  /// weight. Longer terms than the mask are all like the last one: none ends in it.
   static constexpr auto kWeights = [] {
     std::array<std::uint64_t, kMaxMaskedArgs + 2> masks{};
     for (std::uint32_t each = 1; each < masks.size(); ++each) {

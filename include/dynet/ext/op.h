@@ -99,7 +99,7 @@ struct Record {
   std::uint8_t arg_count;
   std::uint8_t outputs;
   std::uint8_t saved;
-  std::uint8_t term_args;  ///< sums: arguments of each term; 0: no sum
+  std::uint8_t term_args;              ///< sums: arguments of each term; 0: no sum
   std::uint8_t head_args, state_args;  ///< sums: arguments before the terms, in this order
   std::uint32_t state_vectors;         ///< bit i: state argument i is no weight
   bool saves_sums;                     ///< the sums are saved outputs, not results
@@ -188,7 +188,8 @@ constexpr void fill_properties(Record& r) {
   r.partial_gradient = is_partial<Op>();
   r.random = is_random<Op>();
   r.term_args = static_cast<std::uint8_t>(term_args<Op>());
-  r.head_args = static_cast<std::uint8_t>(head_args<Op>() != 0 ? head_args<Op>() : outputs_of<Op>());
+  r.head_args =
+      static_cast<std::uint8_t>(head_args<Op>() != 0 ? head_args<Op>() : outputs_of<Op>());
   r.saves_sums = head_args<Op>() != 0;
   r.state_args = static_cast<std::uint8_t>(state_args<Op>());
   r.state_vectors = state_vectors<Op>();

@@ -1,21 +1,23 @@
 #pragma once
 
-// What cells are made of: operations of the library as parts of theirs, and the sums of their gates.
+// What cells are made of: operations of the library as parts of theirs, and the sums of their
+// gates.
 //
-// A cell computes the gates of a step and what they make of its state in one node. Its arguments are
+// A cell computes the gates of a step and what they make of its state in one node. Its arguments
+// are
 //
 //   b_1 ... b_n    a bias for each gate, {h}; or one for all of them, such as {4h}
 //   state          matrices with as many rows, and the vectors {h} that they multiply
 //   w_1 ... w_n x  a matrix for each bias, and what they multiply; more of these may follow
 //
-// Its first saved outputs are the sums b_g + w_g x + ... of the gates. Where the inputs of all steps
-// are known, the scheduler calls it with biases and inputs alone first (ext::Part), for all steps at
-// once; each step then adds what it has from the state.
+// Its first saved outputs are the sums b_g + w_g x + ... of the gates. Where the inputs of all
+// steps are known, the scheduler calls it with biases and inputs alone first (ext::Part), for all
+// steps at once; each step then adds what it has from the state.
 //
 // A gradient of a matrix may be left for the end of the backward pass (ext::weight_gradient), and
 // what it is a product of must last until then. So backward writes the gradients of the sums over
-// the sums, whose values it does not read; the call for biases and inputs, which comes after that for
-// the state, finds them there.
+// the sums, whose values it does not read; the call for biases and inputs, which comes after that
+// for the state, finds them there.
 
 #include <array>
 #include <cstddef>
@@ -136,8 +138,8 @@ class CellCall {
     }
     begin_others<kGates>(call_, sums(), is_begun);
   }
-  /// Adds the products of `kCount` matrices, from argument i of the state on, with the vector behind
-  /// them to the sums of as many gates.
+  /// Adds the products of `kCount` matrices, from argument i of the state on, with the vector
+  /// behind them to the sums of as many gates.
   template <unsigned kCount>
   void add_state(std::size_t i, std::size_t first_gate = 0) const {
     std::array<bool, kCount> is_begun;
@@ -193,7 +195,7 @@ class CellGradient {
   [[nodiscard]] Node back_through(std::size_t i, Node d_sum) {
     return to_.product(to_.transposed(state(i)), d_sum);
   }
-  /// Of `kCount` matrices from i on, and the vector behind them.
+  /// The gradients of `kCount` matrices from i on, and of the vector behind them.
   template <unsigned kCount>
   void give_state(std::size_t i, const std::array<Node, kCount>& d_sums) {
     give_term<kCount>(to_, kGates + i, d_sums);
@@ -219,8 +221,8 @@ Dim cell_size(const ext::Shapes& in) {
   constexpr std::size_t kTerms = kGates + Cell::kStateArgs;
   const unsigned rows = in[0].rows();
   const unsigned h = rows / kParts;
-  bool fits = rows % kParts == 0 && in.size() >= kTerms &&
-              (in.size() - kTerms) % Cell::kTermArgs == 0;
+  bool fits =
+      rows % kParts == 0 && in.size() >= kTerms && (in.size() - kTerms) % Cell::kTermArgs == 0;
   for (std::size_t i = 0; fits && i < kGates; ++i) {
     fits = in[i].nd == 1 && in[i].rows() == rows;
   }

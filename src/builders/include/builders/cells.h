@@ -35,10 +35,10 @@ struct VanillaCell {
       .args = {"exprs", "..."},
       .attrs = {"forget_bias"},
       .formula =
-          "[i; f; o; g] = b + u h + w x; c' = logistic(f + forget_bias) * c + logistic(i) * tanh(g); "
+          "[i; f; o; g] = b + u h + w x; c' = logistic(f + forget_bias) * c + logistic(i) * "
+          "tanh(g); "
           "h' = logistic(o) * tanh(c')",
-      .summary =
-          "The new cell and the hidden state of an LSTM, from the list b, u, h, c, w, x.",
+      .summary = "The new cell and the hidden state of an LSTM, from the list b, u, h, c, w, x.",
       .shapes = "{4h}, {4h,h}, {h}, {h}, {4h,k}, {k} -> {h}, {h}",
       .errors = "ShapeError for another number of arguments, or shapes that do not fit",
       .source = "Hochreiter and Schmidhuber, 1997; Gers et al., 2000"};
@@ -75,8 +75,8 @@ struct VanillaCell {
     if (cell.has_state()) {
       const ext::Operand& sum = call.saved[kSum];
       PartOfCell<ops::LstmCell>(call, 0, {ops::nothing(sum.dim), cell.state(kOldCell)},
-                                {call.out[0], ops::nothing(call.out[1].dim)},
-                                {call.saved[kGates]}, {forget_bias})
+                                {call.out[0], ops::nothing(call.out[1].dim)}, {call.saved[kGates]},
+                                {forget_bias})
           .backward(call.d_out, {sum, cell.d_state(kOldCell)});
       cell.back_through_state<1>(kMatrix, cell.d_state(kOld));
     }
@@ -96,8 +96,8 @@ struct VanillaCell {
     const auto g = to.add(ops::Tanh{}, gate(3));
     const auto t = to.add(ops::Tanh{}, to.out(0));
     const auto dh = to.d_out(1);
-    const auto dc = to.add(ops::Add{}, to.d_out(0),
-                           through_tanh(to, t, to.add(ops::CMult{}, dh, o)));
+    const auto dc =
+        to.add(ops::Add{}, to.d_out(0), through_tanh(to, t, to.add(ops::CMult{}, dh, o)));
     const auto d_sum =
         to.add(ops::Concatenate{0}, through_logistic(to, i, to.add(ops::CMult{}, dc, g)),
                through_logistic(to, f, to.add(ops::CMult{}, dc, old_cell)),
@@ -122,8 +122,8 @@ struct VanillaCell {
 
 /// A step of a gated recurrent unit.
 struct GruCell {
-  enum { kZ, kR, kG };                            // gates
-  enum { kHz, kHr, kOld, kHg };                   // state
+  enum { kZ, kR, kG };                               // gates
+  enum { kHz, kHr, kOld, kHg };                      // state
   enum { kSums, kKept = kSums + 3, kOpen, kGates };  // saved
 
   static constexpr ext::Info kInfo{
@@ -165,8 +165,8 @@ struct GruCell {
         .forward();
     call.kernels.product(cell.state(kHg), ext::Transposed::kNo, saved[kKept], ext::Transposed::kNo,
                          saved[kG], ext::Write::kAdd);
-    PartOfCell<ops::CoupledLstmC>(call, 0, {saved[kZ], saved[kG], cell.state(kOld)},
-                                  {call.out[0]}, {saved[kGates]})
+    PartOfCell<ops::CoupledLstmC>(call, 0, {saved[kZ], saved[kG], cell.state(kOld)}, {call.out[0]},
+                                  {saved[kGates]})
         .forward();
   }
   void backward(ext::Call& call) const {
@@ -231,9 +231,9 @@ struct GruCell {
 
 /// A step of an LSTM with coupled gates.
 struct CoupledCell {
-  enum { kI, kG, kO };                 // gates
+  enum { kI, kG, kO };                     // gates
   enum { kHi, kHg, kHo, kOld, kOldCell };  // state
-  enum { kSums, kOpen = kSums + 3 };   // saved
+  enum { kSums, kOpen = kSums + 3 };       // saved
 
   static constexpr ext::Info kInfo{
       .name = "coupled_cell",
@@ -300,8 +300,8 @@ struct CoupledCell {
     const auto o = to.add(ops::Logistic{}, cell.plus(cell.of_inputs(kO), kHo, old));
     const auto t = to.add(ops::Tanh{}, to.out(0));
     const auto dh = to.d_out(1);
-    const auto dc = to.add(ops::Add{}, to.d_out(0),
-                           through_tanh(to, t, to.add(ops::CMult{}, dh, o)));
+    const auto dc =
+        to.add(ops::Add{}, to.d_out(0), through_tanh(to, t, to.add(ops::CMult{}, dh, o)));
     const auto change = to.add(ops::Subtract{}, g, old_cell);
     const auto di = through_logistic(to, i, to.add(ops::CMult{}, dc, change));
     const auto dg = through_tanh(to, g, to.add(ops::CMult{}, dc, i));
@@ -318,8 +318,7 @@ struct CoupledCell {
     const Dim square{1, 1};
     return {{{}, {b, b, b, u, u, u, b, b, w, w, w, {3}}},
             {{}, {b, b, b, u, u, u, b, b}},
-            {{},
-             {one, one, one, square, square, square, one, one, square, square, square, one}}};
+            {{}, {one, one, one, square, square, square, one, one, square, square, square, one}}};
   }
 };
 
@@ -402,8 +401,8 @@ struct PeepholeCell {
     const auto old = cell.state(kOld);
     const auto old_cell = cell.state(kOldCell);
     const auto created = to.out(0);
-    const auto i = to.add(
-        ops::Logistic{}, cell.plus(cell.plus(cell.of_inputs(kI), kHi, old), kOldToI, old_cell));
+    const auto i = to.add(ops::Logistic{},
+                          cell.plus(cell.plus(cell.of_inputs(kI), kHi, old), kOldToI, old_cell));
     const auto g = to.add(ops::Tanh{}, cell.plus(cell.of_inputs(kG), kHg, old));
     const auto o = to.add(ops::Logistic{},
                           cell.plus(cell.plus(cell.of_inputs(kO), kHo, old), kNewToO, created));
@@ -477,7 +476,8 @@ struct TanhCell {
           "The new state of a simple recurrent network, from the list b, u, h, w1, x1, w2, x2, ...",
       .shapes = "{h}, {h,h}, {h}, {h,k}, {k}, ... -> {h}",
       .errors = "ShapeError for another number of arguments, or shapes that do not fit"};
-  static constexpr const char* kWanted = "b {h}, u {h,h} and h {h}, then each w {h,k} and its x {k}";
+  static constexpr const char* kWanted =
+      "b {h}, u {h,h} and h {h}, then each w {h,k} and its x {k}";
   static constexpr bool kVariadic = true;
   static constexpr std::array kRoles{ext::Role::kEither};
   static constexpr unsigned kHeadArgs = 1;

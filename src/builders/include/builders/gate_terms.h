@@ -1,8 +1,8 @@
 #pragma once
 
-// What operations that compute the gates of a cell do with one term of their sums: a matrix for each
-// gate, and the vector that all of them multiply. A vector in place of a matrix, which is not read,
-// says that a gate has none.
+// What operations that compute the gates of a cell do with one term of their sums: a matrix for
+// each gate, and the vector that all of them multiply. A vector in place of a matrix, which is not
+// read, says that a gate has none.
 
 #include <array>
 #include <cstddef>
@@ -32,8 +32,8 @@ inline ext::Operand in_one_block(const ext::Call& call, const ext::Operand& x, e
   return to;
 }
 
-/// Adds the products of the term that begins at argument i to the sums. One that is not begun starts
-/// with its bias, argument g.
+/// Adds the products of the term that begins at argument i to the sums. One that is not begun
+/// starts with its bias, argument g.
 template <unsigned kGates>
 void add_term(const ext::Call& call, std::size_t i, std::span<const ext::Operand> sums,
               std::array<bool, kGates>& is_begun) {

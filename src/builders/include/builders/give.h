@@ -31,8 +31,6 @@ inline void give_nothing(const ext::Call& call, const ext::Operand& to) {
   }
 }
 /// So for that of argument i.
-inline void give_nothing(const ext::Call& call, std::size_t i) {
-  give_nothing(call, call.d_in[i]);
-}
+inline void give_nothing(const ext::Call& call, std::size_t i) { give_nothing(call, call.d_in[i]); }
 
 }  // namespace dynet::builders
