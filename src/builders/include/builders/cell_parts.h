@@ -27,6 +27,7 @@
 #include "dynet/ext/op.h"
 #include "dynet/ops/arithmetic.h"
 #include "dynet/ops/elementary.h"
+#include "dynet/ops/linear.h"
 #include "dynet/ops/steps.h"
 
 #include "builders/gate_terms.h"
@@ -83,7 +84,6 @@ class SummedGradient {
   SummedGradient& operator=(const SummedGradient&) = delete;
   ~SummedGradient() = default;
 
-  [[nodiscard]] bool absent() const { return dx_.absent(); }
   [[nodiscard]] const ext::Operand& first() const { return sum_; }
   [[nodiscard]] const ext::Operand& next() {
     block_.fresh = false;

@@ -1,8 +1,7 @@
 #pragma once
 
-// A step of a recurrent network in one node: what a builder with a matrix for each gate adds for a
-// layer and a word (docs/decisions/0021-gates-in-one-node.md). What the cells share is in
-// cell_parts.h.
+// A step of a recurrent network in one node: what a builder adds for a layer and a word
+// (docs/decisions/0021-gates-in-one-node.md). What the cells share is in cell_parts.h.
 
 #include <array>
 #include <cstddef>
@@ -12,7 +11,6 @@
 #include "dynet/ops/activation.h"
 #include "dynet/ops/arithmetic.h"
 #include "dynet/ops/elementary.h"
-#include "dynet/ops/linear.h"
 #include "dynet/ops/parts.h"
 #include "dynet/ops/recurrent.h"
 #include "dynet/ops/shape.h"
