@@ -5,8 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -162,14 +164,16 @@ TEST_F(Cells, OfASimpleNetworkIsItsFormula) {
   expect_gradients(cg, without, {a[0], a[1], a[2]});
 }
 
+const Dim kBias{4};
+const Dim kOfState{4, 4};
+const Dim kOfInput{4, 3};
+
 /// The arguments of a step: what is trained, and the list with the state h, or h and c, and x.
 template <class Cell>
 struct Step;
 template <>
 struct Step<VanillaCell> {
-  static std::vector<Dim> dims(const Dim& /*b*/, const Dim& /*u*/, const Dim& /*w*/) {
-    return {{16}, {16, 4}, {16, 3}};
-  }
+  static std::vector<Dim> dims() { return {{16}, {16, 4}, {16, 3}}; }
   static std::vector<Expression> list(const std::vector<Expression>& p, const Expression& h,
                                       const Expression& c, const Expression& x) {
     return {p[0], p[1], h, c, p[2], x};
@@ -177,7 +181,7 @@ struct Step<VanillaCell> {
 };
 template <>
 struct Step<TanhCell> {
-  static std::vector<Dim> dims(const Dim& b, const Dim& u, const Dim& w) { return {b, u, w}; }
+  static std::vector<Dim> dims() { return {kBias, kOfState, kOfInput}; }
   static std::vector<Expression> list(const std::vector<Expression>& p, const Expression& h,
                                       const Expression& /*c*/, const Expression& x) {
     return {p[0], p[1], h, p[2], x};
@@ -185,8 +189,8 @@ struct Step<TanhCell> {
 };
 template <>
 struct Step<GruCell> {
-  static std::vector<Dim> dims(const Dim& b, const Dim& u, const Dim& w) {
-    return {b, b, b, u, u, u, w, w, w};
+  static std::vector<Dim> dims() {
+    return {kBias, kBias, kBias, kOfState, kOfState, kOfState, kOfInput, kOfInput, kOfInput};
   }
   static std::vector<Expression> list(const std::vector<Expression>& p, const Expression& h,
                                       const Expression& /*c*/, const Expression& x) {
@@ -195,8 +199,8 @@ struct Step<GruCell> {
 };
 template <>
 struct Step<CoupledCell> {
-  static std::vector<Dim> dims(const Dim& b, const Dim& u, const Dim& w) {
-    return {b, b, b, u, u, u, w, w, w};
+  static std::vector<Dim> dims() {
+    return {kBias, kBias, kBias, kOfState, kOfState, kOfState, kOfInput, kOfInput, kOfInput};
   }
   static std::vector<Expression> list(const std::vector<Expression>& p, const Expression& h,
                                       const Expression& c, const Expression& x) {
@@ -205,8 +209,9 @@ struct Step<CoupledCell> {
 };
 template <>
 struct Step<PeepholeCell> {
-  static std::vector<Dim> dims(const Dim& b, const Dim& u, const Dim& w) {
-    return {b, b, b, u, u, u, u, u, w, w, w};
+  static std::vector<Dim> dims() {
+    return {kBias,    kBias,    kBias,    kOfState, kOfState, kOfState,
+            kOfState, kOfState, kOfInput, kOfInput, kOfInput};
   }
   static std::vector<Expression> list(const std::vector<Expression>& p, const Expression& h,
                                       const Expression& c, const Expression& x) {
@@ -222,7 +227,7 @@ template <class Cell>
 class Recurrences : public ::testing::Test {
  protected:
   Recurrences() {
-    for (const Dim& dim : Step<Cell>::dims({4}, {4, 4}, {4, 3})) {
+    for (const Dim& dim : Step<Cell>::dims()) {
       weights_.push_back(model_.add_parameters(dim));
     }
     for (std::size_t k = 0; k < 4; ++k) {
@@ -230,33 +235,40 @@ class Recurrences : public ::testing::Test {
     }
   }
 
-  /// The last state of each sequence, and a part of the loss at each step.
-  Expression loss(ComputationGraph& cg) {
+  /// What the loss takes of each sequence: its last state, and a part at each second step. `asks`
+  /// for some states meanwhile.
+  std::vector<Expression> losses(ComputationGraph& cg, bool asks = false) {
     std::vector<Expression> p;
     p.reserve(weights_.size());
     for (const Parameter& weight : weights_) {
       p.push_back(parameter(cg, weight));
     }
-    std::vector<Expression> losses;
+    constexpr bool kHasCell = ext::kRecord<Cell>.outputs == 2;
+    std::vector<Expression> all;
     for (std::size_t s = 0; s < std::size(kLengths); ++s) {
       const std::size_t first = s / 2 * 2;  // among the states
       Expression h = s < 3 ? parameter(cg, states_[first]) : zeros(cg, {4});
       Expression c = s < 3 ? parameter(cg, states_[first + 1]) : zeros(cg, {4});
+      std::vector<Expression> parts;
       for (unsigned t = 0; t < kLengths[s]; ++t) {
         const Expression x = lookup(cg, words_, (5 * static_cast<unsigned>(s) + t) % 20);
         const Expression y = ext::add_node(
             Cell{}, std::span<const Expression>(Step<Cell>::list(p, h, c, x)), Where::here());
-        const bool has_cell = Cell::kInfo.formula.find("c'") != std::string_view::npos;
-        c = has_cell ? y : c;
-        h = has_cell ? Expression(y.pg, y.i + 1, y.graph_id) : y;
+        c = kHasCell ? y : c;
+        h = kHasCell ? Expression(y.pg, y.i + 1, y.graph_id) : y;
         if (t % 2 == 0) {
-          losses.push_back(squared_norm(h));
+          parts.push_back(squared_norm(h));
+        }
+        if (asks && t % 4 == 2) {
+          static_cast<void>(h.value());
         }
       }
-      losses.push_back(sum_elems(c) + sum_elems(h));
+      parts.push_back(sum_elems(c) + sum_elems(h));
+      all.push_back(sum(parts));
     }
-    return sum(losses);
+    return all;
   }
+  Expression loss(ComputationGraph& cg, bool asks = false) { return sum(losses(cg, asks)); }
   std::vector<std::vector<float>> gradients_of(ComputationGraph& cg, const Expression& loss) {
     model_.reset_gradient();
     cg.backward(loss);
@@ -267,9 +279,9 @@ class Recurrences : public ::testing::Test {
     }
     return all;
   }
-  std::vector<std::vector<float>> run(bool batching) {
+  std::vector<std::vector<float>> run(bool batching, bool asks = false) {
     ComputationGraph cg(batching);
-    return gradients_of(cg, loss(cg));
+    return gradients_of(cg, loss(cg, asks));
   }
   static void expect_all_near(const std::vector<std::vector<float>>& found,
                               const std::vector<std::vector<float>>& wanted) {
@@ -319,6 +331,22 @@ TYPED_TEST(Recurrences, GiveTheSameGradientsAgain) {
   }
 }
 
+/// Steps that are asked for are computed before the next ones are built.
+TYPED_TEST(Recurrences, GiveTheSameWhereTheyAreAskedMeanwhile) {
+  this->expect_all_near(this->run(true, true), this->run(false));
+}
+
+/// Some members of calls are not reached by backward.
+TYPED_TEST(Recurrences, GiveTheGradientsOfSomeSequences) {
+  const auto of_two = [&](bool batching) {
+    ComputationGraph cg(batching);
+    const std::vector<Expression> losses = this->losses(cg);
+    cg.forward(sum(losses));
+    return this->gradients_of(cg, losses[0] + losses[3]);
+  };
+  this->expect_all_near(of_two(true), of_two(false));
+}
+
 /// There the sums of a step wait in memory that is used again.
 TYPED_TEST(Recurrences, HaveTheSameValueInAnInferenceScope) {
   ComputationGraph cg(true);
@@ -326,6 +354,20 @@ TYPED_TEST(Recurrences, HaveTheSameValueInAnInferenceScope) {
   const InferenceScope scope;
   ComputationGraph other(true);
   EXPECT_NEAR(as_scalar(this->loss(other).value()), wanted, tolerance::kManyTermsInFloat);
+}
+
+/// A hidden state may be a column, as the builders of LSTMs take it.
+TEST_F(Cells, ReadAColumnAsTheHiddenState) {
+  const Dim column{4, 1};
+  const std::vector<Expression> vanilla = arguments({{16}, {16, 4}, column, b, {16, 3}, x});
+  expect_gradients(cg, hidden_of(node<VanillaCell>(vanilla)), vanilla);
+  const std::vector<Expression> coupled = arguments({b, b, b, u, u, u, column, b, w, w, w, x});
+  expect_gradients(cg, hidden_of(node<CoupledCell>(coupled)), coupled);
+  const std::vector<Expression> with_peepholes =
+      arguments({b, b, b, u, u, u, column, u, u, b, w, w, w, x});
+  expect_gradients(cg, hidden_of(node<PeepholeCell>(with_peepholes)), with_peepholes);
+  const std::vector<Expression> simple = arguments({b, u, column, w, x});
+  expect_gradients(cg, node<TanhCell>(simple), simple);
 }
 
 TEST_F(Cells, RefuseWhatDoesNotFit) {
@@ -345,7 +387,9 @@ TEST_F(Cells, RefuseWhatDoesNotFit) {
   refuses(VanillaCell{}, {{16}, u, b, b, {16, 3}, x});
   refuses(GruCell{}, {b, b, b, u, u, b, u, w, w, x});
   refuses(GruCell{}, {b, b, b, u, u, u, b, w, w, w, x});
+  refuses(GruCell{}, {b, b, b, u, u, {4, 1}, u, w, w, w, x});
   refuses(CoupledCell{}, {b, b, b, u, u, u, b, x, w, w, w, x});
+  refuses(CoupledCell{}, {b, b, b, u, u, u, b, {4, 1}, w, w, w, x});
   refuses(PeepholeCell{}, {b, b, b, u, u, u, b, b, w, w, w, x});
 }
 

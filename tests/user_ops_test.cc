@@ -4,6 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "dynet/expr.h"
+#include "dynet/ext/add_node.h"
+#include "dynet/model.h"
 #include "dynet/ops/arithmetic.h"
 #include "dynet/ops/linear.h"
 #include "dynet/ops/pick.h"
@@ -13,6 +20,7 @@
 #include "dynet/ops/shape.h"
 
 #include "support/generator.h"
+#include "support/observe.h"
 #include "support/samples.h"
 #include "testing/cases.h"
 #include "testing/tolerance.h"
@@ -26,13 +34,15 @@ namespace {
 using Twins = ext::OpList<user::Scale, user::Add, user::LstmCell, user::Product, user::Affine,
                           user::Concatenate, user::Pick, user::SumBatches, user::Dropout>;
 using Others = ext::OpList<user::SelectRows, user::SumOfSome, user::Largest, user::ThereAndBack,
-                           user::SumOfThose, user::Shuffle>;
+                           user::SumOfThose, user::Shuffle, user::RecurrentStep>;
 using UserOps = ext::JoinLists<Twins, Others>;
 
 /// What is a weight stands here and not in the operation, so that a wrong role is seen.
 template <class Op>
 Expectations expected() {
   if constexpr (std::is_same_v<Op, user::Affine>) {
+    return {.weights = {1, 3}};
+  } else if constexpr (std::is_same_v<Op, user::RecurrentStep>) {
     return {.weights = {1, 3}};
   } else if constexpr (std::is_same_v<Op, user::Product> ||
                        std::is_same_v<Op, user::ThereAndBack>) {
@@ -140,6 +150,61 @@ TEST(UserOps, RandomGraphs) {
     EXPECT_EQ(compare(program, run(program, {double_device(), true}), expected,
                       tolerance::kMergedInDouble),
               "");
+  }
+}
+
+/// Three sequences of six steps, from zeros: the loss, and the gradients of all parameters.
+/// `widest` gets the members of the largest call of a step.
+std::vector<std::vector<float>> run_steps(ParameterCollection& model, bool batching,
+                                          std::size_t& widest) {
+  const auto& p = model.parameters_list();
+  ComputationGraph cg(batching);
+  std::vector<Expression> losses;
+  for (unsigned sequence = 0; sequence < 3; ++sequence) {
+    Expression h = zeros(cg, {4});
+    for (unsigned t = 0; t < 6; ++t) {
+      const Expression x =
+          input(cg, {3}, {0.1F * static_cast<float>(t), 0.5F, static_cast<float>(sequence)});
+      const Expression list[] = {parameter(cg, Parameter(p[0])), parameter(cg, Parameter(p[1])), h,
+                                 parameter(cg, Parameter(p[2])), x};
+      h = ext::add_node(user::RecurrentStep{}, std::span<const Expression>(list), Where::here());
+    }
+    losses.push_back(squared_norm(h));
+  }
+  const Expression loss = sum(losses);
+  Observed observed;
+  observe(cg, &observed);
+  std::vector<std::vector<float>> found{as_vector(loss.value())};
+  for (const Observed::Call& call : observed.calls()) {
+    widest = call.shared != 0 ? std::max(widest, call.members.size()) : widest;
+  }
+  observe(cg, nullptr);
+  model.reset_gradient();
+  cg.backward(loss);
+  for (const auto& storage : p) {
+    found.push_back(as_vector(storage->g));
+  }
+  return found;
+}
+
+/// Products with the inputs of all steps but the first are one call, and the numbers those of one
+/// step after the other.
+TEST(UserOps, AStepOfARecurrenceIsDivided) {
+  ParameterCollection model;
+  model.add_parameters({4});
+  model.add_parameters({4, 4});
+  model.add_parameters({4, 3});
+  std::size_t widest[] = {0, 0};
+  const auto alone = run_steps(model, false, widest[0]);
+  const auto merged = run_steps(model, true, widest[1]);
+  EXPECT_EQ(widest[0], 1U);
+  EXPECT_EQ(widest[1], 3U * 5U);
+  ASSERT_EQ(merged.size(), alone.size());
+  for (std::size_t i = 0; i < alone.size(); ++i) {
+    ASSERT_EQ(merged[i].size(), alone[i].size());
+    for (std::size_t k = 0; k < alone[i].size(); ++k) {
+      EXPECT_NEAR(merged[i][k], alone[i][k], tolerance::kManyTermsInFloat) << i << ' ' << k;
+    }
   }
 }
 

@@ -75,66 +75,55 @@ bool Alone::is_of_use(const SegmentView& segment) const {
   return segment.members.size() > 1 && context_.memory(segment.members[0]).is_host_visible();
 }
 
-/// Calls f(node, its memory, bytes) for every output of every member.
+/// Calls f(node, its memory, elements) for what the call of each member computes: every output, and
+/// sums that are saved. The first part of a node computes no more than these.
 template <class F>
 void Alone::for_each_result(const SegmentView& segment, F f) const {
-  const std::uint32_t outputs = context_.graph[segment.members[0]].record().outputs;
+  const graph::Signature& signature = *context_.graph[segment.members[0]].signature;
+  const ext::Record& record = *signature.record;
+  const std::uint32_t sums = record.saves_sums ? record.head_args : 0;
+  const std::uint32_t outputs =
+      sums != 0 && segment.part == schedule::Part::kFirst ? 0 : record.outputs;
   for (const NodeId m : segment.members) {
     for (std::uint32_t k = 0; k < outputs; ++k) {
-      f(m + k, static_cast<std::byte*>(values_.at(m + k)), context_.graph.bytes(m + k));
+      f(m + k, static_cast<std::byte*>(values_.at(m + k)), context_.graph.elements(m + k));
+    }
+    for (std::uint32_t k = 0; k < sums; ++k) {
+      const std::int64_t size = signature.saved[k].example_elements();
+      std::byte* const first = values_.saved(values_.group_of(m), k);
+      f(m, first + values_.offset(m) * size * ext::bytes_of(signature.number),
+        size * context_.graph.examples(m));
     }
   }
 }
 
-/// Calls f(its memory, bytes) for every block of what a call saves.
-template <class F>
-void Alone::for_each_saved(const ext::Record& record, const ext::Call& call, F f) {
-  for (std::size_t k = 0; k < call.saved.size(); ++k) {
-    const ext::Operand& o = call.saved[k];
-    const std::int64_t size =
-        o.size() * ext::saved_bytes(record.saved_as[k], call.kernels.number());
-    for (std::int64_t b = 0; b < o.block_count; ++b) {
-      f(static_cast<std::byte*>(o.blocks[b].data), o.blocks[b].examples * size);
-    }
-  }
-}
-
-void Alone::compute(const SegmentView& segment, const ext::Call& call) {
+void Alone::compute(const SegmentView& segment) {
   before_.clear();
   alone_.clear();
   if (!is_of_use(segment)) {
     return;
   }
+  const graph::Node& first = context_.graph[segment.members[0]];
+  const std::int64_t number_bytes = ext::bytes_of(first.signature->number);
   const auto keep = [&](std::vector<std::byte>& in) {
-    for_each_result(segment, [&](NodeId, const std::byte* at, std::int64_t bytes) {
-      in.insert(in.end(), at, at + bytes);
+    for_each_result(segment, [&](NodeId, const std::byte* at, std::int64_t elements) {
+      in.insert(in.end(), at, at + elements * number_bytes);
     });
   };
   keep(before_);
-  const graph::Node& first = context_.graph[segment.members[0]];
-  const ext::Record& record = first.record();
-  saved_.clear();
-  for_each_saved(record, call, [&](const std::byte* at, std::int64_t bytes) {
-    saved_.insert(saved_.end(), at, at + bytes);
-  });
   for (const NodeId& m : segment.members) {
     const util::Arena::Mark mark = arena_.mark();
     SegmentView one = segment;
     one.members = {&m, 1};
-    record.forward(context_.graph[m].signature->op, assembly_.call(one)->call);
+    first.record().forward(context_.graph[m].signature->op, assembly_.call(one)->call);
     memory_.end_call();
     arena_.release(mark);
   }
   keep(alone_);
   const std::byte* from = before_.data();
-  for_each_result(segment, [&](NodeId, std::byte* at, std::int64_t bytes) {
-    std::copy_n(from, bytes, at);
-    from += bytes;
-  });
-  from = saved_.data();
-  for_each_saved(record, call, [&](std::byte* at, std::int64_t bytes) {
-    std::copy_n(from, bytes, at);
-    from += bytes;
+  for_each_result(segment, [&](NodeId, std::byte* at, std::int64_t elements) {
+    std::copy_n(from, elements * number_bytes, at);
+    from += elements * number_bytes;
   });
 }
 
@@ -143,8 +132,8 @@ void Alone::compare(const SegmentView& segment) const {
     return;
   }
   const std::byte* alone = alone_.data();
-  for_each_result(segment, [&](NodeId n, const std::byte* at, std::int64_t bytes) {
-    const std::string found = difference(n, at, alone);
+  for_each_result(segment, [&](NodeId n, const std::byte* at, std::int64_t elements) {
+    const std::string found = difference(n, elements, at, alone);
     if (!found.empty()) {
       const NodeId first = context_.graph.owner(n);
       throw GraphError(std::string(context_.graph[first].record().info->name) + ": computed with " +
@@ -152,12 +141,12 @@ void Alone::compare(const SegmentView& segment) const {
                        std::to_string(values_.group_of(first)) + ", " + found + "\n  " +
                        context_.graph.describe(n));
     }
-    alone += bytes;
+    alone += elements * ext::bytes_of(context_.graph[n].signature->number);
   });
 }
 
-std::string Alone::difference(NodeId n, const std::byte* together, const std::byte* alone) const {
-  const std::int64_t elements = context_.graph.elements(n);
+std::string Alone::difference(NodeId n, std::int64_t elements, const std::byte* together,
+                              const std::byte* alone) const {
   return context_.graph[n].signature->number == ext::Number::kFloat
              ? difference_of<float>(together, alone, elements)
              : difference_of<double>(together, alone, elements);
@@ -166,7 +155,9 @@ std::string Alone::difference(NodeId n, const std::byte* together, const std::by
 void Alone::remember(const Gradients& gradients) {
   nodes_.clear();
   gradients_.clear();
-  for (NodeId n = 0; n < gradients.size(); ++n) {
+  // There may be room for the nodes of an earlier graph.
+  const auto count = std::min(gradients.size(), static_cast<NodeId>(context_.graph.size()));
+  for (NodeId n = 0; n < count; ++n) {
     // The nodes of a parameter share one gradient in one pass, and have their own in the other.
     const bool is_parameter = context_.graph[context_.graph.owner(n)].record().gradient_goes_to ==
                               ext::GradientTo::kStorage;
@@ -183,8 +174,9 @@ void Alone::compare(const Gradients& gradients) const {
     if (!gradients.is_written(g.node)) {
       continue;
     }
-    const std::string found = difference(
-        g.node, static_cast<const std::byte*>(gradients.at(g.node)), gradients_.data() + g.at);
+    const std::string found =
+        difference(g.node, context_.graph.elements(g.node),
+                   static_cast<const std::byte*>(gradients.at(g.node)), gradients_.data() + g.at);
     if (!found.empty()) {
       throw GraphError(
           "backward: the gradient of a node is another one where each call has one member: " +

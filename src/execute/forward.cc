@@ -142,7 +142,7 @@ void Executor::call_segment(const SegmentView& segment, Assembled* assembled) {
   } else {
     call_memory_.begin_call(*node.device().memory);
     if (alone_ != nullptr) {
-      alone_->compute(segment, assembled->call);
+      alone_->compute(segment);
     }
     record.forward(node.signature->op, assembled->call);
     call_memory_.end_call();

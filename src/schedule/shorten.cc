@@ -33,6 +33,19 @@ std::int64_t saved_elements(const graph::Graph& graph, NodeId n) {
   return elements;
 }
 
+/// What stays when a member has run, until its users have: what is saved is a user's where the
+/// member is computed in two parts.
+std::int64_t kept_elements(const graph::Graph& graph, const Group& group, NodeId n) {
+  switch (group.part) {
+    case Part::kFirst:
+      return result_elements(graph, n) + saved_elements(graph, n);
+    case Part::kRest:
+      return 0;
+    default:
+      return result_elements(graph, n);
+  }
+}
+
 bool is_shared(const Segment& segment, std::uint32_t arg) {
   return arg < kMaxMaskedArgs && ((segment.shared >> arg) & 1) != 0;
 }
@@ -96,7 +109,7 @@ void Shortener::cut(const graph::Graph& graph, const Plan& plan) {
         }
         touched += mine;
         pieces_.extend();
-        state_.back().elements += group.part == Part::kRest ? 0 : result_elements(graph, n);
+        state_.back().elements += kept_elements(graph, group, n);
       }
     }
   }

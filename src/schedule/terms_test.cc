@@ -9,7 +9,7 @@
 namespace dynet::schedule {
 namespace {
 
-/// Of a sum with a state whose last argument is its only vector.
+/// What the arguments of a sum are whose state ends with its only vector.
 void expect_kinds(unsigned heads, unsigned state, unsigned each) {
   SCOPED_TRACE(std::to_string(heads) + ' ' + std::to_string(state) + ' ' + std::to_string(each));
   ext::Record record = ext::kRecord<ops::AffineTransform>;

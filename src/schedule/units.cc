@@ -14,7 +14,8 @@
 // input of an upper layer waits for a node of the same key in the layer below. Mostly it stays, so
 // that both layers run side by side in the fewest groups. Where large weights would be read for a
 // few columns at each step, which takes longer than a group does, it leaves: all steps have one
-// product when the layer below is done.
+// product when the layer below is done. The state, which makes results of complete sums, is read
+// with the terms that stay.
 
 #include "units.h"
 

@@ -102,6 +102,81 @@ struct Affine {
   }
 };
 
+/// Elementwise rules that the next operation computes with.
+struct TanhOf {
+  DYNET_DEVICE_FN auto value(auto x) const { return dynet::rule::tanh(x); }
+  DYNET_DEVICE_FN auto slope(auto /*x*/, auto y) const { return 1.0 - y * y; }
+};
+struct BackThroughTanh {
+  DYNET_DEVICE_FN auto value(auto y, auto dy) const { return dy * (1.0 - y * y); }
+  DYNET_DEVICE_FN auto slopes(auto y, auto dy, auto /*z*/) const {
+    return dynet::rule::each(-2.0 * y * dy, 1.0 - y * y);
+  }
+};
+
+/// A step of a recurrence, y = tanh(b + U h + W x), that is divided: the sum is saved.
+struct RecurrentStep {
+  static constexpr bool kVariadic = true;
+  static constexpr std::array kRoles{ext::Role::kEither};
+  static constexpr unsigned kHeadArgs = 1;              // b
+  static constexpr unsigned kStateArgs = 2;             // U, h
+  static constexpr std::uint32_t kStateVectors = 0b10;  // h
+  static constexpr unsigned kTermArgs = 2;              // W, x
+  static constexpr unsigned kSaved = 1;
+  static constexpr ext::Info kInfo{
+      .name = "user_step", .args = {"xs"}, .formula = "y = tanh(b + U h + W x)"};
+  Dim shape(const ext::Shapes& in) const {
+    if (in.size() != 5 || in[1].cols() != in[2].rows() || in[3].cols() != in[4].rows() ||
+        in[1].rows() != in[0].rows() || in[3].rows() != in[0].rows()) {
+      in.fail("b {m}, U {m,m}, h {m}, W {m,k} and x {k}");
+    }
+    return in[0];
+  }
+  std::array<Dim, 1> saved(const ext::Shapes& in) const { return {in[0]}; }
+  void forward(ext::Call& c) const {
+    const ext::Operand& sum = c.saved[0];
+    if (c.has_heads()) {
+      const std::size_t term = c.has_state() ? 3 : 1;
+      c.kernels.product_plus(c.in[0], c.in[term], c.in[term + 1], sum);
+    }
+    if (c.has_state()) {
+      const std::size_t state = c.has_heads() ? 1 : 0;
+      c.kernels.product(c.in[state], ext::Transposed::kNo, c.in[state + 1], ext::Transposed::kNo,
+                        sum, ext::Write::kAdd);
+      ext::apply_rule(TanhOf{}, c, c.out[0], sum);
+    }
+  }
+  /// The gradient of the sum is left where the sum was.
+  void backward(ext::Call& c) const {
+    const ext::Operand& sum = c.saved[0];
+    if (c.has_state()) {
+      ext::apply_rule(BackThroughTanh{}, c, sum, c.out[0], c.d_out[0]);
+      back_through(c, c.has_heads() ? 1 : 0);
+    }
+    if (c.has_heads()) {
+      if (!c.d_in[0].absent()) {
+        c.kernels.move(ext::whole_move(sum.size()), sum, c.d_in[0]);
+      }
+      back_through(c, c.has_state() ? 3 : 1);
+    }
+  }
+  static std::vector<ext::Example<RecurrentStep>> examples() {
+    return {{{}, {{4}, {4, 4}, {4}, {4, 3}, {3}}}, {{}, {{1}, {1, 1}, {1}, {1, 2}, {2}}}};
+  }
+
+ private:
+  /// The product of arguments i and i + 1.
+  static void back_through(ext::Call& c, std::size_t i) {
+    if (!c.d_in[i].absent()) {
+      ext::weight_gradient(c, i, c.saved[0], c.in[i + 1]);
+    }
+    if (!c.d_in[i + 1].absent()) {
+      c.kernels.product(c.in[i], ext::Transposed::kYes, c.saved[0], ext::Transposed::kNo,
+                        c.d_in[i + 1]);
+    }
+  }
+};
+
 /// Concatenates along dimension d.
 struct Concatenate {
   unsigned d = 0;

@@ -137,11 +137,15 @@ struct Arguments {
   static constexpr bool kVariadic = detail::is_variadic<Op>();
   static_assert(detail::term_args<Op>() == 0 || (kVariadic && HasForwardBackward<Op>),
                 "kTermArgs is for variadic operations that have forward and backward");
-  static_assert((detail::head_args<Op>() == 0 && detail::state_args<Op>() == 0) ||
-                    detail::term_args<Op>() != 0,
-                "kHeadArgs and kStateArgs are for sums of terms: kTermArgs must be given");
-  static_assert(detail::head_args<Op>() <= 16 && detail::state_args<Op>() <= 32,
-                "kHeadArgs must be at most 16, and kStateArgs at most 32");
+  static_assert(detail::head_args<Op>() == 0 || detail::term_args<Op>() != 0,
+                "kHeadArgs is for sums of terms: kTermArgs must be given");
+  static_assert(detail::head_args<Op>() <= detail::saved_of<Op>(),
+                "kHeadArgs says how many sums are saved outputs, the first ones: kSaved is less");
+  static_assert(detail::state_args<Op>() == 0 || detail::head_args<Op>() != 0,
+                "kStateArgs makes results of sums that are saved: kHeadArgs must be given");
+  static_assert(detail::state_vectors<Op>() >> detail::state_args<Op>() == 0,
+                "kStateVectors has a bit for each of kStateArgs arguments");
+  static_assert(detail::state_args<Op>() < 32, "kStateArgs must be less than 32");
   static_assert(!detail::adds_arguments<Op>() || kVariadic,
                 "kAddsArguments is for variadic operations");
   static_assert(!kVariadic || kArgCount<Op> > 0, "kInfo.args must name the list of arguments");

@@ -162,7 +162,7 @@ struct Call {
   ScratchMemory* memory;      ///< what scratch() takes from
   std::int64_t examples = 0;  ///< of the result (Role::kWhole: nodes)
   unsigned absent = 0;        ///< groups of optional arguments (bit g - 1: group g)
-  Part part = Part::kWhole;
+  Part part = Part::kWhole;   ///< of sums of terms
   std::span<const Operand> in;
   std::span<const Operand> out;    ///< forward: to be written. backward: values
   std::span<const Operand> saved;  ///< written by forward, read by backward
@@ -188,6 +188,9 @@ struct Call {
   [[nodiscard]] T* scratch(std::int64_t bytes) const {
     return static_cast<T*>(memory->take(bytes));
   }
+  /// Whether a sum of terms has the arguments before its terms here, and the state behind those.
+  [[nodiscard]] bool has_heads() const { return part != Part::kRest; }
+  [[nodiscard]] bool has_state() const { return part != Part::kFirst; }
   /// The indices of all examples, one after the other: `indices.size()` each. They lie in one
   /// block.
   [[nodiscard]] const unsigned* index_data() const { return indices.data<const unsigned>(); }

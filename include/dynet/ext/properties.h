@@ -58,8 +58,9 @@ DYNET_PROPERTY(bool, is_variadic, kVariadic, false)
 // forward and backward may be called with some of the terms, with or without the arguments before
 // them (Call::part); without, forward adds, as the blocks of `out` say.
 DYNET_PROPERTY(unsigned, term_args, kTermArgs, 0)
-// Of such an operation, how many sums there are, where they are no results but saved outputs, which
-// stay from one call to the other; argument k is where sum k begins.
+// Of such an operation, how many sums there are, where they are no results but the first saved
+// outputs, which stay from one call to the other; sum k begins with argument k. Results are stored
+// in the call that has the other terms.
 DYNET_PROPERTY(unsigned, head_args, kHeadArgs, 0)
 // Then the next arguments, so many, are the state that makes results of the sums: they are in no
 // first part. Bit i of the mask: state argument i is no weight. Backward of the first part comes

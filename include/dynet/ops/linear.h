@@ -96,11 +96,10 @@ struct AffineTransform {
     }
     return cols == 1 ? Dim({rows}) : Dim({rows, cols});
   }
-  /// With an odd number of arguments the first one is the bias.
   void forward(ext::Call& call) const {
     using ext::Transposed;
     const ext::Operand& y = call.out[0];
-    std::size_t done = call.in.size() % 2;
+    std::size_t done = call.has_heads() ? 1 : 0;
     if (call.in.size() > 1 && done != 0 && call.in[0].size() == y.dim.rows()) {
       call.kernels.product_plus(call.in[0], call.in[1], call.in[2], y);
       done = 3;
@@ -115,7 +114,7 @@ struct AffineTransform {
   void backward(ext::Call& call) const {
     using ext::Transposed;
     const ext::Operand& dy = call.d_out[0];
-    const std::size_t head = call.in.size() % 2;
+    const std::size_t head = call.has_heads() ? 1 : 0;
     if (head != 0 && !call.d_in[0].absent()) {
       call.kernels.move(bias_move(call.in[0].dim, dy.dim, false), dy, call.d_in[0]);
     }

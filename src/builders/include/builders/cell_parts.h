@@ -119,10 +119,9 @@ class CellCall {
 
   explicit CellCall(ext::Call& call)
       : call_(call),
-        heads_(call.part == ext::Part::kRest ? 0 : kGates),
-        terms_(heads_ + (has_state() ? Cell::kStateArgs : 0)) {}
+        heads_(call.has_heads() ? kGates : 0),
+        terms_(heads_ + (call.has_state() ? Cell::kStateArgs : 0)) {}
 
-  [[nodiscard]] bool has_state() const { return call_.part != ext::Part::kFirst; }
   /// Which operand argument i of the state is.
   [[nodiscard]] std::size_t at(std::size_t i) const { return heads_ + i; }
   [[nodiscard]] const ext::Operand& state(std::size_t i) const { return call_.in[at(i)]; }
@@ -214,7 +213,7 @@ class CellGradient {
 };
 
 /// {h} of a cell whose biases have `kParts` times as many rows. Refuses arguments other than those
-/// above.
+/// above. Cell::kMayBeColumn: the vector of the state that is only multiplied, and may be {h,1}.
 template <class Cell, unsigned kParts = 1>
 Dim cell_size(const ext::Shapes& in) {
   constexpr unsigned kGates = Cell::kHeadArgs;
@@ -229,7 +228,7 @@ Dim cell_size(const ext::Shapes& in) {
   for (std::size_t i = 0; fits && i < Cell::kStateArgs; ++i) {
     const Dim& dim = in[kGates + i];
     fits = ((Cell::kStateVectors >> i) & 1) != 0
-               ? dim.nd <= 2 && dim.rows() == h && dim.cols() == 1
+               ? dim.nd <= (i == Cell::kMayBeColumn ? 2 : 1) && dim.rows() == h && dim.cols() == 1
                : dim.nd == 2 && dim.rows() == rows && dim.cols() == h;
   }
   for (std::size_t i = kTerms; fits && i < in.size(); i += Cell::kTermArgs) {

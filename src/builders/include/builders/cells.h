@@ -47,6 +47,7 @@ struct VanillaCell {
   static constexpr unsigned kHeadArgs = 1;
   static constexpr unsigned kStateArgs = 3;
   static constexpr std::uint32_t kStateVectors = 1U << kOld | 1U << kOldCell;
+  static constexpr unsigned kMayBeColumn = kOld;
   static constexpr unsigned kTermArgs = 2;
   static constexpr unsigned kOutputs = 2;
   static constexpr unsigned kSaved = 2;
@@ -61,7 +62,7 @@ struct VanillaCell {
   void forward(ext::Call& call) const {
     const CellCall<VanillaCell> cell(call);
     cell.add_inputs();
-    if (cell.has_state()) {
+    if (call.has_state()) {
       cell.add_state<1>(kMatrix);
       PartOfCell<ops::LstmCell>(call, 0, {call.saved[kSum], cell.state(kOldCell)},
                                 {call.out[0], call.out[1]}, {call.saved[kGates]}, {forget_bias})
@@ -70,7 +71,7 @@ struct VanillaCell {
   }
   void backward(ext::Call& call) const {
     const CellCall<VanillaCell> cell(call);
-    if (cell.has_state()) {
+    if (call.has_state()) {
       const ext::Operand& sum = call.saved[kSum];
       PartOfCell<ops::LstmCell>(call, 0, {ops::nothing(sum.dim), cell.state(kOldCell)},
                                 {call.out[0], ops::nothing(call.out[1].dim)}, {call.saved[kGates]},
@@ -143,6 +144,7 @@ struct GruCell {
   static constexpr unsigned kHeadArgs = 3;
   static constexpr unsigned kStateArgs = 4;
   static constexpr std::uint32_t kStateVectors = 1U << kOld;
+  static constexpr unsigned kMayBeColumn = kStateArgs;  // none: h is also what is kept
   static constexpr unsigned kTermArgs = 4;
   static constexpr unsigned kSaved = 6;
   Dim shape(const ext::Shapes& in) const { return cell_size<GruCell>(in); }
@@ -154,7 +156,7 @@ struct GruCell {
     const CellCall<GruCell> cell(call);
     const auto& saved = call.saved;
     cell.add_inputs();
-    if (!cell.has_state()) {
+    if (!call.has_state()) {
       return;
     }
     cell.add_state<2>(kHz);
@@ -169,7 +171,7 @@ struct GruCell {
   }
   void backward(ext::Call& call) const {
     const CellCall<GruCell> cell(call);
-    if (cell.has_state()) {
+    if (call.has_state()) {
       back_to_sums(call, cell);
     }
     cell.back_through_inputs();
@@ -227,6 +229,28 @@ struct GruCell {
   }
 };
 
+/// The gates of an LSTM with coupled gates in nodes, computed once more.
+struct CoupledNodes {
+  ext::GradientBuilder::Node i, g, o, tanh_cell;
+};
+/// The gradients of what its sums are made of, and of the old cell, whose argument of the state is
+/// `old_cell`: from d_o, that of the output gate's sum, and dc, that of the new cell. Returns those
+/// of the sums.
+template <class Cell, class To>
+std::array<ext::GradientBuilder::Node, 3> give_coupled(To& to, CellGradient<Cell, To>& cell,
+                                                       const CoupledNodes& gates,
+                                                       std::size_t old_cell,
+                                                       ext::GradientBuilder::Node dc,
+                                                       ext::GradientBuilder::Node d_o) {
+  const auto change = to.add(ops::Subtract{}, gates.g, cell.state(old_cell));
+  const std::array d_sums{through_logistic(to, gates.i, to.add(ops::CMult{}, dc, change)),
+                          through_tanh(to, gates.g, to.add(ops::CMult{}, dc, gates.i)), d_o};
+  cell.give(old_cell, to.add(ops::Subtract{}, dc, to.add(ops::CMult{}, dc, gates.i)));
+  cell.template give_state<3>(0, d_sums);
+  cell.give_inputs(d_sums);
+  return d_sums;
+}
+
 /// A step of an LSTM with coupled gates.
 struct CoupledCell {
   enum { kI, kG, kO };                     // gates
@@ -253,6 +277,7 @@ struct CoupledCell {
   static constexpr unsigned kHeadArgs = 3;
   static constexpr unsigned kStateArgs = 5;
   static constexpr std::uint32_t kStateVectors = 1U << kOld | 1U << kOldCell;
+  static constexpr unsigned kMayBeColumn = kOld;
   static constexpr unsigned kTermArgs = 4;
   static constexpr unsigned kOutputs = 2;
   static constexpr unsigned kSaved = 4;
@@ -268,7 +293,7 @@ struct CoupledCell {
     const CellCall<CoupledCell> cell(call);
     const auto& saved = call.saved;
     cell.add_inputs();
-    if (cell.has_state()) {
+    if (call.has_state()) {
       cell.add_state<3>(kHi);
       PartOfCell<ops::CoupledLstmCell>(call, 0,
                                        {saved[kI], saved[kG], saved[kO], cell.state(kOldCell)},
@@ -278,7 +303,7 @@ struct CoupledCell {
   }
   void backward(ext::Call& call) const {
     const CellCall<CoupledCell> cell(call);
-    if (cell.has_state()) {
+    if (call.has_state()) {
       const auto& saved = call.saved;
       const ext::Operand unread = ops::nothing(call.out[0].dim);
       PartOfCell<ops::CoupledLstmCell>(call, 0, {unread, unread, unread, cell.state(kOldCell)},
@@ -291,22 +316,16 @@ struct CoupledCell {
   /// With the gates computed once more.
   void gradient(auto& to) const {
     CellGradient<CoupledCell, std::remove_reference_t<decltype(to)>> cell(to);
-    const auto old = cell.state(kOld);
-    const auto old_cell = cell.state(kOldCell);
-    const auto i = to.add(ops::Logistic{}, cell.plus(cell.of_inputs(kI), kHi, old));
-    const auto g = to.add(ops::Tanh{}, cell.plus(cell.of_inputs(kG), kHg, old));
-    const auto o = to.add(ops::Logistic{}, cell.plus(cell.of_inputs(kO), kHo, old));
-    const auto t = to.add(ops::Tanh{}, to.out(0));
+    const auto sum = [&](std::size_t gate) {
+      return cell.plus(cell.of_inputs(gate), kHi + gate, cell.state(kOld));
+    };
+    const CoupledNodes gates{to.add(ops::Logistic{}, sum(kI)), to.add(ops::Tanh{}, sum(kG)),
+                             to.add(ops::Logistic{}, sum(kO)), to.add(ops::Tanh{}, to.out(0))};
     const auto dh = to.d_out(1);
-    const auto dc =
-        to.add(ops::Add{}, to.d_out(0), through_tanh(to, t, to.add(ops::CMult{}, dh, o)));
-    const auto change = to.add(ops::Subtract{}, g, old_cell);
-    const auto di = through_logistic(to, i, to.add(ops::CMult{}, dc, change));
-    const auto dg = through_tanh(to, g, to.add(ops::CMult{}, dc, i));
-    const auto d_o = through_logistic(to, o, to.add(ops::CMult{}, dh, t));
-    cell.give(kOldCell, to.add(ops::Subtract{}, dc, to.add(ops::CMult{}, dc, i)));
-    cell.template give_state<3>(kHi, {di, dg, d_o});
-    cell.give_inputs({di, dg, d_o});
+    const auto dc = to.add(ops::Add{}, to.d_out(0),
+                           through_tanh(to, gates.tanh_cell, to.add(ops::CMult{}, dh, gates.o)));
+    const auto d_o = through_logistic(to, gates.o, to.add(ops::CMult{}, dh, gates.tanh_cell));
+    give_coupled(to, cell, gates, kOldCell, dc, d_o);
   }
   static std::vector<ext::Example<CoupledCell>> examples() {
     const Dim b{4};
@@ -316,7 +335,8 @@ struct CoupledCell {
     const Dim square{1, 1};
     return {{{}, {b, b, b, u, u, u, b, b, w, w, w, {3}}},
             {{}, {b, b, b, u, u, u, b, b}},
-            {{}, {one, one, one, square, square, square, one, one, square, square, square, one}}};
+            {{}, {one, one, one, square, square, square, one, one, square, square, square, one}},
+            {{}, {{0}, {0}, {0}, {0, 0}, {0, 0}, {0, 0}, {0}, {0}, {0, 2}, {0, 2}, {0, 2}, {2}}}};
   }
 };
 
@@ -350,6 +370,7 @@ struct PeepholeCell {
   static constexpr unsigned kHeadArgs = 3;
   static constexpr unsigned kStateArgs = 7;
   static constexpr std::uint32_t kStateVectors = 1U << kOld | 1U << kOldCell;
+  static constexpr unsigned kMayBeColumn = kOld;
   static constexpr unsigned kTermArgs = 4;
   static constexpr unsigned kOutputs = 2;
   static constexpr unsigned kSaved = 5;
@@ -366,7 +387,7 @@ struct PeepholeCell {
     const CellCall<PeepholeCell> cell(call);
     const auto& saved = call.saved;
     cell.add_inputs();
-    if (!cell.has_state()) {
+    if (!call.has_state()) {
       return;
     }
     cell.add_state<3>(kHi);
@@ -382,7 +403,7 @@ struct PeepholeCell {
   }
   void backward(ext::Call& call) const {
     const CellCall<PeepholeCell> cell(call);
-    if (cell.has_state()) {
+    if (call.has_state()) {
       if (call.d_out[1].absent()) {
         give_nothing(call, call.saved[kO]);
         give_nothing(call, cell.at(kNewToO));
@@ -396,27 +417,21 @@ struct PeepholeCell {
   /// With the gates computed once more.
   void gradient(auto& to) const {
     CellGradient<PeepholeCell, std::remove_reference_t<decltype(to)>> cell(to);
-    const auto old = cell.state(kOld);
-    const auto old_cell = cell.state(kOldCell);
     const auto created = to.out(0);
-    const auto i = to.add(ops::Logistic{},
-                          cell.plus(cell.plus(cell.of_inputs(kI), kHi, old), kOldToI, old_cell));
-    const auto g = to.add(ops::Tanh{}, cell.plus(cell.of_inputs(kG), kHg, old));
-    const auto o = to.add(ops::Logistic{},
-                          cell.plus(cell.plus(cell.of_inputs(kO), kHo, old), kNewToO, created));
-    const auto t = to.add(ops::Tanh{}, created);
+    const auto sum = [&](std::size_t gate) {
+      return cell.plus(cell.of_inputs(gate), kHi + gate, cell.state(kOld));
+    };
+    const CoupledNodes gates{
+        to.add(ops::Logistic{}, cell.plus(sum(kI), kOldToI, cell.state(kOldCell))),
+        to.add(ops::Tanh{}, sum(kG)), to.add(ops::Logistic{}, cell.plus(sum(kO), kNewToO, created)),
+        to.add(ops::Tanh{}, created)};
     const auto dh = to.d_out(1);
-    const auto d_o = through_logistic(to, o, to.add(ops::CMult{}, dh, t));
-    cell.give_weight(kNewToO, d_o, created);
-    const auto through_h = through_tanh(to, t, to.add(ops::CMult{}, dh, o));
+    const auto d_o = through_logistic(to, gates.o, to.add(ops::CMult{}, dh, gates.tanh_cell));
+    const auto through_h = through_tanh(to, gates.tanh_cell, to.add(ops::CMult{}, dh, gates.o));
     const auto dc = to.add(ops::Sum{}, to.d_out(0), through_h, cell.back_through(kNewToO, d_o));
-    const auto change = to.add(ops::Subtract{}, g, old_cell);
-    const auto di = through_logistic(to, i, to.add(ops::CMult{}, dc, change));
-    const auto dg = through_tanh(to, g, to.add(ops::CMult{}, dc, i));
-    cell.give(kOldCell, to.add(ops::Subtract{}, dc, to.add(ops::CMult{}, dc, i)));
-    cell.template give_state<1>(kOldToI, {di});
-    cell.template give_state<3>(kHi, {di, dg, d_o});
-    cell.give_inputs({di, dg, d_o});
+    const auto d_sums = give_coupled(to, cell, gates, kOldCell, dc, d_o);
+    cell.give_weight(kNewToO, d_o, created);
+    cell.template give_state<1>(kOldToI, {d_sums[kI]});
   }
   static std::vector<ext::Example<PeepholeCell>> examples() {
     const Dim b{4};
@@ -428,7 +443,22 @@ struct PeepholeCell {
             {{}, {b, b, b, u, u, u, b, u, u, b}},
             {{},
              {one, one, one, square, square, square, one, square, square, one, square, square,
-              square, one}}};
+              square, one}},
+            {{},
+             {{0},
+              {0},
+              {0},
+              {0, 0},
+              {0, 0},
+              {0, 0},
+              {0},
+              {0, 0},
+              {0, 0},
+              {0},
+              {0, 2},
+              {0, 2},
+              {0, 2},
+              {2}}}};
   }
 
  private:
@@ -481,6 +511,7 @@ struct TanhCell {
   static constexpr unsigned kHeadArgs = 1;
   static constexpr unsigned kStateArgs = 2;
   static constexpr std::uint32_t kStateVectors = 1U << kOld;
+  static constexpr unsigned kMayBeColumn = kOld;
   static constexpr unsigned kTermArgs = 2;
   static constexpr unsigned kSaved = 1;
   Dim shape(const ext::Shapes& in) const { return cell_size<TanhCell>(in); }
@@ -488,14 +519,14 @@ struct TanhCell {
   void forward(ext::Call& call) const {
     const CellCall<TanhCell> cell(call);
     cell.add_inputs();
-    if (cell.has_state()) {
+    if (call.has_state()) {
       cell.add_state<1>(kMatrix);
       PartOfCell<ops::Tanh>(call, 0, {call.saved[0]}, {call.out[0]}, {}).forward();
     }
   }
   void backward(ext::Call& call) const {
     const CellCall<TanhCell> cell(call);
-    if (cell.has_state()) {
+    if (call.has_state()) {
       const ext::Operand& sum = call.saved[0];
       PartOfCell<ops::Tanh>(call, 0, {ops::nothing(sum.dim)}, {call.out[0]}, {})
           .backward(call.d_out[0], {sum});

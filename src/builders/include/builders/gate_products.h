@@ -2,9 +2,11 @@
 
 // The gates of one cell before their nonlinearities, in one node.
 //
-// A builder whose parameters are a matrix per gate would add an affine transformation for each; the
-// price of a node would then be paid for every gate, where VanillaLSTMBuilder pays it once for all.
-// GateProducts has a result for each gate, each of them a sum of products with the same vectors:
+// A builder whose parameters are a matrix per gate would add an affine transformation for each, and
+// the price of a node would be paid for every gate. Steps of sequences are whole cells in one node
+// (cells.h); this is for what they do not cover: nodes of trees, first steps, which have no state,
+// and gates that look at masked cells. GateProducts has a result for each gate, each of them a sum
+// of products with the same vectors:
 //
 //   y_g = b_g + w_1g x_1 + w_2g x_2 + ...      list: b_1, b_2, w_11, w_12, x_1, w_21, w_22, x_2
 //
@@ -65,9 +67,8 @@ struct GateProducts {
     all.fill(Dim({rows}));
     return all;
   }
-  /// The biases are there where what is left after whole terms is as many.
   void forward(ext::Call& call) const {
-    const std::size_t head = call.in.size() % kTermArgs;
+    const std::size_t head = call.has_heads() ? kGates : 0;
     std::array<bool, kGates> is_begun;
     is_begun.fill(head == 0);
     for (std::size_t i = head; i < call.in.size(); i += kTermArgs) {
@@ -76,7 +77,7 @@ struct GateProducts {
     begin_others<kGates>(call, call.out, is_begun);
   }
   void backward(ext::Call& call) const {
-    const std::size_t head = call.in.size() % kTermArgs;
+    const std::size_t head = call.has_heads() ? kGates : 0;
     for (std::size_t g = 0; g < head; ++g) {
       if (call.d_out[g].absent()) {
         give_nothing(call, g);

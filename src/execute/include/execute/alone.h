@@ -24,9 +24,9 @@ class Alone {
   static std::unique_ptr<Alone> if_paranoid(const Context& context, const Values& values,
                                             Assembly& assembly, OperandArena& arena,
                                             CallMemory& memory);
-  /// Before `call`, that of a segment: computes its members one by one and remembers the results.
-  /// What lay in the place of the results, and of what is saved, lies there again afterwards.
-  void compute(const SegmentView& segment, const ext::Call& call);
+  /// Before the call of a segment: computes its members one by one and remembers the results, and
+  /// sums that are saved. What lay in their place lies there again afterwards.
+  void compute(const SegmentView& segment);
   /// After it: GraphError that names operation, group and node where a result is another one.
   void compare(const SegmentView& segment) const;
 
@@ -37,13 +37,11 @@ class Alone {
 
  private:
   [[nodiscard]] bool is_of_use(const SegmentView& segment) const;
-  [[nodiscard]] std::string difference(NodeId n, const std::byte* together,
+  [[nodiscard]] std::string difference(NodeId n, std::int64_t elements, const std::byte* together,
                                        const std::byte* alone) const;
   [[nodiscard]] std::string readers_of(NodeId n) const;
   template <class F>
   void for_each_result(const SegmentView& segment, F f) const;
-  template <class F>
-  static void for_each_saved(const ext::Record& record, const ext::Call& call, F f);
 
   const Context& context_;
   const Values& values_;
@@ -51,7 +49,6 @@ class Alone {
   OperandArena& arena_;
   CallMemory& memory_;
   std::vector<std::byte> before_, alone_;  ///< the results of all members, one after the other
-  std::vector<std::byte> saved_;           ///< what lay in the place of what is saved
   struct Gradient {
     NodeId node;
     std::size_t at;  ///< in gradients_
