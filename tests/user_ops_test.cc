@@ -40,9 +40,7 @@ using UserOps = ext::JoinLists<Twins, Others>;
 /// What is a weight stands here and not in the operation, so that a wrong role is seen.
 template <class Op>
 Expectations expected() {
-  if constexpr (std::is_same_v<Op, user::Affine>) {
-    return {.weights = {1, 3}};
-  } else if constexpr (std::is_same_v<Op, user::RecurrentStep>) {
+  if constexpr (std::is_same_v<Op, user::Affine> || std::is_same_v<Op, user::RecurrentStep>) {
     return {.weights = {1, 3}};
   } else if constexpr (std::is_same_v<Op, user::Product> ||
                        std::is_same_v<Op, user::ThereAndBack>) {
@@ -142,7 +140,7 @@ TEST_P(Twin, AgreesWithTheLibrarys) {
 /// Random graphs of the user's operations among the library's.
 TEST(UserOps, RandomGraphs) {
   const std::vector<Combination> combinations = combinations_of(user_samples());
-  Counts counts;
+  const Counts counts;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(seed);
     const Program program = random_program(seed, combinations, counts);
