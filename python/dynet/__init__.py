@@ -64,6 +64,7 @@ class _Later(_ModuleType):
 
 np = sys.modules.get("numpy") or _Later("np", "numpy")
 pickle = sys.modules.get("pickle") or _Later("pickle", "pickle")
+metrics = _Later("metrics", "dynet.metrics")
 
 
 class _Star:
@@ -90,7 +91,7 @@ def _star() -> list[str]:
     """What `from dynet import *` brings: every name but those of Python's own exceptions and the
     short ones of what is new, which programs may have; and modules that old programs expect."""
     hidden = {"annotations", "TYPE_CHECKING", "IndexError", "TypeError", "ValueError"}
-    hidden |= {"fit", "Step", "History", "both", "TensorBoard"}
+    hidden |= {"fit", "Step", "History", "both", "TensorBoard", "metrics"}
     for name, module in (("np", "numpy"), ("pickle", "pickle")):
         try:
             globals()[name] = _import_module(module)
