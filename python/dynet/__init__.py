@@ -41,6 +41,8 @@ from ._old_names import inputMatrix as inputMatrix
 from ._old_names import matInput as matInput
 from ._tensorboard import TensorBoard as TensorBoard
 from ._told import told as _explained
+from ._torch_names import add_attributes as _add_attributes
+from ._torch_names import functions as _torch_functions
 
 TYPE_CHECKING = False  # that of typing, which takes longer to import than all else here
 if TYPE_CHECKING:
@@ -97,14 +99,19 @@ def _star() -> list[str]:
             globals()[name] = _import_module(module)
         except ModuleNotFoundError:
             hidden.add(name)
+    hidden |= {*_of_torch}
     return [name for name in globals() if not name.startswith("_") and name not in hidden]
 
 
 def __dir__() -> list[str]:
     """What there is, but not the names of others."""
     others = {"annotations", "TYPE_CHECKING", "dynet_config", "os", "sys", "np", "pickle"}
-    return sorted({*globals()} - others)
+    return sorted({*globals()} - others - {*_of_torch})
 
+
+_of_torch = _torch_functions(globals())
+globals().update(_of_torch)
+_add_attributes()
 
 __all__ = _Star()  # type: ignore[misc]
 HAVE_CUDA = False

@@ -1,0 +1,203 @@
+"""Names of PyTorch that are others here, and what they are.
+
+The table is the source of three things: the error for each name, the section "Names" of
+docs/coming-from-pytorch.md, and with it of what the site's search finds. A name that this library
+has itself does not stand here; a test looks for that, and that what stands on the right exists.
+"""
+
+from __future__ import annotations
+
+import _dynet
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import NoReturn
+
+PAGE = "docs/coming-from-pytorch.md"
+
+#: Functions and classes of torch, torch.nn, torch.nn.functional and torch.optim: what is written
+#: here instead.
+FUNCTIONS = {
+    "Adam": "AdamTrainer(model)",
+    "AdamW": "AdamWTrainer(model)",
+    "Adagrad": "AdagradTrainer(model)",
+    "BCELoss": "binary_log_loss(x, y)",
+    "Conv1d": "conv2d(x, filter, stride) with one row",
+    "Conv2d": "conv2d(x, filter, stride)",
+    "CrossEntropyLoss": "pickneglogsoftmax(scores, label)",
+    "DataLoader": "bucketed(examples, size)",
+    "Embedding": "model.add_lookup_parameters((rows, size))",
+    "GRU": "GRUBuilder(layers, input_dim, hidden_dim, model)",
+    "L1Loss": "l1_distance(x, y)",
+    "LSTM": "VanillaLSTMBuilder(layers, input_dim, hidden_dim, model)",
+    "LayerNorm": "layer_norm(x, gain, bias)",
+    "Linear": "W, b = model.add_parameters((m, n)), model.add_parameters(m); W * x + b",
+    "MSELoss": "squared_distance(x, y)",
+    "Module": "ParameterCollection(); a class needs no base",
+    "MultiheadAttention": "MultiHeadAttentionBuilder(dim, heads, model)",
+    "NLLLoss": "pickneglogsoftmax(scores, label), from scores",
+    "Parameter": "model.add_parameters(shape)",
+    "RNN": "SimpleRNNBuilder(layers, input_dim, hidden_dim, model)",
+    "SGD": "SimpleSGDTrainer(model, learning_rate)",
+    "Tensor": "inputTensor(array)",
+    "bmm": "batch_matmul(x, y)",
+    "cat": "concatenate([x, y])",
+    "clamp": "clip(x, low, high)",
+    "cosine_similarity_loss": "1 - cosine_similarity(x, y)",
+    "device": "the argument device of ParameterCollection, parameters and inputs, such as 'GPU:0'",
+    "flatten": "reshape(x, shape)",
+    "from_numpy": "inputTensor(array)",
+    "hstack": "concatenate_cols([x, y])",
+    "index_select": "select_rows(x, rows) or select_cols(x, cols)",
+    "manual_seed": "reset_random_seed(seed)",
+    "masked_fill": "where(condition, x, y)",
+    "matmul": "W * x",
+    "mean": "mean_elems(x), mean_dim(x, [d], b) or average([x, y])",
+    "mm": "x * y",
+    "mse_loss": "squared_distance(x, y)",
+    "mul": "cmult(x, y)",
+    "nll_loss": "pickneglogsoftmax(scores, label), from scores",
+    "norm": "l2_norm(x)",
+    "optim": "the trainers, such as AdamTrainer(model)",
+    "permute": "transpose(x, dims)",
+    "relu": "rectify(x)",
+    "scatter": "scatter_add(x, index, n)",
+    "sigmoid": "logistic(x)",
+    "squeeze": "reshape(x, shape)",
+    "stack": "concatenate_cols([x, y]), or concatenate_to_batch([x, y])",
+    "std": "std_elems(x) or std_dim(x, [d], b)",
+    "tensor": "inputTensor(array)",
+    "unsqueeze": "reshape(x, shape)",
+    "var": "square(std_elems(x))",
+    "vstack": "concatenate([x, y])",
+}
+
+#: Attributes and methods, by the class here.
+METHODS = {
+    "Expression": {
+        "T": "transpose(x)",
+        "clamp": "clip(x, low, high)",
+        "clone": "x itself: an expression does not change",
+        "cpu": "to_device(x, 'CPU')",
+        "cuda": "to_device(x, 'GPU:0')",
+        "data": "x.npvalue()",
+        "detach": "nobackprop(x)",
+        "exp": "exp(x)",
+        "flatten": "reshape(x, shape)",
+        "grad": "x.gradient()",
+        "item": "x.value()",
+        "log": "log(x)",
+        "matmul": "x * y",
+        "mean": "mean_elems(x) or mean_dim(x, [d], b)",
+        "permute": "transpose(x, dims)",
+        "requires_grad": "nobackprop(x), or set_updated(False) of a parameter",
+        "shape": "x.dim(), the extents and the batch size",
+        "sigmoid": "logistic(x)",
+        "size": "x.dim(), the extents and the batch size",
+        "squeeze": "reshape(x, shape)",
+        "std": "std_elems(x) or std_dim(x, [d], b)",
+        "sum": "sum_elems(x) or sum_dim(x, [d], b)",
+        "tanh": "tanh(x)",
+        "to": "to_device(x, device)",
+        "tolist": "x.vec_value()",
+        "transpose": "transpose(x)",
+        "unsqueeze": "reshape(x, shape)",
+        "view": "reshape(x, shape)",
+    },
+    "Trainer": {
+        "param_groups": "learning_rate and the other attributes of the trainer",
+        "state_dict": "a Checkpointer, which saves model and trainer",
+        "step": "update()",
+        "zero_grad": "update() itself, which empties the gradients",
+    },
+    "ParameterCollection": {
+        "cuda": "ParameterCollection(device='GPU:0')",
+        "eval": "no_grad(), and no dropout where the program does not train",
+        "load_state_dict": "populate(file)",
+        "parameters": "parameters_list() and lookup_parameters_list()",
+        "state_dict": "save(file)",
+        "to": "ParameterCollection(device=device)",
+        "train": "the program's own dropout where it trains",
+        "zero_grad": "reset_gradient()",
+    },
+    "Parameters": {
+        "data": "as_array(), and set_value(array)",
+        "grad": "grad_as_array()",
+        "requires_grad": "is_updated() and set_updated(flag)",
+        "requires_grad_": "set_updated(flag)",
+    },
+    "LookupParameters": {
+        "data": "as_array(), and init_from_array(array)",
+        "grad": "grad_as_array()",
+        "requires_grad": "is_updated() and set_updated(flag)",
+        "requires_grad_": "set_updated(flag)",
+        "weight": "as_array()",
+    },
+}
+
+
+def _error(what: str, ours: str) -> AttributeError:
+    return AttributeError(f"{what}; here that is {ours} ({PAGE})")
+
+
+class Elsewhere:
+    """Stands in the module for a function or a class that has another name here. It raises an
+    AttributeError where it is called or made the base of a class."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def _fail(self, *_: object, **__: object) -> NoReturn:
+        raise _error(f"dynet has no {self._name!r}, a name of PyTorch", FUNCTIONS[self._name])
+
+    __call__ = __mro_entries__ = _fail
+
+    def __getattr__(self, name: str) -> NoReturn:  # torch.optim.Adam, torch.device.type
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self._fail()
+
+    def __repr__(self) -> str:
+        return f"<PyTorch's {self._name}, here {FUNCTIONS[self._name]}>"
+
+
+def _attribute(kind: str, name: str, ours: str) -> property:
+    def fail(_: object) -> NoReturn:
+        raise _error(f"{kind} has no attribute {name!r}, a name of PyTorch", ours)
+
+    return property(fail)
+
+
+def functions(names: dict[str, object]) -> dict[str, Elsewhere]:
+    """What stands in a module with `names` for those that it has not."""
+    return {name: Elsewhere(name) for name in FUNCTIONS if name not in names}
+
+
+def add_attributes() -> None:
+    """Attributes that say where to look. `hasattr` stays false: they raise an AttributeError."""
+    for kind, names in METHODS.items():
+        of = getattr(_dynet, kind)
+        for name, ours in names.items():
+            if not hasattr(of, name):
+                setattr(of, name, _attribute(kind, name, ours))
+
+
+def rows() -> Iterator[str]:
+    """The section "Names" of the page."""
+    yield "| PyTorch | here |"
+    yield "|---|---|"
+    for name, ours in sorted(FUNCTIONS.items(), key=lambda item: item[0].lower()):
+        yield f"| `{name}` | `{ours}` |"
+    for kind, names in METHODS.items():
+        for name, ours in names.items():
+            yield f"| `{name}` of {_OBJECTS[kind]} | `{ours}` |"
+
+
+_OBJECTS = {
+    "Expression": "a tensor",
+    "Trainer": "an optimizer",
+    "ParameterCollection": "a module",
+    "Parameters": "a parameter",
+    "LookupParameters": "an embedding",
+}
