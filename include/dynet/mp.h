@@ -25,6 +25,7 @@
 #include <limits>
 #include <new>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <sstream>
 #include <string>
@@ -119,6 +120,19 @@ void write_bytes(int pipe, const void* from, std::size_t bytes);
 [[nodiscard]] WorkerOptions worker_options(unsigned num_children);
 /// Notes when a run begins, and counts from 0.
 void start_run();
+/// All parameters of the process that lie in shared memory, for who is not told which model a
+/// learner uses.
+[[nodiscard]] ParameterCollection shared_parameters();
+/// In a worker: what it does with the other parameters. A gradient of theirs that a learner leaves
+/// would be lost with the worker: UsageError.
+class UnsharedGradients {
+ public:
+  UnsharedGradients();
+  void check() const;
+
+ private:
+  ParameterCollection unshared_;
+};
 }  // namespace detail
 
 /// A T that processes forked from now on share, default-constructed; of the program until it ends.
@@ -172,11 +186,18 @@ class Team {
             model,
             [learner, &first, second](const workers::Piece& piece) {
               S total = S();
+              std::optional<UnsharedGradients> elsewhere;
+              if (piece.learn) {
+                elsewhere.emplace();
+              }
               for (std::size_t i = 0; i < piece.count; ++i) {
                 const std::size_t example = piece.examples[i];
                 total += learner->LearnFromDatum(
                     example < first.size() ? first[example] : (*second)[example - first.size()],
                     piece.learn);
+              }
+              if (elsewhere) {
+                elsewhere->check();
               }
               std::memcpy(piece.result, &total, sizeof total);
             },
@@ -342,29 +363,44 @@ void run_single_process(ILearner<D, S>* learner, Trainer* trainer, const std::ve
   }
 }
 
+namespace detail {
+/// The gradients of all of `data`, in the model. The sum of the losses.
+template <class D, class S>
+S learn_all(unsigned num_children, const ParameterCollection& model, ILearner<D, S>* learner,
+            const std::vector<D>& data) {
+  start_run();
+  if (data.empty()) {
+    return S();
+  }
+  Team<D, S> team(num_children, model, learner, data, nullptr);
+  std::vector<unsigned> examples(data.size());
+  std::iota(examples.begin(), examples.end(), 0U);
+  return team.learn(examples.data(), examples.size());
+}
+}  // namespace detail
+
 /// One minibatch with `num_children` workers that are made for it: one update with the gradients of
 /// all of `data`. The sum of the losses. Without a trainer (null) the data is only evaluated.
 template <class D, class S>
 S run_mp_minibatch_trainer(unsigned num_children, ILearner<D, S>* learner, Trainer* trainer,
                            const std::vector<D>& data) {
-  const ParameterCollection none;
-  detail::start_run();
-  detail::Team<D, S> team(num_children, trainer == nullptr ? none : *trainer->model, learner, data,
-                          nullptr);
-  if (trainer == nullptr || data.empty()) {
-    return team.evaluate(0, data.size());
+  if (trainer == nullptr) {
+    const ParameterCollection none;
+    detail::start_run();
+    return detail::Team<D, S>(num_children, none, learner, data, nullptr).evaluate(0, data.size());
   }
-  std::vector<unsigned> examples(data.size());
-  std::iota(examples.begin(), examples.end(), 0U);
-  S loss = team.learn(examples.data(), examples.size());
-  trainer->update();
+  S loss = detail::learn_all<D, S>(num_children, *trainer->model, learner, data);
+  if (!data.empty()) {
+    trainer->update();
+  }
   return loss;
 }
-/// Evaluates `data` with `num_children` workers that are made for it: `learn` is false. The sum of
-/// the losses.
+/// As run_mp_minibatch_trainer, but for the update: `learn` is true, and the gradients are in the
+/// parameters when it returns, those of whatever model the learner uses. UsageError where a learner
+/// leaves a gradient in a parameter that is not in shared memory, which would be lost.
 template <class D, class S>
 S run_mp_minibatch(unsigned num_children, ILearner<D, S>* learner, const std::vector<D>& data) {
-  return run_mp_minibatch_trainer<D, S>(num_children, learner, nullptr, data);
+  return detail::learn_all<D, S>(num_children, detail::shared_parameters(), learner, data);
 }
 /// What run_mp_minibatch_trainer does, in this process.
 template <class D, class S>

@@ -1,11 +1,15 @@
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
+#include <mutex>
 #include <string>
+#include <unordered_set>
 
 #include "dynet/replay.h"
 
 #include "params/access.h"
+#include "util/fork.h"
 
 namespace dynet {
 namespace {
@@ -83,6 +87,16 @@ void give(const detail::CollectionState& state, Uses& uses, const std::string& n
   ++count;
 }
 
+/// All collections that live; of the program until it ends, as models may live as long.
+struct Living {
+  util::ForkMutex mutex;
+  std::unordered_set<ParameterCollectionStorage*> all;
+};
+Living& living() {
+  static auto* const collections = new Living;
+  return *collections;
+}
+
 }  // namespace
 
 ParameterCollectionStorage::ParameterCollectionStorage(float weight_decay_lambda)
@@ -91,8 +105,14 @@ ParameterCollectionStorage::ParameterCollectionStorage(float weight_decay_lambda
   weight_decay.set_lambda(weight_decay_lambda);
   state_->name = "/";
   state_->usage = std::make_shared<params::Usage>();
+  const std::lock_guard lock(living().mutex);
+  living().all.insert(this);
 }
 ParameterCollectionStorage::~ParameterCollectionStorage() {
+  {
+    const std::lock_guard lock(living().mutex);
+    living().all.erase(this);
+  }
   if (state_->parent != nullptr) {
     return;
   }
@@ -322,6 +342,25 @@ bool ParameterCollection::is_updated_lookup_param(const LookupParameter* p) cons
 }
 
 namespace detail {
+
+ParameterCollection ModelAccess::all_models(bool shared) {
+  const ParameterCollection nobody(0.0F);
+  auto made = std::make_shared<ParameterCollectionStorage>(0.0F);
+  made->state_->parent = nobody.storage_;  // so that it is no root, which owns what it lists
+  const std::lock_guard lock(living().mutex);
+  for (const ParameterCollectionStorage* c : living().all) {
+    if (c->state_->parent == nullptr) {
+      const auto append = [shared](const auto& from, auto& to) {
+        std::copy_if(from.begin(), from.end(), std::back_inserter(to),
+                     [shared](const auto& p) { return p->state().values.is_shared() == shared; });
+      };
+      append(c->all_params, made->all_params);
+      append(c->params, made->params);
+      append(c->lookup_params, made->lookup_params);
+    }
+  }
+  return ParameterCollection(made);
+}
 
 void ModelAccess::enlist(const std::shared_ptr<ParameterCollectionStorage>& to,
                          const std::shared_ptr<ParameterStorage>& parameter,

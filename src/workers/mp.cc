@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "params/access.h"
 #include "params/shared_memory.h"
 #include "workers/processes.h"
 #include "workers/watch.h"
@@ -222,6 +223,21 @@ WorkerOptions worker_options(unsigned num_children) {
   options.workers = num_children;
   options.patience = patience;
   return options;
+}
+
+ParameterCollection shared_parameters() { return dynet::detail::ModelAccess::all_models(true); }
+
+UnsharedGradients::UnsharedGradients() : unshared_(dynet::detail::ModelAccess::all_models(false)) {
+  unshared_.reset_gradient();  // the parent's, of which this process has a copy
+}
+void UnsharedGradients::check() const {
+  for (const auto& storage : dynet::detail::ModelAccess::all(unshared_)) {
+    if (storage->has_grad()) {
+      throw UsageError("workers: the gradient of " + storage->name +
+                       " would be lost with the worker: the parameter is not in memory that "
+                       "processes share; want initialize(argc, argv, true) before it is made");
+    }
+  }
 }
 
 void start_run() {

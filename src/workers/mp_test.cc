@@ -181,7 +181,8 @@ TEST_F(Mp, Minibatches) {
   for (const unsigned n : data(0, 13)) {
     want += learner.LearnFromDatum(n, false);
   }
-  const Loss evaluated = mp::run_mp_minibatch<unsigned, Loss>(3, &learner, data(0, 13));
+  const Loss evaluated =
+      mp::run_mp_minibatch_trainer<unsigned, Loss>(3, &learner, nullptr, data(0, 13));
   EXPECT_EQ(evaluated.count, 13U);
   EXPECT_EQ(evaluated.sum, want.sum);
   EXPECT_EQ(learner.model.parameters.gradient_l2_norm(), 0.0F);
@@ -208,6 +209,57 @@ TEST_F(Mp, Minibatches) {
   }
   EXPECT_EQ((mp::run_sp_minibatch_trainer<unsigned, Loss>(&one, nullptr, data(0, 13)).count), 13U);
   EXPECT_EQ(one_trainer.updates, 1.0F);
+}
+
+/// A program of 2.1 makes the update itself.
+TEST_F(Mp, AMinibatchWithoutATrainerLeavesGradients) {
+  const auto make = [] {
+    rndeng->seed(5);
+    return Learner();
+  };
+  for (const bool averages : {true, false}) {
+    mp::average_gradients = averages;
+    Learner one = make();
+    Learner several = make();
+    const Learner other = make();  // in another model, which gets nothing
+    SimpleSGDTrainer one_trainer(one.model.parameters, 0.5F);
+    SimpleSGDTrainer several_trainer(several.model.parameters, 0.5F);
+    const Loss a = mp::run_sp_minibatch_trainer<unsigned, Loss>(&one, &one_trainer, data(0, 13));
+    const Loss b = mp::run_mp_minibatch<unsigned, Loss>(3, &several, data(0, 13));
+    EXPECT_NEAR(a.sum, b.sum, tolerance::kSameInDouble);
+    EXPECT_EQ(b.count, 13U);
+    EXPECT_EQ(mp::shared_object->counter, 13U);
+    EXPECT_EQ(other.model.parameters.gradient_l2_norm(), 0.0F);
+    several_trainer.update();
+    const std::vector<float> x = one.model.values();
+    const std::vector<float> y = several.model.values();
+    EXPECT_NE(y, other.model.values());
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      ASSERT_NEAR(x[i], y[i], tolerance::kThroughFloat) << averages;
+    }
+  }
+  Learner learner;
+  EXPECT_EQ((mp::run_mp_minibatch<unsigned, Loss>(3, &learner, {})).count, 0U);
+}
+
+/// Their gradients would end with the worker.
+TEST(MpWithoutSharedMemory, AGradientThatWouldBeLostIsAnError) {
+  const Started library("CPU:double", false);
+  class Evaluating : public Learner {
+   public:
+    Loss LearnFromDatum(const unsigned& datum, bool /*learn*/) override {
+      return Learner::LearnFromDatum(datum, false);
+    }
+  };
+  Evaluating evaluating;
+  Learner learner;
+  static_cast<void>(learner.LearnFromDatum(0, true));  // of the parent's own; it stays
+  EXPECT_EQ((mp::run_mp_minibatch<unsigned, Loss>(2, &evaluating, data(0, 5))).count, 5U);
+  EXPECT_GT(learner.model.parameters.gradient_l2_norm(), 0.0F);
+  EXPECT_NE(testing::text_of_error<WorkerError>([&] {
+              mp::run_mp_minibatch<unsigned, Loss>(2, &learner, data(0, 5));
+            }).find("would be lost with the worker"),
+            std::string::npos);
 }
 
 TEST_F(Mp, AWorkerThatFailsIsAnError) {

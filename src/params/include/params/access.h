@@ -35,6 +35,10 @@ struct ModelAccess {
   static CollectionState& state(ParameterCollection& c) { return *c.storage_->state_; }
   static const void* identity(const ParameterCollection& c) { return c.storage_.get(); }
   static ParameterCollection root(const ParameterCollection& c);
+  /// A new collection that owns nothing and lists the parameters of all living models of the
+  /// process whose values lie in memory that processes share, or of those whose values do not: for
+  /// who is not told which model a program means. Models must not change meanwhile.
+  static ParameterCollection all_models(bool shared);
   /// A new collection below `parent`, of the root's parameters whose names begin with `fullname`.
   static ParameterCollection part(const ParameterCollection& parent, const std::string& fullname);
   /// The sub-collection `fullname`, in which additions are found from now on, as after these uses
