@@ -202,6 +202,7 @@ bool Checkpointer::resume() {
   }
   io::ModelReader reader(*file);
   reader.want_all(model_, "");
+  reader.want_gradients(model_);
   reader.prepare();
   {  // a graph that computes is found out before the trainer, which asks by itself, changes
     const params::UpdateScope scope(params::usage_of(model_), "Checkpointer::resume");
@@ -312,6 +313,7 @@ void Checkpointer::write(const std::string& file, const std::string& position,
   }
   writer.save(*trainer_);  // first: it stores what is pending in the parameters
   writer.save(model_, "");
+  writer.save_gradients(model_);  // those that no update has taken yet
   writer.commit();
 }
 

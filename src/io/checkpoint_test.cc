@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 #include <random>
 
 #include "dynet/globals.h"
@@ -135,6 +136,36 @@ TEST_F(CheckpointTest, ResumesToTheBit) {
     other.checkpoints->step(std::to_string(other.position));
   }
   EXPECT_EQ(resumed, other.state());
+}
+
+/// A step may add up several batches, and an update of some parameters leaves those of the others.
+TEST_F(CheckpointTest, GradientsThatNoUpdateHasTaken) {
+  const auto add_gradients = [](Session& s, float first) {
+    std::vector<float> g(20);
+    std::iota(g.begin(), g.end(), first);
+    s.p.p->accumulate_grad(Tensor({5, 4}, g.data(), nullptr, DeviceMempool::NONE));
+    s.l.p->accumulate_grad(2, Tensor({5}, g.data(), nullptr, DeviceMempool::NONE));
+  };
+  const auto finish = [&](Session& s) {
+    EXPECT_TRUE(s.p.p->has_grad());
+    s.trainer.update(std::vector<unsigned>{}, {0});
+    EXPECT_TRUE(s.p.p->has_grad());
+    add_gradients(s, 3.0F);
+    s.trainer.update();
+    return s.state();
+  };
+  Session one(folder);
+  one.step();
+  add_gradients(one, -4.0F);
+  one.checkpoints->save("1");
+  Session other(folder);
+  other.resume();
+  EXPECT_EQ(finish(other), finish(one));
+  one.checkpoints->save("1");
+  add_gradients(other, 9.0F);  // they go
+  other.resume();
+  EXPECT_FALSE(other.p.p->has_grad());
+  EXPECT_EQ(other.model.gradient_l2_norm(), 0.0F);
 }
 
 /// Killed with SIGKILL at random moments, as often as it takes, until it is through.

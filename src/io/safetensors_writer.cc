@@ -144,7 +144,7 @@ void SafetensorsWriter::write_bytes(FileTensor& tensor, const void* data, double
 
 /// Some rows after the other, so that little memory is enough, and stays in a cache.
 void SafetensorsWriter::write_turned(FileTensor& tensor, const params::Stored& stored,
-                                     const void* data) {
+                                     const void* data, double scale) {
   constexpr std::uint64_t kFewest = 16;  // rows that make a cache line of a column
   const std::uint64_t rows = tensor.shape[0];
   const std::uint64_t row_bytes = rows == 0 ? 0 : (tensor.end - tensor.begin) / rows;
@@ -157,21 +157,25 @@ void SafetensorsWriter::write_turned(FileTensor& tensor, const params::Stored& s
     turn(Order::kToFile, stored.values().d, stored.is_table(), bytes_of_type(tensor.type),
          static_cast<std::int64_t>(row), static_cast<std::int64_t>(n), data,
          space(tensor, n * row_bytes));
-    took_space(tensor, n * row_bytes, stored.scale());
+    took_space(tensor, n * row_bytes, scale);
     row += n;
   }
   tensor.checksum = crc32c_text(crc_);
 }
 
-void SafetensorsWriter::write(const std::string& name, const params::Stored& stored) {
+void SafetensorsWriter::write(const std::string& name, const params::Stored& stored,
+                              const Tensor& numbers, double scale) {
   make_room();
   FileTensor& tensor = header_.tensors.at(name);
-  const params::HostNumbers host(stored.values(), params::HostNumbers::Use::kRead);
-  if (is_same_order(stored.values().d, stored.is_table())) {
-    write_bytes(tensor, host.data(), stored.scale());
+  const params::HostNumbers host(numbers, params::HostNumbers::Use::kRead);
+  if (is_same_order(numbers.d, stored.is_table())) {
+    write_bytes(tensor, host.data(), scale);
   } else {
-    write_turned(tensor, stored, host.data());
+    write_turned(tensor, stored, host.data(), scale);
   }
+}
+void SafetensorsWriter::write(const std::string& name, const params::Stored& stored) {
+  write(name, stored, stored.values(), stored.scale());
 }
 
 void SafetensorsWriter::save(const ParameterCollection& model, const std::string& prefix) {
@@ -190,6 +194,22 @@ void SafetensorsWriter::save(const std::string& name, ParameterStorageBase& stor
   const params::Stored stored(storage);
   announce(name, stored);
   write(name, stored);
+}
+
+void SafetensorsWriter::save_gradients(const ParameterCollection& model) {
+  const params::SaveScope scope(model);
+  const std::vector<Entry> entries = entries_of(model, "");
+  for (const bool is_announced : {false, true}) {
+    for (const Entry& entry : entries) {
+      const params::Stored stored(*entry.storage);
+      const Tensor* const gradient = stored.gradient();
+      if (gradient != nullptr && is_announced) {
+        write(gradient_tensor(entry.name), stored, *gradient, 1.0);
+      } else if (gradient != nullptr) {
+        announce(gradient_tensor(entry.name), stored);
+      }
+    }
+  }
 }
 
 void SafetensorsWriter::save(Trainer& trainer) {

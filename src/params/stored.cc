@@ -1,5 +1,8 @@
 #include "params/stored.h"
 
+#include <algorithm>
+#include <cstddef>
+
 #include "dynet/ext/memory.h"
 
 namespace dynet::params {
@@ -59,6 +62,28 @@ void load(ParameterStorageBase& storage, const void* values, const void* gradien
   s.fill = GradientFill::kAll;
   s.is_pristine = false;
   s.has_unlisted = s.is_table();
+}
+
+void load_gradient(ParameterStorageBase& storage, const void* gradient) {
+  StorageState& s = storage.state();
+  const std::lock_guard lock(s.mutex);
+  storage.nonzero_grad = true;
+  if (!s.is_table()) {
+    s.device.memory->copy_in(gradient, s.gradient.change(),
+                             static_cast<std::size_t>(s.elements * s.number_bytes));
+    s.fill = GradientFill::kAll;
+    s.is_pristine = false;
+    return;
+  }
+  const auto bytes = static_cast<std::size_t>(s.row_bytes);
+  const auto* row = static_cast<const std::byte*>(gradient);
+  for (unsigned r = 0; r < s.stamps.size(); ++r, row += bytes) {
+    if (std::any_of(row, row + bytes, [](std::byte b) { return b != std::byte{0}; })) {
+      s.touch(r);
+      s.device.memory->copy_in(row, s.gradient_row(r), bytes);
+      s.fill = s.fill == GradientFill::kEmpty ? GradientFill::kRows : s.fill;
+    }
+  }
 }
 
 }  // namespace dynet::params

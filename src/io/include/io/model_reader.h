@@ -20,13 +20,20 @@ class ModelReader {
   /// All parameters of a model, under `prefix` (a collection_key); IoError where the file has
   /// tensors under it, or under the model's own name, that the model does not have.
   void want_all(const ParameterCollection& model, const std::string& prefix);
+  /// The gradients that the file has for a model. The others will be empty.
+  void want_gradients(const ParameterCollection& model);
   void prepare();
   void commit();
 
  private:
   const SafetensorsFile& file_;
   SafetensorsReader reader_;
-  std::vector<ParameterStorageBase*> storages_;
+  struct Wanted {
+    ParameterStorageBase* storage;
+    bool is_gradient;
+  };
+  void want(const std::string& name, ParameterStorageBase& storage, bool is_gradient);
+  std::vector<Wanted> wanted_;  ///< gradients after all values, which empty them
 };
 
 }  // namespace dynet::io

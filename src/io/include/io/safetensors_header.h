@@ -25,6 +25,10 @@ inline constexpr char kNoParameter = '#';
 [[nodiscard]] inline bool is_parameter_name(std::string_view tensor) {
   return !tensor.starts_with(kNoParameter);
 }
+/// The gradient of a parameter, in checkpoints.
+[[nodiscard]] inline std::string gradient_tensor(const std::string& parameter) {
+  return "#gradient" + parameter;
+}
 /// The metadata among the names of tensors.
 inline constexpr std::string_view kMetadata = "__metadata__";
 /// Bytes of the length.

@@ -36,6 +36,8 @@ class SafetensorsWriter {
   void save(const ParameterCollection& model, const std::string& prefix);
   void save(const std::string& name, ParameterStorageBase& storage);
   void save(Trainer& trainer);
+  /// The gradients of a model that are not empty, for who goes on with a training.
+  void save_gradients(const ParameterCollection& model);
   [[nodiscard]] std::map<std::string, std::string>& metadata() { return header_.metadata; }
 
   /// Gives what was written to the system.
@@ -52,10 +54,13 @@ class SafetensorsWriter {
   /// What will be written next. ValueError where the file has the name, or it is not UTF-8.
   void announce(const std::string& name, std::vector<std::uint64_t> shape, bool is_double);
   void announce(const std::string& name, const params::Stored& stored);
-  /// Writes a tensor that was announced.
+  /// Writes a tensor that was announced: `numbers` of `stored` times `scale`.
+  void write(const std::string& name, const params::Stored& stored, const Tensor& numbers,
+             double scale);
   void write(const std::string& name, const params::Stored& stored);
   void write_bytes(FileTensor& tensor, const void* data, double scale = 1.0);
-  void write_turned(FileTensor& tensor, const params::Stored& stored, const void* data);
+  void write_turned(FileTensor& tensor, const params::Stored& stored, const void* data,
+                    double scale);
   std::byte* space(const FileTensor& tensor, std::size_t bytes);
   void took_space(FileTensor& tensor, std::size_t bytes, double scale);
 
