@@ -21,7 +21,8 @@ DATA: list[Example] = [
 
 
 def objective(trial: optuna.Trial) -> float:
-    """The loss of a small network after 20 epochs; bad ones are given up earlier."""
+    """The loss of a small network after 20 epochs; bad ones are given up earlier, and so are those
+    that diverge: `update()` raises NumericError, which would end the whole study."""
     size = trial.suggest_int("size", 2, 32)
     rate = trial.suggest_float("rate", 1e-3, 0.5, log=True)
     model = dy.ParameterCollection()
@@ -39,7 +40,12 @@ def objective(trial: optuna.Trial) -> float:
             raise optuna.TrialPruned()
 
     trainer = dy.AdamTrainer(model, rate)
-    history = dy.fit(loss_of, DATA, trainer, epochs=20, batch=4, on_eval=on_eval, progress=False)
+    try:
+        history = dy.fit(
+            loss_of, DATA, trainer, epochs=20, batch=4, on_eval=on_eval, progress=False
+        )
+    except dy.NumericError:
+        raise optuna.TrialPruned() from None
     return history.losses[-1]
 
 

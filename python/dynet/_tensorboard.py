@@ -27,13 +27,22 @@ class TensorBoard:
 
     `write(tag, number, step)` adds other curves. `every`: only each so many steps. ``tensorboard
     --logdir runs`` shows them.
+
+    A training that goes on from a checkpoint repeats the steps that came after it. `first_step`
+    says with which step it goes on: what earlier files of the folder have from there on is not
+    shown. Without it, the first step that `fit` reports says it, unless that is step 1.
     """
 
     @told
-    def __init__(self, folder: str | os.PathLike[str], every: Whole = 1) -> None:
+    def __init__(
+        self, folder: str | os.PathLike[str], every: Whole = 1, first_step: Whole | None = None
+    ) -> None:
         folder, every = os.fspath(folder), whole(every)
+        first_step = None if first_step is None else whole(first_step)
         if every < 1:
             raise _dynet.ValueError(f"TensorBoard: every is {every}; want 1 or more")
+        if first_step is not None and first_step < 0:
+            raise _dynet.ValueError(f"TensorBoard: first_step is {first_step}; want 0 or more")
         import socket  # late, like all that takes long to import
 
         os.makedirs(folder, exist_ok=True)
@@ -42,8 +51,18 @@ class TensorBoard:
         self._file: BinaryIO = open(self.path, "xb")  # noqa: SIM115
         self._every = every
         self._record(_double(1, time.time()) + _bytes(3, b"brain.Event:2"))
+        self._goes_on = first_step is not None
+        if first_step is not None:
+            self._go_on_with(first_step)
+
+    def _go_on_with(self, step: int) -> None:
+        """Says that a session starts here: TensorBoard drops what it has of this step and later."""
+        self._record(_double(1, time.time()) + _count(2, step) + _bytes(7, _count(1, 1)))
 
     def __call__(self, step: Step) -> None:
+        if not self._goes_on and step.step > 1:
+            self._go_on_with(step.step)
+        self._goes_on = True
         if step.step % self._every == 0:
             self.write("loss", step.loss, step.step)
             self.write("learning_rate", step.learning_rate, step.step)

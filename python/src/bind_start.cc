@@ -5,9 +5,12 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <random>
 #include <string>
 #include <vector>
 
+#include "dynet/globals.h"
 #include "dynet/init.h"
 
 #include "binding.h"
@@ -39,6 +42,27 @@ std::vector<std::string> program_arguments() {
     args.emplace_back();
   }
   return args;
+}
+
+/// Of this process and those above it. GIL held.
+unsigned forks_since_seeding = 0;
+
+/// A forked child has random numbers of its own, else all children would draw the same. They depend
+/// on the seed, on what was drawn before, and on which child it is, and on nothing else.
+void separate_random_numbers_of_forks() {
+  const nb::object os = nb::module_::import_("os");
+  if (!nb::hasattr(os, "register_at_fork")) {
+    return;
+  }
+  os.attr("register_at_fork")(nb::arg("before") = nb::cpp_function([] { ++forks_since_seeding; }),
+                              nb::arg("after_in_child") = nb::cpp_function([] {
+                                std::mt19937 drawn = *rndeng;
+                                std::seed_seq mixed{static_cast<std::uint32_t>(drawn()),
+                                                    forks_since_seeding};
+                                std::uint32_t seed = 0;
+                                mixed.generate(&seed, &seed + 1);
+                                reset_rng(seed);
+                              }));
 }
 
 /// "--dynet-devices" of "--dynet_devices=CPU".
@@ -202,8 +226,15 @@ void bind_start(nb::module_& m) {
       arg("shared_parameters") = nb::none(),
       "Reads --dynet-* from sys.argv, which stays as it is, and starts the library.");
   m.def("init_from_params", &start, arg("params"), "Starts the library.");
-  m.def("reset_random_seed", &reset_rng, arg("seed"),
-        "Seeds initial values and the random operations of graphs made or renewed from now on.");
+  m.def(
+      "reset_random_seed",
+      [](unsigned seed) {
+        reset_rng(seed);
+        forks_since_seeding = 0;
+      },
+      arg("seed"),
+      "Seeds initial values and the random operations of graphs made or renewed from now on.");
+  separate_random_numbers_of_forks();
   m.def(
       "available_devices",
       [] {

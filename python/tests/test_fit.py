@@ -429,3 +429,78 @@ def test_curves_for_tensorboard(tmp_path):
     )
     with pytest.raises(ValueError, match="every"):
         dy.TensorBoard(str(tmp_path), every=0)
+
+
+def points(folder):
+    """What TensorBoard shows of a folder: the steps of each curve. A session that starts (field 7,
+    status 1) drops what there is from its step on."""
+
+    def fields(message):
+        while message:
+            key, message = message[0], message[1:]
+            if key & 7 == 1:
+                value, message = message[:8], message[8:]
+            elif key & 7 == 5:
+                value, message = message[:4], message[4:]
+            else:
+                n = shift = 0
+                while True:
+                    byte, message = message[0], message[1:]
+                    n |= (byte & 0x7F) << shift
+                    shift += 7
+                    if byte < 0x80:
+                        break
+                value = n
+                if key & 7 == 2:
+                    value, message = message[:n], message[n:]
+            yield key >> 3, value
+
+    curves = {}
+    for path in sorted(folder.iterdir()):
+        for event in map(dict, map(fields, records(path.read_bytes()))):
+            step = event.get(2, 0)
+            if 7 in event:
+                assert dict(fields(event[7])) == {1: 1}
+                curves = {tag: [s for s in steps if s < step] for tag, steps in curves.items()}
+            elif 5 in event:
+                tag = dict(fields(dict(fields(event[5]))[1]))[1].decode()
+                curves.setdefault(tag, []).append(step)
+    return curves
+
+
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_no_step_is_shown_twice_after_a_resume(tmp_path, by_hand):
+    runs, saved = tmp_path / "runs", str(tmp_path / "saved")
+
+    def train(epochs, stop_at=None):
+        net = Xor()
+        checkpoints = dy.Checkpointer(saved, net.model, net.trainer, every_steps=5)
+        board = dy.TensorBoard(runs)
+
+        def on_step(step):
+            if step.step == stop_at:
+                raise KeyboardInterrupt
+            board(step)
+
+        dy.fit(
+            net.loss,
+            DATA,
+            net.trainer,
+            batch=5,
+            epochs=epochs,
+            on_step=on_step,
+            checkpoint=checkpoints,
+        )
+
+    with pytest.raises(KeyboardInterrupt):
+        train(4, stop_at=11)
+    if by_hand:
+        board = dy.TensorBoard(runs, first_step=9)
+        for step in range(9, 17):
+            board.write("loss", 0.5, step)
+            board.write("learning_rate", 0.5, step)
+    else:
+        train(4)
+    assert points(runs) == {tag: list(range(1, 17)) for tag in ("loss", "learning_rate")}
+    with pytest.raises(ValueError, match="first_step"):
+        dy.TensorBoard(runs, first_step=-1)
