@@ -1,9 +1,13 @@
 #pragma once
 
-// Wall-clock timers for programs. Those that print do so because the program made them.
+// Wall-clock timers for programs. Those that print do so because the program made them. As in 2.1,
+// <algorithm>, <iomanip> and <iterator> come with this header: programs rely on it.
 
+#include <algorithm>
 #include <chrono>
+#include <iomanip>
 #include <iostream>
+#include <iterator>
 #include <map>
 #include <string>
 #include <utility>

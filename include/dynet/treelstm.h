@@ -359,7 +359,8 @@ struct TreeGRUBuilder : public LayeredTreeBuilder {
 /// Parameters, in the collection `unidirectional-tree-lstm-builder`: a VanillaLSTMBuilder's.
 struct UnidirectionalTreeLSTMBuilder : public TreeNodesBuilder {
   UnidirectionalTreeLSTMBuilder() = default;
-  /// ValueError unless input_dim is hidden_dim: children are read as inputs.
+  /// Nodes with children are a ShapeError unless input_dim is hidden_dim: children are read as
+  /// inputs.
   explicit UnidirectionalTreeLSTMBuilder(unsigned layers, unsigned input_dim, unsigned hidden_dim,
                                          ParameterCollection& model);
   void set_dropout(float d) override;
@@ -385,7 +386,8 @@ struct UnidirectionalTreeLSTMBuilder : public TreeNodesBuilder {
 /// Parameters, in the collection `bidirectional-tree-lstm-builder`: two VanillaLSTMBuilders'.
 struct BidirectionalTreeLSTMBuilder : public TreeNodesBuilder {
   BidirectionalTreeLSTMBuilder() = default;
-  /// ValueError unless hidden_dim is even and input_dim is hidden_dim.
+  /// ValueError unless hidden_dim is even. Nodes with children are a ShapeError unless input_dim is
+  /// hidden_dim: children are read as inputs.
   explicit BidirectionalTreeLSTMBuilder(unsigned layers, unsigned input_dim, unsigned hidden_dim,
                                         ParameterCollection& model);
   void set_dropout(float d) override;

@@ -160,3 +160,17 @@ def test_places_of_children_are_learned():
         loss.backward()
         trainer.update()
     assert losses[-1] < 0.3 * losses[0]
+
+
+@pytest.mark.parametrize(
+    "builder_class", [dy.UnidirectionalTreeLSTMBuilder, dy.BidirectionalTreeLSTMBuilder]
+)
+def test_other_inputs_than_children_are_for_leaves(builder_class):
+    """DyNet's own tests make one (3, 10, 2). Children are read as inputs: it cannot have any."""
+    tree = builder_class(3, 10, 2, dy.ParameterCollection())
+    tree.start_new_sequence()
+    x = dy.inputVector(np.ones(10))
+    assert tree.add_input(0, [], x).dim() == ((2,), 1)
+    with pytest.raises(dy.ShapeError, match="a node with children, input_dim 10 and hidden_dim 2"):
+        tree.add_input(1, [0], x)
+    assert tree.add_input(1, [], x).npvalue().shape == (2,)

@@ -7,16 +7,20 @@
 #include "dynet/treelstm.h"
 
 #include "builders/builder_support.h"
+#include "graph/graph.h"
 
 namespace dynet {
 
 namespace {
 
-void check_sizes(const char* builder, unsigned input, unsigned hidden) {
-  if (input != hidden) {
-    throw ValueError(std::string(builder) + ": input_dim is " + std::to_string(input) +
-                     " and hidden_dim " + std::to_string(hidden) +
-                     "; want the same, because children are read as inputs");
+/// ShapeError where there are children that cannot be read as inputs.
+void check_readable(const TreeNodesBuilder& builder, const std::vector<int>& children,
+                    Where where) {
+  if (!children.empty() && builder.input_dim != builder.hid) {
+    throw ShapeError(
+        std::string(builder.name()) + ": a node with children, input_dim " +
+        std::to_string(builder.input_dim) + " and hidden_dim " + std::to_string(builder.hid) +
+        "; want the same, because children are read as inputs" + graph::built_at(where));
   }
 }
 
@@ -30,7 +34,6 @@ UnidirectionalTreeLSTMBuilder::UnidirectionalTreeLSTMBuilder(unsigned layer_coun
                                                              unsigned hidden_dim,
                                                              ParameterCollection& model)
     : TreeNodesBuilder(layer_count, input_size, hidden_dim) {
-  check_sizes("UnidirectionalTreeLSTMBuilder", input_dim, hid);
   local_model = model.add_subcollection("unidirectional-tree-lstm-builder");
   node_builder = VanillaLSTMBuilder(layers, input_dim, hid, local_model);
 }
@@ -53,6 +56,7 @@ void UnidirectionalTreeLSTMBuilder::start_tree(const std::vector<Expression>& h_
 void UnidirectionalTreeLSTMBuilder::add_node(const std::vector<int>& children, const Expression& x,
                                              std::vector<Expression>& new_h,
                                              std::vector<Expression>& /*new_c*/) {
+  check_readable(*this, children, user_where);
   new_h[0] = node_builder.add_input(-1, x, user_where);
   for (const int child : children) {
     new_h[0] = node_builder.add_input(h[static_cast<std::size_t>(child)][0], user_where);
@@ -70,7 +74,6 @@ BidirectionalTreeLSTMBuilder::BidirectionalTreeLSTMBuilder(unsigned layer_count,
     throw ValueError("BidirectionalTreeLSTMBuilder: hidden_dim is " + std::to_string(hid) +
                      "; want an even one, half for each direction");
   }
-  check_sizes("BidirectionalTreeLSTMBuilder", input_dim, hid);
   local_model = model.add_subcollection("bidirectional-tree-lstm-builder");
   fwd_node_builder = VanillaLSTMBuilder(layers, input_dim, hid / 2, local_model);
   rev_node_builder = VanillaLSTMBuilder(layers, input_dim, hid / 2, local_model);
@@ -104,6 +107,7 @@ void BidirectionalTreeLSTMBuilder::start_tree(const std::vector<Expression>& h_0
 void BidirectionalTreeLSTMBuilder::add_node(const std::vector<int>& children, const Expression& x,
                                             std::vector<Expression>& new_h,
                                             std::vector<Expression>& /*new_c*/) {
+  check_readable(*this, children, user_where);
   Expression forward = fwd_node_builder.add_input(-1, x, user_where);
   for (const int child : children) {
     forward = fwd_node_builder.add_input(h[static_cast<std::size_t>(child)][0], user_where);
