@@ -90,8 +90,14 @@ class SafetensorsLoader : public Loader {
   /// The state that a saver was given. IoError where there is none, or as Trainer::populate.
   void populate(Trainer& trainer);
 
+  /// From now on `name` stands for the tensor `of`, unless the file has one of that name. Of
+  /// tensors that share their numbers, such as tied embeddings, the writers of PyTorch keep one
+  /// name. safetensors.torch.save_model says in the metadata what the others were, which is
+  /// followed without this call; other writers say nothing. IoError where there is no tensor `of`.
+  void set_alias(const std::string& name, const std::string& of);
+
   /// Names of the tensors of parameters, sorted. Those of a trainer's state are not among them, nor
-  /// known to the two below.
+  /// known to the two below, which follow aliases.
   [[nodiscard]] std::vector<std::string> names() const;
   [[nodiscard]] bool contains(const std::string& name) const;
   /// As in the file: the rows of a table first. IoError where there is no tensor of that name.

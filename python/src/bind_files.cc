@@ -19,6 +19,7 @@
 #include "dynet/ext/new_file.h"
 #include "dynet/io.h"
 #include "dynet/safetensors.h"
+#include "dynet/text/lines.h"
 #include "dynet/training.h"
 
 #include "binding.h"
@@ -122,6 +123,10 @@ void bind_loader(nb::module_& m) {
       .def(
           "populate_trainer", [](SafetensorsLoader& l, Trainer& t) { l.populate(t); },
           arg("trainer"), kStoppable, "Gives a trainer the state that was saved.")
+      .def(
+          "set_alias", &SafetensorsLoader::set_alias, arg("name"), arg("of"),
+          "From now on `name` stands for the tensor `of`, unless the file has one of that name: of "
+          "tensors that share their numbers, PyTorch's writers keep one name.")
       .def("names", &SafetensorsLoader::names, "Names of the tensors, sorted.")
       .def("__contains__", &SafetensorsLoader::contains, arg("name"))
       .def(
@@ -284,6 +289,11 @@ void bind_files(nb::module_& m) {
         nb::sig("def _save_text(basename: str, objects: list[tuple[typing.Any, str]], text: str) "
                 "-> None"),
         "Writes basename.data and basename.meta; an object has its key.");
+  m.def(
+      "_foreign_file",
+      [](const nb::bytes& begin) { return text::foreign_file({begin.c_str(), begin.size()}); },
+      nb::arg("begin"), nb::sig("def _foreign_file(begin: bytes) -> str"),
+      "What a file is that begins so; empty where that is not known.");
   bind_additions(m);
   bind_saver(m);
   bind_loader(m);

@@ -10,6 +10,7 @@
 #include "dynet/except.h"
 
 #include "builders/softmax_support.h"
+#include "util/foreign_file.h"
 #include "util/utf8_mark.h"
 
 namespace dynet::builders {
@@ -155,6 +156,9 @@ std::ifstream open_clusters(const char* builder, const std::string& file) {
 std::vector<ClusterLine> read_cluster_lines(const char* builder, std::istream& in,
                                             const std::string& file, bool is_path) {
   const Reader reader(builder, file);
+  if (const std::string what = util::foreign_file(in); !what.empty()) {
+    reader.fail("no clusters: " + what);
+  }
   std::vector<ClusterLine> lines;
   std::string line;
   for (std::size_t number = 1; std::getline(in, line); ++number) {

@@ -11,6 +11,7 @@
 
 #include "io/replace_file.h"
 #include "params/stored.h"
+#include "util/foreign_file.h"
 #include "util/utf8_mark.h"
 
 namespace dynet {
@@ -56,6 +57,10 @@ class EmbeddingReader {
   explicit EmbeddingReader(const std::string& name) : name_(name), file_(name) {
     if (!file_) {
       throw ValueError("read_pretrained_embeddings: cannot open '" + name + "'");
+    }
+    const std::string what = util::foreign_file(file_);
+    if (!what.empty()) {
+      fail("no word vectors as text: " + what);
     }
   }
 

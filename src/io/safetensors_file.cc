@@ -16,6 +16,7 @@
 #include "io/crc32c.h"
 #include "io/descriptor.h"
 #include "io/keys.h"
+#include "util/foreign_file.h"
 #include "util/interrupt.h"
 
 namespace dynet::io {
@@ -96,6 +97,12 @@ SafetensorsFile::SafetensorsFile(const std::string& name) : name_(name) {
   mapped_ = map(name, size_);
   try {
     std::uint64_t length = 0;
+    const std::string what = util::foreign_file(
+        {static_cast<const char*>(mapped_), std::min(size_, util::kForeignBytes)},
+        util::OwnFile::kSafetensors);
+    if (!what.empty()) {
+      throw IoError("'" + name + "' is no safetensors file: " + what);
+    }
     if (size_ < kLengthBytes) {
       throw IoError("'" + name + "', byte " + std::to_string(size_) + ": the file ends; want the " +
                     std::to_string(kLengthBytes) + " bytes of the header's length");
@@ -123,8 +130,24 @@ SafetensorsFile::SafetensorsFile(const std::string& name) : name_(name) {
 
 SafetensorsFile::~SafetensorsFile() { ::munmap(mapped_, size_); }
 
-const FileTensor* SafetensorsFile::find(const std::string& tensor) const {
-  const auto found = header_.tensors.find(tensor);
+const std::string& SafetensorsFile::name_of(const std::string& name) const {
+  if (header_.tensors.count(name) == 0) {
+    for (const auto* names : {&aliases_, &header_.metadata}) {
+      const auto found = names->find(name);
+      if (found != names->end() && header_.tensors.count(found->second) != 0) {
+        return found->second;
+      }
+    }
+  }
+  return name;
+}
+
+void SafetensorsFile::set_alias(const std::string& name, const std::string& of) {
+  aliases_[name] = name_of(of);
+}
+
+const FileTensor* SafetensorsFile::find(const std::string& name) const {
+  const auto found = header_.tensors.find(name_of(name));
   return found == header_.tensors.end() ? nullptr : &found->second;
 }
 
@@ -134,7 +157,7 @@ void SafetensorsFile::fail(const FileTensor& tensor, const std::string& what) co
 }
 
 void SafetensorsFile::check(const std::string& tensor) const {
-  const FileTensor& t = header_.tensors.at(tensor);
+  const FileTensor& t = *find(tensor);
   if (t.checksum.empty()) {
     return;
   }

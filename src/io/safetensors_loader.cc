@@ -46,6 +46,29 @@ std::string no_tensor(const SafetensorsFile& file, const std::string& name) {
   return "'" + file.name() + "' has no tensor named '" + name + "'";
 }
 
+/// For a tensor that is missing in a file of another program, which may have left it out because
+/// it is the same as another one; "" where that cannot be. `shape`: null where it is not known.
+std::string tied_hint(const SafetensorsFile& file, const std::vector<std::uint64_t>* shape) {
+  constexpr std::size_t kMostNames = 3;
+  std::string names;
+  std::size_t count = 0;
+  for (const auto& [name, tensor] : file.header().tensors) {
+    if (!tensor.checksum.empty()) {
+      return "";  // a file of this library has all
+    }
+    if (shape != nullptr && tensor.shape == *shape && ++count <= kMostNames) {
+      names += (count == 1 ? "'" : ", '") + shown(name) + "'";
+    }
+  }
+  if (shape != nullptr && count == 0) {
+    return "";
+  }
+  return "; of tensors that share their numbers (tied embeddings), PyTorch's writers keep one "
+         "name: "
+         "say with SafetensorsLoader's set_alias for which tensor this one stands" +
+         (count == 0 ? "" : "; of its shape: " + names + (count > kMostNames ? ", ..." : ""));
+}
+
 /// A file of a larger model has some parameters of a builder beside the builder's collection.
 const std::string& name_of(const SafetensorsFile& file, const Entry& entry) {
   const bool is_above = entry.name_above && file.find(entry.name) == nullptr &&
@@ -56,10 +79,17 @@ const std::string& name_of(const SafetensorsFile& file, const Entry& entry) {
 }  // namespace
 
 void ModelReader::want(const std::string& name, ParameterStorageBase& storage) {
+  want(name, storage, false);
+}
+
+void ModelReader::want(const std::string& name, ParameterStorageBase& storage, bool is_gradient) {
   const FileTensor* const tensor = file_.find(name);
   if (tensor == nullptr) {
     const auto has = [this](const std::string& other) { return file_.find(other) != nullptr; };
-    throw IoError(no_tensor(file_, name) + "; want it for " + storage.name + other_lstm(name, has));
+    const std::vector<std::uint64_t> shape =
+        file_shape(params::shape_of(storage), params::is_table(storage));
+    throw IoError(no_tensor(file_, name) + "; want it for " + storage.name + other_lstm(name, has) +
+                  tied_hint(file_, &shape));
   }
   const Dim& dim = params::shape_of(storage);
   const bool is_table = params::is_table(storage);
@@ -70,7 +100,7 @@ void ModelReader::want(const std::string& name, ParameterStorageBase& storage) {
                             other_lstm(dim_of(file_, name, *tensor, is_table), dim, storage.name));
   }
   reader_.add(name, *tensor, dim, is_table, params::number_of(storage));
-  storages_.push_back(&storage);
+  wanted_.push_back({&storage, is_gradient});
 }
 
 void ModelReader::want_all(const ParameterCollection& model, const std::string& prefix) {
@@ -78,7 +108,7 @@ void ModelReader::want_all(const ParameterCollection& model, const std::string& 
   for (const Entry& entry : entries_of(model, prefix)) {
     const std::string name = name_of(file_, entry);
     want(name, *entry.storage);
-    used.insert(name);
+    used.insert(file_.name_of(name));
   }
   const std::string begin = collection_in_file(model, prefix);
   for (const auto& [name, tensor] : file_.header().tensors) {
@@ -89,11 +119,24 @@ void ModelReader::want_all(const ParameterCollection& model, const std::string& 
   }
 }
 
+void ModelReader::want_gradients(const ParameterCollection& model) {
+  for (const Entry& entry : entries_of(model, "")) {
+    const std::string name = gradient_tensor(entry.name);
+    if (file_.find(name) != nullptr) {
+      want(name, *entry.storage, true);
+    }
+  }
+}
+
 void ModelReader::prepare() { reader_.prepare(); }
 
 void ModelReader::commit() {
-  for (std::size_t i = 0; i < storages_.size(); ++i) {
-    params::load(*storages_[i], reader_.numbers(i), nullptr);
+  for (std::size_t i = 0; i < wanted_.size(); ++i) {
+    if (wanted_[i].is_gradient) {
+      params::load_gradient(*wanted_[i].storage, reader_.numbers(i));
+    } else {
+      params::load(*wanted_[i].storage, reader_.numbers(i), nullptr);
+    }
   }
 }
 
@@ -164,7 +207,7 @@ struct Found {
     io::require_key(call, key);
     const io::FileTensor* const tensor = file.find(key);
     if (tensor == nullptr) {
-      throw IoError(io::no_tensor(file, key));
+      throw IoError(io::no_tensor(file, key) + io::tied_hint(file, nullptr));
     }
     dim = io::dim_of(file, key, *tensor, is_table);
     reader.add(key, *tensor, dim, is_table, default_device->kernels->number());
@@ -238,6 +281,13 @@ LookupParameter SafetensorsLoader::load_lookup_param(ParameterCollection& model,
       model.add_lookup_parameters(found.dim.d[row.nd], row, ParameterInitConst(0.0F));
   found.commit(*p.p, std::move(name));
   return p;
+}
+
+void SafetensorsLoader::set_alias(const std::string& name, const std::string& of) {
+  if (!contains(of)) {
+    throw IoError(io::no_tensor(*file_, of) + ", for which '" + name + "' is to stand");
+  }
+  file_->set_alias(name, of);
 }
 
 std::vector<std::string> SafetensorsLoader::names() const {

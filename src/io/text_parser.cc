@@ -17,6 +17,7 @@
 #include "io/descriptor.h"
 #include "io/keys.h"
 #include "params/stored.h"
+#include "util/foreign_file.h"
 #include "util/interrupt.h"
 
 namespace dynet::io {
@@ -49,7 +50,14 @@ void read_all(const std::string& name, std::string& text) {
     if (n == 0) {
       break;
     }
+    const bool is_first = text.empty();
     text.append(piece.data(), static_cast<std::size_t>(n));
+    if (is_first) {  // before all of a large archive is read
+      const std::string what = util::foreign_file(text, util::OwnFile::kTextModel);
+      if (!what.empty()) {
+        throw IoError("'" + name + "' is no model of DyNet: " + what);
+      }
+    }
   }
 }
 

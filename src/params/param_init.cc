@@ -7,6 +7,7 @@
 #include "dynet/except.h"
 #include "dynet/param-init.h"
 
+#include "util/foreign_file.h"
 #include "util/interrupt.h"
 #include "util/number_text.h"
 
@@ -73,6 +74,9 @@ void ParameterInitFromFile::initialize_params(Tensor& values) const {
   std::ifstream in(filename_);
   if (!in) {
     throw IoError("ParameterInitFromFile: cannot open '" + filename_ + "'");
+  }
+  if (const std::string what = util::foreign_file(in); !what.empty()) {
+    throw IoError("ParameterInitFromFile: '" + filename_ + "' has no numbers as text: " + what);
   }
   std::vector<float> numbers;
   std::string word;

@@ -8,6 +8,7 @@
 #include <ostream>
 
 #include "text/text_support.h"
+#include "util/foreign_file.h"
 #include "util/utf8_mark.h"
 
 namespace dynet::text {
@@ -70,6 +71,8 @@ std::size_t find_no_utf8(std::string_view text) {
   }
   return std::string_view::npos;
 }
+
+std::string foreign_file(std::string_view begin) { return util::foreign_file(begin); }
 
 void check_word(const char* what, const std::string& word, std::string_view others) {
   if (word.empty() || word.find_first_of(kNoPartOfWords) != std::string::npos ||
@@ -185,6 +188,7 @@ bool Lines::next(std::string_view& line) {
     return false;
   }
   ++number_;
+  const std::size_t line_at = begin_;
   const bool has_end = begin_ + end < end_;
   std::string_view text(buffer_.data() + begin_, end);
   begin_ += end + (has_end ? 1 : 0);
@@ -195,6 +199,7 @@ bool Lines::next(std::string_view& line) {
   }
   if (number_ == 1) {
     text.remove_prefix(util::mark_size(text));
+    check_kind(line_at);
   }
   if (!text.empty() && text.back() == '\r') {
     text.remove_suffix(1);
@@ -202,6 +207,14 @@ bool Lines::next(std::string_view& line) {
   check(text);
   line = text;
   return true;
+}
+
+/// Of a file that begins at `at`.
+void Lines::check_kind(std::size_t at) const {
+  const std::string what = util::foreign_file(std::string_view(buffer_.data() + at, end_ - at));
+  if (!what.empty()) {
+    fail(1, "no text: " + what);
+  }
 }
 
 void Lines::check(std::string_view line) const {

@@ -41,8 +41,13 @@ struct Options {
   std::size_t longest_line = std::size_t{1} << 26;
 };
 
+/// "it is compressed with gzip; unpack it first": what a file is whose first bytes (512 are enough)
+/// are these, where it is no text. Empty where that is not known.
+[[nodiscard]] std::string foreign_file(std::string_view begin);
+
 /// Reads lines in pieces of a fixed size; memory is that of the longest line. A line ends with
-/// "\n", "\r\n" or the end of the file. A zero byte is a TextError: text has none. After an error
+/// "\n", "\r\n" or the end of the file. A zero byte is a TextError: text has none; so is a file
+/// whose first bytes say that it is none, such as one that is compressed. After an error
 /// reading goes on with the line behind the one that the error names.
 ///
 /// Not thread-safe; several of the same file may be read at once.
@@ -78,6 +83,7 @@ class Lines {
   bool find_end(std::size_t& end);
   bool refill();
   void check(std::string_view line) const;
+  void check_kind(std::size_t at) const;
 
   std::string file_;
   Options options_;

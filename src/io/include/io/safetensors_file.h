@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -35,8 +36,14 @@ class SafetensorsFile {
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const SafetensorsHeader& header() const { return header_; }
+  /// The name in the file of the tensor that is called `name`. Programs that tie two parameters
+  /// write one of them; what the other one is called stands in an alias, or in the metadata, as
+  /// safetensors.torch.save_model puts it there. `name` itself where there is none.
+  [[nodiscard]] const std::string& name_of(const std::string& name) const;
+  /// From now on `name` is another one of the tensor `of`, which the file has.
+  void set_alias(const std::string& name, const std::string& of);
   /// Null where there is none of that name.
-  [[nodiscard]] const FileTensor* find(const std::string& tensor) const;
+  [[nodiscard]] const FileTensor* find(const std::string& name) const;
   [[nodiscard]] const std::byte* bytes(const FileTensor& tensor) const {
     return data_ + tensor.begin;
   }
@@ -53,6 +60,7 @@ class SafetensorsFile {
   std::size_t size_ = 0;
   const std::byte* data_ = nullptr;
   SafetensorsHeader header_;
+  std::map<std::string, std::string> aliases_;
 };
 
 /// Tensors of one file on their way to parameters. First `add` for each, which checks, then
