@@ -1,8 +1,8 @@
 """Several objects in one place: `save` and `load`.
 
 What objects there are is JSON: for a parameter or a table its key in the file, for a builder also
-its class and what its `spec` was. Nothing in it runs: a class is looked up among the modules that
-the program has imported by itself, and must have `from_spec`.
+its class and what its `spec` was. Nothing in it runs: a class is looked up among those that the
+program names and the modules that it has imported by itself, and must have `from_spec`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 import _dynet
-from _dynet import _Additions, _save_text
+from _dynet import _Additions, _foreign_file, _save_text
 
 from . import (
     IoError,
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
+    from ._specs import Source
+
 _OBJECTS = "objects"  # the key of the metadata
 _SAFETENSORS = ".safetensors"
 
@@ -41,8 +43,9 @@ def save(basename: str | os.PathLike[str], objects: Iterable[Any]) -> None:
     who is killed in between has a new and an old one. A class of your own takes part if it has
     `spec`, a class method `from_spec(spec, model)`, and `param_collection()`. A `spec` may have
     numbers, text, bytes, None, tuples, lists, sets, dicts, numbers and small arrays of NumPy,
-    members of enumerations, named tuples, classes with `from_spec`, and the module's own functions,
-    such as `dynet.tanh`. TypeError, which names the place, for anything else.
+    members of enumerations, named tuples, objects of classes of your own whose `__dict__` has such
+    things and is all that they have, classes with `from_spec`, and the module's own functions, such
+    as `dynet.tanh`. TypeError, which names the place, for anything else.
     """
     import json  # here: most programs that import dynet save nothing with it
 
@@ -61,8 +64,18 @@ def save(basename: str | os.PathLike[str], objects: Iterable[Any]) -> None:
 
 
 @told
-def load(basename: str | os.PathLike[str], params: ParameterCollection) -> list[Any]:
+def load(
+    basename: str | os.PathLike[str],
+    params: ParameterCollection,
+    *,
+    classes: Iterable[type] = (),
+    trust: bool = False,
+) -> list[Any]:
     """The objects that `save` wrote, added to a collection.
+
+    Nothing of a file runs. Classes are those of modules that the program has imported; one of
+    `classes` stands for a class of its name in any module. With `trust`, the `.meta` file of DyNet
+    2.1 is a pickle that may have, import and run anything: for files of your own alone.
 
     All or nothing: an error, whatever it is, leaves the collection as it was. IoError where a file
     is damaged, or names a class that the program has not imported or that has no `from_spec`.
@@ -71,22 +84,32 @@ def load(basename: str | os.PathLike[str], params: ParameterCollection) -> list[
         raise Refused
     additions = _Additions(params)
     try:
-        return list(_loaded(os.fspath(basename), params))
+        return list(_loaded(os.fspath(basename), params, classes, trust))
     except BaseException:
         additions.undo()
         raise
 
 
 @told
-def load_generator(basename: str | os.PathLike[str], params: ParameterCollection) -> Iterator[Any]:
+def load_generator(
+    basename: str | os.PathLike[str],
+    params: ParameterCollection,
+    *,
+    classes: Iterable[type] = (),
+    trust: bool = False,
+) -> Iterator[Any]:
     """`load`, an object at a time. Files and classes are checked before the first; after an error
     the objects before it stay in the collection."""
     if not isinstance(params, ParameterCollection):
         raise Refused
-    return _loaded(os.fspath(basename), params)
+    return _loaded(os.fspath(basename), params, classes, trust)
 
 
-def _loaded(basename: str, params: ParameterCollection) -> Iterator[Any]:
+def _loaded(
+    basename: str, params: ParameterCollection, classes: Iterable[type], trust: bool
+) -> Iterator[Any]:
+    from . import _specs
+
     text: str | list[Any] | None
     if basename.endswith(_SAFETENSORS):
         data, meta = basename, basename
@@ -99,10 +122,11 @@ def _loaded(basename: str, params: ParameterCollection) -> Iterator[Any]:
             )
     else:
         data, meta = basename + ".data", basename + ".meta"
-        text = _read_meta(meta)
+        text = _read_meta(meta, trust)
     records = text if isinstance(text, list) else _parsed(text, meta)
-    _check(records, meta)
-    return (_made(record, meta, data, params) for record in records)
+    source = _specs.Source(meta, classes)
+    _check(records, source)
+    return (_made(record, source, data, params) for record in records)
 
 
 def _parts(objects: list[Any], records: list[dict[str, Any]]) -> Iterator[tuple[Any, str]]:
@@ -158,18 +182,32 @@ def _record(x: Any, i: int, keys: _Keys) -> dict[str, Any]:
     return {"kind": _specs.class_name(type(x), owner), "spec": spec, "key": key}
 
 
-def _read_meta(meta: str) -> str | list[Any]:
+def _read_meta(meta: str, trust: bool) -> str | list[Any]:
     """What _parsed reads, or the records of a file of 2.1."""
     try:
         with open(meta, "rb") as file:
             content = file.read()
     except OSError as e:
-        raise IoError(f"cannot open '{meta}': {e.strerror}") from None
-    if content[:1] != b"[":
-        from ._old_meta import records_of
+        raise IoError(f"cannot open '{meta}': {e.strerror}{_what_is_there(meta)}") from None
+    if content[:1] == b"[":
+        return content.decode("utf-8", "replace")
+    what = _foreign_file(content[:512])
+    if what and "pickle" not in what:
+        raise IoError(f"'{meta}' does not say what objects there are: {what}")
+    from . import _old_meta
 
-        return records_of(content, meta)
-    return content.decode("utf-8", "replace")
+    return _old_meta.trusted(content, meta) if trust else _old_meta.records_of(content, meta)
+
+
+def _what_is_there(meta: str) -> str:
+    """Where a program gave the name of another file, what that is."""
+    name = meta[: -len(".meta")]
+    try:
+        with open(name, "rb") as file:
+            what = _foreign_file(file.read(512))
+    except OSError:
+        return ""
+    return f"; there is '{name}', which save did not write" + (f": {what}" if what else "")
 
 
 def _parsed(text: str, meta: str) -> list[Any]:
@@ -181,10 +219,12 @@ def _parsed(text: str, meta: str) -> list[Any]:
         raise _damaged(meta, e) from None
     if not isinstance(records, list):
         raise _damaged(meta, TypeError("want a list"))
+    if any(isinstance(record, dict) and "made" in record for record in records):
+        raise _damaged(meta, ValueError("it has what only a pickle has"))
     return records
 
 
-def _check(records: list[Any], meta: str) -> None:
+def _check(records: list[Any], meta: Source) -> None:
     """IoError unless they are as _record makes them and all classes are there."""
     from . import _specs
 
@@ -192,7 +232,7 @@ def _check(records: list[Any], meta: str) -> None:
         for record in records:
             if not isinstance(record["key"], str):
                 raise TypeError("a key is no text")
-            if record["kind"] not in ("Parameters", "LookupParameters"):
+            if record["kind"] not in ("Parameters", "LookupParameters") and "made" not in record:
                 _specs.class_of(record["kind"], meta)
                 _specs.decoded(record["spec"], meta)
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as e:
@@ -201,11 +241,11 @@ def _check(records: list[Any], meta: str) -> None:
         raise _damaged(meta, e) from None
 
 
-def _damaged(meta: str, e: Exception) -> IoError:
+def _damaged(meta: str | Source, e: Exception) -> IoError:
     return IoError(f"'{meta}': what it says about its objects is damaged: {e}")
 
 
-def _made(record: dict[str, Any], meta: str, data: str, pc: ParameterCollection) -> Any:
+def _made(record: dict[str, Any], meta: Source, data: str, pc: ParameterCollection) -> Any:
     key, kind = record["key"], record["kind"]
     if kind == "Parameters":
         return pc.load_param(data, key)
@@ -214,7 +254,11 @@ def _made(record: dict[str, Any], meta: str, data: str, pc: ParameterCollection)
     from . import _specs
 
     try:
-        made = _specs.class_of(kind, meta).from_spec(_specs.decoded(record["spec"], meta), pc)
+        if "made" in record:  # by a pickle that is trusted
+            cls, spec = record["made"]
+        else:
+            cls, spec = _specs.class_of(kind, meta), _specs.decoded(record["spec"], meta)
+        made = cls.from_spec(spec, pc)
     except (TypeError, ValueError, OverflowError, LookupError) as e:
         if isinstance(e, IoError):
             raise

@@ -302,7 +302,8 @@ def records_of(content: bytes, meta: str) -> list[dict[str, Any]]:
         raise
     except Exception as e:  # a pickle that is damaged may raise anything
         raise IoError(
-            f"'{meta}', object {len(records)}: neither JSON nor what DyNet 2.1 writes: {e}"
+            f"'{meta}', object {len(records)}: neither JSON nor what DyNet 2.1 writes: {e}; if you "
+            "trust it as a program of yours, load(..., trust=True) runs it"
         ) from None
     return records
 
@@ -368,3 +369,49 @@ def _shown(x: Any) -> str:
     if type(text) is not str:
         return f"a {type(x).__name__}"
     return f"the name {text[:60]}" if type(x) is _Name else f"the text {text[:60]!r}"
+
+
+# ---- files that the program trusts --------------------------------------------------------------
+
+
+class _TrustedReader(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        return super().find_class("dynet" if module in _LIBRARY else module, name)
+
+
+def trusted(content: bytes, meta: str) -> list[dict[str, Any]]:
+    """The records of a pickle, which is run as pickles are. IoError where that fails, or there is
+    something else in it than 2.1 writes."""
+    records: list[dict[str, Any]] = []
+    stream = io.BytesIO(content)
+    try:
+        while stream.tell() < len(content):
+            records.append(_trusted_record(stream))
+    except MemoryError:
+        raise
+    except Exception as e:  # whatever the pickle runs
+        raise IoError(
+            f"'{meta}', object {len(records)}: no pickle that DyNet 2.1 wrote, or one that cannot "
+            f"be read here: {type(e).__name__}: {e}"
+        ) from e
+    return records
+
+
+def _trusted_record(stream: io.BytesIO) -> dict[str, Any]:
+    start = stream.tell()
+    try:
+        entry = _TrustedReader(stream).load()
+    except UnicodeDecodeError:  # bytes of Python 2, as NumPy's arrays have them
+        stream.seek(start)
+        entry = _TrustedReader(stream, encoding="latin1").load()
+    if type(entry) is not tuple or len(entry) not in (2, 3) or type(entry[-1]) is not str:
+        raise ValueError(f"want a tuple of a class, a spec and a name, not {_shown(entry)}")
+    key = entry[-1].rstrip("/") or "/model"
+    if len(entry) == 2:
+        if entry[0] not in ("Parameters", "LookupParameters"):
+            raise ValueError(f"want Parameters or LookupParameters, not {_shown(entry[0])}")
+        return {"kind": entry[0], "key": key}
+    cls = entry[0]
+    if not isinstance(cls, type) or not hasattr(cls, "from_spec"):
+        raise ValueError(f"want a class with from_spec, not {_shown(cls)}")
+    return {"kind": cls.__qualname__, "made": (cls, entry[1]), "key": key}

@@ -1,8 +1,9 @@
 """What a builder's `spec` may have, as JSON and back: `encoded` and `decoded`.
 
 A value comes back equal and of the same type, or it is refused when it is written. Nothing in a
-file runs: classes are looked up among the modules that the program has imported by itself, and
-what is made of them (a member of an enumeration, a named tuple) is made without their code.
+file runs: classes are looked up among those that the program names and the modules that it has
+imported by itself, and what is made of them (a member of an enumeration, a named tuple, an object
+that is plain data) is made without their code.
 
 What JSON has not is a dict with one member, which says what it is: ``{"tuple": [1, 2]}``.
 """
@@ -31,8 +32,9 @@ MOST_ARRAY_BYTES = 1 << 20
 _NUMBERS = re.compile(r"[<>|]?[biufc]\d+")
 _ELEMENTS = re.compile(r"[<>|]?[biufcSU][1-9]\d*")
 _WANT = (
-    "numbers, text, bytes, None, tuples, lists, sets, dicts, small arrays, members of enumerations "
-    "and named tuples of modules, classes with from_spec, and dynet's functions of expressions"
+    "numbers, text, bytes, None, tuples, lists, sets, dicts, small arrays, members of "
+    "enumerations, named tuples and objects of modules that have such things in a __dict__ and "
+    "nothing else, classes with from_spec, and dynet's functions of expressions"
 )
 
 
@@ -84,7 +86,23 @@ def _encoded(x: Any) -> Any:
         return _array(x, numpy)
     if _is_enumeration(kind):
         return {"member": [_name_of_class(kind), x.name]}
-    raise _NotEncodable(_told(x))
+    return _object(x)
+
+
+def _object(x: Any) -> dict[str, Any]:
+    """An object of a class of the program's own, as its `__dict__`."""
+    from ._plain_objects import why_not_plain
+
+    kind = type(x)
+    why = why_not_plain(kind)
+    if why:
+        told = _told(x)
+        raise _NotEncodable(f"{told}, {why}" if told.startswith("of type") else told)
+    state = object.__getattribute__(x, "__dict__")
+    if not all(type(name) is str for name in state):
+        raise _NotEncodable(f"{_told(x)}, with attributes whose names are no text")
+    members = {name: _within(f".{name}", value) for name, value in state.items()}
+    return {"object": [_name_of_class(kind), members]}
 
 
 def _within(place: str, x: Any) -> Any:
@@ -116,7 +134,7 @@ def _set(x: Iterable[Any]) -> list[Any]:
         _check_keys(x)
     except ValueError as e:
         raise _NotEncodable(f"of type {type(x).__name__}, and {e}") from None
-    return sorted(map(_encoded, x), key=repr)
+    return sorted(map(_encoded_key, x), key=repr)
 
 
 def _pairs(x: dict[Any, Any]) -> list[Any]:
@@ -124,7 +142,21 @@ def _pairs(x: dict[Any, Any]) -> list[Any]:
         _check_keys(x)
     except ValueError as e:
         raise _NotEncodable(f"of type {type(x).__name__}, and {e}") from None
-    return [[_encoded(k), _within(f"[{k!r}]", v)] for k, v in x.items()]
+    return [[_encoded_key(k), _within(f"[{k!r}]", v)] for k, v in x.items()]
+
+
+def _encoded_key(x: Any) -> Any:
+    code = _encoded(x)
+    if _has_object(code):
+        raise _NotEncodable(f"a dict or set that has to hash an object, {_told(x)}")
+    return code
+
+
+def _has_object(code: Any) -> bool:
+    """Whether there is an object in it."""
+    if type(code) is dict:
+        return "object" in code or any(map(_has_object, code.values()))
+    return type(code) is list and any(map(_has_object, code))
 
 
 def _check_keys(keys: Iterable[Any]) -> None:
@@ -185,12 +217,55 @@ def _is_operation(x: Any) -> bool:
     return any(re.search(r"Expression.*-> (dynet\.)?Expression$", s[0]) for s in signatures)
 
 
-def class_of(name: str, meta: str) -> Any:
-    """The class of that name. IoError unless it is imported and has `from_spec`."""
-    found = _found(name)
+class Source:
+    """A file that is read, by its name, and the classes that the program names for it.
+
+    A class of the list stands for one of the same name in any module: a file may have been written
+    by a program in which the class was in another module, such as `__main__`.
+    """
+
+    def __init__(self, meta: str, classes: Iterable[type] = ()) -> None:
+        self._meta = meta
+        self._classes: dict[str, type] = {}
+        for cls in classes:
+            if not isinstance(cls, type):
+                raise _dynet.TypeError(f"load: classes has {cls!r}; want classes")
+            if self._classes.setdefault(cls.__qualname__, cls) is not cls:
+                raise _dynet.ValueError(
+                    f"load: classes has two that are called {cls.__qualname__}; want one"
+                )
+
+    def __str__(self) -> str:
+        return self._meta
+
+    def found(self, name: Any) -> Any:
+        """What the program has of this name, or None."""
+        if type(name) is not str:
+            raise TypeError("the name of a class is no text")
+        named = self._classes.get(name.partition(":")[2])
+        return _found(name) if named is None else named
+
+
+def _plain_object(value: Any, meta: Source) -> Any:
+    from ._plain_objects import made
+
+    name, members = value
+    found = meta.found(name)
+    if not isinstance(found, type):
+        raise IoError(
+            f"'{meta}' has an object of the class '{name}'; want one that is imported, or named in "
+            "load(..., classes=[...])"
+        )
+    return made(found, {k: decoded(x, meta) for k, x in members.items()})
+
+
+def class_of(name: str, meta: Source) -> Any:
+    """The class of that name. IoError unless it is imported or named, and has `from_spec`."""
+    found = meta.found(name)
     if not isinstance(found, type) or not hasattr(found, "from_spec"):
         raise IoError(
-            f"'{meta}' names the class '{name}'; want one that is imported and has from_spec"
+            f"'{meta}' names the class '{name}'; want one that is imported and has from_spec, or "
+            "is named in load(..., classes=[...])"
         )
     return found
 
@@ -200,17 +275,17 @@ def _is_enumeration(cls: Any) -> bool:
     return enum is not None and isinstance(cls, enum.EnumMeta)
 
 
-def _member(value: Any) -> Any:
+def _member(value: Any, meta: Source) -> Any:
     cls, name = value
-    found = _found(cls)
+    found = meta.found(cls)
     if not _is_enumeration(found):
         raise TypeError(f"'{cls}' is no enumeration of a module that is imported")
     return found._member_map_[name]
 
 
-def _named(value: Any, meta: str) -> Any:
+def _named(value: Any, meta: Source) -> Any:
     cls, *items = value
-    found = _found(cls)
+    found = meta.found(cls)
     is_named = isinstance(found, type) and issubclass(found, tuple) and hasattr(found, "_fields")
     if not is_named or len(found._fields) != len(items):
         raise TypeError(f"'{cls}' is no named tuple of {len(items)} in a module that is imported")
@@ -268,19 +343,26 @@ def _array_of(value: Any, is_number: bool) -> Any:
 # ---- the table ----------------------------------------------------------------------------------
 
 
-def _decoded_items(value: Any, meta: str) -> list[tuple[Any, Any]]:
-    items = [(decoded(k, meta), decoded(v, meta)) for k, v in value]
+def _key(code: Any, meta: Source) -> Any:
+    """To be hashed, which for an object is code of its class."""
+    if _has_object(code):
+        raise TypeError("an object is a key, or a member of a set")
+    return decoded(code, meta)
+
+
+def _decoded_items(value: Any, meta: Source) -> list[tuple[Any, Any]]:
+    items = [(_key(k, meta), decoded(v, meta)) for k, v in value]
     _check_keys(k for k, _ in items)
     return items
 
 
-def _decoded_keys(value: Any, meta: str) -> list[Any]:
-    keys = [decoded(x, meta) for x in value]
+def _decoded_keys(value: Any, meta: Source) -> list[Any]:
+    keys = [_key(x, meta) for x in value]
     _check_keys(keys)
     return keys
 
 
-def _codes() -> dict[Any, tuple[str, Callable[[Any], Any], Callable[[Any, str], Any]]]:
+def _codes() -> dict[Any, tuple[str, Callable[[Any], Any], Callable[[Any, Source], Any]]]:
     """Of each type its name in the file, what JSON gets, and what is made of that again."""
     from collections import OrderedDict
 
@@ -298,17 +380,18 @@ def _codes() -> dict[Any, tuple[str, Callable[[Any], Any], Callable[[Any, str], 
 
 
 _CODES = _codes()
-_DECODE: dict[str, Callable[[Any, str], Any]] = {
+_DECODE: dict[str, Callable[[Any, Source], Any]] = {
     **{name: decode for name, _, decode in _CODES.values()},
     "dict": lambda v, meta: {k: decoded(x, meta) for k, x in v.items()},
     "items": lambda v, meta: dict(_decoded_items(v, meta)),
     "class": lambda v, meta: _operation(v) or class_of(v, meta),
-    "member": lambda v, meta: _member(v),
+    "member": _member,
+    "object": _plain_object,
     "named": _named,
     "number": lambda v, meta: _array_of(v, True),
     "array": lambda v, meta: _array_of(v, False),
 }
-_LISTS = {"tuple", "list", "set", "frozenset", "ordered", "items", "named"}
+_LISTS = {"tuple", "list", "set", "frozenset", "ordered", "items", "named", "object"}
 
 
 def _operation(name: str) -> Any:
@@ -316,7 +399,7 @@ def _operation(name: str) -> Any:
     return found if _is_operation(found) else None
 
 
-def decoded(x: Any, meta: str) -> Any:
+def decoded(x: Any, meta: Source) -> Any:
     """What `encoded` was given. IoError for a class that is not there; TypeError, ValueError,
     LookupError or AttributeError where `encoded` gives no such."""
     if type(x) in _PLAIN:

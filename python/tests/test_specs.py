@@ -46,7 +46,14 @@ class Holder:
 
 
 class Plain:
-    """A class that load refuses."""
+    """A class that load makes no model of."""
+
+
+class Deleting:
+    """Has more to it than its `__dict__`."""
+
+    def __del__(self):
+        pass
 
 
 def activation(x: dy.Expression) -> dy.Expression:
@@ -126,7 +133,10 @@ REFUSED = [
     (dy.Parameters.shape, "which is none of expressions"),
     (Plain, "the class Plain, which is without from_spec"),
     (int, "the class int, which is without from_spec"),
-    ([Plain()], "spec[0] of object 0, a Holder, is of type test_specs.Plain"),
+    (
+        [Deleting()],
+        "spec[0] of object 0, a Holder, is of type test_specs.Deleting, whose class has __del__",
+    ),
     (collections.Counter("a"), "a Counter; make it a dict"),
     (collections.defaultdict(int), "a defaultdict; make it a dict"),
     (np.zeros(3, dtype=object), "of type ndarray and dtype object"),
@@ -228,4 +238,4 @@ def test_old_files_take_no_long_time(content: bytes) -> None:
 
 def test_what_is_no_enumeration_is_told():
     with pytest.raises(TypeError, match="'os:system' is no enumeration of a module"):
-        _specs.decoded({"member": ["os:system", "x"]}, "m")
+        _specs.decoded({"member": ["os:system", "x"]}, _specs.Source("m"))
