@@ -161,11 +161,14 @@ class Elsewhere:
         return f"<PyTorch's {self._name}, here {FUNCTIONS[self._name]}>"
 
 
-def _attribute(kind: str, name: str, ours: str) -> property:
-    def fail(_: object) -> NoReturn:
-        raise _error(f"{kind} has no attribute {name!r}, a name of PyTorch", ours)
+class Absent(property):
+    """An attribute that says where to look. `hasattr` stays false."""
 
-    return property(fail)
+    def __init__(self, kind: str, name: str, ours: str) -> None:
+        def fail(_: object) -> NoReturn:
+            raise _error(f"{kind} has no attribute {name!r}, a name of PyTorch", ours)
+
+        super().__init__(fail)
 
 
 def functions(names: dict[str, object]) -> dict[str, Elsewhere]:
@@ -174,12 +177,12 @@ def functions(names: dict[str, object]) -> dict[str, Elsewhere]:
 
 
 def add_attributes() -> None:
-    """Attributes that say where to look. `hasattr` stays false: they raise an AttributeError."""
+    """Gives the classes what they lack. Parameters are expressions, with words of their own."""
     for kind, names in METHODS.items():
         of = getattr(_dynet, kind)
         for name, ours in names.items():
-            if not hasattr(of, name):
-                setattr(of, name, _attribute(kind, name, ours))
+            if isinstance(getattr(of, name, None), (Absent, type(None))):
+                setattr(of, name, Absent(kind, name, ours))
 
 
 def rows() -> Iterator[str]:
