@@ -17,13 +17,13 @@ def of_one_input(builder: object, x: dy.Expression) -> np.ndarray:
 
 @by_class
 def test_each_sequence_has_masks_of_its_own(builder_class):
-    builder = builder_class(1, 3, 50, dy.ParameterCollection())
-    x = inputs(1)[0]
+    builder = builder_class(1, 40, 50, dy.ParameterCollection())
+    x = inputs(1, 40)[0]
     np.testing.assert_array_equal(of_one_input(builder, x), of_one_input(builder, x))
     assert builder.initial_state() is builder.initial_state()
     builder.set_dropout(0.5)
     dy.renew_cg()
-    x = inputs(1)[0]
+    x = inputs(1, 40)[0]
     outputs = [of_one_input(builder, x).tobytes() for _ in range(4)]
     assert len(set(outputs)) == 4
     first, second = builder.initial_state(), builder.initial_state()
@@ -35,9 +35,9 @@ def test_each_sequence_has_masks_of_its_own(builder_class):
 @pytest.mark.parametrize("builder_class", MASKED)
 def test_all_steps_of_a_sequence_share_its_masks(builder_class):
     """Also where the steps of sequences come in turns, and a state is continued twice."""
-    builder = builder_class(1, 3, 50, dy.ParameterCollection())
+    builder = builder_class(1, 40, 50, dy.ParameterCollection())
     builder.set_dropout(0.5)
-    x = inputs(1)[0]
+    x = inputs(1, 40)[0]
     starts = [builder.initial_state() for _ in range(3)]
     once = [s.add_input(x).output().npvalue() for s in starts]
     again = [s.add_input(x).output().npvalue() for s in reversed(starts)][::-1]

@@ -37,7 +37,7 @@ def test_tied_names(tmp_path):
         m.load_param(path, "head")
     W = m.add_parameters((3, 2))
     loader = dy.SafetensorsLoader(path)
-    with pytest.raises(dy.IoError, match=r"set_alias.*of its shape: 'embed.weight'$"):
+    with pytest.raises(dy.IoError, match=r"set_alias.*of its shape: 'embed.weight'"):
         loader.populate(W, "head")
     with pytest.raises(dy.IoError, match="no tensor named 'nothing'"):
         loader.set_alias("head", "nothing")

@@ -234,9 +234,13 @@ def old_file(tmp_path, *entries, protocol=0) -> str:
     return path
 
 
+def ran(what):
+    RAN.append(what)
+
+
 class Runs:
     def __reduce__(self):
-        return (RAN.append, ("a pickle",))
+        return (ran, ("a pickle",))
 
 
 @pytest.mark.parametrize("protocol", [0, 1, 2, 4])

@@ -34,7 +34,7 @@ def test_a_trial_that_diverges_does_not_end_the_study(monkeypatch):
             return low
 
         def suggest_float(self, _name, _low, _high, log):
-            return 1e30
+            return 0.1
 
         def report(self, _value, _step):
             pass
@@ -45,5 +45,6 @@ def test_a_trial_that_diverges_does_not_end_the_study(monkeypatch):
     optuna = types.SimpleNamespace(TrialPruned=TrialPruned, Trial=Trial)
     monkeypatch.setitem(sys.modules, "optuna", optuna)
     tune = runpy.run_path(str(EXAMPLE))
+    tune["objective"].__globals__["DATA"] = [((float("nan"), 1.0), 1.0)] * 4
     with pytest.raises(TrialPruned):
         tune["objective"](Trial())

@@ -90,7 +90,7 @@ void set_values(ParameterCollection& model) {
 const std::vector<std::vector<int>> kTree{{}, {}, {}, {0, 1}, {2}, {3, 1, 4}, {5, 0, 2, 1, 3}};
 
 /// Two layers of four.
-class Trees : public testing::TestWithParam<Kind> {
+class Trees : public ::testing::TestWithParam<Kind> {
  protected:
   Trees()
       : owned(GetParam().make(2, GetParam().in, 4, model)),
@@ -160,7 +160,7 @@ class Trees : public testing::TestWithParam<Kind> {
   LayeredTreeBuilder* layered;  ///< null: the builder reads children as a sequence
   ComputationGraph cg;
 };
-INSTANTIATE_TEST_SUITE_P(Kinds, Trees, testing::ValuesIn(kinds()),
+INSTANTIATE_TEST_SUITE_P(Kinds, Trees, ::testing::ValuesIn(kinds()),
                          [](const auto& of) { return std::string(of.param.name); });
 
 TEST_P(Trees, FollowTheFormulas) {
