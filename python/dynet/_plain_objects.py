@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 #: What a class may not have of its own, as its objects are more than their `__dict__` then.
-_CODE = ("__del__", "__new__", "__setstate__", "__getstate__", "__reduce__", "__reduce_ex__")
-_CODE += ("__getnewargs__", "__getnewargs_ex__", "__dict__")
+_CODE = (
+    *("__del__", "__new__", "__setstate__", "__getstate__", "__reduce__", "__reduce_ex__"),
+    *("__getnewargs__", "__getnewargs_ex__", "__dict__"),
+)
 _MADE_IN_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 
 
