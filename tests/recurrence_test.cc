@@ -7,7 +7,10 @@
 #include <functional>
 
 #include "dynet/expr.h"
+#include "dynet/fast-lstm.h"
+#include "dynet/gru.h"
 #include "dynet/lstm.h"
+#include "dynet/treelstm.h"
 
 #include "support/observe.h"
 #include "testing/tolerance.h"
@@ -197,6 +200,91 @@ TEST_F(Recurrence, OfTwoLargeLayersIsThatOfOneByOne) {
         lstm.add_input(constant(cg, {64}, 0.1F * static_cast<float>(t)));
       }
       losses.push_back(squared_norm(lstm.back()));
+    }
+    return sum(losses);
+  });
+}
+
+// ---- steps that share a call with steps whose first terms ran in another group ----------------
+
+/// A number of the program that is there at once.
+Expression given(ComputationGraph& cg, float first) {
+  return input(cg, {2}, {first, 0.5F - first});
+}
+
+/// States that branch, with inputs that are there at once and others that are computed.
+class BranchingStates : public Recurrence {
+ protected:
+  void expect_same_steps(RNNBuilder& builder) {
+    expect_same([&](ComputationGraph& cg) {
+      builder.new_graph(cg);
+      builder.start_new_sequence();
+      std::vector<Expression> outputs;
+      // Returns the number of the state.
+      const auto step = [&](RNNPointer from, const Expression& x) {
+        outputs.push_back(builder.add_input(from, x));
+        return builder.state();
+      };
+      const RNNPointer s1 = step(-1, tanh(given(cg, 0.9F)));
+      const Expression h1 = outputs.back();
+      const RNNPointer s2 = step(-1, given(cg, -0.4F));
+      EXPECT_NE(s2, s1);
+      const RNNPointer s3 = step(s1, outputs.back());
+      step(s3, h1);
+      step(-1, given(cg, 0.3F));
+      step(s3, given(cg, -0.7F));
+      std::vector<Expression> losses;
+      float scale = 1.0F;
+      for (const Expression& y : outputs) {
+        losses.push_back(sum_elems(y) * (scale += 0.5F));
+      }
+      return sum(losses);
+    });
+  }
+};
+
+TEST_F(BranchingStates, OfASimpleNetwork) {
+  SimpleRNNBuilder builder(1, 2, 2, model_);
+  expect_same_steps(builder);
+}
+TEST_F(BranchingStates, OfAGatedUnit) {
+  GRUBuilder builder(1, 2, 2, model_);
+  expect_same_steps(builder);
+}
+TEST_F(BranchingStates, OfAnLstm) {
+  VanillaLSTMBuilder builder(1, 2, 2, model_);
+  expect_same_steps(builder);
+}
+TEST_F(BranchingStates, OfAnLstmWithPeepholes) {
+  FastLSTMBuilder builder(1, 2, 2, model_);
+  expect_same_steps(builder);
+}
+/// The second layer's steps join from groups of both.
+TEST_F(BranchingStates, OfTwoLayersOfCoupledGates) {
+  CoupledLSTMBuilder builder(2, 2, 2, model_);
+  expect_same_steps(builder);
+}
+
+/// Nodes over words that are there at once and words that are computed.
+TEST_F(BranchingStates, OfATree) {
+  UnidirectionalTreeLSTMBuilder builder(1, 2, 2, model_);
+  expect_same([&](ComputationGraph& cg) {
+    builder.new_graph(cg);
+    builder.start_new_sequence();
+    std::vector<Expression> nodes;
+    const auto add = [&](const std::vector<int>& children, const Expression& x) {
+      nodes.push_back(builder.add_input(static_cast<int>(nodes.size()), children, x));
+    };
+    add({}, tanh(given(cg, 0.9F)));
+    add({}, given(cg, -0.4F));
+    add({0, 1}, given(cg, 0.2F));
+    add({2, 0}, nodes[1]);
+    add({1}, tanh(given(cg, 0.6F)));
+    add({2, 3, 4}, given(cg, -0.7F));
+    std::vector<Expression> losses;
+    float scale = 1.0F;
+    for (const Expression& y : nodes) {
+      losses.push_back(sum_elems(y) * (scale += 0.5F));
     }
     return sum(losses);
   });

@@ -89,10 +89,8 @@ void Alone::for_each_result(const SegmentView& segment, F f) const {
       f(m + k, static_cast<std::byte*>(values_.at(m + k)), context_.graph.elements(m + k));
     }
     for (std::uint32_t k = 0; k < sums; ++k) {
-      const std::int64_t size = signature.saved[k].example_elements();
-      std::byte* const first = values_.saved(values_.group_of(m), k);
-      f(m, first + values_.offset(m) * size * ext::bytes_of(signature.number),
-        size * context_.graph.examples(m));
+      f(m, Values::Saved(values_, context_.graph[m], k).at(m),
+        signature.saved[k].example_elements() * context_.graph.examples(m));
     }
   }
 }

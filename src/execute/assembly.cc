@@ -122,25 +122,19 @@ ext::Operand Assembly::output(const SegmentView& segment, std::uint32_t index) {
 }
 
 ext::Operand Assembly::saved(std::span<const NodeId> members, std::uint32_t index) {
-  const graph::Signature& signature = *context_.graph[members[0]].signature;
-  const ext::Record& record = *signature.record;
-  const Dim& dim = signature.saved[index];
-  const std::int64_t size =
-      dim.example_elements() * ext::saved_bytes(record.saved_as[index], signature.number);
-  std::byte* first = values_.saved(values_.group_of(members[0]), index);
-  if (record.has_whole) {  // dim.bd examples for each node, whatever its result has
-    return by_node(
-        arena_.operand(dim, size, members.size(),
-                       [&](std::size_t i) {
-                         const NodeId m = members[i];
-                         const auto nodes_before = values_.offset(m) / context_.graph.examples(m);
-                         return ext::Block{first + nodes_before * dim.bd * size, dim.bd, true};
-                       }),
-        dim);
+  const graph::Node& first = context_.graph[members[0]];
+  const Dim& dim = first.signature->saved[index];
+  const Values::Saved saved(values_, first, index);
+  if (first.record().has_whole) {  // dim.bd examples for each node, whatever its result has
+    return by_node(arena_.operand(dim, saved.bytes() / dim.bd, members.size(),
+                                  [&](std::size_t i) {
+                                    return ext::Block{saved.at(members[i]), dim.bd, true};
+                                  }),
+                   dim);
   }
-  return arena_.operand(dim, size, members.size(), [&](std::size_t i) {
+  return arena_.operand(dim, saved.bytes(), members.size(), [&](std::size_t i) {
     const NodeId m = members[i];
-    return ext::Block{first + values_.offset(m) * size, context_.graph.examples(m), true};
+    return ext::Block{saved.at(m), context_.graph.examples(m), true};
   });
 }
 

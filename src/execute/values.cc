@@ -10,6 +10,15 @@
 
 namespace dynet::execute {
 
+Values::Saved::Saved(const Values& values, const graph::Node& first, std::uint32_t index)
+    : places_(values.places_.data()),
+      first_saved_(values.first_saved_.data()),
+      saved_(values.saved_.data()),
+      index_(index),
+      examples_(first.record().has_whole ? first.examples : 1),
+      bytes_(first.signature->saved[index].elements() *
+             ext::saved_bytes(first.record().saved_as[index], first.signature->number)) {}
+
 void Values::place_parameter(NodeId n) {
   const auto& storage = params::storage_base(context_.graph[n].payload->storage);
   void* data = nullptr;

@@ -57,10 +57,26 @@ class Values {
   }
   /// Examples before `n` in its group.
   [[nodiscard]] std::uint32_t offset(NodeId n) const { return places_[n].offset; }
-  /// Memory of saved output `index` of a group: its first member's.
-  [[nodiscard]] std::byte* saved(std::uint32_t group, std::uint32_t index) const {
-    return saved_[first_saved_[group] + index];
-  }
+  /// Where nodes of one key have saved output `index`: each behind those of the members before it
+  /// in the group that placed it, whichever groups compute it. Valid until something is placed.
+  class Saved {
+   public:
+    Saved(const Values& values, const graph::Node& first, std::uint32_t index);
+    [[nodiscard]] std::byte* at(NodeId n) const {
+      const Place& place = places_[n];
+      return saved_[first_saved_[place.group] + index_] + place.offset / examples_ * bytes_;
+    }
+    /// Of each node where the operation takes whole batches, else of each example.
+    [[nodiscard]] std::int64_t bytes() const { return bytes_; }
+
+   private:
+    const Place* places_;
+    const std::uint32_t* first_saved_;
+    std::byte* const* saved_;
+    std::uint32_t index_;
+    std::uint32_t examples_;  ///< that take `bytes_`
+    std::int64_t bytes_;
+  };
   /// Nodes that have a value and no group.
   [[nodiscard]] std::span<const NodeId> loose() const { return loose_; }
   [[nodiscard]] NodeId complete_below() const { return complete_below_; }
