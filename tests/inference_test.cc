@@ -16,8 +16,10 @@
 
 #include "dynet/expr.h"
 #include "dynet/lstm.h"
+#include "dynet/param-init.h"
 
 #include "api/graph_state.h"
+#include "execute/verify.h"
 #include "memory/pool.h"
 #include "support/observe.h"
 #include "testing/tolerance.h"
@@ -342,6 +344,32 @@ TEST_P(Inference, AFailedRequestIsForgotten) {
   const Floats value = as_vector(h.value());
   memory::set_cap(0);
   EXPECT_EQ(as_vector(large.value())[0], value[0]);
+}
+
+/// Of a node with two results one is dropped and one stays, whichever; then all is asked for.
+TEST_P(Inference, AResultThatWasDroppedBesideOneThatStaysIsComputedAgain) {
+  for (const bool drops_first : {true, false}) {
+    ParameterCollection model;
+    const Parameter p = model.add_parameters({4}, ParameterInitConst(0.5F));
+    ComputationGraph cg(GetParam());
+    const Expression a = parameter(cg, p) * 2.0F;
+    const auto [c, h] = lstm_cell(a, ones(cg, {1}));
+    const Expression& dropped = drops_first ? c : h;
+    const Expression used = tanh(dropped);
+    const Expression waits = tanh(drops_first ? h : c);
+    {
+      const InferenceScope scope;
+      static_cast<void>(used.value());
+    }
+    ComputationGraph plain(GetParam());
+    const auto [c2, h2] = lstm_cell(parameter(plain, p) * 2.0F, ones(plain, {1}));
+    expect_near(as_vector(dropped.value()), as_vector((drops_first ? c2 : h2).value()));
+    expect_near(as_vector(waits.value()), as_vector(tanh(drops_first ? h2 : c2).value()));
+    EXPECT_EQ(execute::verify(cg.state().executor), "");
+    cg.invalidate();
+    cg.backward(sum_elems(used + waits));
+    EXPECT_EQ(execute::verify(cg.state().executor), "");
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Batching, Inference, ::testing::Bool());

@@ -73,12 +73,19 @@ void Values::place_group(const History& history, std::uint32_t g) {
     const std::int64_t stride = context_.graph.example_bytes(members[0] + k);
     std::uint32_t offset = 0;
     for (const NodeId m : members) {
+      if (places[m + k].data != nullptr) [[unlikely]] {
+        take_from_loose(m + k);
+      }
       places[m + k] = {at, g, offset};
       at += stride * nodes[m].examples;
       offset += nodes[m].examples;
     }
   }
 }
+
+/// A group computes what an inference scope kept, with another result of its node that was dropped.
+/// Positions in the list stay: marks hold some.
+void Values::take_from_loose(NodeId n) { std::replace(loose_.begin(), loose_.end(), n, kNoNode); }
 
 void Values::place_by_lifetime(const History& history, const schedule::Plan& plan,
                                std::uint32_t first_group, util::Stamped<std::uint8_t>& stays) {
@@ -182,8 +189,10 @@ void Values::roll_back(const Mark& mark, const History& history, std::uint32_t f
     first_saved_.resize(first_group);
   }
   while (loose_.size() > mark.loose) {
-    places_[loose_.back()] = {};
-    complete_below_ = std::min(complete_below_, loose_.back());
+    if (loose_.back() != kNoNode) {
+      places_[loose_.back()] = {};
+      complete_below_ = std::min(complete_below_, loose_.back());
+    }
     loose_.pop_back();
   }
   pools_.release(mark.pools);

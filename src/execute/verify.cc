@@ -35,7 +35,9 @@ class Verifier {
     }
     is_loose_.assign(values_.size(), false);
     for (const NodeId n : values_.loose()) {
-      is_loose_[n] = true;
+      if (n != Values::kNoNode) {
+        is_loose_[n] = true;
+      }
     }
     for (NodeId n = 0; n < values_.size() && found_.empty(); ++n) {
       check_node(n);

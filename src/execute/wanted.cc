@@ -4,16 +4,14 @@
 
 namespace dynet::execute {
 
-/// Notes the node that computes `n`, unless `n` has a value.
+/// Notes the node that computes `n`, unless `n` has a value. Another result of that node may have
+/// one that an inference scope kept.
 [[gnu::always_inline]] inline void Wanted::want(const graph::Node* nodes,
                                                 const Values::Place* places, NodeId n) {
   if (places[n].data != nullptr) {
     return;
   }
-  const NodeId owner = n - nodes[n].output;
-  if (owner == n || places[owner].data == nullptr) {
-    open_.insert(owner);
-  }
+  open_.insert(n - nodes[n].output);
 }
 
 void Wanted::collect(const graph::Graph& graph, const Values& values, NodeId last) {

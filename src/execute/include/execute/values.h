@@ -23,6 +23,7 @@ namespace dynet::execute {
 class Values {
  public:
   static constexpr std::uint32_t kNoGroup = ~std::uint32_t{0};
+  static constexpr NodeId kNoNode = ~NodeId{0};
 
   /// A position to come back to, in the generation of the history that it was taken in.
   struct Mark {
@@ -77,7 +78,7 @@ class Values {
     std::uint32_t examples_;  ///< that take `bytes_`
     std::int64_t bytes_;
   };
-  /// Nodes that have a value and no group.
+  /// Nodes that have a value and no group; kNoNode in the place of one that has a group since.
   [[nodiscard]] std::span<const NodeId> loose() const { return loose_; }
   [[nodiscard]] NodeId complete_below() const { return complete_below_; }
   /// To be called when all nodes have a value.
@@ -114,6 +115,7 @@ class Values {
 
  private:
   void place_group(const History& history, std::uint32_t g);
+  void take_from_loose(NodeId n);
   void note_rest(const History& history, std::uint32_t g);
   void allocate(const schedule::Plan& plan);
   void place_in_layout(const schedule::Plan& plan, std::uint32_t g, std::uint32_t first_group);
