@@ -1,5 +1,6 @@
 #include "execute/verify.h"
 
+#include <algorithm>
 #include <map>
 #include <new>
 #include <string>
@@ -42,6 +43,7 @@ class Verifier {
     for (NodeId n = 0; n < values_.size() && found_.empty(); ++n) {
       check_node(n);
     }
+    check_ranges();
     check_slots();
     return found_;
   }
@@ -97,6 +99,72 @@ class Verifier {
            segment.members[0]);
     } else if (&call->call.kernels != first.device().kernels) {
       fail("a call on another device than its members", segment.members[0]);
+    } else {
+      check_operands(segment, *call);
+    }
+  }
+
+  /// What a call writes, and what it reads, lies where its nodes do.
+  void check_operands(const SegmentView& segment, const Assembled& assembled) {
+    const ext::Call& call = assembled.call;
+    const graph::Node& first = graph_[segment.members[0]];
+    const ext::Record& record = first.record();
+    const auto of_value = [&](std::uint32_t output) {
+      return [this, output](NodeId n) {
+        return Bytes{static_cast<const std::byte*>(values_.at(n + output)),
+                     graph_.bytes(n + output)};
+      };
+    };
+    const std::int64_t width = ext::bytes_of(first.signature->number);
+    for (std::uint32_t k = 0; k < record.outputs; ++k) {
+      check_operand("a result", call.out[k], width, segment.members, of_value(k));
+    }
+    for (std::uint32_t k = 0; k < record.saved; ++k) {
+      const Values::Saved saved(values_, first, k);
+      check_operand("what it saves", call.saved[k],
+                    ext::saved_bytes(record.saved_as[k], first.signature->number), segment.members,
+                    [&](NodeId n) { return bytes_saved(saved, n); });
+    }
+    // What a group has computed once more lay elsewhere when others read it.
+    const std::span<const NodeId> loose = values_.loose();
+    if (std::find(loose.begin(), loose.end(), Values::kNoNode) != loose.end()) {
+      return;
+    }
+    for (std::size_t i = 0; i < assembled.arguments.size(); ++i) {
+      check_operand("an argument", call.in[i], width, assembled.arguments[i].nodes, of_value(0));
+    }
+  }
+
+  struct Bytes {
+    const std::byte* at;
+    std::int64_t count;
+  };
+  [[nodiscard]] Bytes bytes_saved(const Values::Saved& saved, NodeId n) const {
+    const bool is_whole = graph_[n].record().has_whole;
+    return {saved.at(n), saved.bytes() * (is_whole ? 1 : std::int64_t{graph_.examples(n)})};
+  }
+
+  /// The blocks of an operand are the bytes of its nodes, one after the other. `width`: of a
+  /// number.
+  template <class Place>
+  void check_operand(const char* what, const ext::Operand& o, std::int64_t width,
+                     std::span<const NodeId> nodes, Place place) {
+    const std::byte* at = nullptr;
+    std::int64_t left = 0;
+    std::int64_t block = 0;
+    for (const NodeId n : nodes) {
+      const Bytes wanted = place(n);
+      while (left == 0 && wanted.count != 0 && block < o.block_count) {
+        at = static_cast<const std::byte*>(o.blocks[block].data);
+        left = o.blocks[block].examples * o.size() * width;
+        ++block;
+      }
+      if (wanted.count != 0 && (at != wanted.at || left < wanted.count)) {
+        fail(std::string("its call has ") + what + " elsewhere than the node", n);
+        return;
+      }
+      at += wanted.count;
+      left -= wanted.count;
     }
   }
 
@@ -145,6 +213,53 @@ class Verifier {
       }
       offset += static_cast<std::uint32_t>(graph_.examples(m));
       next = at + graph_.bytes(m);
+    }
+    const ext::Record& record = graph_[members[0]].record();
+    for (std::uint32_t k = 0; k < record.outputs; ++k) {
+      std::int64_t bytes = 0;
+      for (const NodeId m : members) {
+        bytes += graph_.bytes(m + k);
+      }
+      note_range(members[0], {static_cast<const std::byte*>(values_.at(members[0] + k)), bytes});
+    }
+    for (std::uint32_t k = 0; k < record.saved; ++k) {
+      check_saved(*device.memory, members, k);
+    }
+  }
+
+  /// So does what it saves.
+  void check_saved(ext::Memory& memory, std::span<const NodeId> members, std::uint32_t index) {
+    const Values::Saved saved(values_, graph_[members[0]], index);
+    Bytes all{saved.at(members[0]), 0};
+    for (const NodeId m : members) {
+      const Bytes own = bytes_saved(saved, m);
+      if (own.count != 0 && !values_.pools().contains(memory, own.at)) {
+        fail("what it saves is not in the memory of its device", m);
+      }
+      if (own.at != all.at + all.count) {
+        fail("what it saves does not lie beside that of the member before", m);
+      }
+      all.count += own.count;
+    }
+    note_range(members[0], all);
+  }
+
+  void note_range(NodeId n, const Bytes& bytes) {
+    if (bytes.count != 0) {
+      ranges_.push_back({bytes, n});
+    }
+  }
+
+  /// No two groups have results, or what they save, in one place.
+  void check_ranges() {
+    std::sort(ranges_.begin(), ranges_.end(),
+              [](const Range& a, const Range& b) { return a.bytes.at < b.bytes.at; });
+    for (std::size_t i = 1; i < ranges_.size(); ++i) {
+      const Range& before = ranges_[i - 1];
+      if (before.bytes.at + before.bytes.count > ranges_[i].bytes.at) {
+        fail("lies where node " + std::to_string(before.node) + " or its group does",
+             ranges_[i].node);
+      }
     }
   }
 
@@ -219,6 +334,12 @@ class Verifier {
   bool has_gradients_;
   std::vector<std::uint8_t> computed_;
   std::vector<bool> is_loose_;
+  /// What a group, named by its first member, has of one result or saves.
+  struct Range {
+    Bytes bytes;
+    NodeId node;
+  };
+  std::vector<Range> ranges_;
   std::string found_;
 };
 
