@@ -346,7 +346,7 @@ TEST_P(Inference, AFailedRequestIsForgotten) {
   EXPECT_EQ(as_vector(large.value())[0], value[0]);
 }
 
-/// Of a node with two results one is dropped and one stays, whichever; then all is asked for.
+/// One result of a node is dropped and the other stays, whichever; then all is asked for.
 TEST_P(Inference, AResultThatWasDroppedBesideOneThatStaysIsComputedAgain) {
   for (const bool drops_first : {true, false}) {
     ParameterCollection model;

@@ -67,7 +67,7 @@ class Values {
       const Place& place = places_[n];
       return saved_[first_saved_[place.group] + index_] + place.offset / examples_ * bytes_;
     }
-    /// Of each node where the operation takes whole batches, else of each example.
+    /// Bytes of a node where the operation takes whole batches, else of an example.
     [[nodiscard]] std::int64_t bytes() const { return bytes_; }
 
    private:
