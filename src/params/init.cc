@@ -75,11 +75,13 @@ void reset_rng(unsigned new_seed) {
   params::seed_random_streams(new_seed);
 }
 
-void initialize(DynetParams& params) {
+namespace {
+
+/// False if the library is initialized already.
+bool set_up(DynetParams& params) {
   const std::lock_guard lock(init_mutex);
   if (is_initialized) {
-    params::log("initialize: the library is initialized already; the call changes nothing");
-    return;
+    return false;
   }
   params::check(params);
   Device* device = get_device_manager()->get_global_device(params.device);
@@ -100,7 +102,17 @@ void initialize(DynetParams& params) {
   params::settings().first_value_bytes = first.values;
   params::settings().first_gradient_bytes = first.gradients;
   is_initialized = true;
-  params::log("random seed: " + std::to_string(params.random_seed));
+  return true;
+}
+
+}  // namespace
+
+void initialize(DynetParams& params) {
+  // Without the lock: a sink is code of the program's, which may wait for another thread or call
+  // this.
+  params::log(set_up(params)
+                  ? "random seed: " + std::to_string(params.random_seed)
+                  : "initialize: the library is initialized already; the call changes nothing");
 }
 
 void initialize(int& argc, char**& argv, bool shared_parameters) {

@@ -268,6 +268,22 @@ TEST_F(InitTest, AppliesTheOptionsOnce) {
   EXPECT_NE(said.find("already"), std::string::npos);
 }
 
+TEST_F(InitTest, ALogSinkMayUseTheLibrary) {
+  std::string said;
+  set_log_sink([&](const std::string& text) {
+    said += text + '\n';
+    if (text.find("random seed") != std::string::npos) {
+      DynetParams again;
+      initialize(again);
+    }
+  });
+  DynetParams p;
+  p.random_seed = 11;
+  initialize(p);
+  EXPECT_NE(said.find("random seed: 11"), std::string::npos) << said;
+  EXPECT_NE(said.find("already"), std::string::npos) << said;
+}
+
 TEST_F(InitTest, MemoryGivesTheFirstSizes) {
   const auto sizes = [](const std::string& text) {
     DynetParams p;
