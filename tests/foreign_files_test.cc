@@ -124,7 +124,7 @@ TEST(ForeignFiles, EachReaderSaysWhatTheyAre) {
   }
 }
 
-/// Of one another's files too.
+/// Readers of text refuse the model files of this library, too.
 TEST(ForeignFiles, ModelsAreNoText) {
   const testing::TemporaryFolder folder;
   ParameterCollection m;

@@ -209,7 +209,7 @@ bool Lines::next(std::string_view& line) {
   return true;
 }
 
-/// Of a file that begins at `at`.
+/// Refuses a file, which begins at `at`, of another kind.
 void Lines::check_kind(std::size_t at) const {
   const std::string what = util::foreign_file(std::string_view(buffer_.data() + at, end_ - at));
   if (!what.empty()) {

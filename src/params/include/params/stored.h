@@ -69,8 +69,8 @@ class Stored {
 /// numbers as it has, in its number type, in the host's memory. Throws nothing within an
 /// UpdateScope.
 void load(ParameterStorageBase& storage, const void* values, const void* gradient);
-/// Likewise a gradient to one that has none, as if it had been computed: the rows of a table that
-/// have something are listed.
+/// Gives a gradient to a storage that has none, as if it had been computed: the rows of a table
+/// that have something are listed.
 void load_gradient(ParameterStorageBase& storage, const void* gradient);
 
 }  // namespace dynet::params
