@@ -44,7 +44,7 @@ std::vector<std::string> program_arguments() {
   return args;
 }
 
-/// Of this process and those above it. GIL held.
+/// Forks by this process and by its parents. GIL held.
 unsigned forks_since_seeding = 0;
 
 /// A forked child has random numbers of its own, else all children would draw the same. They depend
