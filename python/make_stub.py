@@ -25,9 +25,14 @@ from nanobind.stubgen import StubGen  # noqa: E402
 CONFIG = Path(__file__).parent / "dynet_config.py"
 PACKAGE = Path(__file__).parent / "dynet" / "__init__.py"
 #: Names that dynet/__init__.py makes when they are asked for.
-LAZY = (
-    "import pickle as pickle\n\nimport numpy as np\n\nfrom . import metrics as metrics\n\nnp = np\n"
-)
+LAZY = """import pickle as pickle
+
+import numpy as np
+
+from dynet import metrics as metrics
+
+np = np
+"""
 
 
 def module_text() -> str:

@@ -50,6 +50,6 @@ def made(cls: type, state: dict[str, Any]) -> Any:
     why = why_not_plain(cls)
     if why:
         raise TypeError(f"an object of '{cls.__module__}:{cls.__qualname__}', {why}")
-    x = object.__new__(cls)
+    x: Any = object.__new__(cls)
     object.__getattribute__(x, "__dict__").update(state)
     return x

@@ -102,6 +102,7 @@ def own_sources(folder: Path) -> list[str]:
     package.mkdir()
     for source in Path(dynet.__file__).parent.glob("*.py"):
         shutil.copy(source, package)
+    shutil.copytree(Path(dynet.__file__).with_name("metrics"), package / "metrics")
     types = Path(dynet.__file__).with_name("__init__.pyi").read_text()
     (folder / "_dynet.pyi").write_text(types.replace("from ._", "from dynet._"))
     others = ["dynet_config.py", "dynet_viz.py"]

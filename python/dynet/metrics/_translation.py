@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from importlib import import_module
 
 import _dynet
 
@@ -43,12 +44,12 @@ class Bleu(Score):
 
     def _result(self) -> tuple[float, str]:
         try:
-            from sacrebleu.metrics import BLEU
+            sacrebleu = import_module("sacrebleu")
         except ModuleNotFoundError as e:
             raise ModuleNotFoundError(
                 "Bleu: the package sacrebleu is not installed; pip install sacrebleu"
             ) from e
-        bleu = BLEU(**self.settings)
+        bleu = sacrebleu.BLEU(**self.settings)
         score = bleu.corpus_score(
             self.hypotheses, [list(stream) for stream in zip(*self.references)]
         )
