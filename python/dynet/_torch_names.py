@@ -43,7 +43,7 @@ FUNCTIONS = {
     "bmm": "batch_matmul(x, y)",
     "cat": "concatenate([x, y])",
     "clamp": "clip(x, low, high)",
-    "cosine_similarity_loss": "1 - cosine_similarity(x, y)",
+    "cosine_embedding_loss": "1 - cosine_similarity(x, y)",
     "device": "the argument device of ParameterCollection, parameters and inputs, such as 'GPU:0'",
     "flatten": "reshape(x, shape)",
     "from_numpy": "inputTensor(array)",
