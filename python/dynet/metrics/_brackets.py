@@ -7,7 +7,7 @@ from collections import Counter
 
 import _dynet
 
-from ._counts import F1, share
+from ._counts import F1, percent, share
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -119,14 +119,8 @@ class BracketF1(F1):
         self.sentences += other.sentences
 
     def _rows(self) -> list[tuple[str, ...]]:
-        exact = percent_of(self.exact, self.sentences)
+        exact = percent(share(self.exact, self.sentences))
         return [
             (*F1.head(), "sentences", "exact"),
             (*self.row("brackets"), str(self.sentences), exact),
         ]
-
-
-def percent_of(part: int, whole: int) -> str:
-    from ._counts import percent
-
-    return percent(share(part, whole))
