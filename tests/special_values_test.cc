@@ -1,15 +1,17 @@
 // docs/special-values.md says what each operation does with NaN, infinities, zeros of both signs,
-// denormal numbers and the largest floats. (That it does the same merged and one by one, in float
-// and in double, every_op_test asks.)
+// denormal numbers and the largest floats, and with rows that are special as a whole. (That it does
+// the same merged and one by one, in float and in double, every_op_test asks.)
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "support/samples.h"
@@ -36,10 +38,8 @@ std::string worst(const std::vector<std::vector<double>>& results) {
   return plus && minus ? "±inf" : plus ? "inf" : minus ? "-inf" : "–";
 }
 
-/// What the value and the gradients of one example are when the first element of a source is
-/// special: "NaN", or "NaN; inf" where they differ.
-std::string outcome(const Program& plain, std::size_t source, float value, Device* device) {
-  const Program program = with_special(plain, source, 0, value);
+/// What the value and the gradients of one example are: "NaN", or "NaN; inf" where they differ.
+std::string outcome_of(const Program& program, Device* device) {
   const Result result = run(program, {device, true});
   std::vector<std::vector<double>> gradients;
   for (std::size_t s = 0; s < program.steps.size(); ++s) {
@@ -50,6 +50,13 @@ std::string outcome(const Program& plain, std::size_t source, float value, Devic
   const std::string y = worst(result.values.back());
   const std::string dx = worst(gradients);
   return y == dx ? y : y + "; " + dx;
+}
+
+/// In float, and in parentheses what is otherwise in double.
+std::string outcome(const Program& program) {
+  const std::string in_float = outcome_of(program, float_device());
+  const std::string in_double = outcome_of(program, double_device());
+  return in_float + (in_float == in_double ? "" : " (" + in_double + ")");
 }
 
 /// The first example of each operation that has all its arguments.
@@ -76,23 +83,26 @@ std::string argument_name(const Sample& s, std::size_t source) {
   return std::string(names[source]);
 }
 
-std::string table() {
-  std::string text = "| operation | argument |";
+/// The head of a table: a column for each of these.
+std::string head(std::string_view operation, const auto& specials) {
+  std::string text = "| " + std::string(operation) + " | argument |";
   std::string line = "|---|---|";
-  for (const Special& special : kSpecials) {
+  for (const auto& special : specials) {
     text += " " + std::string(special.name) + " |";
     line += "---|";
   }
-  text += "\n" + line + "\n";
+  return text + "\n" + line + "\n";
+}
+
+std::string table_of_numbers() {
+  std::string text = head("operation", kSpecials);
   for (const Sample* s : examples_of_the_page()) {
     const Program program = cases_of(*s).front().program;  // unbatched
     for (std::size_t source = 0; source < program.sources.size(); ++source) {
       text +=
           "| `" + std::string(s->record->info->name) + "` | " + argument_name(*s, source) + " |";
       for (const Special& special : kSpecials) {
-        const std::string in_float = outcome(program, source, special.value, float_device());
-        const std::string in_double = outcome(program, source, special.value, double_device());
-        text += " " + in_float + (in_float == in_double ? "" : " (" + in_double + ")") + " |";
+        text += " " + outcome(with_special(program, source, 0, special.value)) + " |";
       }
       text += "\n";
     }
@@ -100,22 +110,63 @@ std::string table() {
   return text;
 }
 
-TEST(SpecialValuesPage, HasTheTable) {
+/// A rule that computes each number from those at its place.
+bool is_elementwise(const ext::Record& record) {
+  return record.rule != nullptr && !record.rule->summed;
+}
+
+/// Of operations on rows; those that give finite numbers for all of these rows are left out.
+std::string table_of_rows() {
+  std::string text = head("operation on rows", kSpecialRows);
+  for (const Sample* s : examples_of_the_page()) {
+    if (is_elementwise(*s->record)) {
+      continue;
+    }
+    const Program program = cases_of(*s).front().program;
+    for (std::size_t source = 0; source < program.sources.size(); ++source) {
+      std::string line;
+      bool is_ordinary = true;
+      for (const SpecialRow& row : kSpecialRows) {
+        const std::size_t length = program.sources[source].data.size();
+        const std::string found = outcome(with_row(program, source, row, length));
+        is_ordinary = is_ordinary && found == "–";
+        line += " " + found + " |";
+      }
+      if (!is_ordinary) {
+        text += "| `" + std::string(s->record->info->name) + "` | " + argument_name(*s, source) +
+                " |" + line + "\n";
+      }
+    }
+  }
+  return text;
+}
+
+/// The page has this table, on all targets. `name`: of the file that is written where it has not.
+void expect_on_page(const std::string& head_of_table, std::string (*table)(),
+                    const std::string& name) {
   std::ifstream file(std::filesystem::path(DYNET_SOURCE_DIR) / "docs" / "special-values.md");
   const std::string page{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  const std::size_t begin = page.find("| operation |");
-  ASSERT_NE(begin, std::string::npos);
-  const std::string said = page.substr(begin, page.find("\n\n", begin) + 1 - begin);
+  const std::size_t begin = std::min(page.find(head_of_table), page.size());
+  const std::size_t end = std::min(page.find("\n\n", begin), page.size() - 1);
+  const std::string said = page.substr(begin, end + 1 - begin);
   const SimdTarget usual;
   for (const std::string& target : kernels::supported_targets()) {
     SimdTarget::use(target);
     const std::string found = table();
     if (found != said) {
-      const std::string name = "special-values." + target + ".md";
-      std::ofstream(name) << found;
-      ADD_FAILURE() << "on " << target << "; what the page should say is now in " << name;
+      const std::string written = name + "." + target + ".md";
+      std::ofstream(written) << found;
+      ADD_FAILURE() << "on " << target << "; what the page should say is now in " << written;
     }
   }
+}
+
+TEST(SpecialValuesPage, HasTheTableOfNumbers) {
+  expect_on_page("| operation |", table_of_numbers, "special-values");
+}
+
+TEST(SpecialValuesPage, HasTheTableOfRows) {
+  expect_on_page("| operation on rows |", table_of_rows, "special-rows");
 }
 
 }  // namespace

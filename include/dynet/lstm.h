@@ -85,6 +85,10 @@ struct CoupledLSTMBuilder : public CoupledGatesBuilder {
 /// {4h} (1), bh (0), gx (1), bx (0), gc {h} (1), bc (0) per layer.
 struct StandardLSTMBuilder : public LSTMBuilderBase {
   void copy(const RNNBuilder& params) override;
+  /// What layer normalisation adds to variances, from the next step on; above 0, else ValueError.
+  /// By default 1e-16, as little as DyNet 2.1 adds, with which the gradient where all numbers are
+  /// equal is 1e8 times as large as that of the result. PyTorch has 1e-5.
+  void set_ln_epsilon(float epsilon);
 
   std::vector<std::vector<Parameter>> ln_params;  ///< [layer][gh, bh, gx, bx, gc, bc]
   std::vector<std::vector<Expression>> ln_param_vars;
@@ -109,6 +113,8 @@ struct StandardLSTMBuilder : public LSTMBuilderBase {
 
  private:
   LayerState add_normalised(unsigned layer, const Expression& x, const LayerState* before);
+
+  float ln_epsilon_ = 1e-16F;
 };
 
 /// The standard LSTM (StandardLSTMBuilder has the formula).

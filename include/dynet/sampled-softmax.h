@@ -120,7 +120,7 @@ class SampledSoftmaxBuilder final : public detail::CheckedSoftmaxBuilder {
   std::vector<unsigned> noise_words_;
   detail::InGraph noise_in_;  ///< the graph that has these; unset where others are to be drawn
   // Memory that the next call uses again.
-  std::vector<unsigned> one_;
+  std::vector<unsigned> one_, first_;
   std::vector<float> numbers_;
 };
 

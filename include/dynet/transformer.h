@@ -38,6 +38,9 @@ struct TransformerOptions {
   bool has_memory = true;
   /// Decoders: size of the encoder's positions; 0: that of the decoder's.
   unsigned memory_dim = 0;
+  /// What layer_norm adds to the variance, at least 0. PyTorch has 1e-5; with 0, numbers that are
+  /// all equal have gradients of 1e8.
+  float epsilon = 0.0F;
 };
 
 /// What a decoder has read so far.

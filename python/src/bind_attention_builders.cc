@@ -194,12 +194,14 @@ void bind_attention(nb::module_& m) {
 // ---- Transformers
 // ---------------------------------------------------------------------------------
 
-TransformerOptions options_of(bool pre_norm, bool gelu, bool has_memory, unsigned memory_dim) {
+TransformerOptions options_of(bool pre_norm, bool gelu, bool has_memory, unsigned memory_dim,
+                              float epsilon) {
   TransformerOptions options;
   options.pre_norm = pre_norm;
   options.gelu = gelu;
   options.has_memory = has_memory;
   options.memory_dim = memory_dim;
+  options.epsilon = epsilon;
   return options;
 }
 
@@ -245,12 +247,12 @@ void bind_encoder(nb::module_& m) {
   def_init(
       encoder,
       +[](unsigned layers, unsigned dim, unsigned heads, unsigned hidden_dim,
-          ParameterCollection& model, bool pre_norm, bool gelu) {
+          ParameterCollection& model, bool pre_norm, bool gelu, float epsilon) {
         return TransformerEncoderBuilder(layers, dim, heads, hidden_dim, model,
-                                         options_of(pre_norm, gelu, false, 0));
+                                         options_of(pre_norm, gelu, false, 0, epsilon));
       },
       arg("layers"), arg("dim"), arg("heads"), arg("hidden_dim"), arg("model"),
-      arg("pre_norm") = true, arg("gelu") = false);
+      arg("pre_norm") = true, arg("gelu") = false, arg("epsilon") = 0.0F);
   encoder.def(
       "encode",
       [](Encoder& b, const ExprArg& x, const List& lengths) {
@@ -272,13 +274,14 @@ void bind_decoder(nb::module_& m) {
       decoder,
       +[](unsigned layers, unsigned dim, unsigned heads, unsigned hidden_dim,
           ParameterCollection& model, bool pre_norm, bool gelu, bool has_memory,
-          unsigned memory_dim) {
-        return TransformerDecoderBuilder(layers, dim, heads, hidden_dim, model,
-                                         options_of(pre_norm, gelu, has_memory, memory_dim));
+          unsigned memory_dim, float epsilon) {
+        return TransformerDecoderBuilder(
+            layers, dim, heads, hidden_dim, model,
+            options_of(pre_norm, gelu, has_memory, memory_dim, epsilon));
       },
       arg("layers"), arg("dim"), arg("heads"), arg("hidden_dim"), arg("model"),
-      arg("pre_norm") = true, arg("gelu") = false, arg("has_memory") = true,
-      arg("memory_dim") = 0U);
+      arg("pre_norm") = true, arg("gelu") = false, arg("has_memory") = true, arg("memory_dim") = 0U,
+      arg("epsilon") = 0.0F);
   decoder
       .def(
           "start", [](Decoder& b) { return b.live().start(); },

@@ -129,6 +129,15 @@ void add_constructor(nb::class_<PyRNNBuilderOf<Builder>, PyRNNBuilder>& c) {
   if constexpr (kHasOptions<Builder>) {
     def_init(c, &make_rnn<Builder, bool, float>, arg("layers"), arg("input_dim"), arg("hidden_dim"),
              arg("model"), arg("ln_lstm") = false, arg("forget_bias") = 1.0F);
+    c.def(
+        "set_ln_epsilon",
+        [](PyRNNBuilderOf<Builder>& b, float epsilon) {
+          b.get().set_ln_epsilon(epsilon);
+          b.set("ln_epsilon", "set_ln_epsilon", epsilon);
+        },
+        arg("epsilon"),
+        "What layer normalisation adds to variances, from the next step on; above 0. By default "
+        "1e-16, as little as DyNet 2.1 adds; PyTorch has 1e-5.");
   } else {
     def_init(c, &make_rnn<Builder>, arg("layers"), arg("input_dim"), arg("hidden_dim"),
              arg("model"));

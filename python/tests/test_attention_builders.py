@@ -106,6 +106,24 @@ def set_parameters(m: dy.ParameterCollection, values: list) -> None:
         p.set_value(np.array(value))
 
 
+def test_transformers_have_an_epsilon():
+    x = dy.inputTensor(np.full((4, 2), 0.5))
+    largest = []
+    for epsilon in (0.0, 1e-5):
+        m = dy.ParameterCollection()
+        encoder = dy.TransformerEncoderBuilder(1, 4, 2, 8, m, epsilon=epsilon)
+        assert encoder.spec == (1, 4, 2, 8, True, False, pytest.approx(epsilon))
+        for p in m.parameters_list():
+            p.set_value(np.linspace(-0.5, 0.5, int(np.prod(p.shape()))).reshape(p.shape()))
+        dy.sum_elems(dy.cube(encoder.encode(x))).backward(full=True)
+        largest.append(np.abs(x.gradient()).max())
+    assert largest[0] > 1e3 * largest[1] > 0
+    with pytest.raises(
+        ValueError, match="TransformerDecoderBuilder: epsilon is -1; want at least 0"
+    ):
+        dy.TransformerDecoderBuilder(1, 4, 2, 8, m, epsilon=-1.0)
+
+
 @pytest.mark.parametrize("case", TORCH)
 def test_values_and_gradients_are_those_of_pytorch(case):
     m = dy.ParameterCollection()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import dynet as dy
 import numpy as np
 import pytest
@@ -273,6 +275,23 @@ def test_sparse_lstm_holds_the_smallest_weights_at_zero():
     assert weights[masks == 0].max() <= weights[masks == 1].min()
     with pytest.raises(ValueError):
         builder.set_sparsity(2.0)
+
+
+def test_lstms_with_layer_normalisation_have_an_epsilon():
+    """An epsilon beside which the variances are nothing makes nothing of what is normalised."""
+    builder = dy.VanillaLSTMBuilder(1, 3, 4, dy.ParameterCollection(), ln_lstm=True)
+    x = dy.inputVector([0.5, -1.0, 2.0])
+    plain = builder.initial_state().add_input(x).output().npvalue()
+    builder.set_ln_epsilon(1e20)
+    flat = builder.initial_state().add_input(x).output().npvalue()
+    assert np.abs(plain).max() > 0.01
+    np.testing.assert_allclose(flat, 0.0, atol=1e-6)
+    same = pickle.loads(pickle.dumps(builder))
+    dy.renew_cg()
+    x = dy.inputVector([0.5, -1.0, 2.0])
+    np.testing.assert_array_equal(same.initial_state().add_input(x).output().npvalue(), flat)
+    with pytest.raises(ValueError, match="VanillaLSTMBuilder: set_ln_epsilon: 0; want a number"):
+        builder.set_ln_epsilon(0.0)
 
 
 def test_compact_lstm_takes_noise_on_its_weights():

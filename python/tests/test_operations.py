@@ -193,6 +193,10 @@ def test_reductions():
     ones = dy.inputVector([1.0, 1.0])
     y = dy.layer_norm(dy.inputVector([1.0, 3.0]), ones, ones).npvalue()
     np.testing.assert_allclose(y, [0, 2], atol=1e-6)
+    y = dy.layer_norm(dy.inputVector([1.0, 3.0]), ones, ones, epsilon=3.0).npvalue()
+    np.testing.assert_allclose(y, [0.5, 1.5], atol=1e-6)
+    with pytest.raises(ValueError, match="epsilon of at least 0, not -1"):
+        dy.layer_norm(ones, ones, ones, -1.0)
 
 
 def test_composed_functions():

@@ -4,11 +4,14 @@
 
 #include "dynet/except.h"
 #include "dynet/expr/compositions.h"
+#include "dynet/expr/leaves.h"
 #include "dynet/ext/add_node.h"
 #include "dynet/ops/arithmetic.h"
 #include "dynet/ops/elementary.h"
 #include "dynet/ops/reduce.h"
 #include "dynet/ops/shape.h"
+
+#include "api/functions.h"
 
 // Reductions over dimensions and over the batch. They are compositions where the batch is reduced,
 // as a node of a merged call does not see the whole batch.
@@ -63,11 +66,19 @@ class Reducer {
       kept.d[d] = 1;
     }
     const Expression mean = node(ops::Reshape{kept}, where_, moment(x_, 1));
-    const Expression variance = moment(node(ops::Subtract{}, where_, x_, mean), 2);
-    return node(ops::Sqrt{}, where_, variance);
+    return root(moment(node(ops::Subtract{}, where_, x_, mean), 2));
   }
 
  private:
+  /// With the gradient of std_dim: 0 where the variance is 0.
+  [[nodiscard]] Expression root(const Expression& variance) const {
+    const detail::LocatedGraph graph(*x_.pg, where_);
+    Device* const device = api::device_of(x_);
+    const Expression zero = input(graph, 0.0F, device);
+    const Expression one = input(graph, 1.0F, device);
+    const Expression divisor = node(ops::Choose{}, where_, variance, variance, one);
+    return node(ops::Choose{}, where_, variance, node(ops::Sqrt{}, where_, divisor), zero);
+  }
   [[nodiscard]] Expression over_batch(const Expression& y) const {
     return batch_ ? node(ops::SumBatches{}, where_, y) : y;
   }

@@ -28,6 +28,13 @@ void check_share(const char* builder, const std::string& what, float share) {
   }
 }
 
+void check_epsilon(const char* builder, const char* name, float epsilon) {
+  if (!(epsilon >= 0.0F)) {
+    throw ValueError(std::string(builder) + ": " + name + " is " + util::text_of(epsilon) +
+                     "; want at least 0");
+  }
+}
+
 void check_rate(const char* builder, const char* name, float rate) {
   check_share(builder, std::string("dropout rate ") + name, rate);
 }

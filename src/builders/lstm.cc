@@ -13,6 +13,7 @@
 #include "builders/builder_support.h"
 #include "builders/cells.h"
 #include "params/access.h"
+#include "util/number_text.h"
 
 namespace dynet {
 
@@ -46,6 +47,14 @@ void StandardLSTMBuilder::new_graph_impl(ComputationGraph& cg, bool update) {
   builders::add_parameters(cg, update, ln_params, ln_param_vars);
 }
 
+void StandardLSTMBuilder::set_ln_epsilon(float epsilon) {
+  if (!(epsilon > 0.0F)) {
+    throw ValueError(std::string(name()) + ": set_ln_epsilon: " + util::text_of(epsilon) +
+                     "; want a number above 0");
+  }
+  ln_epsilon_ = epsilon;
+}
+
 LayeredRNNBuilder::LayerState StandardLSTMBuilder::add_layer(unsigned layer, const Expression& x,
                                                              const LayerState* before) {
   if (ln_lstm) {
@@ -69,16 +78,15 @@ LayeredRNNBuilder::LayerState StandardLSTMBuilder::add_layer(unsigned layer, con
 
 namespace {
 
-/// gain * (x - mean) / deviation + bias, over the {size} elements of x.
+/// gain * (x - mean) / sqrt(variance + epsilon) + bias, over the {size} elements of x.
 Expression normalise(const Expression& x, unsigned size, const Expression& gain,
-                     const Expression& bias, Where where) {
+                     const Expression& bias, float epsilon, Where where) {
   const auto at = [&](const Expression& e) { return detail::Located(e, where); };
   const float share = 1.0F / static_cast<float>(size);
   const Expression mean = at(sum_elems(x, where)) * share;
   const Expression centred = at(x) - mean;
   const Expression variance = at(sum_elems(square(centred, where), where)) * share;
-  // 1e-16 under the root: the 1e-8 that DyNet adds to the deviation, with a gradient at zero.
-  const Expression deviation = sqrt(at(variance) + 1e-16F, where);
+  const Expression deviation = sqrt(at(variance) + epsilon, where);
   const Expression scaled = cmult(gain, cdiv(centred, deviation, where), where);
   return at(scaled) + bias;
 }
@@ -94,7 +102,7 @@ LayeredRNNBuilder::LayerState StandardLSTMBuilder::add_normalised(unsigned layer
     return detail::Located(vars[w], user_where) * of;
   };
   const auto norm = [&](const Expression& of, unsigned size, unsigned gain, unsigned bias) {
-    return normalise(of, size, ln[gain], ln[bias], user_where);
+    return normalise(of, size, ln[gain], ln[bias], ln_epsilon_, user_where);
   };
   const Expression own = norm(product(kInputs, x), 4 * hid, kGainX, kBiasX);
   const Expression a =

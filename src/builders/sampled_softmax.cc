@@ -272,7 +272,8 @@ Expression SampledSoftmaxBuilder::sampled_loss(const Expression& rep,
   }
   const Expression all = concatenate({word, noise}, 0, where);
   if (loss_ == SampledLoss::kSampledSoftmax) {
-    return at(logsumexp_dim(all, 0, where)) - word;
+    first_.assign(classidxs.size(), 0U);
+    return pickneglogsoftmax(all, first_, where);
   }
   const Expression logs = log_softmax(all, 0, where);
   const Expression p = exp(pick_range(logs, 1, all.dim().rows(), 0, where), where);

@@ -33,8 +33,8 @@ void add_norm(BuilderParameters& to, unsigned dim, const std::string& prefix) {
 }
 
 Expression normalise(const BuilderParameters& p, std::size_t norm, const Expression& x,
-                     Where where) {
-  return layer_norm(x, p[norm], p[norm + 1], where);
+                     float epsilon, Where where) {
+  return layer_norm(x, p[norm], p[norm + 1], epsilon, where);
 }
 
 Expression drop(const Expression& x, float rate, Where where) {
@@ -79,13 +79,13 @@ void TransformerLayer::share(const TransformerLayer& other) {
 }
 
 Expression TransformerLayer::before(const Expression& x, std::size_t norm, Where where) const {
-  return options_.pre_norm ? normalise(parameters, norm, x, where) : x;
+  return options_.pre_norm ? normalise(parameters, norm, x, options_.epsilon, where) : x;
 }
 
 Expression TransformerLayer::after(const Expression& x, const Expression& y, std::size_t norm,
                                    Where where) const {
   const Expression sum = Located(x, where) + drop(y, dropout_rate_, where);
-  return options_.pre_norm ? sum : normalise(parameters, norm, sum, where);
+  return options_.pre_norm ? sum : normalise(parameters, norm, sum, options_.epsilon, where);
 }
 
 Expression TransformerLayer::feed_forward(const Expression& x, Where where) const {
@@ -134,6 +134,7 @@ TransformerStack::TransformerStack(const char* builder, const char* collection, 
                      std::to_string(hidden_dim) +
                      "; want at least 1 of each, and heads that divide the dimension");
   }
+  builders::check_epsilon(builder, "epsilon", options.epsilon);
   parameters_ = {builder, collection, model};
   layers_.reserve(layers);
   for (unsigned i = 0; i < layers; ++i) {
@@ -161,7 +162,8 @@ void TransformerStack::set_dropout(float rate) {
 void TransformerStack::share(const TransformerStack& other) {
   if (layers_.size() != other.layers_.size() || dim_ != other.dim_ ||
       options_.pre_norm != other.options_.pre_norm || options_.gelu != other.options_.gelu ||
-      options_.has_memory != other.options_.has_memory) {
+      options_.has_memory != other.options_.has_memory ||
+      options_.epsilon != other.options_.epsilon) {
     throw ValueError(std::string(parameters_.builder) +
                      ": cannot copy a builder with other sizes or options");
   }
@@ -179,7 +181,7 @@ void TransformerStack::check(const char* call, const Expression& x, Where where)
 }
 
 Expression TransformerStack::normalised(const Expression& x, Where where) const {
-  return options_.pre_norm ? normalise(parameters_, 0, x, where) : x;
+  return options_.pre_norm ? normalise(parameters_, 0, x, options_.epsilon, where) : x;
 }
 
 }  // namespace detail

@@ -121,6 +121,28 @@ std::vector<Fed> singles(const Program& program) {
   }
   return all;
 }
+/// Rows that are special as a whole, of one of the copies each: all numbers of an argument, and its
+/// first column where that is less.
+std::vector<Fed> rows(const Program& program) {
+  constexpr std::size_t kEvery = trials(std::size_t{1}, std::size_t{5});
+  std::vector<Fed> all;
+  std::size_t turn = 0;
+  for (const std::vector<std::size_t>& sources : sources_of_arguments(program)) {
+    const Source& first = program.sources[sources[0]];
+    const std::size_t whole = first.data.size();
+    for (const std::size_t length : std::set<std::size_t>{whole, first.dim.rows()}) {
+      for (const SpecialRow& row : kSpecialRows) {
+        const std::size_t s = sources[turn % sources.size()];
+        if (turn++ % kEvery == 0) {
+          all.push_back({std::string(row.name) + " in " + std::to_string(length) +
+                             " numbers of source " + std::to_string(s),
+                         with_row(program, s, row, length)});
+        }
+      }
+    }
+  }
+  return all;
+}
 /// All of them at once, between ordinary numbers: with the largest ones, and without them.
 std::vector<Fed> mixtures(const Program& program) {
   std::vector<Fed> all;
@@ -143,8 +165,10 @@ std::vector<Fed> mixtures(const Program& program) {
 }
 std::vector<Fed> all_of(const Program& program) {
   std::vector<Fed> all = singles(program);
-  for (Fed& fed : mixtures(program)) {
-    all.push_back(std::move(fed));
+  for (auto* more : {&rows, &mixtures}) {
+    for (Fed& fed : more(program)) {
+      all.push_back(std::move(fed));
+    }
   }
   return all;
 }
@@ -164,6 +188,17 @@ Kind kind_of(double x) {
 Program with_special(const Program& program, std::size_t source, std::size_t element, float value) {
   Program changed = program;
   changed.sources[source].data[element] = value;
+  return changed;
+}
+
+Program with_row(const Program& program, std::size_t source, const SpecialRow& row,
+                 std::size_t length) {
+  Program changed = program;
+  std::vector<float>& data = changed.sources[source].data;
+  const std::size_t end = std::min(length, data.size());
+  for (std::size_t i = row.keeps_first ? 1 : 0; i < end; ++i) {
+    data[i] = row.value;
+  }
   return changed;
 }
 

@@ -138,7 +138,7 @@ Expression moment_dim(const Expression& x, const std::vector<unsigned>& dims, un
 Expression mean_dim(const Expression& x, const std::vector<unsigned>& dims, bool b = false,
                     unsigned n = 0, Where where = Where::here());
 /// Standard deviation of a population over the dimensions `dims`, which are removed, and, with `b`,
-/// over the batch. With n = 0 it is over as many numbers as there are. The gradient is NaN where
+/// over the batch. With n = 0 it is over as many numbers as there are. The gradient is 0 where
 /// the deviation is 0.
 /// `y = sqrt((1/n) sum of (x - m)^2 over dims), m the mean`
 /// Shapes: {a,b,c}xm -> {b}xm for dims = {0,2}, {1}xm for all of them, {b} with the batch.

@@ -66,7 +66,8 @@ Expression cross_entropy(const Expression& x, detail::Pointer<std::vector<unsign
                          float label_smoothing = 0.0F, unsigned ignored = 4294967295,
                          Where where = Where::here());
 
-/// cross_entropy with a weight of each class: w may be one for all examples, or one each.
+/// cross_entropy with a weight of each class: w may be one for all examples, or one each. A class
+///   of weight 0 costs nothing, even with a score of -inf.
 /// `y = v == ignored ? 0 : -sum_j q_j w_j ln softmax(x)_j, q_j = s/n, and q_v = 1-s+s/n`
 /// Shapes: {n}xb, {n} -> {1}xb.
 /// `v`: one index for all examples, or one for each; by pointer it is read again at every run.

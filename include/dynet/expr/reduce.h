@@ -31,19 +31,22 @@ Expression max_dim(const Expression& x, unsigned d = 0, Where where = Where::her
 Expression min_dim(const Expression& x, unsigned d = 0, Where where = Where::here());
 
 /// Logarithm of the sum of the exponentials along dimension d, which is removed. Shifted by the
-///   maximum, so that it does not overflow.
+///   maximum, so that it does not overflow. Where all of x is -inf, so is y, and the gradient is 0.
 /// `y = ln(sum exp(x)) over dimension d`
 /// Shapes: {a,b,c} -> {b,c} for d = 0, {a,c} for d = 1, ...; {n} -> {1}.
 /// Errors: ShapeError where x has no dimension d.
 Expression logsumexp_dim(const Expression& x, unsigned d = 0, Where where = Where::here());
 
 /// Layer normalisation along the first dimension: of each column of a matrix. Where all elements
-///   are equal the deviation has no part in the gradient.
-/// `y = g * (x - m) / (s + 1e-8) + b, m and s mean and standard deviation of x`
+///   are equal the deviation has no part in the gradient, which without epsilon is 1e8 times as
+///   large as that of y: 1e-5, which PyTorch has, keeps it small.
+/// `y = g * (x - m) / sqrt(v + epsilon) + b, m and v mean and variance of x; with epsilon = 0: /
+///   (sqrt(v) + 1e-8)`
 /// Shapes: {n,m}xb, {n}, {n} -> {n,m}xb.
-/// Errors: ShapeError unless g and b are vectors as long as the columns of x.
+/// Errors: ShapeError unless g and b are vectors as long as the columns of x, ValueError unless
+///   epsilon is at least 0.
 /// Source: Ba et al., 2016.
 Expression layer_norm(const Expression& x, const Expression& g, const Expression& b,
-                      Where where = Where::here());
+                      float epsilon = 0.0F, Where where = Where::here());
 
 }  // namespace dynet

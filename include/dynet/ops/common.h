@@ -107,6 +107,13 @@ inline void check_axis(const ext::Shapes& in, unsigned d) {
   }
 }
 
+inline void check_epsilon(const ext::Shapes& in, float epsilon) {
+  if (!(epsilon >= 0.0F)) {
+    in.fail_value("epsilon of at least 0, not " +
+                  ext::detail::text_of(static_cast<double>(epsilon)));
+  }
+}
+
 inline void check_one_payload(const ext::Shapes& in, const char* wanted) {
   if (in.payload() != 1) {
     in.fail_value(wanted);
@@ -136,12 +143,23 @@ inline void check_positions(const ext::Shapes& in, std::uint64_t length,
   }
 }
 
-/// ln(sum exp(x)) along a row, shifted by the maximum so that it does not overflow; by nothing
-/// where the maximum is infinite, as inf - inf is NaN.
-DYNET_DEVICE_FN constexpr auto log_sum_exp(auto x) {
+/// Of a row x: the number that is subtracted before exponentials are taken, and the sum of the
+/// exponentials of the rest. The number is the maximum, so that nothing overflows, and 0 if the
+/// maximum is infinite, as inf - inf is NaN. The sum is 0 if all of x is -inf.
+///
+/// Whoever needs ln(sum exp(x)) in a difference adds to the difference first: the sum of both loses
+/// the digits of a small logarithm beside a large part that all of x have in common.
+DYNET_DEVICE_FN constexpr auto shift_and_sum(auto x) {
   const auto top = over::max(x);
   const auto shift = select(top - top == 0.0, top, 0.0);
-  return shift + log(over::sum(exp(x - shift)));
+  return rule::each(shift, over::sum(exp(x - shift)));
+}
+
+/// a / b, and 0 if b is 0. Derivatives are taken branch by branch, so the quotient that is not
+/// chosen is finite, too.
+DYNET_DEVICE_FN constexpr auto quotient_or_zero(auto a, auto b) {
+  const auto is_none = b == 0.0;
+  return select(is_none, 0.0, a / select(is_none, 1.0, b));
 }
 
 /// -1, 0 or 1.

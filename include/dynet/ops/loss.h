@@ -102,21 +102,22 @@ struct PickNegLogSoftmax {
           "given one class, IndexError where v is not below n",
       .python_batch = "pickneglogsoftmax_batch"};
   static constexpr ext::Payload kPayload = ext::Payload::kIndices;
-  static constexpr unsigned kSaved = 1;  // ln(sum exp)
+  static constexpr unsigned kSaved = 2;  // shift_and_sum
   Dim shape(const ext::Shapes& in) const {
     check_classes(in);
     return {1};
   }
-  std::array<Dim, 1> saved(const ext::Shapes& /*in*/) const { return {Dim({1})}; }
+  std::array<Dim, 2> saved(const ext::Shapes& /*in*/) const { return {Dim({1}), Dim({1})}; }
   unsigned index_limit(const ext::Shapes& in) const { return in[0].rows(); }
   static constexpr std::array kAlong{rule::Along::kElements};
   std::uint32_t row_axes() const { return ext::kWholeExample; }
   DYNET_DEVICE_FN constexpr auto value(auto x, auto v) const {
-    const auto z = log_sum_exp(x);
-    return rule::each(z - over::at(x, v), z);
+    const auto [shift, sum] = shift_and_sum(x);
+    return rule::each(log(sum) - (over::at(x, v) - shift), shift, sum);
   }
-  DYNET_DEVICE_FN constexpr auto pull(auto x, auto v, auto /*y*/, auto z, auto dy) const {
-    return rule::each(dy * exp(x - z) - over::only_at(v, dy));
+  DYNET_DEVICE_FN constexpr auto pull(auto x, auto v, auto /*y*/, auto shift, auto sum,
+                                      auto dy) const {
+    return rule::each(dy / sum * exp(x - shift) - over::only_at(v, dy));
   }
   static std::vector<ext::Example<PickNegLogSoftmax>> examples() {
     return {ext::Example<PickNegLogSoftmax>{{}, {{7}}}.with_indices({3}),

@@ -251,27 +251,30 @@ struct CrossEntropy {
       .python_batch = "cross_entropy_batch"};
   static constexpr ext::Payload kPayload = ext::Payload::kIndices;
   static constexpr std::array kAlong{rule::Along::kElements};
-  static constexpr unsigned kSaved = 1;  // ln(sum exp)
+  static constexpr unsigned kSaved = 2;  // shift_and_sum, with 1 for the sum of an ignored class
   Dim shape(const ext::Shapes& in) const {
     check_smoothing(in, label_smoothing);
     check_classes(in);
     return {1};
   }
-  std::array<Dim, 1> saved(const ext::Shapes& /*in*/) const { return {Dim({1})}; }
+  std::array<Dim, 2> saved(const ext::Shapes& /*in*/) const { return {Dim({1}), Dim({1})}; }
   unsigned index_limit(const ext::Shapes& in) const { return classes_of(in, ignored); }
   std::uint32_t row_axes() const { return ext::kWholeExample; }
   DYNET_DEVICE_FN constexpr auto value(auto x, auto v) const {
     const auto s = rule::lift(label_smoothing);
-    const auto z = log_sum_exp(x);
-    // Without smoothing a score of -inf costs nothing.
-    const auto spread = select(s == 0.0, 0.0, s * (z - over::mean(x)));
-    const auto loss = (1.0 - s) * (z - at_class(x, v)) + spread;
-    return rule::each(select(v == rule::lift(ignored), 0.0, loss), z);
+    const auto [shift, sum] = shift_and_sum(x);
+    // Without smoothing a score of -inf costs nothing; with nothing but smoothing v does not.
+    const auto spread = select(s == 0.0, 0.0, s * (log(sum) - over::mean(x - shift)));
+    const auto own = select(s == 1.0, 0.0, (1.0 - s) * (log(sum) - (at_class(x, v) - shift)));
+    const auto is_ignored = v == rule::lift(ignored);
+    return rule::each(select(is_ignored, 0.0, own + spread), shift, select(is_ignored, 1.0, sum));
   }
-  DYNET_DEVICE_FN constexpr auto pull(auto x, auto v, auto /*y*/, auto z, auto dy) const {
+  DYNET_DEVICE_FN constexpr auto pull(auto x, auto v, auto /*y*/, auto shift, auto sum,
+                                      auto dy) const {
     const auto s = rule::lift(label_smoothing);
     const auto g = select(v == rule::lift(ignored), 0.0, dy);
-    return rule::each(g * (exp(x - z) - s / over::count()) - over::only_at(v, g * (1.0 - s)));
+    return rule::each(g / sum * exp(x - shift) - g * s / over::count() -
+                      over::only_at(v, g * (1.0 - s)));
   }
   static std::vector<ext::Example<CrossEntropy>> examples() {
     std::vector<ext::Example<CrossEntropy>> all;
@@ -302,7 +305,8 @@ struct WeightedCrossEntropy {
       .formula =
           "y = v == ignored ? 0 : -sum_j q_j w_j ln softmax(x)_j, q_j = s/n, and q_v = 1-s+s/n",
       .summary =
-          "cross_entropy with a weight of each class: w may be one for all examples, or one each.",
+          "cross_entropy with a weight of each class: w may be one for all examples, or one each. "
+          "A class of weight 0 costs nothing, even with a score of -inf.",
       .shapes = "{n}xb, {n} -> {1}xb",
       .errors =
           "ShapeError unless x and w are vectors of equal length, at most 2^24, ValueError unless "
@@ -312,7 +316,7 @@ struct WeightedCrossEntropy {
   static constexpr ext::Payload kPayload = ext::Payload::kIndices;
   static constexpr std::array kAlong{rule::Along::kElements, rule::Along::kPositions};
   static constexpr std::array kRoles{ext::Role::kStacked, ext::Role::kEither};
-  static constexpr unsigned kSaved = 1;  // ln(sum exp)
+  static constexpr unsigned kSaved = 2;  // shift_and_sum, with 1 for a sum that does not count
   Dim shape(const ext::Shapes& in) const {
     check_smoothing(in, label_smoothing);
     if (!is_vector_like(in[1]) || in[1].rows() != in[0].rows()) {
@@ -321,24 +325,40 @@ struct WeightedCrossEntropy {
     check_classes(in);
     return {1};
   }
-  std::array<Dim, 1> saved(const ext::Shapes& /*in*/) const { return {Dim({1})}; }
+  std::array<Dim, 2> saved(const ext::Shapes& /*in*/) const { return {Dim({1}), Dim({1})}; }
   unsigned index_limit(const ext::Shapes& in) const { return classes_of(in, ignored); }
   std::uint32_t row_axes() const { return ext::kWholeExample; }
   DYNET_DEVICE_FN constexpr auto value(auto x, auto w, auto v) const {
     const auto s = rule::lift(label_smoothing);
-    const auto z = log_sum_exp(x);
-    const auto spread = select(s == 0.0, 0.0, s * over::mean(w * (z - x)));
-    const auto loss = (1.0 - s) * at_class(w, v) * (z - at_class(x, v)) + spread;
-    return rule::each(select(v == rule::lift(ignored), 0.0, loss), z);
+    const auto [shift, sum] = shift_and_sum(x);
+    const auto w_v = at_class(w, v);
+    // 0 ln 0 is 0.
+    const auto cost = select(w == 0.0, 0.0, w * (log(sum) - (x - shift)));
+    const auto cost_v = select(w_v == 0.0, 0.0, w_v * (log(sum) - (at_class(x, v) - shift)));
+    const auto spread = select(s == 0.0, 0.0, s * over::mean(cost));
+    const auto own = select(s == 1.0, 0.0, (1.0 - s) * cost_v);
+    // If no class counts, -inf everywhere is a row like any other.
+    const auto weight = (1.0 - s) * w_v + s * over::mean(w);
+    const auto counted_sum = select(weight == 0.0, select(sum == 0.0, 1.0, sum), sum);
+    const auto is_ignored = v == rule::lift(ignored);
+    return rule::each(select(is_ignored, 0.0, own + spread), shift,
+                      select(is_ignored, 1.0, counted_sum));
   }
-  DYNET_DEVICE_FN constexpr auto pull(auto x, auto w, auto v, auto /*y*/, auto z, auto dy) const {
+  DYNET_DEVICE_FN constexpr auto pull(auto x, auto w, auto v, auto /*y*/, auto shift, auto sum,
+                                      auto dy) const {
     const auto s = rule::lift(label_smoothing);
-    const auto g = select(v == rule::lift(ignored), 0.0, dy);
-    const auto share = g * s / over::count();
+    const auto is_ignored = v == rule::lift(ignored);
+    const auto g = select(is_ignored, 0.0, dy);
+    const auto of_each = g * s / over::count();
     const auto of_class = g * (1.0 - s);
-    const auto weight = of_class * at_class(w, v) + share * over::sum(w);
-    return rule::each(weight * exp(x - z) - share * w - over::only_at(v, of_class * at_class(w, v)),
-                      share * (z - x) + over::only_at(v, of_class * (z - at_class(x, v))));
+    const auto w_v = at_class(w, v);
+    const auto weight = of_class * w_v + of_each * over::sum(w);
+    const auto cost = counted(log(sum) - (x - shift), w, select(is_ignored, 0.0, s));
+    const auto cost_v =
+        counted(log(sum) - (at_class(x, v) - shift), w_v, select(is_ignored, 0.0, 1.0 - s));
+    return rule::each(
+        weight / sum * exp(x - shift) - of_each * w - over::only_at(v, of_class * w_v),
+        of_each * cost + over::only_at(v, of_class * cost_v));
   }
   static std::vector<ext::Example<WeightedCrossEntropy>> examples() {
     std::vector<ext::Example<WeightedCrossEntropy>> all;
@@ -355,6 +375,13 @@ struct WeightedCrossEntropy {
     add(0.1F, kNoClass, {1}, {1}, 0);
     add(0.1F, kNoClass, {40}, {40}, 20);
     return all;
+  }
+
+ private:
+  /// The cost of a class, at least 0, as the gradient of its weight w; 0 if `share` of it is 0, and
+  /// if it is infinite and w is 0. In one comparison, which varies along the row as w does.
+  DYNET_DEVICE_FN static constexpr auto counted(auto cost, auto w, auto share) {
+    return select(min(share, max(abs(w), 1.0 / cost)) == 0.0, 0.0, cost);
   }
 };
 

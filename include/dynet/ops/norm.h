@@ -16,15 +16,14 @@ struct L2Norm {
       .args = {"x"},
       .formula = "y = sqrt(sum_i x_i^2)",
       .summary =
-          "Euclidean norm of all elements of each example. The gradient is NaN where the norm "
-          "is 0.",
+          "Euclidean norm of all elements of each example. The gradient is 0 where the norm is 0.",
       .shapes = "any -> {1}"};
   static constexpr std::array kAlong{rule::Along::kElements};
   Dim shape(const ext::Shapes& /*in*/) const { return {1}; }
   std::uint32_t row_axes() const { return ext::kWholeExample; }
   DYNET_DEVICE_FN constexpr auto value(auto x) const { return rule::each(sqrt(over::sum(x * x))); }
   DYNET_DEVICE_FN constexpr auto pull(auto x, auto y, auto dy) const {
-    return rule::each(dy / y * x);
+    return rule::each(quotient_or_zero(dy, y) * x);
   }
   static std::vector<ext::Example<L2Norm>> examples() {
     return {{{}, {{4, 3}}},    {{}, {{7}}},    {{}, {{1}}},  {{}, {{2, 3, 2}}},
@@ -38,8 +37,8 @@ struct WeightNorm {
       .args = {"w", "g"},
       .formula = "y = g * w / sqrt(sum_i w_i^2)",
       .summary =
-          "Weight normalisation: w with the norm g, over all elements. Value and gradients are "
-          "NaN where all of w is 0.",
+          "Weight normalisation: w with the norm g, over all elements. Where all of w is 0, value "
+          "and gradients are 0.",
       .shapes = "any, {1} -> the shape of w",
       .errors = "ShapeError unless g is one number",
       .source = "Salimans and Kingma, 2016"};
@@ -55,13 +54,13 @@ struct WeightNorm {
   std::uint32_t row_axes() const { return ext::kWholeExample; }
   DYNET_DEVICE_FN constexpr auto value(auto w, auto g) const {
     const auto norm = sqrt(over::sum(w * w));
-    return rule::each(g / norm * w, norm);
+    return rule::each(quotient_or_zero(g, norm) * w, norm);
   }
   DYNET_DEVICE_FN constexpr auto pull(auto w, auto g, auto /*y*/, auto norm, auto dy) const {
     // Of one element this is 1 or -1, so that the difference is exactly 0.
-    const auto unit = over::keep(w / norm);
+    const auto unit = over::keep(w / select(norm == 0.0, 1.0, norm));
     const auto along = over::sum(dy * unit);
-    return rule::each(g / norm * (dy - along * unit), along);
+    return rule::each(quotient_or_zero(g, norm) * (dy - along * unit), along);
   }
   static std::vector<ext::Example<WeightNorm>> examples() {
     return {{{}, {{4, 3}, {1}}},    {{}, {{7}, {1}}},
@@ -80,7 +79,8 @@ struct RmsNorm {
       .attrs = {"epsilon"},
       .formula = "y = g * x / sqrt(mean(x^2) + epsilon), the mean along the first dimension",
       .summary =
-          "Root mean square normalisation along the first dimension: of each column of a matrix.",
+          "Root mean square normalisation along the first dimension: of each column of a matrix. "
+          "Without epsilon, value and gradients are 0 where all of x is 0.",
       .shapes = "{n,m}xb, {n} -> {n,m}xb",
       .errors =
           "ShapeError unless g is a vector as long as the columns of x, ValueError unless "
@@ -90,9 +90,7 @@ struct RmsNorm {
   static constexpr std::array kAlong{rule::Along::kElements, rule::Along::kPositions};
   static constexpr unsigned kSaved = 1;  // 1 / the root
   Dim shape(const ext::Shapes& in) const {
-    if (!(epsilon >= 0.0F)) {
-      in.fail_value("epsilon of at least 0, not " + std::to_string(epsilon));
-    }
+    check_epsilon(in, epsilon);
     if (!is_vector_like(in[1]) || in[1].rows() != in[0].rows()) {
       in.fail("g to be a vector as long as the columns of x");
     }
@@ -101,7 +99,8 @@ struct RmsNorm {
   std::array<Dim, 1> saved(const ext::Shapes& in) const { return {without_axis(in[0], 0)}; }
   std::uint32_t row_axes() const { return 1; }
   DYNET_DEVICE_FN constexpr auto value(auto x, auto g) const {
-    const auto inverse = 1.0 / sqrt(over::mean(x * x) + static_cast<double>(epsilon));
+    const auto root = sqrt(over::mean(x * x) + static_cast<double>(epsilon));
+    const auto inverse = quotient_or_zero(1.0, root);
     return rule::each(x * inverse * g, inverse);
   }
   DYNET_DEVICE_FN constexpr auto pull(auto x, auto g, auto /*y*/, auto inverse, auto dy) const {

@@ -207,8 +207,8 @@ struct StdDim {
       .formula = "y = sqrt((1/n) sum of (x - m)^2 over the dimensions dims), m = (1/n) sum of x",
       .summary =
           "Standard deviation of a population over any set of dimensions, which are removed. "
-          "With n = 0 the means are over as many elements as there are. The gradient is NaN "
-          "where the deviation is 0.",
+          "With n = 0 the means are over as many elements as there are. The gradient is 0 where "
+          "the deviation is 0.",
       .shapes = "{a,b,c} -> {b} for dims = {0,2}, all of them -> {1}",
       .errors = "ShapeError where x lacks one of dims",
       .cpp = "-",
@@ -226,7 +226,7 @@ struct StdDim {
   /// With another n than the count, the deviations d do not sum to zero.
   DYNET_DEVICE_FN constexpr auto pull(auto x, auto y, auto mean, auto dy) const {
     const auto d = x - mean;
-    return rule::each(dy / (count_or(n) * y) * (d - over::sum(d) / count_or(n)));
+    return rule::each(quotient_or_zero(dy / count_or(n), y) * (d - over::sum(d) / count_or(n)));
   }
   static std::vector<ext::Example<StdDim>> examples() {
     return {{{{{0}, 1}}, {{4, 3}}},       {{{{1}, 1}}, {{4, 3}}},
@@ -300,7 +300,8 @@ struct LogSumExpDim {
       .formula = "y = ln(sum exp(x)) over dimension d",
       .summary =
           "Logarithm of the sum of the exponentials along dimension d, which is removed. Shifted "
-          "by the maximum, so that it does not overflow.",
+          "by the maximum, so that it does not overflow. Where all of x is -inf, so is y, and the "
+          "gradient is 0.",
       .shapes = "{a,b,c} -> {b,c} for d = 0, {a,c} for d = 1, ...; {n} -> {1}",
       .errors = "ShapeError where x has no dimension d"};
   static constexpr std::array kAlong{rule::Along::kElements};
@@ -308,10 +309,18 @@ struct LogSumExpDim {
     check_axis(in, d);
     return without_axis(in[0], d);
   }
+  static constexpr unsigned kSaved = 2;  // shift_and_sum
+  std::array<Dim, 2> saved(const ext::Shapes& in) const {
+    const Dim rows = without_axis(in[0], d);
+    return {rows, rows};
+  }
   std::uint32_t row_axes() const { return std::uint32_t{1} << d; }
-  DYNET_DEVICE_FN constexpr auto value(auto x) const { return rule::each(log_sum_exp(x)); }
-  DYNET_DEVICE_FN constexpr auto pull(auto x, auto y, auto dy) const {
-    return rule::each(dy * exp(x - y));
+  DYNET_DEVICE_FN constexpr auto value(auto x) const {
+    const auto [shift, sum] = shift_and_sum(x);
+    return rule::each(shift + log(sum), shift, sum);
+  }
+  DYNET_DEVICE_FN constexpr auto pull(auto x, auto /*y*/, auto shift, auto sum, auto dy) const {
+    return rule::each(quotient_or_zero(dy, sum) * exp(x - shift));
   }
   static std::vector<ext::Example<LogSumExpDim>> examples() {
     return along_examples<LogSumExpDim>();
@@ -319,23 +328,30 @@ struct LogSumExpDim {
 };
 
 struct LayerNorm {
-  static constexpr double kEpsilon = 1e-8;
+  float epsilon = 0.0F;
 
   static constexpr ext::Info kInfo{
       .name = "layer_norm",
       .args = {"x", "g", "b"},
-      .formula = "y = g * (x - m) / (s + 1e-8) + b, m and s mean and standard deviation of x",
+      .attrs = {"epsilon"},
+      .formula =
+          "y = g * (x - m) / sqrt(v + epsilon) + b, m and v mean and variance of x; with epsilon = "
+          "0: / (sqrt(v) + 1e-8)",
       .summary =
           "Layer normalisation along the first dimension: of each column of a matrix. Where all "
-          "elements are equal the deviation has no part in the gradient.",
+          "elements are equal the deviation has no part in the gradient, which without epsilon is "
+          "1e8 times as large as that of y: 1e-5, which PyTorch has, keeps it small.",
       .shapes = "{n,m}xb, {n}, {n} -> {n,m}xb",
-      .errors = "ShapeError unless g and b are vectors as long as the columns of x",
+      .errors =
+          "ShapeError unless g and b are vectors as long as the columns of x, ValueError unless "
+          "epsilon is at least 0",
       .source = "Ba et al., 2016"};
   static constexpr std::array kRoles{ext::Role::kStacked, ext::Role::kEither, ext::Role::kEither};
   static constexpr std::array kAlong{rule::Along::kElements, rule::Along::kPositions,
                                      rule::Along::kPositions};
   static constexpr unsigned kSaved = 2;  // the mean and the deviation
   Dim shape(const ext::Shapes& in) const {
+    check_epsilon(in, epsilon);
     for (std::size_t i = 1; i < 3; ++i) {
       if (!is_vector_like(in[i]) || in[i].rows() != in[0].rows()) {
         in.fail("g and b to be vectors as long as the columns of x");
@@ -351,12 +367,12 @@ struct LayerNorm {
   DYNET_DEVICE_FN constexpr auto value(auto x, auto g, auto b) const {
     const auto mean = over::mean(x);
     const auto d = x - mean;
-    const auto deviation = sqrt(over::mean(d * d));
-    return rule::each(d * (1.0 / (deviation + kEpsilon)) * g + b, mean, deviation);
+    const auto deviation = sqrt(over::mean(d * d) + static_cast<double>(epsilon));
+    return rule::each(d * inverse_of(deviation) * g + b, mean, deviation);
   }
   DYNET_DEVICE_FN constexpr auto pull(auto x, auto g, auto /*b*/, auto /*y*/, auto mean,
                                       auto deviation, auto dy) const {
-    const auto inverse = 1.0 / (deviation + kEpsilon);
+    const auto inverse = inverse_of(deviation);
     const auto d = x - mean;
     // Kept: a product that is rounded in one place and not in another would not cancel.
     const auto slope = over::keep(dy * g);
@@ -368,10 +384,17 @@ struct LayerNorm {
     return rule::each(inverse * (slope - over::mean(slope) - along * d), dy * d * inverse, dy);
   }
   static std::vector<ext::Example<LayerNorm>> examples() {
-    return {{{}, {{7}, {7}, {7}}},       {{}, {{4, 3}, {4}, {4}}},
-            {{}, {{5, 1}, {5}, {5, 1}}}, {{}, {{1}, {1}, {1}}},
-            {{}, {{17, 2}, {17}, {17}}}, {{}, {{3, 2, 2}, {3}, {3}}},
-            {{}, {{3, 0}, {3}, {3}}},    {{}, {{2, 1, 2, 1, 2, 1, 2}, {2, 1}, {2}}}};
+    return {{{}, {{7}, {7}, {7}}},        {{}, {{4, 3}, {4}, {4}}},
+            {{}, {{5, 1}, {5}, {5, 1}}},  {{}, {{1}, {1}, {1}}},
+            {{}, {{17, 2}, {17}, {17}}},  {{}, {{3, 2, 2}, {3}, {3}}},
+            {{}, {{3, 0}, {3}, {3}}},     {{}, {{2, 1, 2, 1, 2, 1, 2}, {2, 1}, {2}}},
+            {{0.25F}, {{5, 2}, {5}, {5}}}};
+  }
+
+ private:
+  /// In the place of an epsilon under the root DyNet 2.1 adds 1e-8 to the deviation.
+  [[nodiscard]] DYNET_DEVICE_FN constexpr auto inverse_of(auto deviation) const {
+    return 1.0 / (deviation + select(rule::lift(epsilon) == 0.0, 1e-8, 0.0));
   }
 };
 

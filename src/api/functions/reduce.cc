@@ -29,8 +29,9 @@ Expression logsumexp_dim(const Expression& x, unsigned d, Where where) {
   return ext::add_node(ops::LogSumExpDim{d}, {x, where});
 }
 
-Expression layer_norm(const Expression& x, const Expression& g, const Expression& b, Where where) {
-  return ext::add_node(ops::LayerNorm{}, {x, where}, g, b);
+Expression layer_norm(const Expression& x, const Expression& g, const Expression& b, float epsilon,
+                      Where where) {
+  return ext::add_node(ops::LayerNorm{epsilon}, {x, where}, g, b);
 }
 
 }  // namespace dynet

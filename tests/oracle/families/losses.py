@@ -39,6 +39,9 @@ def margin():
     def weighted(x, w, v, **attributes):
         return cross_entropy(x, v, w=w, **attributes)
 
+    def pick(x, v):
+        return scalar(-log_softmax_of(x)[v[0]])
+
     def poisson(x, y):
         return exp(x) + mp.loggamma(y[0] + 1) - y[0] * x
 
@@ -47,6 +50,9 @@ def margin():
 
     def binary_log_loss(x, y):
         return scalar(-total(y * log(x) + (1 - y) * log(1 - x)))
+
+    # Beside scores with a large part in common.
+    smooth, pair, w = {"label_smoothing": 0.25}, [(3,), (3,)], [0.5, 2.0, 1.25]
 
     def dim_case(x, d, indices, batch=1, **more):
         classes = int(np.prod(x)) // x[d]
@@ -117,11 +123,22 @@ def margin():
             label_smoothing=0.5,
             ignored=4,
         ),
+        *(
+            case
+            for x in ([1e6, 1e6 + 1, 1e6 + 2], [1e10, 1e10, 1e10], [-1e6, -1e6 - 2, -1e6])
+            for case in (
+                Case("pickneglogsoftmax", pick, [(3,)], data=[x], indices=[0]),
+                Case("cross_entropy", cross_entropy, [(3,)], data=[x], indices=[1]),
+                Case("cross_entropy", cross_entropy, [(3,)], data=[x], indices=[1], **smooth),
+                Case("weighted_cross_entropy", weighted, pair, data=[x, w], indices=[1]),
+                Case("weighted_cross_entropy", weighted, pair, data=[x, w], indices=[1], **smooth),
+            )
+        ),
         Case("binary_log_loss", binary_log_loss, [(3, 2), (3, 2)], batch=[2, 1], low=0.1, high=0.9),
         *(
             Case(
                 "pickneglogsoftmax",
-                lambda x, v: scalar(-log_softmax_of(x)[v[0]]),
+                pick,
                 [(5,)],
                 batch=b,
                 indices=i,

@@ -64,10 +64,11 @@ def reduce():
     def logsumexp(row):
         return mp.log(sum(mp.exp(v) for v in row))
 
-    def layer_norm(x, g, b):
+    def layer_norm(x, g, b, epsilon=0.0):
         m = x.sum(axis=0) / len(x)
-        s = sqrt(((x - m) ** 2).sum(axis=0) / len(x))
-        return align(g, x)[0] * (x - m) / (s + mp.mpf("1e-8")) + align(b, x)[0]
+        s = sqrt(((x - m) ** 2).sum(axis=0) / len(x) + mp.mpf(epsilon))
+        beside = mp.mpf("1e-8") if epsilon == 0.0 else 0
+        return align(g, x)[0] * (x - m) / (s + beside) + align(b, x)[0]
 
     some = [((4, 3), (0,)), ((4, 3), (1,)), ((2, 3, 2), (0, 2)), ((3, 2), (0, 1))]
     return [
@@ -89,8 +90,14 @@ def reduce():
         *(Case("max_dim", over_d(max), [(4, 3)], batch=2, d=d) for d in (0, 1)),
         *(Case("min_dim", over_d(min), [(4, 3)], batch=2, d=d) for d in (0, 1)),
         *(Case("logsumexp_dim", over_d(logsumexp), [(4, 3)], batch=2, d=d) for d in (0, 1)),
+        *(
+            Case("logsumexp_dim", over_d(logsumexp), [(3,)], data=[x], d=0)
+            for x in ([1e6, 1e6 + 1, 1e6 + 2], [1e10, 1e10, 1e10], [-1e6, -1e6 - 2, -1e6])
+        ),
         Case("layer_norm", layer_norm, [(4, 2), (4,), (4,)], batch=[2, 1, 1]),
         Case("layer_norm", layer_norm, [(7,), (7,), (7,)]),
+        Case("layer_norm", layer_norm, [(4, 2), (4,), (4,)], batch=[2, 1, 1], epsilon=0.25),
+        Case("layer_norm", layer_norm, [(7,), (7,), (7,)], epsilon=1e-5),
     ]
 
 

@@ -41,6 +41,8 @@ template <class User>
 
 /// ValueError unless 0 <= share <= 1; `what` says which share it is.
 void check_share(const char* builder, const std::string& what, float share);
+/// ValueError unless epsilon >= 0; `name` says which one it is.
+void check_epsilon(const char* builder, const char* name, float epsilon);
 /// ValueError unless the dropout rate `name` is between 0 and 1.
 void check_rate(const char* builder, const char* name, float rate);
 /// ValueError unless `given` is `wanted`.

@@ -1,6 +1,6 @@
 #pragma once
 
-// Numbers that are no ordinary ones, and what becomes of them.
+// Numbers that are no ordinary ones, rows of them, and what becomes of both.
 
 #include <array>
 #include <limits>
@@ -24,11 +24,28 @@ inline constexpr std::array<Special, 8> kSpecials{
      {"largest", std::numeric_limits<float>::max()},
      {"-largest", std::numeric_limits<float>::lowest()}}};
 
+/// A row that is special as a whole: all of it is `value`, or all but its first number, which
+/// stays.
+struct SpecialRow {
+  const char* name;
+  float value;
+  bool keeps_first = false;
+};
+inline constexpr std::array<SpecialRow, 5> kSpecialRows{
+    {{"0", 0.0F},
+     {"equal", 0.75F},
+     {"inf", std::numeric_limits<float>::infinity()},
+     {"-inf", -std::numeric_limits<float>::infinity()},
+     {"-inf but one", -std::numeric_limits<float>::infinity(), true}}};
+
 /// What a number is. Denormal floats are zeros: the library computes with them as zeros.
 enum class Kind : unsigned char { kNan, kInfinity, kMinusInfinity, kZero, kFinite };
 Kind kind_of(double x);
 
 /// The program with one number replaced.
 Program with_special(const Program& program, std::size_t source, std::size_t element, float value);
+/// The program with the first `length` numbers of a source replaced; of a shorter one all.
+Program with_row(const Program& program, std::size_t source, const SpecialRow& row,
+                 std::size_t length);
 
 }  // namespace dynet::testing
