@@ -8,9 +8,10 @@
 // exp(before_j + emission_j + transition_ij - before_i), which is never above 1, and a gradient
 // goes back along the same shares.
 //
-// Sums grow with the steps, and with them their rounding. So before each step of kSum the largest
-// of what arrives is subtracted, and summed up in double: `before` is what arrives in a step beside
-// that, which backward finds again from the row before.
+// Sums grow with the steps, and with them their rounding. So before each step the largest of what
+// arrives is subtracted, and for kSum summed up in double: `before` is what arrives in a step
+// beside that, which backward finds again from the row before. So it is for kBest; the score of a
+// path is added up in double.
 
 #include <algorithm>
 #include <cmath>
@@ -22,6 +23,7 @@
 
 #include "dynet/ext/chain.h"
 
+#include "carried.h"
 #include "chain_step.h"
 #include "operands.h"
 #include "scratch.h"
@@ -115,25 +117,42 @@ class ChainWalk {
     if (c_.paths != ext::Paths::kGiven && x.value == kNone) {
       return;  // no path exists
     }
+    to_emissions_.at(x.d_emissions, n_ * steps_);
+    to_transitions_.at(x.d_transitions, n_ * sources_);
+    to_start_.at(x.d_start, n_);
+    to_end_.at(x.d_end, n_);
     if (c_.paths == ext::Paths::kSum) {
       pull(x);
     } else {
       pull_path(x);
+    }
+    for (CarriedSum<T>* const sum : {&to_emissions_, &to_start_, &to_end_}) {
+      sum->added();
+    }
+  }
+  /// After the last example.
+  void finish() {
+    for (CarriedSum<T>* const sum : {&to_emissions_, &to_transitions_, &to_start_, &to_end_}) {
+      sum->settle();
     }
   }
 
  private:
   static constexpr T kNone = -std::numeric_limits<T>::infinity();
 
+  template <int kSum>
+  [[nodiscard]] static Scratch& scratch() {
+    thread_local Scratch memory;
+    return memory;
+  }
+
   [[nodiscard]] ChainStep<T> step(const ChainExample<T>& x) const {
     return {n_, sources_, c_.is_band, a_, x.transitions};
   }
-  /// What arrives at step t, with its emissions. kSum: the largest is made 0; returned is what was
+  /// What arrives at step t, with its emissions. The largest is made 0; returned is what was
   /// subtracted.
   double arrive(const ChainExample<T>& x, std::int64_t t, const T* end = nullptr) const {
-    const bool subtracts = c_.paths == ext::Paths::kSum;
-    return static_cast<double>(
-        Steps::arrive(x.before + t * n_, x.emissions + t * n_, end, n_, subtracts, a_));
+    return static_cast<double>(Steps::arrive(x.before + t * n_, x.emissions + t * n_, end, n_, a_));
   }
   /// What arrives at the last step, with the end.
   double leave(const ChainExample<T>& x) const { return arrive(x, x.length - 1, x.end); }
@@ -150,16 +169,14 @@ class ChainWalk {
     for (std::int64_t i = 1; i < n_; ++i) {
       state = is_better(a_[i], a_[state]) ? i : state;
     }
-    x.value = a_[state];
     std::fill_n(x.path + x.length, steps_ - x.length, 0U);
-    for (std::int64_t t = x.length - 1;; --t) {
+    for (std::int64_t t = x.length - 1; t > 0; --t) {
       x.path[t] = static_cast<std::uint32_t>(state);
-      if (t == 0) {
-        return;
-      }
       arrive(x, t - 1);
       state = best_source(x, state);
     }
+    x.path[0] = static_cast<std::uint32_t>(state);
+    x.value = score(x);
   }
   /// The state through which the best path arrives at `state`: the first of equal ones.
   [[nodiscard]] std::int64_t best_source(const ChainExample<T>& x, std::int64_t state) const {
@@ -181,15 +198,16 @@ class ChainWalk {
   }
 
   [[nodiscard]] T score(const ChainExample<T>& x) const {
-    T sum = x.start == nullptr ? T{0} : x.start[x.path[0]];
+    double sum = x.start == nullptr ? 0.0 : static_cast<double>(x.start[x.path[0]]);
     for (std::int64_t t = 0; t < x.length; ++t) {
       if (t > 0) {
         const std::int64_t at = place(x.path[t], x.path[t - 1]);
-        sum += at < 0 ? kNone : x.transitions[at];
+        sum += static_cast<double>(at < 0 ? kNone : x.transitions[at]);
       }
-      sum += x.emissions[t * n_ + x.path[t]];
+      sum += static_cast<double>(x.emissions[t * n_ + x.path[t]]);
     }
-    return x.end == nullptr ? sum : sum + x.end[x.path[x.length - 1]];
+    sum += x.end == nullptr ? 0.0 : static_cast<double>(x.end[x.path[x.length - 1]]);
+    return static_cast<T>(sum);
   }
 
   static void add(T* to, T value) {
@@ -218,17 +236,19 @@ class ChainWalk {
       arrive(x, t - 1);
       std::fill(next_g_ - room_, next_g_ + n_, T{0});
       Steps::pull(step(x), x.before + t * n_, g_, next_g_, x.d_transitions);
+      to_transitions_.added();
       std::swap(g_, next_g_);
     }
     add_row(x.d_start, g_);
   }
-  void pull_path(const ChainExample<T>& x) const {
+  void pull_path(const ChainExample<T>& x) {
     const auto at = [](T* of, std::int64_t i) { return of == nullptr ? nullptr : of + i; };
     add(at(x.d_start, x.path[0]), x.d_value);
     for (std::int64_t t = 0; t < x.length; ++t) {
       const std::int64_t from = t == 0 ? -1 : place(x.path[t], x.path[t - 1]);
       if (from >= 0) {
         add(at(x.d_transitions, from), x.d_value);
+        to_transitions_.added();
       }
       add(at(x.d_emissions, t * n_ + x.path[t]), x.d_value);
     }
@@ -239,6 +259,9 @@ class ChainWalk {
   std::int64_t n_, steps_, sources_;
   std::int64_t room_;    ///< before each of the rows below, for ChainStep::is_band
   T *a_, *g_, *next_g_;  ///< rows of n_ numbers in the thread's memory
+  // What several examples or steps add to.
+  CarriedSum<T> to_emissions_{scratch<0>()}, to_transitions_{scratch<1>()};
+  CarriedSum<T> to_start_{scratch<2>()}, to_end_{scratch<3>()};
 };
 
 /// How many steps an example has, as ext::Chain::lengths says.
@@ -292,6 +315,7 @@ void walk_chains(const ext::Chain& c, ext::Direction direction) {
       cursor->advance(n - e - 1);
     }
   }
+  walk.finish();
 }
 
 }  // namespace dynet::kernels

@@ -75,18 +75,17 @@ template <class T, class Step>
 
 /// The plainest way to say a step.
 struct PlainSteps {
-  /// a = before + emissions, and + end unless it is null. Where `subtracts`, then less its largest
-  /// number that is no NaN; returned is what was subtracted: 0 for an infinite one.
+  /// a = before + emissions, and + end unless it is null, less its largest number that is no NaN;
+  /// returned is what was subtracted: 0 for an infinite one.
   template <class T>
-  static T arrive(const T* before, const T* emissions, const T* end, std::int64_t n, bool subtracts,
-                  T* a) {
+  static T arrive(const T* before, const T* emissions, const T* end, std::int64_t n, T* a) {
     T top = -std::numeric_limits<T>::infinity();
     for (std::int64_t i = 0; i < n; ++i) {
       a[i] = before[i] + emissions[i];
       a[i] += end == nullptr ? T{0} : end[i];
       top = a[i] > top ? a[i] : top;
     }
-    top = subtracts ? finite_or_zero(top) : T{0};
+    top = finite_or_zero(top);
     for (std::int64_t i = 0; i < n; ++i) {
       a[i] -= top;
     }

@@ -74,7 +74,7 @@ struct FloatLoops {
 
   // The steps of chains: chain_step.h.
   float (*chain_arrive)(const float* before, const float* emissions, const float* end,
-                        std::int64_t n, bool subtracts, float* a);
+                        std::int64_t n, float* a);
   void (*chain_sum)(const ChainStep<float>& step, float* y);
   void (*chain_best)(const ChainStep<float>& step, float* y);
   void (*chain_pull)(const ChainStep<float>& step, const float* y, const float* dy, float* da,

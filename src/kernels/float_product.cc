@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "carried.h"
 #include "float_loops.h"
 #include "scratch.h"
 
@@ -29,6 +30,11 @@ constexpr std::int64_t kLongRun = 64;
 thread_local Scratch left_scratch;
 thread_local Scratch right_scratch;
 thread_local Scratch result_scratch;
+thread_local Scratch sum_scratch;
+
+/// What a product counts as where products are added to one result: so many of them have as many
+/// roundings as the terms that a sum may have.
+constexpr std::int64_t kTermsOfProduct = 2;
 
 /// Distance of columns in scratch: whole vectors, and not the multiples of 4 KB that compete for
 /// the same lines of a cache.
@@ -162,6 +168,8 @@ void product_summed(Gemm& g, const Operand& a, const Operand& b, double* squared
   }
   const std::int64_t n = a.examples;
   const std::int64_t most = chunk(std::max(a.one_block() ? 0 : g.m, b.one_block() ? 0 : g.n), each);
+  CarriedSum<float> sum(sum_scratch);
+  sum.at(g.c, g.m * g.n);
   Cursor left_at(a, n);
   Cursor right_at(b, n);
   for (std::int64_t left = n; left > 0;) {
@@ -191,6 +199,13 @@ void product_summed(Gemm& g, const Operand& a, const Operand& b, double* squared
     float_loops().gemm(g);
     g.store = false;
     left -= part;
+    sum.added(kTermsOfProduct);
+  }
+  if (sum.is_carried()) {
+    sum.settle();
+    if (squared_norm != nullptr) {
+      *squared_norm = float_loops().squared_norm(g.c, g.m * g.n);
+    }
   }
 }
 
@@ -201,6 +216,8 @@ void product_by_example(Gemm& g, const Operand& a, const Operand& b, const Opera
   Cursor left_at(a, n);
   Cursor right_at(b, n);
   Cursor to(c, n);
+  CarriedSum<float> sum(sum_scratch);
+  sum.at(to.steps() ? nullptr : to.at(), to.size());
   const auto run = [&](std::int64_t m) {
     g.store = to.stores(write);
     for (std::int64_t e = 0; e < m; ++e) {
@@ -209,8 +226,10 @@ void product_by_example(Gemm& g, const Operand& a, const Operand& b, const Opera
       g.c = to.at() + e * to.stride();
       float_loops().gemm(g);
     }
+    sum.added(kTermsOfProduct);  // m is 1 where the result does not step
   };
   for_each_run(n, to, run, left_at, right_at);
+  sum.settle();
 }
 
 thread_local Scratch left_panel_scratch;

@@ -49,7 +49,7 @@ HWY_INLINE FloatVector finite_or_zero(FloatVector v) {
 }
 
 float chain_arrive(const float* before, const float* emissions, const float* end,
-                   std::int64_t count, bool subtracts, float* a) {
+                   std::int64_t count, float* a) {
   const FloatTag d;
   const std::size_t lanes = hn::Lanes(d);
   const auto n = static_cast<std::size_t>(count);
@@ -64,9 +64,6 @@ float chain_arrive(const float* before, const float* emissions, const float* end
     store_lanes(v, d, a + i, part);
     v = part < lanes ? hn::IfThenElse(hn::FirstN(d, part), v, none) : v;
     top = hn::IfThenElse(hn::Gt(v, top), v, top);  // NaN is never above
-  }
-  if (!subtracts) {
-    return 0.0F;
   }
   const float largest = hn::GetLane(finite_or_zero(hn::MaxOfLanes(d, top)));
   const auto shift = hn::Set(d, largest);

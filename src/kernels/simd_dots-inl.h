@@ -118,20 +118,32 @@ HWY_INLINE void dot_tile(const DotArgs& t, std::size_t first) {
   DYNET_UNROLL for (int r = 0; r < kRows; ++r) {
     DYNET_UNROLL for (int j = 0; j < kColumns; ++j) { sum[j][r] = hn::Zero(d); }
   }
+  const std::size_t most = std::size_t{kMostSteps} * lanes;
+  TileSums<kColumns, kRows> sums;
   for (std::size_t f = 0; f < t.factor_count; ++f) {
+    if (f > 0) {
+      sums.carry(sum);
+    }
     const float* rows[kRows];  // those beyond the last one repeat it
     DYNET_UNROLL for (int r = 0; r < kRows; ++r) {
       rows[r] = t.factors[f].a + (first + HWY_MIN(static_cast<std::size_t>(r), left - 1)) * t.lda;
     }
     const float* columns = t.factors[f].b;
     std::size_t i = 0;
-    for (; i + lanes <= t.k; i += lanes) {
-      dot_step<kGroups, kColumns, false>(d, t, rows, columns, i, sum);
+    for (std::size_t end = HWY_MIN(t.k, most);; end = HWY_MIN(t.k, end + most)) {
+      for (; i + lanes <= end; i += lanes) {
+        dot_step<kGroups, kColumns, false>(d, t, rows, columns, i, sum);
+      }
+      if (end == t.k) {
+        break;
+      }
+      sums.carry(sum);
     }
     if (i < t.k) {
       dot_step<kGroups, kColumns, true>(d, t, rows, columns, i, sum);
     }
   }
+  sums.settle(sum);
   DYNET_UNROLL for (int j = 0; j < kColumns; ++j) {
     DYNET_UNROLL for (int g = 0; g < kGroups; ++g) {
       const FloatVector* s = sum[j] + 4 * g;

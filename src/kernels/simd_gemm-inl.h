@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "carried.h"
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "kernels/simd_memory-inl.h"
@@ -50,6 +51,39 @@ HWY_INLINE void keep_in_register([[maybe_unused]] FloatVector& v) {
   asm("" : "+v"(v.raw));
 #endif
 }
+
+/// The sums of a tile with a long inner dimension: after each kMostSteps (carried.h) they go to
+/// memory, and new ones begin, so that registers are left to these.
+template <int kA, int kB>
+struct TileSums {
+  alignas(64) float at[kA * kB * kMaxLanes];
+  bool has_any = false;
+
+  HWY_INLINE void carry(FloatVector (&sum)[kA][kB]) {
+    const FloatTag d;
+    DYNET_UNROLL for (int a = 0; a < kA; ++a) {
+      DYNET_UNROLL for (int b = 0; b < kB; ++b) {
+        float* const to = at + static_cast<std::size_t>(a * kB + b) * kMaxLanes;
+        hn::Store(has_any ? hn::Add(hn::Load(d, to), sum[a][b]) : sum[a][b], d, to);
+        sum[a][b] = hn::Zero(d);
+      }
+    }
+    has_any = true;
+  }
+  /// Leaves in the registers what the sums are.
+  HWY_INLINE void settle(FloatVector (&sum)[kA][kB]) const {
+    if (!has_any) {
+      return;
+    }
+    const FloatTag d;
+    DYNET_UNROLL for (int a = 0; a < kA; ++a) {
+      DYNET_UNROLL for (int b = 0; b < kB; ++b) {
+        const float* const from = at + static_cast<std::size_t>(a * kB + b) * kMaxLanes;
+        sum[a][b] = hn::Add(hn::Load(d, from), sum[a][b]);
+      }
+    }
+  }
+};
 
 /// One tile: c = or += a * b with `k` inner elements.
 struct TileArgs {
@@ -185,17 +219,28 @@ HWY_NOINLINE void tile(const TileArgs& t) {
   // that are not wanted are never stored.
   const std::size_t beyond = hn::Lanes(d) - t.last_rows;
   const std::size_t unsafe = kPart ? (beyond + t.lda - 1) / t.lda : 0;
-  for (; kPart && p + unsafe < t.k; ++p, at += t.lda) {
-    FloatVector a[kVectors];
-    load_column<kVectors, false>(d, at, t.last_rows, a);
-    tile_step<kVectors, kColumns>(d, t, p, a, sum);
-  }
 #endif
-  for (; p < t.k; ++p, at += t.lda) {
-    FloatVector a[kVectors];
-    load_column<kVectors, kPart>(d, at, t.last_rows, a);
-    tile_step<kVectors, kColumns>(d, t, p, a, sum);
+  TileSums<kColumns, kVectors> sums;
+  for (;;) {
+    const std::size_t end = HWY_MIN(t.k, p + kMostSteps);
+#if !DYNET_MASKED_MEMORY
+    for (; kPart && p < end && p + unsafe < t.k; ++p, at += t.lda) {
+      FloatVector a[kVectors];
+      load_column<kVectors, false>(d, at, t.last_rows, a);
+      tile_step<kVectors, kColumns>(d, t, p, a, sum);
+    }
+#endif
+    for (; p < end; ++p, at += t.lda) {
+      FloatVector a[kVectors];
+      load_column<kVectors, kPart>(d, at, t.last_rows, a);
+      tile_step<kVectors, kColumns>(d, t, p, a, sum);
+    }
+    if (p == t.k) {
+      break;
+    }
+    sums.carry(sum);
   }
+  sums.settle(sum);
   if (factor != nullptr) {
     multiply_tile<kVectors, kColumns, kPart>(d, factor, ldc, last_rows, sum);
   }

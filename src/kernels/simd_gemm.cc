@@ -11,6 +11,7 @@
 #include <limits>
 #include <numeric>
 
+#include "carried.h"
 #include "float_loops.h"
 #include "kernels/simd_targets.h"
 #include "scratch.h"
@@ -156,18 +157,37 @@ template <int kColumns>
 void stream(const Product& g) {
   constexpr int kInner =
       kColumns == 1 ? 8 : (kManyRegisters ? (kColumns == 2 ? 8 : 4) : (kColumns == 2 ? 4 : 2));
+  constexpr std::size_t kMost = std::size_t{kMostSteps} * kInner;
   const std::size_t rows_at_once = 4096 / kColumns;
+  alignas(64) float part[4096];
   for (std::size_t i = 0; i < g.m; i += rows_at_once) {
     const std::size_t rows = std::min(rows_at_once, g.m - i);
     const float* start = g.start == nullptr ? nullptr : g.start + i;
     std::size_t p = 0;
-    for (; p + kInner <= g.k; p += kInner) {
-      stream_columns<kInner, kColumns>(g, rows, g.a + p * g.lda + i, g.b + p * g.b_row, g.c + i,
-                                       g.store && p == 0, start);
-    }
-    for (; p < g.k; ++p) {
-      stream_columns<1, kColumns>(g, rows, g.a + p * g.lda + i, g.b + p * g.b_row, g.c + i,
-                                  g.store && p == 0, start);
+    for (std::size_t first = 0; first < g.k; first += kMost) {
+      const std::size_t end = std::min(g.k, first + kMost);
+      Product to = g;  // after kMost columns their sums begin anew
+      if (first > 0) {
+        to.c = part;
+        to.ldc = rows_at_once;
+        to.store = true;
+      } else {
+        to.c = g.c + i;
+      }
+      const auto stores = [&] { return to.store && p == first; };
+      for (; p + kInner <= end; p += kInner) {
+        stream_columns<kInner, kColumns>(to, rows, g.a + p * g.lda + i, g.b + p * g.b_row, to.c,
+                                         stores(), first > 0 ? nullptr : start);
+      }
+      for (; p < end; ++p) {
+        stream_columns<1, kColumns>(to, rows, g.a + p * g.lda + i, g.b + p * g.b_row, to.c,
+                                    stores(), first > 0 ? nullptr : start);
+      }
+      if (first > 0) {
+        float_loops().add_scaled_columns(1.0F, part, static_cast<std::int64_t>(rows_at_once),
+                                         g.c + i, static_cast<std::int64_t>(g.ldc),
+                                         static_cast<std::int64_t>(rows), kColumns, false);
+      }
     }
   }
 }
@@ -354,8 +374,12 @@ bool in_pairs([[maybe_unused]] const Product& g) {
   const std::size_t lanes = hn::Lanes(FloatTag());
   const std::size_t vectors = g.m / lanes;
   if (g.m == g.lda && vectors >= 1 && vectors <= kMostPairVectors && lies_in_pairs(g)) {
-    kPairs[vectors - 1](
-        {g.k, g.a, g.lda, g.b, g.b_row, g.b_column, g.c, g.ldc, 0, g.store, g.start, nullptr});
+    constexpr std::size_t kMost = 2 * kMostSteps;
+    for (std::size_t p = 0; p < g.k; p += kMost) {
+      kPairs[vectors - 1]({std::min(kMost, g.k - p), g.a + p * g.lda, g.lda, g.b + p * g.b_row,
+                           g.b_row, g.b_column, g.c, g.ldc, 0, g.store && p == 0,
+                           p == 0 ? g.start : nullptr, nullptr});
+    }
     return true;
   }
 #endif
@@ -427,7 +451,95 @@ void gemm_of(const Gemm& gemm_args, const Product& g) {
   }
 }
 
+/// A product with a long inner dimension, in pieces of it (carried.h), whose sums are kept in
+/// double: some rows and columns of the result at a time, so that these need little memory.
+class LongProduct {
+ public:
+  explicit LongProduct(const Gemm& gemm_args)
+      : args_(gemm_args),
+        columns_(std::clamp<std::int64_t>(kNumbers / gemm_args.m, 1, gemm_args.n)),
+        rows_(std::min(gemm_args.m, kNumbers)),
+        piece_(memory().get(static_cast<std::size_t>(3 * rows_ * columns_ + 2))),
+        sums_(reinterpret_cast<double*>(piece_) + (rows_ * columns_ + 1) / 2) {}
+
+  void run() {
+    for (std::int64_t j = 0; j < args_.n; j += columns_) {
+      for (std::int64_t i = 0; i < args_.m; i += rows_) {
+        Gemm part = args_;
+        part.m = std::min(rows_, args_.m - i);
+        part.n = std::min(columns_, args_.n - j);
+        multiply(part, i, j);
+        write(part, args_.c + i + j * args_.ldc, i + j * args_.ldc, i);
+      }
+    }
+    if (args_.squared_norm != nullptr) {
+      *args_.squared_norm = squares_;
+    }
+  }
+
+ private:
+  /// Numbers of the result at a time.
+  static constexpr std::int64_t kNumbers = std::int64_t{1} << 20;
+
+  static Scratch& memory() {
+    static thread_local Scratch scratch;
+    return scratch;
+  }
+  /// The sums of the part of the result that begins in row i and column j.
+  void multiply(Gemm& part, std::int64_t i, std::int64_t j) {
+    part.c = piece_;
+    part.ldc = part.m;
+    part.store = true;
+    part.start = part.factor = nullptr;
+    part.squared_norm = nullptr;
+    part.more = nullptr;
+    part.more_count = 0;
+    bool is_first = true;
+    for (std::int64_t f = 0; f <= args_.more_count; ++f) {
+      const GemmFactors from = f == 0 ? GemmFactors{args_.a, args_.b} : args_.more[f - 1];
+      for (std::int64_t p = 0; p < args_.k; p += kLongInner) {
+        part.k = std::min(kLongInner, args_.k - p);
+        part.a = from.a + (part.a_transposed ? i * part.lda + p : p * part.lda + i);
+        part.b = from.b + p * part.b_row + j * part.b_column;
+        gemm_of(part, Product(part));
+        for (std::int64_t x = 0; x < part.m * part.n; ++x) {
+          sums_[x] = (is_first ? 0.0 : sums_[x]) + static_cast<double>(piece_[x]);
+        }
+        is_first = false;
+      }
+    }
+  }
+  void write(const Gemm& part, float* c, std::int64_t at, std::int64_t row) {
+    for (std::int64_t j = 0; j < part.n; ++j) {
+      for (std::int64_t i = 0; i < part.m; ++i) {
+        double sum = sums_[i + j * part.m];
+        if (args_.factor != nullptr) {
+          sum *= static_cast<double>(args_.factor[at + i + j * args_.ldc]);
+        }
+        float& to = c[i + j * args_.ldc];
+        if (!args_.store) {
+          sum += static_cast<double>(to);
+        } else if (args_.start != nullptr) {
+          sum += static_cast<double>(args_.start[row + i]);
+        }
+        to = static_cast<float>(sum);
+        squares_ += static_cast<double>(to) * static_cast<double>(to);
+      }
+    }
+  }
+
+  const Gemm& args_;
+  std::int64_t columns_, rows_;
+  float* piece_;
+  double* sums_;
+  double squares_ = 0.0;
+};
+
 void gemm(const Gemm& gemm_args) {
+  if (gemm_args.k * (1 + gemm_args.more_count) > kLongInner && gemm_args.m > 0 && gemm_args.n > 0) {
+    LongProduct(gemm_args).run();
+    return;
+  }
   Product g(gemm_args);
   if (gemm_args.squared_norm == nullptr) {
     gemm_of(gemm_args, g);

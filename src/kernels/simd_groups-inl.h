@@ -219,6 +219,8 @@ HWY_INLINE void group_tile(const GroupArgs& t, std::size_t first) {
     DYNET_UNROLL for (int v = 0; v < kVectors; ++v) { sum[v][r] = hn::Zero(d); }
   }
   constexpr std::size_t kStep = kMaxLanes * kVectors * 4 / kGroup;
+  constexpr std::size_t most = std::size_t{kMostSteps} * kGroup;
+  TileSums<kVectors, kRows> sums;
   const float* b = t.b;
   for (std::size_t f = 0; f < t.factor_count; ++f) {
     const float* at[kRows];  // those beyond the last one repeat it
@@ -226,9 +228,18 @@ HWY_INLINE void group_tile(const GroupArgs& t, std::size_t first) {
       const std::size_t row = first + static_cast<std::size_t>(r);
       at[r] = t.a[f] + (kWhole ? row : HWY_MIN(row, t.rows - 1)) * t.lda;
     }
+    if (f > 0) {
+      sums.carry(sum);
+    }
     std::size_t p = 0;
-    for (; p + 4 <= t.k; p += 4, b += kStep) {
-      group_step<kGroup, kRows, kVectors>(d, at, p, b, sum);
+    for (std::size_t end = HWY_MIN(t.k, most);; end = HWY_MIN(t.k, end + most)) {
+      for (; p + 4 <= end; p += 4, b += kStep) {
+        group_step<kGroup, kRows, kVectors>(d, at, p, b, sum);
+      }
+      if (end == t.k) {
+        break;
+      }
+      sums.carry(sum);
     }
     if (p < t.k) {
       alignas(16) float last[kRows][4] = {};
@@ -242,6 +253,7 @@ HWY_INLINE void group_tile(const GroupArgs& t, std::size_t first) {
       b += kStep;
     }
   }
+  sums.settle(sum);
   put_sums<kGroup, kWhole>(t, first, sum);
 }
 

@@ -1,9 +1,11 @@
 // The walk over the elements of a call. What it says to a rule, and why it is here, is in
 // simd_elements-inl.h.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
+#include "carried.h"
 #include "kernels/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -51,16 +53,26 @@ class RuleWalk {
   }
   HWY_INLINE void run(const void* op) {
     const std::size_t whole = n_ - n_ % lanes();
-    if (whole > 0) {
-      elements_.count = whole;
+    const std::size_t most = is_summed_ ? kMostTerms * kSumVectors * lanes() : whole;
+    for (std::size_t done = 0; done < whole; done += elements_.count) {
+      if (done > 0) {
+        carry();
+        advance(static_cast<std::ptrdiff_t>(elements_.count));
+      }
+      elements_.count = std::min(most, whole - done);
       rule_.loop(op, elements_);
+    }
+    if (whole > most) {  // back to where they begin
+      advance(static_cast<std::ptrdiff_t>(elements_.count) - static_cast<std::ptrdiff_t>(whole));
     }
     if (whole < n_) {
       run_part(op, whole, n_ - whole);
     }
     for (std::size_t j = 0; j < rule_.results; ++j) {
       if (out_[j].mode == Stream::kSum) {
-        *static_cast<float*>(out_[j].data) += sum(sums_[j]);
+        const auto all = static_cast<double>(sum(sums_[j]));
+        *static_cast<float*>(out_[j].data) +=
+            static_cast<float>(is_carried_ ? carried_[j] + all : all);
       }
     }
   }
@@ -81,12 +93,33 @@ class RuleWalk {
       elements_.to[j] = {result_[j], 0};
       skipped_ |= 1U << j;
     } else if (out_[j].mode == Stream::kSum) {
-      for (std::size_t i = 0; i < turn(); i += lanes()) {
-        hn::Store(hn::Zero(d_), d_, sums_[j] + i);
-      }
+      is_summed_ = true;
+      clear(sums_[j]);
       elements_.to[j] = {sums_[j], turn() - 1};
       elements_.base[j] = {sums_[j], turn() - 1};
     }
+  }
+  HWY_INLINE void clear(float* vectors) const {
+    for (std::size_t i = 0; i < turn(); i += lanes()) {
+      hn::Store(hn::Zero(d_), d_, vectors + i);
+    }
+  }
+  /// Goes on with new sums.
+  HWY_INLINE void carry() {
+    for (std::size_t j = 0; j < rule_.results; ++j) {
+      if (out_[j].mode == Stream::kSum) {
+        carried_[j] = (is_carried_ ? carried_[j] : 0.0) + static_cast<double>(sum(sums_[j]));
+        clear(sums_[j]);
+      }
+    }
+    is_carried_ = true;
+  }
+  /// Moves the lines of the caller.
+  HWY_INLINE void advance(std::ptrdiff_t n) {
+    const auto move = [n](auto& line) { line.data += line.mask == kAll ? n : 0; };
+    std::for_each(elements_.from, elements_.from + rule_.inputs, move);
+    std::for_each(elements_.base, elements_.base + rule_.results, move);
+    std::for_each(elements_.to, elements_.to + rule_.results, move);
   }
   /// The last elements, fewer than a vector has lanes: from padded vectors to vectors, and from
   /// there, one result after the other, to where they belong. Results may add to the same memory.
@@ -131,11 +164,14 @@ class RuleWalk {
   const RuleSteps& rule_;
   const Stream* out_;
   const std::size_t n_;
-  unsigned skipped_ = 0;  ///< results that nobody wants, as bits
-  Elements elements_;     // and what follows: written where it is used
+  unsigned skipped_ = 0;     ///< results that nobody wants, as bits
+  bool is_summed_ = false;   ///< some result is
+  bool is_carried_ = false;  ///< `carried_` has the first numbers of the sums
+  Elements elements_;        // and what follows: written where it is used
   alignas(64) float vector_[kMaxRuleInputs][kMaxLanes];
   alignas(64) float result_[kMaxRuleResults][kMaxLanes];
   alignas(64) float sums_[kMaxRuleResults][kSumVectors * kMaxLanes];
+  double carried_[kMaxRuleResults];
 };
 
 }  // namespace

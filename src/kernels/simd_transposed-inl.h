@@ -56,7 +56,8 @@ HWY_INLINE std::size_t columns_in_cache(const Product& g) {
 /// Inner products of columns that lie in memory as they are, from column `first` of b on.
 HWY_INLINE void dots(const Product& g, std::size_t first) {
   const Pieces columns(g.n - first, kDotColumns);
-  const bool pairs = g.more_count == 0 && g.k == g.lda && lies_in_pairs(g);
+  const bool pairs = g.more_count == 0 && g.k == g.lda && lies_in_pairs(g) &&
+                     g.k <= kMostSteps * hn::Lanes(FloatTag());
   const std::size_t block = columns_in_cache(g);
   for (std::size_t i = 0; i < g.m; i += block) {
     for (std::size_t q = 0, j = first; q < columns.count; j += columns[q++]) {
@@ -175,30 +176,20 @@ HWY_INLINE bool prefers_panels(const Product& g) {
   return cost_of_panels(all) <= cheapest(all).cost;
 }
 
-/// All factors in one walk, where the columns are short enough for it. Long columns are cut, so
-/// that a tile's columns of b stay in L1 while all of `a` passes.
+/// All factors in one walk. The inner dimension is never so long (kLongInner) that a tile's columns
+/// of b do not stay in L1 while all of `a` passes.
 inline void few_columns(const Product& g) {
-  constexpr std::size_t kLongColumn = 2048;
   constexpr std::size_t kFewest = 4;  // of fewer, to compare costs may take as long as the product
-  const std::size_t depth = g.k * (1 + g.more_count);
-  if (g.more_count > 0 && (depth > kLongColumn || lies_in_pairs(g))) {
+  if (g.more_count > 0 && lies_in_pairs(g)) {
     for_each_pair(g, few_columns);
     return;
   }
   const FewColumns way = g.n < kFewest ? FewColumns{} : cheapest(with_all_factors(g));
-  const std::size_t block = g.n > kDotColumns && g.k > kLongColumn ? 1024 : g.k;
-  Product part = g;
-  for (std::size_t p = 0; p < g.k; p += block) {
-    part.k = std::min(block, g.k - p);
-    part.a = g.a + p;
-    part.b = g.b + p;
-    part.store = g.store && p == 0;
-    if (way.in_groups > 0) {
-      in_groups(part, *way.groups, way.in_groups);
-    }
-    if (way.in_groups < g.n) {
-      dots(part, way.in_groups);
-    }
+  if (way.in_groups > 0) {
+    in_groups(g, *way.groups, way.in_groups);
+  }
+  if (way.in_groups < g.n) {
+    dots(g, way.in_groups);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "carried.h"
 #include "float_loops.h"
 #include "kernels/simd_targets.h"
 
@@ -81,10 +82,28 @@ void repeat(float value, float* y, std::int64_t count, bool store) {
   }
 }
 
-float sum(const float* x, std::int64_t count) {
+/// A sum of many vectors, lane by lane, as two floats: `rest` is what rounding took from `sum`
+/// (Knuth's sum of two).
+struct LongVectorSum {
+  FloatVector sum, rest;
+
+  HWY_INLINE void start() { sum = rest = hn::Zero(FloatTag()); }
+  HWY_INLINE void add(FloatVector v) {
+    const FloatVector all = hn::Add(sum, v);
+    const FloatVector part = hn::Sub(all, sum);
+    rest = hn::Add(rest, hn::Add(hn::Sub(sum, hn::Sub(all, part)), hn::Sub(v, part)));
+    sum = all;
+  }
+  /// Of infinite numbers the rest is NaN.
+  [[nodiscard]] HWY_INLINE FloatVector get() const {
+    return hn::IfThenElse(hn::IsFinite(sum), hn::Add(sum, rest), sum);
+  }
+};
+
+/// Up to kMostTerms vectors go into each of four sums.
+float sum_few(const float* x, std::size_t n) {
   const FloatTag d;
   const std::size_t lanes = hn::Lanes(d);
-  const auto n = static_cast<std::size_t>(count);
   auto s0 = hn::Zero(d);
   auto s1 = hn::Zero(d);
   auto s2 = hn::Zero(d);
@@ -103,39 +122,79 @@ float sum(const float* x, std::int64_t count) {
   return hn::GetLane(hn::SumOfLanes(d, s0));
 }
 
-void sum_columns(float scale, const float* x, std::int64_t stride, std::int64_t columns, float* y,
-                 std::int64_t rows) {
+float sum(const float* x, std::int64_t count) {
+  const std::size_t most = std::size_t{4 * kMostTerms} * hn::Lanes(FloatTag());
+  auto n = static_cast<std::size_t>(count);
+  if (n <= most) {
+    return sum_few(x, n);
+  }
+  double all = 0.0;
+  for (; n > most; n -= most, x += most) {
+    all += static_cast<double>(sum_few(x, most));
+  }
+  return static_cast<float>(all + static_cast<double>(sum_few(x, n)));
+}
+
+/// Sums of `count` columns of kVectors vectors; of one vector, of `part` lanes.
+template <std::size_t kVectors>
+HWY_INLINE void add_up(const float* from, std::int64_t stride, std::int64_t count, std::size_t part,
+                       FloatVector (&sum)[kVectors]) {
   const FloatTag d;
   const std::size_t lanes = hn::Lanes(d);
+  for (std::size_t v = 0; v < kVectors; ++v) {
+    sum[v] = hn::Zero(d);
+  }
+  for (std::int64_t j = 0; j < count; ++j, from += stride) {
+    for (std::size_t v = 0; v < kVectors; ++v) {
+      const float* const at = from + v * lanes;
+      sum[v] = hn::Add(sum[v], kVectors == 1 ? load_part(d, at, part) : hn::LoadU(d, at));
+    }
+  }
+}
+
+template <std::size_t kVectors>
+HWY_INLINE void sum_strip(FloatVector factor, const float* x, std::int64_t stride,
+                          std::int64_t columns, float* y, std::size_t part) {
+  const FloatTag d;
+  FloatVector sum[kVectors];
+  if (columns <= kMostTerms) {
+    add_up(x, stride, columns, part, sum);
+  } else {
+    LongVectorSum all[kVectors];
+    for (std::size_t v = 0; v < kVectors; ++v) {
+      all[v].start();
+    }
+    for (std::int64_t j = 0; j < columns; j += kMostTerms) {
+      add_up(x + j * stride, stride, HWY_MIN(kMostTerms, columns - j), part, sum);
+      for (std::size_t v = 0; v < kVectors; ++v) {
+        all[v].add(sum[v]);
+      }
+    }
+    for (std::size_t v = 0; v < kVectors; ++v) {
+      sum[v] = all[v].get();
+    }
+  }
+  for (std::size_t v = 0; v < kVectors; ++v) {
+    float* const to = y + v * hn::Lanes(d);
+    if constexpr (kVectors == 1) {
+      store_part(hn::MulAdd(factor, sum[v], load_part(d, to, part)), d, to, part);
+    } else {
+      hn::StoreU(hn::MulAdd(factor, sum[v], hn::LoadU(d, to)), d, to);
+    }
+  }
+}
+
+void sum_columns(float scale, const float* x, std::int64_t stride, std::int64_t columns, float* y,
+                 std::int64_t rows) {
+  const std::size_t lanes = hn::Lanes(FloatTag());
   const auto n = static_cast<std::size_t>(rows);
-  const auto factor = hn::Set(d, scale);
+  const auto factor = hn::Set(FloatTag(), scale);
   std::size_t i = 0;
   for (; i + 4 * lanes <= n; i += 4 * lanes) {
-    auto s0 = hn::Zero(d);
-    auto s1 = hn::Zero(d);
-    auto s2 = hn::Zero(d);
-    auto s3 = hn::Zero(d);
-    const float* from = x + i;
-    for (std::int64_t j = 0; j < columns; ++j, from += stride) {
-      s0 = hn::Add(s0, hn::LoadU(d, from));
-      s1 = hn::Add(s1, hn::LoadU(d, from + lanes));
-      s2 = hn::Add(s2, hn::LoadU(d, from + 2 * lanes));
-      s3 = hn::Add(s3, hn::LoadU(d, from + 3 * lanes));
-    }
-    float* to = y + i;
-    hn::StoreU(hn::MulAdd(factor, s0, hn::LoadU(d, to)), d, to);
-    hn::StoreU(hn::MulAdd(factor, s1, hn::LoadU(d, to + lanes)), d, to + lanes);
-    hn::StoreU(hn::MulAdd(factor, s2, hn::LoadU(d, to + 2 * lanes)), d, to + 2 * lanes);
-    hn::StoreU(hn::MulAdd(factor, s3, hn::LoadU(d, to + 3 * lanes)), d, to + 3 * lanes);
+    sum_strip<4>(factor, x + i, stride, columns, y + i, lanes);
   }
   for (; i < n; i += lanes) {
-    const std::size_t part = HWY_MIN(lanes, n - i);
-    auto s = hn::Zero(d);
-    const float* from = x + i;
-    for (std::int64_t j = 0; j < columns; ++j, from += stride) {
-      s = hn::Add(s, load_part(d, from, part));
-    }
-    store_part(hn::MulAdd(factor, s, load_part(d, y + i, part)), d, y + i, part);
+    sum_strip<1>(factor, x + i, stride, columns, y + i, HWY_MIN(lanes, n - i));
   }
 }
 

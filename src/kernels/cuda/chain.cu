@@ -164,18 +164,16 @@ class Example {
     const float* const end = p_.end.at(e_);
     return end == nullptr || i < 0 ? 0.0F : end[i];
   }
-  /// Step t as it is left, with the end after the last one: kSum with its largest subtracted.
+  /// Step t as it is left, with the end after the last one, and with its largest subtracted.
   __device__ Arriving left(std::int64_t t) const {
     Arriving step = plain(t);
-    if (p_.paths == ext::Paths::kSum) {
-      const bool is_last = t == length_ - 1;
-      float top = -INFINITY;
-      for (std::int64_t i = threadIdx.x; i < p_.states; i += kThreads) {
-        const float v = step.leaving(i) + (is_last ? end_of(i) : 0.0F);
-        top = v > top ? v : top;
-      }
-      step.top = finite_or_zero(of_block(top, Larger{}));
+    const bool is_last = t == length_ - 1;
+    float top = -INFINITY;
+    for (std::int64_t i = threadIdx.x; i < p_.states; i += kThreads) {
+      const float v = step.leaving(i) + (is_last ? end_of(i) : 0.0F);
+      top = v > top ? v : top;
     }
+    step.top = finite_or_zero(of_block(top, Larger{}));
     return step;
   }
   /// What this thread's states have of the sum after the last step.
@@ -197,7 +195,6 @@ class Example {
       state =
           is_better(last.leaving(i) + end_of(i), last.leaving(state) + end_of(state)) ? i : state;
     }
-    *p_.value.at(e_) = last.leaving(state) + end_of(state);
     for (std::int64_t t = length_ - 1; t > 0; --t) {
       path[t] = static_cast<std::uint32_t>(state);
       const Arriving step = plain(t - 1);
@@ -210,6 +207,7 @@ class Example {
       state = best;
     }
     path[0] = static_cast<std::uint32_t>(state);
+    *p_.value.at(e_) = score();
   }
   /// Where the transition into step t of the path stands.
   __device__ std::int64_t place(const std::uint32_t* path, std::int64_t t) const {
@@ -219,13 +217,13 @@ class Example {
   __device__ float score() const {
     const std::uint32_t* const path = p_.path.at(e_);
     const float* const start = p_.start.at(e_);
-    float sum = start == nullptr ? 0.0F : start[path[0]];
+    double sum = start == nullptr ? 0.0F : start[path[0]];
     for (std::int64_t t = 0; t < length_; ++t) {
       const std::int64_t at = t == 0 ? 0 : place(path, t);
       sum += t == 0 ? 0.0F : at < 0 ? -INFINITY : p_.transitions.at(e_)[at];
       sum += emission(t)[path[t]];
     }
-    return sum + end_of(path[length_ - 1]);
+    return static_cast<float>(sum + end_of(path[length_ - 1]));
   }
 
   /// Examples may share what they add to.

@@ -57,6 +57,8 @@ inline constexpr double kRuleInFloat = 2e-5;
 inline constexpr double kFloatAgainstDouble = 1e-4;
 /// Hundreds of steps of a trainer, whose errors add up.
 inline constexpr double kTrainedInFloat = 1e-4;
+/// Sums of up to a million terms, relative to the sum of their absolute values, as documented.
+inline constexpr double kLongSum = 1e-5;
 /// 100,000 terms added one by one, none of them a power of two: half a rounding of the sum each.
 inline constexpr double kManyTermsInFloat = 1e-4;
 /// 200,000 products, one after the other.
