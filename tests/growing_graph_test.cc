@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "dynet/expr.h"
+#include "dynet/expr/gradient.h"
 
 #include "api/graph_state.h"
 
@@ -91,6 +92,18 @@ TEST_P(Growing, ABackwardInEachStep) {
     EXPECT_LE(visits, static_cast<std::uint64_t>(6 * steps));
   };
   expect_linear(learn);
+}
+
+/// Gradients as nodes, in each step with respect to what the step began with.
+TEST_P(Growing, AGradientAsNodesInEachStep) {
+  const auto refine = [&](int steps) {
+    ComputationGraph cg(GetParam());
+    Expression x = input(cg, {4}, std::vector<float>(4, 0.5F));
+    for (int t = 0; t < steps; ++t) {
+      x = x - 0.1F * gradient(squared_norm(x), {x})[0];
+    }
+  };
+  expect_linear(refine);
 }
 
 /// A node with several results is visited once, and not for each of them.

@@ -1,8 +1,8 @@
 #include "dynet/expr/gradient.h"
 
-#include <algorithm>
+#include <optional>
+#include <span>
 #include <string>
-#include <unordered_set>
 #include <utility>
 
 #include "dynet/dynet.h"
@@ -10,6 +10,7 @@
 #include "dynet/expr/to_device.h"
 
 #include "api/gradient_nodes.h"
+#include "api/gradient_path.h"
 #include "api/graph_state.h"
 #include "api/nan.h"
 #include "graph/to_device.h"
@@ -19,57 +20,14 @@ namespace {
 
 using graph::NodeId;
 
-/// Which nodes lie between some expressions and a loss. A parameter stands for all nodes that are
-/// that parameter.
-class Path {
- public:
-  Path(const graph::Graph& graph, NodeId loss, const std::vector<NodeId>& xs)
-      : graph_(graph), is_on_path_(std::size_t{loss} + 1, 0) {
-    for (const NodeId x : xs) {
-      starts_.insert(graph.identity(x));
-    }
-    for (NodeId n = 0; n <= loss; ++n) {
-      is_on_path_[n] = static_cast<char>(is_start(n) || follows(n) ? 1 : 0);
-    }
-    std::vector<char> leads(std::size_t{loss} + 1, 0);
-    leads[loss] = is_on_path_[loss];
-    for (NodeId n = loss + 1; n-- > 0;) {
-      is_on_path_[n] = leads[n];
-      for (const NodeId arg : graph.args(n)) {
-        if (leads[n] != 0 && follows(n)) {
-          leads[arg] = static_cast<char>(leads[arg] | is_on_path_[arg]);
-        }
-      }
-    }
-  }
-  [[nodiscard]] const std::vector<char>& nodes() const { return is_on_path_; }
-  [[nodiscard]] bool has(NodeId n) const { return n < is_on_path_.size() && is_on_path_[n] != 0; }
-  [[nodiscard]] bool is_start(NodeId n) const { return starts_.contains(graph_.identity(n)); }
-  /// Does a gradient go on from `n`, which is on the path?
-  [[nodiscard]] bool follows(NodeId n) const {
-    const std::span<const NodeId> args = graph_.args(n);
-    return !graph_[n].record().stops_gradient &&
-           std::any_of(args.begin(), args.end(),
-                       [this](NodeId arg) { return is_on_path_[arg] != 0; });
-  }
-  /// Is there something to compute for `n`, by the operation of which it is the first output?
-  [[nodiscard]] bool goes_through(NodeId n) const {
-    return has(n) && graph_[n].output == 0 && follows(n);
-  }
-
- private:
-  const graph::Graph& graph_;
-  std::vector<char> is_on_path_;
-  std::unordered_set<std::uint64_t> starts_;
-};
-
 bool is_copy(const graph::Graph& graph, NodeId n) {
   return &graph[n].record() == &graph::kToDevice;
 }
 
 /// UsageError for the first operation on the path that has no backward in operations.
-void check_operations(const graph::Graph& graph, const Path& path, const Where& where) {
-  for (NodeId n = 0; n < path.nodes().size(); ++n) {
+void check_operations(const graph::Graph& graph, const api::GradientPath& path,
+                      const Where& where) {
+  for (const NodeId n : path.nodes()) {
     if (path.goes_through(n) && graph[n].record().gradient == nullptr && !is_copy(graph, n)) {
       throw UsageError("gradient: " + std::string(graph[n].record().info->name) +
                        " has no backward in operations\n  " + graph.describe(n) +
@@ -104,11 +62,8 @@ std::vector<NodeId> checked_nodes(const std::vector<Expression>& xs, const Expre
 /// Adds the nodes.
 class Backward {
  public:
-  Backward(ComputationGraph& graph, const Path& path, const Where& where)
-      : graph_(graph.state().graph),
-        path_(path),
-        where_(where),
-        nodes_(graph, path.nodes(), where) {}
+  Backward(ComputationGraph& graph, const api::GradientPath& path, const Where& where)
+      : graph_(graph.state().graph), path_(path), where_(where), nodes_(graph, path, where) {}
 
   void from(NodeId loss) {
     if (!path_.has(loss)) {
@@ -116,7 +71,8 @@ class Backward {
     }
     nodes_.set_device(graph_[loss].device());
     nodes_.add_part(loss, nodes_.constant(graph_.dim(loss), 1.0));
-    for (NodeId n = loss + 1; n-- > 0;) {
+    for (std::size_t i = path_.nodes().size(); i-- > 0;) {
+      const NodeId n = path_.nodes()[i];
       if (path_.goes_through(n) && is_reached(n)) {
         go_through(n);
       }
@@ -128,10 +84,8 @@ class Backward {
     std::vector<api::GradientNodes::Node> all;
     const std::uint64_t identity = graph_.identity(x);
     const bool is_alone = graph_[x].record().reads_storage != ext::Storage::kWhole;
-    const auto end = static_cast<NodeId>(path_.nodes().size());
-    for (NodeId n = is_alone ? x : 0; n < (is_alone ? std::min(x + 1, end) : end); ++n) {
-      const auto sum =
-          path_.has(n) && graph_.identity(n) == identity ? nodes_.sum_of_parts(n) : std::nullopt;
+    for (const NodeId n : is_alone ? std::span(&x, 1) : path_.nodes()) {
+      const auto sum = graph_.identity(n) == identity ? nodes_.sum_of_parts(n) : std::nullopt;
       if (sum.has_value()) {
         all.push_back(*sum);
       }
@@ -161,7 +115,7 @@ class Backward {
   }
 
   const graph::Graph& graph_;
-  const Path& path_;
+  const api::GradientPath& path_;
   const Where& where_;
   api::GradientNodes nodes_;
 };
@@ -174,7 +128,7 @@ std::vector<Expression> gradient(const Expression& loss, const std::vector<Expre
   const std::vector<NodeId> starts = checked_nodes(xs, loss, where);
   ComputationGraph& graph = *loss.pg;
   api::GraphState& state = graph.state();
-  const Path path(state.graph, root, starts);
+  const api::GradientPath path(state.graph, root, starts);
   check_operations(state.graph, path, where);
   const graph::Graph::Mark before = state.graph.mark();
   const bool is_immediate = std::exchange(state.immediate, false);

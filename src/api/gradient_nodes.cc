@@ -27,14 +27,13 @@ Dim broadcast(const Dim& a, const Dim& b) {
   return r;
 }
 
-GradientNodes::GradientNodes(ComputationGraph& graph, const std::vector<char>& is_on_path,
-                             const Where& where)
+GradientNodes::GradientNodes(ComputationGraph& graph, const GradientPath& path, const Where& where)
     : owner_(graph),
       graph_(graph.state().graph),
-      is_on_path_(is_on_path),
+      path_(path),
       where_(where),
       device_(&graph_.device()),
-      parts_(is_on_path.size()) {}
+      parts_(path.nodes().size()) {}
 
 Expression GradientNodes::expression(Node n) const { return {&owner_, n.id}; }
 
@@ -54,8 +53,8 @@ void GradientNodes::go_through(graph::NodeId n) {
 }
 
 void GradientNodes::add_part(graph::NodeId n, Node part) {
-  if (is_on_path_[n] != 0) {
-    parts_[n].push_back(part);
+  if (const std::size_t place = path_.place(n); place != GradientPath::kNone) {
+    parts_[place].push_back(part);
   }
 }
 
@@ -68,12 +67,13 @@ std::optional<Node> GradientNodes::sum_of_parts(graph::NodeId n) {
   if (!has_parts(n)) {
     return std::nullopt;
   }
-  parts_[n].assign(1, sum(parts_[n]));
-  return parts_[n][0];
+  std::vector<Node>& parts = parts_[path_.place(n)];
+  parts.assign(1, sum(parts));
+  return parts[0];
 }
 
 bool GradientNodes::wants(std::size_t i) const {
-  return has(i) && is_on_path_[places_[i]] != 0 && graph_.dim(places_[i]).elements() != 0;
+  return has(i) && path_.has(places_[i]) && graph_.dim(places_[i]).elements() != 0;
 }
 
 Node GradientNodes::out(std::size_t k) const { return {node_ + static_cast<graph::NodeId>(k)}; }

@@ -22,6 +22,7 @@
 #include "dynet/ext/op.h"
 #include "dynet/ext/payload.h"
 
+#include "api/gradient_path.h"
 #include "api/graph_state.h"
 
 namespace dynet::api {
@@ -33,15 +34,16 @@ namespace dynet::api {
 /// graph.
 class GradientNodes final : public ext::GradientBuilder {
  public:
-  /// `is_on_path`: of each node up to the last one, whether its gradient is wanted.
-  GradientNodes(ComputationGraph& graph, const std::vector<char>& is_on_path, const Where& where);
+  /// `path`: the nodes whose gradients are wanted. It outlives this.
+  GradientNodes(ComputationGraph& graph, const GradientPath& path, const Where& where);
 
   /// Takes node `n` in hand, which is no projection, and adds the nodes of its backward.
   void go_through(graph::NodeId n);
-  /// A part of the gradient of `n`, of its shape.
+  /// A part of the gradient of `n`, of its shape; nothing where that is not wanted.
   void add_part(graph::NodeId n, Node part);
   [[nodiscard]] bool has_parts(graph::NodeId n) const {
-    return n < parts_.size() && !parts_[n].empty();
+    const std::size_t place = path_.place(n);
+    return place != GradientPath::kNone && !parts_[place].empty();
   }
   /// The sum of all parts; none where there are none.
   std::optional<Node> sum_of_parts(graph::NodeId n);
@@ -93,12 +95,12 @@ class GradientNodes final : public ext::GradientBuilder {
  private:
   ComputationGraph& owner_;
   const graph::Graph& graph_;
-  const std::vector<char>& is_on_path_;
+  const GradientPath& path_;
   Where where_;
   const Device* device_;
   graph::NodeId node_ = 0;
   std::vector<graph::NodeId> places_;     ///< arguments of the node in hand
-  std::vector<std::vector<Node>> parts_;  ///< by node of the path
+  std::vector<std::vector<Node>> parts_;  ///< by place on the path
 };
 
 /// Gives the gradients that a formula says to the arguments of the node that `to` has in hand.
