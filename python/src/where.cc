@@ -12,19 +12,25 @@
 #undef Py_BUILD_CORE
 #endif
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "ended.h"
+#include "lock.h"
 #include "where.h"
 
 namespace dynet::python {
 namespace {
 
+/// A number that KeptCode gave to a code object, or 0, and an offset in it.
 struct Place {
-  PyCodeObject* code = nullptr;  // borrowed from the frame, or, where kept, ours
+  std::uintptr_t code = 0;
   int offset = 0;
 };
 
@@ -48,42 +54,82 @@ const std::string& package_folder() {
   return *folder;
 }
 
-/// Code objects that nodes may refer to, and those of the package, to which none does. Never
-/// shrinks: a program has a bounded number of functions. Guarded by the GIL, or by the module's
-/// lock (lock.h); never destroyed, as nodes may outlive the module's own statics.
+/// Code objects that nodes may refer to, by numbers that are never given twice, and those of the
+/// package, to which none does. Keeps all that Python has, and some thousands that only it keeps:
+/// what ran once (`exec`, cells of notebooks) ends at last, and a place in it is then unknown.
+/// Guarded by the GIL, or by the module's lock (lock.h); never destroyed, as nodes may outlive the
+/// module's own statics.
 class KeptCode {
  public:
-  /// False for code of the package, and for what imports it: the line that its caller is at tells
-  /// the user more.
-  bool keep(PyCodeObject* code) {
-    const Kept& recent = recent_[place_of(code)];
-    return recent.code == code ? recent.is_of_program : keep_other(code);
+  /// The number of code of the program. 0 for that of the package, and for what imports it: the
+  /// line that its caller is at tells the user more.
+  std::uintptr_t keep(PyCodeObject* code) {
+    const Recent& recent = recent_[place_of(code)];
+    return recent.code == code ? recent.number : keep_other(code);
+  }
+  /// The code object with this number, or null where it has ended. Borrowed.
+  [[nodiscard]] PyCodeObject* find(std::uintptr_t number) const {
+    const auto found = codes_.find(number);
+    return found == codes_.end() ? nullptr : found->second;
   }
 
  private:
-  struct Kept {
+  struct Recent {
     PyCodeObject* code = nullptr;
-    bool is_of_program = false;
+    std::uintptr_t number = 0;
   };
+  static constexpr std::size_t kRecent = 256;
+  static constexpr std::size_t kMostEnded = 4096;
+
   static std::size_t place_of(PyCodeObject* code) {
     return (reinterpret_cast<std::uintptr_t>(code) >> 6) % kRecent;
   }
   /// Not inline: nearly all code is recent, and this takes registers from the caller.
-  [[gnu::noinline]] bool keep_other(PyCodeObject* code) {
-    const bool is = is_of_program(code);
-    recent_[place_of(code)] = {code, is};
-    return is;
+  [[gnu::noinline]] std::uintptr_t keep_other(PyCodeObject* code) {
+    const std::uintptr_t number = number_of(code);
+    recent_[place_of(code)] = {code, number};
+    return number;
   }
-  bool is_of_program(PyCodeObject* code) {
-    const auto found = all_.find(code);
-    if (found != all_.end()) {
+  std::uintptr_t number_of(PyCodeObject* code) {
+    if (const auto found = numbers_.find(code); found != numbers_.end()) {
       return found->second;
     }
-    const bool is = !is_of_package(code);  // first: other threads may come here meanwhile (lock.h)
-    if (all_.emplace(code, is).second) {
+    const bool is_packages = is_of_package(code);  // first: other threads may come here meanwhile
+    const auto [entry, is_new] = numbers_.emplace(code, 0);
+    if (is_new) {
       Py_INCREF(code);
+      if (!is_packages) {
+        entry->second = ++last_number_;
+        codes_.emplace(last_number_, code);
+      }
     }
-    return is;
+    const std::uintptr_t number = entry->second;
+    if (numbers_.size() >= next_sweep_) {
+      sweep(code);
+    }
+    return number;
+  }
+  /// Lets go of the older half of what nobody else keeps, but of `current`.
+  void sweep(PyCodeObject* current) {
+    std::vector<std::pair<std::uintptr_t, PyCodeObject*>> ended;
+    for (const auto& [code, number] : numbers_) {
+      if (code != current && Py_REFCNT(code) == 1) {
+        ended.emplace_back(number, code);
+      }
+    }
+    std::sort(ended.begin(), ended.end());
+    ended.resize((ended.size() + 1) / 2);
+    for (const auto& [number, code] : ended) {
+      numbers_.erase(code);
+      codes_.erase(number);
+      if (Recent& recent = recent_[place_of(code)]; recent.code == code) {
+        recent = {};
+      }
+    }
+    next_sweep_ = std::max(kMostEnded, 2 * numbers_.size());
+    for (const auto& [number, code] : ended) {  // last: this may run code of the program's
+      Py_DECREF(code);
+    }
   }
   /// What Python itself runs between `import dynet` and the package counts as the package.
   static bool is_of_package(PyCodeObject* code) {
@@ -96,9 +142,11 @@ class KeptCode {
             (!folder.empty() && std::strncmp(file, folder.c_str(), folder.size()) == 0));
   }
 
-  static constexpr std::size_t kRecent = 256;
-  Kept recent_[kRecent] = {};
-  std::unordered_map<PyCodeObject*, bool> all_;  ///< whether it is of a program
+  Recent recent_[kRecent] = {};
+  std::unordered_map<PyCodeObject*, std::uintptr_t> numbers_;
+  std::unordered_map<std::uintptr_t, PyCodeObject*> codes_;  ///< of the program
+  std::uintptr_t last_number_ = 0;
+  std::size_t next_sweep_ = kMostEnded;
 };
 KeptCode& kept_code() {
   static auto* kept = new KeptCode;
@@ -110,19 +158,18 @@ Place innermost() {
   Place place;
 #ifdef DYNET_READS_FRAME
   const _PyInterpreterFrame* frame = PyThreadState_Get()->cframe->current_frame;
-  while (frame != nullptr && !kept_code().keep(frame->f_code)) {
+  while (frame != nullptr && (place.code = kept_code().keep(frame->f_code)) == 0) {
     frame = frame->previous;
   }
   if (frame != nullptr) {
-    place.code = frame->f_code;
     place.offset = _PyInterpreterFrame_LASTI(frame) * static_cast<int>(sizeof(_Py_CODEUNIT));
   }
 #else
   PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
-  while (frame != nullptr && place.code == nullptr) {
+  while (frame != nullptr && place.code == 0) {
     PyCodeObject* code = PyFrame_GetCode(frame);
-    if (kept_code().keep(code)) {
-      place.code = code;
+    place.code = kept_code().keep(code);
+    if (place.code != 0) {
 #if PY_VERSION_HEX < 0x030b0000
       place.offset = frame->f_lasti * 2;  // it counts instructions, of two bytes each
 #else
@@ -148,17 +195,29 @@ std::string text_of(PyObject* string) {
   return text;
 }
 
+std::string text_of(const Place& place) {
+  PyCodeObject* const code = kept_code().find(place.code);
+  if (code == nullptr) {
+    return "Python code that has ended";
+  }
+  const int line = PyCode_Addr2Line(code, place.offset);
+  const std::string function = text_of(code->co_name);
+  std::string text = text_of(code->co_filename) + ":" + std::to_string(line);
+  if (function != "<module>") {
+    text += " in " + function + "()";
+  }
+  return text;
+}
+
 std::string describe(const void* code, unsigned offset) {
   if (Py_IsInitialized() == 0) {
     return "Python code";
   }
   const PyGILState_STATE gil = PyGILState_Ensure();
-  auto* from = const_cast<PyCodeObject*>(static_cast<const PyCodeObject*>(code));
-  const int line = PyCode_Addr2Line(from, static_cast<int>(offset));
-  const std::string function = text_of(from->co_name);
-  std::string text = text_of(from->co_filename) + ":" + std::to_string(line);
-  if (function != "<module>") {
-    text += " in " + function + "()";
+  std::string text;
+  {
+    const Entered entered;
+    text = text_of({reinterpret_cast<std::uintptr_t>(code), static_cast<int>(offset)});
   }
   PyGILState_Release(gil);
   return text;
@@ -168,8 +227,9 @@ std::string describe(const void* code, unsigned offset) {
 
 Where here() {
   const Place place = innermost();
-  return place.code == nullptr ? Where()
-                               : Where::in_code(place.code, static_cast<unsigned>(place.offset));
+  return place.code == 0 ? Where()
+                         : Where::in_code(reinterpret_cast<const void*>(place.code),
+                                          static_cast<unsigned>(place.offset));
 }
 
 namespace {
@@ -181,21 +241,20 @@ End& last_end() {
   static thread_local End of_thread;
   return of_thread;
 }
-std::string text_of(const Place& place) {
-  return place.code == nullptr ? std::string()
-                               : describe(place.code, static_cast<unsigned>(place.offset));
-}
 }  // namespace
 
 void note_end(const char* by) { last_end() = {by, innermost()}; }
 
 std::string end_text() {
   const End& end = last_end();
-  const std::string place = text_of(end.place);
-  return place.empty() ? place : std::string("\n  ") + end.by + " at " + place;
+  return end.place.code == 0 ? std::string()
+                             : std::string("\n  ") + end.by + " at " + text_of(end.place);
 }
 
-std::string line_here() { return text_of(innermost()); }
+std::string line_here() {
+  const Place place = innermost();
+  return place.code == 0 ? std::string() : text_of(place);
+}
 
 void install_location_resolver() { ext::set_location_resolver(&describe); }
 

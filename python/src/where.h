@@ -10,8 +10,9 @@ namespace dynet::python {
 
 /// The code object and offset of the innermost Python frame that is not of the package itself: what
 /// functions that build nodes take.
-/// The code object is kept alive for the rest of the process, so nodes may refer to it. Nothing
-/// where no Python code runs. GIL held.
+/// Nodes refer to the code object by a number, so it need not outlive them: of code that ran once
+/// and that nobody else keeps, the latest few thousand objects are kept. Nothing where no Python
+/// code runs. GIL held.
 [[nodiscard]] Where here();
 
 /// That line as text, "train.py:42 in forward()"; empty where no Python code runs. GIL held.

@@ -6,6 +6,7 @@ import inspect
 import itertools
 import pickle
 import re
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -167,6 +168,22 @@ def test_scalar_value_names_the_line_of_the_node() -> None:
     for use in (lambda: x.scalar_value(), lambda: dy.cg().forward_scalar(1)):
         text = text_of(use, dy.ValueError)
         assert re.search(rf"\n  .*tanh.*\{{2\}}.*built at \S*{HERE}:{line} in node\(\)", text), text
+
+
+def test_code_that_ran_once_is_not_kept_for_ever() -> None:
+    def run_cell(number: int, nodes: dict[str, Any]) -> weakref.ref[Any]:
+        code = compile(f"\n\nx = dy.inputVector([{number}.0, 1.0])", f"<cell {number}>", "exec")
+        exec(code, nodes)
+        return weakref.ref(code)
+
+    dy.renew_cg()
+    first: dict[str, Any] = {"dy": dy}
+    last: dict[str, Any] = {"dy": dy}
+    cells = [run_cell(0, first)]
+    cells += [run_cell(number, last) for number in range(1, 12_000)]
+    assert sum(cell() is not None for cell in cells) < 5000
+    assert "<cell 11999>:3" in repr(last["x"])
+    assert "Python code that has ended" in repr(first["x"])  # and no other cell
 
 
 def test_lines_of_the_package_are_not_those_of_the_user() -> None:
