@@ -3,12 +3,14 @@
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "dynet/debug.h"
+#include "dynet/expr/pick.h"
 #include "dynet/expr/selections.h"
 #include "dynet/ext/add_node.h"
 #include "dynet/ops/pick.h"
@@ -16,8 +18,12 @@
 
 #include "arrays.h"
 #include "binding.h"
+#include "calls.h"
 #include "errors.h"
 #include "graph.h"
+#include "lock.h"
+#include "notes.h"
+#include "quick.h"
 #include "where.h"
 
 namespace dynet::python {
@@ -67,17 +73,18 @@ Expression pick_index(const Expression& e, long index) {
   return add_picked(e, ops::Pick{0}, ext::NodePayload::of(at));
 }
 
-/// What slices take of an expression, as strided_select wants it.
+/// What slices take of an expression.
 class Slices {
  public:
   explicit Slices(const Expression& e) : e_(e), shape_(e.dim()) {}
   /// The slice for the next dimension, or after them for the batch.
   void add(nb::handle slice) {
-    const auto axis = static_cast<unsigned>(strides_.size());
-    const long n = static_cast<long>(axis < shape_.nd ? shape_.d[axis] : shape_.bd);
-    const long stride = number(slice, "step", 1);
-    const long from = bound(slice, "start", 0, n);
-    const long to = bound(slice, "stop", n, n);
+    const unsigned axis = count_;
+    const long n = extent(axis);
+    const auto* const parts = reinterpret_cast<const PySliceObject*>(slice.ptr());
+    const long stride = number(parts->step, 1);
+    const long from = bound(parts->start, 0, n);
+    const long to = bound(parts->stop, n, n);
     if (stride < 1 || from >= to) {
       const std::string what =
           std::string(nb::repr(slice).c_str()) + " of " +
@@ -88,27 +95,48 @@ class Slices {
       }
       throw ShapeError("strided_select: " + what + " is empty");
     }
-    strides_.push_back(entry(stride));
-    from_.push_back(entry(from));
-    to_.push_back(entry(to));
+    strides_[axis] = entry(stride);
+    from_[axis] = entry(from);
+    to_[axis] = entry(to);
+    ++count_;
   }
-  [[nodiscard]] bool is_full() const { return strides_.size() > shape_.nd; }
+  [[nodiscard]] bool is_full() const { return count_ > shape_.nd; }
+  /// A range of one dimension is `pick_range`, of which many merge; else it is `strided_select`.
   [[nodiscard]] Expression taken() const {
-    return strided_select(e_, strides_, from_, to_, here());
+    unsigned cut = 0;
+    unsigned cuts = 0;
+    for (unsigned k = 0; k < count_; ++k) {
+      if (strides_[k] != 1 || from_[k] != 0 || to_[k] != extent(k)) {
+        cut = k;
+        ++cuts;
+      }
+    }
+    if (cuts == 1 && strides_[cut] == 1 && cut < shape_.nd) {
+      return pick_range(e_, static_cast<unsigned>(from_[cut]), static_cast<unsigned>(to_[cut]), cut,
+                        here());
+    }
+    const auto list = [this](const Entries& of) {
+      return std::vector<int>(of.begin(), of.begin() + count_);
+    };
+    return strided_select(e_, list(strides_), list(from_), list(to_), here());
   }
 
  private:
-  static long number(nb::handle slice, const char* name, long otherwise) {
-    const nb::object value = slice.attr(name);
+  using Entries = std::array<int, DYNET_MAX_TENSOR_DIM + 1>;
+
+  [[nodiscard]] long extent(unsigned axis) const {
+    return static_cast<long>(axis < shape_.nd ? shape_.d[axis] : shape_.bd);
+  }
+  static long number(PyObject* value, long otherwise) {
     std::int64_t read = otherwise;
-    if (!value.is_none() && !read_whole(value.ptr(), whole<long>(), read)) {
+    if (value != Py_None && !read_whole(value, whole<long>(), read)) {
       throw Refused();
     }
     return static_cast<long>(read);
   }
   /// As in Python: a negative one counts from the end, and beyond an end there is nothing.
-  static long bound(nb::handle slice, const char* name, long otherwise, long n) {
-    const long b = number(slice, name, otherwise);
+  static long bound(PyObject* value, long otherwise, long n) {
+    const long b = number(value, otherwise);
     return std::clamp(b < 0 ? b + n : b, 0L, n);
   }
   static int entry(long n) {
@@ -117,7 +145,8 @@ class Slices {
 
   Expression e_;
   Dim shape_;
-  std::vector<int> strides_, from_, to_;
+  unsigned count_ = 0;
+  Entries strides_{}, from_{}, to_{};
 };
 
 nb::object get_item(const PyExpression& x, nb::handle index) {
@@ -144,6 +173,15 @@ nb::object get_item(const PyExpression& x, nb::handle index) {
     }
   }
   return make_expression(slices.taken());
+}
+
+/// Python's own way to `__getitem__` looks that up first, which takes longer than the node.
+PyObject* subscript(PyObject* self, PyObject* index) {
+  const Entered entered;
+  const CallNotes notes;
+  PyObject* const result =
+      guarded([&] { return get_item(instance<PyExpression>(self), index).release().ptr(); });
+  return result != nullptr ? result : explain_slot("__getitem__", self, index);
 }
 
 bool has_indices(const PyExpression& x) {
@@ -194,38 +232,44 @@ void set_value(const PyExpression& x, nb::handle value) {
   }
 }
 
+// The calls that programs make at every step, without arguments: quick.h has the way to them.
+nb::object value_now(const ExprArg& x) { return value_of(*x.x, false); }
+double scalar_of(const PyExpression& x, bool recalculate) {
+  const Expression e = resolve(x);
+  return to_scalar(evaluate(e, recalculate).tensor, e);
+}
+double scalar_now(const ExprArg& x) { return scalar_of(*x.x, false); }
+nb::object list_of_value(const PyExpression& x, bool recalculate) {
+  return converted(resolve(x), recalculate, &to_list);
+}
+nb::object list_now(const ExprArg& x) { return list_of_value(*x.x, false); }
+nb::object array_of(const PyExpression& x, bool recalculate) {
+  return converted(resolve(x), recalculate, &value_array);
+}
+nb::object array_now(const ExprArg& x) { return array_of(*x.x, false); }
+
+void add_quick_values(nb::class_<PyExpression>& c) {
+  add_quick_way<&value_now>(c, "value");
+  add_quick_way<&scalar_now>(c, "scalar_value");
+  add_quick_way<&list_now>(c, "vec_value");
+  add_quick_way<&array_now>(c, "npvalue");
+}
+
 void bind_values(nb::class_<PyExpression>& c) {
   using nb::arg;
-  c.def(
-       "value", [](const PyExpression& x, bool recalculate) { return value_of(x, recalculate); },
-       arg("recalculate") = false,
-       nb::sig("def value(self, recalculate: bool = False) -> typing.Any"),
-       "The value: a float for one element, a list for a vector (a batch one after the other), an "
-       "array for two dimensions or more. Computes what is missing, or everything anew.")
-      .def(
-          "scalar_value",
-          [](const PyExpression& x, bool recalculate) {
-            const Expression e = resolve(x);
-            return to_scalar(evaluate(e, recalculate).tensor, e);
-          },
-          arg("recalculate") = false, "The only element. ValueError where there are several.")
-      .def(
-          "vec_value",
-          [](const PyExpression& x, bool recalculate) {
-            return converted(resolve(x), recalculate, &to_list);
-          },
-          arg("recalculate") = false,
-          nb::sig("def vec_value(self, recalculate: bool = False) -> list[float]"),
-          "All elements, column by column, the examples of a batch one after the other.")
-      .def(
-          "npvalue",
-          [](const PyExpression& x, bool recalculate) {
-            return converted(resolve(x), recalculate, &value_array);
-          },
-          arg("recalculate") = false,
-          nb::sig(
-              "def npvalue(self, recalculate: bool = False) -> numpy.typing.NDArray[typing.Any]"),
-          "The value as an array, the batch as last axis where it is not 1.")
+  c.def("value", &value_of, arg("recalculate") = false,
+        nb::sig("def value(self, recalculate: bool = False) -> typing.Any"),
+        "The value: a float for one element, a list for a vector (a batch one after the other), an "
+        "array for two dimensions or more. Computes what is missing, or everything anew.")
+      .def("scalar_value", &scalar_of, arg("recalculate") = false,
+           "The only element. ValueError where there are several.")
+      .def("vec_value", &list_of_value, arg("recalculate") = false,
+           nb::sig("def vec_value(self, recalculate: bool = False) -> list[float]"),
+           "All elements, column by column, the examples of a batch one after the other.")
+      .def("npvalue", &array_of, arg("recalculate") = false,
+           nb::sig(
+               "def npvalue(self, recalculate: bool = False) -> numpy.typing.NDArray[typing.Any]"),
+           "The value as an array, the batch as last axis where it is not 1.")
       .def(
           "forward",
           [](const PyExpression& x, bool recalculate) { compute(resolve(x), recalculate); },
@@ -256,10 +300,9 @@ void bind_parts(nb::class_<PyExpression>& c) {
       .def(
           "__getitem__", &get_item, arg("index"),
           nb::sig("def __getitem__(self, index: int | slice | tuple[slice, ...], /) -> Expression"),
-          "A part: `pick` for an int, `strided_select` for a slice or a tuple of slices, of which "
-          "the one after those of the dimensions is for the batch. Places and bounds count from "
-          "the "
-          "end where they are negative.")
+          "A part: `pick` for an int, `pick_range` or `strided_select` for a slice or a tuple of "
+          "slices, of which the one after those of the dimensions is for the batch. Places and "
+          "bounds count from the end where they are negative.")
       .def("__bool__", [](const PyExpression&) { return true; })
       .def(
           "device_name", [](const PyExpression& x) { return resolve(x).get_device_name(); },
@@ -294,7 +337,9 @@ void bind_expression(nb::module_& m) {
   // NumPy then leaves `array * expression` to us, instead of looking into the expression.
   c.attr("__array_ufunc__") = nb::none();
   bind_values(c);
+  add_quick_values(c);
   bind_parts(c);
+  reinterpret_cast<PyTypeObject*>(c.ptr())->tp_as_mapping->mp_subscript = &subscript;
 }
 
 }  // namespace dynet::python
