@@ -10,9 +10,11 @@
 // call is one run a block. A track with stride 0 on the first axis becomes a repeated number (read)
 // or a sum (written).
 //
-// Start reading at Cutter::run. Surprising: a result that is smaller than the box (the gradient of
-// a broadcast operand, a summed value) is visited several times; it is filled with zeros first and
-// then only added to.
+// A call that is one run as it stands (OneRun) is not cut.
+//
+// Start reading at run_rule, then Cutter::run. Surprising: a result that is smaller than the box
+// (the gradient of a broadcast operand, a summed value) is visited several times; it is filled with
+// zeros first and then only added to.
 
 #include <algorithm>
 #include <cstddef>
@@ -55,6 +57,63 @@ struct Track {
   bool steps;  ///< has an example of its own for each of the call's
 };
 
+/// A call that needs no cutting: each operand is one block with the box's elements and the call's
+/// examples, or, where it is read, one number for all of them. Most calls of one node are.
+class OneRun {
+ public:
+  OneRun(const Call& call, std::int64_t elements) : call_(call), elements_(elements) {}
+  void read(const Operand& o, unsigned parts) {
+    if (o.absent()) {
+      add(const_cast<void*>(call_.kernels.zero()), Stream::kRepeat);
+    } else if (fits(o, parts)) {
+      add(o.blocks[0].data, Stream::kRun);
+    } else if (o.examples == 1 && size_of(o.dim) == 1) {
+      add(o.blocks[0].data, Stream::kRepeat);
+    } else {
+      is_all_ = false;
+    }
+    inputs_ = count_;
+  }
+  void write(const Operand& o, unsigned parts) {
+    if (o.absent()) {
+      add(nullptr, Stream::kSkip);
+    } else if (fits(o, parts)) {
+      add(o.blocks[0].data, o.blocks[0].fresh ? Stream::kStore : Stream::kAdd);
+    } else {
+      is_all_ = false;
+    }
+  }
+  /// Whether the call is one run.
+  [[nodiscard]] bool is_all() const { return is_all_; }
+  void run(const RuleInfo& rule, Direction direction, const void* op) const {
+    if (const std::int64_t n = elements_ * call_.examples; n != 0) {
+      call_.kernels.run(rule, direction, op, streams_, streams_ + inputs_, n);
+    }
+  }
+
+ private:
+  [[nodiscard]] bool fits(const Operand& o, unsigned parts) const {
+    return parts == 1 && o.block_count == 1 && o.examples == call_.examples &&
+           size_of(o.dim) == elements_;
+  }
+  void add(void* data, Stream::Mode mode) {
+    if (count_ == kMost) {
+      is_all_ = false;
+    } else {
+      streams_[count_++] = {data, mode};
+    }
+  }
+
+  static constexpr std::size_t kMost = 16;  // rules with more are rare
+
+  const Call& call_;
+  std::int64_t elements_;  ///< of the box
+  bool is_all_ = true;
+  std::size_t count_ = 0;  ///< of streams; the first `inputs_` are read
+  std::size_t inputs_ = 0;
+  Stream streams_[kMost];
+};
+
 /// One call being cut. Lives on the stack, allocates nothing.
 class Cutter {
  public:
@@ -67,8 +126,8 @@ class Cutter {
         elements_(size_of(box)) {}
 
   /// Adds the streams of an operand, all that is read before all that is written.
-  void read(const Operand& o, unsigned parts = 1) { add(o, parts, false); }
-  void write(const Operand& o, unsigned parts = 1) {
+  void read(const Operand& o, unsigned parts) { add(o, parts, false); }
+  void write(const Operand& o, unsigned parts) {
     if (inputs_ == 0) {
       inputs_ = count_;
     }
@@ -314,7 +373,7 @@ void Cutter::run(const void* op) {
   if (elements_ == 0 || call_.examples == 0) {
     return;
   }
-  if (is_flat_ && elements_ > 1) {
+  if (is_flat_ && (elements_ > 1 || call_.examples == 1)) {
     run_flat(op);
     return;
   }
@@ -361,47 +420,72 @@ Dim box_of(const RuleInfo& rule, const Call& call) {
   return box;
 }
 
-void read_arguments(Cutter& cutter, const RuleInfo& rule, const Call& call) {
+/// Gives the operands of a call to whoever makes streams of them, all that is read first.
+template <class Streams>
+void list_arguments(Streams& to, const RuleInfo& rule, const Call& call) {
   for (std::size_t i = 0; i < call.in.size(); ++i) {
-    cutter.read(call.in[i], rule.parts[i]);
+    to.read(call.in[i], rule.parts[i]);
   }
   if (rule.has_scalar) {
-    cutter.read(call.values);
+    to.read(call.values, 1);
   }
+}
+template <class Streams>
+void list_forward(Streams& to, const RuleInfo& rule, const Call& call) {
+  list_arguments(to, rule, call);
+  for (std::size_t i = 0; i < call.out.size(); ++i) {
+    to.write(call.out[i], rule.out_parts[i]);
+  }
+  for (std::size_t i = 0; i < call.saved.size(); ++i) {
+    to.write(call.saved[i], rule.saved_parts[i]);
+  }
+}
+template <class Streams>
+void list_backward(Streams& to, const RuleInfo& rule, const Call& call) {
+  list_arguments(to, rule, call);
+  for (std::size_t i = 0; i < call.out.size(); ++i) {
+    to.read(call.out[i], rule.out_parts[i]);
+  }
+  for (std::size_t i = 0; i < call.saved.size(); ++i) {
+    to.read(call.saved[i], rule.saved_parts[i]);
+  }
+  for (std::size_t i = 0; i < call.d_out.size(); ++i) {
+    to.read(call.d_out[i], rule.out_parts[i]);
+  }
+  for (std::size_t i = 0; i < call.d_in.size(); ++i) {
+    to.write(call.d_in[i], rule.parts[i]);
+  }
+}
+
+template <Direction kDirection>
+void run_rule(const RuleInfo& rule, const void* op, const Call& call) {
+  const auto list = [&](auto& to) {
+    if constexpr (kDirection == Direction::kForward) {
+      list_forward(to, rule, call);
+    } else {
+      list_backward(to, rule, call);
+    }
+  };
+  const Dim box = box_of(rule, call);
+  OneRun whole(call, size_of(box));
+  list(whole);
+  if (whole.is_all()) {
+    whole.run(rule, kDirection, op);
+    return;
+  }
+  Cutter cutter(rule, kDirection, call, box);
+  list(cutter);
+  cutter.run(op);
 }
 
 }  // namespace
 
 void run_rule_forward(const RuleInfo& rule, const void* op, Call& call) {
-  const Dim box = box_of(rule, call);
-  Cutter cutter(rule, Direction::kForward, call, box);
-  read_arguments(cutter, rule, call);
-  for (std::size_t i = 0; i < call.out.size(); ++i) {
-    cutter.write(call.out[i], rule.out_parts[i]);
-  }
-  for (std::size_t i = 0; i < call.saved.size(); ++i) {
-    cutter.write(call.saved[i], rule.saved_parts[i]);
-  }
-  cutter.run(op);
+  run_rule<Direction::kForward>(rule, op, call);
 }
 
 void run_rule_backward(const RuleInfo& rule, const void* op, Call& call) {
-  const Dim box = box_of(rule, call);
-  Cutter cutter(rule, Direction::kBackward, call, box);
-  read_arguments(cutter, rule, call);
-  for (std::size_t i = 0; i < call.out.size(); ++i) {
-    cutter.read(call.out[i], rule.out_parts[i]);
-  }
-  for (std::size_t i = 0; i < call.saved.size(); ++i) {
-    cutter.read(call.saved[i], rule.saved_parts[i]);
-  }
-  for (std::size_t i = 0; i < call.d_out.size(); ++i) {
-    cutter.read(call.d_out[i], rule.out_parts[i]);
-  }
-  for (std::size_t i = 0; i < call.d_in.size(); ++i) {
-    cutter.write(call.d_in[i], rule.parts[i]);
-  }
-  cutter.run(op);
+  run_rule<Direction::kBackward>(rule, op, call);
 }
 
 }  // namespace dynet::ext
