@@ -3,8 +3,20 @@
 // Stopping work that takes long.
 
 #include <chrono>
+#include <cstdint>
 
 namespace dynet {
+
+namespace detail {
+/// What a thread asks now and then whether to go on; nobody where `check` is null.
+struct InterruptCheck {
+  void (*check)(void* of) = nullptr;
+  void* of = nullptr;
+  std::chrono::steady_clock::duration interval{};  ///< it is not asked sooner again,
+  std::chrono::steady_clock::time_point last{};    ///< after this; at first after the work's begin
+  std::int64_t budget = 0;                         ///< work until the clock is looked at
+};
+}  // namespace detail
 
 /// While it lives, what this thread computes (values, gradients), and the planning of it, asks
 /// `check` now and then whether to go on, and so do savers, loaders, and what draws the first
@@ -30,13 +42,8 @@ class InterruptScope {
   InterruptScope& operator=(const InterruptScope&) = delete;
 
  private:
-  struct Outer {
-    Check check = nullptr;
-    void* of = nullptr;
-    std::chrono::steady_clock::duration interval{};
-    std::chrono::steady_clock::time_point last{};
-  };
-  Outer outer_;
+  detail::InterruptCheck own_;
+  detail::InterruptCheck* outer_;
 };
 
 }  // namespace dynet

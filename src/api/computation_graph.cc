@@ -2,6 +2,8 @@
 #include <cstring>
 #include <fstream>
 #include <iostream>
+#include <string>
+#include <string_view>
 
 #include "dynet/expr/leaves.h"
 #include "dynet/globals.h"
@@ -86,7 +88,7 @@ const Tensor& value_of(api::GraphState& state, VariableIndex i) {
 }
 
 /// The number of an expression that is alive, and one of this graph.
-VariableIndex own_node(const ComputationGraph& graph, const Expression& e, const char* user) {
+VariableIndex own_node(const ComputationGraph& graph, const Expression& e, std::string_view user) {
   const graph::NodeId n = api::checked_node(e, user);
   if (e.pg != &graph) {
     throw GraphError(std::string(user) +

@@ -470,7 +470,8 @@ TEST_F(ScheduleTest, IsAskedNowAndThenWhetherToGoOn) {
     }
   }
   Asked asked{-1};
-  const util::Check before = util::exchange_check({.check = &Asked::check, .of = &asked});
+  util::Check check{.check = &Asked::check, .of = &asked};
+  util::Check* const before = util::exchange_check(&check);
   schedule(kBatching, all());
   const int times = asked.times;
   EXPECT_GT(times, 100);  // 80'000 nodes in two sweeps, and 20'001 groups

@@ -1,18 +1,17 @@
 #include "util/interrupt.h"
 
+#include <algorithm>
 #include <ctime>
 #include <utility>
 
 namespace dynet::util {
 namespace {
 
-// A microsecond each: the clock is looked at after so many. Most work takes a tenth of what
-// it is called. Some takes more: a product with a matrix of a thousand columns makes numbers at a
-// hundred nanoseconds each, 25 times as much, and so the clock may come 6 ms late, and the tick of
-// the clock itself 4 ms.
-constexpr std::int64_t kBudget = 256;
+// Most work takes a tenth of what it is called. Some takes more: a product with a matrix of a
+// thousand columns makes numbers at a hundred nanoseconds each, 25 times as much, and so the clock
+// may come 6 ms late, and the tick of the clock itself 4 ms.
 
-thread_local Check of_thread;
+thread_local Check* of_thread = nullptr;
 
 /// An update of a tagger, 130 us, looks 30 times. So where there is a clock that ticks every few
 /// milliseconds and takes 5 ns to read, in place of 22, it is this one.
@@ -29,15 +28,12 @@ std::chrono::steady_clock::time_point now_about() {
 
 }  // namespace
 
-Check exchange_check(const Check& next) { return std::exchange(of_thread, next); }
+Check* exchange_check(Check* next) { return std::exchange(of_thread, next); }
 
-Interrupt::Interrupt() : check_(of_thread.check == nullptr ? nullptr : &of_thread) {}
+Interrupt::Interrupt() : check_(of_thread) {}
 
 void Interrupt::look() {
-  check_->budget = kBudget;
-  if (check_->check == nullptr) {
-    return;
-  }
+  check_->budget = kLookAfter;
   const auto now = now_about();
   if (check_->last == std::chrono::steady_clock::time_point()) {  // the work begins
     check_->last = now;
@@ -49,3 +45,19 @@ void Interrupt::look() {
 }
 
 }  // namespace dynet::util
+
+namespace dynet {
+
+InterruptScope::InterruptScope(Check check, void* of, std::chrono::milliseconds interval) {
+  using std::chrono::milliseconds;
+  using Ticks = std::chrono::steady_clock::duration;
+  constexpr auto kMost = std::chrono::duration_cast<milliseconds>(Ticks::max());
+  own_.check = check;
+  own_.of = of;
+  own_.interval = std::clamp(interval, milliseconds(0), kMost);
+  own_.budget = interval <= milliseconds(0) ? 0 : util::kLookAfter;
+  outer_ = util::exchange_check(check == nullptr ? nullptr : &own_);
+}
+InterruptScope::~InterruptScope() { util::exchange_check(outer_); }
+
+}  // namespace dynet

@@ -1,20 +1,20 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
+
+#include "dynet/interrupt.h"
 
 namespace dynet::util {
 
-/// What a thread asks now and then whether to go on; nobody where `check` is null.
-struct Check {
-  void (*check)(void* of) = nullptr;
-  void* of = nullptr;
-  std::chrono::steady_clock::duration interval{};  ///< it is not asked sooner again,
-  std::chrono::steady_clock::time_point last{};    ///< after this; at first after the work's begin
-  std::int64_t budget = 0;                         ///< work until the clock is looked at
-};
-/// This thread asks `next` from now on. Returns what was there, which has to be set again.
-Check exchange_check(const Check& next);
+using Check = dynet::detail::InterruptCheck;
+
+/// Work until the clock is looked at, in microseconds as Interrupt::pass counts them. A request
+/// that takes less does not look at all.
+inline constexpr std::int64_t kLookAfter = 256;
+
+/// This thread asks `next` from now on, which has to live until it is exchanged again; null: it
+/// asks nobody. Returns whom it asked, to be given back.
+Check* exchange_check(Check* next);
 
 /// Where long work asks this thread's check. Made at the start of the work, used by the same
 /// thread; after the work it may lie around.
