@@ -397,9 +397,10 @@ void compute_all(const std::vector<Expression>& es, bool recalculate) {
 }
 
 Value evaluate(const Expression& e, bool recalculate) {
-  const std::shared_ptr<PyGraph> graph = graph_of(e);
-  return settled(graph, [&]() -> const Tensor& {
-    return compute_in(*graph, e, std::exchange(recalculate, false));
+  std::shared_ptr<PyGraph> kept = graph_of(e);
+  PyGraph& graph = *kept;
+  return settled(std::move(kept), [&]() -> const Tensor& {
+    return compute_in(graph, e, std::exchange(recalculate, false));
   });
 }
 
@@ -413,10 +414,11 @@ void run_backward(const Expression& e, bool full) {
 }
 
 Value gradient_of(const Expression& e) {
-  const std::shared_ptr<PyGraph> graph = graph_of(e);
-  return settled(graph, [&]() -> const Tensor& {
+  std::shared_ptr<PyGraph> kept = graph_of(e);
+  PyGraph& graph = *kept;
+  return settled(std::move(kept), [&]() -> const Tensor& {
     const Computing computing(false);  // most are there; others take a second backward
-    return graph->cg.get_gradient(e);
+    return graph.cg.get_gradient(e);
   });
 }
 

@@ -1,6 +1,7 @@
 // Backward: the order in which the groups of a pass are walked.
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -51,7 +52,10 @@ void Executor::backward(NodeId root, bool full) {
 }
 
 void Executor::run_watched_backward(NodeId root, bool full, Pass pass) {
-  const Watch watch(context_.graph, true, watch_);
+  std::optional<Watch> watch;
+  if (Watch::is_wanted()) {
+    watch.emplace(context_.graph, true, watch_);
+  }
   run_backward(root, full, pass);
 }
 

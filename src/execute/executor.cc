@@ -1,6 +1,7 @@
 #include "execute/executor.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "execute/reading.h"
 #include "execute/trace.h"
@@ -59,7 +60,10 @@ void Executor::compute(NodeId last, bool all) {
   }
   const Reading reading(context_.graph);
   const kernels::FlushDenormals float_mode;
-  const Watch watch(context_.graph, false, watch_);
+  std::optional<Watch> watch;
+  if (Watch::is_wanted()) {
+    watch.emplace(context_.graph, false, watch_);
+  }
   const Mark before = mark();
   interrupt_ = util::Interrupt();
   try {
@@ -103,11 +107,16 @@ void Executor::run_wanted(NodeId asked, bool all_nodes) {
     const std::vector<NodeId>& nodes = is_whole ? all : piece_;
     const std::uint32_t first_group = history_.size();
     plan(nodes);
-    trace_plan(context_.graph, nodes, plan_);
+    if (util::is_traced(util::TraceWord::kPlan)) {
+      trace_plan(context_.graph, nodes, plan_);
+    }
     history_.append(plan_);
-    const std::size_t used = values_.used();
+    const bool traces_memory = util::is_traced(util::TraceWord::kMemory);
+    const std::size_t used = traces_memory ? values_.used() : 0;
     place_and_run(first_group);
-    trace_memory(nodes.size(), values_.used() - used, values_.used() - used, values_);
+    if (traces_memory) {
+      trace_memory(nodes.size(), values_.used() - used, values_.used() - used, values_);
+    }
   }
 }
 

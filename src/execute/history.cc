@@ -12,7 +12,9 @@ void History::append(const schedule::Plan& plan) {
   util::reserve_more(plan_.groups, plan.groups.size());
   const auto first_member = static_cast<std::uint32_t>(plan_.members.size());
   const auto first_segment = static_cast<std::uint32_t>(plan_.segments.size());
-  plan_.members.insert(plan_.members.end(), plan.members.begin(), plan.members.end());
+  for (const NodeId m : plan.members) {  // often few: a call would cost more
+    plan_.members.push_back(m);
+  }
   for (schedule::Segment segment : plan.segments) {
     segment.begin += first_member;
     plan_.segments.push_back(segment);
@@ -26,9 +28,8 @@ void History::append(const schedule::Plan& plan) {
 
 /// Calls are kept one after the other: room is made for many at once.
 void History::make_room_for_call(std::uint32_t s) {
-  const std::size_t more = std::max<std::size_t>(64, 2 * calls_.size());
-  calls_.resize(std::max<std::size_t>(s + std::size_t{1}, std::min(more, plan_.segments.size())),
-                nullptr);
+  util::reserve_more(calls_, s + std::size_t{1} - calls_.size());
+  calls_.resize(s + std::size_t{1}, nullptr);
 }
 
 void History::shrink(std::uint32_t groups) {

@@ -87,6 +87,12 @@ ext::Operand CallPayload::indices(std::span<const NodeId> members) {
 ext::Operand CallPayload::values(std::span<const NodeId> members) {
   const std::uint32_t count = context_.graph[members[0]].signature->payload_count;
   const ext::Number number = context_.graph[members[0]].signature->number;
+  if (members.size() == 1 && number == ext::Number::kFloat &&
+      context_.graph[members[0]].payload->form == ext::NodePayload::kCopied) {
+    return arena_.operand(Dim({count}), count * std::int64_t{4}, 1, [&](std::size_t) {
+      return ext::Block{const_cast<float*>(context_.graph.values(members[0]).data()), 1, false};
+    });
+  }
   return lists(members, 1, count, ext::bytes_of(number), [&](NodeId m, std::byte* to) {
     write_numbers(context_.graph.values(m).data(), count, number, to);
     return std::int64_t{1};

@@ -1,6 +1,7 @@
 #include "execute/wanted.h"
 
 #include <algorithm>
+#include <span>
 
 namespace dynet::execute {
 
@@ -14,7 +15,22 @@ namespace dynet::execute {
   open_.insert(n - nodes[n].output);
 }
 
+/// Whether `n`, which has no value, is computed of values that are there: then nothing has to be
+/// looked for. A program that asks at each step has such nodes.
+bool Wanted::is_next(const graph::Graph& graph, const Values& values, NodeId n) {
+  const graph::Node& node = graph[n];
+  const std::span<const NodeId> args = node.arguments();
+  return node.output == 0 && node.record().reads_storage != ext::Storage::kWhole &&
+         std::all_of(args.begin(), args.end(), [&](NodeId a) { return values.has(a); });
+}
+
 void Wanted::collect(const graph::Graph& graph, const Values& values, NodeId last) {
+  if (is_next(graph, values, last)) {
+    parameters_.clear();
+    nodes_.assign(1, last);
+    ++visits_;
+    return;
+  }
   begin(graph);
   want(&graph[0], values.places(), last);
   drain(graph, values);

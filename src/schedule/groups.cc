@@ -296,10 +296,11 @@ void GroupMaker::add_one_by_one(const graph::Graph& graph, std::span<const NodeI
                                 Plan& plan) {
   const auto first_segment = static_cast<std::uint32_t>(plan.segments.size());
   const auto first_member = static_cast<std::uint32_t>(plan.members.size());
-  plan.members.insert(plan.members.end(), nodes.begin(), nodes.end());
-  plan.segments.reserve(first_segment + nodes.size());
-  plan.groups.reserve(plan.groups.size() + nodes.size());
+  util::reserve_more(plan.members, nodes.size());
+  util::reserve_more(plan.segments, nodes.size());
+  util::reserve_more(plan.groups, nodes.size());
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    plan.members.push_back(nodes[i]);
     plan.segments.push_back({first_member + i, 1, mask_of_one(graph, graph[nodes[i]])});
     plan.groups.push_back({first_segment + i, 1, first_member + i, 1, Part::kWhole, kAllArgs});
   }

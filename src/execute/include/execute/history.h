@@ -42,6 +42,10 @@ class History {
     return s < calls_.size() ? calls_[s] : nullptr;
   }
   void set_call(std::uint32_t s, Assembled* call) {
+    if (s == calls_.size() && s < calls_.capacity()) {
+      calls_.push_back(call);
+      return;
+    }
     if (s >= calls_.size()) {
       make_room_for_call(s);
     }

@@ -6,7 +6,11 @@
 #include <span>
 #include <string>
 
+#include "dynet/globals.h"
+
 #include "graph/graph.h"
+#include "util/timeline.h"
+#include "util/trace.h"
 
 namespace dynet::execute {
 
@@ -50,6 +54,11 @@ void reset_process_profile();
 /// them says anything. Thread rule: that of its graph.
 class Watch {
  public:
+  /// Whether any of them says something.
+  [[nodiscard]] static bool is_wanted() {
+    return util::is_traced(util::TraceWord::kExecute) || util::is_traced(util::TraceWord::kTime) ||
+           util::is_recording() || profiling_flag > 0;
+  }
   /// Puts itself into `slot` while it lives, where it has something to do.
   Watch(const graph::Graph& graph, bool backward, Watch*& slot);
   Watch(const Watch&) = delete;

@@ -4,6 +4,7 @@
 
 #include "execute/values.h"
 #include "schedule/plan.h"
+#include "util/trace.h"
 
 namespace dynet::execute {
 

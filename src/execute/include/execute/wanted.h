@@ -26,6 +26,7 @@ class Wanted {
   [[nodiscard]] std::uint64_t visits() const { return visits_; }
 
  private:
+  [[nodiscard]] static bool is_next(const graph::Graph& graph, const Values& values, NodeId n);
   void begin(const graph::Graph& graph);
   void want(const graph::Node* nodes, const Values::Place* places, NodeId n);
   void drain(const graph::Graph& graph, const Values& values);
