@@ -35,6 +35,7 @@
 #include "arrays.h"
 #include "binding.h"
 #include "errors.h"
+#include "gil.h"
 #include "graph.h"
 #include "lock.h"
 #include "where.h"
@@ -245,7 +246,7 @@ void call_backward(const ext::Call& call, bool whole) {
 /// While code of the user's runs within a computation. What it computes itself, in the graph of
 /// another thread, is not to ask the check of this computation, which may release the GIL.
 struct UsersCode {
-  nb::gil_scoped_acquire gil;
+  WithGil gil;
   InterruptScope nobody_is_asked{nullptr};
   OthersMayEnter others;
 };

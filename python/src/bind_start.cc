@@ -14,6 +14,7 @@
 #include "dynet/init.h"
 
 #include "binding.h"
+#include "gil.h"
 
 namespace dynet::python {
 namespace {
@@ -134,10 +135,10 @@ void apply_config(DynetParams& params, const nb::dict& conf) {
 /// has not imported it has not asked, and need not wait for it.
 void send_log_to_python() {
   set_log_sink([](const std::string& text) {
-    if (Py_IsInitialized() == 0) {
+    if (!is_python_alive()) {
       return;
     }
-    const nb::gil_scoped_acquire gil;
+    const WithGil gil;
     try {
       if (nb::cast<nb::dict>(nb::module_::import_("sys").attr("modules")).contains("logging")) {
         nb::module_::import_("logging").attr("getLogger")("dynet").attr("info")("%s", text);

@@ -23,6 +23,7 @@
 #include "bind_dict.h"
 #include "binding.h"
 #include "cycles.h"
+#include "gil.h"
 
 namespace dynet::python {
 namespace {
@@ -429,7 +430,7 @@ void make_clusters(const nb::object& corpus, const path& out, unsigned classes,
   if (!nb::try_cast(corpus, files)) {
     files.push_back(nb::cast<path>(corpus));
   }
-  const nb::gil_scoped_release others_may_run;
+  const WithoutGil others_may_run;
   text::BigramCounts counts;
   for (const path& file : files) {
     for (const Words& sentence : text::PlainReader(file.string())) {

@@ -23,6 +23,7 @@
 #include "dynet/training.h"
 
 #include "binding.h"
+#include "gil.h"
 
 namespace dynet::python {
 namespace {
@@ -36,7 +37,7 @@ void update(Trainer& t, const Parts&... parts) {
   if (!waits && t.model->parameter_count() < kManyValues) {
     t.update(parts...);
   } else {
-    const nb::gil_scoped_release released;
+    const WithoutGil released;
     t.update(parts...);
   }
 }

@@ -18,6 +18,7 @@
 
 #include "binding.h"
 #include "cycles.h"
+#include "gil.h"
 #include "graph.h"
 #include "lock.h"
 
@@ -54,7 +55,7 @@ int fork_python() {
 }
 
 void check_signals() {
-  const nb::gil_scoped_acquire gil;
+  const WithGil gil;
   if (PyErr_CheckSignals() != 0) {
     throw nb::python_error();
   }
@@ -144,12 +145,12 @@ std::vector<unsigned> numbers_of(nb::handle examples) {
 double learn(PyWorkerPool& pool, nb::handle examples,
              const std::optional<std::vector<double>>& costs) {
   const std::vector<unsigned> numbers = numbers_of(examples);
-  const nb::gil_scoped_release released;
+  const WithoutGil released;
   return pool.learn(numbers, costs.value_or(std::vector<double>()));
 }
 double evaluate_all(PyWorkerPool& pool, nb::handle examples) {
   const std::vector<unsigned> numbers = numbers_of(examples);
-  const nb::gil_scoped_release released;
+  const WithoutGil released;
   return pool.evaluate(numbers);
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <exception>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "dynet/ext/add_node.h"
@@ -13,6 +14,7 @@
 #include "dynet/ops/input.h"
 
 #include "ended.h"
+#include "gil.h"
 #include "lock.h"
 #include "signals.h"
 #include "where.h"
@@ -56,11 +58,6 @@ class Computing {
       let_others_run();
     }
   }
-  ~Computing() {
-    if (state_ != nullptr) {
-      PyEval_RestoreThread(state_);
-    }
-  }
   Computing(const Computing&) = delete;
   Computing& operator=(const Computing&) = delete;
 
@@ -75,19 +72,19 @@ class Computing {
   static constexpr unsigned kPasses = 1U << 14;
   static void look(void* of) {
     auto& self = *static_cast<Computing*>(of);
-    if (self.state_ == nullptr) {
+    if (!self.released_.has_value()) {
       self.let_others_run();
     }
-    const nb::gil_scoped_acquire gil;
+    const WithGil gil;
     run_signal_handlers();
   }
   void let_others_run() {
     others_.begin();
-    state_ = PyEval_SaveThread();
+    released_.emplace();
   }
   /// Nor is the module's lock waited for at each look.
   [[no_unique_address]] OthersMayEnter others_{false};
-  PyThreadState* state_ = nullptr;  ///< where the GIL is released
+  std::optional<WithoutGil> released_;
   unsigned passes_ = 0;
   InterruptScope scope_;
 };
@@ -317,7 +314,7 @@ std::shared_ptr<PyGraph> graph_of(const Expression& e) {
 
 void wait_for(const Device& device) {
   if (!device.is_host_visible()) {
-    const nb::gil_scoped_release released;
+    const WithoutGil released;
     device.memory->wait();
   }
 }

@@ -1,14 +1,75 @@
 // The module `_dynet`. `import dynet` starts the library; importing this alone does not.
+//
+// There is one of it in a process. Its classes are C++'s, which finds them where it left them, and
+// so are its errors and its memory of lines. A program that takes it out of sys.modules and imports
+// it again gets another module object with the same contents. A subinterpreter, and a Python that
+// the program starts after it ended the first one, have objects of their own: they are refused.
+
+#include <atomic>
 
 #include "binding.h"
 #include "calls.h"
 #include "functions.h"
+#include "gil.h"
 #include "lock.h"
 #include "operators.h"
 #include "pickling.h"
 #include "where.h"
 
-NB_MODULE(_dynet, m) {
+namespace {
+
+constexpr char kKept[] = "_dynet.module";  // among what the interpreter keeps
+
+std::atomic<bool> was_loaded{false};  ///< in this process
+std::atomic<bool> has_ended{false};   ///< the interpreter that loaded it
+
+/// Borrowed; null where this interpreter has none.
+PyObject* kept_module() {
+  PyObject* kept = PyInterpreterState_GetDict(PyInterpreterState_Get());
+  return kept == nullptr ? nullptr : PyDict_GetItemString(kept, kKept);
+}
+
+void keep_module(const nb::module_& m) {
+  PyObject* kept = PyInterpreterState_GetDict(PyInterpreterState_Get());
+  if (kept == nullptr || PyDict_SetItemString(kept, kKept, m.ptr()) != 0) {
+    throw nb::python_error();
+  }
+}
+
+/// A module object with the contents of the one there is.
+PyObject* make_again(PyObject* spec, PyModuleDef* /*definition*/) {
+  PyObject* name = PyObject_GetAttrString(spec, "name");
+  PyObject* made = name == nullptr ? nullptr : PyModule_NewObject(name);
+  Py_XDECREF(name);
+  if (made != nullptr &&
+      PyDict_Update(PyModule_GetDict(made), PyModule_GetDict(kept_module())) != 0) {
+    Py_CLEAR(made);
+  }
+  return made;
+}
+
+PyModuleDef_Slot slots_of_another[] = {
+    {Py_mod_create, reinterpret_cast<void*>(&make_again)},
+#ifdef Py_GIL_DISABLED
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, nullptr},
+};
+PyModuleDef another{PyModuleDef_HEAD_INIT, "_dynet", nullptr, 0,      nullptr,
+                    slots_of_another,      nullptr,  nullptr, nullptr};
+
+PyObject* refuse_import(const char* text) {
+  PyErr_SetString(PyExc_ImportError, text);
+  return nullptr;
+}
+
+}  // namespace
+
+namespace dynet::python {
+bool is_python_alive() noexcept { return Py_IsInitialized() != 0 && !has_ended; }
+}  // namespace dynet::python
+
+NB_MODULE(_dynet_once, m) {
   namespace py = dynet::python;
   py::make_module_lock();
   // A library must not write to the streams of its program, not even at exit.
@@ -51,4 +112,24 @@ NB_MODULE(_dynet, m) {
   py::bind_functions(m);
   py::watch_calls(m);
   m.attr("__name__") = own_name;
+  keep_module(m);
+}
+
+/// What Python calls where `_dynet` is not in sys.modules.
+extern "C" NB_EXPORT PyObject* PyInit__dynet() {
+  if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+    return refuse_import(
+        "dynet works in the main interpreter alone, and this is a subinterpreter; want threads of "
+        "the main interpreter, or processes");
+  }
+  if (kept_module() != nullptr) {
+    return PyModuleDef_Init(&another);
+  }
+  if (was_loaded.exchange(true)) {
+    return refuse_import(
+        "dynet can be imported once in a process: Python was finalised since (Py_Finalize), or the "
+        "first import failed; want one Python for the life of the process");
+  }
+  Py_AtExit([] { has_ended = true; });  // without a place for it, a second Python is not told apart
+  return PyInit__dynet_once();
 }

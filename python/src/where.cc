@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "ended.h"
+#include "gil.h"
 #include "lock.h"
 #include "where.h"
 
@@ -210,17 +211,12 @@ std::string text_of(const Place& place) {
 }
 
 std::string describe(const void* code, unsigned offset) {
-  if (Py_IsInitialized() == 0) {
+  if (!is_python_alive()) {
     return "Python code";
   }
-  const PyGILState_STATE gil = PyGILState_Ensure();
-  std::string text;
-  {
-    const Entered entered;
-    text = text_of({reinterpret_cast<std::uintptr_t>(code), static_cast<int>(offset)});
-  }
-  PyGILState_Release(gil);
-  return text;
+  const WithGil gil;
+  const Entered entered;
+  return text_of({reinterpret_cast<std::uintptr_t>(code), static_cast<int>(offset)});
 }
 
 }  // namespace

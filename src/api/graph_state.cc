@@ -19,9 +19,10 @@ struct StatePool {
   util::ForkMutex mutex;
   std::vector<std::unique_ptr<GraphState>> states;
 };
+/// Never destroyed: graphs may outlive main().
 StatePool& pool() {
-  static StatePool p;
-  return p;
+  static StatePool& all = *new StatePool;
+  return all;
 }
 
 std::atomic<std::uint32_t> epochs{0};

@@ -1,6 +1,8 @@
 #include "dynet/expr/leaves.h"
 
+#include <algorithm>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "dynet/dynet.h"
@@ -10,6 +12,8 @@
 
 #include "api/functions.h"
 #include "api/graph_state.h"
+#include "util/allocation.h"
+#include "util/scratch.h"
 
 namespace dynet {
 
@@ -49,9 +53,12 @@ Expression add_lookup(const LocatedGraph& g, const LookupParameter& p, bool trai
 }
 
 /// A dense input made of few numbers; its memory is kept for the next one of this thread.
-std::vector<float>& scratch(std::int64_t elements, float value) {
-  thread_local std::vector<float> numbers;
-  numbers.assign(static_cast<std::size_t>(elements), value);
+std::span<float> scratch(std::int64_t elements, float value) {
+  thread_local util::Scratch memory;
+  const auto count = static_cast<std::size_t>(elements);
+  float* const first = util::with_typed_allocation([&] { return memory.get(count); });
+  const std::span<float> numbers(first, count);
+  std::fill(numbers.begin(), numbers.end(), value);
   return numbers;
 }
 
@@ -63,14 +70,14 @@ std::vector<float>& scratch(std::int64_t elements, float value) {
 
 Expression add_one_hot(const LocatedGraph& g, const Dim& dim, const unsigned* ids,
                        const Device* device) {
-  std::vector<float>& numbers = scratch(dim.elements(), 0.0F);
+  const std::span<float> numbers = scratch(dim.elements(), 0.0F);
   for (unsigned example = 0; example < dim.bd; ++example) {
     if (ids[example] >= dim.d[0]) {
       fail_position("one_hot", ids[example], dim.d[0], g);
     }
     numbers[std::size_t{example} * dim.d[0] + ids[example]] = 1.0F;
   }
-  return add_source(ops::Input{dim}, g, device, NodePayload::of(numbers));
+  return add_source(ops::Input{dim}, g, device, NodePayload::of(std::span<const float>(numbers)));
 }
 
 }  // namespace
@@ -98,14 +105,14 @@ Expression input(const LocatedGraph& g, const Dim& d, const std::vector<unsigned
                      std::to_string(data.size()) + " numbers; want as many of each");
   }
   const std::int64_t elements = d.elements();
-  std::vector<float>& numbers = scratch(elements, defdata);
+  const std::span<float> numbers = scratch(elements, defdata);
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] >= elements) {
       fail_position("input", ids[i], elements, g);
     }
     numbers[ids[i]] = data[i];
   }
-  return add_source(ops::Input{d}, g, device, NodePayload::of(numbers));
+  return add_source(ops::Input{d}, g, device, NodePayload::of(std::span<const float>(numbers)));
 }
 
 Expression one_hot(const LocatedGraph& g, unsigned d, unsigned idx, Device* device) {

@@ -28,8 +28,9 @@ util::ForkMutex mutex;
 std::atomic<Table*> current{nullptr};
 std::atomic<int> live{0};
 
+/// Never destroyed: graphs may outlive main().
 std::vector<std::unique_ptr<Table>>& tables() {
-  static std::vector<std::unique_ptr<Table>> all;
+  static auto& all = *new std::vector<std::unique_ptr<Table>>;
   return all;
 }
 

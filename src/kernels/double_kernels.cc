@@ -232,7 +232,7 @@ std::uint32_t bernoulli_threshold(double probability) {
 }
 
 const ext::Kernels& double_kernels() {
-  static const DoubleKernels kernels;
+  static const auto& kernels = *new DoubleKernels;  // never destroyed: graphs may outlive main()
   return kernels;
 }
 

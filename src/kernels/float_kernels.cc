@@ -177,7 +177,7 @@ void choose_float_loops() {
 }
 
 const ext::Kernels& cpu_kernels() {
-  static const FloatKernels kernels;
+  static const auto& kernels = *new FloatKernels;  // never destroyed: graphs may outlive main()
   return kernels;
 }
 

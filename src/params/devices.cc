@@ -77,8 +77,8 @@ Device* DeviceManager::get_global_device(const std::string& name) const {
   throw DeviceError("Invalid device name: " + name);
 }
 DeviceManager* get_device_manager() {
-  static DeviceManager manager;
-  return &manager;
+  static auto* manager = new DeviceManager;  // never destroyed, as its devices
+  return manager;
 }
 
 }  // namespace dynet

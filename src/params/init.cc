@@ -19,8 +19,15 @@ constexpr std::size_t kMebi = std::size_t{1} << 20;
 std::atomic<std::uint64_t> seed{std::mt19937::default_seed};
 std::atomic<std::uint64_t> next_stream{0};
 
-util::ForkMutex sink_mutex;
-std::function<void(const std::string&)> sink;
+/// Where messages go. Never destroyed: threads may be at work until the process ends.
+struct Log {
+  util::ForkMutex mutex;
+  std::function<void(const std::string&)> sink;
+};
+Log& log_of_process() {
+  static Log& it = *new Log;
+  return it;
+}
 
 util::ForkMutex init_mutex;
 bool is_initialized = false;
@@ -47,8 +54,8 @@ Settings& settings() {
 void log(const std::string& text) {
   std::function<void(const std::string&)> copy;  // called without the lock: it may set another sink
   {
-    const std::lock_guard lock(sink_mutex);
-    copy = sink;
+    const std::lock_guard lock(log_of_process().mutex);
+    copy = log_of_process().sink;
   }
   if (copy) {
     copy(text);
@@ -61,8 +68,9 @@ DynetParams::DynetParams() = default;
 DynetParams::~DynetParams() = default;
 
 void set_log_sink(std::function<void(const std::string&)> new_sink) {
-  const std::lock_guard lock(sink_mutex);
-  sink = std::move(new_sink);
+  std::function<void(const std::string&)> old;  // its end may run code of the program's
+  const std::lock_guard lock(log_of_process().mutex);
+  old = std::exchange(log_of_process().sink, std::move(new_sink));
 }
 
 void set_float32_matmul_precision(const std::string& precision) {

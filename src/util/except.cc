@@ -8,8 +8,9 @@ Error::~Error() = default;
 
 namespace util {
 namespace {
-/// Made when there is memory: copies of it take none.
-const out_of_memory kRefused("out of memory: the system refused a small piece");
+/// Made when there is memory: copies of it take none. Never destroyed: graphs may outlive main().
+const out_of_memory& kRefused =
+    *new out_of_memory("out of memory: the system refused a small piece");
 }  // namespace
 
 void fail_small_allocation() { throw out_of_memory(kRefused); }

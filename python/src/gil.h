@@ -1,0 +1,72 @@
+#pragma once
+
+// The GIL, let go of while the library works and taken again for what it calls back.
+//
+// Python ends without waiting for daemon threads. From then on a thread that wants the GIL does not
+// come back: CPython ends it on the spot (pthread_exit), which unwinds its C++ frames as an
+// exception would. Their destructors would release Python's objects without the GIL, most frames
+// may not be left by an exception at all, and others would keep what is no exception of theirs. So
+// such a thread stands still instead, from the first C++ frame of this module on, as CPython does
+// it itself from version 3.14 on (unwound.cc). The process ends when the main thread says so.
+//
+// A thread must not ask for its Python state by PyGILState_Ensure then either: what that reads is
+// gone. So WithGil uses the state that WithoutGil got.
+
+#include <Python.h>
+
+#include <utility>
+
+namespace dynet::python {
+
+/// Whether the Python that loaded this module is there and does not end. False for another one,
+/// which the program started after that. Without the GIL it may end at any time.
+[[nodiscard]] bool is_python_alive() noexcept;
+
+namespace detail {
+/// The calling thread's state, while it has let go of the GIL.
+inline thread_local PyThreadState* state_without_gil = nullptr;
+}  // namespace detail
+
+/// While it lives, this thread does not have the GIL, which it had; nor the module's lock (lock.h).
+class WithoutGil {
+ public:
+  WithoutGil() : state_(PyEval_SaveThread()) { detail::state_without_gil = state_; }
+  ~WithoutGil() {
+    PyEval_RestoreThread(state_);
+    detail::state_without_gil = nullptr;
+  }
+  WithoutGil(const WithoutGil&) = delete;
+  WithoutGil& operator=(const WithoutGil&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
+/// While it lives, this thread has the GIL, whether it had it or not. Threads that Python did not
+/// start have to ask is_python_alive before.
+class WithGil {
+ public:
+  WithGil() : state_(std::exchange(detail::state_without_gil, nullptr)) {
+    if (state_ != nullptr) {
+      PyEval_RestoreThread(state_);
+    } else {
+      before_ = PyGILState_Ensure();
+    }
+  }
+  ~WithGil() {
+    if (state_ != nullptr) {
+      PyEval_SaveThread();
+      detail::state_without_gil = state_;
+    } else {
+      PyGILState_Release(before_);
+    }
+  }
+  WithGil(const WithGil&) = delete;
+  WithGil& operator=(const WithGil&) = delete;
+
+ private:
+  PyThreadState* state_;  ///< null: had it, or has no state that we know
+  PyGILState_STATE before_{};
+};
+
+}  // namespace dynet::python

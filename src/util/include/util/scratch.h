@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+
+namespace dynet::util {
+
+/// Memory of one thread for copies inside one call, 64-byte aligned. Grows, never shrinks, so that
+/// a repeated step allocates nothing. It is given back when the thread ends.
+///
+/// Not thread-safe: declare it thread_local. It has no destructor, as objects of the program may
+/// compute in theirs when their thread, or the process, ends: then it begins anew, and what it
+/// takes is not given back.
+class Scratch {
+ public:
+  constexpr Scratch() = default;
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  /// Room for n floats; what stood there before is lost. std::bad_alloc leaves the old memory.
+  [[nodiscard]] float* get(std::size_t n) {
+    if (n > capacity_) {
+      grow(n);
+    }
+    return data_;
+  }
+
+ private:
+  friend struct ThreadEnd;
+  void grow(std::size_t n);
+
+  float* data_ = nullptr;
+  std::size_t capacity_ = 0;
+  Scratch* next_ = nullptr;  ///< of those of this thread that have memory
+};
+
+}  // namespace dynet::util
