@@ -14,38 +14,13 @@
 
 #include "api/graph_state.h"
 #include "graph/graph.h"
-#include "support/failing_new.h"
+#include "support/refused_call.h"
 #include "testing/device.h"
 #include "testing/program.h"
 #include "testing/tolerance.h"
 
 namespace dynet::testing {
 namespace {
-
-/// Makes a call in which an allocation may be refused; where it was, makes it again.
-template <class F>
-void call(const char* what, F f) {
-  for (int attempt = 0; attempt < 2; ++attempt) {
-    FailingNew::armed = true;
-    try {
-      f();
-      FailingNew::armed = false;
-      return;
-    } catch (const out_of_memory&) {
-      FailingNew::armed = false;
-      EXPECT_EQ(attempt, 0) << what;
-    } catch (const std::exception& e) {
-      FailingNew::armed = false;
-      ADD_FAILURE() << what << ": " << e.what();
-    }
-  }
-}
-
-struct Numbers {
-  std::vector<double> all;
-  void add(const std::vector<double>& v) { all.insert(all.end(), v.begin(), v.end()); }
-  void add(const Tensor& t) { add(numbers(t)); }
-};
 
 class FailedAllocation : public ::testing::TestWithParam<std::tuple<bool, LookupUpdates>> {};
 INSTANTIATE_TEST_SUITE_P(Ways, FailedAllocation,

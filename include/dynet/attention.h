@@ -88,6 +88,9 @@ class AttentionBuilder {
                                   Where where) const;
   void check(const char* call, const Expression& queries, unsigned query_size,
              const AttentionMemory& memory, unsigned key_size, Where where) const;
+  [[nodiscard]] AttentionMemory checked_read(const Expression& keys, const Expression& values,
+                                             const std::vector<unsigned>& lengths,
+                                             Where where) const;
 
   unsigned key_dim_ = 0;    ///< rows of what is read
   unsigned value_dim_ = 0;  ///< 0: any
@@ -131,6 +134,8 @@ class MLPAttentionBuilder final : public ScoringAttentionBuilder {
  private:
   AttentionMemory project(const Expression& keys, const Expression& values,
                           Where where) const override;
+  [[nodiscard]] Expression checked_scores(const Expression& queries, const AttentionMemory& memory,
+                                          Where where) const;
   unsigned query_dim_ = 0;
   unsigned hidden_dim_ = 0;
 };

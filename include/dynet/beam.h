@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "dynet/expr.h"
+#include "dynet/repeatable.h"
 
 namespace dynet {
 
@@ -118,6 +119,7 @@ class Beam {
   [[nodiscard]] std::vector<Hypothesis> best() const;
 
  private:
+  std::vector<std::size_t> checked_advance(const std::vector<Expression>& log_probabilities);
   struct Candidate {
     double log_probability;
     std::size_t from;
@@ -235,13 +237,15 @@ std::vector<Hypothesis> search(ComputationGraph& cg, std::function<void()> rever
 /// are fewer than n_best. `first`: the word that each hypothesis reads first. Fewer than n_best
 /// where there are no more (a narrow beam, words of probability 0).
 ///
-/// What `step` throws ends the search; the graph stays usable, and with `checkpoints` as it was.
-/// Errors: ValueError for a width, length or number of 0 and for a norm that is not positive; those
-/// of Beam::advance; UsageError for `checkpoints` with a state without for_each_expression.
+/// What `step` throws ends the search, a std::bad_alloc as out_of_memory; the graph stays usable,
+/// and with `checkpoints` as it was. Errors: ValueError for a width, length or number of 0 and for
+/// a norm that is not positive; those of Beam::advance; UsageError for `checkpoints` with a state
+/// without for_each_expression.
 template <class State, class Step>
 std::vector<Hypothesis> beam_search(ComputationGraph& cg, const State& start, unsigned first,
                                     unsigned end, Step&& step, const BeamOptions& options = {}) {
-  return detail::search(cg, [&cg] { cg.revert(); }, start, first, end, step, options);
+  return detail::with_typed_allocation(
+      [&] { return detail::search(cg, [&cg] { cg.revert(); }, start, first, end, step, options); });
 }
 
 }  // namespace dynet

@@ -10,6 +10,7 @@
 #include "dynet/except.h"
 #include "dynet/expr.h"
 #include "dynet/model.h"
+#include "dynet/repeatable.h"
 #include "dynet/rnn.h"
 
 namespace dynet {
@@ -64,25 +65,28 @@ class BiRNNBuilder {
   /// Reads a sequence. At each place what the last layer says: {hidden_dim}.
   std::vector<Expression> transduce(const std::vector<Expression>& xs,
                                     Where where = Where::here()) {
-    return joined(read("transduce", xs, where), where);
+    return attempt(xs, [&] { return joined(read("transduce", xs, where), where); });
   }
   /// Reads a sequence; the last layer's directions stay apart: `h` of its forward builder at a
   /// place is `builder_layers.back().forward.get_h(steps.forward)`.
   std::vector<Steps> add_inputs(const std::vector<Expression>& xs, Where where = Where::here()) {
-    read("add_inputs", xs, where);
-    std::vector<Steps> steps;
-    const int last = static_cast<int>(xs.size()) - 1;
-    for (int i = 0; i <= last; ++i) {
-      steps.push_back({i, last - i});
-    }
-    return steps;
+    return attempt(xs, [&] {
+      read("add_inputs", xs, where);
+      std::vector<Steps> steps;
+      const int last = static_cast<int>(xs.size()) - 1;
+      for (int i = 0; i <= last; ++i) {
+        steps.push_back({i, last - i});
+      }
+      return steps;
+    });
   }
   /// What the last layer's builders say at the end of their ways: [forward at the last place;
   /// backward at the first], {hidden_dim}. StateError before a sequence was read.
   [[nodiscard]] Expression back(Where where = Where::here()) const {
     check_layers("back");
     const Layer& layer = builder_layers.back();
-    return concatenate({layer.forward.back(), layer.backward.back()}, 0, where);
+    return detail::with_typed_allocation(
+        [&] { return concatenate({layer.forward.back(), layer.backward.back()}, 0, where); });
   }
 
   /// `set_dropout` of all builders, with as many rates as they take.
@@ -129,6 +133,16 @@ class BiRNNBuilder {
       throw StateError("BiRNNBuilder: " + std::string(call) +
                        ": the builder was made without layers");
     }
+  }
+
+  /// Both directions begin a sequence in it: nothing that it draws is kept where it fails.
+  template <class F>
+  static auto attempt(const std::vector<Expression>& xs, F read) {
+    const bool has_graph = !xs.empty() && !xs[0].is_stale();
+    detail::RepeatableDraws draws(has_graph ? xs[0].pg : nullptr);
+    auto result = detail::with_typed_allocation(read);
+    draws.keep();
+    return result;
   }
 
   /// What the builders of one layer say.

@@ -84,6 +84,9 @@ class CRFBuilder {
   void check_allowed(const Expression& scores, const std::vector<unsigned>& tags) const;
   Expression loss(const Expression& scores, const std::vector<std::vector<unsigned>>& tags,
                   Where where);
+  static std::vector<ScoredTags> computed(const std::array<Expression, 2>& best_tags,
+                                          const Expression& scores,
+                                          const std::vector<unsigned>& lengths);
   [[nodiscard]] bool is_forbidden(const std::vector<float>& mask, std::size_t i) const {
     return !mask.empty() && mask[i] != 0.0F;
   }

@@ -23,7 +23,7 @@ struct GRUBuilder : public LayeredRNNBuilder {
  protected:
   [[nodiscard]] const char* name() const override { return "GRUBuilder"; }
   [[nodiscard]] bool has_masks() const override { return false; }
-  Expression add_input_impl(int prev, const Expression& x) override;
+  [[nodiscard]] Expression returned(const Expression& output) const override;
   LayerState add_layer(unsigned layer, const Expression& x, const LayerState* before) override;
   Expression layer_input(unsigned layer, const Expression& below, const Expression& x) override;
 };

@@ -18,6 +18,8 @@ class RNNStateMachine {
   void check(RNNOp op) const;
   /// Checks as check() does, then goes to the state after `op`.
   void transition(RNNOp op);
+  /// As at first, for a new_graph that failed.
+  void reset() { state_ = CREATED; }
 
  private:
   RNNState state_ = CREATED;

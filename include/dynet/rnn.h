@@ -12,8 +12,9 @@
 // for a call out of order, ValueError for a wrong number of expressions or a bad rate, IndexError
 // for a step that does not exist. Inputs and states are looked at where they are given: ShapeError
 // for another shape or number of examples; for states StaleExpression where one is unset or its
-// graph is gone, GraphError for a node of another graph than the parameters'. After an error the
-// builder is as before.
+// graph is gone, GraphError for a node of another graph than the parameters'. out_of_memory for any
+// allocation that failed. After an error the builder is as before, and the call may be repeated;
+// after one of new_graph it waits for another new_graph.
 
 #include <vector>
 
@@ -21,6 +22,8 @@
 #include "dynet/rnn-state-machine.h"
 
 namespace dynet {
+
+struct SimpleRNNBuilder;
 
 /// Index of a step; -1: before the first.
 using RNNPointer = int;
@@ -39,9 +42,7 @@ class StepMemory {
   /// A vector of `size` unset expressions to fill and push.
   [[nodiscard]] std::vector<Expression> take(std::size_t size);
   /// Removes all steps but the first `count`.
-  void keep(std::vector<std::vector<Expression>>& steps, std::size_t count);
-  /// Appends a step, and with it nothing that can fail.
-  void push(std::vector<std::vector<Expression>>& steps, std::vector<Expression>&& step);
+  void keep(std::vector<std::vector<Expression>>& steps, std::size_t count) noexcept;
 
  private:
   std::vector<std::vector<Expression>> spare_;
@@ -120,10 +121,10 @@ struct RNNBuilder {
   virtual Expression add_input_impl(int prev, const Expression& x) = 0;
   virtual Expression set_h_impl(int prev, const std::vector<Expression>& h_new) = 0;
   virtual Expression set_s_impl(int prev, const std::vector<Expression>& c_new) = 0;
-  /// Removes all steps but the first `count`; false where it cannot.
+  /// Removes all steps but the first `count`; false where it cannot. Does not throw.
   virtual bool forget_impl(std::size_t count);
-  /// For a step that a derived class appended by itself: gives it an index, `cur` stays.
-  void note_step(RNNPointer prev, const Expression& output);
+  /// Draws what the steps of a sequence share, where that is not there yet; before `x` is read.
+  virtual void begin_steps(const Expression& x);
 
   RNNPointer cur = -1;
   float dropout_rate = 0.0F;
@@ -131,7 +132,9 @@ struct RNNBuilder {
   Where user_where;
 
  private:
-  /// Appends a step made by `impl`; without it if that throws.
+  friend struct SimpleRNNBuilder;  // whose auxiliary inputs are steps, too
+
+  /// Appends a step, which becomes the current one; nothing is appended where `impl` throws.
   template <class Impl>
   Expression append(RNNPointer prev, Where where, Impl impl);
 
@@ -196,6 +199,7 @@ struct LayeredRNNBuilder : public RNNBuilder {
   Expression set_h_impl(int prev, const std::vector<Expression>& h_new) override;
   Expression set_s_impl(int prev, const std::vector<Expression>& s_new) override;
   bool forget_impl(std::size_t count) override;
+  void begin_steps(const Expression& x) override;
 
   [[nodiscard]] virtual bool has_cells() const { return false; }
   /// Rate of the masks on cells; negative: there are none.
@@ -216,6 +220,8 @@ struct LayeredRNNBuilder : public RNNBuilder {
   [[nodiscard]] virtual Expression output_of(const std::vector<Expression>& hidden_states) const {
     return hidden_states.back();
   }
+  /// What add_input returns, where a step's output is `output`.
+  [[nodiscard]] virtual Expression returned(const Expression& output) const { return output; }
 
  private:
   void check_input(const Expression& x) const;

@@ -106,6 +106,8 @@ class SampledSoftmaxBuilder final : public detail::CheckedSoftmaxBuilder {
   Expression numbers(const Dim& shape, Where where) const;
   void enter_all(Where where);
   void enter_noise(Where where);
+  Expression loss_against_noise(const Expression& rep, const std::vector<unsigned>& words,
+                                Where where);
   Expression noise_scores(const Expression& rep, const std::vector<unsigned>& words, Where where);
   Expression word_scores(const Expression& rep, const std::vector<unsigned>& words, Where where);
 

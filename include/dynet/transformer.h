@@ -196,6 +196,8 @@ class TransformerDecoderBuilder final : public detail::TransformerStack {
   /// Returns the examples of the step.
   [[nodiscard]] unsigned check_state(const TransformerState& state, const Expression& x,
                                      Where where) const;
+  [[nodiscard]] TransformerState checked_step(const TransformerState& state, const Expression& x,
+                                              Where where) const;
 };
 
 /// Numbers that say which position it is, added to each position. Thread rule: one thread at a
@@ -226,6 +228,7 @@ class SinusoidalEncoding final : public PositionalEncoding {
                                Where where = Where::here()) const override;
 
  private:
+  [[nodiscard]] Expression plus_positions(const Expression& x, unsigned first, Where where) const;
   mutable std::vector<float> numbers_;  ///< of the positions that were asked for so far
 };
 
@@ -244,6 +247,7 @@ class LearnedEncoding final : public PositionalEncoding {
   [[nodiscard]] const LookupParameter& table() const { return table_; }
 
  private:
+  [[nodiscard]] Expression plus_positions(const Expression& x, unsigned first, Where where) const;
   ParameterCollection collection_;
   LookupParameter table_;
   bool is_updated_ = true;

@@ -208,6 +208,7 @@ struct TreeNodesBuilder : public detail::TreeCallsWithoutLine {
  private:
   Expression add_numbered(int id, const std::vector<int>& children, const Expression& x,
                           Where where) final;
+  Expression add_checked(int id, const std::vector<int>& children, const Expression& x);
   void check_place(int id) const;
   void check_children(int id, const std::vector<int>& children, const Expression& x,
                       Where where) const;

@@ -8,6 +8,7 @@
 #include "dynet/except.h"
 
 #include "builders/columns.h"
+#include "util/allocation.h"
 
 namespace dynet {
 
@@ -51,6 +52,12 @@ AttentionBuilder::~AttentionBuilder() = default;
 
 AttentionMemory AttentionBuilder::read(const Expression& keys, const Expression& values,
                                        const std::vector<unsigned>& lengths, Where where) const {
+  return util::with_typed_allocation([&] { return checked_read(keys, values, lengths, where); });
+}
+
+AttentionMemory AttentionBuilder::checked_read(const Expression& keys, const Expression& values,
+                                               const std::vector<unsigned>& lengths,
+                                               Where where) const {
   parameters_.check("read", {keys, values}, where);
   const std::string at = parameters_.at("read");
   check_columns(at, "keys are", keys, key_dim_);
@@ -94,12 +101,14 @@ void AttentionBuilder::check(const char* call, const Expression& queries, unsign
 
 Expression ScoringAttentionBuilder::weights(const Expression& queries,
                                             const AttentionMemory& memory, Where where) const {
-  Expression s = scores(queries, memory, where);
-  if (!memory.lengths.empty()) {
-    const Expression mask = mask_of(memory, where);
-    s = Located(s, where) + (s.dim().nd == 1 ? reshape(mask, {s.dim().rows()}, where) : mask);
-  }
-  return softmax(s, 0, where);
+  return util::with_typed_allocation([&] {
+    Expression s = scores(queries, memory, where);
+    if (!memory.lengths.empty()) {
+      const Expression mask = mask_of(memory, where);
+      s = Located(s, where) + (s.dim().nd == 1 ? reshape(mask, {s.dim().rows()}, where) : mask);
+    }
+    return softmax(s, 0, where);
+  });
 }
 
 Expression ScoringAttentionBuilder::attend(const Expression& queries, const AttentionMemory& memory,
@@ -135,6 +144,11 @@ AttentionMemory MLPAttentionBuilder::project(const Expression& keys, const Expre
 
 Expression MLPAttentionBuilder::scores(const Expression& queries, const AttentionMemory& memory,
                                        Where where) const {
+  return util::with_typed_allocation([&] { return checked_scores(queries, memory, where); });
+}
+
+Expression MLPAttentionBuilder::checked_scores(const Expression& queries,
+                                               const AttentionMemory& memory, Where where) const {
   check("scores", queries, query_dim_, memory, hidden_dim_, where);
   const Dim q = queries.dim();
   const unsigned n = memory.positions();
@@ -168,15 +182,19 @@ DotAttentionBuilder::DotAttentionBuilder(unsigned dim, ParameterCollection& mode
 
 Expression DotAttentionBuilder::scores(const Expression& queries, const AttentionMemory& memory,
                                        Where where) const {
-  check("scores", queries, key_dim_, memory, key_dim_, where);
-  const auto scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(key_dim_)));
-  return Located(products(memory, queries, where), where) * scale;
+  return util::with_typed_allocation([&] {
+    check("scores", queries, key_dim_, memory, key_dim_, where);
+    const auto scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(key_dim_)));
+    return Located(products(memory, queries, where), where) * scale;
+  });
 }
 
 Expression DotAttentionBuilder::attend(const Expression& queries, const AttentionMemory& memory,
                                        Where where) const {
-  check("attend", queries, key_dim_, memory, key_dim_, where);
-  return attend_to(queries, memory, 1, false, where);
+  return util::with_typed_allocation([&] {
+    check("attend", queries, key_dim_, memory, key_dim_, where);
+    return attend_to(queries, memory, 1, false, where);
+  });
 }
 
 void DotAttentionBuilder::copy(const DotAttentionBuilder& other) {
@@ -197,10 +215,12 @@ BiaffineAttentionBuilder::BiaffineAttentionBuilder(unsigned query_dim, unsigned 
 
 Expression BiaffineAttentionBuilder::scores(const Expression& queries,
                                             const AttentionMemory& memory, Where where) const {
-  check("scores", queries, query_dim_, memory, key_dim_, where);
-  const Expression batch =
-      affine_transform({parameters_[1], parameters_[0], as_batch(queries, where)}, where);
-  return products(memory, as_columns(batch, queries.dim(), where), where);
+  return util::with_typed_allocation([&] {
+    check("scores", queries, query_dim_, memory, key_dim_, where);
+    const Expression batch =
+        affine_transform({parameters_[1], parameters_[0], as_batch(queries, where)}, where);
+    return products(memory, as_columns(batch, queries.dim(), where), where);
+  });
 }
 
 // ---- several heads
@@ -272,11 +292,13 @@ Expression MultiHeadAttentionBuilder::look(const char* call, const Expression& q
                                            const AttentionMemory& memory, bool is_causal,
                                            Where where) const {
   const unsigned dim = parameters_.params.empty() ? 0 : parameters_.params[kHeadsWq].dim().rows();
-  check(call, queries, dim, memory, dim, where);
-  Dim like = queries.dim();
-  const Expression y = attend_batch(as_batch(queries, where), like, memory, is_causal, where);
-  like.bd = std::max(like.bd, memory.keys.dim().bd);
-  return as_columns(y, like, where);
+  return util::with_typed_allocation([&] {
+    check(call, queries, dim, memory, dim, where);
+    Dim like = queries.dim();
+    const Expression y = attend_batch(as_batch(queries, where), like, memory, is_causal, where);
+    like.bd = std::max(like.bd, memory.keys.dim().bd);
+    return as_columns(y, like, where);
+  });
 }
 
 Expression MultiHeadAttentionBuilder::attend(const Expression& queries,
@@ -319,8 +341,10 @@ void MultiHeadAttentionBuilder::check_appended(const char* call, const Attention
 
 AttentionMemory MultiHeadAttentionBuilder::append(const AttentionMemory& memory,
                                                   const Expression& x, Where where) const {
-  check_appended("append", memory, x, where);
-  return append_batch(memory, as_batch(x, where), x.dim(), where);
+  return util::with_typed_allocation([&] {
+    check_appended("append", memory, x, where);
+    return append_batch(memory, as_batch(x, where), x.dim(), where);
+  });
 }
 
 void MultiHeadAttentionBuilder::copy(const MultiHeadAttentionBuilder& other) {

@@ -8,6 +8,7 @@
 #include "dynet/except.h"
 
 #include "builders/builder_support.h"
+#include "util/allocation.h"
 #include "util/number_text.h"
 
 namespace dynet {
@@ -125,6 +126,10 @@ void Beam::finish(Hypothesis&& h) {
 }
 
 std::vector<std::size_t> Beam::advance(const std::vector<Expression>& log_probabilities) {
+  return util::with_typed_allocation([&] { return checked_advance(log_probabilities); });
+}
+
+std::vector<std::size_t> Beam::checked_advance(const std::vector<Expression>& log_probabilities) {
   const auto shape_of = [](const Expression& e) -> const Dim& {
     return builders::dim_of(e, Where(),
                             [] { return std::string("beam_search: the log-probabilities"); });

@@ -7,6 +7,7 @@
 #include "dynet/except.h"
 
 #include "builders/columns.h"
+#include "util/allocation.h"
 
 namespace dynet {
 
@@ -90,16 +91,23 @@ void CRFBuilder::check_allowed(const Expression& scores, const std::vector<unsig
 // ---------------------------------------------------------------------------------------
 
 void CRFBuilder::new_graph(ComputationGraph& cg, bool update) {
-  parameters_.new_graph(cg, update);
-  masks_in_graph_ = masks_;
-  for (std::size_t i = 0; i < scores_.size(); ++i) {
-    scores_[i] = parameters_[i];
-    if (!masks_[i].empty()) {
-      const Parameter& p = parameters_.params[i];
-      scores_[i] = detail::Located(scores_[i], Where()) +
-                   input({cg, Where()}, p.dim(), masks_[i], p.p->device);
+  util::with_typed_allocation([&] {
+    std::array<std::vector<float>, 3> masks = masks_;
+    parameters_.new_graph(cg, update);
+    parameters_.graph = nullptr;  // until the scores are there, too
+    std::array<Expression, 3> scores;
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      scores[i] = parameters_[i];
+      if (!masks[i].empty()) {
+        const Parameter& p = parameters_.params[i];
+        scores[i] = detail::Located(scores[i], Where()) +
+                    input({cg, Where()}, p.dim(), masks[i], p.p->device);
+      }
     }
-  }
+    masks_in_graph_ = std::move(masks);
+    scores_ = scores;
+    parameters_.graph = &cg;
+  });
 }
 
 void CRFBuilder::check_scores(const char* call, const Expression& scores, Where where) const {
@@ -140,20 +148,23 @@ Expression CRFBuilder::loss(const Expression& scores,
 
 Expression CRFBuilder::neg_log_likelihood(const Expression& scores,
                                           const std::vector<unsigned>& tags, Where where) {
-  return loss(scores, {tags}, where);
+  return util::with_typed_allocation([&] { return loss(scores, {tags}, where); });
 }
 
 Expression CRFBuilder::neg_log_likelihood(const Expression& scores,
                                           const std::vector<std::vector<unsigned>>& tags,
                                           Where where) {
-  return loss(scores, tags, where);
+  return util::with_typed_allocation([&] { return loss(scores, tags, where); });
 }
 
 std::array<Expression, 2> CRFBuilder::best_path(const Expression& scores,
                                                 const std::vector<unsigned>& lengths, Where where) {
-  check_scores("viterbi", scores, where);
-  builders::check_lengths(parameters_.at("viterbi"), scores, lengths);
-  return crf_viterbi(scores, scores_[kTransitions], scores_[kStart], scores_[kEnd], lengths, where);
+  return util::with_typed_allocation([&] {
+    check_scores("viterbi", scores, where);
+    builders::check_lengths(parameters_.at("viterbi"), scores, lengths);
+    return crf_viterbi(scores, scores_[kTransitions], scores_[kStart], scores_[kEnd], lengths,
+                       where);
+  });
 }
 
 ScoredTags CRFBuilder::viterbi(const Expression& scores, Where where) {
@@ -162,12 +173,20 @@ ScoredTags CRFBuilder::viterbi(const Expression& scores, Where where) {
     throw ShapeError("CRFBuilder: viterbi: scores are " + to_string(scores.dim()) +
                      "; want one example, or the lengths of a batch");
   }
-  return viterbi(scores, {scores.dim().cols()}, where)[0];
+  return util::with_typed_allocation(
+      [&] { return viterbi(scores, {scores.dim().cols()}, where)[0]; });
 }
 
 std::vector<ScoredTags> CRFBuilder::viterbi(const Expression& scores,
                                             const std::vector<unsigned>& lengths, Where where) {
-  const auto [tags, score] = best_path(scores, lengths, where);
+  return util::with_typed_allocation(
+      [&] { return computed(best_path(scores, lengths, where), scores, lengths); });
+}
+
+std::vector<ScoredTags> CRFBuilder::computed(const std::array<Expression, 2>& best_tags,
+                                             const Expression& scores,
+                                             const std::vector<unsigned>& lengths) {
+  const auto& [tags, score] = best_tags;
   const Dim d = scores.dim();
   const std::vector<float> best = as_vector(score.value());
   const std::vector<float> numbers = as_vector(tags.value());

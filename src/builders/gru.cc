@@ -36,9 +36,8 @@ Expression GRUBuilder::layer_input(unsigned /*layer*/, const Expression& below,
   return dropout_rate > 0.0F ? dropout(below, dropout_rate, user_where) : below;
 }
 
-Expression GRUBuilder::add_input_impl(int prev, const Expression& x) {
-  const Expression top = LayeredRNNBuilder::add_input_impl(prev, x);
-  return dropout_rate > 0.0F ? dropout(top, dropout_rate, user_where) : top;
+Expression GRUBuilder::returned(const Expression& output) const {
+  return dropout_rate > 0.0F ? dropout(output, dropout_rate, user_where) : output;
 }
 
 LayeredRNNBuilder::LayerState GRUBuilder::add_layer(unsigned layer, const Expression& x,

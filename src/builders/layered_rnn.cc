@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -7,6 +8,8 @@
 
 #include "builders/builder_support.h"
 #include "graph/graph.h"
+#include "util/allocation.h"
+#include "util/reserve.h"
 
 namespace dynet {
 
@@ -16,10 +19,14 @@ using builders::check_step;
 
 namespace detail {
 
-void StepMemory::keep(std::vector<std::vector<Expression>>& steps, std::size_t count) {
-  spare_.reserve(spare_.size() + steps.size() - std::min(steps.size(), count));
+void StepMemory::keep(std::vector<std::vector<Expression>>& steps, std::size_t count) noexcept {
+  try {
+    spare_.reserve(spare_.size() + steps.size() - std::min(steps.size(), count));
+  } catch (const std::bad_alloc&) {  // there is no memory to keep some
+  }
   while (steps.size() > count) {
-    if (!steps.back().empty()) {  // a node of a tree that was never added has none
+    // A node of a tree that was never added has none.
+    if (!steps.back().empty() && spare_.size() < spare_.capacity()) {
       spare_.push_back(std::move(steps.back()));
     }
     steps.pop_back();
@@ -34,10 +41,6 @@ std::vector<Expression> StepMemory::take(std::size_t size) {
   }
   step.assign(size, Expression());
   return step;
-}
-
-void StepMemory::push(std::vector<std::vector<Expression>>& steps, std::vector<Expression>&& step) {
-  steps.push_back(std::move(step));
 }
 
 }  // namespace detail
@@ -59,7 +62,10 @@ void LayeredRNNBuilder::start_new_sequence_impl(const std::vector<Expression>& h
   if (!h_0.empty()) {
     check_state("the initial state", has_cells() ? h_0.data() : nullptr, h_0.data() + cell_count);
   }
+  c0.reserve(cell_count);
+  h0.reserve(h_0.size() - cell_count);
   LayeredRNNBuilder::forget_impl(0);
+  // Nothing throws below this line.
   has_initial_state = !h_0.empty();
   const auto middle = h_0.begin() + static_cast<std::ptrdiff_t>(cell_count);
   c0.assign(h_0.begin(), middle);
@@ -97,17 +103,22 @@ void LayeredRNNBuilder::disable_dropout() { set_dropout(0.0F); }
 
 void LayeredRNNBuilder::set_dropout_masks(unsigned batch_size) {
   const detail::LocatedGraph cg(graph(), user_where);
-  masks.resize(layers);
-  for (unsigned layer = 0; layer < layers; ++layer) {
-    // The first parameter of a layer is a matrix for what the layer reads.
-    const unsigned in = params[layer][0].dim().cols();
-    masks[layer].clear();
-    masks[layer].push_back(builders::add_mask(cg, in, batch_size, dropout_rate));
-    masks[layer].push_back(builders::add_mask(cg, hid, batch_size, dropout_rate_h));
-    if (cell_rate() >= 0.0F) {
-      masks[layer].push_back(builders::add_mask(cg, hid, batch_size, cell_rate()));
+  detail::RepeatableDraws draws(&graph());
+  dropout_masks_valid = false;  // until all are there
+  util::with_typed_allocation([&] {
+    masks.resize(layers);
+    for (unsigned layer = 0; layer < layers; ++layer) {
+      // The first parameter of a layer is a matrix for what the layer reads.
+      const unsigned in = params[layer][0].dim().cols();
+      masks[layer].clear();
+      masks[layer].push_back(builders::add_mask(cg, in, batch_size, dropout_rate));
+      masks[layer].push_back(builders::add_mask(cg, hid, batch_size, dropout_rate_h));
+      if (cell_rate() >= 0.0F) {
+        masks[layer].push_back(builders::add_mask(cg, hid, batch_size, cell_rate()));
+      }
     }
-  }
+  });
+  draws.keep();
   dropout_masks_valid = true;
 }
 
@@ -119,10 +130,13 @@ Expression LayeredRNNBuilder::layer_input(unsigned layer, const Expression& belo
 // ---- steps
 // ----------------------------------------------------------------------------------------
 
+/// All of the step or nothing.
 void LayeredRNNBuilder::push(std::vector<Expression>&& new_h, std::vector<Expression>&& new_c) {
-  memory_h_.push(h, std::move(new_h));
+  util::reserve_more(h, 1);
+  util::reserve_more(c, has_cells() ? 1 : 0);
+  h.push_back(std::move(new_h));
   if (has_cells()) {
-    memory_c_.push(c, std::move(new_c));
+    c.push_back(std::move(new_c));
   }
 }
 
@@ -164,12 +178,17 @@ void LayeredRNNBuilder::explain_failure(int prev, const Expression& x) const {
   }
 }
 
-Expression LayeredRNNBuilder::add_input_impl(int prev, const Expression& x) {
+void LayeredRNNBuilder::begin_steps(const Expression& x) {
   check_input(x);
   if (has_masks() && (dropout_rate > 0.0F || dropout_rate_h > 0.0F || cell_rate() > 0.0F) &&
       !(dropout_masks_valid && builders::are_alive(masks))) {
     set_dropout_masks(x.dim().bd);
   }
+}
+
+Expression LayeredRNNBuilder::add_input_impl(int prev, const Expression& x) {
+  begin_steps(x);
+  detail::RepeatableDraws draws(x.pg);  // of this step alone: masks stay
   const bool cells_too = has_cells();
   const bool is_first = prev < 0 && !has_initial_state;
   const std::vector<Expression>& old_h = hidden(prev);
@@ -198,8 +217,9 @@ Expression LayeredRNNBuilder::add_input_impl(int prev, const Expression& x) {
     explain_failure(prev, x);
     throw;
   }
-  const Expression output = layers == 0 ? x : output_of(new_h);
+  const Expression output = returned(layers == 0 ? x : output_of(new_h));
   push(std::move(new_h), std::move(new_c));
+  draws.keep();
   return output;
 }
 
@@ -276,21 +296,27 @@ Expression LayeredRNNBuilder::back() const {
   return output_of(now);
 }
 
-std::vector<Expression> LayeredRNNBuilder::final_h() const { return h.empty() ? h0 : h.back(); }
-std::vector<Expression> LayeredRNNBuilder::get_h(RNNPointer i) const { return hidden(i); }
+std::vector<Expression> LayeredRNNBuilder::final_h() const {
+  return get_h(static_cast<RNNPointer>(h.size()) - 1);
+}
+std::vector<Expression> LayeredRNNBuilder::get_h(RNNPointer i) const {
+  return util::with_typed_allocation([&] { return hidden(i); });
+}
 
 std::vector<Expression> LayeredRNNBuilder::final_s() const {
   return get_s(static_cast<RNNPointer>(h.size()) - 1);
 }
 
 std::vector<Expression> LayeredRNNBuilder::get_s(RNNPointer i) const {
-  const std::vector<Expression>& hs = hidden(i);
-  if (!has_cells()) {
-    return hs;
-  }
-  std::vector<Expression> s = cells(i);
-  s.insert(s.end(), hs.begin(), hs.end());
-  return s;
+  return util::with_typed_allocation([&] {
+    const std::vector<Expression>& hs = hidden(i);
+    if (!has_cells()) {
+      return hs;
+    }
+    std::vector<Expression> s = cells(i);
+    s.insert(s.end(), hs.begin(), hs.end());
+    return s;
+  });
 }
 
 unsigned LayeredRNNBuilder::num_h0_components() const { return (has_cells() ? 2 : 1) * layers; }

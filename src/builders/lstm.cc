@@ -248,17 +248,21 @@ void CompactVanillaLSTMBuilder::set_weightnoise(float std) {
 }
 
 void CompactVanillaLSTMBuilder::start_new_sequence_impl(const std::vector<Expression>& h_0) {
-  StandardLSTMBuilder::start_new_sequence_impl(h_0);
   if (weightnoise_std == 0.0F) {
+    StandardLSTMBuilder::start_new_sequence_impl(h_0);
     noisy_.clear();
     return;
   }
-  noisy_.resize(layers);
+  detail::RepeatableDraws draws(layers == 0 ? nullptr : param_vars[0][0].pg);
+  std::vector<std::vector<Expression>> noisy(layers);
   for (unsigned layer = 0; layer < layers; ++layer) {
     const std::vector<Expression>& vars = param_vars[layer];
-    noisy_[layer] = {noise(vars[kInputs], weightnoise_std, Where()),
-                     noise(vars[kRecurrent], weightnoise_std, Where()), vars[kBias]};
+    noisy[layer] = {noise(vars[kInputs], weightnoise_std, Where()),
+                    noise(vars[kRecurrent], weightnoise_std, Where()), vars[kBias]};
   }
+  StandardLSTMBuilder::start_new_sequence_impl(h_0);
+  draws.keep();
+  noisy_ = std::move(noisy);
 }
 
 }  // namespace dynet

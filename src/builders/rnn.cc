@@ -9,6 +9,7 @@
 
 #include "builders/builder_support.h"
 #include "builders/cells.h"
+#include "util/allocation.h"
 
 namespace dynet {
 
@@ -43,14 +44,15 @@ RNNBuilder::~RNNBuilder() = default;
 
 void RNNBuilder::new_graph(ComputationGraph& cg, bool update) {
   sm_.check(RNNOp::new_graph);
-  new_graph_impl(cg, update);
+  sm_.reset();  // until all is there
+  util::with_typed_allocation([&] { new_graph_impl(cg, update); });
   sm_.transition(RNNOp::new_graph);
 }
 
 void RNNBuilder::start_new_sequence(const std::vector<Expression>& h_0, Where where) {
   sm_.check(RNNOp::start_new_sequence);
   user_where = where;
-  start_new_sequence_impl(h_0);
+  util::with_typed_allocation([&] { start_new_sequence_impl(h_0); });
   cur = -1;
   steps_.clear();
   sm_.transition(RNNOp::start_new_sequence);
@@ -62,22 +64,20 @@ Expression RNNBuilder::append(RNNPointer prev, Where where, Impl impl) {
   check_step("RNNBuilder", prev, steps_.size());
   user_where = where;
   const RNNPointer before = cur;
-  steps_.push_back({prev, Expression()});
-  cur = static_cast<RNNPointer>(steps_.size()) - 1;
-  const std::size_t index = steps_.size() - 1;
-  try {
-    const Expression output = impl();
-    steps_[index].output = output;
-    return output;
-  } catch (...) {
-    steps_.pop_back();
-    cur = before;
-    throw;
-  }
-}
-
-void RNNBuilder::note_step(RNNPointer prev, const Expression& output) {
-  steps_.push_back({prev, output});
+  const std::size_t index = steps_.size();
+  return util::with_typed_allocation([&]() -> Expression {
+    steps_.push_back({prev, Expression()});
+    cur = static_cast<RNNPointer>(index);
+    try {
+      const Expression output = impl();
+      steps_[index].output = output;
+      return output;
+    } catch (...) {
+      steps_.pop_back();
+      cur = before;
+      throw;
+    }
+  });
 }
 
 Expression RNNBuilder::set_h(const RNNPointer& prev, const std::vector<Expression>& h_new,
@@ -108,10 +108,28 @@ std::vector<Expression> RNNBuilder::transduce(const std::vector<Expression>& xs,
 std::vector<Expression> RNNBuilder::transduce(const RNNPointer& prev,
                                               const std::vector<Expression>& xs, Where where) {
   std::vector<Expression> outputs;
-  outputs.reserve(xs.size());
-  for (const Expression& x : xs) {
-    outputs.push_back(add_input(outputs.empty() ? prev : cur, x, where));
+  if (xs.empty()) {
+    return outputs;
   }
+  sm_.check(RNNOp::add_input);
+  util::with_typed_allocation([&] { outputs.reserve(xs.size()); });
+  user_where = where;
+  begin_steps(xs[0]);
+  detail::RepeatableDraws draws(xs[0].is_stale() ? nullptr : xs[0].pg);
+  const RNNPointer before = cur;
+  const std::size_t count = steps_.size();
+  try {
+    for (const Expression& x : xs) {
+      outputs.push_back(add_input(outputs.empty() ? prev : cur, x, where));
+    }
+  } catch (...) {
+    if (forget_impl(count)) {
+      steps_.resize(count);
+    }
+    cur = before;
+    throw;
+  }
+  draws.keep();
   return outputs;
 }
 
@@ -133,6 +151,7 @@ void RNNBuilder::forget_after(const RNNPointer& p) {
 }
 
 bool RNNBuilder::forget_impl(std::size_t /*count*/) { return false; }
+void RNNBuilder::begin_steps(const Expression& /*x*/) {}
 
 const RNNBuilder::Step& RNNBuilder::step(const char* call, RNNPointer p) const {
   if (p == -1) {
@@ -216,18 +235,20 @@ Expression SimpleRNNBuilder::add_auxiliary_input(const Expression& x, const Expr
   }
   static_cast<void>(
       builders::dim_of(aux, where, [] { return std::string("SimpleRNNBuilder: aux"); }));
-  user_where = where;
+  const RNNPointer current = cur;
   const RNNPointer last = static_cast<RNNPointer>(h.size()) - 1;
-  aux_ = &aux;
-  Expression top;
-  try {
-    top = add_input_impl(last, x);
-  } catch (...) {
-    aux_ = nullptr;
-    throw;
-  }
-  aux_ = nullptr;
-  note_step(last, top);
+  const Expression top = append(last, where, [&] {
+    aux_ = &aux;
+    try {
+      const Expression output = add_input_impl(last, x);
+      aux_ = nullptr;
+      return output;
+    } catch (...) {
+      aux_ = nullptr;
+      throw;
+    }
+  });
+  cur = current;
   return top;
 }
 

@@ -6,6 +6,7 @@
 #include "dynet/sampled-softmax.h"
 
 #include "builders/softmax_support.h"
+#include "util/allocation.h"
 #include "util/number_text.h"
 
 namespace dynet {
@@ -174,7 +175,7 @@ void SampledSoftmaxBuilder::set_noise(const std::vector<unsigned>& words) {
     throw ValueError(std::string(kSampled) + ": set_noise without words");
   }
   check_words(words);
-  noise_words_ = words;
+  util::with_typed_allocation([&] { noise_words_ = words; });
   noise_in_ = in_;
   drawn_ = {};
 }
@@ -254,7 +255,7 @@ Expression SampledSoftmaxBuilder::word_scores(const Expression& rep,
 
 Expression SampledSoftmaxBuilder::sampled_loss(const Expression& rep, unsigned classidx,
                                                Where where) {
-  one_.assign(1, classidx);
+  util::with_typed_allocation([&] { one_.assign(1, classidx); });
   return sampled_loss(rep, one_, where);
 }
 
@@ -262,6 +263,12 @@ Expression SampledSoftmaxBuilder::sampled_loss(const Expression& rep,
                                                const std::vector<unsigned>& classidxs,
                                                Where where) {
   check_batch("sampled_loss", rep, classidxs, where);
+  return util::with_typed_allocation([&] { return loss_against_noise(rep, classidxs, where); });
+}
+
+Expression SampledSoftmaxBuilder::loss_against_noise(const Expression& rep,
+                                                     const std::vector<unsigned>& classidxs,
+                                                     Where where) {
   enter_noise(where);
   const Expression word = word_scores(rep, classidxs, where);
   const Expression noise = noise_scores(rep, classidxs, where);

@@ -11,6 +11,7 @@
 #include "api/graph_state.h"
 #include "builders/builder_support.h"
 #include "builders/softmax_support.h"
+#include "util/allocation.h"
 
 namespace dynet {
 
@@ -232,15 +233,17 @@ void CheckedSoftmaxBuilder::check_batch(const char* call, const Expression& rep,
 
 Expression CheckedSoftmaxBuilder::neg_log_softmax(const Expression& rep, unsigned classidx,
                                                   Where where) {
-  one_.assign(1, classidx);
+  util::with_typed_allocation([&] { one_.assign(1, classidx); });
   return neg_log_softmax(rep, one_, where);
 }
 
 Expression CheckedSoftmaxBuilder::neg_log_softmax(const Expression& rep,
                                                   const std::vector<unsigned>& classidxs,
                                                   Where where) {
-  check_batch("neg_log_softmax", rep, classidxs, where);
-  return losses(rep, classidxs, where);
+  return util::with_typed_allocation([&] {
+    check_batch("neg_log_softmax", rep, classidxs, where);
+    return losses(rep, classidxs, where);
+  });
 }
 
 unsigned CheckedSoftmaxBuilder::sample(const Expression& rep, Where where) {
@@ -249,12 +252,12 @@ unsigned CheckedSoftmaxBuilder::sample(const Expression& rep, Where where) {
     throw ShapeError(std::string(name()) + ": sample: rep is " + to_string(rep.dim()) +
                      "; want one example");
   }
-  return draw(rep, where);
+  return util::with_typed_allocation([&] { return draw(rep, where); });
 }
 
 Expression CheckedSoftmaxBuilder::full_logits(const Expression& rep, Where where) {
   static_cast<void>(ready("full_logits", rep, where));
-  return scores_of_all(rep, where);
+  return util::with_typed_allocation([&] { return scores_of_all(rep, where); });
 }
 
 Expression CheckedSoftmaxBuilder::full_log_distribution(const Expression& rep, Where where) {

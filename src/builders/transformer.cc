@@ -9,6 +9,7 @@
 
 #include "builders/builder_support.h"
 #include "builders/columns.h"
+#include "util/allocation.h"
 
 namespace dynet {
 
@@ -207,14 +208,19 @@ TransformerEncoderBuilder::TransformerEncoderBuilder(unsigned layers, unsigned d
 Expression TransformerEncoderBuilder::encode(const Expression& x,
                                              const std::vector<unsigned>& lengths,
                                              Where where) const {
-  check("encode", x, where);
-  check_lengths(parameters_.at("encode"), x, lengths);
-  const Dim like = x.dim();
-  Expression y = as_batch(x, where);
-  for (const detail::TransformerLayer& layer : layers_) {
-    y = layer.encode(y, like, lengths, where);
-  }
-  return as_columns(normalised(y, where), like, where);
+  return util::with_typed_allocation([&] {
+    check("encode", x, where);
+    check_lengths(parameters_.at("encode"), x, lengths);
+    detail::RepeatableDraws draws(x.pg);
+    const Dim like = x.dim();
+    Expression y = as_batch(x, where);
+    for (const detail::TransformerLayer& layer : layers_) {
+      y = layer.encode(y, like, lengths, where);
+    }
+    const Expression output = as_columns(normalised(y, where), like, where);
+    draws.keep();
+    return output;
+  });
 }
 
 // ---- decoder
@@ -234,7 +240,7 @@ TransformerState TransformerDecoderBuilder::start() const {
     throw StateError("TransformerDecoderBuilder: start: without a memory, to which layers attend");
   }
   TransformerState state;
-  state.layers.resize(layers_.size());
+  util::with_typed_allocation([&] { state.layers.resize(layers_.size()); });
   return state;
 }
 
@@ -244,19 +250,21 @@ TransformerState TransformerDecoderBuilder::start(const Expression& seen,
   if (!options_.has_memory) {
     throw StateError("TransformerDecoderBuilder: start: with a memory, which no layer attends to");
   }
-  const std::string at = parameters_.at("start");
-  parameters_.check("start", {seen}, where);
-  check_columns(at, "seen is", seen, options_.memory_dim == 0 ? dim_ : options_.memory_dim);
-  check_lengths(at, seen, lengths);
-  std::vector<AttentionMemory> memory;
-  memory.reserve(layers_.size());
-  for (const detail::TransformerLayer& layer : layers_) {
-    memory.push_back(layer.read_memory(seen, lengths, where));
-  }
-  TransformerState state;
-  state.layers.resize(layers_.size());
-  state.memory = std::make_shared<const std::vector<AttentionMemory>>(std::move(memory));
-  return state;
+  return util::with_typed_allocation([&] {
+    const std::string at = parameters_.at("start");
+    parameters_.check("start", {seen}, where);
+    check_columns(at, "seen is", seen, options_.memory_dim == 0 ? dim_ : options_.memory_dim);
+    check_lengths(at, seen, lengths);
+    std::vector<AttentionMemory> memory;
+    memory.reserve(layers_.size());
+    for (const detail::TransformerLayer& layer : layers_) {
+      memory.push_back(layer.read_memory(seen, lengths, where));
+    }
+    TransformerState state;
+    state.layers.resize(layers_.size());
+    state.memory = std::make_shared<const std::vector<AttentionMemory>>(std::move(memory));
+    return state;
+  });
 }
 
 unsigned TransformerDecoderBuilder::check_state(const TransformerState& state, const Expression& x,
@@ -299,7 +307,13 @@ unsigned TransformerDecoderBuilder::check_state(const TransformerState& state, c
 
 TransformerState TransformerDecoderBuilder::add_input(const TransformerState& state,
                                                       const Expression& x, Where where) const {
+  return util::with_typed_allocation([&] { return checked_step(state, x, where); });
+}
+
+TransformerState TransformerDecoderBuilder::checked_step(const TransformerState& state,
+                                                         const Expression& x, Where where) const {
   const unsigned examples = check_state(state, x, where);
+  detail::RepeatableDraws draws(x.pg);
   TransformerState next = state;
   // As many examples in all layers, so that the next step finds them so.
   const bool stands_for_all = x.dim().bd != examples;
@@ -312,6 +326,7 @@ TransformerState TransformerDecoderBuilder::add_input(const TransformerState& st
     y = layers_[i].decode(y, like, next.layers[i], memory, where);
   }
   next.output = as_columns(normalised(y, where), like, where);
+  draws.keep();
   return next;
 }
 
@@ -335,6 +350,11 @@ Expression plus(const Expression& x, const Expression& encoding, Where where) {
 }  // namespace
 
 Expression SinusoidalEncoding::add(const Expression& x, unsigned first, Where where) const {
+  return util::with_typed_allocation([&] { return plus_positions(x, first, where); });
+}
+
+Expression SinusoidalEncoding::plus_positions(const Expression& x, unsigned first,
+                                              Where where) const {
   const Dim& d = given_shape("SinusoidalEncoding: add", x, dim_, where);
   const std::size_t end = std::size_t{first} + d.cols();
   const std::size_t known = numbers_.size();
@@ -364,6 +384,10 @@ LearnedEncoding::LearnedEncoding(unsigned dim, unsigned max_positions, Parameter
 }
 
 Expression LearnedEncoding::add(const Expression& x, unsigned first, Where where) const {
+  return util::with_typed_allocation([&] { return plus_positions(x, first, where); });
+}
+
+Expression LearnedEncoding::plus_positions(const Expression& x, unsigned first, Where where) const {
   const Dim& d = given_shape("LearnedEncoding: add", x, dim_, where);
   const unsigned rows = table_.get_storage().rows();
   if (std::size_t{first} + d.cols() > rows) {

@@ -7,6 +7,8 @@
 #include "dynet/treelstm.h"
 
 #include "builders/builder_support.h"
+#include "util/allocation.h"
+#include "util/reserve.h"
 
 namespace dynet {
 
@@ -60,19 +62,23 @@ std::string to_last(std::size_t size) {
 }  // namespace
 
 void TreeNodesBuilder::new_graph_impl(ComputationGraph& cg, bool update) {
+  is_reading_ = false;  // first: what follows may fail
   enter_graph(cg, update);
-  is_reading_ = false;
 }
 
 void TreeNodesBuilder::start_new_sequence_impl(const std::vector<Expression>& h_0) {
   if (!h_0.empty()) {
     builders::check_count(name(), "the initial state", h_0.size(), num_h0_components());
   }
+  const std::size_t cell_count = has_cells() ? h_0.size() / 2 : 0;
+  c0.reserve(cell_count);
+  h0.reserve(h_0.size() - cell_count);
   start_tree(h_0);
+  // Nothing throws below this line.
   memory_h_.keep(h, 0);
   memory_c_.keep(c, 0);
   has_initial_state = !h_0.empty();
-  const auto middle = h_0.begin() + static_cast<std::ptrdiff_t>(has_cells() ? h_0.size() / 2 : 0);
+  const auto middle = h_0.begin() + static_cast<std::ptrdiff_t>(cell_count);
   c0.assign(h_0.begin(), middle);
   h0.assign(middle, h_0.end());
   is_reading_ = true;
@@ -90,9 +96,11 @@ void TreeNodesBuilder::set_num_elements(int num) {
                      "; want " + std::to_string(h.size()) + " or more");
   }
   const auto size = static_cast<std::size_t>(num);
-  c.reserve(has_cells() ? size : 0);
-  h.resize(size);
-  c.resize(has_cells() ? size : 0);
+  util::with_typed_allocation([&] {
+    c.reserve(has_cells() ? size : 0);
+    h.resize(size);
+    c.resize(has_cells() ? size : 0);
+  });
   any_order_ = true;
 }
 
@@ -150,12 +158,17 @@ Expression TreeNodesBuilder::add_numbered(int id, const std::vector<int>& childr
   check_place(id);
   check_children(id, children, x, where);
   user_where = where;
+  return util::with_typed_allocation([&] { return add_checked(id, children, x); });
+}
+
+Expression TreeNodesBuilder::add_checked(int id, const std::vector<int>& children,
+                                         const Expression& x) {
   std::vector<Expression> new_h = memory_h_.take(state_size());
   std::vector<Expression> new_c =
       has_cells() ? memory_c_.take(state_size()) : std::vector<Expression>();
   add_node(children, x, new_h, new_c);
   if (!any_order_) {
-    c.reserve(has_cells() ? h.size() + 1 : 0);
+    util::reserve_more(c, has_cells() ? 1 : 0);
     h.emplace_back();
     c.resize(has_cells() ? h.size() : 0);
   }
@@ -190,13 +203,17 @@ Expression TreeNodesBuilder::back() const {
 
 std::vector<Expression> TreeNodesBuilder::final_h() const { return get_h(last_); }
 std::vector<Expression> TreeNodesBuilder::final_s() const { return get_s(last_); }
-std::vector<Expression> TreeNodesBuilder::get_h(RNNPointer i) const { return state_of(h, h0, i); }
+std::vector<Expression> TreeNodesBuilder::get_h(RNNPointer i) const {
+  return util::with_typed_allocation([&] { return state_of(h, h0, i); });
+}
 
 std::vector<Expression> TreeNodesBuilder::get_s(RNNPointer i) const {
-  const std::vector<Expression>& hidden = state_of(h, h0, i);
-  std::vector<Expression> all = has_cells() ? state_of(c, c0, i) : std::vector<Expression>();
-  all.insert(all.end(), hidden.begin(), hidden.end());
-  return all;
+  return util::with_typed_allocation([&] {
+    const std::vector<Expression>& hidden = state_of(h, h0, i);
+    std::vector<Expression> all = has_cells() ? state_of(c, c0, i) : std::vector<Expression>();
+    all.insert(all.end(), hidden.begin(), hidden.end());
+    return all;
+  });
 }
 
 // ---- layers over the children's layers
@@ -236,14 +253,19 @@ void LayeredTreeBuilder::disable_dropout() { set_dropout(0.0F); }
 
 void LayeredTreeBuilder::set_dropout_masks(unsigned batch_size) {
   const detail::LocatedGraph cg(builders::graph_of(name(), param_vars), user_where);
-  masks.resize(layers);
-  for (unsigned layer = 0; layer < layers; ++layer) {
-    // The first parameter of a layer is a matrix for what the layer reads.
-    const unsigned in = param_vars[layer][0].dim().cols();
-    masks[layer].clear();
-    masks[layer].push_back(builders::add_mask(cg, in, batch_size, dropout_rate));
-    masks[layer].push_back(builders::add_mask(cg, hid, batch_size, dropout_rate_h));
-  }
+  detail::RepeatableDraws draws(param_vars[0][0].pg);
+  dropout_masks_valid = false;  // until all are there
+  util::with_typed_allocation([&] {
+    masks.resize(layers);
+    for (unsigned layer = 0; layer < layers; ++layer) {
+      // The first parameter of a layer is a matrix for what the layer reads.
+      const unsigned in = param_vars[layer][0].dim().cols();
+      masks[layer].clear();
+      masks[layer].push_back(builders::add_mask(cg, in, batch_size, dropout_rate));
+      masks[layer].push_back(builders::add_mask(cg, hid, batch_size, dropout_rate_h));
+    }
+  });
+  draws.keep();
   dropout_masks_valid = true;
 }
 

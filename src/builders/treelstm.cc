@@ -3,10 +3,12 @@
 #include <cmath>
 #include <initializer_list>
 #include <string>
+#include <utility>
 
 #include "dynet/except.h"
 
 #include "builders/builder_support.h"
+#include "util/allocation.h"
 
 namespace dynet {
 
@@ -64,9 +66,14 @@ BinaryTreeBuilder::~BinaryTreeBuilder() = default;
 void BinaryTreeBuilder::new_graph(ComputationGraph& cg, bool update) {
   const detail::LocatedGraph at(cg, Where());
   param_vars.clear();
-  for (const Parameter& p : params) {
-    param_vars.push_back(update ? parameter(at, p) : const_parameter(at, p));
-  }
+  util::with_typed_allocation([&] {
+    std::vector<Expression> made;  // all of them, or the builder has no graph
+    made.reserve(params.size());
+    for (const Parameter& p : params) {
+      made.push_back(update ? parameter(at, p) : const_parameter(at, p));
+    }
+    param_vars = std::move(made);
+  });
 }
 
 std::vector<Expression> BinaryTreeBuilder::transduce(const std::vector<Expression>& xs,
@@ -74,9 +81,11 @@ std::vector<Expression> BinaryTreeBuilder::transduce(const std::vector<Expressio
                                                      const std::vector<int>& right, Where where) {
   check_tree(xs.size(), left, right);
   std::vector<TreeState> states;
-  states.reserve(left.size());
   std::vector<Expression> vectors;
-  vectors.reserve(left.size());
+  util::with_typed_allocation([&] {
+    states.reserve(left.size());
+    vectors.reserve(left.size());
+  });
   auto x = xs.begin();
   for (std::size_t i = 0; i < left.size(); ++i) {
     const auto state = [&states](int node) { return states[static_cast<std::size_t>(node)]; };
@@ -106,7 +115,7 @@ struct Given {
 template <class Add>
 TreeState state_of(const char* builder, std::initializer_list<Given> given, Where where, Add add) {
   try {
-    return add();
+    return util::with_typed_allocation(add);
   } catch (const Error&) {  // to a cell an unset c is one that is absent
     for (const Given& g : given) {
       static_cast<void>(builders::dim_of(

@@ -9,6 +9,7 @@
 #include "dynet/replay.h"
 
 #include "params/access.h"
+#include "util/allocation.h"
 #include "util/fork.h"
 
 namespace dynet {
@@ -77,14 +78,15 @@ Uses& sub_names_of(detail::CollectionState& state) {
   detail::Replayed* const replayed = state.replayed.get();
   return replayed != nullptr ? replayed->sub_names : state.sub_names;
 }
-/// `name` is given once more. `uses` counts it, and `kind` says to what it is given.
-void give(const detail::CollectionState& state, Uses& uses, const std::string& name,
-          std::map<std::string, unsigned> NameUses::* kind) {
+/// What counts the uses of `name`, which is about to be given once more: what may fail of that is
+/// done. `kind` says to what it is given.
+unsigned& count_of(const detail::CollectionState& state, Uses& uses, const std::string& name,
+                   std::map<std::string, unsigned> NameUses::* kind) {
   unsigned& count = uses[name];
   for (NameUses* log : state.logs) {
     (log->*kind).emplace(name, count);  // where it is the first time
   }
-  ++count;
+  return count;
 }
 
 /// All collections that live; of the program until it ends, as models may live as long.
@@ -165,23 +167,26 @@ Parameter ParameterCollection::add_parameters(const Dim& d, const std::string& n
 }
 Parameter ParameterCollection::add_parameters(const Dim& d, const ParameterInit& init,
                                               const std::string& name, Device* device) {
-  check_name("add_parameters", name);
-  detail::CollectionState& state = *storage_->state_;
-  Uses& names = names_of(state);
-  const std::string full = state.name + numbered(name, uses_of(names, name));
-  const std::string what = "add_parameters " + full + " " + to_string(d);
-  check_shape(d, what);
-  if (state.replayed != nullptr) {
-    Parameter again(find_again(state.replayed->parameters, full, d, &ParameterStorage::dim));
-    give(state, names, name, &NameUses::parameters);
-    return again;
-  }
-  auto storage = ModelAccess::make_parameter(d, checked(device, what), what);
-  init.initialize_params(storage->values);
-  storage->name = full;
-  ModelAccess::enlist(storage_, storage, nullptr);
-  give(state, names, name, &NameUses::parameters);
-  return Parameter(std::move(storage));
+  return util::with_typed_allocation([&] {
+    check_name("add_parameters", name);
+    detail::CollectionState& state = *storage_->state_;
+    Uses& names = names_of(state);
+    const std::string full = state.name + numbered(name, uses_of(names, name));
+    const std::string what = "add_parameters " + full + " " + to_string(d);
+    check_shape(d, what);
+    unsigned& count = count_of(state, names, name, &NameUses::parameters);
+    if (state.replayed != nullptr) {
+      Parameter again(find_again(state.replayed->parameters, full, d, &ParameterStorage::dim));
+      ++count;
+      return again;
+    }
+    auto storage = ModelAccess::make_parameter(d, checked(device, what), what);
+    init.initialize_params(storage->values);
+    storage->name = full;
+    ModelAccess::enlist(storage_, storage, nullptr);
+    ++count;
+    return Parameter(std::move(storage));
+  });
 }
 
 LookupParameter ParameterCollection::add_lookup_parameters(unsigned n, const Dim& d,
@@ -193,53 +198,60 @@ LookupParameter ParameterCollection::add_lookup_parameters(unsigned n, const Dim
                                                            const ParameterInit& init,
                                                            const std::string& name,
                                                            Device* device) {
-  check_name("add_lookup_parameters", name);
-  detail::CollectionState& state = *storage_->state_;
-  Uses& names = names_of(state);
-  const std::string full = state.name + numbered(name, uses_of(names, name));
-  const std::string what =
-      "add_lookup_parameters " + full + ", " + std::to_string(n) + " rows of " + to_string(d);
-  check_shape(d, what);
-  if (state.replayed != nullptr) {
-    Dim all = d;
-    all.add_dim(n);
-    LookupParameter again(
-        find_again(state.replayed->tables, full, all, &LookupParameterStorage::all_dim));
-    give(state, names, name, &NameUses::parameters);
-    return again;
-  }
-  auto storage = ModelAccess::make_lookup(n, d, checked(device, what), what);
-  init.initialize_params(storage->all_values);
-  storage->name = full;
-  ModelAccess::enlist(storage_, nullptr, storage);
-  give(state, names, name, &NameUses::parameters);
-  return LookupParameter(std::move(storage));
+  return util::with_typed_allocation([&] {
+    check_name("add_lookup_parameters", name);
+    detail::CollectionState& state = *storage_->state_;
+    Uses& names = names_of(state);
+    const std::string full = state.name + numbered(name, uses_of(names, name));
+    const std::string what =
+        "add_lookup_parameters " + full + ", " + std::to_string(n) + " rows of " + to_string(d);
+    check_shape(d, what);
+    unsigned& count = count_of(state, names, name, &NameUses::parameters);
+    if (state.replayed != nullptr) {
+      Dim all = d;
+      all.add_dim(n);
+      LookupParameter again(
+          find_again(state.replayed->tables, full, all, &LookupParameterStorage::all_dim));
+      ++count;
+      return again;
+    }
+    auto storage = ModelAccess::make_lookup(n, d, checked(device, what), what);
+    init.initialize_params(storage->all_values);
+    storage->name = full;
+    ModelAccess::enlist(storage_, nullptr, storage);
+    ++count;
+    return LookupParameter(std::move(storage));
+  });
 }
 
 ParameterCollection ParameterCollection::add_subcollection(const std::string& name,
                                                            float weight_decay_lambda) {
-  check_name("add_subcollection", name);
-  detail::CollectionState& state = *storage_->state_;
-  const ParameterCollection root = ModelAccess::root(*this);
-  Uses& names = sub_names_of(state);
-  const std::string full = state.name + numbered(name, uses_of(names, name)) + "/";
-  if (state.replayed != nullptr) {
-    const ParameterCollection again = ModelAccess::replay(root, full, *state.replayed->all, {}, {});
-    give(state, names, name, &NameUses::subcollections);
-    return again;
-  }
-  auto sub = std::make_shared<ParameterCollectionStorage>(std::max(weight_decay_lambda, 0.0F));
-  sub->state_->name = full;
-  sub->state_->usage = state.usage;
-  sub->state_->decay->parent = state.decay;
-  if (weight_decay_lambda < 0.0F) {
-    sub->weight_decay.inherit(state.decay->own);
-  }
-  const ParameterCollection made(sub);
-  ModelAccess::note_part(root, made);
-  give(state, names, name, &NameUses::subcollections);
-  sub->state_->parent = storage_;  // last: until then `sub` counts as a root of its own
-  return made;
+  return util::with_typed_allocation([&] {
+    check_name("add_subcollection", name);
+    detail::CollectionState& state = *storage_->state_;
+    const ParameterCollection root = ModelAccess::root(*this);
+    Uses& names = sub_names_of(state);
+    const std::string full = state.name + numbered(name, uses_of(names, name)) + "/";
+    unsigned& count = count_of(state, names, name, &NameUses::subcollections);
+    if (state.replayed != nullptr) {
+      const ParameterCollection again =
+          ModelAccess::replay(root, full, *state.replayed->all, {}, {});
+      ++count;
+      return again;
+    }
+    auto sub = std::make_shared<ParameterCollectionStorage>(std::max(weight_decay_lambda, 0.0F));
+    sub->state_->name = full;
+    sub->state_->usage = state.usage;
+    sub->state_->decay->parent = state.decay;
+    if (weight_decay_lambda < 0.0F) {
+      sub->weight_decay.inherit(state.decay->own);
+    }
+    const ParameterCollection made(sub);
+    ModelAccess::note_part(root, made);
+    ++count;
+    sub->state_->parent = storage_;  // last: until then `sub` counts as a root of its own
+    return made;
+  });
 }
 
 std::size_t ParameterCollection::size() const { return storage_->params.size(); }

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "dynet/except.h"
+#include "dynet/repeatable.h"
 #include "dynet/rnn.h"
 
 namespace dynet::builders {
