@@ -300,18 +300,8 @@ def told(value: Any) -> str:
 
 
 def _is_number(value: Any) -> bool:
-    return hasattr(value, "__float__") or hasattr(value, "__index__")
-
-
-def _is_flag(value: Any) -> bool:
-    """Whether it is one number, 0 or 1. What `==` gives is the user's: of an array, an array."""
-    try:
-        is_one = _is_number(value) and not getattr(value, "shape", ())
-        return is_one and float(value) in (0.0, 1.0)
-    except Exception as error:  # a kind of its own, which raises
-        if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
-            raise  # in code of the user's
-        return False
+    is_one = hasattr(value, "__float__") or hasattr(value, "__index__")
+    return is_one and not isinstance(value, _dynet.Expression)
 
 
 def _fits_name(name: str, value: Any) -> bool:
@@ -354,17 +344,29 @@ def _fits(promise: ast.expr | None, value: Any) -> bool:
 
 
 def _mended(parameter: _Parameter, value: Any) -> Any:
-    """What stands for a value that does not fit; the value itself where nothing does."""
+    """What stands for a value that does not fit; the value itself where nothing does. None stands
+    for the default of a text, but not of a number: there it is a mistake, as it was in DyNet 2.1."""
     if parameter.promise is None:
         return value
     names = {_last_name(one) for one in _alternatives(parameter.promise)}
-    if value is None:
-        return parameter.default if parameter.default is not _MISSING else value
-    if "bool" in names and _is_flag(value):
-        return bool(value)
+    if "bool" in names:
+        return _truth(value)
+    if value is None and "str" in names and parameter.default is not _MISSING:
+        return parameter.default
     if "str" in names and isinstance(value, (bytes, os.PathLike)):
         return os.fsdecode(value)
     return value
+
+
+def _truth(value: Any) -> Any:
+    """Any object is a flag, by its truth value. One that has none, such as an array, stays itself."""
+    try:
+        return bool(value)
+    except Exception as error:
+        is_users_own = error.__traceback__ is not None and error.__traceback__.tb_next is not None
+        if is_users_own or isinstance(value, _dynet.Expression):
+            raise
+        return value
 
 
 # ---- one call -----------------------------------------------------------------------------------

@@ -3,6 +3,8 @@
 #include <nanobind/ndarray.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -24,9 +26,9 @@ namespace {
 
 nb::object numpy(const char* name) { return numpy_module().attr(name); }
 
-/// The axes of an array over a tensor, as arrays.h says.
+/// The axes of an array over a tensor, as arrays.h says, and where its numbers lie in the tensor.
 struct Axes {
-  Axes(const Dim& d, bool rows_first) {
+  Axes(const Dim& d, Order order) {
     std::int64_t step = 1;
     const auto add = [&](unsigned extent) {
       shape[count] = extent;
@@ -39,7 +41,7 @@ struct Axes {
     if (d.bd > 1) {
       add(d.bd);
     }
-    if (rows_first && count > 0) {
+    if (order == Order::kRowsFirst && count > 0) {
       std::rotate(shape, shape + count - 1, shape + count);
       std::rotate(stride, stride + count - 1, stride + count);
     }
@@ -49,19 +51,12 @@ struct Axes {
   std::size_t count = 0;
 };
 
-/// An array over `data`, which it deletes.
-template <class T>
-nb::object wrap_array(T* data, const Dim& d, bool rows_first) {
-  const Axes axes(d, rows_first);
-  (void)numpy_module();  // to say what is missing in our words
-  const nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
-  return nb::ndarray<nb::numpy, T>(data, axes.count, axes.shape, owner, axes.stride).cast();
-}
+/// Some 100 us of work.
+constexpr std::size_t kPiece = 8192;
 
-/// Calls `convert(first, count)` for all of `n` numbers, some 100 us of work at a time.
+/// Calls `convert(first, count)` for all of `n` numbers, a piece at a time.
 template <class Convert>
 void in_pieces(std::size_t n, Handlers handlers, const Convert& convert) {
-  constexpr std::size_t kPiece = 8192;
   HandlersInLoop running;
   for (std::size_t first = 0; first < n; first += kPiece) {
     if (handlers == Handlers::kRun) {
@@ -71,40 +66,196 @@ void in_pieces(std::size_t n, Handlers handlers, const Convert& convert) {
   }
 }
 
-/// A copy in double, as DyNet has always given arrays.
-nb::object make_array(const Tensor& t, double scale, bool rows_first, Handlers handlers) {
+/// Memory of `to`'s kind and of the shape of `axes`, in C order, filled with `convert(number)` of
+/// the numbers at `from`.
+template <class To, class From, class Convert>
+class CopyInOrder {
+ public:
+  CopyInOrder(const Axes& axes, const From* from, const Convert& convert, Handlers handlers)
+      : axes_(axes), from_(from), convert_(convert), handlers_(handlers) {
+    for (std::size_t i = axes.count; i-- > 0;) {
+      steps_[i] = static_cast<std::int64_t>(size_);
+      size_ *= axes.shape[i];
+    }
+    owned_.reset(new To[size_]);  // make_unique would write zeros first
+    if (std::equal(steps_, steps_ + axes.count, axes.stride)) {
+      copy_all();
+    } else if (axes.count == 1) {
+      copy_row(from, owned_.get(), 0, size_);
+    } else if (size_ != 0) {
+      copy_planes();
+    }
+  }
+  std::unique_ptr<To[]> take() { return std::move(owned_); }
+
+ private:
+  void copy_all() {
+    in_pieces(size_, handlers_, [&](std::size_t first, std::size_t n) {
+      std::transform(from_ + first, from_ + first + n, owned_.get() + first, convert_);
+    });
+  }
+  /// Plane by plane of the last axis, whose numbers are to be neighbours, and of that one of the
+  /// others whose numbers are the nearest at `from`.
+  void copy_planes() {
+    const std::size_t last = axes_.count - 1;
+    const auto down = static_cast<std::size_t>(std::min_element(axes_.stride, axes_.stride + last) -
+                                               axes_.stride);
+    std::size_t at[DYNET_MAX_TENSOR_DIM + 1] = {};
+    for (bool is_more = true; is_more;) {
+      std::int64_t from = 0;
+      std::int64_t to = 0;
+      for (std::size_t i = 0; i < last; ++i) {
+        from += static_cast<std::int64_t>(at[i]) * axes_.stride[i];
+        to += static_cast<std::int64_t>(at[i]) * steps_[i];
+      }
+      copy_plane(from_ + from, owned_.get() + to, down);
+      is_more = false;
+      for (std::size_t i = last; i-- > 0 && !is_more;) {
+        if (i != down) {
+          at[i] = at[i] + 1 == axes_.shape[i] ? 0 : at[i] + 1;
+          is_more = at[i] != 0;
+        }
+      }
+    }
+  }
+  void copy_plane(const From* from, To* to, std::size_t down) {
+    constexpr std::size_t kTile = 32;
+    const std::size_t rows = axes_.shape[down];
+    const std::size_t columns = axes_.shape[axes_.count - 1];
+    for (std::size_t row = 0; row < rows; row += kTile) {
+      for (std::size_t column = 0; column < columns; column += kTile) {
+        for (std::size_t i = row; i < std::min(row + kTile, rows); ++i) {
+          const auto place = static_cast<std::int64_t>(i);
+          copy_row(from + place * axes_.stride[down], to + place * steps_[down], column,
+                   std::min(column + kTile, columns));
+        }
+      }
+      pass(kTile * columns);
+    }
+  }
+  void copy_row(const From* from, To* to, std::size_t first, std::size_t last) const {
+    const std::int64_t stride = axes_.stride[axes_.count - 1];
+    for (std::size_t column = first; column < last; ++column) {
+      to[column] = convert_(from[static_cast<std::int64_t>(column) * stride]);
+    }
+  }
+  void pass(std::size_t done) {
+    since_ += done;
+    if (handlers_ == Handlers::kRun && since_ >= kPiece) {
+      running_.pass();
+      since_ = 0;
+    }
+  }
+
+  const Axes& axes_;
+  const From* from_;
+  const Convert& convert_;
+  Handlers handlers_;
+  HandlersInLoop running_;
+  std::int64_t steps_[DYNET_MAX_TENSOR_DIM + 1] = {};  ///< of the array, in C order
+  std::size_t size_ = 1, since_ = 0;
+  std::unique_ptr<To[]> owned_;
+};
+
+/// An array over a copy, in C order.
+template <class To, class Framework = nb::numpy, class From, class Convert>
+nb::object copied(const Axes& axes, const From* from, const Convert& convert,
+                  Handlers handlers = Handlers::kWait) {
+  CopyInOrder<To, From, Convert> copy(axes, from, convert, handlers);
+  To* const data = copy.take().release();
+  const nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<To*>(p); });
+  return nb::ndarray<Framework, To>(data, axes.count, axes.shape, owner).cast();
+}
+constexpr auto kSame = [](auto number) { return number; };
+
+/// Calls `use` with the numbers of a tensor in memory of the host.
+template <class Use>
+nb::object with_numbers(const Tensor& t, const Use& use) {
   const auto count = static_cast<std::size_t>(t.d.elements());
-  std::unique_ptr<double[]> owned(new double[count]);  // make_unique would write zeros first
+  const auto copied_out = [&]<class Number>(Number /*kind*/) {
+    const auto numbers = std::make_unique<Number[]>(count);
+    t.device->memory->copy_out(t.v, numbers.get(), count * sizeof(Number));
+    return use(static_cast<const Number*>(numbers.get()));
+  };
+  if (t.device == nullptr || t.device->is_host_visible()) {
+    return t.is_double() ? use(reinterpret_cast<const double*>(t.v))
+                         : use(static_cast<const float*>(t.v));
+  }
+  return t.is_double() ? copied_out(0.0) : copied_out(0.0F);
+}
+
+/// A copy in double, as DyNet has always given arrays.
+nb::object make_array(const Tensor& t, double scale, Order order, Handlers handlers) {
+  (void)numpy_module();  // to say what is missing in our words
   // Rounded as it is when a trainer multiplies the factor in.
   const auto scaled = [scale]<class T>(T v) {
     return static_cast<double>(static_cast<T>(static_cast<double>(v) * scale));
   };
-  if (t.is_double()) {
-    t.device->memory->copy_out(t.v, owned.get(), count * sizeof(double));
-    std::transform(owned.get(), owned.get() + count, owned.get(), scaled);
-  } else if (t.device == nullptr || t.device->is_host_visible()) {
-    in_pieces(count, handlers, [&](std::size_t first, std::size_t n) {
-      std::transform(t.v + first, t.v + first + n, owned.get() + first, scaled);
-    });
-  } else {
-    const auto numbers = std::make_unique<float[]>(count);
-    t.device->memory->copy_out(t.v, numbers.get(), count * sizeof(float));
-    std::transform(numbers.get(), numbers.get() + count, owned.get(), scaled);
+  return with_numbers(t, [&](const auto* numbers) {
+    return copied<double>(Axes(t.d, order), numbers, scaled, handlers);
+  });
+}
+
+using namespace nb::literals;  // NOLINT(google-build-using-namespace): "dtype"_a
+
+/// The numbers of an array of bfloat16, which NumPy has not, as float32. None of another array, and
+/// of what is none.
+nb::object widened(nb::handle values) {
+  nb::ndarray<nb::ro, nb::device::cpu> view;
+  if (!nb::hasattr(values, "__dlpack__") || !nb::try_cast(values, view)) {
+    return nb::none();
   }
-  return wrap_array(owned.release(), t.d, rows_first);
+  const nb::dlpack::dtype type = view.dtype();
+  constexpr auto kBfloat = static_cast<std::uint8_t>(nb::dlpack::dtype_code::Bfloat);
+  if (type.code != kBfloat || type.bits != 16 || type.lanes != 1 ||
+      view.ndim() > DYNET_MAX_TENSOR_DIM + 1) {
+    return nb::none();
+  }
+  Axes axes(Dim(), Order::kAsTensor);
+  axes.count = view.ndim();
+  for (std::size_t i = 0; i < axes.count; ++i) {
+    axes.shape[i] = view.shape(i);
+    axes.stride[i] = view.stride(i);
+  }
+  return copied<float>(axes, static_cast<const std::uint16_t*>(view.data()), [](std::uint16_t n) {
+    return std::bit_cast<float>(static_cast<std::uint32_t>(n) << 16U);
+  });
+}
+
+/// Whether an array has numbers, and no text, dates or other objects, of which NumPy makes some.
+void check_numbers(const nb::object& array) {
+  const auto kind = nb::cast<std::string>(array.attr("dtype").attr("kind"));
+  if (kind == "c" || kind == "U" || kind == "S" || kind == "M" || kind == "m") {
+    throw TypeError((kind == "c" ? "the numbers are complex, of type "
+                                 : "there are no numbers, but an array of type ") +
+                    std::string(nb::str(nb::object(array.attr("dtype"))).c_str()) + "; want real " +
+                    (kind == "c" ? "ones" : "numbers"));
+  }
+  if (kind != "O") {
+    return;
+  }
+  for (const nb::handle entry : nb::iter(numpy("ndenumerate")(array))) {
+    const nb::object value = entry[1];
+    double number = 0;
+    if (read_real(value.ptr(), number)) {
+      continue;
+    }
+    if (has_raised()) {
+      throw Refused();
+    }
+    std::string place;
+    for (const nb::handle i : nb::borrow<nb::tuple>(nb::object(entry[0]))) {
+      place += std::string("[") + nb::str(i).c_str() + "]";
+    }
+    throw TypeError("element " + place + " of an array of objects is " + told(value) +
+                    "; want a number");
+  }
 }
 
 /// The real numbers of an array or of what NumPy makes one of, column by column.
 nb::object as_array(nb::handle values, const char* type) {
-  using namespace nb::literals;  // NOLINT(google-build-using-namespace): "dtype"_a
   try {
-    const nb::object array =
-        nb::hasattr(values, "dtype") ? nb::borrow(values) : numpy("asarray")(values);
-    if (is_complex(array.ptr())) {
-      throw TypeError("the numbers are complex, of type " +
-                      std::string(nb::str(nb::object(array.attr("dtype"))).c_str()) +
-                      "; want real ones");
-    }
+    const nb::object array = array_of_numbers(values);
     return numpy("asarray")(array, "dtype"_a = numpy(type), "order"_a = "F");
   } catch (const nb::python_error& error) {
     if (is_users_own(error.value().ptr())) {
@@ -116,6 +267,34 @@ nb::object as_array(nb::handle values, const char* type) {
 }
 
 }  // namespace
+
+nb::object array_of_numbers(nb::handle values) {
+  const bool is_foreign = !nb::hasattr(values, "__array__") && nb::hasattr(values, "__dlpack__");
+  nb::object array;
+  try {
+    array = numpy(is_foreign ? "from_dlpack" : "asarray")(values);
+  } catch (const nb::python_error& error) {
+    const bool is_of_type = error.matches(PyExc_TypeError) || error.matches(PyExc_BufferError) ||
+                            (is_foreign && error.matches(PyExc_RuntimeError));
+    if (!is_of_type || !nb::hasattr(values, "__dlpack__") || !nb::hasattr(values, "dtype")) {
+      throw;
+    }
+    array = widened(values);
+    if (array.is_none()) {
+      throw TypeError(
+          "no numbers can be made of an array of type " +
+          std::string(nb::str(nb::object(values.attr("dtype"))).c_str()) +
+          "; want float32, as x.float() gives in PyTorch, or another type of NumPy's; " +
+          nb::str(error.value()).c_str());
+    }
+  }
+  check_numbers(array);
+  return array;
+}
+
+bool is_one_number(nb::handle value) {
+  return PyNumber_Check(value.ptr()) != 0 && !nb::hasattr(value, "__len__");
+}
 
 nb::object listed(nb::handle values, const char* want) {
   nb::object list = read_sequence(values.ptr(), want);
@@ -188,9 +367,7 @@ FloatArray read_array(nb::handle values) {
   if (read_nested(values, false, result)) {
     return result;
   }
-  const bool is_foreign = !nb::hasattr(values, "__array__") && nb::hasattr(values, "__dlpack__");
-  result.array =
-      as_array(is_foreign ? numpy("from_dlpack")(values) : nb::borrow(values), "float32");
+  result.array = as_array(values, "float32");
   const auto view = nb::cast<nb::ndarray<const float, nb::f_contig, nb::device::cpu>>(result.array);
   result.data = view.data();
   result.size = view.size();
@@ -208,7 +385,7 @@ FloatArray read_rows_first(nb::handle values) {
   if (read_nested(values, true, result)) {
     return result;
   }
-  const nb::object array = numpy("asarray")(values);
+  const nb::object array = array_of_numbers(values);
   if (nb::cast<int>(array.attr("ndim")) == 0) {
     throw TypeError("want an array with rows");
   }
@@ -255,34 +432,24 @@ bool HostArray::has_shape(const Dim& d) const {
   return shape == want || (shape.empty() && d.elements() == 1);
 }
 
-nb::object new_array(const Dim& d, bool is_double, void** data) {
-  const auto count = static_cast<std::size_t>(d.elements());
-  if (is_double) {
-    auto* numbers = new double[count];
-    *data = numbers;
-    return wrap_array(numbers, d, false);
-  }
-  auto* numbers = new float[count];
-  *data = numbers;
-  return wrap_array(numbers, d, false);
+nb::object copied_array(const Dim& d, bool is_double, const void* from) {
+  (void)numpy_module();
+  const Axes axes(d, Order::kAsTensor);
+  return is_double ? copied<double>(axes, static_cast<const double*>(from), kSame)
+                   : copied<float>(axes, static_cast<const float*>(from), kSame);
 }
 
 namespace {
 using Share = std::shared_ptr<const void>;
 
-template <class Number, class Framework>
-nb::object view_of(const SharedValue& value) {
-  const Axes axes(value.tensor.d, false);
+template <class Number>
+nb::object view_of(const SharedValue& value, Order order) {
+  const Axes axes(value.tensor.d, order);
   const nb::capsule owner(new Share(value.memory),
                           [](void* p) noexcept { delete static_cast<Share*>(p); });
-  return nb::ndarray<Framework, Number>(reinterpret_cast<Number*>(value.tensor.v), axes.count,
+  return nb::ndarray<nb::numpy, Number>(reinterpret_cast<Number*>(value.tensor.v), axes.count,
                                         axes.shape, owner, axes.stride)
       .cast();
-}
-template <class Framework>
-nb::object view_of(const SharedValue& value) {
-  return value.tensor.is_double() ? view_of<const double, Framework>(value)
-                                  : view_of<const float, Framework>(value);
 }
 
 SharedValue copy_of(const SharedValue& value) {
@@ -303,28 +470,27 @@ SharedValue on_host(const SharedValue& value) {
 }  // namespace
 
 nb::object to_numpy(const IndexTensor& t) {
-  const auto count = static_cast<std::size_t>(t.d.elements());
-  auto owned = std::make_unique<std::int64_t[]>(count);
-  std::copy_n(t.v, count, owned.get());
-  return wrap_array(owned.release(), t.d, false);
+  (void)numpy_module();
+  return copied<std::int64_t>(Axes(t.d, Order::kAsTensor), t.v, kSame);
 }
 
-nb::object numpy_view(const SharedValue& value) {
+nb::object numpy_view(const SharedValue& value, Order order) {
   (void)numpy_module();
-  return view_of<nb::numpy>(on_host(value));
+  const SharedValue seen = on_host(value);
+  return seen.tensor.is_double() ? view_of<const double>(seen, order)
+                                 : view_of<const float>(seen, order);
 }
-nb::object dlpack_view(const SharedValue& value) { return view_of<nb::array_api>(on_host(value)); }
-nb::object dlpack_copy(const SharedValue& value) {
-  const SharedValue copy = copy_of(value);
-  return value.tensor.is_double() ? view_of<double, nb::array_api>(copy)
-                                  : view_of<float, nb::array_api>(copy);
+nb::object dlpack_copy(const SharedValue& value, Order order) {
+  return with_numbers(value.tensor, [&]<class Number>(const Number* numbers) {
+    return copied<Number, nb::array_api>(Axes(value.tensor.d, order), numbers, kSame);
+  });
 }
 
 nb::object to_numpy(const Tensor& t, double scale, Handlers handlers) {
-  return make_array(t, scale, false, handlers);
+  return make_array(t, scale, Order::kAsTensor, handlers);
 }
 nb::object to_numpy_rows_first(const Tensor& t, double scale) {
-  return make_array(t, scale, true, Handlers::kWait);
+  return make_array(t, scale, Order::kRowsFirst, Handlers::kWait);
 }
 
 nb::list to_list(const Tensor& t, Handlers handlers) {

@@ -3,9 +3,10 @@
 // Numbers between the library and NumPy.
 //
 // A tensor {d0,d1,..}xb is an array of shape (d0, d1, .., b), the last axis only where b > 1, with
-// element [i, j] of the tensor at [i, j]: NumPy's Fortran order. Lookup tables are presented with
-// their rows first. Arrays are copies in float64, as DyNet 2.1 gives them; views show the numbers
-// where they lie, float32 or, on the device "CPU:double", float64, and cannot be written.
+// element [i, j] of the tensor at [i, j]. Lookup tables are presented with their rows first. Arrays
+// are copies in float64, as DyNet 2.1 gives them, in C order: libraries that write or send the
+// memory of an array believe that it is. Views show the numbers where they lie, column by column,
+// float32 or, on the device "CPU:double", float64, and cannot be written.
 //
 // NumPy is imported where an array is asked for or given, and nowhere else: numbers and lists need
 // none of it, and a program without arrays neither waits for NumPy nor needs it installed.
@@ -21,6 +22,12 @@
 #include "dynet/tensor.h"
 
 namespace dynet::python {
+
+/// The order of an array's axes.
+enum class Order : unsigned char {
+  kAsTensor,
+  kRowsFirst,  ///< the last dimension of the tensor as first axis: tables
+};
 
 /// An array as memory of floats, column by column; what was given stays alive as long as this.
 struct FloatArray {
@@ -40,10 +47,15 @@ struct FloatArray {
 /// drop the imaginary part with no more than a warning. Runs no code of the user's for Python's
 /// numbers.
 [[nodiscard]] bool is_complex(PyObject* o) noexcept;
+/// A number, and no array of them: where a number or a list is wanted.
+[[nodiscard]] bool is_one_number(nanobind::handle value);
 /// What an iterable goes through, once in a call. Refused where it has no order.
 [[nodiscard]] nanobind::object listed(nanobind::handle values, const char* want);
 /// The numbers of nested lists, of an iterator, and of anything else that NumPy makes an array of.
 [[nodiscard]] FloatArray read_array(nanobind::handle values);
+/// An array of NumPy's of what is an array of any library, or a list of numbers. TypeError where
+/// there are none, such as text, None or dates.
+[[nodiscard]] nanobind::object array_of_numbers(nanobind::handle values);
 /// read_array with the first axis moved to the end: lookup tables.
 [[nodiscard]] FloatArray read_rows_first(nanobind::handle values);
 /// A sequence of numbers, in memory of this thread that the next call overwrites.
@@ -58,17 +70,15 @@ struct HostArray {
   const void* data = nullptr;
   std::vector<std::size_t> shape;
 };
-/// A new array for a tensor, and its memory, column by column, to be filled.
-[[nodiscard]] nanobind::object new_array(const Dim& d, bool is_double, void** data);
+/// A copy of the numbers of a tensor that lie at `from`, which are doubles or floats.
+[[nodiscard]] nanobind::object copied_array(const Dim& d, bool is_double, const void* from);
 
 /// The positions, as int64.
 [[nodiscard]] nanobind::object to_numpy(const IndexTensor& t);
-/// A view of a value, as an array of NumPy or as an object with `__dlpack__`. A copy where the host
-/// does not see the memory.
-[[nodiscard]] nanobind::object numpy_view(const SharedValue& value);
-[[nodiscard]] nanobind::object dlpack_view(const SharedValue& value);
+/// A view of a value. A copy where the host does not see the memory.
+[[nodiscard]] nanobind::object numpy_view(const SharedValue& value, Order order);
 /// A copy, which may be written, as an object with `__dlpack__`.
-[[nodiscard]] nanobind::object dlpack_copy(const SharedValue& value);
+[[nodiscard]] nanobind::object dlpack_copy(const SharedValue& value, Order order);
 
 /// Copies of a value. Many numbers take long, and handlers of signals run meanwhile: `t` must lie
 /// in memory that none of them gives back, as that of a SharedValue, unless they are to wait.

@@ -16,6 +16,7 @@
 
 #include "binding.h"
 #include "inputs.h"
+#include "lstm_options.h"
 #include "made.h"
 #include "recurrent.h"
 
@@ -195,16 +196,15 @@ void bind_coupled(nb::module_& m) {
   using nb::arg;
   auto c = define_builder<CoupledLSTMBuilder>(
       m, "CoupledLSTMBuilder",
-      "LSTM whose forget gate is 1 - input gate, with peepholes. LSTMBuilder is this class, unless "
-      "the program starts with --dynet-lstm vanilla.");
+      "LSTM whose forget gate is 1 - input gate, with peepholes. It is LSTMBuilder, unless the "
+      "program starts with DYNET_LSTM=vanilla or --dynet-lstm vanilla. A call with `ln_lstm` or "
+      "`forget_bias` makes a VanillaLSTMBuilder, which has them.");
   def_init(
       c,
       +[](unsigned layers, unsigned input_dim, unsigned hidden_dim, ParameterCollection& model,
           const Elsewhere& ln_lstm, const Elsewhere& forget_bias) {
         if (!ln_lstm.is_none() || !forget_bias.is_none()) {
-          throw ValueError(
-              "ln_lstm and forget_bias are options of VanillaLSTMBuilder; LSTMBuilder is the LSTM "
-              "with coupled gates: name VanillaLSTMBuilder, or start with --dynet-lstm vanilla");
+          throw ValueError("ln_lstm and forget_bias are of VanillaLSTMBuilder: derive from that");
         }
         return make_rnn<CoupledLSTMBuilder>(layers, input_dim, hidden_dim, model);
       },
@@ -223,7 +223,8 @@ void bind_all(nb::module_& m) {
       "layers read and on the output.");
   add_constructor<GRUBuilder>(gru);
   bind_coupled(m);
-  bind_with_masks<VanillaLSTMBuilder>(m, "VanillaLSTMBuilder", "The standard LSTM.");
+  give_options_to(m.attr("CoupledLSTMBuilder"), bind_with_masks<VanillaLSTMBuilder>(
+                                                    m, "VanillaLSTMBuilder", "The standard LSTM."));
   bind_with_masks<SparseLSTMBuilder>(
       m, "SparseLSTMBuilder",
       "The standard LSTM with matrices of which most elements can be held at 0.")

@@ -63,7 +63,7 @@ PyInitializer read_init(const InitArguments& args, const Dim& d) {
   } else if (nb::isinstance<PyInitializer>(args.init)) {
     result = nb::cast<PyInitializer>(args.init);
   } else if (PyNumber_Check(args.init.ptr()) != 0 &&
-             (!nb::hasattr(args.init, "__len__") || is_scalar(args.init))) {
+             (is_one_number(args.init) || is_scalar(args.init))) {
     set(ParameterInitConst(nb::cast<float>(args.init)));
   } else {
     throw ValueError(
@@ -76,34 +76,52 @@ PyInitializer read_init(const InitArguments& args, const Dim& d) {
 // ---- collections
 // ----------------------------------------------------------------------------------------
 
-/// The numbers of an array for a parameter, or for a table, whose rows are the last axis.
-ParameterInitFromVector init_of(const FloatArray& array, bool is_table) {
-  Dim d = array.dim(is_table);
-  if (is_table) {
-    const unsigned rows = d.bd;
-    d.bd = 1;
-    d.add_dim(rows);
-  }
-  return ParameterInitFromVector(std::vector<float>(array.data, array.data + array.size), d);
+PyParameters parameters_of(ParameterCollection& pc, const FloatArray& array, const Dim& d,
+                           const std::string& name, const std::string& device) {
+  const ParameterInitFromVector init(std::vector<float>(array.data, array.data + array.size), d);
+  return {pc.add_parameters(d, init, name, get_device_manager()->get_global_device(device)), pc};
 }
 
 PyParameters parameters_from_array(ParameterCollection& pc, nb::handle values,
                                    const std::string& name, const std::string& device) {
   const FloatArray array = read_array(values);
-  return {pc.add_parameters(array.dim(false), init_of(array, false), name,
-                            get_device_manager()->get_global_device(device)),
+  return parameters_of(pc, array, array.dim(false), name, device);
+}
+
+/// `array`: of read_rows_first.
+PyLookupParameters table_of(ParameterCollection& pc, const FloatArray& array,
+                            const std::string& name, const std::string& device) {
+  Dim row = array.dim(true);  // rows are the last axis here, as a batch would be
+  const unsigned rows = row.bd;
+  row.bd = 1;
+  Dim all = row;
+  all.add_dim(rows);
+  const ParameterInitFromVector init(std::vector<float>(array.data, array.data + array.size), all);
+  return {pc.add_lookup_parameters(rows, row, init, name,
+                                   get_device_manager()->get_global_device(device)),
           pc};
 }
 
 PyLookupParameters table_from_array(ParameterCollection& pc, nb::handle values,
                                     const std::string& name, const std::string& device) {
-  const FloatArray array = read_rows_first(values);
-  Dim row = array.dim(true);  // rows are the last axis here, as a batch would be
-  const unsigned rows = row.bd;
-  row.bd = 1;
-  return {pc.add_lookup_parameters(rows, row, init_of(array, true), name,
-                                   get_device_manager()->get_global_device(device)),
-          pc};
+  return table_of(pc, read_rows_first(values), name, device);
+}
+
+/// The last dimension, a table's rows, before the others.
+Dim rows_first(Dim d) {
+  std::rotate(d.d, d.d + d.nd - 1, d.d + d.nd);
+  return d;
+}
+
+std::string shape_text(const Dim& d) { return nb::repr(shape_tuple(d)).c_str(); }
+
+/// An array gives a parameter its numbers, and must have the shape that was asked for. A 1 at the
+/// end makes no difference.
+void check_shape(const Dim& asked, const Dim& has) {
+  if (asked.truncate() != has.truncate()) {
+    throw ShapeError("dim is " + shape_text(asked) + " and init is an array of shape " +
+                     shape_text(has) + "; want equal shapes");
+  }
 }
 
 PyParameters add_parameters(ParameterCollection& pc, const DimArg& dim, const nb::object& init,
@@ -111,7 +129,9 @@ PyParameters add_parameters(ParameterCollection& pc, const DimArg& dim, const nb
                             float mean, float std) {
   const Stoppable stoppable;
   if (is_array(init)) {
-    return parameters_from_array(pc, init, name, device);
+    const FloatArray array = read_array(init);
+    check_shape(dim.dim, array.dim(false));
+    return parameters_of(pc, array, dim.dim, name, device);
   }
   const PyInitializer values = read_init({init, scale, mean, std}, dim.dim);
   return {pc.add_parameters(dim.dim, *values.init, name,
@@ -125,7 +145,9 @@ PyLookupParameters add_lookup_parameters(ParameterCollection& pc, const DimArg& 
                                          float std) {
   const Stoppable stoppable;
   if (is_array(init)) {
-    return table_from_array(pc, init, name, device);
+    const FloatArray array = read_rows_first(init);
+    check_shape(dim.dim, rows_first(array.dim(false)));
+    return table_of(pc, array, name, device);
   }
   const Dim& all = dim.dim;
   if (all.nd == 0) {
@@ -150,13 +172,13 @@ void bind_additions(nb::class_<ParameterCollection>& c) {
   c.def("add_parameters", &add_parameters, arg("dim"), arg("init") = nb::none(), arg("name") = "",
         arg("device") = "", arg("scale") = 1.0F, arg("mean") = 0.0F, arg("std") = 1.0F,
         "A parameter. `init`: None (Glorot), a number, \"glorot\", \"identity\", \"uniform\" "
-        "(within `scale`), \"normal\" (`mean`, `std`), \"he\", an initializer, or an array, which "
-        "gives the shape, too.")
+        "(within `scale`), \"normal\" (`mean`, `std`), \"he\", an initializer, or an array of "
+        "this shape.")
       .def("add_lookup_parameters", &add_lookup_parameters, arg("dim"), arg("init") = nb::none(),
            arg("name") = "", arg("device") = "", arg("scale") = 1.0F, arg("mean") = 0.0F,
            arg("std") = 1.0F,
-           "A table; `dim` is (rows, ...). `init` as for `add_parameters`; an array, which has "
-           "the rows as its first axis, gives the shape, too.")
+           "A table; `dim` is (rows, ...). `init` as for `add_parameters`; an array has the rows "
+           "as its first axis, too.")
       .def("parameters_from_numpy", &parameters_from_array, arg("array"), arg("name") = "",
            arg("device") = "", "A parameter with the shape and the numbers of an array.")
       .def("lookup_parameters_from_numpy", &table_from_array, arg("array"), arg("name") = "",

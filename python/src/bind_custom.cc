@@ -154,19 +154,19 @@ Dim shape_of(const ext::Operand& x, bool whole) {
 
 /// One example of an operand as an array.
 nb::object array_of(const ext::Operand& x, bool whole, std::int64_t example, bool is_double) {
-  void* to = nullptr;
-  nb::object array = new_array(shape_of(x, whole), is_double, &to);
-  const auto bytes =
-      static_cast<std::size_t>(x.size()) * (is_double ? sizeof(double) : sizeof(float));
-  const void* from = is_double ? static_cast<const void*>(x.example<double>(example))
-                               : static_cast<const void*>(x.example<float>(example));
-  std::copy_n(static_cast<const char*>(from), bytes, static_cast<char*>(to));
-  return array;
+  return copied_array(shape_of(x, whole), is_double,
+                      is_double ? static_cast<const void*>(x.example<double>(example))
+                                : static_cast<const void*>(x.example<float>(example)));
 }
 
 /// Stores or adds what Python returned into the same example.
 void write(nb::handle values, const ext::Operand& y, bool whole, std::int64_t example, bool adds,
            bool is_double, nb::handle object, const char* function) {
+  if (values.is_none()) {
+    throw TypeError(class_name(object) + "." + function +
+                    ": returned None; want an array of shape " +
+                    std::string(nb::repr(batched_shape_tuple(shape_of(y, whole))).c_str()));
+  }
   const HostArray array(values, is_double);
   const Dim want = shape_of(y, whole);
   if (!array.has_shape(want)) {
@@ -211,6 +211,11 @@ void call_forward(const ext::Call& call, bool whole) {
 nb::object returned_gradient(nb::handle object, const nb::object& gradients, std::size_t arg,
                              std::size_t args) {
   const bool is_list = PyTuple_Check(gradients.ptr()) || PyList_Check(gradients.ptr());
+  if (gradients.is_none()) {
+    throw TypeError(class_name(object) +
+                    ".backward: returned None; want a gradient for each of the " +
+                    std::to_string(args) + " arguments, as a tuple");
+  }
   if (!is_list && args == 1) {
     return gradients;
   }

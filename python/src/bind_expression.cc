@@ -190,7 +190,7 @@ bool has_indices(const PyExpression& x) {
 }
 
 void set_indices(const PyExpression& x, nb::handle value) {
-  const bool is_one = PyNumber_Check(value.ptr()) != 0 && !nb::hasattr(value, "__len__");
+  const bool is_one = is_one_number(value);
   std::vector<unsigned> indices;
   if (x.settable == PyExpression::Settable::kPlaces) {
     PlaceListArg places;
@@ -224,7 +224,7 @@ void set_value(const PyExpression& x, nb::handle value) {
   }
   if (has_indices(x)) {
     set_indices(x, value);
-  } else if (PyNumber_Check(value.ptr()) != 0 && !nb::hasattr(value, "__len__")) {
+  } else if (is_one_number(value)) {
     const auto number = nb::cast<float>(value);
     set_numbers(x.e, {&number, 1});
   } else {
@@ -303,7 +303,6 @@ void bind_parts(nb::class_<PyExpression>& c) {
           "A part: `pick` for an int, `pick_range` or `strided_select` for a slice or a tuple of "
           "slices, of which the one after those of the dimensions is for the batch. Places and "
           "bounds count from the end where they are negative.")
-      .def("__bool__", [](const PyExpression&) { return true; })
       .def(
           "device_name", [](const PyExpression& x) { return resolve(x).get_device_name(); },
           "Name of the device that the value is on.")
@@ -326,6 +325,98 @@ void bind_parts(nb::class_<PyExpression>& c) {
           arg("index"), "Replaces the index, or indices, of a pick; see `set`.");
 }
 
+// ---- as a number
+// --------------------------------------------------------------------------------------
+
+/// The only element, for what wants a number.
+double number_of(const PyExpression& x, const char* wanted_by) {
+  const Expression e = resolve(x);
+  if (e.dim().elements() != 1) {
+    throw TypeError(std::string(wanted_by) + " of an expression " + to_string(e.dim()) +
+                    "; want one element, or value() of all of them");
+  }
+  return to_scalar(evaluate(e, false).tensor, e);
+}
+
+/// Parameters and tables are things that programs have or have not; what is computed is a number to
+/// programs, which `if loss:` would not look at.
+bool truth_of(const PyExpression& x) {
+  if (x.kind != PyExpression::Kind::kNode) {
+    return true;
+  }
+  throw TypeError(
+      "an expression is neither true nor false; want its value, as in `if x.value() > 0`, or "
+      "`x is not None`");
+}
+
+[[noreturn]] void refuse_comparison(nb::handle other, const char* symbol) {
+  throw TypeError("operator " + std::string(symbol) + " compares no values: the other operand is " +
+                  told(other) + "; want `x.value() " + symbol + " ...`");
+}
+
+/// Whether it is a number, or has some.
+bool is_value(nb::handle o) {
+  return PyNumber_Check(o.ptr()) != 0 || PyList_Check(o.ptr()) != 0 ||
+         PyTuple_Check(o.ptr()) != 0 || nb::hasattr(o, "__array__");
+}
+
+/// Lists look for an expression with `==`, so among expressions it is `is`; None and the like are
+/// other things. Numbers are an error, as they were meant to be compared with the value.
+nb::object equals(nb::handle x, nb::handle other) {
+  if (!is_expression(other.ptr()) && is_value(other)) {
+    refuse_comparison(other, "==");
+  }
+  return x.is(other) ? nb::borrow(Py_True) : nb::borrow(Py_NotImplemented);
+}
+
+void bind_number(nb::class_<PyExpression>& c) {
+  using nb::arg;
+  c.def("__bool__", &truth_of, "True of parameters and tables; TypeError of other expressions.")
+      .def(
+          "__float__", [](const PyExpression& x) { return number_of(x, "float()"); },
+          "The value, where it is one number. TypeError where it is more.")
+      .def(
+          "__int__",
+          [](const PyExpression& x) {
+            const nb::object whole = nb::steal(PyLong_FromDouble(number_of(x, "int()")));
+            if (!whole.is_valid()) {
+              throw nb::python_error();
+            }
+            return whole;
+          },
+          nb::sig("def __int__(self) -> int"), "The value without its fraction.")
+      .def(
+          "__format__",
+          [](nb::handle self, const nb::str& form) {
+            const bool is_plain = nb::len(form) == 0;
+            const nb::object shown =
+                is_plain ? nb::object(nb::str(self))
+                         : nb::float_(number_of(instance<PyExpression>(self), "the format"));
+            const nb::object text = nb::steal(PyObject_Format(shown.ptr(), form.ptr()));
+            if (!text.is_valid()) {
+              throw nb::python_error();
+            }
+            return text;
+          },
+          arg("form"), nb::sig("def __format__(self, form: str, /) -> str"),
+          "The value as a float is formatted, where `form` is not empty.")
+      .def("__eq__", &equals, arg("other").none(),
+           nb::sig("def __eq__(self, other: object, /) -> bool"),
+           "Whether it is the same object. TypeError where `other` is a number or has some.")
+      .def(
+          "__lt__", [](nb::handle, nb::handle o) -> bool { refuse_comparison(o, "<"); },
+          arg("other").none(), nb::sig("def __lt__(self, other: object, /) -> bool"), "TypeError.")
+      .def(
+          "__le__", [](nb::handle, nb::handle o) -> bool { refuse_comparison(o, "<="); },
+          arg("other").none(), nb::sig("def __le__(self, other: object, /) -> bool"), "TypeError.")
+      .def(
+          "__gt__", [](nb::handle, nb::handle o) -> bool { refuse_comparison(o, ">"); },
+          arg("other").none(), nb::sig("def __gt__(self, other: object, /) -> bool"), "TypeError.")
+      .def(
+          "__ge__", [](nb::handle, nb::handle o) -> bool { refuse_comparison(o, ">="); },
+          arg("other").none(), nb::sig("def __ge__(self, other: object, /) -> bool"), "TypeError.");
+}
+
 }  // namespace
 
 void bind_expression(nb::module_& m) {
@@ -340,6 +431,7 @@ void bind_expression(nb::module_& m) {
   add_quick_values(c);
   bind_parts(c);
   reinterpret_cast<PyTypeObject*>(c.ptr())->tp_as_mapping->mp_subscript = &subscript;
+  bind_number(c);
 }
 
 }  // namespace dynet::python

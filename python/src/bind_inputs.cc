@@ -48,6 +48,13 @@ PyExpression input_vector(const NumbersArg& v, const std::string& device) {
 
 bool is_array(nb::handle o) { return nb::hasattr(o, "__array__") || nb::hasattr(o, "__dlpack__"); }
 
+/// Whether an element is one number: of NumPy's numbers, and of what is an array without an axis in
+/// another library. An array of NumPy's without an axis is an array, as in DyNet 2.1.
+bool is_scalar(nb::handle element, const nb::object& array) {
+  return nb::cast<int>(array.attr("ndim")) == 0 &&
+         !nb::isinstance(element, numpy_module().attr("ndarray"));
+}
+
 /// A list of arrays is a batch of them. None where an element is a number, of NumPy too, or a list.
 nb::object stack_arrays(nb::handle list) {
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list.ptr()); ++i) {
@@ -62,10 +69,8 @@ nb::object stack_arrays(nb::handle list) {
     if (!is_array(element)) {
       return nb::none();
     }
-    const nb::object array = nb::hasattr(element, "__array__")
-                                 ? nb::borrow(element)
-                                 : numpy_module().attr("from_dlpack")(element);
-    if (nb::cast<int>(numpy_module().attr("ndim")(array)) == 0) {
+    const nb::object array = array_of_numbers(element);
+    if (is_scalar(element, array)) {
       return nb::none();
     }
     arrays.append(array);
@@ -182,7 +187,7 @@ PyExpression sparse_input(nb::handle idxs, const NumbersArg& values, const DimAr
 
 PyExpression one_hot(unsigned d, nb::handle idx, const std::string& device) {
   std::vector<unsigned> ids;
-  if (PyNumber_Check(idx.ptr()) != 0 && !nb::hasattr(idx, "__len__")) {
+  if (is_one_number(idx)) {
     ids.push_back(read_index(idx));
   } else {
     ids = read_indices(idx);
@@ -216,7 +221,8 @@ void bind_numbers(nb::module_& m) {
   m.def("inputTensor", &input_tensor, arg("arr"), arg("batched") = false, arg("device") = "",
         arg("reusable_expr") = false,
         "The numbers of an array or nested list, index for index. `batched`: the last axis is the "
-        "batch. A list of arrays with one axis or more is a batch of them. With `reusable_expr` it "
+        "batch. A list of arrays of NumPy's, or of others with one axis or more, is a batch of "
+        "them. With `reusable_expr` it "
         "can be `set`.");
   m.def("inputTensorTranspose", &input_tensor_transpose, arg("val"), arg("dim") = nb::none(),
         arg("batch_size") = 1U, arg("device") = "",

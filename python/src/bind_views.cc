@@ -1,8 +1,7 @@
 // Values as other libraries see them: views for NumPy and DLPack, and the class Tensor.
 //
 // A view keeps the memory that it shows (share.h): it stays what it was whatever becomes of the
-// graph. NumPy calls `__array__` for `np.asarray(e)` and for each element of `np.array([e, f])`
-// alike (docs/decisions/0019-arrays-of-expressions.md).
+// graph. What may write to what it is given, as takers of DLPack may, gets a copy.
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -17,7 +16,9 @@
 
 #include "arrays.h"
 #include "binding.h"
+#include "errors.h"
 #include "graph.h"
+#include "numpy_lists.h"
 
 namespace dynet::python {
 namespace {
@@ -29,49 +30,67 @@ SharedValue shared_value_of(const PyExpression& x, bool recalculate) {
   return share_value(e);
 }
 
-/// What NumPy asks for. As an array of objects it is the expression itself.
+/// Tables have their rows first in arrays.
+Order order_of(const PyExpression& x) {
+  return x.kind == PyExpression::Kind::kTable ? Order::kRowsFirst : Order::kAsTensor;
+}
+
+nb::object view_of(const PyExpression& x) {
+  return numpy_view(shared_value_of(x, false), order_of(x));
+}
+
+/// Whether NumPy is to have the expression itself: for an array of objects, and for one of a list,
+/// where no type is named (numpy_lists.h).
+bool is_object(const nb::object& type, std::optional<bool> copy) {
+  if (!type.is_none()) {
+    return nb::cast<std::string>(type.attr("kind")) == "O";
+  }
+  if (copy.has_value()) {  // NumPy asks so for one object alone
+    return false;
+  }
+  const Asked asked = why_numpy_asks();
+  if (asked == Asked::kUnknown) {
+    throw TypeError(
+        "__array__: this NumPy does not tell whether it wants numbers or an array of expressions; "
+        "want dtype=float or dtype=object, or numpy() of an expression");
+  }
+  return asked == Asked::kInList;
+}
+
+/// What NumPy asks for.
 nb::object array_of_expression(nb::handle self, const nb::object& dtype, std::optional<bool> copy) {
   const nb::module_ numpy = numpy_module();
   const nb::object type = dtype.is_none() ? nb::none() : numpy.attr("dtype")(dtype);
-  if (!type.is_none() && nb::cast<std::string>(type.attr("kind")) == "O") {
-    nb::object holder = numpy.attr("empty")(nb::make_tuple(), nb::arg("dtype") = type);
-    holder[nb::make_tuple()] = self;
-    return holder;
-  }
   if (!is_expression(self.ptr())) {
     refuse_expression(self.ptr());
     throw Refused();
   }
-  nb::object view = numpy_view(shared_value_of(instance<PyExpression>(self), false));
+  if (is_object(type, copy)) {
+    nb::object holder = numpy.attr("empty")(nb::make_tuple(), nb::arg("dtype") = "O");
+    holder[nb::make_tuple()] = self;
+    return holder;
+  }
+  nb::object view = view_of(instance<PyExpression>(self));
   const bool fits = type.is_none() || type.equal(view.attr("dtype"));
   if (copy == false && !fits) {
     throw ValueError("__array__: an expression cannot be shown as " +
                      std::string(nb::str(type).c_str()) + " without a copy");
   }
   if (copy == true || !fits) {
-    return view.attr("astype")(type.is_none() ? view.attr("dtype") : type);
+    return view.attr("astype")(type.is_none() ? view.attr("dtype") : type, nb::arg("order") = "C");
   }
   return view;
 }
 
-/// Who takes capsules from version 1 of DLPack on is told there that they must not be written to.
-bool knows_read_only(const nb::kwargs& options) {
-  const nb::object version = options.attr("get")("max_version");
-  return nb::isinstance<nb::tuple>(version) && nb::len(version) == 2 &&
-         nb::cast<int>(nb::object(version[0])) >= 1;
-}
-
-/// A view, or a copy where that is asked for or the taker would write to a view.
+/// A copy. A view could say, from version 1 of DLPack on, that it must not be written to, but
+/// takers of that version, PyTorch among them, write to it.
 nb::object dlpack_of(const PyExpression& x, const nb::kwargs& options) {
-  const nb::object copy = options.attr("pop")("copy", nb::none());
-  const bool is_view = !copy.is(Py_True) && knows_read_only(options);
-  if (!is_view && copy.is(Py_False)) {
+  if (options.attr("pop")("copy", nb::none()).is(Py_False)) {
     throw nb::buffer_error(
-        "__dlpack__: values are not written to, which max_version (1, 0) and above can say; want "
-        "it, or a copy");
+        "__dlpack__: who takes it may write to it, and values are not written to; want a copy, or "
+        "numpy()");
   }
-  const SharedValue value = shared_value_of(x, false);
-  return (is_view ? dlpack_view(value) : dlpack_copy(value)).attr("__dlpack__")(**options);
+  return dlpack_copy(shared_value_of(x, false), order_of(x)).attr("__dlpack__")(**options);
 }
 
 void bind_arrays(nb::class_<PyExpression>& c) {
@@ -79,23 +98,21 @@ void bind_arrays(nb::class_<PyExpression>& c) {
   c.def("__array__", &array_of_expression, arg("dtype") = nb::none(), arg("copy") = nb::none(),
         nb::sig("def __array__(self, dtype: typing.Any = None, copy: bool | None = None) -> "
                 "numpy.typing.NDArray[typing.Any]"),
-        "For `np.asarray(e)`: see `numpy`. With dtype=object the expression itself.")
+        "For `np.asarray(e)`: see `numpy`. The expression itself for an array of objects: with "
+        "dtype=object, and in `np.array([e, f])`, where no dtype is named.")
       .def("__dlpack__", &dlpack_of,
            nb::sig("def __dlpack__(self, **options: typing.Any) -> typing.Any"),
-           "For `np.from_dlpack(e)`, `torch.from_dlpack(e)` and their like: see `numpy`. A copy "
-           "where "
-           "`copy` is True, or `max_version` is below (1, 0): such a taker might write to a view.")
+           "For `np.from_dlpack(e)`, `torch.from_dlpack(e)` and their like, who may write to what "
+           "they get: a copy. BufferError where `copy` is False.")
       .def(
           "__dlpack_device__", [](const PyExpression&) { return nb::make_tuple(1, 0); },
           nb::sig("def __dlpack_device__(self) -> tuple[int, int]"), "(1, 0): memory of the host.")
       // Last: in the stub its name hides that of the module in what follows.
-      .def(
-          "numpy", [](const PyExpression& x) { return numpy_view(shared_value_of(x, false)); },
-          nb::sig("def numpy(self) -> numpy.typing.NDArray[typing.Any]"),
-          "The value as an array without a copy, float32, that cannot be written. It stays as it "
-          "is when the graph goes on, and holds the memory of the graph it comes from: copy the "
-          "few "
-          "numbers to be kept for long. Of a parameter it shows what trainers make of it.");
+      .def("numpy", &view_of, nb::sig("def numpy(self) -> numpy.typing.NDArray[typing.Any]"),
+           "The value as an array without a copy, float32, that cannot be written. It stays as it "
+           "is when the graph goes on, and holds the memory of the graph it comes from: copy the "
+           "few "
+           "numbers to be kept for long. Of a parameter it shows what trainers make of it.");
 }
 
 // ---- Tensor

@@ -10,7 +10,7 @@
 // - What nanobind refused is explained by dynet/_calls.py from the function's signature and from
 // the
 //   misfit that the casters noted (arguments.h). It may also mend the call, which then is made
-//   again: None where an argument has a default, 0 and 1 where a flag is wanted, bytes where text
+//   again: None where a text has a default, any object where a flag is wanted, bytes where text
 //   is.
 // - An exception that the user's own code raised while arguments were read (notes.h) comes through
 //   unchanged.

@@ -18,9 +18,10 @@
 namespace dynet::python {
 namespace {
 
-/// Numbers of all kinds; text and expressions are none.
+/// Numbers of all kinds; expressions are none, nor is text, though NumPy's can be made a number.
 bool is_number(PyObject* o) {
-  return PyNumber_Check(o) != 0 && !is_expression(o) && !is_complex(o);
+  return PyNumber_Check(o) != 0 && !is_expression(o) && PyUnicode_Check(o) == 0 &&
+         PyBytes_Check(o) == 0 && !is_complex(o);
 }
 
 }  // namespace

@@ -331,7 +331,7 @@ def test_a_file_of_the_other_lstm_builder(tmp_path):
     dy.VanillaLSTMBuilder(1, 3, 4, m)
     dy.LSTMBuilder(1, 3, 4, other)
     m.save(path)
-    with pytest.raises(dy.IoError, match="--dynet-lstm=vanilla"):
+    with pytest.raises(dy.IoError, match="--dynet-lstm=vanilla or with DYNET_LSTM=vanilla"):
         other.populate(path)
 
 
@@ -339,9 +339,30 @@ def test_lstm_builder_is_the_coupled_one():
     assert dy.LSTMBuilder is dy.CoupledLSTMBuilder
     m = dy.ParameterCollection()
     assert len(dy.LSTMBuilder(1, 3, 4, m).get_parameters()[0]) == 11
-    for options in [{"ln_lstm": True}, {"forget_bias": 0.0}]:
-        with pytest.raises(ValueError, match="VanillaLSTMBuilder"):
-            dy.LSTMBuilder(1, 3, 4, m, **options)
+    assert type(dy.LSTMBuilder(1, 3, 4, m, None, forget_bias=None)) is dy.CoupledLSTMBuilder
+
+
+def test_lstm_builder_with_options_is_the_standard_one():
+    m = dy.ParameterCollection()
+    for args, named, options in [
+        ((1, 3, 4, m), {"ln_lstm": True}, (True, 1.0)),
+        ((1, 3, 4, m, False), {}, (False, 1.0)),
+        ((1, 3, 4, m), {"forget_bias": 0.0}, (False, 0.0)),
+        ((1, 3, 4, m, True, 0.5), {}, (True, 0.5)),
+        ((1, 3), {"ln_lstm": True, "model": m, "hidden_dim": 4}, (True, 1.0)),
+    ]:
+        builder = dy.LSTMBuilder(*args, **named)
+        assert type(builder) is dy.VanillaLSTMBuilder and builder.spec == (1, 3, 4, *options)
+        assert builder.initial_state().transduce(inputs(2))[1].dim() == ((4,), 1)
+    with pytest.raises(dy.TypeError, match=r"there is no argument ln_lst;.*did you mean ln_lstm"):
+        dy.LSTMBuilder(1, 3, 4, m, ln_lst=True)
+
+    class Own(dy.LSTMBuilder):
+        pass
+
+    assert Own(1, 3, 4, m).spec == (1, 3, 4)
+    with pytest.raises(ValueError, match="derive from that"):
+        Own(1, 3, 4, m, ln_lstm=True)
 
 
 def test_batches_go_through_a_builder():

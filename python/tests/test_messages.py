@@ -255,12 +255,3 @@ def test_builders_name_themselves_where_an_expression_is_stale() -> None:
             call()
         text = str(raised.value)
         assert text.startswith(begin + ": stale expression ") and f"{HERE}:" in text
-
-
-@pytest.mark.parametrize("init", [np.ones(4), np.ones((2, 3))])
-def test_an_array_gives_the_shape_of_a_parameter(init: Any) -> None:
-    m = dy.ParameterCollection()
-    p = m.add_parameters((3, 1), init=init)
-    assert p.shape() == init.shape and p.as_array().tolist() == init.tolist()
-    table = m.add_lookup_parameters((9, 9), init=np.arange(6.0).reshape(2, 3))
-    assert table.shape() == (2, 3) and table.as_array().tolist() == [[0, 1, 2], [3, 4, 5]]

@@ -63,11 +63,13 @@ namespace {
 constexpr std::string_view kCoupled = "lstm-builder";
 constexpr std::string_view kStandard = "vanilla-lstm-builder";
 constexpr const char* kStandardInFile =
-    "; the file's LSTMBuilder is the standard one, as in DyNet 2.1: start with "
-    "--dynet-lstm=vanilla (C++: compile with -DDYNET_LSTM_VANILLA), or name VanillaLSTMBuilder";
+    "; the file's LSTMBuilder is the standard one, as in DyNet 2.1: name VanillaLSTMBuilder, or "
+    "start with --dynet-lstm=vanilla or with DYNET_LSTM=vanilla in the environment (C++: compile "
+    "with -DDYNET_LSTM_VANILLA)";
 constexpr const char* kCoupledInFile =
-    "; the file's LSTMBuilder is the one with coupled gates: start with --dynet-lstm=coupled, or "
-    "name CoupledLSTMBuilder";
+    "; the file's LSTMBuilder is the one with coupled gates: name CoupledLSTMBuilder, or start "
+    "with "
+    "--dynet-lstm=coupled or with DYNET_LSTM=coupled in the environment";
 }  // namespace
 
 // The four gates of the standard LSTM are stacked, those of the coupled one are not.
