@@ -36,6 +36,17 @@ void check_operations(const graph::Graph& graph, const api::GradientPath& path,
   }
 }
 
+/// GraphError if values on the path are those of parameters that have changed since.
+void check_parameters(api::GraphState& state, NodeId root, const Path& path) {
+  std::vector<NodeId> nodes;
+  for (NodeId n = 0; n < path.nodes().size(); ++n) {
+    if (path.goes_through(n)) {
+      nodes.push_back(n);
+    }
+  }
+  api::exclusively(state, [&] { state.executor.refuse_old(root, nodes); });
+}
+
 NodeId checked_loss(const Expression& loss, const Where& where) {
   const NodeId n = api::checked_node(loss, "gradient");
   if (loss.dim().example_elements() != 1) {
@@ -130,6 +141,7 @@ std::vector<Expression> gradient(const Expression& loss, const std::vector<Expre
   api::GraphState& state = graph.state();
   const api::GradientPath path(state.graph, root, starts);
   check_operations(state.graph, path, where);
+  check_parameters(state, root, path);
   const graph::Graph::Mark before = state.graph.mark();
   const bool is_immediate = std::exchange(state.immediate, false);
   std::vector<Expression> gradients;

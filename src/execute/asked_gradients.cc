@@ -3,6 +3,7 @@
 #include <string>
 
 #include "execute/executor.h"
+#include "execute/reading.h"
 
 namespace dynet::execute {
 
@@ -22,6 +23,15 @@ const Tensor& Executor::gradient(NodeId n) {
     finish_gradient_of_parameter(n);
   }
   return gradient_views_.view(n, context_.tensor(n, gradients_.ensure_true(n)));
+}
+
+void Executor::refuse_old(NodeId root, std::span<const NodeId> path) {
+  const Reading reading(context_.graph);
+  values_.grow();
+  changes_.begin_backward(root);
+  for (std::size_t i = 0; changes_.has_any() && i < path.size(); ++i) {
+    changes_.refuse_old(path[i], "gradient");
+  }
 }
 
 /// A pass that adds nothing to the storages and computes every node's own gradient.

@@ -39,6 +39,7 @@ void Executor::backward(NodeId root, bool full) {
       alone_->compare(gradients_);
     }
     deliver();
+    changes_.pass(path_.found());
   } catch (...) {
     arena_.release(before);
     forget_gradients();
@@ -75,6 +76,7 @@ void Executor::remember_alone(NodeId root, bool full) {
 
 void Executor::run_backward(NodeId root, bool full, Pass pass) {
   const kernels::FlushDenormals float_mode;
+  changes_.begin_backward(root);
   // A pass that only inspects leaves the memory of the views handed out so far alone.
   gradients_.begin(pass == Pass::kInspect);
   weights_.begin();
@@ -91,7 +93,9 @@ void Executor::run_backward(NodeId root, bool full, Pass pass) {
       watch_->begin_group(g);
     }
     for (std::uint32_t s = group.begin + group.count; s-- > group.begin;) {
-      backward_segment(history_.segment(group, s), history_.call(s), pass);
+      const SegmentView segment = history_.segment(group, s);
+      Assembled* const call = history_.call(s);
+      backward_segment(segment, changes_.has_any() ? put_back(segment, call) : call, pass);
     }
   });
   computed_weights_.finish_all();  // of rows of tables
@@ -117,6 +121,19 @@ bool Executor::leave_for_end(const SegmentView& segment, const Assembled* whole)
   late_gradients_.note(segment, whole != nullptr ? *whole : *assembly_.call(segment));
   upload_.send(gradients_.pools());
   return true;
+}
+
+/// The call of a segment, with the values of parameters that it was computed with.
+Assembled* Executor::put_back(const SegmentView& segment, Assembled* call) {
+  const graph::Node& node = context_.graph[segment.members[0]];
+  if (node.record().is_leaf() || node.record().stops_gradient || !needs_call(node)) {
+    return call;
+  }
+  if (call == nullptr) {  // not kept
+    call = assembly_.call(segment);
+  }
+  changes_.put_back(segment, *call);
+  return call;
 }
 
 void Executor::backward_segment(const SegmentView& segment, Assembled* whole, Pass pass) {
@@ -176,6 +193,9 @@ void Executor::backward_call(const SegmentView& segment, std::span<const NodeId>
   const util::Arena::Mark before = arena_.mark();
   Assembled& assembled =
       active.size() == segment.members.size() ? whole : *assembly_.part(segment, active, whole);
+  if (changes_.has_any()) {
+    changes_.put_back(segment, assembled);
+  }
   upload_.send(gradients_.pools());
   gradient_operands_.attach(assembled, active, segment.shared, pass == Pass::kAccumulate);
   if (watch_ != nullptr) {

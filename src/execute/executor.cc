@@ -55,10 +55,13 @@ void Executor::compute_all() {
 
 void Executor::compute(NodeId last, bool all) {
   values_.grow();
-  if (!all && values_.has(last)) {
+  if (!all && values_.has(last) && !is_changed_parameter(last)) {
     return;
   }
   const Reading reading(context_.graph);
+  if (!changes_.is_current()) {
+    changes_.follow();
+  }
   const kernels::FlushDenormals float_mode;
   std::optional<Watch> watch;
   if (Watch::is_wanted()) {
@@ -72,8 +75,12 @@ void Executor::compute(NodeId last, bool all) {
     } else {
       wanted_.collect(context_.graph, values_, last);
     }
+    if (!is_in_inference_scope()) {
+      changes_.open();
+    }
     for (const NodeId n : wanted_.parameters()) {
       values_.place_parameter(n);
+      changes_.note(n);
     }
     interrupt_.pass(work_of(wanted_.nodes().size()));
     run_wanted(last, all);
@@ -82,6 +89,11 @@ void Executor::compute(NodeId last, bool all) {
     give_back_unused();
     throw;
   }
+}
+
+/// A parameter's own value is that of its storage, pending decay and all, whenever it is asked for.
+bool Executor::is_changed_parameter(NodeId n) const {
+  return context_.graph[n].record().reads_storage == ext::Storage::kWhole && !changes_.is_current();
 }
 
 void Executor::plan(const std::vector<NodeId>& nodes) {
@@ -173,6 +185,7 @@ void Executor::run_dropping(NodeId asked, std::uint32_t first_group) {
 void Executor::forget() {
   history_.clear();
   values_.forget();
+  changes_.forget();
   value_views_.clear();
   arena_.release({});
   lifetimes_.forget();
@@ -194,6 +207,7 @@ void Executor::roll_back(const Mark& mark) {
   upload_.clear();
   values_.roll_back(mark.values, history_, mark.groups);
   history_.shrink(mark.groups);
+  changes_.roll_back(mark.parameters);
   arena_.release(mark.operands);
 }
 
@@ -206,6 +220,7 @@ void Executor::revert(const Mark& mark, NodeId first_removed) {
     forget();
   }
   values_.truncate(first_removed);
+  changes_.truncate(first_removed);
   lifetimes_.truncate(first_removed);
 }
 

@@ -79,8 +79,9 @@ std::span<const NodeId> Path::collect(NodeId root) {
           node, seen_, [nodes, this](NodeId a) { open_.insert(a - nodes[a].output); });
     }
   });
-  visits_ += static_cast<std::size_t>(next - found_.data());
-  return {found_.data(), next};
+  found_count_ = static_cast<std::size_t>(next - found_.data());
+  visits_ += found_count_;
+  return found();
 }
 
 bool Path::note_leaf(NodeId n, bool full, bool shares, Gradients& gradients) {

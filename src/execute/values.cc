@@ -23,7 +23,7 @@ void Values::place_parameter(NodeId n) {
   const auto& storage = params::storage_base(context_.graph[n].payload->storage);
   void* data = nullptr;
   if (params::is_as_stored(storage)) {
-    // Values are written by trainers only, between passes.
+    // Values are written between passes only; Changes finds that they were.
     data = const_cast<void*>(params::values(storage));
   } else {
     data = pools_.of(context_.memory(n)).allocate(context_.graph.bytes(n));
@@ -31,6 +31,14 @@ void Values::place_parameter(NodeId n) {
   }
   loose_.push_back(n);
   places_[n].data = data;
+}
+
+void Values::move_aliases(NodeId n, const void* before) {
+  for (NodeId m = n + 1; m < size(); ++m) {
+    if (context_.graph[m].record().aliases && places_[m].data == before) {
+      places_[m].data = places_[n].data;
+    }
+  }
 }
 
 void Values::place(const History& history, std::uint32_t begin, std::uint32_t end) {

@@ -37,7 +37,7 @@ class Verifier {
     is_loose_.assign(values_.size(), false);
     for (const NodeId n : values_.loose()) {
       if (n != Values::kNoNode) {
-        is_loose_[n] = true;
+        is_loose_[n] = values_.has(n) || graph_[n].record().reads_storage != ext::Storage::kWhole;
       }
     }
     for (NodeId n = 0; n < values_.size() && found_.empty(); ++n) {

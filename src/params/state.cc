@@ -1,7 +1,9 @@
 #include "params/state.h"
 
 #include <algorithm>
+#include <new>
 #include <string>
+#include <utility>
 
 #include "kernels/float_mode.h"
 #include "params/gradient.h"
@@ -119,11 +121,45 @@ void StorageState::catch_up() {
   missed->catch_up();
 }
 
+/// Without memory for a copy the change goes on: a graph that wants the old values says so then.
+void StorageState::before_change(const char* by) {
+  ++version;
+  changed_by = by;
+  if (usage != nullptr) {
+    usage->note_change();
+  }
+  if (held.use_count() == 1) {
+    return;  // no graph has them
+  }
+  try {
+    auto next = std::make_shared<HeldValues>();
+    if (held != nullptr) {
+      held->copy = params::Buffer(device, elements, storage->name);
+      kernels.add_scaled(1.0, values.data(), held->copy.data(), elements, true);
+    }
+    held = std::move(next);
+  } catch (const std::bad_alloc&) {
+    held = nullptr;
+  }
+}
+
+void StorageState::changed_elsewhere(std::uint64_t its_version) {
+  version = its_version;
+  changed_by = "another process";
+  if (usage != nullptr) {
+    usage->note_change();
+  }
+  if (held.use_count() > 1) {
+    held = std::make_shared<HeldValues>();
+  }
+}
+
 void StorageState::apply_factor() {
   catch_up();
   const double pending = decay_factor();
   factor = 1.0;
   if (pending != 1.0) {
+    before_change("weight decay");
     kernels.add_scaled(pending, values.data(), values.data(), elements, true);
   }
 }

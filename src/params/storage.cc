@@ -17,6 +17,7 @@ void require_size(const char* what, const std::string& name, std::size_t have, s
 }
 void scale_values(StorageState& s, float a) {
   s.catch_up();
+  s.before_change("scale");
   s.kernels.add_scaled(a, s.values.data(), s.values.data(), s.elements, true);
 }
 void scale_stored_gradient(StorageState& s, float a) {
@@ -48,6 +49,7 @@ void copy_values(StorageState& to, const Tensor& target, const Tensor& from,
                      to_string(from.d));
   }
   Tensor view = target;
+  to.before_change("copy");
   TensorTools::copy_elements(view, from);
   to.factor = 1.0;
 }
@@ -97,6 +99,7 @@ ParameterStorage::ParameterStorage(std::unique_ptr<detail::StorageState> state, 
 void ParameterStorage::scale_parameters(float a) { scale_values(*state_, a); }
 void ParameterStorage::scale_gradient(float a) { scale_stored_gradient(*state_, a); }
 void ParameterStorage::zero() {
+  state_->before_change("zero");
   TensorTools::zero(values);
   clear();
 }
@@ -107,9 +110,13 @@ void ParameterStorage::copy(const ParameterStorage& val) {
 }
 void ParameterStorage::accumulate_grad(const Tensor& gradient) { accumulate_all(*this, gradient); }
 void ParameterStorage::clear() { forget(*state_); }
-void ParameterStorage::clip(float left, float right) { TensorTools::clip(values, left, right); }
+void ParameterStorage::clip(float left, float right) {
+  state_->before_change("clip");
+  TensorTools::clip(values, left, right);
+}
 void ParameterStorage::set_value(const std::vector<float>& val) {
   require_size("set_value", name, val.size(), state_->elements);
+  state_->before_change("set_value");
   TensorTools::set_elements(values, val);
 }
 
@@ -130,6 +137,7 @@ void LookupParameterStorage::scale_parameters(float a) { scale_values(*state_, a
 void LookupParameterStorage::scale_gradient(float a) { scale_stored_gradient(*state_, a); }
 void LookupParameterStorage::zero() {
   state_->catch_up();
+  state_->before_change("zero");
   TensorTools::zero(all_values);
   clear();
 }
@@ -147,6 +155,7 @@ void LookupParameterStorage::initialize(unsigned index, const std::vector<float>
   }
   require_size("initialize", name, val.size(), state_->row_elements());
   state_->catch_up();
+  state_->before_change("initialize");
   std::byte* const row = state_->value_row(index);
   params::copy_in(state_->device, val.data(), row, state_->row_elements());
   const double pending = state_->decay_factor();  // of the whole table: it is multiplied in again

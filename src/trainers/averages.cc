@@ -96,6 +96,7 @@ void Trainer::swap_params_to_moving_average(bool save_weights, bool bias_correct
   }
   for_each(*model, ma_p, ma_lp, ma_saved_p, ma_saved_lp,
            [&](StorageState& s, float* average, float* saved) {
+             s.before_change("swap_params_to_moving_average");
              if (save_weights) {
                s.kernels.add_scaled(1.0, s.values.data(), saved, s.elements, true);
                ma_saved_factors_.push_back(s.decay_factor());
@@ -133,6 +134,7 @@ void Trainer::restore_weights() {
   for_each(*model, ma_p, ma_lp, ma_saved_p, ma_saved_lp,
            [&](StorageState& s, float*, float* saved) {
              if (saved != nullptr) {
+               s.before_change("swap_params_to_weights");
                s.kernels.add_scaled(*factor++ / s.decay_factor(), saved, s.values.data(),
                                     s.elements, true);
              }

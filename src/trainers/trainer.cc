@@ -273,6 +273,7 @@ void Trainer::update_parameter(real gscale, std::size_t idx) {
     return;
   }
   StorageState& s = p.state();
+  s.before_change("update");
   const auto multiply = [&s](double by) {
     if (by != 1.0) {
       s.kernels.add_scaled(by, s.values.data(), s.values.data(), s.elements, true);
@@ -312,6 +313,7 @@ void Trainer::update_table(real gscale, std::size_t idx) {
     return;
   }
   StorageState& s = p.state();
+  s.before_change("update");
   s.factor *= shrink();
   const trainers::IdleMotion motion = motion_of(idx);
   trainers::MissedUpdates* missed = missed_[idx].get();

@@ -23,6 +23,7 @@ using detail::StorageState;
 /// What the parent knows of a storage.
 struct Slots::Published {
   double decay_factor;  ///< effective value / stored value
+  std::uint64_t version;
   bool is_updated;
 };
 /// A piece's gradient of a table: `count` rows, or all.
@@ -95,7 +96,7 @@ Slots::Rows& Slots::rows(std::size_t piece, const Table& table) const {
 }
 
 void Slots::publish(std::size_t index, const ParameterStorageBase& storage) {
-  published(index) = {storage.state().decay_factor(), storage.updated};
+  published(index) = {storage.state().decay_factor(), storage.state().version, storage.updated};
 }
 
 void Slots::begin(std::size_t pieces) {
@@ -214,6 +215,9 @@ void Slots::follow() {
     StorageState& s = storage.state();
     const Published& now = published(index);
     storage.updated = now.is_updated;
+    if (s.version != now.version) {
+      s.changed_elsewhere(now.version);
+    }
     s.factor = now.decay_factor / static_cast<double>(s.decay->own.current_weight_decay());
   };
   for (std::size_t i = 0; i < dense_.size(); ++i) {

@@ -89,6 +89,30 @@ TEST(Workers, RandomNumbersDoNotDependOnTheirNumber) {
   EXPECT_NE(train({1}, 0.0F).first, one.first);
 }
 
+/// A graph that a worker keeps over an update of its parent.
+TEST(Workers, BackwardOverValuesOfBeforeAnUpdateIsRefused) {
+  const Started library;
+  const SmallModel model;
+  ParameterCollection parameters = model.parameters;
+  SimpleSGDTrainer trainer(parameters, 0.1F);
+  std::unique_ptr<ComputationGraph> graph;  // the worker's
+  Expression loss;
+  const workers::Work work = [&](const workers::Piece& piece) {
+    if (graph == nullptr) {
+      graph = std::make_unique<ComputationGraph>();
+      loss = model(*graph, {1, 2});
+    }
+    graph->backward(loss);
+    *static_cast<double*>(piece.result) = 0.0;
+  };
+  WorkerPool pool(parameters, work, {1}, {});
+  pool.learn({0});
+  pool.learn({0});
+  trainer.update();
+  const std::string text = testing::text_of_error<WorkerError>([&] { pool.learn({0}); });
+  EXPECT_NE(text.find("was changed (another process)"), std::string::npos) << text;
+}
+
 /// The same updates with one graph a minibatch, in double.
 TEST(Workers, UpdatesAreThoseOfOneProcess) {
   for (const auto gradient : {WorkerGradient::kMean, WorkerGradient::kSum}) {

@@ -28,6 +28,9 @@
 // one; what refers to a backward pass carries the number of the pass; whatever a request keeps
 // between its parts is empty before the next one, also after an exception.
 //
+// Parameters may change between two requests (`Changes`): what is computed later reads the new
+// values, and backward what each node was computed with.
+//
 // Start reading at executor.cc, which only keeps the order of calls, then assembly.h (how members
 // become the operands of one call). The nodes of a graph may be on several devices: each part has
 // memory of each (memory/pools.h), a call runs on the device of its group, and only device_copies.h
@@ -37,6 +40,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "dynet/devices.h"
@@ -44,6 +48,7 @@
 
 #include "execute/alone.h"
 #include "execute/assembly.h"
+#include "execute/changes.h"
 #include "execute/context.h"
 #include "execute/device_copies.h"
 #include "execute/gradient_operands.h"
@@ -106,6 +111,9 @@ class Executor {
   /// Adds the gradient of `root` to the parameters. ShapeError unless it has one element.
   void backward(NodeId root, bool full);
   const Tensor& gradient(NodeId n);
+  /// For a gradient in nodes, which read parameters as they are when they are computed. GraphError
+  /// if one of `path`, the nodes on the way from `root`, was computed before a parameter changed.
+  void refuse_old(NodeId root, std::span<const NodeId> path);
   /// Whether gradient() has one: a backward was run, from this node or one after it.
   [[nodiscard]] bool can_have_gradient(NodeId n) const {
     return request_.is_valid && n <= request_.root;
@@ -117,9 +125,10 @@ class Executor {
     std::uint32_t groups = 0;
     Values::Mark values;
     util::Arena::Mark operands;
+    std::size_t parameters = 0;
   };
   [[nodiscard]] Mark mark() {
-    return {history_.generation(), history_.size(), values_.mark(), arena_.mark()};
+    return {history_.generation(), history_.size(), values_.mark(), arena_.mark(), changes_.mark()};
   }
   /// Forgets nodes from `first_removed` on and whatever was computed after the mark. Where values
   /// were computed anew since the mark, groups hold nodes from both sides of it: all values are
@@ -159,6 +168,7 @@ class Executor {
 
   // executor.cc
   void compute(NodeId last, bool all);
+  [[nodiscard]] bool is_changed_parameter(NodeId n) const;
   void plan(const std::vector<NodeId>& nodes);
   void run_wanted(NodeId asked, bool all_nodes);
   void place_and_run(std::uint32_t first_group);
@@ -182,6 +192,7 @@ class Executor {
   void run_watched_backward(NodeId root, bool full, Pass pass);
   void remember_alone(NodeId root, bool full);
   void run_backward(NodeId root, bool full, Pass pass);
+  [[nodiscard]] Assembled* put_back(const SegmentView& segment, Assembled* call);
   void backward_segment(const SegmentView& segment, Assembled* whole, Pass pass);
   void finish_weights(std::span<const NodeId> members);
   bool leave_for_end(const SegmentView& segment, const Assembled* whole);
@@ -208,6 +219,7 @@ class Executor {
 
   History history_;
   Values values_{context_};
+  Changes changes_{context_, values_, history_};
   OperandArena arena_;
   Upload upload_;
   CallPayload payload_{context_, arena_, upload_};

@@ -29,6 +29,9 @@ class Path {
   void walk_groups(Visit visit) {
     groups_.take_all(visit);
   }
+  /// The nodes that the root of the last path depends on, itself first, descending; what lies
+  /// before a node that stops gradients is left out, and so are projections.
+  [[nodiscard]] std::span<const NodeId> found() const { return {found_.data(), found_count_}; }
   /// The first node of each trained parameter on the path.
   [[nodiscard]] std::span<const NodeId> parameters() const { return parameters_; }
   /// Nodes on the path that look up rows of trained tables; ascending.
@@ -48,6 +51,7 @@ class Path {
   util::Stamped<bool> seen_;  ///< lists of parameters
   IdSet groups_;
   std::vector<NodeId> found_;  ///< begins with the nodes that were collected last
+  std::size_t found_count_ = 0;
   std::vector<NodeId> parameters_;
   std::vector<NodeId> lookups_;
   std::uint64_t visits_ = 0;

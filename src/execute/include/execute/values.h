@@ -18,8 +18,9 @@ namespace dynet::execute {
 /// Where the value of each node lies, and which group computed it. Owns the memory of values.
 ///
 /// Invariant: a node has a value exactly when its group is in the history, or when it is listed in
-/// `loose_`: a parameter, or what an inference scope kept, which no group is remembered for. All
-/// nodes below `complete_below()` have a value. Not thread-safe.
+/// `loose_`: a parameter, or what an inference scope kept, which no group is remembered for. (A
+/// parameter that was placed again after a mark is without one between a roll back to the mark and
+/// the next request: Changes.) All nodes below `complete_below()` have a value. Not thread-safe.
 class Values {
  public:
   static constexpr std::uint32_t kNoGroup = ~std::uint32_t{0};
@@ -87,6 +88,8 @@ class Values {
   /// The value of a parameter is its storage, or a copy while weight decay or exact updates are
   /// pending.
   void place_parameter(NodeId n);
+  /// Nodes that show the memory of parameter `n` at `before` show it where it is now.
+  void move_aliases(NodeId n, const void* before);
   /// Gives the nodes of the groups from `begin` up to `end` their memory. What it did before it
   /// throws is to be taken back with `roll_back`.
   void place(const History& history, std::uint32_t begin, std::uint32_t end);

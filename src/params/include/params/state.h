@@ -82,6 +82,13 @@ class GradientMemory {
   bool is_exposed_ = false;
 };
 
+/// The values of a storage between two changes. A graph that read them in place holds this while a
+/// backward may yet want them: the change that ends them leaves a copy here for its holders. Thread
+/// rule: the storage's values; whoever holds it may read the copy at any time.
+struct HeldValues {
+  params::Buffer copy;  ///< empty before the change; and after it where there was no memory for one
+};
+
 /// Thread rule: gradient, fill, touched and stamps under `mutex`; values and factor change only
 /// while no graph runs (use_count.h).
 struct StorageState {
@@ -118,6 +125,11 @@ struct StorageState {
   void absorb_exposed_rows();
   /// Empties the gradient.
   void forget_gradient();
+  /// To be called before the values of the storage change, by whoever changes them; a second call
+  /// in one change does no harm. `by` is a literal that names the change in errors.
+  void before_change(const char* by);
+  /// Another process has changed the values: nobody kept the old ones. The version is now this.
+  void changed_elsewhere(std::uint64_t its_version);
   /// Multiplies what is pending into the values: of the own factor and the collection's.
   void apply_factor();
   /// Stores what rows have missed, so that `values` is true. GraphError where that would change
@@ -146,7 +158,10 @@ struct StorageState {
   std::int64_t row_bytes = 0;  ///< of a table
   params::Buffer values;
   GradientMemory gradient;
-  std::atomic<unsigned> states{0};  ///< of trainers, made so far
+  std::uint64_t version = 0;    ///< of the values: larger after each change
+  const char* changed_by = "";  ///< the last change
+  std::shared_ptr<HeldValues> held = std::make_shared<HeldValues>();  ///< null: not to be had
+  std::atomic<unsigned> states{0};                                    ///< of trainers, made so far
   util::ForkMutex mutex;
   GradientFill fill = GradientFill::kEmpty;
   bool is_pristine = true;     ///< the gradient's memory was never written

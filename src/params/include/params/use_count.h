@@ -24,8 +24,13 @@ class Usage {
   /// An update begins, where nobody uses the model. Returns users() as it was.
   [[nodiscard]] int begin_update();
   void end_update();
+  /// How often values of the model were changed in this process, one storage at a time. Whoever
+  /// remembers the number knows later that nothing changed, without a look at each parameter.
+  [[nodiscard]] std::uint64_t changes() const { return changes_.load(std::memory_order_relaxed); }
+  void note_change() { changes_.fetch_add(1, std::memory_order_relaxed); }
 
  private:
+  std::atomic<std::uint64_t> changes_{0};
   std::atomic<std::uint64_t> word_{0};  ///< process, then users in the lower half
 };
 /// The counter of the model that `storage` belongs to; lives as long as the storage.
