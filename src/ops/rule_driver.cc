@@ -64,10 +64,10 @@ class OneRun {
   OneRun(const Call& call, std::int64_t elements) : call_(call), elements_(elements) {}
   void read(const Operand& o, unsigned parts) {
     if (o.absent()) {
-      add(const_cast<void*>(call_.kernels.zero()), Stream::kRepeat);
+      add(const_cast<void*>(call_.kernels.zero()), Stream::kRepeat, parts);
     } else if (fits(o, parts)) {
       add(o.blocks[0].data, Stream::kRun);
-    } else if (o.examples == 1 && size_of(o.dim) == 1) {
+    } else if (parts == 1 && o.examples == 1 && size_of(o.dim) == 1) {
       add(o.blocks[0].data, Stream::kRepeat);
     } else {
       is_all_ = false;
@@ -76,7 +76,7 @@ class OneRun {
   }
   void write(const Operand& o, unsigned parts) {
     if (o.absent()) {
-      add(nullptr, Stream::kSkip);
+      add(nullptr, Stream::kSkip, parts);
     } else if (fits(o, parts)) {
       add(o.blocks[0].data, o.blocks[0].fresh ? Stream::kStore : Stream::kAdd);
     } else {
@@ -96,10 +96,13 @@ class OneRun {
     return parts == 1 && o.block_count == 1 && o.examples == call_.examples &&
            size_of(o.dim) == elements_;
   }
-  void add(void* data, Stream::Mode mode) {
-    if (count_ == kMost) {
+  /// `parts` is 0 where the rule has a form without the operand.
+  void add(void* data, Stream::Mode mode, unsigned parts = 1) {
+    if (count_ + parts > kMost) {
       is_all_ = false;
-    } else {
+      return;
+    }
+    for (; parts != 0; --parts) {
       streams_[count_++] = {data, mode};
     }
   }
