@@ -451,9 +451,22 @@ class Mover {
   Cursor y_;
 };
 
+/// Whether a move takes a single number: scalars are concatenated and picked apart by these.
+bool is_one_number(const Move& m, const Operand& x, const Operand& y) {
+  return m.index.absent() && x.examples == 1 && y.examples == 1 && x.block_count == 1 &&
+         y.block_count == 1 && elements_of(m.box) == 1;
+}
+
 }  // namespace
 
 void float_move(const Move& m, const Operand& x, const Operand& y, Write write) {
+  if (is_one_number(m, x, y) && write != Write::kMax) {
+    const bool store = write == Write::kStore || (write == Write::kAsBlocks && y.blocks[0].fresh);
+    const float value = static_cast<float>(m.scale) * x.data<const float>()[m.from_offset];
+    float& to = y.data<float>()[m.to_offset];
+    to = store ? value : to + value;
+    return;
+  }
   Mover(m, x, y, write).run();
 }
 
