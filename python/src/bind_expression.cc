@@ -243,10 +243,10 @@ nb::object list_of_value(const PyExpression& x, bool recalculate) {
   return converted(resolve(x), recalculate, &to_list);
 }
 nb::object list_now(const ExprArg& x) { return list_of_value(*x.x, false); }
-nb::object array_of(const PyExpression& x, bool recalculate) {
+nb::object npvalue_of(const PyExpression& x, bool recalculate) {
   return converted(resolve(x), recalculate, &value_array);
 }
-nb::object array_now(const ExprArg& x) { return array_of(*x.x, false); }
+nb::object array_now(const ExprArg& x) { return npvalue_of(*x.x, false); }
 
 void add_quick_values(nb::class_<PyExpression>& c) {
   add_quick_way<&value_now>(c, "value");
@@ -266,7 +266,7 @@ void bind_values(nb::class_<PyExpression>& c) {
       .def("vec_value", &list_of_value, arg("recalculate") = false,
            nb::sig("def vec_value(self, recalculate: bool = False) -> list[float]"),
            "All elements, column by column, the examples of a batch one after the other.")
-      .def("npvalue", &array_of, arg("recalculate") = false,
+      .def("npvalue", &npvalue_of, arg("recalculate") = false,
            nb::sig(
                "def npvalue(self, recalculate: bool = False) -> numpy.typing.NDArray[typing.Any]"),
            "The value as an array, the batch as last axis where it is not 1.")
