@@ -190,7 +190,7 @@ HWY_INLINE void add_squares(FloatTag d, std::size_t last_rows, double* squares,
 }
 
 template <int kVectors, int kColumns, bool kPart>
-HWY_NOINLINE void tile(const TileArgs& t) {
+HWY_NOINLINE void tile_at_once(const TileArgs& t) {
   // What the stores below need, one by one: a copy of the whole struct goes through vectors, which
   // wait until the caller's stores of its members, and the results stored before, are in the cache.
   float* const c = t.c;
@@ -219,34 +219,42 @@ HWY_NOINLINE void tile(const TileArgs& t) {
   // that are not wanted are never stored.
   const std::size_t beyond = hn::Lanes(d) - t.last_rows;
   const std::size_t unsafe = kPart ? (beyond + t.lda - 1) / t.lda : 0;
-#endif
-  TileSums<kColumns, kVectors> sums;
-  for (;;) {
-    const std::size_t end = HWY_MIN(t.k, p + kMostSteps);
-#if !DYNET_MASKED_MEMORY
-    for (; kPart && p < end && p + unsafe < t.k; ++p, at += t.lda) {
-      FloatVector a[kVectors];
-      load_column<kVectors, false>(d, at, t.last_rows, a);
-      tile_step<kVectors, kColumns>(d, t, p, a, sum);
-    }
-#endif
-    for (; p < end; ++p, at += t.lda) {
-      FloatVector a[kVectors];
-      load_column<kVectors, kPart>(d, at, t.last_rows, a);
-      tile_step<kVectors, kColumns>(d, t, p, a, sum);
-    }
-    if (p == t.k) {
-      break;
-    }
-    sums.carry(sum);
+  for (; kPart && p + unsafe < t.k; ++p, at += t.lda) {
+    FloatVector a[kVectors];
+    load_column<kVectors, false>(d, at, t.last_rows, a);
+    tile_step<kVectors, kColumns>(d, t, p, a, sum);
   }
-  sums.settle(sum);
+#endif
+  for (; p < t.k; ++p, at += t.lda) {
+    FloatVector a[kVectors];
+    load_column<kVectors, kPart>(d, at, t.last_rows, a);
+    tile_step<kVectors, kColumns>(d, t, p, a, sum);
+  }
   if (factor != nullptr) {
     multiply_tile<kVectors, kColumns, kPart>(d, factor, ldc, last_rows, sum);
   }
   write_tile<kVectors, kColumns, kPart>(d, c, ldc, last_rows, store, sum);
   if (squares != nullptr) {
     add_squares<kVectors, kColumns, kPart>(d, last_rows, squares, sum);
+  }
+}
+
+/// After kMostSteps (long_sums.h) the sums are added to the result, and new ones begin.
+template <int kVectors, int kColumns, bool kPart>
+HWY_NOINLINE void tile(const TileArgs& t) {
+  if (t.k <= std::size_t{kMostSteps}) {
+    tile_at_once<kVectors, kColumns, kPart>(t);
+    return;
+  }
+  TileArgs part = t;
+  for (std::size_t p = 0; p < t.k; p += part.k) {
+    part.k = HWY_MIN(std::size_t{kMostSteps}, t.k - p);
+    part.a = t.a + p * t.lda;
+    part.b = t.b + p * t.b_row;
+    part.store = t.store && p == 0;
+    part.start = p == 0 ? t.start : nullptr;
+    part.squares = p + part.k == t.k ? t.squares : nullptr;
+    tile_at_once<kVectors, kColumns, kPart>(part);
   }
 }
 
