@@ -197,8 +197,9 @@ nb::object with_numbers(const Tensor& t, const Use& use) {
   return t.is_double() ? copied_out(0.0) : copied_out(0.0F);
 }
 
-/// A copy in double, as DyNet has always given arrays.
 constexpr std::int64_t kShort = 1024;  // numbers; of more the copy is what takes time
+
+/// A copy in double, as DyNet has always given arrays.
 nb::object make_array(const Tensor& t, double scale, Order order, Handlers handlers) {
   (void)numpy_module();  // to say what is missing in our words
   const bool is_on_host = !t.is_double() && (t.device == nullptr || t.device->is_host_visible());
