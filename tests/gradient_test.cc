@@ -15,6 +15,7 @@
 #include "dynet/ops/arithmetic.h"
 #include "dynet/param-init.h"
 
+#include "support/gradient_program.h"
 #include "support/samples.h"
 #include "testing/cases.h"
 #include "testing/program.h"
@@ -23,62 +24,6 @@
 
 namespace dynet::testing {
 namespace {
-
-using Numbers = std::vector<std::vector<double>>;
-
-/// A program in a graph, with a loss that is no linear function of its results: sums of
-/// c * (y + y * y), so that the gradient of a linear operation depends on its arguments, too.
-class Live {
- public:
-  Live(const Program& program, bool batching) : live_(program, double_device(), batching) {
-    const DefaultDevice scope(double_device());
-    for (int i = 0; i < static_cast<int>(program.steps.size()); ++i) {
-      live_.build(i);
-      if (program.steps[static_cast<std::size_t>(i)].sample == nullptr) {
-        leaves_.push_back(live_.expression({i, 0}));
-      }
-    }
-    std::vector<Expression> terms;
-    for (const Term& t : program.terms) {
-      const Expression& y = live_.expression(t.ref);
-      terms.push_back(weighted(y + square(y), t.coefficients));
-    }
-    loss_ = sum(terms);
-  }
-  [[nodiscard]] const Expression& loss() const { return loss_; }
-  [[nodiscard]] const std::vector<Expression>& leaves() const { return leaves_; }
-  ComputationGraph& graph() { return live_.graph(); }
-  /// Sum of the elements of y times numbers between -1 and 1.
-  Expression weighted(const Expression& y, const std::vector<float>& coefficients) {
-    const Expression product = dot_product(y, input(graph(), y.dim(), coefficients));
-    return y.dim().bd == 1 ? product : sum_batches(product);
-  }
-  /// The gradients of `of` by backward, a leaf each.
-  Numbers backward(const Expression& of) {
-    graph().backward(of, true);
-    Numbers all;
-    for (const Expression& x : leaves_) {
-      all.push_back(numbers(x.gradient()));
-    }
-    return all;
-  }
-  /// A function of the gradients: the sum of all, weighted by what does not depend on the program.
-  Expression sum_of(const std::vector<Expression>& gradients) {
-    const DefaultDevice scope(double_device());
-    Draw draw(5);
-    std::vector<Expression> terms;
-    terms.reserve(gradients.size());
-    for (const Expression& g : gradients) {
-      terms.push_back(weighted(g, draw(g.dim().elements(), -1.0, 1.0)));
-    }
-    return sum(terms);
-  }
-
- private:
-  LiveProgram live_;
-  std::vector<Expression> leaves_;
-  Expression loss_;
-};
 
 Numbers values_of(const std::vector<Expression>& all) {
   Numbers values;
@@ -108,7 +53,7 @@ double moved(const Program& program, double step) {
       x += static_cast<float>(step * (draw.random.below(2) == 0 ? 1.0 : -0.5));
     }
   }
-  Live live(other, true);
+  GradientProgram live(other, true);
   const Numbers gradients = live.backward(live.loss());
   Draw weights(5);
   double sum = 0.0;
@@ -169,7 +114,7 @@ bool has_surrogate_gradient(const Program& program) {
 /// What is wrong with the gradients of one program; those of the gradient are held against
 /// differences where asked for.
 std::string wrong_gradients(const Program& program, bool with_differences) {
-  Live live(program, true);
+  GradientProgram live(program, true);
   const std::vector<Expression> g = gradient(live.loss(), live.leaves());
   std::string wrong =
       compare_all(values_of(g), live.backward(live.loss()), tolerance::kLongInDouble);
@@ -189,7 +134,7 @@ std::string wrong_gradients(const Program& program, bool with_differences) {
       return "of the gradient, against differences: " + wrong;
     }
   }
-  Live alone(program, false);
+  GradientProgram alone(program, false);
   const Expression of_alone = alone.sum_of(gradient(alone.loss(), alone.leaves()));
   wrong = compare_all(alone.backward(of_alone), by_backward, tolerance::kLongInDouble);
   return wrong.empty() ? "" : "one by one: " + wrong;
@@ -229,7 +174,7 @@ TEST(Gradient, RefusesOperationsByNameAndAddsNothing) {
   EXPECT_FALSE(refused.empty());
   for (const Sample* s : refused) {
     const Program program = cases_of(*s)[0].program;
-    Live live(program, true);
+    GradientProgram live(program, true);
     const std::size_t nodes = live.graph().nodes.size();
     try {
       static_cast<void>(gradient(live.loss(), live.leaves()));

@@ -62,13 +62,14 @@ std::shared_ptr<Found> find_largest(const Lines& lines, const std::vector<double
   for (std::size_t line = 0; line < lines.count; ++line) {
     const double* const from = x.data() + lines.first(line);
     const auto at = [&](std::size_t i) { return from[i * lines.stride]; };
-    const auto key = [&](std::size_t i) {
-      return std::isnan(at(i)) ? std::numeric_limits<double>::infinity() : at(i);
+    // NaN is the largest number, above infinity, too.
+    const auto is_larger = [&](std::size_t a, std::size_t b) {
+      return at(a) > at(b) || (std::isnan(at(a)) && !std::isnan(at(b)));
     };
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::partial_sort(order.begin(), order.begin() + num, order.end(),
                       [&](std::size_t a, std::size_t b) {
-                        return key(a) > key(b) || (key(a) == key(b) && a < b);
+                        return is_larger(a, b) || (!is_larger(b, a) && a < b);
                       });
     const std::size_t to = line / lines.stride * lines.stride * num + line % lines.stride;
     for (std::size_t k = 0; k < num; ++k) {

@@ -122,6 +122,8 @@ TEST_P(TensorTest, PositionsOfTheLargest) {
   EXPECT_THROW((void)TensorTools::topk(t, 1, 0), ShapeError);
   const float nan = std::numeric_limits<float>::quiet_NaN();
   EXPECT_EQ(as_vector(TensorTools::argmax(make({3}, {1, nan, 2}))), (Indices{1}));
+  const float inf = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(as_vector(TensorTools::argmax(make({4}, {inf, nan, 2, nan}))), (Indices{1}));
 }
 
 TEST_P(TensorTest, PositionsAreDrawnByProbability) {

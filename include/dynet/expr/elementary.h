@@ -101,8 +101,8 @@ Expression ceil(const Expression& x, GradientMode gradient_mode, Where where = W
 /// Shapes: any -> the same.
 Expression floor(const Expression& x, GradientMode gradient_mode, Where where = Where::here());
 
-/// The largest element's place, as a vector with a 1 there. The gradient is 0 (zero_gradient) or
-///   goes straight through (straight_through_gradient).
+/// The largest element's place, as a vector with a 1 there; NaN counts as the largest number. The
+///   gradient is 0 (zero_gradient) or goes straight through (straight_through_gradient).
 /// `y_i = 1 where x_i is the first of the largest elements, else 0`
 /// Shapes: {n} -> {n}.
 /// Errors: ShapeError unless x has one dimension, of at most 2^24 elements.

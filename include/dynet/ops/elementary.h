@@ -178,10 +178,12 @@ struct LogGamma {
   }
 };
 
-/// x to the power of y, and its slopes. That of x is 0 where y is 0.
+/// The slope of x to the power of y: y x^(y-1), and 0 where y is 0, for x = 0 too, where 1 is taken
+/// for x. Nothing else is changed there, so that the slope of the slope is that of the formula.
 DYNET_DEVICE_FN auto slope_of_base(auto x, auto y) {
   using rule::pow, rule::select;
-  return select(y == 0.0, 0.0, y * pow(x, y - 1.0));
+  const auto of_zeros = select(y == 0.0, select(x == 0.0, 1.0, 0.0), 0.0);
+  return y * pow(x + of_zeros, y - 1.0);
 }
 
 struct Pow {
@@ -378,7 +380,8 @@ struct Argmax {
       .attrs = {"gradient_mode"},
       .formula = "y_i = 1 where x_i is the first of the largest elements, else 0",
       .summary =
-          "The largest element's place, as a vector with a 1 there. The gradient is 0 "
+          "The largest element's place, as a vector with a 1 there; NaN counts as the largest "
+          "number. The gradient is 0 "
           "(zero_gradient) or goes straight through (straight_through_gradient).",
       .shapes = "{n} -> {n}",
       .errors = "ShapeError unless x has one dimension, of at most 2^24 elements"};
@@ -393,7 +396,10 @@ struct Argmax {
   }
   std::uint32_t row_axes() const { return ext::kWholeExample; }
   DYNET_DEVICE_FN constexpr auto value(auto x) const {
-    return rule::each(select(over::position() == over::index_of_max(x), 1.0, 0.0));
+    const auto is_nan = select(x == x, 0.0, 1.0);
+    const auto place =
+        select(over::max(is_nan) > 0.0, over::index_of_max(is_nan), over::index_of_max(x));
+    return rule::each(select(over::position() == place, 1.0, 0.0));
   }
   DYNET_DEVICE_FN constexpr auto pull(auto /*x*/, auto /*y*/, auto dy) const {
     return rule::each(dy * (gradient_mode == straight_through_gradient ? 1.0 : 0.0));

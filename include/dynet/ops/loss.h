@@ -145,7 +145,7 @@ struct BinaryLogLoss {
   static constexpr bool kSummed = true;
   static constexpr double kTiny = 1.17549435e-38;       // smallest normal float
   static constexpr double kLogTiny = -87.336544750553;  // its logarithm
-  static constexpr double kAlmostOne = 0.9999999;
+  static constexpr double kLeastRest = 1e-7;            // what dx is divided by at least
 
   Dim shape(const ext::Shapes& in) const {
     same_shape(in);
@@ -160,13 +160,17 @@ struct BinaryLogLoss {
     return -select(y == 1.0, of_one, select(y == 0.0, of_zero, mixed));
   }
   /// For the target this is the true derivative, ln(1 - x) - ln(x); 2.1 has none that means
-  /// anything.
+  /// anything. Guards are what is added where x is 0 or 1, and not another formula, so that the
+  /// slope of a slope is that of the formula there, too.
   DYNET_DEVICE_FN auto slopes(auto x, auto y, auto /*z*/) const {
-    using rule::select;
-    const auto p = select(x == 0.0, kTiny, select(x == 1.0, kAlmostOne, x));
-    const auto dx = select(y == 1.0, -1.0 / p,
-                           select(y == 0.0, 1.0 / (1.0 - p), (1.0 - y) / (1.0 - p) - y / p));
-    return rule::each(select(x == y, 0.0, dx), log_of(1.0 - x) - log_of(x));
+    using rule::log, rule::select;
+    const auto p = x + select(x == 0.0, kTiny, 0.0);
+    const auto rest = 1.0 - x;
+    const auto dx = (1.0 - y) / (rest + select(rest == 0.0, kLeastRest, 0.0)) - y / p;
+    // 0 where x is the target, as it is between 0 and 1 by itself.
+    const auto of_corner = select(x == 0.0, -1.0, select(x == 1.0, 1.0, 0.0));
+    return rule::each(dx + select(x == y, of_corner, 0.0),
+                      log(rest + select(rest == 0.0, kTiny, 0.0)) - log(p));
   }
   static std::vector<ext::Example<BinaryLogLoss>> examples() {
     return same_shape_examples<BinaryLogLoss>(0.1, 0.9);
