@@ -173,6 +173,9 @@ TEST_F(Arguments, ElementaryFunctions) {
             (std::vector<float>{3, 2}));
   EXPECT_THROW(argmax(matrix(), zero_gradient), ShapeError);
   EXPECT_EQ(of(argmax(vector({1, 3, 3}), zero_gradient)), (std::vector<float>{0, 1, 0}));
+  const float inf = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(of(argmax(vector({1, inf, kNan, 3, kNan}), zero_gradient)),
+            (std::vector<float>{0, 0, 1, 0, 0}));
   EXPECT_EQ(of(round(vector({-2.5F, -0.5F, 0.49999997F, 2.5F}), zero_gradient)),
             (std::vector<float>{-3, -1, 0, 3}));
   for (const float c : {-1.0F, kNan}) {
@@ -187,6 +190,12 @@ TEST_F(Arguments, Lists) {
   const Expression y = vector({2, 3});
   EXPECT_EQ(of(min({x, y})), (std::vector<float>{1, 3}));
   EXPECT_EQ(of(max({x, y, x})), (std::vector<float>{2, 5}));
+  const Expression ties[] = {vector({1, 2}), vector({1, 3}), vector({1, 3})};
+  graph.backward(sum_elems(max({ties[0], ties[1], ties[2]}) + min({ties[0], ties[1], ties[2]})),
+                 true);
+  EXPECT_EQ(as_vector(ties[0].gradient()), (std::vector<float>{2, 1})) << "of equal ones the first";
+  EXPECT_EQ(as_vector(ties[1].gradient()), (std::vector<float>{0, 1}));
+  EXPECT_EQ(as_vector(ties[2].gradient()), (std::vector<float>{0, 0}));
   EXPECT_EQ(logsumexp({x}).i, x.i);
   EXPECT_THROW(min(std::vector<Expression>{}), ValueError);
   EXPECT_THROW(logsumexp(std::vector<Expression>{}), ValueError);

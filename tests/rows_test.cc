@@ -67,6 +67,24 @@ class Rows : public ::testing::TestWithParam<bool> {
 INSTANTIATE_TEST_SUITE_P(Both, Rows, ::testing::Bool(),
                          [](const auto& p) { return p.param ? "Double" : "Float"; });
 
+/// What a class at its bound leaves is for the others, however far below it they are.
+TEST_P(Rows, BoundedSoftmaxOfScoresFarApart) {
+  for (const float far : {30.0F, 80.0F, 200.0F, 1e4F, 1e30F}) {
+    const Expression x = in({2}, {far, 0.0F});
+    const Expression u = in({2}, {0.4F, 0.9F});
+    const double least = static_cast<double>(0.4F);
+    expect(constrained_softmax(x, u), {least, 1.0 - least});
+    expect_gradient(constrained_softmax(x, u), x, {1.0F, 2.0F}, {0.0, 0.0});
+    expect_gradient(constrained_softmax(x, u), u, {1.0F, 2.0F}, {-1.0, 0.0});
+    // Two of three at their bounds, and what they leave is shared by two that are far below.
+    const Expression y = in({5}, {0.0F, far, -far, -far, -2.0F * far});
+    const Expression v = in({5}, {0.25F, 0.25F, 1.0F, 1.0F, 1.0F});
+    expect(constrained_softmax(y, v), {0.25, 0.25, 0.25, 0.25, 0.0});
+    expect_gradient(constrained_softmax(y, v), y, {1.0F, 1.0F, 1.0F, 2.0F, 1.0F},
+                    {0.0, 0.0, -0.125, 0.125, 0.0});
+  }
+}
+
 // ---- edges
 // ---------------------------------------------------------------------------------------
 
@@ -192,6 +210,8 @@ TEST_P(Rows, ConstrainedSoftmaxIsWhatClippingComesTo) {
   expect(constrained_softmax(in({3}, {-kInf, 1.0F, 5.0F}), in({3}, {1.0F, 0.5F, 0.5F})),
          {0.0, 0.5, 0.5});
   expect(constrained_softmax(in({2}, {kNan, 5.0F}), in({2}, {0.25F, 1.0F})), {kNan, kNan});
+  expect(constrained_softmax(in({2}, {1.0F, 5.0F}), in({2}, {kInf, 2.0F})),
+         {0.01798620996209155802679131, 0.982013790037908441973209});
 }
 
 TEST_P(Rows, RestrictedLogSoftmaxByHand) {

@@ -38,12 +38,13 @@ void check_list(const char* name, Nodes xs, Where where) {
 
 using OfTwo = Expression (*)(const Expression&, const Expression&, Where);
 
-/// max or min of a list.
+/// max or min of a list. On ties the gradient of two goes to the second, so that that of a list
+/// goes to the first.
 Expression extreme_of(const char* name, OfTwo of_two, Nodes xs, Where where) {
   check_list(name, xs, where);
   Expression best = xs[0];
   for (const Expression& x : xs.subspan(1)) {
-    best = of_two(best, x, where);
+    best = of_two(x, best, where);
   }
   return best;
 }

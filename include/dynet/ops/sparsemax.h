@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 #include "dynet/ops/arithmetic.h"
 #include "dynet/ops/common.h"
@@ -124,81 +125,109 @@ struct LogSoftmaxOfMarked {
   }
 };
 
-/// exp(x) up to a factor of the row, and in which order the bounds u are reached as that grows.
+// Bounded softmax works with logarithms: what is left for a class far below one that is at its
+// bound would be nothing as an exponential beside that of the other one.
+
+/// z = x - max(x), in which order the bounds u are reached as exp(z) grows by a factor, and these
+/// bounds, of which none above 1 is reached.
 struct BoundedSoftmaxOrder {
   unsigned d;
   static constexpr ext::Info kInfo{
       .name = "bounded_softmax_order", .args = {"x", "u"}, .attrs = {"d"}};
   static constexpr std::array kAlong{rule::Along::kElements, rule::Along::kElements};
-  static constexpr unsigned kOutputs = 2;
+  static constexpr unsigned kOutputs = 3;
+  static constexpr double kMinusInf = -std::numeric_limits<double>::infinity();
   std::uint32_t row_axes() const { return std::uint32_t{1} << d; }
   DYNET_DEVICE_FN constexpr auto value(auto x, auto u) const {
-    const auto e = over::keep(exp(x - over::max(x)));
-    return rule::each(e, select(e == 0.0, -1.0, e / u));  // what stays 0 reaches nothing
+    const auto z = over::keep(x - over::max(x));
+    // What stays 0 reaches nothing.
+    return rule::each(z, select(z == kMinusInf, kMinusInf, z - log(max(u, 0.0))), min(u, 1.0));
   }
-  DYNET_DEVICE_FN constexpr auto pull(auto /*x*/, auto /*u*/, auto /*e*/, auto /*key*/, auto de,
-                                      auto d_key) const {
-    return rule::each(de, d_key);
+  DYNET_DEVICE_FN constexpr auto pull(auto /*x*/, auto /*u*/, auto /*z*/, auto /*key*/,
+                                      auto /*bound*/, auto dz, auto d_key, auto /*d_bound*/) const {
+    return rule::each(dz, d_key);
   }
   static std::vector<ext::Example<BoundedSoftmaxOrder>> examples() {
     return {{{0}, {{4, 3}, {4, 3}}, 0.5, 2.0}};
   }
 };
-/// The factor of exp(x). In that order `e` and `u`; `bounded`: running sums of u from the start;
-/// `free`: of e from the end. The k-th is at its bound where the factor that the others would have
-/// with only those before it at theirs is too large for it.
-struct BoundedSoftmaxFactor {
+/// ln(exp(a) + exp(b))
+struct LogAddExp {
+  static constexpr ext::Info kInfo{.name = "log_add_exp", .args = {"a", "b"}};
+  static constexpr std::array kAlong{rule::Along::kElements, rule::Along::kElements};
+  static constexpr double kMinusInf = -std::numeric_limits<double>::infinity();
+  std::uint32_t row_axes() const { return ext::kWholeExample; }
+  DYNET_DEVICE_FN constexpr auto value(auto a, auto b) const {
+    const auto top = max(a, b);
+    return rule::each(select(top == kMinusInf, top, top + log1p(exp(-abs(a - b)))));
+  }
+  DYNET_DEVICE_FN constexpr auto pull(auto a, auto b, auto y, auto dy) const {
+    return rule::each(dy * exp(a - y), dy * exp(b - y));
+  }
+  static std::vector<ext::Example<LogAddExp>> examples() { return {{{}, {{4, 3}, {4, 3}}}}; }
+};
+/// The logarithm of what exp(z) is divided by. In that order `z` and `u`; `bounded`: running sums
+/// of u from the start; `free`: ln of those of exp(z) from the end. The k-th is at its bound where
+/// its share of what those before it leave is larger.
+struct BoundedSoftmaxShift {
   unsigned d;
   static constexpr ext::Info kInfo{
-      .name = "bounded_softmax_factor", .args = {"e", "u", "bounded", "free"}, .attrs = {"d"}};
+      .name = "bounded_softmax_shift", .args = {"z", "u", "bounded", "free"}, .attrs = {"d"}};
   static constexpr std::array kAlong{rule::Along::kElements, rule::Along::kElements,
                                      rule::Along::kElements, rule::Along::kElements};
-  static constexpr double kLargest = 1e30;
+  static constexpr double kLeast = -3e38;
   std::uint32_t row_axes() const { return std::uint32_t{1} << d; }
-  DYNET_DEVICE_FN constexpr auto value(auto e, auto u, auto bounded, auto free) const {
-    const auto factor = (1.0 - (bounded - u)) / free;
-    const auto count = over::sum(select(factor * e > u, 1.0, 0.0));
-    const auto last = over::at(factor, min(count, over::count() - 1.0));
-    // Infinite, or 0 / 0, where none is left but those that stay 0.
-    return rule::each(unless_nan(select(last < kLargest, last, kLargest), e + u));
+  DYNET_DEVICE_FN constexpr auto value(auto z, auto u, auto bounded, auto free) const {
+    const auto rest = max(1.0 - (bounded - u), 0.0);
+    const auto count = over::sum(select(rest * exp(z - free) >= u, 1.0, 0.0));
+    const auto last = min(count, over::count() - 1.0);
+    const auto shift = over::at(free, last) - log(over::at(rest, last));
+    // -inf, or NaN, where none is left but those that stay 0.
+    return rule::each(unless_nan(select(shift > kLeast, shift, kLeast), z + u));
   }
-  DYNET_DEVICE_FN constexpr auto pull(auto /*e*/, auto /*u*/, auto /*bounded*/, auto /*free*/,
+  DYNET_DEVICE_FN constexpr auto pull(auto /*z*/, auto /*u*/, auto /*bounded*/, auto /*free*/,
                                       auto /*y*/, auto dy) const {
     return rule::each(0.0 * dy, 0.0 * dy, 0.0 * dy, 0.0 * dy);
   }
-  static std::vector<ext::Example<BoundedSoftmaxFactor>> examples() {
+  static std::vector<ext::Example<BoundedSoftmaxShift>> examples() {
     const Dim x{4, 3};
     return {{{0}, {x, x, x, x}, 0.5, 2.0}};
   }
 };
-struct BoundedSoftmaxOfFactor {
+/// The bounds, and of what they leave each other one's share.
+struct BoundedSoftmaxOfShift {
   unsigned d;
   static constexpr ext::Info kInfo{
-      .name = "bounded_softmax_of_factor", .args = {"e", "u", "factor"}, .attrs = {"d"}};
+      .name = "bounded_softmax_of_shift", .args = {"z", "u", "shift"}, .attrs = {"d"}};
   static constexpr std::array kAlong{rule::Along::kElements, rule::Along::kElements,
                                      rule::Along::kOnce};
   static constexpr unsigned kSaved = 1;  // 1 where an element is below its bound
   std::uint32_t row_axes() const { return std::uint32_t{1} << d; }
-  DYNET_DEVICE_FN constexpr auto value(auto e, auto u, auto factor) const {
-    const auto y = e * factor;
-    return rule::each(select(y > u, u, y), select(y > u, 0.0, 1.0));
+  DYNET_DEVICE_FN constexpr auto value(auto z, auto u, auto shift) const {
+    const auto e = over::keep(exp(z - shift));
+    const auto is_free = select(e > u, 0.0, 1.0);
+    // The shift of numbers far from 0 has few digits: shares are of what is there.
+    const auto free = over::sum(select(e > u, 0.0, e));
+    const auto rest = max(1.0 - over::sum(select(e > u, u, 0.0)), 0.0);
+    const auto share = min(e * select(free == 0.0, 1.0, rest / free), u);
+    return rule::each(select(e > u, u, select(e == e, share, e)), is_free);
   }
-  /// The gradients of x and u, in the places of e and u.
-  DYNET_DEVICE_FN constexpr auto pull(auto /*e*/, auto /*u*/, auto /*factor*/, auto y, auto is_free,
+  /// The gradients of x and u, in the places of z and u.
+  DYNET_DEVICE_FN constexpr auto pull(auto /*z*/, auto /*u*/, auto /*shift*/, auto y, auto is_free,
                                       auto dy) const {
     const auto mass = over::sum(is_free * y);
     const auto mean = select(mass == 0.0, 0.0, over::sum(is_free * y * dy) / mass);
     return rule::each(select(is_free == 0.0, 0.0, y * (dy - mean)),
                       select(is_free == 0.0, dy - mean, 0.0), 0.0 * mass);
   }
-  static std::vector<ext::Example<BoundedSoftmaxOfFactor>> examples() {
+  static std::vector<ext::Example<BoundedSoftmaxOfShift>> examples() {
     return {{{0}, {{4, 3}, {4, 3}, {3}}, 0.5, 2.0}};
   }
 };
 
 using SparsemaxSteps = ext::OpList<BelowTop, SparsemaxThreshold, AboveThreshold, SparsemaxLossOfRow,
-                                   LogSoftmaxOfMarked, BoundedSoftmaxOrder, BoundedSoftmaxFactor,
-                                   BoundedSoftmaxOfFactor>;
+                                   LogSoftmaxOfMarked, BoundedSoftmaxOrder, LogAddExp,
+                                   BoundedSoftmaxShift, BoundedSoftmaxOfShift>;
 
 }  // namespace dynet::ops
 
@@ -409,6 +438,30 @@ struct RestrictedLogSoftmax {
   }
 };
 
+/// ln of the sum of exp(z) from each place on along dimension d: in each pass what stands twice as
+/// far away is added. In one of `two`; `farther` is overwritten.
+inline const ext::Operand& log_sums_to_end(const ext::Call& call, unsigned d, const ext::Operand& z,
+                                           std::array<const ScratchOperand*, 2> two,
+                                           const ScratchOperand& farther) {
+  const std::int64_t n = z.dim.d[d];
+  const ext::Operand* sums = &z;
+  ext::Move m;
+  ext::strides_of(z.dim, m.from_stride);
+  ext::strides_of(z.dim, m.to_stride);
+  m.box = z.dim;
+  for (std::int64_t distance = 1; distance < n; distance *= 2) {
+    farther.fill(call.kernels, -std::numeric_limits<double>::infinity());
+    m.box.d[d] = static_cast<unsigned>(n - distance);
+    m.from_offset = distance * m.from_stride[d];
+    call.kernels.move(m, *sums, farther, ext::Write::kStore);
+    const ext::Operand& to = *two[0];
+    forward_step(LogAddExp{}, call, {*sums, farther}, {to});
+    sums = &to;
+    std::swap(two[0], two[1]);
+  }
+  return *sums;
+}
+
 struct ConstrainedSoftmax {
   unsigned d = 0;
 
@@ -426,7 +479,8 @@ struct ConstrainedSoftmax {
           "along it",
       .source = "Martins and Kreutzer, 2017",
       .python_params = "x, y, d"};
-  using Steps = ext::OpList<BoundedSoftmaxOrder, BoundedSoftmaxFactor, BoundedSoftmaxOfFactor>;
+  using Steps =
+      ext::OpList<BoundedSoftmaxOrder, LogAddExp, BoundedSoftmaxShift, BoundedSoftmaxOfShift>;
   static constexpr unsigned kSaved = 1;
   Dim shape(const ext::Shapes& in) const {
     if (in[0] != in[1] &&
@@ -440,32 +494,34 @@ struct ConstrainedSoftmax {
   std::array<Dim, 1> saved(const ext::Shapes& in) const { return {in[0]}; }
   void forward(ext::Call& call) const {
     const ext::Operand& x = call.in[0];
-    const ScratchOperand e(call, x.dim, call.examples);
+    const ScratchOperand z(call, x.dim, call.examples);
     const ScratchOperand key(call, x.dim, call.examples);
-    forward_step(BoundedSoftmaxOrder{d}, call, {x, bounds(call)}, {e, key});
+    const ScratchOperand u(call, x.dim, call.examples);
+    forward_step(BoundedSoftmaxOrder{d}, call, {x, bounds(call)}, {z, key, u});
     const ScratchOperand places(call, x.dim, call.examples, ext::SavedAs::kIndices);
     call.kernels.select(d, ext::Order::kDescending, key, places);
-    const ScratchOperand e_of(call, x.dim, call.examples);
+    const ScratchOperand z_of(call, x.dim, call.examples);
     const ScratchOperand u_of(call, x.dim, call.examples);
     const ext::Move in_order = by_places(x.dim, d, places);
-    call.kernels.move(in_order, e, e_of);
-    call.kernels.move(in_order, bounds(call), u_of);
+    call.kernels.move(in_order, z, z_of);
+    call.kernels.move(in_order, u, u_of);
     const ScratchOperand bounded(call, x.dim, call.examples);
-    const ScratchOperand free(call, x.dim, call.examples);
     call.kernels.scan(d, ext::ScanFrom::kStart, u_of, bounded);
-    call.kernels.scan(d, ext::ScanFrom::kEnd, e_of, free);
-    const ScratchOperand factor(call, without_axis(x.dim, d), call.examples);
-    forward_step(BoundedSoftmaxFactor{d}, call, {e_of, u_of, bounded, free}, {factor});
-    forward_step(BoundedSoftmaxOfFactor{d}, call, {e, bounds(call), factor},
+    const ScratchOperand shift(call, without_axis(x.dim, d), call.examples);
+    const ScratchOperand free(call, x.dim, call.examples);
+    const ScratchOperand farther(call, x.dim, call.examples);
+    const ext::Operand& sums = log_sums_to_end(call, d, z_of, {&free, &farther}, key);
+    forward_step(BoundedSoftmaxShift{d}, call, {z_of, u_of, bounded, sums}, {shift});
+    forward_step(BoundedSoftmaxOfShift{d}, call, {z, bounds(call), shift},
                  {call.out[0], call.saved[0]});
   }
   void backward(ext::Call& call) const {
     const ext::Operand none = nothing(call.in[0].dim);
-    const ext::Operand no_factor = nothing(without_axis(none.dim, d));
+    const ext::Operand no_shift = nothing(without_axis(none.dim, d));
     ext::Operand du = call.d_in[1];
     du.dim = none.dim;
-    backward_step(BoundedSoftmaxOfFactor{d}, call, {none, none, no_factor},
-                  {call.out[0], call.saved[0]}, call.d_out[0], {call.d_in[0], du, no_factor});
+    backward_step(BoundedSoftmaxOfShift{d}, call, {none, none, no_shift},
+                  {call.out[0], call.saved[0]}, call.d_out[0], {call.d_in[0], du, no_shift});
   }
   static std::vector<ext::Example<ConstrainedSoftmax>> examples() {
     return {{{0}, {{7}, {7}}, 0.1, 0.6},
