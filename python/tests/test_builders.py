@@ -76,6 +76,33 @@ def test_the_ways_to_run_a_sequence_agree(builder_class):
     assert state.b() is builder
 
 
+@pytest.mark.parametrize("builder_class", RECURRENT)
+def test_states_that_branch_have_the_numbers_of_one_by_one(builder_class):
+    """Steps share a call whose sums were begun in different groups."""
+    m = dy.ParameterCollection()
+    rnn = builder_class(1, 2, 2, m)
+
+    def numbers(autobatching: bool) -> list[np.ndarray]:
+        dy.renew_cg(autobatching=autobatching)
+        x1, x2, x5, x6 = inputs(4, 2)
+        s0 = rnn.initial_state()
+        s1 = s0.add_input(dy.tanh(x1))
+        s2 = s0.add_input(x2)
+        s3 = s1.add_input(s2.output())
+        s4 = s3.add_input(s1.output())
+        s5 = s0.add_input(x5)
+        s6 = s3.add_input(x6)
+        loss = dy.esum([dy.sum_elems(s.output()) for s in (s1, s2, s3, s4, s5, s6)])
+        loss.backward()
+        values = [s.output().npvalue() for s in (s1, s2, s3, s4, s5, s6)]
+        gradients = [p.grad_as_array() for p in m.parameters_list()]
+        m.reset_gradient()
+        return values + gradients
+
+    for merged, alone in zip(numbers(True), numbers(False), strict=True):
+        np.testing.assert_allclose(merged, alone, rtol=1e-5, atol=1e-6)
+
+
 def test_the_initial_state_is_one_object_while_it_lives():
     builder = dy.GRUBuilder(1, 3, 4, dy.ParameterCollection())
     old = builder.initial_state()

@@ -1,0 +1,51 @@
+#include "support/builder_programs.h"
+
+#include <algorithm>
+
+namespace dynet::testing {
+
+Part::~Part() = default;
+
+Expression Making::any() {
+  const auto count = static_cast<unsigned>(vectors.size());
+  constexpr unsigned kLate = 6;
+  const unsigned among = random.chance(0.5) ? std::min(count, kLate) : count;
+  return vectors[count - 1 - random.below(among)];
+}
+
+std::vector<Expression> Making::some(unsigned least, unsigned most) {
+  std::vector<Expression> list;
+  const unsigned count = least + random.below(most - least + 1);
+  list.reserve(count);
+  for (unsigned i = 0; i < count; ++i) {
+    list.push_back(any());
+  }
+  return list;
+}
+
+void Making::offer(const Expression& y, Where where) {
+  vectors.push_back(y.dim().rows() == size ? y : pick_range(y, 0, size, 0, where));
+}
+
+std::vector<float> Making::numbers(unsigned count) {
+  std::vector<float> list;
+  list.reserve(count);
+  for (unsigned i = 0; i < count; ++i) {
+    list.push_back(static_cast<float>(random.uniform(-1.0, 1.0)));
+  }
+  return list;
+}
+
+const std::vector<PartKind>& part_kinds() {
+  static const std::vector<PartKind> all = [] {
+    std::vector<PartKind> kinds;
+    add_recurrent_kinds(kinds);
+    add_tree_kinds(kinds);
+    add_attention_kinds(kinds);
+    add_loss_kinds(kinds);
+    return kinds;
+  }();
+  return all;
+}
+
+}  // namespace dynet::testing
