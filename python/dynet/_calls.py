@@ -345,7 +345,7 @@ def _fits(promise: ast.expr | None, value: Any) -> bool:
 
 def _mended(parameter: _Parameter, value: Any) -> Any:
     """What stands for a value that does not fit; the value itself where nothing does. None stands
-    for the default of a text, but not of a number: there it is a mistake, as it was in DyNet 2.1."""
+    for the default of a text, but not of a number: there it is a mistake, as in DyNet 2.1."""
     if parameter.promise is None:
         return value
     names = {_last_name(one) for one in _alternatives(parameter.promise)}
@@ -359,7 +359,7 @@ def _mended(parameter: _Parameter, value: Any) -> Any:
 
 
 def _truth(value: Any) -> Any:
-    """Any object is a flag, by its truth value. One that has none, such as an array, stays itself."""
+    """Any object is a flag, by its truth value. One that has none, such as an array, stays."""
     try:
         return bool(value)
     except Exception as error:
