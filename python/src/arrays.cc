@@ -1,6 +1,7 @@
 #include "arrays.h"
 
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
 
 #include <algorithm>
 #include <bit>

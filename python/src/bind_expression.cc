@@ -387,7 +387,7 @@ void bind_number(nb::class_<PyExpression>& c) {
           nb::sig("def __int__(self) -> int"), "The value without its fraction.")
       .def(
           "__format__",
-          [](nb::handle self, const nb::str& form) {
+          [](nb::handle_t<PyExpression> self, const nb::str& form) {
             const bool is_plain = nb::len(form) == 0;
             const nb::object shown =
                 is_plain ? nb::object(nb::str(self))

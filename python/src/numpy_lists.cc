@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "arguments.h"
 #include "arrays.h"
 
 namespace nb = nanobind;
@@ -21,14 +22,13 @@ namespace {
 /// first.
 class Stack {
  public:
-  /// So many of them at most. Between `__array__` and NumPy lie ten or so.
-  static constexpr std::size_t kMost = 40;
-  Stack() {
+  static constexpr std::size_t kMost = 64;
+  /// `most` of them, and none from the function on whose frame is at `outermost`.
+  explicit Stack(std::size_t most, const void* outermost = nullptr)
+      : most_(std::min(most, kMost)), outermost_(reinterpret_cast<std::uintptr_t>(outermost)) {
     (void)_Unwind_Backtrace(
         [](_Unwind_Context* frame, void* stack) {
-          auto& it = *static_cast<Stack*>(stack);
-          it.places_[it.count_++] = _Unwind_GetIP(frame);
-          return it.count_ == kMost ? _URC_END_OF_STACK : _URC_NO_REASON;
+          return static_cast<Stack*>(stack)->add(frame) ? _URC_NO_REASON : _URC_END_OF_STACK;
         },
         this);
   }
@@ -39,19 +39,33 @@ class Stack {
   [[nodiscard]] const std::uintptr_t* end() const { return places_.data() + count_; }
 
  private:
+  bool add(_Unwind_Context* frame) {
+    if (count_ == most_ || (outermost_ != 0 && _Unwind_GetCFA(frame) > outermost_)) {
+      return false;
+    }
+    places_[count_++] = _Unwind_GetIP(frame);
+    return true;
+  }
   std::array<std::uintptr_t, kMost> places_{};
-  std::size_t count_ = 0;
+  std::size_t count_ = 0, most_;
+  std::uintptr_t outermost_;
 };
 
-/// The place in NumPy that is on the stack once for each list around an object; 0: there is none.
-std::uintptr_t find_place() {
+/// The place in NumPy that is on the stack once for each list around an object, and how far up.
+struct Place {
+  std::uintptr_t address = 0;  ///< 0: there is none
+  std::size_t reach = 0;       ///< so many places from `__array__` on, at most
+};
+
+Place find_place() {
+  const void* const own_frame = __builtin_frame_address(0);
   std::vector<Stack> stacks;
   const nb::object numpy = numpy_module();
   const nb::object numbers = numpy.attr("zeros")(1);
   nb::dict members;
   members["__array__"] = nb::cpp_function(
       [&](nb::handle /*self*/) {
-        stacks.emplace_back();
+        stacks.emplace_back(Stack::kMost, own_frame);
         return numbers;
       },
       nb::is_method());
@@ -70,14 +84,18 @@ std::uintptr_t find_place() {
     object = around;
   }
   if (stacks.size() != 3) {
-    return 0;
+    return {};
   }
   const std::uintptr_t* const found =
-      std::find_if(stacks[2].begin(), stacks[2].end(), [&](std::uintptr_t place) {
+      std::find_if(stacks[1].begin(), stacks[1].end(), [&](std::uintptr_t place) {
         return stacks[0].count(place) == 0 && stacks[1].count(place) == 1 &&
                stacks[2].count(place) == 2;
       });
-  return found == stacks[2].end() ? 0 : *found;
+  // The functions of expressions are called with a few more between.
+  constexpr std::size_t kMore = 6;
+  return found == stacks[1].end()
+             ? Place()
+             : Place{*found, static_cast<std::size_t>(found - stacks[1].begin()) + kMore};
 }
 
 }  // namespace
@@ -85,16 +103,18 @@ std::uintptr_t find_place() {
 Asked why_numpy_asks() {
   // Two threads may look for it at the same time, as Python runs meanwhile: they find the same.
   static std::atomic<bool> is_known = false;
-  static std::atomic<std::uintptr_t> known = 0;
+  static std::atomic<std::uintptr_t> address = 0;
+  static std::atomic<std::size_t> reach = 0;
   if (!is_known) {
-    known = find_place();
+    const Place found = find_place();
+    address = found.address;
+    reach = found.reach;
     is_known = true;
   }
-  const std::uintptr_t place = known;
-  if (place == 0) {
+  if (address == 0) {
     return Asked::kUnknown;
   }
-  return Stack().count(place) != 0 ? Asked::kInList : Asked::kForItself;
+  return Stack(reach).count(address) != 0 ? Asked::kInList : Asked::kForItself;
 }
 
 }  // namespace dynet::python

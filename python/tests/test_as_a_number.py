@@ -115,7 +115,6 @@ def test_numbers_of_numpy_times_an_expression_are_nodes() -> None:
         lambda x: dy.pick(x, x),
         lambda x: dy.one_hot(3, x),
         lambda x: dy.dropout(x, x),
-        lambda x: dy.ParameterCollection().add_parameters(1, init=[x]),
         lambda x: dy.vecInput(1).set(x),
     ],
 )

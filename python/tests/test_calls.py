@@ -58,7 +58,7 @@ WRONG: list[Row] = [
     (lambda w: dy.inputTensor("abc"), TypeError, ("inputTensor", "want an array, a list of numbers")),
     (lambda w: dy.inputTensor([[1, 2], [3, "x"]]), TypeError, ("inputTensor", "[1][1]", "'x'", "want a number")),
     (lambda w: dy.inputTensor([[1, 2], [3]]), ValueError, ("inputTensor: the lists differ in length: [0] has 2 elements, [1] has 1",)),
-    (lambda w: dy.inputTensor(np.array([object()])), TypeError, ("inputTensor", "NumPy says")),
+    (lambda w: dy.inputTensor(np.array([object()])), TypeError, ("inputTensor: element [0] of an array of objects is <object", "want a number")),
     (lambda w: dy.esum([w.x, 3]), TypeError, ("esum: xs[1] is 3, of type int; want an expression",)),
     (lambda w: dy.esum(w.x), TypeError, ("esum: xs is", "want a list of expressions")),
     (lambda w: dy.concatenate([[w.x]]), TypeError, ("concatenate: xs[0] is [", "want an expression")),
@@ -323,6 +323,14 @@ class BadFloat:
         raise self.error("mine")
 
 
+class BadTruth:
+    def __init__(self, error: type[BaseException]) -> None:
+        self.error = error
+
+    def __bool__(self) -> bool:
+        raise self.error("mine")
+
+
 def generator(error: type[BaseException], x: dy.Expression) -> Iterator[dy.Expression]:
     yield x
     raise error("mine")
@@ -360,8 +368,8 @@ RAISING: list[Callable[[World, type[BaseException]], Any]] = [
     lambda w, e: w.m.add_parameters((2, Bad(e))),
     lambda w, e: dy.VanillaLSTMBuilder(1, Bad(e), 3, w.m),
     lambda w, e: dy.sum_dim(w.X, generator(e, 0)),
-    lambda w, e: w.x.value(BadFloat(e)),
-    lambda w, e: dy.renew_cg(BadFloat(e)),
+    lambda w, e: w.x.value(BadTruth(e)),
+    lambda w, e: dy.renew_cg(BadTruth(e)),
     # of several forms, whose arguments are read more than once
     lambda w, e: w.dot.read(w.X, generator(e, 1)),
     lambda w, e: w.dot.read(w.X, [BadAtFirst(e)]),
