@@ -151,6 +151,11 @@ TEST_P(Rows, SparsemaxLossByHand) {
     expect_gradient(y, x, {2.0F}, {1.25, -0.25, -1.0});
   }
   expect(sparsemax_loss(in({2}, {5.0F, 1.0F}), 0U), {0.0});
+  // A class that stands three times has three quarters of q: (1 + 10/16) / 2 - 3/4.
+  const Expression unit = in({3}, {0.0F, 1.0F, 0.0F});
+  const Expression uneven = sparsemax_loss(unit, std::vector<unsigned>{1, 1, 0, 1});
+  expect(uneven, {0.0625});
+  expect_gradient(uneven, unit, {1.0F}, {-0.25, 0.25, 0.0});
   // One list for the batch, and by pointer.
   std::vector<unsigned> support{0};
   const Expression batch = sparsemax_loss(in(Dim({2}, 2), {5.0F, 1.0F, 1.0F, 5.0F}), &support);

@@ -16,10 +16,11 @@ namespace dynet {
 /// Source: Martins and Astudillo, 2016.
 Expression sparsemax(const Expression& x, unsigned d = 0, Where where = Where::here());
 
-/// Loss of sparsemax against the uniform distribution q over the classes in support, one list for
-///   all examples of the batch. The gradient is p - q. A class that stands twice counts twice.
-/// `y = max(0, (sum over p_i > 0 of (x_i^2 - t^2) + 1/m) / 2 - sum over i in support of x_i / m), p
-///   = sparsemax(x) with threshold t, m the length of support`
+/// Loss of sparsemax against the distribution q of the classes in support, one list for all
+///   examples of the batch: never below 0. The gradient is p - q. A class that stands twice counts
+///   twice.
+/// `y = (sum over p_i > 0 of (x_i^2 - t^2) + sum_i q_i^2) / 2 - sum_i q_i * x_i, p = sparsemax(x)
+///   with threshold t, q_i = how often i stands in support / its length`
 /// Shapes: {n} -> {1}.
 /// `support`: by pointer it is read again at every run.
 /// Errors: ShapeError unless x is a vector of at most 2^24 elements, ValueError where support is

@@ -305,11 +305,11 @@ struct SparsemaxLoss {
       .args = {"x"},
       .payload = "support",
       .formula =
-          "y = max(0, (sum over p_i > 0 of (x_i^2 - t^2) + 1/m) / 2 - sum over i in support of "
-          "x_i / m), p = sparsemax(x) with threshold t, m the length of support",
+          "y = (sum over p_i > 0 of (x_i^2 - t^2) + sum_i q_i^2) / 2 - sum_i q_i * x_i, p = "
+          "sparsemax(x) with threshold t, q_i = how often i stands in support / its length",
       .summary =
-          "Loss of sparsemax against the uniform distribution q over the classes in support, "
-          "one list for all examples of the batch. The gradient is p - q. A class that stands "
+          "Loss of sparsemax against the distribution q of the classes in support, one list for "
+          "all examples of the batch: never below 0. The gradient is p - q. A class that stands "
           "twice counts twice.",
       .shapes = "{n} -> {1}",
       .errors =
