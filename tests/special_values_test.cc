@@ -115,7 +115,7 @@ bool is_elementwise(const ext::Record& record) {
   return record.rule != nullptr && !record.rule->summed;
 }
 
-/// Of operations on rows; those that give finite numbers for all of these rows are left out.
+/// The operations on rows, without those that give finite numbers for all of these rows.
 std::string table_of_rows() {
   std::string text = head("operation on rows", kSpecialRows);
   for (const Sample* s : examples_of_the_page()) {

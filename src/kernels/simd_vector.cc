@@ -94,7 +94,7 @@ struct LongVectorSum {
     rest = hn::Add(rest, hn::Add(hn::Sub(sum, hn::Sub(all, part)), hn::Sub(v, part)));
     sum = all;
   }
-  /// Of infinite numbers the rest is NaN.
+  /// The rest of an infinite sum is NaN.
   [[nodiscard]] HWY_INLINE FloatVector get() const {
     return hn::IfThenElse(hn::IsFinite(sum), hn::Add(sum, rest), sum);
   }

@@ -88,7 +88,7 @@ class Recurrent final : public Part {
     builder_.start_new_sequence(state);
     ++sequence_;
   }
-  /// Of late ones more likely; -1: the initial one.
+  /// A state, a late one more likely; -1: the initial one.
   [[nodiscard]] RNNPointer any_state(Random& random) const {
     const auto last = static_cast<RNNPointer>(builder_.h.size()) - 1;
     const auto back = static_cast<RNNPointer>(random.below(random.chance(0.7) ? 3 : 12));
