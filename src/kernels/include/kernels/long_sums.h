@@ -17,7 +17,7 @@
 namespace dynet::kernels {
 
 inline constexpr std::int64_t kMostTerms = 64;
-/// Of a product's inner dimension: in registers, and in one walk.
+/// Terms of the inner dimension of a product: in registers, and in one walk.
 inline constexpr std::int64_t kMostSteps = 96;
 inline constexpr std::int64_t kLongInner = 2048;
 
