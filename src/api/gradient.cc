@@ -37,9 +37,9 @@ void check_operations(const graph::Graph& graph, const api::GradientPath& path,
 }
 
 /// GraphError if values on the path are those of parameters that have changed since.
-void check_parameters(api::GraphState& state, NodeId root, const Path& path) {
+void check_parameters(api::GraphState& state, NodeId root, const api::GradientPath& path) {
   std::vector<NodeId> nodes;
-  for (NodeId n = 0; n < path.nodes().size(); ++n) {
+  for (const NodeId n : path.nodes()) {
     if (path.goes_through(n)) {
       nodes.push_back(n);
     }
