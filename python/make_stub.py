@@ -127,6 +127,23 @@ def with_wider_arguments(text: str) -> str:
     return text[:at] + ALIASES + text[at:]
 
 
+def with_expressions_first(text: str) -> str:
+    """Of two forms of an operator, the one for expressions first: an expression of one element has
+    a `__float__`, so that the form for numbers would take it, too."""
+    lines = text.splitlines(keepends=True)
+    for of_class in reversed([n for n in ast.parse(text).body if isinstance(n, ast.ClassDef)]):
+        functions = [n for n in of_class.body if isinstance(n, ast.FunctionDef)]
+        for one, two in reversed(list(zip(functions, functions[1:]))):
+            types = [ast.unparse(f.args.posonlyargs[-1].annotation or ast.Constant(None))
+                     for f in (one, two) if f.args.posonlyargs]  # fmt: skip
+            if one.name == two.name and types == ["_Number", "Expression"]:
+                begins = [f.decorator_list[0].lineno - 1 for f in (one, two)]
+                first, second = (lines[b : f.end_lineno] for b, f in zip(begins, (one, two)))
+                between = lines[one.end_lineno : begins[1]]
+                lines[begins[0] : two.end_lineno] = second + between + first
+    return "".join(lines)
+
+
 def with_imports(text: str, module: str, names: set[str]) -> str:
     found = re.search(rf"^from {re.escape(module)} import (.*)$", text, re.M)
     assert found, f"nothing is imported from {module}"
@@ -161,7 +178,7 @@ def package_text(source: Path) -> str:
 
 def main(directory: Path) -> None:
     text = (
-        with_wider_arguments(with_any(with_builtins(module_text())))
+        with_expressions_first(with_wider_arguments(with_any(with_builtins(module_text()))))
         + "\n# What the package adds.\n"
         + LAZY
         + package_text(PACKAGE)

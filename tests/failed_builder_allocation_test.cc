@@ -69,7 +69,7 @@ class Program {
     for (const Expression& e : terms_) {
       found_.add(cg_.incremental_forward(e));
     }
-    cg_.backward(sum(terms_));
+    cg_.backward(sum_batches(sum(terms_)));
     found_.add(model_.gradient_l2_norm());
     return found_;
   }

@@ -55,7 +55,7 @@ def test_one_expression_is_its_numbers() -> None:
     ):
         assert array.dtype.kind == "f" and array.tolist() == want
     assert np.array([x, x], dtype=float).shape == (2, 2, 3)
-    assert np.mean(x) == 2.5 and np.exp(counted(1))[0] == 1.0
+    assert np.mean(x) == 2.5
     assert np.asarray(x, dtype=object).item() is x
 
 

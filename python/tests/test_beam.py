@@ -211,4 +211,5 @@ def test_wrong_calls_say_what_is_wrong():
     for wrong in ((Raises(), END), (BEGIN, END, Raises())):
         with pytest.raises(KeyError, match="mine"):
             dy.beam_search(step, None, *wrong)
-    assert dy.beam_search(step, None, BEGIN, END, prune=None)[0].finished
+    with pytest.raises(dy.TypeError, match="beam_search: prune is None; want a number"):
+        dy.beam_search(step, None, BEGIN, END, prune=None)

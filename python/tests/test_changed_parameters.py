@@ -155,7 +155,7 @@ def test_a_second_backward_from_the_only_loss_is_refused(way: str, tmp_path: pat
     with pytest.raises(dy.GraphError, match=r"(?s)was changed \(.*test_changed_parameters.py:\d+"):
         loss.backward()
     assert not any(g.any() for g in m.gradients())
-    loss.forward()
+    loss.forward(recalculate=True)
     loss.backward()
 
 

@@ -103,7 +103,7 @@ def loss(example):
 def step(s):
     busy.set(); sum(range(20000))
 def work():
-    dy.fit(loss, list(range(4)), trainer, batch=2, on_step=step, progress=False)
+    dy.fit(loss, list(range(4)), trainer, batch=1, on_step=step, progress=False)
 start(work, 1)
 """,
     "in_its_lists": """

@@ -59,7 +59,7 @@ def listed(e: dy.Expression) -> Any:
 # What is asked of each list of arguments, which `once` makes an iterator of.
 CALLS: list[Callable[[World, Once], Any]] = [
     lambda w, once: listed(dy.log_softmax(w.x, once([0, 2]))),
-    lambda w, once: listed(dy.log_softmax(w.x, once([0, 2]), None)),
+    lambda w, once: listed(dy.log_softmax(w.x, once([0, 2]), 0)),
     lambda w, once: listed(w.dot.attend(dy.ones(2), w.dot.read(w.X, once([2])))),
     lambda w, once: listed(w.dot.attend(dy.ones(2), w.dot.read(w.X, w.X, once([2])))),
     lambda w, once: listed(w.decoder.add_input(w.decoder.start(w.X, once([2])), dy.ones(2)).output()),
@@ -79,12 +79,12 @@ CALLS: list[Callable[[World, Once], Any]] = [
     lambda w, once: w.m.parameters_from_numpy(once([1.0, 2.0])).as_array().tolist(),
     lambda w, once: listed(w.gru.initial_state_from_raw_vectors(once([once([1, 2, 3])])).s()[0]),
     lambda w, once: listed(w.gru.initial_state_from_raw_vectors(once([range(3)])).s()[0]),
-    # mended: a flag is 0 or 1, what has a default is None
+    # mended: any object is a flag
     lambda w, once: listed(dy.lookup_batch(w.E, once([1, 2]), 1)),
     lambda w, once: listed(dy.lookup_batch(w.E, once([1, 2]), np.bool_(False))),
     lambda w, once: listed(dy.sum_dim(w.X, once([0]), 0)),
     lambda w, once: listed(dy.sum_dim(w.X, once([0]), None)),
-    lambda w, once: listed(dy.concatenate(once([w.x, w.x]), None)),
+    lambda w, once: listed(dy.concatenate(once([w.x, w.x]), np.int64(0))),
     lambda w, once: listed(w.gru.initial_state(once([w.x]), 1).h()[0]),
     lambda w, once: listed(w.gru.initial_state(vecs=once([w.x]), update=0).h()[0]),
 ]  # fmt: skip

@@ -104,10 +104,10 @@ def test_a_list_of_arrays_is_a_batch_and_one_of_numbers_is_none():
         [np.float32(1), 2],
         [1, np.float32(2)],
         [np.int64(1), np.int64(2)],
-        [np.array(1.0), np.array(2.0)],
     ):
         e = dy.inputTensor(numbers)
         assert e.dim() == ((2,), 1) and e.value() == [1.0, 2.0]
+    assert dy.inputTensor([np.array(1.0), np.array(2.0)]).dim() == ((1,), 2)
     assert dy.inputTensor([array, [3.0, 4.0]]).npvalue().tolist() == [[1, 2], [3, 4]]
 
 

@@ -65,15 +65,16 @@ BinaryTreeBuilder::~BinaryTreeBuilder() = default;
 
 void BinaryTreeBuilder::new_graph(ComputationGraph& cg, bool update) {
   const detail::LocatedGraph at(cg, Where());
+  std::vector<Expression> made = std::move(param_vars);  // all of them, or the builder has no graph
   param_vars.clear();
+  made.clear();
   util::with_typed_allocation([&] {
-    std::vector<Expression> made;  // all of them, or the builder has no graph
     made.reserve(params.size());
     for (const Parameter& p : params) {
       made.push_back(update ? parameter(at, p) : const_parameter(at, p));
     }
-    param_vars = std::move(made);
   });
+  param_vars = std::move(made);
 }
 
 std::vector<Expression> BinaryTreeBuilder::transduce(const std::vector<Expression>& xs,

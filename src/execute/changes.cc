@@ -26,6 +26,7 @@ void Changes::note(NodeId n) {
   const State& s = params::storage_base(context_.graph[n].payload->storage).state();
   const bool is_in_place = values_.at(n) == s.values.data();
   shown_.push_back({n, is_in_place, &s, s.version, is_open_ && is_in_place ? hold(s) : nullptr});
+  shown_below_ = std::max(shown_below_, n + 1);
 }
 
 std::shared_ptr<detail::HeldValues> Changes::hold(const State& storage) const {
@@ -205,7 +206,8 @@ void Changes::fail(const Past& past, NodeId user, const char* call) const {
       "keeps them for backward while it has a loss that backward has not gone over. "
       "Want each " +
       call +
-      " before the change, or a new computation after it: forward(), or a new graph\n"
+      " before the change, or a computation from scratch after it (forward(); Python: "
+      "forward(recalculate=True)), or a new graph\n"
       "  from: " +
       graph.describe(root_) + "\n  computed with the old values: " + graph.describe(user) +
       "\n  the parameter: " + graph.describe(past.node));
@@ -233,8 +235,11 @@ void Changes::refuse_old(NodeId n, const char* call) const {
 }
 
 /// Where a mark is from before a change, its groups are.
-void Changes::roll_back(std::size_t mark) {
-  shown_.resize(std::min(mark, shown_.size()));
+void Changes::roll_back(const Mark& mark) {
+  if (mark.shown <= shown_.size()) {
+    shown_.resize(mark.shown);
+    shown_below_ = mark.shown_below;
+  }
   auto end = past_.begin();
   for (Past& past : past_) {
     past.groups = std::min(past.groups, history_.size());
@@ -246,11 +251,16 @@ void Changes::roll_back(std::size_t mark) {
     }
   }
   past_.erase(end, past_.end());
-  seen_ = kNever;  // places that were made again after the mark are gone
+  if (seen_ != mark.seen) {
+    seen_ = kNever;  // `follow` may have made places again after the mark: they are gone
+  }
 }
 
 void Changes::truncate(NodeId first_removed) {
-  std::erase_if(shown_, [=](const Shown& s) { return s.node >= first_removed; });
+  if (shown_below_ > first_removed) {
+    std::erase_if(shown_, [=](const Shown& s) { return s.node >= first_removed; });
+    shown_below_ = first_removed;
+  }
   std::erase_if(past_, [&](Past& past) {
     if (past.node < first_removed) {
       return false;
@@ -269,6 +279,7 @@ void Changes::truncate(NodeId first_removed) {
 
 void Changes::forget() {
   shown_.clear();
+  shown_below_ = 0;
   past_.clear();
   passed_.clear();
   passed_below_ = 0;

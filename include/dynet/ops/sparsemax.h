@@ -151,43 +151,54 @@ struct BoundedSoftmaxOrder {
     return {{{0}, {{4, 3}, {4, 3}}, 0.5, 2.0}};
   }
 };
-/// ln(exp(a) + exp(b))
-struct LogAddExp {
-  static constexpr ext::Info kInfo{.name = "log_add_exp", .args = {"a", "b"}};
-  static constexpr std::array kAlong{rule::Along::kElements, rule::Along::kElements};
+/// ln(exp(near) + exp(far + y - z)): sums of exponentials, of which each is told beside its own z.
+/// So they keep their digits where z is far from 0.
+struct LogSumOnward {
+  static constexpr ext::Info kInfo{.name = "log_sum_onward", .args = {"near", "far", "z", "y"}};
+  static constexpr std::array kAlong{rule::Along::kElements, rule::Along::kElements,
+                                     rule::Along::kElements, rule::Along::kElements};
   static constexpr double kMinusInf = -std::numeric_limits<double>::infinity();
   std::uint32_t row_axes() const { return ext::kWholeExample; }
-  DYNET_DEVICE_FN constexpr auto value(auto a, auto b) const {
-    const auto top = max(a, b);
-    return rule::each(select(top == kMinusInf, top, top + log1p(exp(-abs(a - b)))));
+  DYNET_DEVICE_FN constexpr auto value(auto near, auto far, auto z, auto y) const {
+    const auto more = select(y == kMinusInf, kMinusInf, far + (y - z));
+    return rule::each(max(near, more) + log1p(exp(-abs(near - more))));
   }
-  DYNET_DEVICE_FN constexpr auto pull(auto a, auto b, auto y, auto dy) const {
-    return rule::each(dy * exp(a - y), dy * exp(b - y));
+  DYNET_DEVICE_FN constexpr auto pull(auto near, auto far, auto z, auto y, auto sum,
+                                      auto d_sum) const {
+    const auto d_more = select(y == kMinusInf, 0.0, d_sum * exp(far + (y - z) - sum));
+    return rule::each(d_sum * exp(near - sum), d_more, -d_more, d_more);
   }
-  static std::vector<ext::Example<LogAddExp>> examples() { return {{{}, {{4, 3}, {4, 3}}}}; }
+  static std::vector<ext::Example<LogSumOnward>> examples() {
+    const Dim x{4, 3};
+    return {{{}, {x, x, x, x}}};
+  }
 };
-/// The logarithm of what exp(z) is divided by. In that order `z` and `u`; `bounded`: running sums
-/// of u from the start; `free`: ln of those of exp(z) from the end. The k-th is at its bound where
-/// its share of what those before it leave is larger.
+/// In that order `z` and `u`; `bounded`: running sums of u from the start; `free`: ln of those of
+/// exp(z) from the end, beside z. The k-th is at its bound where its share of what those before it
+/// leave is larger. Of the first that is not: its z, and ln of its share.
 struct BoundedSoftmaxShift {
   unsigned d;
   static constexpr ext::Info kInfo{
       .name = "bounded_softmax_shift", .args = {"z", "u", "bounded", "free"}, .attrs = {"d"}};
   static constexpr std::array kAlong{rule::Along::kElements, rule::Along::kElements,
                                      rule::Along::kElements, rule::Along::kElements};
+  static constexpr unsigned kOutputs = 2;
   static constexpr double kLeast = -3e38;
   std::uint32_t row_axes() const { return std::uint32_t{1} << d; }
   DYNET_DEVICE_FN constexpr auto value(auto z, auto u, auto bounded, auto free) const {
     const auto rest = max(1.0 - (bounded - u), 0.0);
-    const auto count = over::sum(select(rest * exp(z - free) >= u, 1.0, 0.0));
+    const auto count = over::sum(select(rest * exp(-free) >= u, 1.0, 0.0));
     const auto last = min(count, over::count() - 1.0);
-    const auto shift = over::at(free, last) - log(over::at(rest, last));
-    // -inf, or NaN, where none is left but those that stay 0.
-    return rule::each(unless_nan(select(shift > kLeast, shift, kLeast), z + u));
+    const auto first = over::at(z, last);
+    // -inf where none is left but those that stay 0: all others are at their bounds.
+    const auto share = log(over::at(rest, last)) - over::at(free, last);
+    return rule::each(unless_nan(select(first > kLeast, first, kLeast), z + u),
+                      select(first > kLeast, share, 0.0));
   }
   DYNET_DEVICE_FN constexpr auto pull(auto /*z*/, auto /*u*/, auto /*bounded*/, auto /*free*/,
-                                      auto /*y*/, auto dy) const {
-    return rule::each(0.0 * dy, 0.0 * dy, 0.0 * dy, 0.0 * dy);
+                                      auto /*first*/, auto /*share*/, auto d_first,
+                                      auto /*d_share*/) const {
+    return rule::each(0.0 * d_first, 0.0 * d_first, 0.0 * d_first, 0.0 * d_first);
   }
   static std::vector<ext::Example<BoundedSoftmaxShift>> examples() {
     const Dim x{4, 3};
@@ -198,35 +209,35 @@ struct BoundedSoftmaxShift {
 struct BoundedSoftmaxOfShift {
   unsigned d;
   static constexpr ext::Info kInfo{
-      .name = "bounded_softmax_of_shift", .args = {"z", "u", "shift"}, .attrs = {"d"}};
+      .name = "bounded_softmax_of_shift", .args = {"z", "u", "first", "share"}, .attrs = {"d"}};
   static constexpr std::array kAlong{rule::Along::kElements, rule::Along::kElements,
-                                     rule::Along::kOnce};
+                                     rule::Along::kOnce, rule::Along::kOnce};
   static constexpr unsigned kSaved = 1;  // 1 where an element is below its bound
   std::uint32_t row_axes() const { return std::uint32_t{1} << d; }
-  DYNET_DEVICE_FN constexpr auto value(auto z, auto u, auto shift) const {
-    const auto e = over::keep(exp(z - shift));
+  DYNET_DEVICE_FN constexpr auto value(auto z, auto u, auto first, auto share_of_first) const {
+    const auto e = over::keep(exp((z - first) + share_of_first));
     const auto is_free = select(e > u, 0.0, 1.0);
-    // The shift of numbers far from 0 has few digits: shares are of what is there.
+    // That share has rounding errors of many sums: shares are of what is there.
     const auto free = over::sum(select(e > u, 0.0, e));
     const auto rest = max(1.0 - over::sum(select(e > u, u, 0.0)), 0.0);
     const auto share = min(e * select(free == 0.0, 1.0, rest / free), u);
     return rule::each(select(e > u, u, select(e == e, share, e)), is_free);
   }
   /// The gradients of x and u, in the places of z and u.
-  DYNET_DEVICE_FN constexpr auto pull(auto /*z*/, auto /*u*/, auto /*shift*/, auto y, auto is_free,
-                                      auto dy) const {
+  DYNET_DEVICE_FN constexpr auto pull(auto /*z*/, auto /*u*/, auto /*first*/, auto /*share*/,
+                                      auto y, auto is_free, auto dy) const {
     const auto mass = over::sum(is_free * y);
     const auto mean = select(mass == 0.0, 0.0, over::sum(is_free * y * dy) / mass);
     return rule::each(select(is_free == 0.0, 0.0, y * (dy - mean)),
-                      select(is_free == 0.0, dy - mean, 0.0), 0.0 * mass);
+                      select(is_free == 0.0, dy - mean, 0.0), 0.0 * mass, 0.0 * mass);
   }
   static std::vector<ext::Example<BoundedSoftmaxOfShift>> examples() {
-    return {{{0}, {{4, 3}, {4, 3}, {3}}, 0.5, 2.0}};
+    return {{{0}, {{4, 3}, {4, 3}, {3}, {3}}, 0.5, 2.0}};
   }
 };
 
 using SparsemaxSteps = ext::OpList<BelowTop, SparsemaxThreshold, AboveThreshold, SparsemaxLossOfRow,
-                                   LogSoftmaxOfMarked, BoundedSoftmaxOrder, LogAddExp,
+                                   LogSoftmaxOfMarked, BoundedSoftmaxOrder, LogSumOnward,
                                    BoundedSoftmaxShift, BoundedSoftmaxOfShift>;
 
 }  // namespace dynet::ops
@@ -438,28 +449,29 @@ struct RestrictedLogSoftmax {
   }
 };
 
-/// ln of the sum of exp(z) from each place on along dimension d: in each pass what stands twice as
-/// far away is added. In one of `two`; `farther` is overwritten.
+/// ln of the sum of exp(z) from each place on along dimension d, less z of that place: in each pass
+/// the sums that stand twice as far away are added. In one of `two`; `farther` are overwritten.
 inline const ext::Operand& log_sums_to_end(const ext::Call& call, unsigned d, const ext::Operand& z,
                                            std::array<const ScratchOperand*, 2> two,
-                                           const ScratchOperand& farther) {
+                                           std::array<const ScratchOperand*, 2> farther) {
   const std::int64_t n = z.dim.d[d];
-  const ext::Operand* sums = &z;
+  const auto& [far, z_of_far] = farther;
+  two[1]->fill(call.kernels, 0.0);
   ext::Move m;
   ext::strides_of(z.dim, m.from_stride);
   ext::strides_of(z.dim, m.to_stride);
   m.box = z.dim;
   for (std::int64_t distance = 1; distance < n; distance *= 2) {
-    farther.fill(call.kernels, -std::numeric_limits<double>::infinity());
+    far->fill(call.kernels, 0.0);
+    z_of_far->fill(call.kernels, -std::numeric_limits<double>::infinity());
     m.box.d[d] = static_cast<unsigned>(n - distance);
     m.from_offset = distance * m.from_stride[d];
-    call.kernels.move(m, *sums, farther, ext::Write::kStore);
-    const ext::Operand& to = *two[0];
-    forward_step(LogAddExp{}, call, {*sums, farther}, {to});
-    sums = &to;
+    call.kernels.move(m, *two[1], *far, ext::Write::kStore);
+    call.kernels.move(m, z, *z_of_far, ext::Write::kStore);
+    forward_step(LogSumOnward{}, call, {*two[1], *far, z, *z_of_far}, {*two[0]});
     std::swap(two[0], two[1]);
   }
-  return *sums;
+  return *two[1];
 }
 
 struct ConstrainedSoftmax {
@@ -480,7 +492,7 @@ struct ConstrainedSoftmax {
       .source = "Martins and Kreutzer, 2017",
       .python_params = "x, y, d"};
   using Steps =
-      ext::OpList<BoundedSoftmaxOrder, LogAddExp, BoundedSoftmaxShift, BoundedSoftmaxOfShift>;
+      ext::OpList<BoundedSoftmaxOrder, LogSumOnward, BoundedSoftmaxShift, BoundedSoftmaxOfShift>;
   static constexpr unsigned kSaved = 1;
   Dim shape(const ext::Shapes& in) const {
     if (in[0] != in[1] &&
@@ -507,21 +519,23 @@ struct ConstrainedSoftmax {
     call.kernels.move(in_order, u, u_of);
     const ScratchOperand bounded(call, x.dim, call.examples);
     call.kernels.scan(d, ext::ScanFrom::kStart, u_of, bounded);
-    const ScratchOperand shift(call, without_axis(x.dim, d), call.examples);
-    const ScratchOperand free(call, x.dim, call.examples);
-    const ScratchOperand farther(call, x.dim, call.examples);
-    const ext::Operand& sums = log_sums_to_end(call, d, z_of, {&free, &farther}, key);
-    forward_step(BoundedSoftmaxShift{d}, call, {z_of, u_of, bounded, sums}, {shift});
-    forward_step(BoundedSoftmaxOfShift{d}, call, {z, bounds(call), shift},
+    const ScratchOperand first(call, without_axis(x.dim, d), call.examples);
+    const ScratchOperand share(call, without_axis(x.dim, d), call.examples);
+    const ScratchOperand one(call, x.dim, call.examples);
+    const ScratchOperand other(call, x.dim, call.examples);
+    const ext::Operand& free = log_sums_to_end(call, d, z_of, {&one, &other}, {&key, &u});
+    forward_step(BoundedSoftmaxShift{d}, call, {z_of, u_of, bounded, free}, {first, share});
+    forward_step(BoundedSoftmaxOfShift{d}, call, {z, bounds(call), first, share},
                  {call.out[0], call.saved[0]});
   }
   void backward(ext::Call& call) const {
     const ext::Operand none = nothing(call.in[0].dim);
-    const ext::Operand no_shift = nothing(without_axis(none.dim, d));
+    const ext::Operand no_first = nothing(without_axis(none.dim, d));
     ext::Operand du = call.d_in[1];
     du.dim = none.dim;
-    backward_step(BoundedSoftmaxOfShift{d}, call, {none, none, no_shift},
-                  {call.out[0], call.saved[0]}, call.d_out[0], {call.d_in[0], du, no_shift});
+    backward_step(BoundedSoftmaxOfShift{d}, call, {none, none, no_first, no_first},
+                  {call.out[0], call.saved[0]}, call.d_out[0],
+                  {call.d_in[0], du, no_first, no_first});
   }
   static std::vector<ext::Example<ConstrainedSoftmax>> examples() {
     return {{{0}, {{7}, {7}}, 0.1, 0.6},

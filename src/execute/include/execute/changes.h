@@ -54,9 +54,14 @@ class Changes {
   void pass(std::span<const NodeId> found);
 
   /// A position to come back to.
-  [[nodiscard]] std::size_t mark() const { return shown_.size(); }
+  struct Mark {
+    std::size_t shown;
+    NodeId shown_below;
+    std::uint64_t seen;
+  };
+  [[nodiscard]] Mark mark() const { return {shown_.size(), shown_below_, seen_}; }
   /// What was noted after the mark is gone, and so are groups of the history.
-  void roll_back(std::size_t mark);
+  void roll_back(const Mark& mark);
   /// The nodes from `first_removed` on are gone.
   void truncate(NodeId first_removed);
   void forget();
@@ -105,6 +110,7 @@ class Changes {
   Values& values_;
   const History& history_;
   std::vector<Shown> shown_;
+  NodeId shown_below_ = 0;  ///< all of them are
   std::vector<Past> past_;  ///< of each storage in the order of its changes
   std::uint64_t seen_ = 0;
   NodeId root_ = 0;           ///< of the last backward

@@ -125,7 +125,7 @@ class Executor {
     std::uint32_t groups = 0;
     Values::Mark values;
     util::Arena::Mark operands;
-    std::size_t parameters = 0;
+    Changes::Mark parameters{};
   };
   [[nodiscard]] Mark mark() {
     return {history_.generation(), history_.size(), values_.mark(), arena_.mark(), changes_.mark()};
