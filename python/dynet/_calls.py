@@ -14,6 +14,7 @@ import functools
 import os
 import re
 import reprlib
+import threading
 import warnings
 from typing import Any, NamedTuple
 
@@ -274,8 +275,15 @@ def _text(value: Any) -> str:
         return _short(value)
 
 
+#: How many values this thread is telling: one that cannot tell its shape leads to the next.
+_telling = threading.local()
+
+
 def _short(value: Any) -> str:
+    _telling.depth = getattr(_telling, "depth", 0) + 1
     try:
+        if _telling.depth > 3:
+            return "a value"
         if isinstance(value, _dynet.Expression):
             return _KINDS.get(type(value).__name__, "an expression") + " " + _shape(value)
         if hasattr(value, "__array__") and hasattr(value, "shape") and value.shape != ():
@@ -285,6 +293,8 @@ def _short(value: Any) -> str:
         return "an expression of an earlier graph"
     except Exception:  # a repr that fails
         return "a value"
+    finally:
+        _telling.depth -= 1
 
 
 def told(value: Any) -> str:

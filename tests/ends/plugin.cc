@@ -39,7 +39,9 @@ extern "C" int run_plugin(int kept_for_the_end) {
   ends::Objects objects;
   objects.step();
   ComputationGraph& cg = *objects.graph;
-  const Expression y = ext::add_node(PluginCube{2.0F}, detail::Located(objects.kept, Where()));
+  cg.clear();
+  const Expression x = parameter(cg, objects.w);
+  const Expression y = ext::add_node(PluginCube{2.0F}, detail::Located(x, Where()));
   cg.backward(sum_elems(y));
   set_log_sink({});
   if (kept_for_the_end != 0) {
