@@ -29,7 +29,8 @@
 namespace dynet::testing {
 namespace {
 
-constexpr unsigned kRows = 5;  // of the lookup table
+constexpr unsigned kRows = 5;           // of the lookup table
+constexpr std::uint64_t kEnough = 100;  // programs, to say how often things are seen
 
 /// What a run of a program gave.
 struct Numbers {
@@ -71,6 +72,9 @@ class RandomProgram {
     size_ = random.chance(0.04) ? 48 : 2 + 2 * random.below(2);  // some with large weights
     batch_ = random.chance(0.3) ? 2 + random.below(2) : 1;
     is_quiet_ = random.chance(0.5);
+    if (random.chance(0.25)) {  // as large graphs meet them
+      limits_ = {.planned_nodes = 20 + random.below(200), .kept_calls = random.below(40)};
+    }
     const unsigned count = 1 + random.below(3);
     for (unsigned i = 0; i < count; ++i) {  // each kind as often as others
       const std::size_t kind =
@@ -122,6 +126,7 @@ class RandomProgram {
   unsigned size_ = 0;
   unsigned batch_ = 1;
   bool is_quiet_ = false;
+  execute::Executor::Limits limits_;
   ParameterCollection model_;
   std::vector<std::unique_ptr<Part>> parts_;
   std::vector<std::string> names_;
@@ -157,6 +162,7 @@ Numbers RandomProgram::run(const HowToRun& how) {
   }
   ComputationGraph cg(how.batching);
   cg.set_random_stream(7);
+  cg.state().executor.set_limits(limits_);
   Run run{Making(cg, 2 * seed_ + 1, size_, batch_), how, {}, {}};
   for (const auto& part : parts_) {
     part->enter(cg);
@@ -409,7 +415,8 @@ TEST(RandomPrograms, MergedEqualsOneByOne) {
   const std::uint64_t only = number_from("DYNET_TEST_SEED", 0);
   const bool is_far = !double_device()->is_host_visible();
   const std::uint64_t usual = execute::is_paranoid() ? 300U : (is_far ? 1000U : 3000U);
-  const std::uint64_t count = number_from("DYNET_TEST_PROGRAMS", trials(usual, usual / 10));
+  const std::uint64_t count =
+      number_from("DYNET_TEST_PROGRAMS", trials(usual, std::max(kEnough, usual / 10)));
   if (only != 0) {
     Seen seen;
     check(only, true, seen);
@@ -425,7 +432,9 @@ TEST(RandomPrograms, MergedEqualsOneByOne) {
   if (!HasFailure()) {
     EXPECT_LE(seen.steep, seen.programs / 50);
     EXPECT_LE(seen.rounded, 1 + seen.in_float / 20);
-    EXPECT_GE(seen.joined, seen.programs / 3);  // what the test is for
+    if (seen.programs >= kEnough) {
+      EXPECT_GE(seen.joined, seen.programs / 3);  // what the test is for
+    }
   }
 }
 
