@@ -83,6 +83,7 @@ class RandomProgram {
       parts_.push_back(kinds[kind].make(model_, size_, random));
     }
     w_ = model_.add_parameters({size_, size_});
+    v_ = model_.add_parameters({size_, size_});
     b_ = model_.add_parameters({size_});
     words_ = model_.add_lookup_parameters(kRows, {size_});
     draw_values(random, size_ > 8 ? 0.125 : 0.75);
@@ -101,6 +102,7 @@ class RandomProgram {
     const HowToRun& how;
     Numbers numbers;
     std::vector<Mark> marks;
+    std::vector<Expression> weights;  ///< matrices that are computed from one parameter
   };
 
   void draw_values(Random& random, double scale);
@@ -113,6 +115,8 @@ class RandomProgram {
   void step(Run& run);
   void add_leaf(Run& run) const;
   void combine(Run& run) const;
+  void compute_weights(Run& run) const;
+  static Expression weigh(Run& run);
   void ask(Run& run) const;
   void ask_in_scope(Run& run) const;
   void go_back(Run& run) const;
@@ -130,7 +134,7 @@ class RandomProgram {
   ParameterCollection model_;
   std::vector<std::unique_ptr<Part>> parts_;
   std::vector<std::string> names_;
-  Parameter w_, b_;
+  Parameter w_, v_, b_;
   LookupParameter words_;
 };
 
@@ -163,10 +167,11 @@ Numbers RandomProgram::run(const HowToRun& how) {
   ComputationGraph cg(how.batching);
   cg.set_random_stream(7);
   cg.state().executor.set_limits(limits_);
-  Run run{Making(cg, 2 * seed_ + 1, size_, batch_), how, {}, {}};
+  Run run{Making(cg, 2 * seed_ + 1, size_, batch_), how, {}, {}, {}};
   for (const auto& part : parts_) {
     part->enter(cg);
   }
+  compute_weights(run);
   for (int i = 0; i < 3; ++i) {
     add_leaf(run);
   }
@@ -189,7 +194,7 @@ void RandomProgram::step(Run& run) {
     const std::size_t i = random.below(static_cast<unsigned>(parts_.size()));
     say(run, names_[i]);
     parts_[i]->act(run.making);
-  } else if (chance < 74) {
+  } else if (chance < 70) {
     add_leaf(run);
   } else if (chance < 82) {
     combine(run);
@@ -206,6 +211,24 @@ void RandomProgram::step(Run& run) {
   } else if (run.how.batching) {
     run.making.cg.set_batching(!run.making.cg.batching());
   }
+}
+
+/// Their parameter has no other use, so that what they get may wait for the end of a pass.
+void RandomProgram::compute_weights(Run& run) const {
+  const Expression v = parameter(run.making.cg, v_);
+  const std::vector<float> mask = run.making.numbers(size_ * size_);
+  run.weights = {v * 0.5F, cmult(v, input(run.making.cg, {size_, size_}, mask))};
+}
+
+/// So many products that their gradients are held for one.
+Expression RandomProgram::weigh(Run& run) {
+  Making& making = run.making;
+  std::vector<Expression> terms;
+  for (unsigned i = 2 + making.random.below(6); i != 0; --i) {
+    const Expression& weight = run.weights[making.random.below(2)];
+    terms.push_back(weight * making.any());
+  }
+  return average(terms);
 }
 
 /// A vector that is there at once.
@@ -227,7 +250,7 @@ void RandomProgram::add_leaf(Run& run) const {
 void RandomProgram::combine(Run& run) const {
   Making& making = run.making;
   const Expression x = making.any();
-  switch (making.random.below(5)) {
+  switch (making.random.below(6)) {
     case 0:
       making.offer(tanh(x));
       break;
@@ -239,6 +262,9 @@ void RandomProgram::combine(Run& run) const {
       break;
     case 3:
       making.offer(dropout(x, 0.25F));
+      break;
+    case 4:
+      making.offer(weigh(run));
       break;
     default:
       making.offer(average(making.some(2, 4)));
