@@ -21,6 +21,7 @@
 #include "api/graph_state.h"
 #include "execute/verify.h"
 #include "support/builder_programs.h"
+#include "support/observe.h"
 #include "testing/device.h"
 #include "testing/program.h"
 #include "testing/sanitized.h"
@@ -36,8 +37,7 @@ constexpr std::uint64_t kEnough = 100;  // programs, to say how often things are
 struct Numbers {
   std::vector<std::vector<double>> values;     ///< asked for on the way, then of all that is left
   std::vector<std::vector<double>> gradients;  ///< of all that is left, and of the model
-  /// Members of calls that finish sums, where not all sums of the call were begun in one group.
-  std::size_t joined = 0;
+  std::size_t joined = 0;                      ///< of joined_sums()
 };
 
 struct HowToRun {
@@ -45,22 +45,6 @@ struct HowToRun {
   bool infers = false;  ///< in an inference scope, without gradients
   bool is_loud = false;
 };
-
-/// Nodes that were begun in other groups than the first member of their call.
-std::size_t count_joined(const execute::Executor& executor) {
-  const execute::History& history = executor.history();
-  std::size_t count = 0;
-  for (std::uint32_t g = 0; g < history.size(); ++g) {
-    const auto members = history.members(g);
-    const auto begun = [&](graph::NodeId n) { return executor.values().group_of(n); };
-    if (history.group(g).part == schedule::Part::kRest) {
-      count += static_cast<std::size_t>(
-          std::count_if(members.begin(), members.end(),
-                        [&](graph::NodeId n) { return begun(n) != begun(members[0]); }));
-    }
-  }
-  return count;
-}
 
 /// A program: a model with some builders, and what is done with them.
 class RandomProgram {
@@ -180,9 +164,8 @@ Numbers RandomProgram::run(const HowToRun& how) {
     step(run);
   }
   finish(run);
-  const execute::Executor& executor = cg.state().executor;
-  EXPECT_EQ(execute::verify(executor), "");
-  run.numbers.joined = count_joined(executor);
+  EXPECT_EQ(execute::verify(cg.state().executor), "");
+  run.numbers.joined = joined_sums(cg);
   return run.numbers;
 }
 
