@@ -108,6 +108,22 @@ TEST_P(ComputedWeights, AParameterGetsItsGradientFromAllSides) {
   EXPECT_EQ(gradient_of(mask), Floats(4, 0.0F));
 }
 
+/// Nothing else goes to the parameter: of what waits, the first is stored and the others are added.
+TEST_P(ComputedWeights, TwoOfOneParameter) {
+  const Parameter w = add({2, 2}, {1, 2, 3, 4});
+  const Expression own = parameter(cg, w);
+  const Expression doubled = own * 2.0F;
+  const Expression tripled = own * 3.0F;
+  std::vector<Expression> terms;
+  for (int i = 0; i < 4; ++i) {  // often enough to be held for weights
+    terms.push_back(dot_product(vector({1, 2}), doubled * vector({3, 4})));
+    terms.push_back(dot_product(vector({5, 6}), tripled * vector({7, 8})));
+  }
+  cg.backward(sum(terms));
+  EXPECT_EQ(gradient_of(w),
+            (Floats{8 * 3 + 12 * 35, 8 * 6 + 12 * 42, 8 * 4 + 12 * 40, 8 * 8 + 12 * 48}));
+}
+
 /// A mask on the left, one number for a whole row, and a quotient, each with a gradient there
 /// already; products are multiplied by the mask as they are written, which only the first allows.
 TEST_P(ComputedWeights, WhatStandsBeforeTheMatrix) {

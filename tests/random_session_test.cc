@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -201,10 +202,18 @@ class Session {
     }
     const unsigned chance = random_.below(40);
     if (chance == 0) {
+      std::exception_ptr refused;  // goes_back knows of one
       std::thread([&] {
         const DefaultDevice device(double_device());
-        f();
+        try {
+          f();
+        } catch (...) {
+          refused = std::current_exception();
+        }
       }).join();
+      if (refused != nullptr) {
+        std::rethrow_exception(refused);
+      }
       return;
     }
     if (chance == 1) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "dynet/globals.h"
@@ -15,6 +16,7 @@
 
 #include "binding.h"
 #include "gil.h"
+#include "where.h"
 
 namespace dynet::python {
 namespace {
@@ -131,14 +133,22 @@ void apply_config(DynetParams& params, const nb::dict& conf) {
   }
 }
 
-/// Messages of the library go to Python's logging, which shows none unless asked: a program that
-/// has not imported it has not asked, and need not wait for it.
+/// Warnings of the library go to Python's, which shows them and may make an error of one. Other
+/// messages go to its logging, which shows none unless asked: a program that has not imported it
+/// has not asked, and need not wait for it.
 void send_log_to_python() {
   set_log_sink([](const std::string& text) {
     if (!is_python_alive()) {
       return;
     }
     const WithGil gil;
+    constexpr std::string_view kWarning = "warning: ";
+    if (std::string_view(text).substr(0, kWarning.size()) == kWarning) {
+      if (warn_here(text.c_str() + kWarning.size()) != 0) {
+        throw nb::python_error();
+      }
+      return;
+    }
     try {
       if (nb::cast<nb::dict>(nb::module_::import_("sys").attr("modules")).contains("logging")) {
         nb::module_::import_("logging").attr("getLogger")("dynet").attr("info")("%s", text);

@@ -61,11 +61,6 @@ void check(const char* call, float value, bool may_be_infinite) {
                      (may_be_infinite ? "a number (0 or less: no limit)" : "a finite number"));
   }
 }
-void set_rate(Trainer& t, float rate) {
-  check("learning_rate", rate, false);
-  t.learning_rate = rate;
-}
-
 void set_clip_threshold(Trainer& t, float threshold) {
   check("set_clip_threshold: the threshold", threshold, true);
   t.clipping_enabled = threshold > 0.0F;
@@ -270,8 +265,9 @@ void bind_trainer_base(nb::module_& m) {
            "Largest norm of all gradients; 0 or less: no limit.")
       .def("get_clip_threshold", [](const Trainer& t) { return t.clip_threshold; })
       .def_prop_rw(
-          "learning_rate", [](const Trainer& t) { return t.learning_rate; }, &set_rate)
-      .def("set_learning_rate", &set_rate, arg("value"))
+          "learning_rate", [](const Trainer& t) { return t.learning_rate; },
+          &Trainer::set_learning_rate)
+      .def("set_learning_rate", &Trainer::set_learning_rate, arg("value"))
       .def(
           "save",
           [](Trainer& t) {

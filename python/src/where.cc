@@ -252,6 +252,25 @@ std::string line_here() {
   return place.code == 0 ? std::string() : text_of(place);
 }
 
+int warn_here(const char* text) {
+  const Entered entered;
+  const Place place = innermost();
+  PyCodeObject* const code = kept_code().find(place.code);
+  if (code == nullptr) {
+    return PyErr_WarnEx(PyExc_RuntimeWarning, text, 1);
+  }
+  const int line = PyCode_Addr2Line(code, place.offset);
+  PyObject* const file = code->co_filename;
+  Py_INCREF(file);  // what is called may end the code
+  PyObject* const message = PyUnicode_FromString(text);
+  const int result = message == nullptr ? -1
+                                        : PyErr_WarnExplicitObject(PyExc_RuntimeWarning, message,
+                                                                   file, line, nullptr, nullptr);
+  Py_XDECREF(message);
+  Py_DECREF(file);
+  return result;
+}
+
 void install_location_resolver() { ext::set_location_resolver(&describe); }
 
 }  // namespace dynet::python

@@ -18,6 +18,10 @@ namespace dynet::python {
 /// That line as text, "train.py:42 in forward()"; empty where no Python code runs. GIL held.
 [[nodiscard]] std::string line_here();
 
+/// Python's RuntimeWarning, at that line. -1, with Python's error set, where the program makes an
+/// error of it. GIL held.
+[[nodiscard]] int warn_here(const char* text);
+
 /// Makes errors print such places: "train.py:42 in forward()".
 void install_location_resolver();
 

@@ -11,6 +11,7 @@
 #include "api/graph_state.h"
 #include "api/nan.h"
 #include "execute/verify.h"
+#include "params/settings.h"
 #include "schedule/explain.h"
 
 namespace dynet {
@@ -150,6 +151,11 @@ void ComputationGraph::backward(const Expression& last, bool full) {
 
 void ComputationGraph::backward(VariableIndex i, bool full) {
   check_index(*state_, i, "backward");
+  if (exclusively(*state_, [&] { return state_->growth.is_endless(state_->graph); })) [[unlikely]] {
+    params::warn("backward: the graph has " + std::to_string(state_->graph.size()) +
+                 " nodes, and more come with each update; want a new graph for each: renew_cg() in "
+                 "Python, in C++ a ComputationGraph of the loop's body or clear()");
+  }
   exclusively(*state_, [&] {
     if (state_->check_validity) {
       static_cast<void>(api::checked_value(*state_, i));

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "ops/simd_rules.h"
+#include "params/use_count.h"
 #include "util/fork.h"
 #include "util/trace.h"
 
@@ -37,7 +38,27 @@ void Busy::refuse() {
       "the computation graph is being used by another thread (or by an operation of its own)");
 }
 
-void GraphState::begin_life() { born = epoch = next_epoch(); }
+void GraphState::begin_life() {
+  born = epoch = next_epoch();
+  growth = {};
+}
+
+/// Two losses may have an update between them, and more be built for the second: more often than a
+/// few times it is forgotten, and a graph of less than a million nodes takes no harm.
+bool Growth::is_endless(const graph::Graph& graph) {
+  constexpr std::size_t kManyNodes = 1'000'000;
+  constexpr unsigned kOften = 3;
+  std::uint64_t changes = 0;
+  for (const graph::ModelUse& model : graph.models()) {
+    changes += model.usage->changes();
+  }
+  times_ += nodes_ != 0 && graph.size() > nodes_ && changes != changes_ ? 1 : 0;
+  nodes_ = graph.size();
+  changes_ = changes;
+  const bool is_found = !was_found_ && times_ >= kOften && nodes_ > kManyNodes;
+  was_found_ = was_found_ || is_found;
+  return is_found;
+}
 
 void GraphState::reset() {
   executor.clear();

@@ -62,6 +62,8 @@ void log(const std::string& text) {
   }
 }
 
+void warn(const std::string& text) { log("warning: " + text); }
+
 }  // namespace params
 
 DynetParams::DynetParams() = default;

@@ -43,6 +43,7 @@ Trainer::Trainer(ParameterCollection& m, real rate)
     : learning_rate(rate), eta0(rate), kept_(std::make_shared<ParameterCollection>(m)) {
   check_rate(rate);
   model = kept_.get();
+  warn_of_rate();
 }
 Trainer::~Trainer() = default;
 
@@ -107,8 +108,7 @@ void Trainer::set_lookup_updates(LookupUpdates how) {
 }
 
 void Trainer::restart(real lr) {
-  check_rate(lr);
-  learning_rate = lr;
+  set_learning_rate(lr);
   restart();
 }
 void Trainer::update_epoch(real r) {
@@ -120,14 +120,12 @@ void Trainer::update_epoch(real r) {
 void Trainer::populate(std::istream& is, real lr) {
   check_rate(lr);
   populate(is);
-  learning_rate = lr;
+  set_learning_rate(lr);
 }
 
 void Trainer::set_schedule(Schedule::Pointer schedule) {
   if (schedule != nullptr) {
-    const auto first = static_cast<real>(schedule->rate(0));
-    check_rate(first);
-    learning_rate = first;
+    set_learning_rate(static_cast<real>(schedule->rate(0)));
   }
   schedule_ = std::move(schedule);
   schedule_start_ = step_number() - 1;
@@ -189,6 +187,7 @@ void Trainer::limit_gradients(real scale) {
 /// is limited, which would hide it.
 real Trainer::clip(real scale) {
   double squares = sum_of_squares();
+  look_for_gradient(squares);
   if (std::isfinite(squares) && std::isfinite(clip_value)) {
     limit_gradients(scale);
     squares = sum_of_squares();
@@ -225,6 +224,7 @@ void Trainer::update_scaled(real scale) {
   const params::UpdateScope scope(params::usage_of(*model), "update");
   const kernels::FlushDenormals float_mode;
   check_settings(scale);
+  warn_of_rate();
   aux_alloc();
   if (ma_mode != MovingAverage::None) {
     allocate_averages();

@@ -230,7 +230,11 @@ TEST_F(Mp, AMinibatchWithoutATrainerLeavesGradients) {
     EXPECT_EQ(b.count, 13U);
     EXPECT_EQ(mp::shared_object->counter, 13U);
     EXPECT_EQ(other.model.parameters.gradient_l2_norm(), 0.0F);
+    std::string told;
+    set_log_sink([&](const std::string& text) { told += text; });
     several_trainer.update();
+    set_log_sink(nullptr);
+    EXPECT_EQ(told, "") << "there was no backward here, but its gradients came";
     const std::vector<float> x = one.model.values();
     const std::vector<float> y = several.model.values();
     EXPECT_NE(y, other.model.values());

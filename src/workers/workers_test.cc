@@ -89,6 +89,15 @@ TEST(Workers, RandomNumbersDoNotDependOnTheirNumber) {
   EXPECT_NE(train({1}, 0.0F).first, one.first);
 }
 
+/// There is no backward here, but its gradients come.
+TEST(Workers, AnUpdateOfWhatTheyLeftIsNotWarnedOf) {
+  std::string told;
+  set_log_sink([&](const std::string& text) { told += text; });
+  train({2});
+  set_log_sink(nullptr);
+  EXPECT_EQ(told.find("warning"), std::string::npos) << told;
+}
+
 /// A graph that a worker keeps over an update of its parent.
 TEST(Workers, BackwardOverValuesOfBeforeAnUpdateIsRefused) {
   const Started library;

@@ -13,6 +13,20 @@ Expression Making::any() {
   return vectors[count - 1 - random.below(among)];
 }
 
+Expression Making::leaf() {
+  const unsigned examples = random.chance(0.5) ? batch : 1;
+  return input(cg, Dim({size}, examples), numbers(size * examples));
+}
+
+Expression Making::fresh() {
+  const Expression x = leaf();
+  if (random.chance(0.5)) {
+    return x;
+  }
+  const Expression y = leaf();
+  return average({tanh(logistic(x)), tanh(logistic(y)), logistic(tanh(x)), logistic(tanh(y))});
+}
+
 std::vector<Expression> Making::some(unsigned least, unsigned most) {
   std::vector<Expression> list;
   const unsigned count = least + random.below(most - least + 1);
@@ -21,6 +35,14 @@ std::vector<Expression> Making::some(unsigned least, unsigned most) {
     list.push_back(any());
   }
   return list;
+}
+
+std::vector<Expression> Making::sentence(unsigned least, unsigned most) {
+  std::vector<Expression> words(least + random.below(most - least + 1));
+  for (Expression& word : words) {
+    word = fresh();
+  }
+  return words;
 }
 
 void Making::offer(const Expression& y, Where where) {

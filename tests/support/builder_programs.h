@@ -29,8 +29,16 @@ struct Making {
 
   /// One of the vectors made so far, of late ones more likely.
   [[nodiscard]] Expression any();
+  /// A vector of numbers of the program.
+  Expression leaf();
+  /// One that waits for no step of a builder: it is there at once, or late. What is late waits for
+  /// two operations that wait for each other, more often than steps do for it: the scheduler
+  /// begins the steps that are ready before it is there.
+  Expression fresh();
   /// `least` to `most` of them.
   [[nodiscard]] std::vector<Expression> some(unsigned least, unsigned most);
+  /// `least` to `most` fresh ones.
+  std::vector<Expression> sentence(unsigned least, unsigned most);
   /// Has a vector, or the first `size` numbers of a longer one, used by what follows.
   void offer(const Expression& y, Where where = Where::here());
   void offer(const std::vector<Expression>& ys) {

@@ -64,6 +64,22 @@ void observe(ComputationGraph& cg, execute::Observer* observer) {
   cg.state().executor.set_observer(observer);
 }
 
+std::size_t joined_sums(ComputationGraph& cg) {
+  const execute::Executor& executor = cg.state().executor;
+  const execute::History& history = executor.history();
+  std::size_t count = 0;
+  for (std::uint32_t g = 0; g < history.size(); ++g) {
+    const auto members = history.members(g);
+    const auto begun = [&](graph::NodeId n) { return executor.values().group_of(n); };
+    if (history.group(g).part == schedule::Part::kRest) {
+      count += static_cast<std::size_t>(
+          std::count_if(members.begin(), members.end(),
+                        [&](graph::NodeId n) { return begun(n) != begun(members[0]); }));
+    }
+  }
+  return count;
+}
+
 unsigned key_of(const Expression& e) { return e.pg->state().graph[e.i].signature->key; }
 
 }  // namespace dynet::testing

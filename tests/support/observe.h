@@ -44,6 +44,10 @@ class Observed : public execute::Observer {
 /// Has `observer` told of the graph's calls from now on; null: nobody.
 void observe(ComputationGraph& cg, execute::Observer* observer);
 
+/// Sums that a call finished whose first terms were computed in another group than those of the
+/// first member of the call.
+std::size_t joined_sums(ComputationGraph& cg);
+
 /// The key of a node: equal for nodes that may run together.
 unsigned key_of(const Expression& e);
 

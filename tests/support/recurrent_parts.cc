@@ -63,8 +63,10 @@ class Recurrent final : public Part {
       if constexpr (std::is_same_v<Builder, SimpleRNNBuilder>) {
         making.offer(builder_.add_auxiliary_input(making.any(), making.any()));
       }
-    } else {
+    } else if (chance < 9) {
       making.offer(builder_.add_input(from, making.any()));
+    } else {
+      grow(making, from);
     }
   }
   void mark() override { marks_.push_back({sequence_, builder_.h.size()}); }
@@ -87,6 +89,20 @@ class Recurrent final : public Part {
   void begin(const std::vector<Expression>& state) {
     builder_.start_new_sequence(state);
     ++sequence_;
+  }
+  /// Sequences that go on from one state side by side, as a beam does. Most read what waits for no
+  /// step: the first terms of their steps are computed apart, in as many groups as they are ready.
+  void grow(Making& making, RNNPointer from) {
+    const bool is_apart = making.random.chance(0.8);
+    const unsigned width = 2 + making.random.below(3);
+    const unsigned depth = 2 + making.random.below(3);
+    for (unsigned w = 0; w < width; ++w) {
+      RNNPointer at = from;
+      for (unsigned d = 0; d < depth; ++d) {
+        making.offer(builder_.add_input(at, is_apart ? making.fresh() : making.any()));
+        at = builder_.state();
+      }
+    }
   }
   /// A state, a late one more likely; -1: the initial one.
   [[nodiscard]] RNNPointer any_state(Random& random) const {
@@ -115,7 +131,8 @@ class BothWays final : public Part {
   }
   void enter(ComputationGraph& cg) override { builder_.new_graph(cg); }
   void act(Making& making) override {
-    making.offer(builder_.transduce(making.some(1, 5)));
+    const bool is_sentence = making.random.chance(0.5);
+    making.offer(builder_.transduce(is_sentence ? making.sentence(1, 5) : making.some(1, 5)));
     if (making.random.chance(0.3)) {
       making.offer(builder_.back());
     }

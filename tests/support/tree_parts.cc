@@ -41,7 +41,8 @@ class NumberedTree final : public Part {
         children.push_back(child);
       }
     }
-    making.offer(builder_.add_input(static_cast<int>(nodes_), children, making.any()));
+    making.offer(builder_.add_input(static_cast<int>(nodes_), children,
+                                    random.chance(0.5) ? making.fresh() : making.any()));
     ++nodes_;
   }
   void revert() override { begin({}); }

@@ -11,7 +11,7 @@
 // src/trainers trainer.cc has the order, rule_trainer.cc hands numbers to a rule's loop,
 // simd_steps.cc has the loops, missed.cc the exact sparse updates, averages.cc the moving averages,
 // schedule.cc the schedules (schedule.h), trainer_text.cc the state as text, text_reader.cc how it
-// is read, settings.cc what numbers may be.
+// is read, settings.cc what numbers may be, warnings.cc what is legal and probably not meant.
 //
 // Start reading at Trainer, then adagrad.h. Surprising: gradients are emptied without clearing
 // their memory, so a parameter may have none; rules then get zeros where these matter (the moments
@@ -133,7 +133,8 @@ std::istream& operator>>(std::istream& is, LookupUpdates& o);
 /// `update_rule` and the `update_*params` get the index into the collection's lists. Thread rule:
 /// the model belongs to `update()` alone; GraphError when a graph of it runs in another thread.
 struct Trainer {
-  /// ValueError where the rate is NaN or infinite.
+  /// ValueError where the rate is NaN or infinite. A rate below 0 climbs: here, in
+  /// set_learning_rate, restart, set_schedule and update() the log sink is told of the first one.
   explicit Trainer(ParameterCollection& m, real rate);
   virtual ~Trainer();
   Trainer(const Trainer&) = default;
@@ -143,7 +144,7 @@ struct Trainer {
   /// nothing but the gradients, which are emptied, is changed. ValueError when the rate is NaN or
   /// infinite, a number of the rule is out of its range (the rule's header has it), the clip
   /// threshold is NaN or negative, or clip_value not above 0: then nothing is changed, gradients
-  /// neither.
+  /// neither. The log sink is told, once, where no gradient has ever come to the collection.
   virtual void update();
   /// An update with all gradients multiplied by `scale` first (as before 2.0).
   void update(real scale);
@@ -156,6 +157,8 @@ struct Trainer {
   void update_epoch(real r = 1.0F);
   /// Forgets momentum and its like; `updates` and the rate stay.
   virtual void restart() = 0;
+  /// Assigns the rate, which the program may do itself. ValueError where it is NaN or infinite.
+  void set_learning_rate(real rate);
   /// restart() with another rate; ValueError where it is NaN or infinite.
   void restart(real lr);
   /// For the updates from the next one on. UsageError for kExact where the rule cannot have it.
@@ -314,6 +317,8 @@ struct Trainer {
  private:
   static void check_rate(real rate);
   static void check_beta(real beta);
+  void warn_of_rate();
+  void look_for_gradient(double squares);
   void check_settings(real scale);
   [[nodiscard]] double sum_of_squares() const;
   void limit_gradients(real scale);
@@ -339,6 +344,8 @@ struct Trainer {
   std::shared_ptr<ParameterCollection> kept_;  ///< what `model` points to
   std::uint64_t steps_ = 0;  ///< `updates` as an integer, which floats lose at 2^24
   bool is_exact_ = false;
+  bool has_met_gradient_ = false;  ///< or has said that there was none
+  bool has_warned_of_rate_ = false;
   std::vector<double> ma_saved_factors_;  ///< decay factors of what is saved, in its order
   Schedule::Pointer schedule_;
   std::uint64_t schedule_start_ = 0;                              ///< `steps_` when it was set

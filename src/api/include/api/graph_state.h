@@ -29,6 +29,19 @@ namespace dynet::api {
 /// signatures, where programs have hundreds.
 inline constexpr std::size_t kKeepTableBytes = std::size_t{16} << 20;
 
+/// Notices a graph that is never cleared: nodes come and parameters change between its backwards.
+class Growth {
+ public:
+  /// To be called at each backward. True, once, where the graph has become large in this way.
+  [[nodiscard]] bool is_endless(const graph::Graph& graph);
+
+ private:
+  std::size_t nodes_ = 0;      ///< at the last backward
+  std::uint64_t changes_ = 0;  ///< of parameters, then
+  unsigned times_ = 0;         ///< backwards before which both had grown
+  bool was_found_ = false;
+};
+
 /// A graph with its executor. Invariants: `epoch` is that of nodes made from now on; `born` is the
 /// first one since the graph was made or cleared, which a revert leaves as it is. Not thread-safe;
 /// `Busy` turns a second thread into a GraphError.
@@ -41,6 +54,7 @@ struct GraphState {
   bool has_random_stream = false;
   bool immediate = false;
   bool check_validity = false;
+  Growth growth;
   bool ran_out = false;  ///< out_of_memory was thrown since the nodes were removed last
   std::atomic<bool> busy{false};
   struct Mark {
