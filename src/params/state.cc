@@ -85,7 +85,7 @@ void StorageState::absorb_exposed_rows() {
 
 void StorageState::forget_gradient() {
   gradient.keep_squared_norm(std::nullopt);
-  const bool whole = !is_table() || table->all_updated || has_unlisted;
+  const bool whole = !is_table() || table->all_updated;
   if (!exposed) {
     fill = GradientFill::kEmpty;
   } else if (whole) {
@@ -101,7 +101,6 @@ void StorageState::forget_gradient() {
     std::fill(stamps.begin(), stamps.end(), 0U);
     stamp = 1;
   }
-  has_unlisted = false;
   storage->nonzero_grad = false;
   if (is_table()) {
     table->all_updated = false;

@@ -165,7 +165,6 @@ struct StorageState {
   util::ForkMutex mutex;
   GradientFill fill = GradientFill::kEmpty;
   bool is_pristine = true;     ///< the gradient's memory was never written
-  bool has_unlisted = false;   ///< rows that are not listed may hold something (a loaded file)
   bool has_followers = false;  ///< trainers keep something for it by its place in the lists
   std::atomic<bool> exposed{false};
   std::vector<unsigned> touched;
