@@ -120,8 +120,19 @@ void StorageState::catch_up() {
   missed->catch_up();
 }
 
-/// Without memory for a copy the change goes on: a graph that wants the old values says so then.
+void StorageState::catch_up_averages() const {
+  if (const auto lagging = averages.lock()) {
+    lagging->catch_up();
+  }
+}
+
 void StorageState::before_change(const char* by) {
+  catch_up_averages();
+  before_change_of_rows(by);
+}
+
+/// Without memory for a copy the change goes on: a graph that wants the old values says so then.
+void StorageState::before_change_of_rows(const char* by) {
   ++version;
   changed_by = by;
   if (usage != nullptr) {
