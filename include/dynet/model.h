@@ -118,6 +118,8 @@ struct LookupParameterStorage final : ParameterStorageBase {
   void clear();
   /// Fills `values` and `grads`; done by `get_storage()`.
   void initialize_lookups();
+  /// The library's own: makes `values` and `all_values` true, to be read until the next update.
+  void settle_values();
   [[nodiscard]] unsigned rows() const { return rows_; }
 
   Dim all_dim;  ///< `dim` with the number of rows as last dimension

@@ -133,9 +133,10 @@ void bind_parameters(nb::module_& m) {
 // ---- lookup tables
 // --------------------------------------------------------------------------------------
 
-/// The values, without those costs that a reference which is kept brings (get_storage()).
+/// The values, without those costs that a reference which is kept or written through brings
+/// (get_storage(), values()).
 const LookupParameterStorage& shown(const PyLookupParameters& x) {
-  (void)x.p.values();
+  x.p.p->settle_values();
   return *x.p.p;
 }
 

@@ -351,6 +351,39 @@ def test_moving_averages():
         t.swap_params_to_weights()
 
 
+@pytest.mark.parametrize("beta", [None, 0.9])
+def test_moving_averages_of_a_table_whose_rows_rest(beta):
+    m = dy.ParameterCollection()
+    table = m.add_lookup_parameters((500, 4), init=0.5)
+    t = dy.AdamTrainer(m, 0.1)
+    if beta is None:
+        t.cumulative_moving_average()
+    else:
+        t.exponential_moving_average(beta)
+    mean = np.zeros((500, 4))
+    for step in range(60):
+        if step == 20:
+            table.init_row(499, [1, 2, 3, 4])
+        if step == 30:
+            text = t.save()
+            t = dy.AdamTrainer(m)
+            t.populate(text)
+        dy.renew_cg()
+        dy.squared_norm(table[step % 7] + table[100 + step]).backward()
+        t.update()
+        assert table.row_as_array(499)[0] == (0.5 if step < 20 else 1.0)
+        keep = step / (step + 1) if beta is None else beta
+        mean = keep * mean + (1 - keep) * table.as_array()
+        if step % 25 == 24:
+            weights = table.as_array()
+            t.swap_params_to_moving_average()
+            np.testing.assert_allclose(table.as_array(), mean, rtol=1e-5, atol=1e-6)
+            t.swap_params_to_weights()
+            assert (table.as_array() == weights).all()
+    t.swap_params_to_moving_average()
+    np.testing.assert_allclose(table.as_array(), mean, rtol=1e-5, atol=1e-6)
+
+
 @pytest.fixture(scope="module")
 def torch_table():
     """What make_torch_trainers.py wrote."""

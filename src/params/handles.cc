@@ -55,9 +55,9 @@ std::string LookupParameter::get_fullname() const { return stored(*this, "get_fu
 Dim LookupParameter::dim() const { return stored(*this, "dim").dim; }
 std::vector<Tensor>* LookupParameter::values() const {
   auto& storage = stored(*this, "values");
+  storage.settle_values();
   const std::lock_guard lock(storage.state().mutex);
-  storage.state().catch_up();
-  storage.initialize_lookups();
+  storage.state().catch_up_averages();  // the caller may write
   return &storage.values;
 }
 float LookupParameter::current_weight_decay() const {

@@ -85,7 +85,7 @@ void StorageState::absorb_exposed_rows() {
 
 void StorageState::forget_gradient() {
   gradient.keep_squared_norm(std::nullopt);
-  const bool whole = !is_table() || table->all_updated || has_unlisted;
+  const bool whole = !is_table() || table->all_updated;
   if (!exposed) {
     fill = GradientFill::kEmpty;
   } else if (whole) {
@@ -101,7 +101,6 @@ void StorageState::forget_gradient() {
     std::fill(stamps.begin(), stamps.end(), 0U);
     stamp = 1;
   }
-  has_unlisted = false;
   storage->nonzero_grad = false;
   if (is_table()) {
     table->all_updated = false;
@@ -121,8 +120,19 @@ void StorageState::catch_up() {
   missed->catch_up();
 }
 
-/// Without memory for a copy the change goes on: a graph that wants the old values says so then.
+void StorageState::catch_up_averages() const {
+  if (const auto lagging = averages.lock()) {
+    lagging->catch_up();
+  }
+}
+
 void StorageState::before_change(const char* by) {
+  catch_up_averages();
+  before_change_of_rows(by);
+}
+
+/// Without memory for a copy the change goes on: a graph that wants the old values says so then.
+void StorageState::before_change_of_rows(const char* by) {
   ++version;
   changed_by = by;
   if (usage != nullptr) {

@@ -195,6 +195,11 @@ void LookupParameterStorage::accumulate_grads(unsigned n, const unsigned* ids_ho
   }
 }
 void LookupParameterStorage::clear() { forget(*state_); }
+void LookupParameterStorage::settle_values() {
+  const std::lock_guard lock(state_->mutex);
+  state_->catch_up();
+  initialize_lookups();
+}
 void LookupParameterStorage::initialize_lookups() {
   if (values.size() == rows_) {
     return;
@@ -221,6 +226,7 @@ void ModelAccess::expose(ParameterStorageBase& storage) {
   const std::lock_guard lock(s.mutex);
   if (s.is_table()) {
     s.catch_up();
+    s.catch_up_averages();
     s.table->initialize_lookups();
     s.table->non_zero_grads.insert(s.touched.begin(), s.touched.end());
   }

@@ -43,6 +43,29 @@ const Dim& shape_of(const ParameterStorageBase& storage) {
   return s.is_table() ? s.table->all_dim : static_cast<const ParameterStorage&>(storage).dim;
 }
 
+namespace {
+/// Into an empty gradient. The rows of a table that have something are listed, as the next update
+/// looks at no others.
+void store_gradient(StorageState& s, const void* gradient) {
+  if (!s.is_table()) {
+    s.device.memory->copy_in(gradient, s.gradient.change(),
+                             static_cast<std::size_t>(s.elements * s.number_bytes));
+    s.fill = detail::GradientFill::kAll;
+    s.is_pristine = false;
+    return;
+  }
+  const auto bytes = static_cast<std::size_t>(s.row_bytes);
+  const auto* row = static_cast<const std::byte*>(gradient);
+  for (unsigned r = 0; r < s.stamps.size(); ++r, row += bytes) {
+    if (std::any_of(row, row + bytes, [](std::byte b) { return b != std::byte{0}; })) {
+      s.touch(r);
+      s.device.memory->copy_in(row, s.gradient_row(r), bytes);
+      s.fill = s.fill == detail::GradientFill::kEmpty ? detail::GradientFill::kRows : s.fill;
+    }
+  }
+}
+}  // namespace
+
 void load(ParameterStorageBase& storage, const void* values, const void* gradient) {
   StorageState& s = storage.state();
   const auto bytes = static_cast<std::size_t>(s.elements * s.number_bytes);
@@ -56,35 +79,16 @@ void load(ParameterStorageBase& storage, const void* values, const void* gradien
     s.kernels.add_scaled(1.0 / pending, s.values.data(), s.values.data(), s.elements, true);
   }
   s.forget_gradient();
-  if (gradient == nullptr) {
-    return;
+  if (gradient != nullptr) {
+    store_gradient(s, gradient);
   }
-  s.device.memory->copy_in(gradient, s.gradient.change(), bytes);
-  s.fill = GradientFill::kAll;
-  s.is_pristine = false;
-  s.has_unlisted = s.is_table();
 }
 
 void load_gradient(ParameterStorageBase& storage, const void* gradient) {
   StorageState& s = storage.state();
   const std::lock_guard lock(s.mutex);
   storage.nonzero_grad = true;
-  if (!s.is_table()) {
-    s.device.memory->copy_in(gradient, s.gradient.change(),
-                             static_cast<std::size_t>(s.elements * s.number_bytes));
-    s.fill = GradientFill::kAll;
-    s.is_pristine = false;
-    return;
-  }
-  const auto bytes = static_cast<std::size_t>(s.row_bytes);
-  const auto* row = static_cast<const std::byte*>(gradient);
-  for (unsigned r = 0; r < s.stamps.size(); ++r, row += bytes) {
-    if (std::any_of(row, row + bytes, [](std::byte b) { return b != std::byte{0}; })) {
-      s.touch(r);
-      s.device.memory->copy_in(row, s.gradient_row(r), bytes);
-      s.fill = s.fill == GradientFill::kEmpty ? GradientFill::kRows : s.fill;
-    }
-  }
+  store_gradient(s, gradient);
 }
 
 }  // namespace dynet::params

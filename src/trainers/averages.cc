@@ -4,6 +4,7 @@
 #include "dynet/trainers/trainer.h"
 
 #include "params/access.h"
+#include "trainers/table_averages.h"
 
 namespace dynet {
 namespace {
@@ -54,6 +55,30 @@ void Trainer::allocate_averages() {
   ma_aux_allocated_lookup = static_cast<unsigned>(ma_lp.size());
 }
 
+/// Tells the tables who keeps averages of their rows. A table knows one; those of another trainer,
+/// which had it before, are caught up, and attached again by its next update.
+void Trainer::attach_averages() {
+  const auto& tables = detail::ModelAccess::lookups(*model);
+  table_averages_.resize(ma_lp.size());
+  for (std::size_t i = 0; i < ma_lp.size(); ++i) {
+    StorageState& s = tables[i]->state();
+    std::shared_ptr<trainers::TableAverages>& mine = table_averages_[i];
+    if (mine == nullptr || !mine->is_of(ma_lp[i])) {
+      mine = std::make_shared<trainers::TableAverages>(s, ma_lp[i]);
+    }
+    if (s.averages.lock() != mine) {
+      s.catch_up_averages();
+      s.averages = mine;
+    }
+  }
+}
+
+void Trainer::catch_up_averages() const {
+  for (const auto& averages : table_averages_) {
+    averages->catch_up();
+  }
+}
+
 void Trainer::update_averages() {
   if ((step_number() - 1) % ma_update_freq != 0) {
     return;
@@ -62,12 +87,23 @@ void Trainer::update_averages() {
   const double n = ma_updates;
   const double keep =
       ma_mode == MovingAverage::Cumulative ? n / (n + 1.0) : static_cast<double>(ema_beta);
-  for_each(*model, ma_p, ma_lp, ma_saved_p, ma_saved_lp,
-           [&](StorageState& s, float* average, float*) {
-             s.kernels.add_scaled(keep, average, average, s.elements, true);
-             s.kernels.add_scaled((1.0 - keep) * s.decay_factor(), s.values.data(), average,
-                                  s.elements, false);
-           });
+  const auto step_of = [keep](const StorageState& s) {
+    return trainers::AverageStep{keep, (1.0 - keep) * s.decay_factor()};
+  };
+  const auto& parameters = detail::ModelAccess::parameters(*model);
+  for (std::size_t i = 0; i < ma_p.size(); ++i) {
+    const StorageState& s = parameters[i]->state();
+    step_of(s).run(s.kernels, s.values.data(), ma_p[i].h.v, s.elements);
+  }
+  const auto& tables = detail::ModelAccess::lookups(*model);
+  for (std::size_t i = 0; i < ma_lp.size(); ++i) {
+    const StorageState& s = tables[i]->state();
+    table_averages_[i]->step(step_of(s));
+    // Rows of exact updates do not rest, and a program that has the storage may write at any time.
+    if (s.missed != nullptr || s.exposed) {
+      table_averages_[i]->catch_up();
+    }
+  }
   ++ma_updates;
 }
 
@@ -96,7 +132,7 @@ void Trainer::swap_params_to_moving_average(bool save_weights, bool bias_correct
   }
   for_each(*model, ma_p, ma_lp, ma_saved_p, ma_saved_lp,
            [&](StorageState& s, float* average, float* saved) {
-             s.before_change("swap_params_to_moving_average");
+             s.before_change("swap_params_to_moving_average");  // averages are up to date then
              if (save_weights) {
                s.kernels.add_scaled(1.0, s.values.data(), saved, s.elements, true);
                ma_saved_factors_.push_back(s.decay_factor());

@@ -228,6 +228,7 @@ void Trainer::update_scaled(real scale) {
   aux_alloc();
   if (ma_mode != MovingAverage::None) {
     allocate_averages();
+    attach_averages();
   }
   missed_.resize(ModelAccess::lookups(*model).size());
   for (std::size_t i = 0; i < missed_.size(); ++i) {
@@ -313,11 +314,13 @@ void Trainer::update_table(real gscale, std::size_t idx) {
     return;
   }
   StorageState& s = p.state();
-  s.before_change("update");
+  s.before_change_of_rows("update");
+  const std::shared_ptr<detail::LaggingAverages> averages = s.averages.lock();
   s.factor *= shrink();
   const trainers::IdleMotion motion = motion_of(idx);
   trainers::MissedUpdates* missed = missed_[idx].get();
   if (p.all_updated || (missed == nullptr && motion.kind != trainers::IdleMotion::Kind::kRests)) {
+    s.catch_up_averages();
     if (missed != nullptr) {
       missed->catch_up();
     }
@@ -326,6 +329,9 @@ void Trainer::update_table(real gscale, std::size_t idx) {
       missed->stepped_all();
     }
   } else {
+    if (averages != nullptr) {
+      averages->catch_up(s.touched);
+    }
     const auto update_rows = [&] {
       if (!s.touched.empty()) {
         begin_rows(gscale, idx);
@@ -366,6 +372,7 @@ void Trainer::attach(std::size_t idx, const trainers::IdleMotion& motion) {
     mine = nullptr;
   } else if (s.missed == nullptr) {
     mine = std::make_shared<trainers::MissedUpdates>(s, motion, lists, idx);
+    s.catch_up_averages();  // as rows do not rest from now on
     s.missed = mine;
   }
 }

@@ -197,6 +197,7 @@ MovingAverage read_mode(trainers::TextReader& in) {
 }  // namespace
 
 void Trainer::save_base(std::ostream& os) const {
+  catch_up_averages();
   os << "#Trainer# " << aux_allocated << ' ' << aux_allocated_lookup << '\n';
   // Averages that are in the place of the parameters are still the averages: nothing is swapped in
   // the text.
@@ -316,6 +317,7 @@ void Trainer::commit_base(Saved& s) {
   trainers::assign(s.lookup_shadows, s.lookup_averages);
   ma_p.swap(s.shadows);
   ma_lp.swap(s.lookup_shadows);
+  table_averages_.clear();
   ma_aux_allocated = static_cast<unsigned>(ma_p.size());
   ma_aux_allocated_lookup = static_cast<unsigned>(ma_lp.size());
 }

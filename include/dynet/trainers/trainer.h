@@ -9,9 +9,10 @@
 // arithmetic in a file of its own beside this one, with the names of its states (rule_trainer.h),
 // and runs as one pass over a parameter, or over the rows of a table that have a gradient. In
 // src/trainers trainer.cc has the order, rule_trainer.cc hands numbers to a rule's loop,
-// simd_steps.cc has the loops, missed.cc the exact sparse updates, averages.cc the moving averages,
-// schedule.cc the schedules (schedule.h), trainer_text.cc the state as text, text_reader.cc how it
-// is read, settings.cc what numbers may be, warnings.cc what is legal and probably not meant.
+// simd_steps.cc has the loops, missed.cc the exact sparse updates, averages.cc the moving averages
+// and table_averages.cc those of rows that rest, schedule.cc the schedules (schedule.h),
+// trainer_text.cc the state as text, text_reader.cc how it is read, settings.cc what numbers may
+// be, warnings.cc what is legal and probably not meant.
 //
 // Start reading at Trainer, then adagrad.h. Surprising: gradients are emptied without clearing
 // their memory, so a parameter may have none; rules then get zeros where these matter (the moments
@@ -36,6 +37,7 @@ namespace trainers {
 class TextReader;
 struct IdleMotion;
 class MissedUpdates;
+class TableAverages;
 
 /// How many states a rule may keep per parameter, and how many numbers of its own.
 inline constexpr unsigned kMaxStates = 4;
@@ -305,7 +307,7 @@ struct Trainer {
   unsigned ma_aux_allocated = 0;
   unsigned ma_aux_allocated_lookup = 0;
   std::vector<ShadowParameters> ma_p, ma_saved_p;
-  std::vector<ShadowLookupParameters> ma_lp, ma_saved_lp;
+  std::vector<ShadowLookupParameters> ma_lp, ma_saved_lp;  ///< rows of `ma_lp` lag where they rest
 
   /// The base part of save() and populate(); reading changes nothing, committing throws nothing.
   struct Saved;
@@ -338,6 +340,8 @@ struct Trainer {
   void update_averages();
   void enable_average(MovingAverage mode, unsigned update_freq);
   void allocate_averages();
+  void attach_averages();
+  void catch_up_averages() const;
   void check_weights_are_saved() const;
   void restore_weights();
 
@@ -350,6 +354,7 @@ struct Trainer {
   Schedule::Pointer schedule_;
   std::uint64_t schedule_start_ = 0;                              ///< `steps_` when it was set
   std::vector<std::shared_ptr<trainers::MissedUpdates>> missed_;  ///< per table; null: none
+  std::vector<std::shared_ptr<trainers::TableAverages>> table_averages_;  ///< per table of `ma_lp`
 };
 
 }  // namespace dynet

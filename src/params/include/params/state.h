@@ -128,6 +128,8 @@ struct StorageState {
   /// To be called before the values of the storage change, by whoever changes them; a second call
   /// in one change does no harm. `by` is a literal that names the change in errors.
   void before_change(const char* by);
+  /// The same for who changes some rows and has the averages of these caught up.
+  void before_change_of_rows(const char* by);
   /// Another process has changed the values: nobody kept the old ones. The version is now this.
   void changed_elsewhere(std::uint64_t its_version);
   /// Multiplies what is pending into the values: of the own factor and the collection's.
@@ -135,6 +137,8 @@ struct StorageState {
   /// Stores what rows have missed, so that `values` is true. GraphError where that would change
   /// values under a running graph.
   void catch_up();
+  /// Brings moving averages of the rows up to date with the values.
+  void catch_up_averages() const;
   [[nodiscard]] bool lags() const { return missed != nullptr && !missed->is_current(); }
   /// Runs `f(pointer, elements)` over the parts of the gradient that may not be zero.
   template <class F>
@@ -165,7 +169,6 @@ struct StorageState {
   util::ForkMutex mutex;
   GradientFill fill = GradientFill::kEmpty;
   bool is_pristine = true;     ///< the gradient's memory was never written
-  bool has_unlisted = false;   ///< rows that are not listed may hold something (a loaded file)
   bool has_followers = false;  ///< trainers keep something for it by its place in the lists
   std::atomic<bool> exposed{false};
   std::vector<unsigned> touched;
@@ -173,8 +176,9 @@ struct StorageState {
   std::uint32_t stamp = 1;
   LookupParameterStorage* table = nullptr;
   ParameterStorageBase* storage = nullptr;
-  double factor = 1.0;                  ///< of a table: yet to be multiplied into the values
-  std::shared_ptr<MissedSteps> missed;  ///< of a table with exact updates, in stored units
+  double factor = 1.0;                      ///< of a table: yet to be multiplied into the values
+  std::shared_ptr<MissedSteps> missed;      ///< of a table with exact updates, in stored units
+  std::weak_ptr<LaggingAverages> averages;  ///< of a table; the trainer owns them
   std::shared_ptr<Decay> decay;
   std::shared_ptr<params::Usage> usage;
 };

@@ -1,0 +1,92 @@
+#pragma once
+
+// Moving averages of a table whose rows rest.
+//
+// In:  once per average taken, how much of the old one is kept and how much of the value added.
+// Out: the average of a row that rested since then, in closed form:
+//      average = A * average + B * value.
+//
+// A row is caught up before its value changes (StorageState::before_change, Trainer::update_table),
+// and all are before the averages are read. What an update costs is by the rows that it changes.
+//
+// Start reading at AverageLog. Surprising: a row that an update has just changed lags too, until it
+// changes again.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "dynet/ext/kernels.h"
+#include "dynet/shadow-params.h"
+
+#include "params/missed.h"
+#include "params/state.h"
+
+namespace dynet::trainers {
+
+/// What one average taken does, or many: average = keep * average + take * stored value.
+struct AverageStep {
+  double keep = 1.0;
+  double take = 0.0;
+
+  /// Does it to `n` numbers that lie where the kernels compute.
+  void run(const ext::Kernels& kernels, const void* values, void* averages, std::int64_t n) const;
+  /// This one after another.
+  [[nodiscard]] AverageStep after(const AverageStep& before) const {
+    return {keep * before.keep, keep * before.take + take};
+  }
+};
+
+/// The averages taken so far, and what those since any of them come to. Products of all `keep` from
+/// the start would vanish, and one may be 0; so they start anew where they fall below e^-2, and the
+/// step that does it stands by itself.
+class AverageLog {
+ public:
+  /// Takes memory for `most` steps; nothing else here takes any.
+  explicit AverageLog(std::uint32_t most);
+
+  [[nodiscard]] std::uint32_t steps() const {
+    return static_cast<std::uint32_t>(inside_.size()) - 1;
+  }
+  [[nodiscard]] bool is_full() const { return steps() == most_; }
+  void push(const AverageStep& step);
+  void clear();
+  /// All steps after the first `since`. An old average that less than 1e-24 is left of is not
+  /// followed further, and never counts as 0, as infinity stays.
+  [[nodiscard]] AverageStep since(std::uint32_t since) const;
+
+ private:
+  struct Block {
+    std::uint32_t start;  ///< steps before it, `own` included
+    AverageStep own;      ///< the step that began it
+  };
+  std::uint32_t most_;
+  std::vector<Block> blocks_;
+  std::vector<AverageStep> inside_;  ///< [t]: the steps of t's block after its start, up to t
+};
+
+/// The averages of one table. Thread rule: that of LaggingAverages.
+class TableAverages final : public detail::LaggingAverages {
+ public:
+  /// They are up to date. `table` must outlive this.
+  TableAverages(const detail::StorageState& table, const ShadowLookupParameters& averages);
+  [[nodiscard]] bool is_of(const ShadowLookupParameters& averages) const {
+    return keep_alive_ == averages.memory();
+  }
+  /// An average of all rows is taken.
+  void step(const AverageStep& step);
+  void catch_up(const std::vector<unsigned>& rows) override;
+  void catch_up() override;
+
+ private:
+  void catch_up_run(unsigned first, unsigned end, const AverageStep& missed) const;
+
+  const detail::StorageState& table_;
+  std::byte* averages_;
+  std::shared_ptr<void> keep_alive_;  ///< what it points to
+  AverageLog log_;
+  std::vector<std::uint32_t> last_;  ///< per row: the step at which it was up to date
+};
+
+}  // namespace dynet::trainers
