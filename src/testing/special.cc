@@ -122,8 +122,8 @@ std::vector<Fed> singles(const Program& program) {
   return all;
 }
 /// Rows that are special as a whole, of one of the copies each: all numbers of an argument, and its
-/// first column where that is less. The rows take turns over the arguments: there is an odd number of
-/// them.
+/// first column where that is less. The rows take turns over the arguments: there is an odd number
+/// of them.
 std::vector<Fed> rows(const Program& program) {
   constexpr std::size_t kEvery = trials(std::size_t{2}, std::size_t{7});
   std::vector<Fed> all;

@@ -143,8 +143,8 @@ inline void check_positions(const ext::Shapes& in, std::uint64_t length,
   }
 }
 
-/// Of a row x: the number that is subtracted before exponentials are taken, and the sum of the
-/// exponentials of the rest. The number is the maximum, so that nothing overflows, and 0 if the
+/// Two numbers of a row x: the one that is subtracted before exponentials are taken, and the sum of
+/// the exponentials of the rest. The first is the maximum, so that nothing overflows, and 0 if the
 /// maximum is infinite, as inf - inf is NaN. The sum is 0 if all of x is -inf.
 ///
 /// Whoever needs ln(sum exp(x)) in a difference adds to the difference first: the sum of both loses
