@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <exception>
 #include <functional>
 #include <numeric>
 #include <random>
@@ -17,13 +16,16 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "dynet/dict.h"
 #include "dynet/expr.h"
 #include "dynet/init.h"
 #include "dynet/text.h"
 #include "dynet/training.h"
+
+namespace CLI {
+class App;  // programs with options of their own include CLI/CLI.hpp, which compiles longer than
+            // they do
+}
 
 namespace example {
 
@@ -44,61 +46,17 @@ struct Options {
   unsigned seed = 1;
 };
 
-inline void declare_options(CLI::App& app, Options& o) {
-  const CLI::Range counts(1U, 1000000000U);
-  if (!o.data.empty()) {
-    app.add_option("--train", o.train, o.data);
-    app.add_option("--dev", o.dev, "the same, to test on")->required();
-    app.add_option("--epochs", o.epochs, "passes over the examples, without --updates")
-        ->check(counts);
-  }
-  app.add_option("--updates", o.updates, "end after so many")->check(counts);
-  app.add_option("--minibatch", o.minibatch, "examples per update")->check(CLI::Range(1, 65536));
-  app.add_option("--learning-rate", o.learning_rate, "of Adam")->check(CLI::Range(1e-9, 1e3));
-  app.add_option("--seed", o.seed, "of the data and of the library");
-  app.callback([&o] {
-    if (!o.data.empty() && o.train.empty()) {
-      throw CLI::ValidationError("--train", "is required");
-    }
-  });
-}
+/// The options of every program.
+void declare_options(CLI::App& app, Options& o);
 
 /// The frame of main: reads the command line (which may hold options of the library, such as
 /// --dynet-autobatch=0) into what `declare` names, `options` among it, starts the library, runs the
 /// program, and prints what goes wrong. Mistakes in data exit with 2, others with 1.
-inline int run(int argc, char** argv, const char* about, const Options& options,
-               const std::function<void(CLI::App&)>& declare,
-               const std::function<void()>& program) {
-  try {
-    DynetParams params = extract_dynet_params(argc, argv);
-    CLI::App app(about);
-    app.option_defaults()->always_capture_default();
-    declare(app);
-    try {
-      app.parse(argc, argv);
-    } catch (const CLI::ParseError& error) {
-      return app.exit(error);
-    }
-    params.random_seed = params.random_seed != 0 ? params.random_seed : options.seed;
-    initialize(params);
-    program();
-    return 0;
-  } catch (const text::TextError& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 2;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
-    return 1;
-  }
-}
+int run(int argc, char** argv, const char* about, const Options& options,
+        const std::function<void(CLI::App&)>& declare, const std::function<void()>& program);
 
 /// For a program without options of its own, which begins with these defaults.
-inline int run(int argc, char** argv, const char* about, Options options,
-               void (*program)(const Options&)) {
-  return run(
-      argc, argv, about, options, [&](CLI::App& app) { declare_options(app, options); },
-      [&] { program(options); });
-}
+int run(int argc, char** argv, const char* about, Options options, void (*program)(const Options&));
 
 // ---- data as numbers
 

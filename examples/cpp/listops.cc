@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include <CLI/CLI.hpp>
+
 #include "example.h"
 #include "listops_data.h"
 #include "model_file.h"
