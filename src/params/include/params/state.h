@@ -128,7 +128,7 @@ struct StorageState {
   /// To be called before the values of the storage change, by whoever changes them; a second call
   /// in one change does no harm. `by` is a literal that names the change in errors.
   void before_change(const char* by);
-  /// The same for who changes some rows and has the averages of these caught up.
+  /// Instead of it, for who changes some rows and has the averages of these caught up.
   void before_change_of_rows(const char* by);
   /// Another process has changed the values: nobody kept the old ones. The version is now this.
   void changed_elsewhere(std::uint64_t its_version);
