@@ -50,7 +50,7 @@ void store_gradient(StorageState& s, const void* gradient) {
   if (!s.is_table()) {
     s.device.memory->copy_in(gradient, s.gradient.change(),
                              static_cast<std::size_t>(s.elements * s.number_bytes));
-    s.fill = detail::GradientFill::kAll;
+    s.fill = GradientFill::kAll;
     s.is_pristine = false;
     return;
   }
@@ -60,7 +60,7 @@ void store_gradient(StorageState& s, const void* gradient) {
     if (std::any_of(row, row + bytes, [](std::byte b) { return b != std::byte{0}; })) {
       s.touch(r);
       s.device.memory->copy_in(row, s.gradient_row(r), bytes);
-      s.fill = s.fill == detail::GradientFill::kEmpty ? detail::GradientFill::kRows : s.fill;
+      s.fill = s.fill == GradientFill::kEmpty ? GradientFill::kRows : s.fill;
     }
   }
 }

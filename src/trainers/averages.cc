@@ -4,6 +4,7 @@
 #include "dynet/trainers/trainer.h"
 
 #include "params/access.h"
+#include "trainers/missed.h"
 #include "trainers/table_averages.h"
 
 namespace dynet {
@@ -68,6 +69,7 @@ void Trainer::attach_averages() {
     }
     if (s.averages.lock() != mine) {
       s.catch_up_averages();
+      s.catch_up();
       s.averages = mine;
     }
   }
@@ -83,7 +85,6 @@ void Trainer::update_averages() {
   if ((step_number() - 1) % ma_update_freq != 0) {
     return;
   }
-  catch_up();
   const double n = ma_updates;
   const double keep =
       ma_mode == MovingAverage::Cumulative ? n / (n + 1.0) : static_cast<double>(ema_beta);
@@ -97,10 +98,15 @@ void Trainer::update_averages() {
   }
   const auto& tables = detail::ModelAccess::lookups(*model);
   for (std::size_t i = 0; i < ma_lp.size(); ++i) {
-    const StorageState& s = tables[i]->state();
+    StorageState& s = tables[i]->state();
+    const trainers::MissedUpdates* const moving = trainers::MissedUpdates::of(s);
+    // A program that has the storage may write at any time.
+    const bool may_lag = !s.exposed && (moving == nullptr || moving->follows_averages());
+    if (!may_lag) {
+      s.catch_up();
+    }
     table_averages_[i]->step(step_of(s));
-    // Rows of exact updates do not rest, and a program that has the storage may write at any time.
-    if (s.missed != nullptr || s.exposed) {
+    if (!may_lag) {
       table_averages_[i]->catch_up();
     }
   }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdint>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -25,67 +24,14 @@
 #include "support/far_device.h"
 #include "testing/sanitized.h"
 #include "testing/tolerance.h"
-#include "trainers/table_averages.h"
 
 namespace dynet {
 namespace {
 
 using Doubles = std::vector<double>;
-using trainers::AverageLog;
-using trainers::AverageStep;
 
 constexpr float kRate = 0.05F;
 constexpr float kLambda = 0.01F;
-
-// ---- the log
-// ----------------------------------------------------------------------------------
-
-/// Shares of the old average as programs have them, and some that none has.
-double next_keep(std::mt19937& random, int kind, std::uint32_t n) {
-  const double uniform = std::uniform_real_distribution<double>()(random);
-  switch (kind) {
-    case 0:
-      return static_cast<double>(n) / (n + 1.0);
-    case 1:
-      return 0.999;
-    case 2:
-      return 0.0;
-    case 3:
-      return uniform;
-    default:
-      return uniform < 0.1 ? 0.0 : (uniform < 0.2 ? 1e-9 : 1.0 - 1e-3 * uniform);
-  }
-}
-
-TEST(AverageLog, IsOneStepAfterAnother) {
-  constexpr std::uint32_t kSteps = 3000;
-  for (int kind = 0; kind < 5; ++kind) {
-    std::mt19937 random(1);
-    AverageLog log(kSteps);
-    std::vector<AverageStep> steps;
-    for (std::uint32_t n = 0; n < kSteps; ++n) {
-      const double keep = next_keep(random, kind, n);
-      steps.push_back({keep, (1.0 - keep) * (n % 5 == 0 ? 0.5 : 1.0)});
-      log.push(steps.back());
-    }
-    EXPECT_TRUE(log.is_full());
-    for (std::uint32_t since = 0; since <= kSteps; since += since + 40 > kSteps ? 1 : 37) {
-      AverageStep want;
-      for (std::uint32_t n = since; n < kSteps; ++n) {
-        want = steps[n].after(want);
-      }
-      const AverageStep got = log.since(since);
-      ASSERT_NEAR(got.keep, want.keep, tolerance::kMissedUpdates * want.keep + 1e-23) << since;
-      ASSERT_NEAR(got.take, want.take, tolerance::kMissedUpdates * want.take) << since;
-    }
-    log.clear();
-    EXPECT_EQ(log.steps(), 0U);
-    EXPECT_EQ(log.since(0).keep, 1.0);
-  }
-}
-
-// ---- a trainer
-// --------------------------------------------------------------------------------
 
 struct Kind {
   const char* name;
@@ -97,7 +43,8 @@ constexpr std::array kKinds = {Kind{"Cumulative", -1.0},
                                Kind{"Slow", 0.999},
                                Kind{"TheLast", 0.0},
                                Kind{"CumulativeEveryThird", -1.0, 3},
-                               Kind{"ExponentialEveryThird", 0.5, 3}};
+                               Kind{"ExponentialEveryThird", 0.5, 3},
+                               Kind{"EveryTwoHundredth", 0.5, 200}};
 
 void ask_for_average(Trainer& trainer, const Kind& kind) {
   if (kind.beta < 0.0) {
@@ -161,6 +108,14 @@ std::vector<Rule> rules() {
   return {rule<SimpleSGDTrainer>("Sgd", LookupUpdates::kSparse),
           rule<AdamWTrainer>("AdamW", LookupUpdates::kSparse),
           rule<MomentumSGDTrainer>("MomentumExact", LookupUpdates::kExact),
+          rule<AdamTrainer>("AdamExact", LookupUpdates::kExact),
+          rule<AmsgradTrainer>("AmsgradExact", LookupUpdates::kExact),
+          rule<RMSPropTrainer>("RmsPropExact", LookupUpdates::kExact),
+          rule<LionTrainer>("LionExact", LookupUpdates::kExact),
+          {"AdamOfManyBlocksExact", LookupUpdates::kExact,
+           [](ParameterCollection& m) {
+             return std::make_unique<AdamTrainer>(m, kRate, 0.9F, 0.9F, 0.1F);
+           }},
           rule<AdamTrainer>("AdamDense", LookupUpdates::kDense)};
 }
 
@@ -479,43 +434,55 @@ TEST_P(AtRest, RowsThatAreNotFinite) {
   w.expect_means("after all");
 }
 
-// ---- what rests long
-// --------------------------------------------------------------------------
+class AtRestFor : public AtRest {};
+INSTANTIATE_TEST_SUITE_P(All, AtRestFor,
+                         ::testing::Combine(::testing::Values(rules()[0], rules()[3]),
+                                            ::testing::ValuesIn(kKinds)),
+                         name_of_both);
 
-class AtRestFor : public ::testing::TestWithParam<Kind> {};
-std::string name_of_kind(const ::testing::TestParamInfo<Kind>& kind) { return kind.param.name; }
-INSTANTIATE_TEST_SUITE_P(Kinds, AtRestFor, ::testing::ValuesIn(kKinds), name_of_kind);
-
-/// A table of many rows, whose log is long, and the means of three of them.
-TEST_P(AtRestFor, HundredThousandUpdates) {
-  constexpr unsigned kRows = 70000;
-  constexpr int kUpdates = testing::trials(100000, 70000);
+struct Column {
+  Column(const Rule& rule, unsigned rows, LookupUpdates how)
+      : table(model.add_lookup_parameters(rows, {1}, ParameterInitConst(2), "",
+                                          testing::test_device("CPU:double"))),
+        trainer(rule.make(model)) {
+    trainer->set_lookup_updates(how);
+  }
+  void add_one(unsigned row) {
+    const detail::StorageState& s = table.p->state();
+    const params::Buffer one(s.device, 1, "test");
+    s.kernels.fill(one.data(), 1.0, 1);
+    params::LookupGradientLock(*table.p).add_row(row, one.data());
+  }
   ParameterCollection model;
-  const LookupParameter table = model.add_lookup_parameters(kRows, {1}, ParameterInitConst(2), "",
-                                                            testing::test_device("CPU:double"));
-  SimpleSGDTrainer trainer(model, kRate);
-  ask_for_average(trainer, GetParam());
-  const detail::StorageState& s = table.p->state();
-  const params::Buffer one(s.device, 1, "test");
-  s.kernels.fill(one.data(), 1.0, 1);
-  const std::array<unsigned, 3> rows = {0, 35000, 69999};
-  Doubles values(rows.size(), 2.0);
-  Means means(GetParam());
-  for (int i = 0; i < kUpdates; ++i) {
-    for (std::size_t k = 0; k < rows.size(); ++k) {  // often, seldom, once
+  LookupParameter table;
+  std::unique_ptr<Trainer> trainer;
+};
+
+/// A table of many rows, whose log is long, and three of them alone in one that is updated densely.
+TEST_P(AtRestFor, TensOfThousandsOfUpdates) {
+  constexpr unsigned kRows = 70000;
+  constexpr std::array<unsigned, 3> kUsed = {0, 35000, 69999};
+  Column all(rule_of(), kRows, rule_of().how);
+  Column used(rule_of(), kUsed.size(), LookupUpdates::kDense);
+  ask_for_average(*all.trainer, kind_of());
+  Means means(kind_of());
+  for (int i = 0; i < 70000; ++i) {
+    for (unsigned k = 0; k < kUsed.size(); ++k) {  // often, seldom, once
       if (i % 1000 == 0 && (k == 0 || (k == 1 && i == 60000) || i == 0)) {
-        params::LookupGradientLock(*table.p).add_row(rows[k], one.data());
-        values[k] -= static_cast<double>(kRate);
+        all.add_one(kUsed[k]);
+        used.add_one(k);
       }
     }
-    trainer.update();
-    means.step({values});
+    all.trainer->update();
+    used.trainer->update();
+    means.step({rows_of(used.table)});
   }
-  trainer.swap_params_to_moving_average();
-  const Doubles got = rows_of(table);
-  for (std::size_t k = 0; k < rows.size(); ++k) {
-    EXPECT_NEAR(got[rows[k]], means.now()[0][k],
-                tolerance::kMissedUpdates * std::fabs(means.now()[0][k]))
+  all.trainer->swap_params_to_moving_average();
+  const Doubles got = rows_of(all.table);
+  for (std::size_t k = 0; k < kUsed.size(); ++k) {
+    const double want = means.now()[0][k];
+    EXPECT_NEAR(got[kUsed[k]], want,
+                tolerance::kMissedUpdates * std::max(std::fabs(want), double{kRate}))
         << k;
   }
   EXPECT_EQ(got[1], got[69998]);
@@ -578,15 +545,21 @@ TEST(AtRestOf, CopiesOfATrainer) {
   w.expect_means("of both");
 }
 
-/// A trainer that is gone leaves nothing behind.
+/// A trainer that is gone leaves rows that have yet to move, and no averages.
 TEST(AtRestOf, AModelThatOutlivesItsTrainer) {
-  const Kind kind{"", 0.9};
-  Watched w(rules()[0], kind, 0.0F);
-  w.steps(10);
-  w.trainer.reset();
-  EXPECT_TRUE(w.tables[0].p->state().averages.expired());
-  w.tables[0].scale(0.5F);
-  EXPECT_EQ(rows_of(w.tables[0])[39 * 3], 1.0);
+  for (const Rule& how : rules()) {
+    const Kind kind{"", 0.9};
+    Watched w(how, kind, 0.0F);
+    w.steps(10);
+    w.trainer = how.make(w.model);
+    EXPECT_TRUE(w.tables[0].p->state().averages.expired());
+    w.tables[0].set_updated(false);
+    w.trainer->set_lookup_updates(how.how);
+    ask_for_average(*w.trainer, kind);
+    w.means = Means(kind);
+    w.steps(10);
+    ASSERT_NO_FATAL_FAILURE(w.expect_means(how.name));
+  }
 }
 
 }  // namespace

@@ -1,12 +1,21 @@
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <limits>
+#include <random>
 #include <sstream>
+#include <vector>
 
 #include "dynet/training.h"
 
+#include "testing/tolerance.h"
+#include "trainers/table_averages.h"
+
 namespace dynet {
 namespace {
+
+using trainers::AverageLog;
+using trainers::AverageStep;
 
 class AverageTest : public ::testing::Test {
  protected:
@@ -136,6 +145,50 @@ TEST_F(AverageTest, Words) {
   EXPECT_EQ(mode, MovingAverage::Exponential);
   std::istringstream bad("other");
   EXPECT_THROW(bad >> mode, std::runtime_error);
+}
+
+/// Shares of the old average as programs have them, and some that none has.
+double next_keep(std::mt19937& random, int kind, std::uint32_t n) {
+  const double uniform = std::uniform_real_distribution<double>()(random);
+  switch (kind) {
+    case 0:
+      return static_cast<double>(n) / (n + 1.0);
+    case 1:
+      return 0.999;
+    case 2:
+      return 0.0;
+    case 3:
+      return uniform;
+    default:
+      return uniform < 0.1 ? 0.0 : (uniform < 0.2 ? 1e-9 : 1.0 - 1e-3 * uniform);
+  }
+}
+
+TEST(AverageLog, IsOneStepAfterAnother) {
+  constexpr std::uint32_t kSteps = 3000;
+  for (int kind = 0; kind < 5; ++kind) {
+    std::mt19937 random(1);
+    AverageLog log(kSteps);
+    std::vector<AverageStep> steps;
+    for (std::uint32_t n = 0; n < kSteps; ++n) {
+      const double keep = next_keep(random, kind, n);
+      steps.push_back({keep, (1.0 - keep) * (n % 5 == 0 ? 0.5 : 1.0)});
+      log.push(steps.back());
+    }
+    EXPECT_TRUE(log.is_full());
+    for (std::uint32_t since = 0; since <= kSteps; since += since + 40 > kSteps ? 1 : 37) {
+      AverageStep want;
+      for (std::uint32_t n = since; n < kSteps; ++n) {
+        want = steps[n].after(want);
+      }
+      const AverageStep got = log.since(since);
+      ASSERT_NEAR(got.keep, want.keep, tolerance::kMissedUpdates * want.keep + 1e-23) << since;
+      ASSERT_NEAR(got.take, want.take, tolerance::kMissedUpdates * want.take) << since;
+    }
+    log.clear();
+    EXPECT_EQ(log.steps(), 0U);
+    EXPECT_EQ(log.since(0).keep, 1.0);
+  }
 }
 
 // Every truncation and every other type is an error that changes nothing.

@@ -24,6 +24,10 @@ constexpr double kWidestMoment = 2e-7;
 // The same for a block, over which u is spread evenly: |u - mean| / mean.
 constexpr double kWidestBlock = 0.03;
 
+// Averages of rows that move walk over the missed steps, up to where the motion ends: some ns a
+// step. The motion of Adam and momentum ends after 530 steps.
+constexpr double kLongestWalk = 2048.0;
+
 std::uint32_t longest_block(const IdleMotion& motion) {
   const double spread = std::log(motion.spread) / 2.0;
   return spread * kMostSteps <= kWidestBlock ? kMostSteps
@@ -50,6 +54,12 @@ bool is_narrow(const IdleMotion& motion) {
   const double m4 = moment[4] / moment[0];
   const double fourth = m4 - mean * (4.0 * m3 - mean * (6.0 * m2 - 3.0 * mean * mean));
   return fourth <= kWidestMoment * std::pow(mean, 4);
+}
+
+bool can_follow_averages(const IdleMotion& motion) {
+  return motion.catch_up == nullptr || motion.ratio == 0.0 ||
+         (motion.ratio < 1.0 && is_narrow(motion) &&
+          std::log(kForgotten) / std::log(motion.ratio) <= kLongestWalk);
 }
 
 }  // namespace
@@ -84,9 +94,11 @@ MissedUpdates::MissedUpdates(detail::StorageState& table, const IdleMotion& moti
     : table_(table),
       motion_(motion),
       merges_blocks_(is_narrow(motion)),
+      follows_averages_(can_follow_averages(motion)),
       state_count_(lists.state_count()),
       log_(motion.ratio, motion.spread, merges_blocks_ ? kMostSteps : longest_block(motion)),
       last_(table.stamps.size()) {
+  steps_.reserve(kMostSteps);
   for (unsigned k = 0; k < state_count_; ++k) {
     const ShadowLookupParameters& state = (*lists.states[k].lookups)[idx];
     state_[k] = reinterpret_cast<std::byte*>(state.all_h.v);
@@ -172,6 +184,41 @@ void MissedUpdates::add_part(const StepLog::Sums& sums, unsigned row, double sca
   ext::run_step(table_.kernels, *motion_.catch_up, step, data, false, table_.row_elements());
 }
 
+void MissedUpdates::add_to_average(unsigned row, const AverageLog& log, std::uint32_t since,
+                                   void* average) const {
+  if (last_[row] != kRests && last_[row] != log_.steps() && motion_.catch_up != nullptr) {
+    add_part(averaged_sums(last_[row], log, since), row, 1.0, average);
+  }
+}
+
+/// The sums of weight (ratio spread^j)^k over the steps after `last`, each as often as its
+/// displacement is in the average: both are computed along the steps.
+StepLog::Sums MissedUpdates::averaged_sums(std::uint32_t last, const AverageLog& log,
+                                           std::uint32_t since) const {
+  StepLog::Sums power{1.0, 1.0, 1.0, 1.0};
+  StepLog::Sums moved{};
+  StepLog::Sums averaged{};
+  const auto take = [&](const AverageStep& average) {
+    for (std::size_t j = 0; j < moved.size(); ++j) {
+      averaged[j] = average.keep * averaged[j] + average.take * moved[j];
+    }
+  };
+  const double spread = motion_.spread;
+  const StepLog::Sums ratio{motion_.ratio, motion_.ratio * spread, motion_.ratio * spread * spread,
+                            motion_.ratio * spread * spread * spread};
+  for (std::uint32_t t = last; t < steps_.size() && power[0] >= kForgotten; ++t) {
+    for (; since < steps_[t].averages; ++since) {
+      take(log.taken(since));
+    }
+    for (std::size_t j = 0; j < moved.size(); ++j) {
+      power[j] *= ratio[j];
+      moved[j] += steps_[t].weight * power[j];
+    }
+  }
+  take(log.since(since));
+  return averaged;
+}
+
 void MissedUpdates::catch_up(unsigned row) {
   if (last_[row] == kRests || last_[row] == log_.steps()) {
     return;
@@ -188,7 +235,11 @@ void MissedUpdates::catch_up(unsigned row) {
   last_[row] = log_.steps();
 }
 
+/// Averages first: what they missed follows from the values and the state of before.
 void MissedUpdates::catch_up() {
+  if (!is_current_) {
+    table_.catch_up_averages();
+  }
   for (unsigned row = 0; row < last_.size() && !is_current_; ++row) {
     catch_up(row);
   }
@@ -200,6 +251,7 @@ void MissedUpdates::restart_log() {
     last = last == kRests ? kRests : 0;
   }
   log_.clear();
+  steps_.clear();
   sign_ = 0.0;
   is_current_ = true;
 }
@@ -210,6 +262,9 @@ void MissedUpdates::stepped(double weight, const std::vector<unsigned>& rows) {
     catch_up();
   }
   log_.push(weight);
+  const auto averages = table_.averages.lock();
+  steps_.push_back(
+      {weight, averages == nullptr ? 0 : static_cast<TableAverages&>(*averages).taken()});
   sign_ = weight == 0.0 ? sign_ : weight;
   for (const unsigned row : rows) {
     last_[row] = log_.steps();

@@ -16,6 +16,7 @@
 
 #include "params/access.h"
 #include "params/gradient.h"
+#include "params/stored.h"
 #include "testing/errors.h"
 
 namespace dynet {
@@ -35,6 +36,7 @@ struct Session {
   }
   /// What reading a file of the other model does: it has effective values.
   void set_values(Session& other) {
+    const params::SaveScope scope(other.model);  // rows that lag catch up, as for a file
     p.set_value(as_vector(*other.p.values()));
     frozen.set_value(as_vector(*other.frozen.values()));
     detail::StorageState& s = other.l.p->state();

@@ -3,17 +3,17 @@
 #include <algorithm>
 
 #include "kernels/float_mode.h"
+#include "trainers/missed.h"
 
 namespace dynet::trainers {
 namespace {
 
 // e^-2: what a difference of two loses are the digits that the value's share in one step lacks.
 constexpr double kBlockKeep = 0.1353352832366127;
-constexpr double kForgotten = 1e-24;
 
 // When the log is full, all rows are caught up: at most one row per step, in the mean.
-constexpr std::uint32_t kFewestSteps = 64;
-constexpr std::uint32_t kMostSteps = 65536;
+constexpr std::uint32_t kFewestLogged = 64;
+constexpr std::uint32_t kMostLogged = 65536;
 
 // What a call costs beside its numbers, as so many numbers of a pass over the table: some
 // nanoseconds, or on a device with memory of its own the microseconds of a launch.
@@ -32,17 +32,20 @@ void AverageStep::run(const ext::Kernels& kernels, const void* values, void* ave
 }
 
 AverageLog::AverageLog(std::uint32_t most) : most_(most) {
+  taken_.reserve(most);
   blocks_.reserve(most + 1);
   inside_.reserve(most + 1);
   clear();
 }
 
 void AverageLog::clear() {
+  taken_.clear();
   blocks_.assign(1, {0, {}});
   inside_.assign(1, {});
 }
 
 void AverageLog::push(const AverageStep& step) {
+  taken_.push_back(step);
   const AverageStep inside = step.after(inside_.back());
   if (inside.keep < kBlockKeep) {
     blocks_.push_back({steps() + 1, step});
@@ -76,7 +79,7 @@ TableAverages::TableAverages(const detail::StorageState& table,
     : table_(table),
       averages_(reinterpret_cast<std::byte*>(averages.all_h.v)),
       keep_alive_(averages.memory()),
-      log_(std::clamp(static_cast<std::uint32_t>(table.stamps.size()), kFewestSteps, kMostSteps)),
+      log_(std::clamp(static_cast<std::uint32_t>(table.stamps.size()), kFewestLogged, kMostLogged)),
       last_(table.stamps.size()) {}
 
 void TableAverages::step(const AverageStep& step) {
@@ -87,9 +90,8 @@ void TableAverages::step(const AverageStep& step) {
 }
 
 void TableAverages::catch_up_run(unsigned first, unsigned end, const AverageStep& missed) const {
-  std::byte* const average = averages_ + first * table_.row_bytes;
   const std::int64_t n = (end - first) * table_.row_elements();
-  missed.run(table_.kernels, table_.value_row(first), average, n);
+  missed.run(table_.kernels, table_.value_row(first), average_row(first), n);
 }
 
 void TableAverages::catch_up(const std::vector<unsigned>& rows) {
@@ -99,9 +101,13 @@ void TableAverages::catch_up(const std::vector<unsigned>& rows) {
     return;
   }
   const std::uint32_t now = log_.steps();
+  const MissedUpdates* const moving = MissedUpdates::of(table_);
   for (const unsigned row : rows) {
     if (last_[row] != now) {
       catch_up_run(row, row + 1, log_.since(last_[row]));
+      if (moving != nullptr) {
+        moving->add_to_average(row, log_, last_[row], average_row(row));
+      }
       last_[row] = now;
     }
   }
@@ -131,8 +137,17 @@ void TableAverages::catch_up() {
     }
     first = end;
   }
+  const MissedUpdates* const moving = MissedUpdates::of(table_);
+  for (unsigned row = 0; row < rows && moving != nullptr; ++row) {
+    if (last_[row] != now) {
+      moving->add_to_average(row, log_, last_[row], average_row(row));
+    }
+  }
   std::fill(last_.begin(), last_.end(), 0U);
   log_.clear();
+  if (table_.lags()) {
+    table_.missed->catch_up();
+  }
 }
 
 }  // namespace dynet::trainers

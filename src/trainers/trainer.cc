@@ -372,7 +372,6 @@ void Trainer::attach(std::size_t idx, const trainers::IdleMotion& motion) {
     mine = nullptr;
   } else if (s.missed == nullptr) {
     mine = std::make_shared<trainers::MissedUpdates>(s, motion, lists, idx);
-    s.catch_up_averages();  // as rows do not rest from now on
     s.missed = mine;
   }
 }

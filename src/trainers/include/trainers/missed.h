@@ -4,7 +4,8 @@
 //
 // In:  a rule's way of going on without a gradient (IdleMotion, dynet/trainers/rule_trainer.h), and
 //      once per update the weight of its step.
-// Out: what a row missed since it was last written, added to a copy or stored.
+// Out: what a row missed since it was last written, added to a copy or stored; and what that adds
+//      to a moving average of the row (table_averages.h).
 //
 // A row that gets no gradient in steps s+1..t changes by the sum over k = 1..t-s of
 //   weight_{s+k} ratio^k f(spread^k),
@@ -30,8 +31,12 @@
 
 #include "params/missed.h"
 #include "params/state.h"
+#include "trainers/table_averages.h"
 
 namespace dynet::trainers {
+
+/// What less is left of is not followed further.
+inline constexpr double kForgotten = 1e-24;
 
 /// Sums over steps so far. Prefix sums would lose all digits after a few hundred steps, because
 /// b^k vanishes; so they start anew every block, short enough that b^k stays within e^-2.
@@ -75,7 +80,6 @@ class StepLog {
 
  private:
   static constexpr Sums kNothing{};
-  static constexpr double kForgotten = 1e-24;
   std::uint32_t block_ = 1;
   std::vector<Sums> power_;   ///< [k][j]: (b u^j)^k for k up to `block_`
   std::vector<Sums> prefix_;  ///< [t]: over the steps of t's block up to t
@@ -99,6 +103,16 @@ class MissedUpdates final : public detail::MissedSteps {
   void add_to(unsigned row, double scale, void* to) const override;
   void catch_up() override;
   void catch_up(unsigned row);
+  /// Those of a table; null: none.
+  [[nodiscard]] static const MissedUpdates* of(const detail::StorageState& table) {
+    return static_cast<const MissedUpdates*>(table.missed.get());  // there is no other kind
+  }
+  /// Whether averages may rest while rows move: add_to_average can be called, and is not too long.
+  [[nodiscard]] bool follows_averages() const { return follows_averages_; }
+  /// average += what the missed steps of `row` add to it, in the averages that `log` has after the
+  /// first `since`. The value of before these steps adds its part by the log.
+  void add_to_average(unsigned row, const AverageLog& log, std::uint32_t since,
+                      void* average) const;
   /// An update with a step of this weight has run: with gradients for `rows`, which were caught up
   /// before it, or for all.
   void stepped(double weight, const std::vector<unsigned>& rows);
@@ -110,15 +124,23 @@ class MissedUpdates final : public detail::MissedSteps {
   [[nodiscard]] std::byte* state_row(unsigned state, unsigned row) const;
   [[nodiscard]] bool is_zero(unsigned row) const;
   void restart_log();
+  [[nodiscard]] StepLog::Sums averaged_sums(std::uint32_t last, const AverageLog& log,
+                                            std::uint32_t since) const;
   void add_part(const StepLog::Sums& sums, unsigned row, double scale, void* to) const;
 
   detail::StorageState& table_;
   IdleMotion motion_;
   bool merges_blocks_;  ///< one expansion for all steps is exact enough
+  bool follows_averages_;
   unsigned state_count_;
   std::array<std::byte*, kMaxStates> state_{};
   std::array<std::shared_ptr<void>, kMaxStates> keep_alive_;  ///< what they point to
   StepLog log_;
+  struct Step {
+    double weight;
+    std::uint32_t averages;  ///< how many the log of the table's averages had before it
+  };
+  std::vector<Step> steps_;          ///< [t - 1]: the t-th of `log_`
   double sign_ = 0.0;                ///< of the weights in the log
   std::vector<std::uint32_t> last_;  ///< per row: step at which it was up to date, or kRests
   bool is_current_ = true;

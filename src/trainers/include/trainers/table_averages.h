@@ -9,6 +9,10 @@
 // A row is caught up before its value changes (StorageState::before_change, Trainer::update_table),
 // and all are before the averages are read. What an update costs is by the rows that it changes.
 //
+// With exact updates (missed.h) a row moves on without gradients, and that adds a part of its own.
+// Average and value of such a row catch up together, average first, and both logs are cleared
+// together.
+//
 // Start reading at AverageLog. Surprising: a row that an update has just changed lags too, until it
 // changes again.
 
@@ -52,6 +56,8 @@ class AverageLog {
   [[nodiscard]] bool is_full() const { return steps() == most_; }
   void push(const AverageStep& step);
   void clear();
+  /// The one after the first `before`.
+  [[nodiscard]] const AverageStep& taken(std::uint32_t before) const { return taken_[before]; }
   /// All steps after the first `since`. An old average that less than 1e-24 is left of is not
   /// followed further, and never counts as 0, as infinity stays.
   [[nodiscard]] AverageStep since(std::uint32_t since) const;
@@ -62,6 +68,7 @@ class AverageLog {
     AverageStep own;      ///< the step that began it
   };
   std::uint32_t most_;
+  std::vector<AverageStep> taken_;
   std::vector<Block> blocks_;
   std::vector<AverageStep> inside_;  ///< [t]: the steps of t's block after its start, up to t
 };
@@ -74,12 +81,17 @@ class TableAverages final : public detail::LaggingAverages {
   [[nodiscard]] bool is_of(const ShadowLookupParameters& averages) const {
     return keep_alive_ == averages.memory();
   }
+  /// How many averages were taken since all rows were up to date.
+  [[nodiscard]] std::uint32_t taken() const { return log_.steps(); }
   /// An average of all rows is taken.
   void step(const AverageStep& step);
   void catch_up(const std::vector<unsigned>& rows) override;
   void catch_up() override;
 
  private:
+  [[nodiscard]] std::byte* average_row(unsigned row) const {
+    return averages_ + row * table_.row_bytes;
+  }
   void catch_up_run(unsigned first, unsigned end, const AverageStep& missed) const;
 
   const detail::StorageState& table_;
