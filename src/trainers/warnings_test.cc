@@ -227,8 +227,8 @@ TEST_F(Warnings, GraphThatGrowsFromUpdates) {
   EXPECT_EQ(count_of("more come with each update"), 1U);
 }
 
-/// A graph that is cleared, many small updates in one, a large one without, one of a few losses, and
-/// one that comes back to what all examples share.
+/// A graph that is cleared, many small updates in one, a large one without, one of a few losses,
+/// and one that comes back to what all examples share.
 TEST_F(Warnings, OtherGraphs) {
   SimpleSGDTrainer trainer(model);
   ComputationGraph cg;
