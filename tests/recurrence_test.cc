@@ -238,8 +238,8 @@ class BranchingStates : public Recurrence {
         outputs.push_back(builder.add_input(from, x));
         return builder.state();
       };
-      const RNNPointer first = step(-1, given(cg, 0.9F));
-      const RNNPointer states[] = {step(first, given(cg, -0.4F)), step(first, late(cg, 0.3F)),
+      const RNNPointer first = step(-1, late(cg, 0.9F));
+      const RNNPointer states[] = {step(first, given(cg, -0.4F)), step(first, given(cg, 0.3F)),
                                    step(first, given(cg, -0.7F))};
       step(states[0], given(cg, 0.2F));
       step(states[1], late(cg, -0.5F));
@@ -279,7 +279,7 @@ TEST_F(BranchingStates, OfTwoLayersOfCoupledGates) {
 
 /// Nodes over words that are there at once and words that are computed.
 TEST_F(BranchingStates, OfATree) {
-  UnidirectionalTreeLSTMBuilder builder(1, 2, 2, model_);
+  NaryTreeLSTMBuilder builder(2, 1, 2, 2, model_);
   const std::size_t joined = expect_same([&](ComputationGraph& cg) {
     builder.new_graph(cg);
     builder.start_new_sequence();
@@ -287,10 +287,10 @@ TEST_F(BranchingStates, OfATree) {
     const auto add = [&](const std::vector<int>& children, const Expression& x) {
       nodes.push_back(builder.add_input(static_cast<int>(nodes.size()), children, x));
     };
-    add({}, given(cg, 0.9F));
+    add({}, late(cg, 0.9F));
     add({}, given(cg, -0.4F));
     add({0, 1}, given(cg, 0.2F));
-    add({0, 1}, late(cg, 0.7F));
+    add({0, 1}, given(cg, 0.7F));
     add({1, 0}, given(cg, -0.6F));
     add({2, 3}, given(cg, 0.1F));
     add({3, 4}, late(cg, -0.3F));

@@ -72,6 +72,7 @@ void ComputationGraph::revert() {
     state_->graph.revert(mark.graph);
     execute::verify_if_paranoid(state_->executor, "revert");
     state_->epoch = api::next_epoch();
+    state_->growth = {};  // it does not only grow
   });
 }
 

@@ -93,8 +93,11 @@ TEST(History, AppendsAndShrinks) {
   EXPECT_TRUE(segment.is_shared(0));
   EXPECT_FALSE(segment.is_shared(1));
   EXPECT_EQ(history.call(5), nullptr);
+  history.set_call(5, reinterpret_cast<Assembled*>(&history));  // any but null
+  EXPECT_NE(history.call(5), nullptr);
   history.shrink(3);
   history.append(two_groups(30));
+  EXPECT_EQ(history.call(5), nullptr) << "of another segment";
   EXPECT_EQ(history.size(), 5U);
   EXPECT_EQ(history.members(3)[0], 30U);
   EXPECT_EQ(history.members(2)[2], 22U);

@@ -227,7 +227,8 @@ TEST_F(Warnings, GraphThatGrowsFromUpdates) {
   EXPECT_EQ(count_of("more come with each update"), 1U);
 }
 
-/// A graph that is cleared, many small updates in one, a large one without, and one of two losses.
+/// A graph that is cleared, many small updates in one, a large one without, one of a few losses,
+/// and one that comes back to what all examples share.
 TEST_F(Warnings, OtherGraphs) {
   SimpleSGDTrainer trainer(model);
   ComputationGraph cg;
@@ -253,7 +254,12 @@ TEST_F(Warnings, OtherGraphs) {
   cg.clear();
   step(1'000'000, true);
   step(1000, true);
-  step(1000, true);
+  cg.checkpoint();
+  for (unsigned i = 1; i < 6; ++i) {
+    step(1000 * i, true);
+    cg.revert();
+    cg.checkpoint();
+  }
   EXPECT_EQ(told, std::vector<std::string>());
 }
 
