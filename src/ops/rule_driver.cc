@@ -63,6 +63,9 @@ class OneRun {
  public:
   OneRun(const Call& call, std::int64_t elements) : call_(call), elements_(elements) {}
   void read(const Operand& o, unsigned parts) {
+    if (!is_all_) {
+      return;
+    }
     if (o.absent()) {
       add(const_cast<void*>(call_.kernels.zero()), Stream::kRepeat, parts);
     } else if (fits(o, parts)) {
@@ -75,6 +78,9 @@ class OneRun {
     inputs_ = count_;
   }
   void write(const Operand& o, unsigned parts) {
+    if (!is_all_) {
+      return;
+    }
     if (o.absent()) {
       add(nullptr, Stream::kSkip, parts);
     } else if (fits(o, parts)) {
