@@ -52,12 +52,12 @@ class Stack {
 };
 
 /// The place in NumPy that is on the stack once for each list around an object, and how far up.
-struct Place {
+struct PlaceInNumpy {
   std::uintptr_t address = 0;  ///< 0: there is none
   std::size_t reach = 0;       ///< so many places from `__array__` on, at most
 };
 
-Place find_place() {
+PlaceInNumpy find_place() {
   const void* const own_frame = __builtin_frame_address(0);
   std::vector<Stack> stacks;
   const nb::object numpy = numpy_module();
@@ -94,8 +94,8 @@ Place find_place() {
   // The functions of expressions are called with a few more between.
   constexpr std::size_t kMore = 6;
   return found == stacks[1].end()
-             ? Place()
-             : Place{*found, static_cast<std::size_t>(found - stacks[1].begin()) + kMore};
+             ? PlaceInNumpy()
+             : PlaceInNumpy{*found, static_cast<std::size_t>(found - stacks[1].begin()) + kMore};
 }
 
 }  // namespace
@@ -106,7 +106,7 @@ Asked why_numpy_asks() {
   static std::atomic<std::uintptr_t> address = 0;
   static std::atomic<std::size_t> reach = 0;
   if (!is_known) {
-    const Place found = find_place();
+    const PlaceInNumpy found = find_place();
     address = found.address;
     reach = found.reach;
     is_known = true;
