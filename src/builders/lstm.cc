@@ -254,15 +254,19 @@ void CompactVanillaLSTMBuilder::start_new_sequence_impl(const std::vector<Expres
     return;
   }
   detail::RepeatableDraws draws(layers == 0 ? nullptr : param_vars[0][0].pg);
-  std::vector<std::vector<Expression>> noisy(layers);
+  if (noisy_.empty()) {  // those in use, and memory for the next ones
+    std::vector<std::vector<Expression>> both(param_vars);
+    both.resize(std::size_t{2} * layers);
+    noisy_ = std::move(both);
+  }
   for (unsigned layer = 0; layer < layers; ++layer) {
     const std::vector<Expression>& vars = param_vars[layer];
-    noisy[layer] = {noise(vars[kInputs], weightnoise_std, Where()),
-                    noise(vars[kRecurrent], weightnoise_std, Where()), vars[kBias]};
+    noisy_[layers + layer] = {noise(vars[kInputs], weightnoise_std, Where()),
+                              noise(vars[kRecurrent], weightnoise_std, Where()), vars[kBias]};
   }
   StandardLSTMBuilder::start_new_sequence_impl(h_0);
   draws.keep();
-  noisy_ = std::move(noisy);
+  std::swap_ranges(noisy_.begin(), noisy_.begin() + layers, noisy_.begin() + layers);
 }
 
 }  // namespace dynet

@@ -187,7 +187,8 @@ struct BoundedSoftmaxShift {
   std::uint32_t row_axes() const { return std::uint32_t{1} << d; }
   DYNET_DEVICE_FN constexpr auto value(auto z, auto u, auto bounded, auto free) const {
     const auto rest = max(1.0 - (bounded - u), 0.0);
-    const auto count = over::sum(select(rest * exp(-free) >= u, 1.0, 0.0));
+    const auto own = select(z < kLeast, -1.0, rest * exp(-free));  // what stays 0 has no bound
+    const auto count = over::sum(select(own >= u, 1.0, 0.0));
     const auto last = min(count, over::count() - 1.0);
     const auto first = over::at(z, last);
     // -inf where none is left but those that stay 0: all others are at their bounds.
