@@ -22,18 +22,18 @@ namespace dynet::python {
 /// which the program started after that. Without the GIL it may end at any time.
 [[nodiscard]] bool is_python_alive() noexcept;
 
-namespace detail {
+namespace gil {
 /// The calling thread's state, while it has let go of the GIL.
 inline thread_local PyThreadState* state_without_gil = nullptr;
-}  // namespace detail
+}  // namespace gil
 
 /// While it lives, this thread does not have the GIL, which it had; nor the module's lock (lock.h).
 class WithoutGil {
  public:
-  WithoutGil() : state_(PyEval_SaveThread()) { detail::state_without_gil = state_; }
+  WithoutGil() : state_(PyEval_SaveThread()) { gil::state_without_gil = state_; }
   ~WithoutGil() {
     PyEval_RestoreThread(state_);
-    detail::state_without_gil = nullptr;
+    gil::state_without_gil = nullptr;
   }
   WithoutGil(const WithoutGil&) = delete;
   WithoutGil& operator=(const WithoutGil&) = delete;
@@ -46,7 +46,7 @@ class WithoutGil {
 /// start have to ask is_python_alive before.
 class WithGil {
  public:
-  WithGil() : state_(std::exchange(detail::state_without_gil, nullptr)) {
+  WithGil() : state_(std::exchange(gil::state_without_gil, nullptr)) {
     if (state_ != nullptr) {
       PyEval_RestoreThread(state_);
     } else {
@@ -56,7 +56,7 @@ class WithGil {
   ~WithGil() {
     if (state_ != nullptr) {
       PyEval_SaveThread();
-      detail::state_without_gil = state_;
+      gil::state_without_gil = state_;
     } else {
       PyGILState_Release(before_);
     }

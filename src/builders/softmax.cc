@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <random>
 #include <string>
 
 #include "dynet/cfsm-builder.h"
 #include "dynet/except.h"
+#include "dynet/globals.h"
 
 #include "api/graph_state.h"
 #include "builders/builder_support.h"
@@ -252,7 +254,13 @@ unsigned CheckedSoftmaxBuilder::sample(const Expression& rep, Where where) {
     throw ShapeError(std::string(name()) + ": sample: rep is " + to_string(rep.dim()) +
                      "; want one example");
   }
-  return util::with_typed_allocation([&] { return draw(rep, where); });
+  const std::mt19937 before = *rndeng;  // a choice below another one may fail
+  try {
+    return util::with_typed_allocation([&] { return draw(rep, where); });
+  } catch (...) {
+    *rndeng = before;
+    throw;
+  }
 }
 
 Expression CheckedSoftmaxBuilder::full_logits(const Expression& rep, Where where) {
