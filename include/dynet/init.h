@@ -52,7 +52,10 @@ void cleanup();
 /// Seeds `*rndeng` and the random operations of graphs made from now on.
 void reset_rng(unsigned seed);
 
-/// Where the library's few messages go. None (the default): nowhere. Called from any thread.
+/// Where the library's few messages go. None (the default): nowhere. Called from any thread. What a
+/// program probably does not mean begins with "warning: ": an update without a gradient, a negative
+/// learning rate, a graph that grows and grows. It is said before anything is changed; a sink may
+/// throw then, which ends the call.
 void set_log_sink(std::function<void(const std::string&)> sink);
 
 /// Precision of products of float matrices: "highest". ValueError for "high" and "medium", which
