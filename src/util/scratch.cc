@@ -1,5 +1,7 @@
 #include "util/scratch.h"
 
+#include <pthread.h>
+
 #include <cstdlib>
 #include <new>
 
@@ -8,12 +10,11 @@ namespace {
 thread_local Scratch* first_of_thread = nullptr;
 }  // namespace
 
-/// Gives back what this thread has when it ends.
+/// Gives back what a thread has when it ends: as the destructor of a key of the system's, which
+/// runs after those of the program's thread_local objects, and once more if these take memory
+/// again.
 struct ThreadEnd {
-  ThreadEnd() = default;
-  ThreadEnd(const ThreadEnd&) = delete;
-  ThreadEnd& operator=(const ThreadEnd&) = delete;
-  ~ThreadEnd() {
+  static void give_back(void* /*value*/) {
     while (first_of_thread != nullptr) {
       Scratch& it = *first_of_thread;
       first_of_thread = it.next_;
@@ -23,22 +24,31 @@ struct ThreadEnd {
       it.next_ = nullptr;
     }
   }
-  /// Sees to it that the destructor will run.
-  void expect() const {}
+  /// Sees to it that the memory of this thread will be given back.
+  static void expect() {
+    static const pthread_key_t key = [] {
+      pthread_key_t made{};
+      if (pthread_key_create(&made, &give_back) != 0) {
+        throw std::bad_alloc();
+      }
+      return made;
+    }();
+    if (pthread_setspecific(key, &first_of_thread) != 0) {
+      throw std::bad_alloc();
+    }
+  }
 };
-
-namespace {
-thread_local ThreadEnd thread_end;
-}  // namespace
 
 void Scratch::grow(std::size_t n) {
   const std::size_t bytes = (n * sizeof(float) + 4095) / 4096 * 4096;
+  if (data_ == nullptr) {
+    ThreadEnd::expect();
+  }
   void* fresh = std::aligned_alloc(64, bytes);
   if (fresh == nullptr) {
     throw std::bad_alloc();
   }
   if (data_ == nullptr) {
-    thread_end.expect();
     next_ = first_of_thread;
     first_of_thread = this;
   }

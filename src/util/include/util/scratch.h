@@ -8,8 +8,7 @@ namespace dynet::util {
 /// a repeated step allocates nothing. It is given back when the thread ends.
 ///
 /// Not thread-safe: declare it thread_local. It has no destructor, as objects of the program may
-/// compute in theirs when their thread, or the process, ends: then it begins anew, and what it
-/// takes is not given back.
+/// compute in theirs when their thread, or the process, ends.
 class Scratch {
  public:
   constexpr Scratch() = default;
