@@ -321,8 +321,8 @@ TEST_F(ScheduleTest, ALatticeStaysValid) {
 }
 
 /// Scheduling costs in proportion to the program, whatever its keys are. If a cost grows with the
-/// square of the program, a node takes 64 times as long in a program of 64 times the size. A node may
-/// take 16 times as long: caches and other users of the machine have cost more than four times.
+/// square of the program, a node takes 64 times as long in a program of 64 times the size. A node
+/// may take 16 times as long: caches and other users of the machine have cost more than four times.
 struct Growth : ScheduleTest {
   /// Processor time, which other programs take little of; the best of some runs.
   double ticks_per_node() {
@@ -353,8 +353,8 @@ struct Growth : ScheduleTest {
         return;
       }
     }
-    ADD_FAILURE() << "a node of " << kLarge << " takes " << ratio
-                  << " times as long as one of " << kSmall;
+    ADD_FAILURE() << "a node of " << kLarge << " takes " << ratio << " times as long as one of "
+                  << kSmall;
   }
   /// An operation of a key of its own.
   NodeId own_key(int number, NodeId arg) {
