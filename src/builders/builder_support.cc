@@ -235,10 +235,26 @@ Expression Affine::build(Where where) const {
   return ext::add_node(ops::AffineTransform{}, {list_, count_}, where);
 }
 
-Expression add_mask(const detail::LocatedGraph& cg, unsigned size, unsigned batch_size,
-                    float rate) {
-  const float kept = 1.0F - rate;
-  return random_bernoulli(cg, Dim({size}, batch_size), kept, kept > 0.0F ? 1.0F / kept : 0.0F);
+void draw_masks(const detail::LocatedGraph& cg,
+                const std::vector<std::vector<Expression>>& param_vars, unsigned hid,
+                unsigned batch_size, float rate, std::span<const float> state_rates,
+                std::vector<std::vector<Expression>>& masks) {
+  const auto mask = [&](unsigned size, float dropped) {
+    const float kept = 1.0F - dropped;
+    return random_bernoulli(cg, Dim({size}, batch_size), kept, kept > 0.0F ? 1.0F / kept : 0.0F);
+  };
+  detail::RepeatableDraws draws(param_vars[0][0].pg);
+  util::with_typed_allocation([&] {
+    masks.resize(param_vars.size());
+    for (std::size_t layer = 0; layer < masks.size(); ++layer) {
+      masks[layer].clear();
+      masks[layer].push_back(mask(param_vars[layer][0].dim().cols(), rate));
+      for (const float state_rate : state_rates) {
+        masks[layer].push_back(mask(hid, state_rate));
+      }
+    }
+  });
+  draws.keep();
 }
 
 }  // namespace dynet::builders

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <array>
 #include <new>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -103,22 +105,10 @@ void LayeredRNNBuilder::disable_dropout() { set_dropout(0.0F); }
 
 void LayeredRNNBuilder::set_dropout_masks(unsigned batch_size) {
   const detail::LocatedGraph cg(graph(), user_where);
-  detail::RepeatableDraws draws(&graph());
+  const std::array rates{dropout_rate_h, cell_rate()};
   dropout_masks_valid = false;  // until all are there
-  util::with_typed_allocation([&] {
-    masks.resize(layers);
-    for (unsigned layer = 0; layer < layers; ++layer) {
-      // The first parameter of a layer is a matrix for what the layer reads.
-      const unsigned in = params[layer][0].dim().cols();
-      masks[layer].clear();
-      masks[layer].push_back(builders::add_mask(cg, in, batch_size, dropout_rate));
-      masks[layer].push_back(builders::add_mask(cg, hid, batch_size, dropout_rate_h));
-      if (cell_rate() >= 0.0F) {
-        masks[layer].push_back(builders::add_mask(cg, hid, batch_size, cell_rate()));
-      }
-    }
-  });
-  draws.keep();
+  builders::draw_masks(cg, param_vars, hid, batch_size, dropout_rate,
+                       std::span(rates).first(cell_rate() < 0.0F ? 1 : 2), masks);
   dropout_masks_valid = true;
 }
 

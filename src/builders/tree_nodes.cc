@@ -253,19 +253,8 @@ void LayeredTreeBuilder::disable_dropout() { set_dropout(0.0F); }
 
 void LayeredTreeBuilder::set_dropout_masks(unsigned batch_size) {
   const detail::LocatedGraph cg(builders::graph_of(name(), param_vars), user_where);
-  detail::RepeatableDraws draws(param_vars[0][0].pg);
   dropout_masks_valid = false;  // until all are there
-  util::with_typed_allocation([&] {
-    masks.resize(layers);
-    for (unsigned layer = 0; layer < layers; ++layer) {
-      // The first parameter of a layer is a matrix for what the layer reads.
-      const unsigned in = param_vars[layer][0].dim().cols();
-      masks[layer].clear();
-      masks[layer].push_back(builders::add_mask(cg, in, batch_size, dropout_rate));
-      masks[layer].push_back(builders::add_mask(cg, hid, batch_size, dropout_rate_h));
-    }
-  });
-  draws.keep();
+  builders::draw_masks(cg, param_vars, hid, batch_size, dropout_rate, {&dropout_rate_h, 1}, masks);
   dropout_masks_valid = true;
 }
 

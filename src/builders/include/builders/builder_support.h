@@ -17,6 +17,7 @@
 // sequence like an earlier one allocates nothing.
 
 #include <cstring>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -129,8 +130,15 @@ class Affine {
   std::size_t count_ = 1;
 };
 
-/// A mask that drops with probability `rate` and scales up what stays.
-Expression add_mask(const detail::LocatedGraph& cg, unsigned size, unsigned batch_size, float rate);
+/// Draws masks for each layer of a builder with these parameters: one of what the layer reads,
+/// which has a number for each column of its first parameter, at `rate`; and of its state, which
+/// has `hid` numbers, one at each of `state_rates`. A mask drops with that probability and scales
+/// up what stays. A call that fails leaves some of the masks; made again it draws what it would
+/// have drawn.
+void draw_masks(const detail::LocatedGraph& cg,
+                const std::vector<std::vector<Expression>>& param_vars, unsigned hid,
+                unsigned batch_size, float rate, std::span<const float> state_rates,
+                std::vector<std::vector<Expression>>& masks);
 /// Whether masks that were drawn are still there, by layer and kind. A revert takes back those that
 /// were drawn after its checkpoint, and leaves the builder and its sequence.
 [[nodiscard]] inline bool are_alive(const std::vector<std::vector<Expression>>& masks) {
