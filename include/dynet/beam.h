@@ -29,8 +29,8 @@
 #include <utility>
 #include <vector>
 
+#include "dynet/except.h"
 #include "dynet/expr.h"
-#include "dynet/repeatable.h"
 
 namespace dynet {
 

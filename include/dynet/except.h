@@ -4,6 +4,7 @@
 // DyNet programs already catch (`std::invalid_argument`, `std::runtime_error`, ...).
 
 #include <iostream>
+#include <new>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -88,6 +89,22 @@ struct cuda_exception : detail::ErrorOf<std::runtime_error> {
   using ErrorOf::ErrorOf;
 };
 
+namespace detail {
+
+/// Throws out_of_memory; takes nothing from the heap.
+[[noreturn]] void fail_small_allocation();
+
+/// Runs `f`. A failed allocation inside it, however small, is out_of_memory to the caller.
+template <class F>
+decltype(auto) with_typed_allocation(F&& f) {
+  try {
+    return f();
+  } catch (const std::bad_alloc&) {
+    fail_small_allocation();
+  }
+}
+
+}  // namespace detail
 }  // namespace dynet
 
 // Macros of DyNet 2.1 that client code uses in its own checks. With DYNET_SKIP_ARG_CHECK the two

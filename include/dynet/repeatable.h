@@ -3,7 +3,6 @@
 // Calls of builders that make several nodes, and may be made again where they failed.
 
 #include <cstddef>
-#include <new>
 
 namespace dynet {
 
@@ -30,18 +29,6 @@ class RepeatableDraws {
   std::size_t first_ = 0;  ///< node that the call may make
   bool is_kept_ = false;
 };
-
-[[noreturn]] void fail_allocation();
-
-/// Runs `f`. A failed allocation inside it is out_of_memory to the caller.
-template <class F>
-auto with_typed_allocation(F&& f) {
-  try {
-    return f();
-  } catch (const std::bad_alloc&) {
-    fail_allocation();
-  }
-}
 
 }  // namespace detail
 }  // namespace dynet

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "dynet/except.h"
 #include "dynet/expr/leaves.h"
 #include "dynet/globals.h"
 
@@ -27,7 +28,7 @@ void choose_policy(api::GraphState& state, bool batched) {
 ComputationGraph::ComputationGraph() : ComputationGraph(autobatch_flag != 0) {}
 
 ComputationGraph::ComputationGraph(bool batched)
-    : state_(util::with_typed_allocation([&] {
+    : state_(detail::with_typed_allocation([&] {
         std::unique_ptr<api::GraphState> state = api::borrow_state(*default_device);
         choose_policy(*state, batched);
         api::enter_live(this);

@@ -6,13 +6,13 @@
 #include <string>
 
 #include "dynet/dynet.h"
+#include "dynet/except.h"
 #include "dynet/ext/add_node.h"
 #include "dynet/ops/input.h"
 #include "dynet/ops/random.h"
 
 #include "api/functions.h"
 #include "api/graph_state.h"
-#include "util/allocation.h"
 #include "util/scratch.h"
 
 namespace dynet {
@@ -56,7 +56,7 @@ Expression add_lookup(const LocatedGraph& g, const LookupParameter& p, bool trai
 std::span<float> scratch(std::int64_t elements, float value) {
   thread_local util::Scratch memory;
   const auto count = static_cast<std::size_t>(elements);
-  float* const first = util::with_typed_allocation([&] { return memory.get(count); });
+  float* const first = detail::with_typed_allocation([&] { return memory.get(count); });
   const std::span<float> numbers(first, count);
   std::fill(numbers.begin(), numbers.end(), value);
   return numbers;

@@ -8,7 +8,6 @@
 #include "dynet/except.h"
 
 #include "builders/columns.h"
-#include "util/allocation.h"
 
 namespace dynet {
 
@@ -52,7 +51,7 @@ AttentionBuilder::~AttentionBuilder() = default;
 
 AttentionMemory AttentionBuilder::read(const Expression& keys, const Expression& values,
                                        const std::vector<unsigned>& lengths, Where where) const {
-  return util::with_typed_allocation([&] { return checked_read(keys, values, lengths, where); });
+  return detail::with_typed_allocation([&] { return checked_read(keys, values, lengths, where); });
 }
 
 AttentionMemory AttentionBuilder::checked_read(const Expression& keys, const Expression& values,
@@ -101,7 +100,7 @@ void AttentionBuilder::check(const char* call, const Expression& queries, unsign
 
 Expression ScoringAttentionBuilder::weights(const Expression& queries,
                                             const AttentionMemory& memory, Where where) const {
-  return util::with_typed_allocation([&] {
+  return detail::with_typed_allocation([&] {
     Expression s = scores(queries, memory, where);
     if (!memory.lengths.empty()) {
       const Expression mask = mask_of(memory, where);
@@ -144,7 +143,7 @@ AttentionMemory MLPAttentionBuilder::project(const Expression& keys, const Expre
 
 Expression MLPAttentionBuilder::scores(const Expression& queries, const AttentionMemory& memory,
                                        Where where) const {
-  return util::with_typed_allocation([&] { return checked_scores(queries, memory, where); });
+  return detail::with_typed_allocation([&] { return checked_scores(queries, memory, where); });
 }
 
 Expression MLPAttentionBuilder::checked_scores(const Expression& queries,
@@ -182,7 +181,7 @@ DotAttentionBuilder::DotAttentionBuilder(unsigned dim, ParameterCollection& mode
 
 Expression DotAttentionBuilder::scores(const Expression& queries, const AttentionMemory& memory,
                                        Where where) const {
-  return util::with_typed_allocation([&] {
+  return detail::with_typed_allocation([&] {
     check("scores", queries, key_dim_, memory, key_dim_, where);
     const auto scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(key_dim_)));
     return Located(products(memory, queries, where), where) * scale;
@@ -191,7 +190,7 @@ Expression DotAttentionBuilder::scores(const Expression& queries, const Attentio
 
 Expression DotAttentionBuilder::attend(const Expression& queries, const AttentionMemory& memory,
                                        Where where) const {
-  return util::with_typed_allocation([&] {
+  return detail::with_typed_allocation([&] {
     check("attend", queries, key_dim_, memory, key_dim_, where);
     return attend_to(queries, memory, 1, false, where);
   });
@@ -215,7 +214,7 @@ BiaffineAttentionBuilder::BiaffineAttentionBuilder(unsigned query_dim, unsigned 
 
 Expression BiaffineAttentionBuilder::scores(const Expression& queries,
                                             const AttentionMemory& memory, Where where) const {
-  return util::with_typed_allocation([&] {
+  return detail::with_typed_allocation([&] {
     check("scores", queries, query_dim_, memory, key_dim_, where);
     const Expression batch =
         affine_transform({parameters_[1], parameters_[0], as_batch(queries, where)}, where);
@@ -292,7 +291,7 @@ Expression MultiHeadAttentionBuilder::look(const char* call, const Expression& q
                                            const AttentionMemory& memory, bool is_causal,
                                            Where where) const {
   const unsigned dim = parameters_.params.empty() ? 0 : parameters_.params[kHeadsWq].dim().rows();
-  return util::with_typed_allocation([&] {
+  return detail::with_typed_allocation([&] {
     check(call, queries, dim, memory, dim, where);
     Dim like = queries.dim();
     const Expression y = attend_batch(as_batch(queries, where), like, memory, is_causal, where);
@@ -341,7 +340,7 @@ void MultiHeadAttentionBuilder::check_appended(const char* call, const Attention
 
 AttentionMemory MultiHeadAttentionBuilder::append(const AttentionMemory& memory,
                                                   const Expression& x, Where where) const {
-  return util::with_typed_allocation([&] {
+  return detail::with_typed_allocation([&] {
     check_appended("append", memory, x, where);
     return append_batch(memory, as_batch(x, where), x.dim(), where);
   });

@@ -8,7 +8,6 @@
 #include "dynet/except.h"
 
 #include "builders/builder_support.h"
-#include "util/allocation.h"
 #include "util/number_text.h"
 
 namespace dynet {
@@ -126,7 +125,7 @@ void Beam::finish(Hypothesis&& h) {
 }
 
 std::vector<std::size_t> Beam::advance(const std::vector<Expression>& log_probabilities) {
-  return util::with_typed_allocation([&] { return checked_advance(log_probabilities); });
+  return detail::with_typed_allocation([&] { return checked_advance(log_probabilities); });
 }
 
 std::vector<std::size_t> Beam::checked_advance(const std::vector<Expression>& log_probabilities) {

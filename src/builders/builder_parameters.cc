@@ -2,7 +2,6 @@
 #include "dynet/except.h"
 
 #include "builders/builder_support.h"
-#include "util/allocation.h"
 
 namespace dynet::detail {
 
@@ -20,7 +19,7 @@ void BuilderParameters::new_graph(ComputationGraph& cg, bool update) {
                      "it was made by the default constructor; want one with sizes");
   }
   std::vector<Expression> made;
-  util::with_typed_allocation([&] { made.reserve(params.size()); });
+  detail::with_typed_allocation([&] { made.reserve(params.size()); });
   const LocatedGraph at(cg, Where());
   for (const Parameter& p : params) {
     made.push_back(update ? parameter(at, p) : const_parameter(at, p));

@@ -8,12 +8,9 @@
 
 #include "api/graph_state.h"
 #include "graph/graph.h"
-#include "util/allocation.h"
 #include "util/number_text.h"
 
 namespace dynet::detail {
-
-void fail_allocation() { util::fail_small_allocation(); }
 
 namespace {
 /// Where the outermost call of this thread makes nodes: those of calls within it are its own.
@@ -244,7 +241,7 @@ void draw_masks(const detail::LocatedGraph& cg,
     return random_bernoulli(cg, Dim({size}, batch_size), kept, kept > 0.0F ? 1.0F / kept : 0.0F);
   };
   detail::RepeatableDraws draws(param_vars[0][0].pg);
-  util::with_typed_allocation([&] {
+  detail::with_typed_allocation([&] {
     masks.resize(param_vars.size());
     for (std::size_t layer = 0; layer < masks.size(); ++layer) {
       masks[layer].clear();

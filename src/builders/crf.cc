@@ -7,7 +7,6 @@
 #include "dynet/except.h"
 
 #include "builders/columns.h"
-#include "util/allocation.h"
 
 namespace dynet {
 
@@ -91,7 +90,7 @@ void CRFBuilder::check_allowed(const Expression& scores, const std::vector<unsig
 // ---------------------------------------------------------------------------------------
 
 void CRFBuilder::new_graph(ComputationGraph& cg, bool update) {
-  util::with_typed_allocation([&] {
+  detail::with_typed_allocation([&] {
     std::array<std::vector<float>, 3> masks = masks_;
     parameters_.new_graph(cg, update);
     parameters_.graph = nullptr;  // until the scores are there, too
@@ -148,18 +147,18 @@ Expression CRFBuilder::loss(const Expression& scores,
 
 Expression CRFBuilder::neg_log_likelihood(const Expression& scores,
                                           const std::vector<unsigned>& tags, Where where) {
-  return util::with_typed_allocation([&] { return loss(scores, {tags}, where); });
+  return detail::with_typed_allocation([&] { return loss(scores, {tags}, where); });
 }
 
 Expression CRFBuilder::neg_log_likelihood(const Expression& scores,
                                           const std::vector<std::vector<unsigned>>& tags,
                                           Where where) {
-  return util::with_typed_allocation([&] { return loss(scores, tags, where); });
+  return detail::with_typed_allocation([&] { return loss(scores, tags, where); });
 }
 
 std::array<Expression, 2> CRFBuilder::best_path(const Expression& scores,
                                                 const std::vector<unsigned>& lengths, Where where) {
-  return util::with_typed_allocation([&] {
+  return detail::with_typed_allocation([&] {
     check_scores("viterbi", scores, where);
     builders::check_lengths(parameters_.at("viterbi"), scores, lengths);
     return crf_viterbi(scores, scores_[kTransitions], scores_[kStart], scores_[kEnd], lengths,
@@ -173,13 +172,13 @@ ScoredTags CRFBuilder::viterbi(const Expression& scores, Where where) {
     throw ShapeError("CRFBuilder: viterbi: scores are " + to_string(scores.dim()) +
                      "; want one example, or the lengths of a batch");
   }
-  return util::with_typed_allocation(
+  return detail::with_typed_allocation(
       [&] { return viterbi(scores, {scores.dim().cols()}, where)[0]; });
 }
 
 std::vector<ScoredTags> CRFBuilder::viterbi(const Expression& scores,
                                             const std::vector<unsigned>& lengths, Where where) {
-  return util::with_typed_allocation(
+  return detail::with_typed_allocation(
       [&] { return computed(best_path(scores, lengths, where), scores, lengths); });
 }
 

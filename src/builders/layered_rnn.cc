@@ -10,7 +10,6 @@
 
 #include "builders/builder_support.h"
 #include "graph/graph.h"
-#include "util/allocation.h"
 #include "util/reserve.h"
 
 namespace dynet {
@@ -290,7 +289,7 @@ std::vector<Expression> LayeredRNNBuilder::final_h() const {
   return get_h(static_cast<RNNPointer>(h.size()) - 1);
 }
 std::vector<Expression> LayeredRNNBuilder::get_h(RNNPointer i) const {
-  return util::with_typed_allocation([&] { return hidden(i); });
+  return detail::with_typed_allocation([&] { return hidden(i); });
 }
 
 std::vector<Expression> LayeredRNNBuilder::final_s() const {
@@ -298,7 +297,7 @@ std::vector<Expression> LayeredRNNBuilder::final_s() const {
 }
 
 std::vector<Expression> LayeredRNNBuilder::get_s(RNNPointer i) const {
-  return util::with_typed_allocation([&] {
+  return detail::with_typed_allocation([&] {
     const std::vector<Expression>& hs = hidden(i);
     if (!has_cells()) {
       return hs;

@@ -9,7 +9,6 @@
 
 #include "builders/builder_support.h"
 #include "builders/cells.h"
-#include "util/allocation.h"
 
 namespace dynet {
 
@@ -45,14 +44,14 @@ RNNBuilder::~RNNBuilder() = default;
 void RNNBuilder::new_graph(ComputationGraph& cg, bool update) {
   sm_.check(RNNOp::new_graph);
   sm_.reset();  // until all is there
-  util::with_typed_allocation([&] { new_graph_impl(cg, update); });
+  detail::with_typed_allocation([&] { new_graph_impl(cg, update); });
   sm_.transition(RNNOp::new_graph);
 }
 
 void RNNBuilder::start_new_sequence(const std::vector<Expression>& h_0, Where where) {
   sm_.check(RNNOp::start_new_sequence);
   user_where = where;
-  util::with_typed_allocation([&] { start_new_sequence_impl(h_0); });
+  detail::with_typed_allocation([&] { start_new_sequence_impl(h_0); });
   cur = -1;
   steps_.clear();
   sm_.transition(RNNOp::start_new_sequence);
@@ -65,7 +64,7 @@ Expression RNNBuilder::append(RNNPointer prev, Where where, Impl impl) {
   user_where = where;
   const RNNPointer before = cur;
   const std::size_t index = steps_.size();
-  return util::with_typed_allocation([&]() -> Expression {
+  return detail::with_typed_allocation([&]() -> Expression {
     steps_.push_back({prev, Expression()});
     cur = static_cast<RNNPointer>(index);
     try {
@@ -112,7 +111,7 @@ std::vector<Expression> RNNBuilder::transduce(const RNNPointer& prev,
     return outputs;
   }
   sm_.check(RNNOp::add_input);
-  util::with_typed_allocation([&] { outputs.reserve(xs.size()); });
+  detail::with_typed_allocation([&] { outputs.reserve(xs.size()); });
   user_where = where;
   begin_steps(xs[0]);
   detail::RepeatableDraws draws(xs[0].is_stale() ? nullptr : xs[0].pg);

@@ -6,7 +6,6 @@
 #include "dynet/sampled-softmax.h"
 
 #include "builders/softmax_support.h"
-#include "util/allocation.h"
 #include "util/number_text.h"
 
 namespace dynet {
@@ -175,7 +174,7 @@ void SampledSoftmaxBuilder::set_noise(const std::vector<unsigned>& words) {
     throw ValueError(std::string(kSampled) + ": set_noise without words");
   }
   check_words(words);
-  util::with_typed_allocation([&] { noise_words_ = words; });
+  detail::with_typed_allocation([&] { noise_words_ = words; });
   noise_in_ = in_;
   drawn_ = {};
 }
@@ -255,7 +254,7 @@ Expression SampledSoftmaxBuilder::word_scores(const Expression& rep,
 
 Expression SampledSoftmaxBuilder::sampled_loss(const Expression& rep, unsigned classidx,
                                                Where where) {
-  util::with_typed_allocation([&] { one_.assign(1, classidx); });
+  detail::with_typed_allocation([&] { one_.assign(1, classidx); });
   return sampled_loss(rep, one_, where);
 }
 
@@ -263,7 +262,7 @@ Expression SampledSoftmaxBuilder::sampled_loss(const Expression& rep,
                                                const std::vector<unsigned>& classidxs,
                                                Where where) {
   check_batch("sampled_loss", rep, classidxs, where);
-  return util::with_typed_allocation([&] { return loss_against_noise(rep, classidxs, where); });
+  return detail::with_typed_allocation([&] { return loss_against_noise(rep, classidxs, where); });
 }
 
 Expression SampledSoftmaxBuilder::loss_against_noise(const Expression& rep,

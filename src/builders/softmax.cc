@@ -13,7 +13,6 @@
 #include "api/graph_state.h"
 #include "builders/builder_support.h"
 #include "builders/softmax_support.h"
-#include "util/allocation.h"
 
 namespace dynet {
 
@@ -235,14 +234,14 @@ void CheckedSoftmaxBuilder::check_batch(const char* call, const Expression& rep,
 
 Expression CheckedSoftmaxBuilder::neg_log_softmax(const Expression& rep, unsigned classidx,
                                                   Where where) {
-  util::with_typed_allocation([&] { one_.assign(1, classidx); });
+  detail::with_typed_allocation([&] { one_.assign(1, classidx); });
   return neg_log_softmax(rep, one_, where);
 }
 
 Expression CheckedSoftmaxBuilder::neg_log_softmax(const Expression& rep,
                                                   const std::vector<unsigned>& classidxs,
                                                   Where where) {
-  return util::with_typed_allocation([&] {
+  return detail::with_typed_allocation([&] {
     check_batch("neg_log_softmax", rep, classidxs, where);
     return losses(rep, classidxs, where);
   });
@@ -256,7 +255,7 @@ unsigned CheckedSoftmaxBuilder::sample(const Expression& rep, Where where) {
   }
   const std::mt19937 before = *rndeng;  // a choice below another one may fail
   try {
-    return util::with_typed_allocation([&] { return draw(rep, where); });
+    return detail::with_typed_allocation([&] { return draw(rep, where); });
   } catch (...) {
     *rndeng = before;
     throw;
@@ -265,7 +264,7 @@ unsigned CheckedSoftmaxBuilder::sample(const Expression& rep, Where where) {
 
 Expression CheckedSoftmaxBuilder::full_logits(const Expression& rep, Where where) {
   static_cast<void>(ready("full_logits", rep, where));
-  return util::with_typed_allocation([&] { return scores_of_all(rep, where); });
+  return detail::with_typed_allocation([&] { return scores_of_all(rep, where); });
 }
 
 Expression CheckedSoftmaxBuilder::full_log_distribution(const Expression& rep, Where where) {

@@ -9,7 +9,6 @@
 
 #include "builders/builder_support.h"
 #include "builders/columns.h"
-#include "util/allocation.h"
 
 namespace dynet {
 
@@ -208,7 +207,7 @@ TransformerEncoderBuilder::TransformerEncoderBuilder(unsigned layers, unsigned d
 Expression TransformerEncoderBuilder::encode(const Expression& x,
                                              const std::vector<unsigned>& lengths,
                                              Where where) const {
-  return util::with_typed_allocation([&] {
+  return detail::with_typed_allocation([&] {
     check("encode", x, where);
     check_lengths(parameters_.at("encode"), x, lengths);
     detail::RepeatableDraws draws(x.pg);
@@ -240,7 +239,7 @@ TransformerState TransformerDecoderBuilder::start() const {
     throw StateError("TransformerDecoderBuilder: start: without a memory, to which layers attend");
   }
   TransformerState state;
-  util::with_typed_allocation([&] { state.layers.resize(layers_.size()); });
+  detail::with_typed_allocation([&] { state.layers.resize(layers_.size()); });
   return state;
 }
 
@@ -250,7 +249,7 @@ TransformerState TransformerDecoderBuilder::start(const Expression& seen,
   if (!options_.has_memory) {
     throw StateError("TransformerDecoderBuilder: start: with a memory, which no layer attends to");
   }
-  return util::with_typed_allocation([&] {
+  return detail::with_typed_allocation([&] {
     const std::string at = parameters_.at("start");
     parameters_.check("start", {seen}, where);
     check_columns(at, "seen is", seen, options_.memory_dim == 0 ? dim_ : options_.memory_dim);
@@ -307,7 +306,7 @@ unsigned TransformerDecoderBuilder::check_state(const TransformerState& state, c
 
 TransformerState TransformerDecoderBuilder::add_input(const TransformerState& state,
                                                       const Expression& x, Where where) const {
-  return util::with_typed_allocation([&] { return checked_step(state, x, where); });
+  return detail::with_typed_allocation([&] { return checked_step(state, x, where); });
 }
 
 TransformerState TransformerDecoderBuilder::checked_step(const TransformerState& state,
@@ -350,7 +349,7 @@ Expression plus(const Expression& x, const Expression& encoding, Where where) {
 }  // namespace
 
 Expression SinusoidalEncoding::add(const Expression& x, unsigned first, Where where) const {
-  return util::with_typed_allocation([&] { return plus_positions(x, first, where); });
+  return detail::with_typed_allocation([&] { return plus_positions(x, first, where); });
 }
 
 Expression SinusoidalEncoding::plus_positions(const Expression& x, unsigned first,
@@ -384,7 +383,7 @@ LearnedEncoding::LearnedEncoding(unsigned dim, unsigned max_positions, Parameter
 }
 
 Expression LearnedEncoding::add(const Expression& x, unsigned first, Where where) const {
-  return util::with_typed_allocation([&] { return plus_positions(x, first, where); });
+  return detail::with_typed_allocation([&] { return plus_positions(x, first, where); });
 }
 
 Expression LearnedEncoding::plus_positions(const Expression& x, unsigned first, Where where) const {

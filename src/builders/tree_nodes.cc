@@ -7,7 +7,6 @@
 #include "dynet/treelstm.h"
 
 #include "builders/builder_support.h"
-#include "util/allocation.h"
 #include "util/reserve.h"
 
 namespace dynet {
@@ -96,7 +95,7 @@ void TreeNodesBuilder::set_num_elements(int num) {
                      "; want " + std::to_string(h.size()) + " or more");
   }
   const auto size = static_cast<std::size_t>(num);
-  util::with_typed_allocation([&] {
+  detail::with_typed_allocation([&] {
     c.reserve(has_cells() ? size : 0);
     h.resize(size);
     c.resize(has_cells() ? size : 0);
@@ -158,7 +157,7 @@ Expression TreeNodesBuilder::add_numbered(int id, const std::vector<int>& childr
   check_place(id);
   check_children(id, children, x, where);
   user_where = where;
-  return util::with_typed_allocation([&] { return add_checked(id, children, x); });
+  return detail::with_typed_allocation([&] { return add_checked(id, children, x); });
 }
 
 Expression TreeNodesBuilder::add_checked(int id, const std::vector<int>& children,
@@ -204,11 +203,11 @@ Expression TreeNodesBuilder::back() const {
 std::vector<Expression> TreeNodesBuilder::final_h() const { return get_h(last_); }
 std::vector<Expression> TreeNodesBuilder::final_s() const { return get_s(last_); }
 std::vector<Expression> TreeNodesBuilder::get_h(RNNPointer i) const {
-  return util::with_typed_allocation([&] { return state_of(h, h0, i); });
+  return detail::with_typed_allocation([&] { return state_of(h, h0, i); });
 }
 
 std::vector<Expression> TreeNodesBuilder::get_s(RNNPointer i) const {
-  return util::with_typed_allocation([&] {
+  return detail::with_typed_allocation([&] {
     const std::vector<Expression>& hidden = state_of(h, h0, i);
     std::vector<Expression> all = has_cells() ? state_of(c, c0, i) : std::vector<Expression>();
     all.insert(all.end(), hidden.begin(), hidden.end());

@@ -8,7 +8,6 @@
 #include "dynet/except.h"
 
 #include "builders/builder_support.h"
-#include "util/allocation.h"
 
 namespace dynet {
 
@@ -68,7 +67,7 @@ void BinaryTreeBuilder::new_graph(ComputationGraph& cg, bool update) {
   std::vector<Expression> made = std::move(param_vars);  // all of them, or the builder has no graph
   param_vars.clear();
   made.clear();
-  util::with_typed_allocation([&] {
+  detail::with_typed_allocation([&] {
     made.reserve(params.size());
     for (const Parameter& p : params) {
       made.push_back(update ? parameter(at, p) : const_parameter(at, p));
@@ -83,7 +82,7 @@ std::vector<Expression> BinaryTreeBuilder::transduce(const std::vector<Expressio
   check_tree(xs.size(), left, right);
   std::vector<TreeState> states;
   std::vector<Expression> vectors;
-  util::with_typed_allocation([&] {
+  detail::with_typed_allocation([&] {
     states.reserve(left.size());
     vectors.reserve(left.size());
   });
@@ -116,7 +115,7 @@ struct Given {
 template <class Add>
 TreeState state_of(const char* builder, std::initializer_list<Given> given, Where where, Add add) {
   try {
-    return util::with_typed_allocation(add);
+    return detail::with_typed_allocation(add);
   } catch (const Error&) {  // to a cell an unset c is one that is absent
     for (const Given& g : given) {
       static_cast<void>(builders::dim_of(

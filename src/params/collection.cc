@@ -6,10 +6,10 @@
 #include <string>
 #include <unordered_set>
 
+#include "dynet/except.h"
 #include "dynet/replay.h"
 
 #include "params/access.h"
-#include "util/allocation.h"
 #include "util/fork.h"
 
 namespace dynet {
@@ -167,7 +167,7 @@ Parameter ParameterCollection::add_parameters(const Dim& d, const std::string& n
 }
 Parameter ParameterCollection::add_parameters(const Dim& d, const ParameterInit& init,
                                               const std::string& name, Device* device) {
-  return util::with_typed_allocation([&] {
+  return detail::with_typed_allocation([&] {
     check_name("add_parameters", name);
     detail::CollectionState& state = *storage_->state_;
     Uses& names = names_of(state);
@@ -198,7 +198,7 @@ LookupParameter ParameterCollection::add_lookup_parameters(unsigned n, const Dim
                                                            const ParameterInit& init,
                                                            const std::string& name,
                                                            Device* device) {
-  return util::with_typed_allocation([&] {
+  return detail::with_typed_allocation([&] {
     check_name("add_lookup_parameters", name);
     detail::CollectionState& state = *storage_->state_;
     Uses& names = names_of(state);
@@ -226,7 +226,7 @@ LookupParameter ParameterCollection::add_lookup_parameters(unsigned n, const Dim
 
 ParameterCollection ParameterCollection::add_subcollection(const std::string& name,
                                                            float weight_decay_lambda) {
-  return util::with_typed_allocation([&] {
+  return detail::with_typed_allocation([&] {
     check_name("add_subcollection", name);
     detail::CollectionState& state = *storage_->state_;
     const ParameterCollection root = ModelAccess::root(*this);

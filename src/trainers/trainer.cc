@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "dynet/except.h"
 #include "dynet/ext/update.h"
 #include "dynet/trainers/clip.h"
 #include "dynet/trainers/rule_trainer.h"
@@ -12,7 +13,6 @@
 #include "params/stored.h"
 #include "params/use_count.h"
 #include "trainers/missed.h"
-#include "util/allocation.h"
 #include "util/number_text.h"
 #include "util/suspect.h"
 #include "util/timeline.h"
@@ -208,7 +208,7 @@ real Trainer::clip(real scale) {
 void Trainer::update() { update(1.0F); }
 void Trainer::update(real scale) {
   try {
-    util::with_typed_allocation([&] { update_scaled(scale); });
+    detail::with_typed_allocation([&] { update_scaled(scale); });
   } catch (const NumericError& error) {
     const std::string where = util::suspect_text();
     if (where.empty()) {

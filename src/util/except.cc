@@ -1,12 +1,10 @@
 #include "dynet/except.h"
 
-#include "util/allocation.h"
-
 namespace dynet {
 
 Error::~Error() = default;
 
-namespace util {
+namespace detail {
 namespace {
 /// Made when there is memory: copies of it take none. Never destroyed: graphs may outlive main().
 const out_of_memory& kRefused =
@@ -15,5 +13,5 @@ const out_of_memory& kRefused =
 
 void fail_small_allocation() { throw out_of_memory(kRefused); }
 
-}  // namespace util
+}  // namespace detail
 }  // namespace dynet

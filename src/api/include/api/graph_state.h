@@ -15,11 +15,11 @@
 #include <vector>
 
 #include "dynet/dynet.h"
+#include "dynet/except.h"
 
 #include "execute/executor.h"
 #include "graph/graph.h"
 #include "graph/interner.h"
-#include "util/allocation.h"
 #include "util/one_thread.h"
 
 namespace dynet::api {
@@ -124,7 +124,7 @@ template <class F>
   } catch (const std::bad_alloc&) {
     state.ran_out = true;
     drop_resting_states();
-    util::fail_small_allocation();
+    detail::fail_small_allocation();
   }
 }
 
