@@ -22,7 +22,7 @@
 #include "dynet/text.h"
 #include "dynet/training.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): a name of the option parser
 class App;  // programs with options of their own include CLI/CLI.hpp, which compiles longer than
             // they do
 }

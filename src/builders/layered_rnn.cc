@@ -23,7 +23,8 @@ namespace detail {
 void StepMemory::keep(std::vector<std::vector<Expression>>& steps, std::size_t count) noexcept {
   try {
     spare_.reserve(spare_.size() + steps.size() - std::min(steps.size(), count));
-  } catch (const std::bad_alloc&) {  // there is no memory to keep some
+  } catch (const std::bad_alloc&) {  // the steps cannot be kept: their memory is given back
+    steps.resize(std::min(steps.size(), count));
   }
   while (steps.size() > count) {
     // A node of a tree that was never added has none.

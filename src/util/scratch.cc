@@ -33,7 +33,7 @@ struct ThreadEnd {
       }
       return made;
     }();
-    if (pthread_setspecific(key, &first_of_thread) != 0) {
+    if (pthread_setspecific(key, static_cast<void*>(&first_of_thread)) != 0) {
       throw std::bad_alloc();
     }
   }

@@ -7,13 +7,14 @@ namespace dynet::util {
 /// Memory of one thread for copies inside one call, 64-byte aligned. Grows, never shrinks, so that
 /// a repeated step allocates nothing. It is given back when the thread ends.
 ///
-/// Not thread-safe: declare it thread_local. It has no destructor, as objects of the program may
-/// compute in theirs when their thread, or the process, ends.
+/// Not thread-safe: declare it thread_local. Its destructor does nothing, as objects of the program
+/// may compute in theirs when their thread, or the process, ends.
 class Scratch {
  public:
   constexpr Scratch() = default;
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
+  ~Scratch() = default;
 
   /// Room for n floats; what stood there before is lost. std::bad_alloc leaves the old memory.
   [[nodiscard]] float* get(std::size_t n) {
