@@ -557,7 +557,8 @@ TEST(RandomSessions, AgreeWithAPlainRecomputation) {
     }
   }
   if (count >= 1000 && only == 0) {
-    // What the test is for; about one session of 200 meets it, so that a fifth of that is no chance.
+    // What the test is for; about one session of 200 meets it, so that a fifth of that is no
+    // chance.
     EXPECT_GT(outcomes.kept, count / 20);
     EXPECT_GT(outcomes.gone, count / 1000);
   }
