@@ -114,7 +114,7 @@ class Beam {
   [[nodiscard]] const std::vector<Hypothesis>& live() const { return live_; }
   /// Chooses the next live hypotheses by the log-probabilities after each, which are computed
   /// together. Returns which of those before each goes on from. ShapeError unless each is a vector
-  /// of one example, IndexError where the end symbol is no word, NumericError for NaN and infinity.
+  /// of one example, IndexError if the end symbol is no word, NumericError for NaN and infinity.
   std::vector<std::size_t> advance(const std::vector<Expression>& log_probabilities);
   [[nodiscard]] std::vector<Hypothesis> best() const;
 
@@ -233,9 +233,9 @@ std::vector<Hypothesis> search(ComputationGraph& cg, std::function<void()> rever
 
 }  // namespace detail
 
-/// The best sequences of words, best first; the finished ones first, and others only where there
+/// The best sequences of words, best first; the finished ones first, and others only if there
 /// are fewer than n_best. `first`: the word that each hypothesis reads first. Fewer than n_best
-/// where there are no more (a narrow beam, words of probability 0).
+/// if there are no more (a narrow beam, words of probability 0).
 ///
 /// What `step` throws ends the search, a std::bad_alloc as out_of_memory; the graph stays usable,
 /// and with `checkpoints` as it was. Errors: ValueError for a width, length or number of 0 and for

@@ -42,7 +42,7 @@ class BiRNNBuilder {
 
   /// Without layers: to be assigned to, or made one later. What reads is a StateError.
   BiRNNBuilder() = default;
-  /// `hidden_dim`: of both directions together. ValueError where it is odd or `num_layers` is 0.
+  /// `hidden_dim`: of both directions together. ValueError if it is odd or `num_layers` is 0.
   template <class... Options>
   explicit BiRNNBuilder(unsigned num_layers, unsigned input_dim, unsigned hidden_dim,
                         ParameterCollection& model, Options... options) {
@@ -135,7 +135,7 @@ class BiRNNBuilder {
     }
   }
 
-  /// Both directions begin a sequence in it: nothing that it draws is kept where it fails.
+  /// Both directions begin a sequence in it: nothing that it draws is kept if it fails.
   template <class F>
   static auto attempt(const std::vector<Expression>& xs, F read) {
     const bool has_graph = !xs.empty() && !xs[0].is_stale();

@@ -28,8 +28,8 @@ class BuilderParameters {
   void add(const Dim& d, const char* name, const ParameterInit& init = ParameterInitGlorot());
   /// StateError for a builder that was made by its default constructor.
   void new_graph(ComputationGraph& cg, bool update);
-  /// StateError before new_graph; for each that is used, StaleExpression, which has the line, where
-  /// it is unset or its node is gone, and GraphError where it is a node of another graph.
+  /// StateError before new_graph; for each that is used, StaleExpression, which has the line, if
+  /// it is unset or its node is gone, and GraphError if it is a node of another graph.
   void check(const char* call, std::initializer_list<Expression> used, Where where) const;
   /// Uses the parameters of `other` from the next new_graph on. ValueError unless the shapes agree.
   void share(const BuilderParameters& other);

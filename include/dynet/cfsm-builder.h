@@ -8,9 +8,9 @@
 //   loss = builder.neg_log_softmax(rep, word);        or a list of words, one for each example
 //   word = builder.sample(rep);
 //
-// `rep` is a vector {rep_dim}, a batch of them where a function takes a batch. Words are ids from
+// `rep` is a vector {rep_dim}, a batch of them if a function takes a batch. Words are ids from
 // 0. A file of clusters says which word is in which class. Errors: StateError before new_graph,
-// GraphError where `rep` is a node of another graph, ValueError for another number of words than
+// GraphError if `rep` is a node of another graph, ValueError for another number of words than
 // examples and for a word without a class, IndexError for an id that does not exist; ValueError
 // with file and line for a file of clusters that cannot be read or understood.
 //
@@ -49,7 +49,7 @@ class SoftmaxBuilder {
   virtual Expression neg_log_softmax(const Expression& rep, const std::vector<unsigned>& classidxs,
                                      Where where = Where::here()) = 0;
   /// A word drawn from the distribution with rand01(). Computes what it needs at once. NumericError
-  /// where there is no distribution: scores that are NaN, or infinite.
+  /// if there is no distribution: scores that are NaN, or infinite.
   /// Shapes: {rep_dim}, no batch.
   virtual unsigned sample(const Expression& rep, Where where = Where::here()) = 0;
   /// ln p of all words.
@@ -63,7 +63,7 @@ class SoftmaxBuilder {
 
 namespace detail {
 
-/// Where parameters are needed: the graph given to new_graph, and whether they get gradients there.
+/// If parameters are needed: the graph given to new_graph, and whether they get gradients there.
 struct InGraph {
   ComputationGraph* graph = nullptr;
   bool update = true;
@@ -79,7 +79,7 @@ class Choice {
 
   /// One outcome, without parameters.
   Choice() = default;
-  /// Makes w {outcomes,rep_dim}, or {1,rep_dim} where it is logistic, and b (0) unless there is
+  /// Makes w {outcomes,rep_dim}, or {1,rep_dim} if it is logistic, and b (0) unless there is
   /// none.
   Choice(Kind kind, unsigned outcomes, unsigned rep_dim, bool has_bias, ParameterCollection& model);
   /// A softmax with parameters that are there. ShapeError unless they are {n,rep_dim} and {n}.
@@ -87,7 +87,7 @@ class Choice {
 
   [[nodiscard]] unsigned outcomes() const { return outcomes_; }
   [[nodiscard]] bool has_parameters() const { return kind_ != Kind::kNone; }
-  /// The parameters' nodes. StateError where there are none.
+  /// The parameters' nodes. StateError if there are none.
   [[nodiscard]] Expression weights(const InGraph& in, Where where) const;
   [[nodiscard]] Expression bias(const InGraph& in, Where where) const;
   /// w x + b; without parameters zeros {1}.
@@ -120,7 +120,7 @@ class LossesByExample {
   void clear();
   /// Losses of all examples.
   void add(const Expression& loss) { whole_.push_back(loss); }
-  /// Losses of these examples, each once, of a batch of `size`; of all where there are as many.
+  /// Losses of these examples, each once, of a batch of `size`; of all if there are as many.
   void add(const Expression& loss, const std::vector<unsigned>& examples, std::size_t size);
   /// {1}xb for the b examples of rep.
   [[nodiscard]] Expression add_up(const InGraph& in, const Expression& rep, Where where);
@@ -152,7 +152,7 @@ class CheckedSoftmaxBuilder : public SoftmaxBuilder {
   [[nodiscard]] virtual const char* name() const = 0;
   /// Whether the scores of all are logarithms of probabilities.
   [[nodiscard]] virtual bool is_normalised() const { return false; }
-  /// StateError where the builder was made without parameters; before anything else.
+  /// StateError if the builder was made without parameters; before anything else.
   virtual void check_made(const char* call) const = 0;
   /// Throws for a word that has no loss.
   virtual void check_words(const std::vector<unsigned>& words) const = 0;
@@ -173,7 +173,7 @@ class CheckedSoftmaxBuilder : public SoftmaxBuilder {
   std::vector<unsigned> one_;
 };
 
-/// A node of a tree of choices: one among its children, or, where it has none, among its words.
+/// A node of a tree of choices: one among its children, or, if it has none, among its words.
 /// Owns its children; a copy is deep, and shares parameters. dynet::Cluster in hsm-builder.h.
 class Cluster {
  public:
@@ -185,9 +185,9 @@ class Cluster {
   ~Cluster() = default;
 
   /// The child of that symbol, made when it is first asked for. It stays where it is as long as
-  /// this cluster does. StateError where there are words.
+  /// this cluster does. StateError if there are words.
   Cluster* add_child(unsigned sym);
-  /// StateError where there are children, ValueError for a word that is there.
+  /// StateError if there are children, ValueError for a word that is there.
   void add_word(unsigned word);
   /// Makes parameters for this cluster, then for its children in their order: with k outcomes none
   /// for k = 1, for k = 2 w {1,rep_dim} and b {1}, else w {k,rep_dim} and b {k}; biases are 0.
@@ -198,20 +198,20 @@ class Cluster {
   /// Which child or word, drawn with rand01().
   [[nodiscard]] unsigned sample(const Expression& h, ComputationGraph& cg,
                                 Where where = Where::here()) const;
-  /// -ln p of outcome r. IndexError where there is none.
+  /// -ln p of outcome r. IndexError if there is none.
   [[nodiscard]] Expression neg_log_softmax(const Expression& h, unsigned r, ComputationGraph& cg,
                                            Where where = Where::here()) const;
 
-  /// Place of a word among those of this cluster. IndexError where it is not there.
+  /// Place of a word among those of this cluster. IndexError if it is not there.
   [[nodiscard]] unsigned get_index(unsigned word) const;
-  /// IndexError where there is none.
+  /// IndexError if there is none.
   [[nodiscard]] unsigned get_word(unsigned index) const;
   [[nodiscard]] unsigned num_children() const { return static_cast<unsigned>(children_.size()); }
-  /// IndexError where there is none.
+  /// IndexError if there is none.
   [[nodiscard]] const Cluster* get_child(unsigned i) const;
   /// The outcomes that lead here from the top.
   [[nodiscard]] const std::vector<unsigned>& get_path() const { return path_; }
-  /// StateError where there are no parameters.
+  /// StateError if there are no parameters.
   [[nodiscard]] Expression get_weights(ComputationGraph& cg, Where where = Where::here()) const;
   [[nodiscard]] Expression get_bias(ComputationGraph& cg, Where where = Where::here()) const;
   /// Its path and words, and below it those of its children, a line each.
@@ -249,7 +249,7 @@ class TreeSoftmaxBuilder : public CheckedSoftmaxBuilder {
 
   TreeSoftmaxBuilder() = default;
   explicit TreeSoftmaxBuilder(unsigned rep_size) : rep_dim_(rep_size) {}
-  /// Reads the tree. Words that the dictionary lacks are added to it; where it is frozen and has an
+  /// Reads the tree. Words that the dictionary lacks are added to it; if it is frozen and has an
   /// id for unknown words, they are left out. ValueError leaves the dictionary as it was.
   void read(const char* builder, const std::string& cluster_file, Format format, Dict& word_dict);
   /// The same from a stream, which messages call `called`.
@@ -339,7 +339,7 @@ class StandardSoftmaxBuilder final : public detail::CheckedSoftmaxBuilder {
 /// A line of the file is `<class> <word>` between spaces or tabs, and perhaps more; classes are
 /// numbered as they first appear. Parameters, in the collection `class-factored-softmax-builder`:
 /// r2c {classes,rep_dim}, cbias {classes} (0), then for each class of n > 1 words w {n,rep_dim}, b
-/// {n} (0); no biases where `bias` is false.
+/// {n} (0); no biases if `bias` is false.
 class ClassFactoredSoftmaxBuilder final : public detail::TreeSoftmaxBuilder {
  public:
   ClassFactoredSoftmaxBuilder() = default;
@@ -354,7 +354,7 @@ class ClassFactoredSoftmaxBuilder final : public detail::TreeSoftmaxBuilder {
   Expression class_logits(const Expression& rep, Where where = Where::here());
   /// ln p of the classes.
   Expression class_log_distribution(const Expression& rep, Where where = Where::here());
-  /// Scores of the words of one class; 0 for a class of one word. IndexError where there is no such
+  /// Scores of the words of one class; 0 for a class of one word. IndexError if there is no such
   /// class. Shapes: {rep_dim}xb -> {n}xb.
   Expression subclass_logits(const Expression& rep, unsigned clusteridx,
                              Where where = Where::here());

@@ -8,7 +8,7 @@
 // where in the data the program was, and what else it wants to know again. It appears at once when
 // it is complete and on the disk, and older ones are removed only then.
 //
-// A resumed run computes what the uninterrupted one does, to the bit, where the program feeds it
+// A resumed run computes what the uninterrupted one does, to the bit, if the program feeds it
 // the same data from the position on. What is not in a checkpoint: gradients (save after an
 // update), open graphs, random numbers of the program's own (put them into `metadata`), and
 // settings that the program makes again when it starts: which trainer, how tables are updated,
@@ -57,25 +57,25 @@ struct Checkpoint {
 class Checkpointer {
  public:
   /// ValueError for a policy that keeps no last one, or an interval that is no number or negative;
-  /// IoError where the folder cannot be made. Removes what savers that were killed left unfinished.
+  /// IoError if the folder cannot be made. Removes what savers that were killed left unfinished.
   Checkpointer(const std::string& folder, const ParameterCollection& model, Trainer& trainer,
                const CheckpointPolicy& policy = {});
 
-  /// Goes on from the newest checkpoint; false where there is none: then nothing is changed. One
+  /// Goes on from the newest checkpoint; false if there is none: then nothing is changed. One
   /// that is damaged is passed over, with a line in the log, in favour of the one before it;
-  /// IoError where all are, or the folder cannot be read. Removes no checkpoint: who resumes may
+  /// IoError if all are, or the folder cannot be read. Removes no checkpoint: who resumes may
   /// want to look at a run whose policy keeps more. All or nothing: IoError, or as
-  /// Trainer::populate, where a checkpoint is not of this model and trainer.
+  /// Trainer::populate, if a checkpoint is not of this model and trainer.
   bool resume();
   /// Gives the model the parameters of the checkpoint with the best score, and nothing else: for
-  /// use, not to train on. UsageError where none has a score; IoError as resume().
+  /// use, not to train on. UsageError if none has a score; IoError as resume().
   void load_best();
 
   /// To be called after each update; `position` says where in the data the next step begins. Saves
   /// when it is time, as save(); returns whether it did.
   bool step(const std::string& position = "");
-  /// Saves now. Then removes what is neither among the last nor among the best. UsageError where
-  /// the averages are in the place of the parameters, or where the folder has checkpoints of
+  /// Saves now. Then removes what is neither among the last nor among the best. UsageError if
+  /// the averages are in the place of the parameters, or if the folder has checkpoints of
   /// another run (resume() was not called); IoError. A checkpoint of the same step is replaced.
   void save(const std::string& position = "");
   /// ValueError for a score that is NaN.

@@ -8,11 +8,11 @@
 //
 // `scores` {tags,steps} say how well each tag fits each step; the builder adds how well each tag
 // follows another, and stands first and last. In a batch {tags,steps}xb of padded sequences a list
-// of tags is as long as its sequence. Errors: StateError before new_graph, GraphError where
+// of tags is as long as its sequence. Errors: StateError before new_graph, GraphError if
 // `scores` is a node of another graph, ShapeError for another shape, IndexError for a tag that
 // there is not, ValueError for lists of tags or lengths that do not fit.
 //
-// Sequences of one length merge, also where they are nodes of their own (dynet/expr/chains.h); what
+// Sequences of one length merge, also if they are nodes of their own (dynet/expr/chains.h); what
 // makes the scores merges as ever.
 
 #include <array>
@@ -37,7 +37,7 @@ struct ScoredTags {
 class CRFBuilder {
  public:
   CRFBuilder() = default;
-  /// ValueError where there is no tag.
+  /// ValueError if there is no tag.
   explicit CRFBuilder(unsigned tags, ParameterCollection& model);
 
   /// No sequence may go from tag `from` to tag `to`, begin with a tag, or end with one: its score
@@ -58,8 +58,8 @@ class CRFBuilder {
   Expression neg_log_likelihood(const Expression& scores,
                                 const std::vector<std::vector<unsigned>>& tags,
                                 Where where = Where::here());
-  /// The best tags, computed at once. NumericError where what is forbidden leaves no sequence, and
-  /// where the best score is NaN.
+  /// The best tags, computed at once. NumericError if what is forbidden leaves no sequence, and
+  /// if the best score is NaN.
   /// Shapes: {tags,steps}, no batch.
   ScoredTags viterbi(const Expression& scores, Where where = Where::here());
   /// Those of a batch, whose sequences have these lengths.
@@ -93,7 +93,7 @@ class CRFBuilder {
 
   unsigned tags_ = 0;
   detail::BuilderParameters parameters_;
-  /// What is added to transitions, start and end: -inf where forbidden. Empty: nothing is.
+  /// What is added to transitions, start and end: -inf if forbidden. Empty: nothing is.
   std::array<std::vector<float>, 3> masks_;
   std::array<std::vector<float>, 3> masks_in_graph_;  ///< what they were at the last new_graph
   std::array<Expression, 3> scores_;                  ///< the parameters' nodes with their masks

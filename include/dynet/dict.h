@@ -18,14 +18,14 @@ class Dict {
   void freeze() { frozen = true; }
   [[nodiscard]] bool is_frozen() const { return frozen; }
   /// Id of a word, which is added unless the dictionary is frozen; then an unknown word is the one
-  /// given to set_unk, or std::runtime_error where none was, or where that one was cleared.
+  /// given to set_unk, or std::runtime_error if none was, or if that one was cleared.
   int convert(const std::string& word);
-  /// The word with an id. IndexError where there is none.
+  /// The word with an id. IndexError if there is none.
   [[nodiscard]] const std::string& convert(const int& id) const;
   /// What unknown words are taken for; added if it is new. Once, after freeze: else
   /// std::runtime_error.
   void set_unk(const std::string& word);
-  /// -1 where set_unk was not called.
+  /// -1 if set_unk was not called.
   [[nodiscard]] int get_unk_id() const { return unk_id; }
   [[nodiscard]] const std::vector<std::string>& get_words() const { return words_; }
   /// Forgets the words; frozen stays frozen.

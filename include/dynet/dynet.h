@@ -68,7 +68,7 @@ struct ComputationGraph {
   const Tensor& incremental_forward(VariableIndex i);
   const Tensor& get_value(VariableIndex i);
   const Tensor& get_value(const Expression& e);
-  /// The gradient of the last `backward`. GraphError where none reached so far.
+  /// The gradient of the last `backward`. GraphError if none reached so far.
   const Tensor& get_gradient(VariableIndex i);
   const Tensor& get_gradient(const Expression& e);
   /// Forgets computed values, as after a change behind a pointer.
@@ -80,7 +80,7 @@ struct ComputationGraph {
 
   /// Compute each node when it is added.
   void set_immediate_compute(bool ic);
-  /// From now on, NumericError where what was computed has NaN or infinity: it names the first such
+  /// From now on, NumericError if what was computed has NaN or infinity: it names the first such
   /// node and its line. Within an InferenceScope only what was asked for is looked at.
   void set_check_validity(bool cv);
   /// Switches batching for what is computed from now on.
@@ -94,10 +94,10 @@ struct ComputationGraph {
   void print_graphviz() const;
   /// The DOT text of print_graphviz() as a string.
   [[nodiscard]] std::string to_dot() const;
-  /// The graph as an SVG picture, in boxes of what runs together where all of it is computed at
+  /// The graph as an SVG picture, in boxes of what runs together if all of it is computed at
   /// once: "3: 16 x tanh". Point at a node for its operation, shape and line.
   [[nodiscard]] std::string to_svg() const;
-  /// Writes all nodes to a file, or to the standard output where `filename` is empty, with values
+  /// Writes all nodes to a file, or to the standard output if `filename` is empty, with values
   /// (what is missing is computed) and with the gradients that the last `backward` gave; there are
   /// none before it, and none of nodes made after the one it started from. `nan_check_only`: says
   /// whether the numbers are finite instead of printing them. IoError.
@@ -144,9 +144,9 @@ struct ComputationGraph {
     explicit NodeList(const ComputationGraph& graph) : graph_(graph) {}
     [[nodiscard]] std::size_t size() const;
     [[nodiscard]] bool empty() const { return size() == 0; }
-    /// IndexError where there is no node `i`.
+    /// IndexError if there is no node `i`.
     NodeView operator[](std::size_t i) const;
-    /// The node added last. IndexError where there is none.
+    /// The node added last. IndexError if there is none.
     [[nodiscard]] NodeView back() const { return (*this)[size() - 1]; }
 
     /// Goes over the nodes in the order in which they were added.
@@ -199,8 +199,8 @@ struct ComputationGraph {
 /// Why batching does not run two nodes of a graph together, as the first difference of their keys,
 /// such as "attributes: d=0 != d=1", "argument 1: {3} != {4}" or "argument 0: one example, as the
 /// node has != one example for the node's 2"; or what else forbids it, such as that one waits for
-/// the other. "equal keys" where nothing does: then they share a group when they are asked for
-/// together and become ready together. Computes nothing. StaleExpression; GraphError where the
+/// the other. "equal keys" if nothing does: then they share a group when they are asked for
+/// together and become ready together. Computes nothing. StaleExpression; GraphError if the
 /// nodes are of different graphs.
 [[nodiscard]] std::string explain_batch(const Expression& a, const Expression& b);
 

@@ -36,7 +36,7 @@ struct Expression {
   [[nodiscard]] bool is_stale() const;
   /// Computes what is missing. The view stays valid until the graph is computed anew or cleared.
   const Tensor& value() const;
-  /// The gradient of the last `backward`; zeros where nothing flowed.
+  /// The gradient of the last `backward`; zeros if nothing flowed.
   [[nodiscard]] const Tensor& gradient() const;
   [[nodiscard]] const Dim& dim() const;
 };

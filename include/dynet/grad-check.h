@@ -11,7 +11,7 @@ namespace dynet {
 /// which have none, are left out. Empties the gradients of `m` first and leaves those of `expr` in
 /// them.
 ///
-/// The step is 0.005. A number is wrong where gradient and difference are NaN, or more than 0.01
+/// The step is 0.005. A number is wrong if gradient and difference are NaN, or more than 0.01
 /// apart, also relative to the larger of the two. That suits float; with parameters and graph on
 /// the device "CPU:double" the differences are exact to six digits. The graph is computed anew for
 /// each difference: one with random nodes, such as dropout, fails.

@@ -10,7 +10,7 @@
 #include "dynet/dim.h"
 
 namespace Eigen {  // NOLINT(readability-identifier-naming): its name
-/// What programs of DyNet 2.1 call an index. Where they include the real Eigen too, it is the same
+/// What programs of DyNet 2.1 call an index. If they include the real Eigen too, it is the same
 /// type.
 using DenseIndex = std::ptrdiff_t;
 }  // namespace Eigen

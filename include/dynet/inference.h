@@ -12,7 +12,7 @@ namespace dynet {
 /// computed more than twice.
 ///
 /// What counts is where a value is asked for, not where its node was made. `backward` is a
-/// GraphError within the scope, and behind it where the path from the root meets a trained node
+/// GraphError within the scope, and behind it if the path from the root meets a trained node
 /// that was computed within; `invalidate()` makes that graph forget. Batching, random numbers and
 /// values are those of a graph outside a scope. A checkpoint within the scope keeps everything,
 /// too. Scopes nest. Thread rule: for the thread that made it, which has to end it.

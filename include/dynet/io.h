@@ -47,7 +47,7 @@ class Saver {
   virtual void save(const ParameterCollection& model, const std::string& key = "") = 0;
   virtual void save(const Parameter& param, const std::string& key = "") = 0;
   virtual void save(const LookupParameter& param, const std::string& key = "") = 0;
-  /// Ends the file, where the format has one; nothing can be saved afterwards. IoError.
+  /// Ends the file, if the format has one; nothing can be saved afterwards. IoError.
   virtual void close() {}
 };
 
@@ -75,7 +75,7 @@ class Loader {
 class TextFileSaver : public Saver {
  public:
   /// IoError when the file cannot be written. `append`: what is there stays, and is kept as it is
-  /// when something fails; ValueError where that is a safetensors file.
+  /// when something fails; ValueError if that is a safetensors file.
   explicit TextFileSaver(const std::string& filename, bool append = false);
   TextFileSaver(const TextFileSaver&) = delete;
   TextFileSaver& operator=(const TextFileSaver&) = delete;
@@ -120,7 +120,7 @@ class TextFileLoader : public Loader {
   std::string dataname_;
 };
 
-/// A saver of the format that the name asks for: safetensors where it ends in ".safetensors", else
+/// A saver of the format that the name asks for: safetensors if it ends in ".safetensors", else
 /// text. IoError when the file cannot be written.
 std::unique_ptr<Saver> make_saver(const std::string& filename, bool append = false);
 /// A loader of the format that the file has, whatever its name. A file that cannot be read is an

@@ -31,7 +31,7 @@ struct CoupledGatesBuilder : public LSTMBuilderBase {
                       unsigned above, unsigned hidden_dim, unsigned peephole_cols,
                       ParameterCollection& model);
   /// Whether the output gate looks at the new cell; the input gate looks at the one before alike,
-  /// where there is one.
+  /// if there is one.
   [[nodiscard]] virtual bool has_peepholes(bool is_first_step) const = 0;
   LayerState add_layer(unsigned layer, const Expression& x, const LayerState* before) override;
 
@@ -51,7 +51,7 @@ struct CoupledGatesBuilder : public LSTMBuilderBase {
 ///
 /// Parameters of a layer, in the collection `lstm-builder`: x2i {h,in}, h2i, c2i {h,h}, bi {h},
 /// x2o, h2o, c2o, bo, x2c, h2c, bc; biases 0. Dropout: one mask per sequence, on inputs, on h' and
-/// on cells where a peephole reads them.
+/// on cells if a peephole reads them.
 struct CoupledLSTMBuilder : public CoupledGatesBuilder {
   CoupledLSTMBuilder() = default;
   explicit CoupledLSTMBuilder(unsigned layers, unsigned input_dim, unsigned hidden_dim,
@@ -86,7 +86,7 @@ struct CoupledLSTMBuilder : public CoupledGatesBuilder {
 struct StandardLSTMBuilder : public LSTMBuilderBase {
   void copy(const RNNBuilder& params) override;
   /// What layer normalisation adds to variances, from the next step on; above 0, else ValueError.
-  /// By default 1e-16, as little as DyNet 2.1 adds, with which the gradient where all numbers are
+  /// By default 1e-16, as little as DyNet 2.1 adds, with which the gradient if all numbers are
   /// equal is 1e8 times as large as that of the result. PyTorch has 1e-5.
   void set_ln_epsilon(float epsilon);
 
@@ -102,7 +102,7 @@ struct StandardLSTMBuilder : public LSTMBuilderBase {
       : LSTMBuilderBase(layer_count, input_size, hidden_dim),
         ln_lstm(use_ln_lstm),
         forget_bias(bias) {}
-  /// Makes one layer's ln_params, where there are some.
+  /// Makes one layer's ln_params, if there are some.
   void add_normalisation(ParameterCollection& model);
   void new_graph_impl(ComputationGraph& cg, bool update) override;
   LayerState add_layer(unsigned layer, const Expression& x, const LayerState* before) override;

@@ -104,7 +104,7 @@ struct LookupParameterStorage final : ParameterStorageBase {
   void squared_l2norm(float* sqnorm) const override;
   void g_squared_l2norm(float* sqnorm) const override;
   /// Sets one row: graphs read these numbers, whatever weight decay there was. IndexError,
-  /// SizeError where index or count do not fit.
+  /// SizeError if index or count do not fit.
   void initialize(unsigned index, const std::vector<float>& val);
   void copy(const LookupParameterStorage& val);
   /// Adds to the whole table.
@@ -113,7 +113,7 @@ struct LookupParameterStorage final : ParameterStorageBase {
   void accumulate_grad(unsigned index, const Tensor& gradient);
   /// Adds to `n` rows, which may repeat: `g` has their gradients one after the other, in the memory
   /// and the numbers of the table's device. `ids_dev`, the rows in the memory of a GPU, is not
-  /// read. IndexError where there is no such row; then nothing was added.
+  /// read. IndexError if there is no such row; then nothing was added.
   void accumulate_grads(unsigned n, const unsigned* ids_host, const unsigned* ids_dev, float* g);
   void clear();
   /// Fills `values` and `grads`; done by `get_storage()`.
@@ -178,7 +178,7 @@ struct LookupParameter {
 
   LookupParameterStorage& get_storage() const;
   /// Sets row `index`: graphs read these numbers, whatever weight decay there was. IndexError,
-  /// SizeError where index or count do not fit.
+  /// SizeError if index or count do not fit.
   void initialize(unsigned index, const std::vector<float>& val) const;
   void zero();
   [[nodiscard]] std::string get_fullname() const;
@@ -232,7 +232,7 @@ class ParameterCollection {
   [[nodiscard]] float gradient_l2_norm() const;
   void reset_gradient();
 
-  /// A parameter of shape `d`, initialised uniformly in [-scale, scale), or by Glorot where `scale`
+  /// A parameter of shape `d`, initialised uniformly in [-scale, scale), or by Glorot if `scale`
   /// is 0. Unnamed ones are called `_0`, `_1`, ...; a name used before gets `_1`, `_2`, ...
   /// UsageError for a name with `/` or `_`; ValueError for one with white space or `#`, or for a
   /// shape with a batch.

@@ -76,19 +76,19 @@ struct Workload {
   int p2c[2];
 };
 
-/// Pipes for so many children. IoError where the system gives no more.
+/// Pipes for so many children. IoError if the system gives no more.
 [[nodiscard]] std::vector<Workload> create_workloads(unsigned num_children);
 /// Forks a process per workload. Returns in each of them: in a child its number, in the parent
 /// `workloads.size()`. The parent's entries get the processes; each process keeps its own ends of
 /// pipes alone, and the others are -1. A child has the program as it was, and is killed when the
-/// thread that made it ends; it leaves with exit(). It shares the values of parameters where
+/// thread that made it ends; it leaves with exit(). It shares the values of parameters if
 /// `initialize(argc, argv, true)` came before they were made; else it has those of the fork. It has
 /// the random numbers of the fork too, as all its siblings: for others, it calls reset_rng() with a
 /// seed of its own.
 ///
 /// For programs that divide evaluation, decoding or reading among processes, with read_data() and
 /// write_data(). Not for gradients: those of two children would be written over each other;
-/// run_multi_process trains. UsageError where the system gives no process; those made are ended.
+/// run_multi_process trains. UsageError if the system gives no process; those made are ended.
 unsigned spawn_children(std::vector<Workload>& workloads);
 /// In the parent: closes its pipes, which ends what the children read, waits for all of them, and
 /// empties the list. Then WorkerError for the first that was killed or left with another status
@@ -114,7 +114,7 @@ class ILearner {
 namespace detail {
 /// So many bytes of zeros that processes share for as long as the program runs. out_of_memory.
 void* shared_bytes(std::size_t bytes);
-/// One value, from or to a pipe. IoError where its other end is closed.
+/// One value, from or to a pipe. IoError if its other end is closed.
 void read_bytes(int pipe, void* to, std::size_t bytes);
 void write_bytes(int pipe, const void* from, std::size_t bytes);
 [[nodiscard]] WorkerOptions worker_options(unsigned num_children);
@@ -164,7 +164,7 @@ S sum_values(const std::vector<S>& values) {
   }
   return total;
 }
-/// NaN where there are none.
+/// NaN if there are none.
 template <class S>
 S mean(const std::vector<S>& values) {
   return sum_values(values) / static_cast<S>(values.size());
@@ -304,7 +304,7 @@ void report_if_due(S& loss, std::size_t done, std::size_t step, unsigned frequen
 /// Trains with `num_children` workers. Each iteration shuffles the data with `*rndeng` and goes
 /// over it in chunks of `dev_frequency` examples (0: all of them); each update has `num_children`
 /// examples, one in a worker. After a chunk its loss is written to the standard error stream, and
-/// that of the dev set; SaveModel is called where that is the best so far, or there is no dev set.
+/// that of the dev set; SaveModel is called if that is the best so far, or there is no dev set.
 /// The loss so far is written every `report_frequency` examples (0: never). WorkerError, UsageError
 /// and ValueError as workers::Crew.
 template <class D, class S>
@@ -396,7 +396,7 @@ S run_mp_minibatch_trainer(unsigned num_children, ILearner<D, S>* learner, Train
   return loss;
 }
 /// As run_mp_minibatch_trainer, but for the update: `learn` is true, and the gradients are in the
-/// parameters when it returns, those of whatever model the learner uses. UsageError where a learner
+/// parameters when it returns, those of whatever model the learner uses. UsageError if a learner
 /// leaves a gradient in a parameter that is not in shared memory, which would be lost.
 template <class D, class S>
 S run_mp_minibatch(unsigned num_children, ILearner<D, S>* learner, const std::vector<D>& data) {

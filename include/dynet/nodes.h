@@ -62,7 +62,7 @@ inline constexpr std::size_t kMany = std::numeric_limits<std::size_t>::max();
 [[nodiscard]] inline GradientMode mode_of(bool straight_through) {
   return straight_through ? straight_through_gradient : zero_gradient;
 }
-/// The last argument where there are more than `without`; else unset.
+/// The last argument if there are more than `without`; else unset.
 [[nodiscard]] inline Expression optional_last(const std::vector<Expression>& xs,
                                               std::size_t without) {
   return xs.size() > without ? xs.back() : Expression();

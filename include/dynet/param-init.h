@@ -85,7 +85,7 @@ struct ParameterInitFromFile : ParameterInit {
   std::string filename_;
 };
 
-/// The numbers of `v` in memory order. SizeError unless as many as the parameter has; where their
+/// The numbers of `v` in memory order. SizeError unless as many as the parameter has; if their
 /// shape `d` is given (of a table: rows last), ShapeError unless it is the parameter's.
 struct ParameterInitFromVector : ParameterInit {
   explicit ParameterInitFromVector(std::vector<float> v) : values_(std::move(v)) {}

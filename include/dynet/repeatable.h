@@ -1,6 +1,6 @@
 #pragma once
 
-// Calls of builders that make several nodes, and may be made again where they failed.
+// Calls of builders that make several nodes, and may be made again if they failed.
 
 #include <cstddef>
 
@@ -10,7 +10,7 @@ struct ComputationGraph;
 
 namespace detail {
 
-/// While a call makes nodes in a graph: where it fails, its random nodes leave their numbers to
+/// While a call makes nodes in a graph: if it fails, its random nodes leave their numbers to
 /// those that come next, so that the call, repeated, draws what it would have drawn. What the call
 /// drew may not be used then. Within another one in the same graph it does nothing.
 class RepeatableDraws {

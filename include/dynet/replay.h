@@ -62,7 +62,7 @@ class Replay {
  public:
   /// Begins in the collection `fullname` of `root` as at the time when of each name in `uses` so
   /// many parameters had been added, and of each in `sub_uses` so many sub-collections. UsageError
-  /// where another one is on there.
+  /// if another one is on there.
   Replay(const ParameterCollection& root, const std::string& fullname,
          const std::map<std::string, unsigned>& uses,
          const std::map<std::string, unsigned>& sub_uses);

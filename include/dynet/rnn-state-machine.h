@@ -14,7 +14,7 @@ enum RNNOp { new_graph, start_new_sequence, add_input };
 class RNNStateMachine {
  public:
   [[nodiscard]] RNNState state() const { return state_; }
-  /// StateError, naming state and operation, where `op` may not come now.
+  /// StateError, naming state and operation, if `op` may not come now.
   void check(RNNOp op) const;
   /// Checks as check() does, then goes to the state after `op`.
   void transition(RNNOp op);

@@ -11,7 +11,7 @@
 // initial state. `add_input(prev, x)` continues any step, so steps form a tree. Errors: StateError
 // for a call out of order, ValueError for a wrong number of expressions or a bad rate, IndexError
 // for a step that does not exist. Inputs and states are looked at where they are given: ShapeError
-// for another shape or number of examples; for states StaleExpression where one is unset or its
+// for another shape or number of examples; for states StaleExpression if one is unset or its
 // graph is gone, GraphError for a node of another graph than the parameters'. out_of_memory for any
 // allocation that failed. After an error the builder is as before, and the call may be repeated;
 // after one of new_graph it waits for another new_graph.
@@ -67,7 +67,7 @@ struct RNNBuilder {
   /// it is left out.
   void start_new_sequence(const std::vector<Expression>& h_0 = {}, Where where = Where::here());
   /// Appends a step after `prev` whose hidden states are `h_new`, one per layer; cells are those of
-  /// `prev` (zeros where there are none).
+  /// `prev` (zeros if there are none).
   Expression set_h(const RNNPointer& prev, const std::vector<Expression>& h_new = {},
                    Where where = Where::here());
   /// Replaces the whole state. LSTMs: one expression per layer gives cells (hidden states stay
@@ -84,12 +84,12 @@ struct RNNBuilder {
   std::vector<Expression> transduce(const std::vector<Expression>& xs, Where where = Where::here());
   std::vector<Expression> transduce(const RNNPointer& prev, const std::vector<Expression>& xs,
                                     Where where = Where::here());
-  /// Makes the step before the current one the current one; steps stay. StateError where there is
+  /// Makes the step before the current one the current one; steps stay. StateError if there is
   /// none.
   void rewind_one_step();
   /// Removes all steps after `p` (-1: all), which becomes the current one: nobody may use them any
-  /// more. Their nodes stay. Does nothing where the builder is of a class that keeps them.
-  /// IndexError where there is no step `p`.
+  /// more. Their nodes stay. Does nothing if the builder is of a class that keeps them.
+  /// IndexError if there is no step `p`.
   void forget_after(const RNNPointer& p);
   /// The step before `p`.
   [[nodiscard]] RNNPointer get_head(const RNNPointer& p) const;
@@ -99,7 +99,7 @@ struct RNNBuilder {
   /// Share of the numbers that are set to 0, from 0 to 1.
   virtual void set_dropout(float d);
   virtual void disable_dropout();
-  /// The top layer's output at the current step, which may be the initial state. StateError where
+  /// The top layer's output at the current step, which may be the initial state. StateError if
   /// there is none.
   [[nodiscard]] virtual Expression back() const = 0;
   /// Hidden states of all layers after the step added last (not the current one, after a rewind).
@@ -121,9 +121,9 @@ struct RNNBuilder {
   virtual Expression add_input_impl(int prev, const Expression& x) = 0;
   virtual Expression set_h_impl(int prev, const std::vector<Expression>& h_new) = 0;
   virtual Expression set_s_impl(int prev, const std::vector<Expression>& c_new) = 0;
-  /// Removes all steps but the first `count`; false where it cannot. Does not throw.
+  /// Removes all steps but the first `count`; false if it cannot. Does not throw.
   virtual bool forget_impl(std::size_t count);
-  /// Draws what the steps of a sequence share, where that is not there yet; before `x` is read.
+  /// Draws what the steps of a sequence share, if that is not there yet; before `x` is read.
   virtual void begin_steps(const Expression& x);
 
   RNNPointer cur = -1;
@@ -134,7 +134,7 @@ struct RNNBuilder {
  private:
   friend struct SimpleRNNBuilder;  // whose auxiliary inputs are steps, too
 
-  /// Appends a step, which becomes the current one; nothing is appended where `impl` throws.
+  /// Appends a step, which becomes the current one; nothing is appended if `impl` throws.
   template <class Impl>
   Expression append(RNNPointer prev, Where where, Impl impl);
 
@@ -151,7 +151,7 @@ struct RNNBuilder {
 /// What the builders of this library share: layer on layer, each with parameters and, at each step,
 /// a hidden state and perhaps a cell. A class adds its parameters and `add_layer`.
 ///
-/// Invariant: `h`, and `c` where there are cells, have one entry per step.
+/// Invariant: `h`, and `c` if there are cells, have one entry per step.
 struct LayeredRNNBuilder : public RNNBuilder {
   /// Sets the rates of what the layers read and of their hidden states, or each. One mask per
   /// sequence, layer and rate is drawn at its first step.
@@ -220,13 +220,13 @@ struct LayeredRNNBuilder : public RNNBuilder {
   [[nodiscard]] virtual Expression output_of(const std::vector<Expression>& hidden_states) const {
     return hidden_states.back();
   }
-  /// What add_input returns, where a step's output is `output`.
+  /// What add_input returns, if a step's output is `output`.
   [[nodiscard]] virtual Expression returned(const Expression& output) const { return output; }
 
  private:
   void check_input(const Expression& x) const;
-  /// The number of examples of a state, one expression a layer or null where there are none. Throws
-  /// where it does not fit this builder.
+  /// The number of examples of a state, one expression a layer or null if there are none. Throws
+  /// if it does not fit this builder.
   unsigned check_state(const char* what, const Expression* cell_states,
                        const Expression* hidden_states) const;
   void explain_failure(int prev, const Expression& x) const;

@@ -74,7 +74,7 @@ class SafetensorsLoader : public Loader {
   ~SafetensorsLoader() override;
 
   /// Assigns each parameter of the collection the tensor of its name, with the collection's own
-  /// name in front replaced by `key` where there is one. IoError unless names and shapes agree:
+  /// name in front replaced by `key` if there is one. IoError unless names and shapes agree:
   /// each parameter has its tensor, and each tensor under `key` (without one: under the
   /// collection's name) its parameter.
   void populate(ParameterCollection& model, const std::string& key = "") override;
@@ -87,20 +87,20 @@ class SafetensorsLoader : public Loader {
   void populate(LookupParameter& lookup_param, const std::string& key = "") override;
   Parameter load_param(ParameterCollection& model, const std::string& key) override;
   LookupParameter load_lookup_param(ParameterCollection& model, const std::string& key) override;
-  /// The state that a saver was given. IoError where there is none, or as Trainer::populate.
+  /// The state that a saver was given. IoError if there is none, or as Trainer::populate.
   void populate(Trainer& trainer);
 
   /// From now on `name` stands for the tensor `of`, unless the file has one of that name. Of
   /// tensors that share their numbers, such as tied embeddings, the writers of PyTorch keep one
   /// name. safetensors.torch.save_model says in the metadata what the others were, which is
-  /// followed without this call; other writers say nothing. IoError where there is no tensor `of`.
+  /// followed without this call; other writers say nothing. IoError if there is no tensor `of`.
   void set_alias(const std::string& name, const std::string& of);
 
   /// Names of the tensors of parameters, sorted. Those of a trainer's state are not among them, nor
   /// known to the two below, which follow aliases.
   [[nodiscard]] std::vector<std::string> names() const;
   [[nodiscard]] bool contains(const std::string& name) const;
-  /// As in the file: the rows of a table first. IoError where there is no tensor of that name.
+  /// As in the file: the rows of a table first. IoError if there is no tensor of that name.
   [[nodiscard]] std::vector<std::size_t> shape(const std::string& name) const;
   /// All text beside the tensors, without that of the library itself.
   [[nodiscard]] std::map<std::string, std::string> metadata() const;

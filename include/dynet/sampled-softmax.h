@@ -10,7 +10,7 @@
 //   exact = softmax.neg_log_softmax(rep, word);                 to measure with
 //
 // The noise words are drawn once per graph and shared by its losses, so that these merge into one
-// product, also where new_graph is called for it once more, with another `update`. Errors are those
+// product, also if new_graph is called for it once more, with another `update`. Errors are those
 // of softmax builders.
 
 #include <vector>
@@ -28,7 +28,7 @@ class NoiseDistribution {
   explicit NoiseDistribution(const std::vector<double>& counts, double alpha = 1.0);
 
   [[nodiscard]] unsigned size() const { return static_cast<unsigned>(log_p_.size()); }
-  /// ln p of a word. IndexError where there is none.
+  /// ln p of a word. IndexError if there is none.
   [[nodiscard]] double log_probability(unsigned word) const;
   /// A word drawn with rand0n() and rand01(). StateError without words.
   [[nodiscard]] unsigned sample() const;
@@ -64,7 +64,7 @@ enum class SampledLoss { kNce, kSampledSoftmax, kBlackOut };
 class SampledSoftmaxBuilder final : public detail::CheckedSoftmaxBuilder {
  public:
   SampledSoftmaxBuilder() = default;
-  /// ValueError where there are no noise words to draw (`samples` is 0).
+  /// ValueError if there are no noise words to draw (`samples` is 0).
   explicit SampledSoftmaxBuilder(unsigned rep_dim, const NoiseDistribution& noise, unsigned samples,
                                  SampledLoss loss, ParameterCollection& pc, bool bias = true);
 
@@ -79,7 +79,7 @@ class SampledSoftmaxBuilder final : public detail::CheckedSoftmaxBuilder {
   /// Draws other noise words for what follows in this graph.
   void resample();
   /// Has these noise words, in the place of drawn ones, for what follows in this graph. StateError
-  /// before new_graph, ValueError where there are none, IndexError.
+  /// before new_graph, ValueError if there are none, IndexError.
   void set_noise(const std::vector<unsigned>& words);
   /// The noise words that were used last.
   [[nodiscard]] const std::vector<unsigned>& noise() const { return noise_words_; }
@@ -120,7 +120,7 @@ class SampledSoftmaxBuilder final : public detail::CheckedSoftmaxBuilder {
   Nodes all_;            ///< w {words,rep_dim}, b {words}
   Nodes drawn_;          ///< of the noise words; b less ln(k q), the loss's own way
   std::vector<unsigned> noise_words_;
-  detail::InGraph noise_in_;  ///< the graph that has these; unset where others are to be drawn
+  detail::InGraph noise_in_;  ///< the graph that has these; unset if others are to be drawn
   // Memory that the next call uses again.
   std::vector<unsigned> one_, first_;
   std::vector<float> numbers_;

@@ -9,7 +9,7 @@
 
 namespace dynet {
 
-/// A view of numbers, and a share of the memory they lie in: null where there are no numbers.
+/// A view of numbers, and a share of the memory they lie in: null if there are no numbers.
 struct SharedValue {
   Tensor tensor;
   std::shared_ptr<const void> memory;

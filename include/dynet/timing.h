@@ -70,7 +70,7 @@ class NamedTimer {
     }
   }
   void start(std::string name) { timers[std::move(name)] = Timing(); }
-  /// Adds the time since `start`; nothing where that name was never started.
+  /// Adds the time since `start`; nothing if that name was never started.
   void stop(std::string name) {
     const auto entry = timers.find(name);
     if (entry != timers.end()) {

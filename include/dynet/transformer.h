@@ -83,7 +83,7 @@ class TransformerLayer {
   // On positions as a batch {dim}x(n*b) that stand for `like`, {dim,n}xb; without checks.
   [[nodiscard]] Expression encode(const Expression& x, const Dim& like,
                                   const std::vector<unsigned>& lengths, Where where) const;
-  /// Appends the positions to `read`. `memory`: null where there is none.
+  /// Appends the positions to `read`. `memory`: null if there is none.
   [[nodiscard]] Expression decode(const Expression& x, const Dim& like, AttentionMemory& read,
                                   const AttentionMemory* memory, Where where) const;
   [[nodiscard]] AttentionMemory read_memory(const Expression& seen,
@@ -104,7 +104,7 @@ class TransformerLayer {
   TransformerOptions options_;
   float dropout_rate_ = 0.0F;
   MultiHeadAttentionBuilder self_;
-  MultiHeadAttentionBuilder cross_;  ///< without parameters where there is no memory
+  MultiHeadAttentionBuilder cross_;  ///< without parameters if there is no memory
 };
 
 /// Layers one above the other. Copies share parameters. Thread rule: one thread at a time, like its
@@ -162,7 +162,7 @@ class TransformerEncoderBuilder final : public detail::TransformerStack {
   void copy(const TransformerEncoderBuilder& other) { share(other); }
 };
 
-/// Layers in which each position attends to those up to it, and to an encoder's where there is one.
+/// Layers in which each position attends to those up to it, and to an encoder's if there is one.
 ///
 /// Parameters, in the collection `transformer-decoder`: for each layer a collection
 /// `transformer-decoder-layer` with those of one or two MultiHeadAttentionBuilders in their own (of

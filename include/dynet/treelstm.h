@@ -57,8 +57,8 @@ class BinaryTreeBuilder {
   virtual TreeState add_input(const TreeState& left, const TreeState& right,
                               Where where = Where::here()) = 0;
   /// add_input for all nodes of a tree, children before their parents: node i is over the nodes
-  /// `left[i]` and `right[i]`, or, where both are -1, the next word of `xs`. The vectors h of the
-  /// nodes, as many as `left` has. ValueError where the lists do not fit together, IndexError for a
+  /// `left[i]` and `right[i]`, or, if both are -1, the next word of `xs`. The vectors h of the
+  /// nodes, as many as `left` has. ValueError if the lists do not fit together, IndexError for a
   /// child that does not come before its parent: nothing is added then. Else what add_input throws.
   std::vector<Expression> transduce(const std::vector<Expression>& xs, const std::vector<int>& left,
                                     const std::vector<int>& right, Where where = Where::here());
@@ -156,7 +156,7 @@ struct TreeCallsWithoutLine : public TreeLSTMBuilder {
 /// What the builders below share: nodes and their states. `back`, `final_h` and `final_s` are of
 /// the node added last, `get_h(id)` and `get_s(id)` of node `id`; -1 is the initial state.
 ///
-/// Invariant: `h`, and `c` where nodes have cells, have an entry per node; it is empty until the
+/// Invariant: `h`, and `c` if nodes have cells, have an entry per node; it is empty until the
 /// node is added.
 struct TreeNodesBuilder : public detail::TreeCallsWithoutLine {
   /// The call of the base class, with the caller's line.
@@ -200,7 +200,7 @@ struct TreeNodesBuilder : public detail::TreeCallsWithoutLine {
   /// Fills the state of a node whose arguments were checked.
   virtual void add_node(const std::vector<int>& children, const Expression& x,
                         std::vector<Expression>& new_h, std::vector<Expression>& new_c) = 0;
-  /// What `of` (h or c) has of node `i`, or for -1 `initial`. IndexError where it is not there.
+  /// What `of` (h or c) has of node `i`, or for -1 `initial`. IndexError if it is not there.
   [[nodiscard]] const std::vector<Expression>& state_of(
       const std::vector<std::vector<Expression>>& of, const std::vector<Expression>& initial,
       RNNPointer i) const;
@@ -263,7 +263,7 @@ struct LayeredTreeBuilder : public TreeNodesBuilder {
   /// The children's hidden states added up.
   Expression sum_of_h(const std::vector<LayerState>& children);
   /// The states c or h of the children from `first` on behind the gates in `forget_`, added up;
-  /// unset where there are none.
+  /// unset if there are none.
   Expression behind_gates(const std::vector<LayerState>& children, Expression LayerState::* state,
                           std::size_t first);
   /// c = logistic(i) * tanh(g) + logistic(forget_1) * c_1 + ...,  h = logistic(o) * tanh(c), from
@@ -291,7 +291,7 @@ struct LayeredTreeBuilder : public TreeNodesBuilder {
 /// `lparams` h2i, h2f, h2o, h2c, c2i, c2f, c2o.
 struct NaryTreeLSTMBuilder : public LayeredTreeBuilder {
   NaryTreeLSTMBuilder() = default;
-  /// ValueError where N is 0.
+  /// ValueError if N is 0.
   // NOLINTNEXTLINE(readability-identifier-naming): DyNet's name
   explicit NaryTreeLSTMBuilder(unsigned N, unsigned layers, unsigned input_dim, unsigned hidden_dim,
                                ParameterCollection& model);
@@ -382,7 +382,7 @@ struct UnidirectionalTreeLSTMBuilder : public TreeNodesBuilder {
 
 /// Two such LSTMs of hidden_dim / 2: one reads x, then the children in order, the other x, then the
 /// children from the last to the first. The node's embedding is what they end with, one below the
-/// other. Both start from the initial state, where there is one.
+/// other. Both start from the initial state, if there is one.
 ///
 /// Parameters, in the collection `bidirectional-tree-lstm-builder`: two VanillaLSTMBuilders'.
 struct BidirectionalTreeLSTMBuilder : public TreeNodesBuilder {

@@ -23,7 +23,7 @@ class Where {
     return {file, line, false};
   }
   /// A place in a language with code objects of its own: the object, and the offset in it. It
-  /// becomes text only where an error is printed (ext::set_location_resolver).
+  /// becomes text only if an error is printed (ext::set_location_resolver).
   static constexpr Where in_code(const void* code, unsigned offset) { return {code, offset, true}; }
 
   /// Name of the file; null for a place in a code object and for an unknown one.

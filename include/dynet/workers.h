@@ -58,7 +58,7 @@ struct WorkerOptions {
   unsigned workers = 2;
   /// Pieces of a minibatch, at most as many as it has examples. More of them share the work better,
   /// fewer leave more to run together in each. Numbers depend on it. 0: four, or as many as there
-  /// are workers where these are more.
+  /// are workers if these are more.
   unsigned pieces = 0;
   WorkerGradient gradient = WorkerGradient::kMean;
   /// Seconds without a sign of life (a node that is made, a group that is run) after which a worker
@@ -105,7 +105,7 @@ class Crew {
   static constexpr std::size_t kMaxExamples = std::size_t{1} << 24;
 
   /// Forks. `learning_pieces`: the most that a call with `learn` has. ValueError for numbers that
-  /// are not allowed; UsageError where a parameter of `model` is not in shared memory, or the
+  /// are not allowed; UsageError if a parameter of `model` is not in shared memory, or the
   /// system gives no process; out_of_memory.
   Crew(const ParameterCollection& model, Work work, std::size_t result_bytes,
        std::size_t learning_pieces, const WorkerOptions& options, Hooks hooks = {});
@@ -114,12 +114,12 @@ class Crew {
   ~Crew();
 
   /// Runs the pieces and adds their gradients to the model's. The results, one after the other;
-  /// valid until the next call. WorkerError; UsageError where the crew is closed, or the model has
+  /// valid until the next call. WorkerError; UsageError if the crew is closed, or the model has
   /// other parameters than when it was made. ValueError for a call that is too large.
   const std::byte* run(const Call& call);
   /// Distance of results, in bytes.
   [[nodiscard]] std::size_t result_stride() const;
-  /// Ends the workers. Does nothing where they have ended. UsageError during a call of run().
+  /// Ends the workers. Does nothing if they have ended. UsageError during a call of run().
   void close();
   /// The processes, by worker; empty when closed.
   [[nodiscard]] std::vector<int> pids() const;

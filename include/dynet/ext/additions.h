@@ -20,7 +20,7 @@ class Additions {
   /// Takes the parameters and tables out again, of all collections that list them, and gives the
   /// names free that the collection gave. Handles of them keep their numbers, and a sub-collection
   /// that the collection made meanwhile is a root of its own, which is empty. GraphError while a
-  /// graph computes; UsageError where a trainer has updated them: it has a state for each.
+  /// graph computes; UsageError if a trainer has updated them: it has a state for each.
   void undo();
 
  private:

@@ -16,7 +16,7 @@ namespace dynet::ext {
 
 /// What is asked of all paths.
 enum class Paths : std::uint8_t {
-  kSum,   ///< ln of the sum of exp(score) over all of them; -inf where none exists
+  kSum,   ///< ln of the sum of exp(score) over all of them; -inf if none exists
   kBest,  ///< the largest score. NaN counts as the largest. Of equal paths the one whose last
           ///< state is the first, then the last but one, ...
   kGiven  ///< the score of one path
@@ -44,7 +44,7 @@ struct Chain {
   Operand value;   ///< {1}: the result, written by forward; kSum, kBest: read by backward
 
   // Backward reads the first. To the others it adds the gradients, whatever their blocks say; kBest
-  // follows the best path. Where none exists (value is -inf), no gradient flows.
+  // follows the best path. If none exists (value is -inf), no gradient flows.
   Operand d_value;  ///< {1}
   Operand d_emissions, d_transitions, d_start, d_end;
 

@@ -46,7 +46,7 @@ concept Listed = detail::kIsListed<Op, List>;
   template <::dynet::ext::Listed<List> Op> \
   inline constexpr bool ::dynet::ext::kIsCompiled<Op> = true;
 
-// Clang warns where a variable that another source defines is used.
+// Clang warns if a variable that another source defines is used.
 #ifdef __clang__
 // clang-format off
 #define DYNET_DEFINED_ELSEWHERE_BEGIN \

@@ -5,7 +5,7 @@
 // Each part of the contract (op.h) is a class template here, so that the compiler names the part
 // and the operation beside what is wrong: "in instantiation of contract::Arity<my::Softplus>: a
 // rule takes ...". What an operation says about itself in one place is compared with what it says
-// in another; where the two differ, the program would compute something that nobody wrote.
+// in another; if the two differ, the program would compute something that nobody wrote.
 // tests/not_compile has one operation for each line.
 
 #include <array>

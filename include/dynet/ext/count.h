@@ -16,7 +16,7 @@ class Count {
   constexpr Count(std::int64_t n) : n_(n <= kMost ? n : kTooLarge) {}
 
   [[nodiscard]] constexpr bool fits(std::int64_t limit = kMost) const { return n_ <= limit; }
-  /// Only where it fits.
+  /// Only if it fits.
   [[nodiscard]] constexpr std::int64_t value() const { return n_; }
   /// "4294967296", or "more than 2^62".
   [[nodiscard]] std::string text() const {

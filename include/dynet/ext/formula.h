@@ -69,7 +69,7 @@ enum class Word : std::uint8_t {
   kOnlyAt,
 };
 
-/// The word of a function; kNone where no operation of the library computes it.
+/// The word of a function; kNone if no operation of the library computes it.
 template <class F>
 inline constexpr Word kWordOf = Word::kNone;
 #define DYNET_WORD(Tag, word) \
@@ -125,11 +125,11 @@ class Formula {
     friend bool operator==(const Step&, const Step&) = default;
   };
 
-  /// The number of a step, which is added where there is none that is equal.
+  /// The number of a step, which is added if there is none that is equal.
   std::uint16_t add(const Step& step);
 
   std::vector<Step> steps;
-  std::vector<std::uint16_t> results;    ///< outputs and saved outputs; empty where none are saved
+  std::vector<std::uint16_t> results;    ///< outputs and saved outputs; empty if none are saved
   std::vector<std::uint16_t> gradients;  ///< of each input that has one
 };
 

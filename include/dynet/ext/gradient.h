@@ -35,7 +35,7 @@ constexpr const Record& record_of();  // op.h
 
 /// Where the payload of a new node comes from.
 struct GradientIndices {
-  bool same = false;  ///< it is that of the node itself, by pointer where that is
+  bool same = false;  ///< it is that of the node itself, by pointer if that is
   std::span<const unsigned> given = {};
 };
 
@@ -56,11 +56,11 @@ class GradientBuilder {
 
   /// Arguments of the operation, absent ones included.
   [[nodiscard]] virtual std::size_t args() const = 0;
-  /// Whether the gradient of argument i is asked for; never where it is absent.
+  /// Whether the gradient of argument i is asked for; never if it is absent.
   [[nodiscard]] virtual bool wants(std::size_t i) const = 0;
   [[nodiscard]] virtual Node in(std::size_t i) const = 0;
   [[nodiscard]] virtual Node out(std::size_t k = 0) const = 0;
-  /// The gradient of output k, of its shape: zeros where nobody used it.
+  /// The gradient of output k, of its shape: zeros if nobody used it.
   virtual Node d_out(std::size_t k = 0) = 0;
   /// With the batch.
   [[nodiscard]] virtual Dim dim(Node n) const = 0;
@@ -86,7 +86,7 @@ class GradientBuilder {
     return drawn_again(detail::record_of<Op>(), &op, x);
   }
   virtual Node constant(const Dim& shape, double value) = 0;
-  /// The indices of the node as numbers, as many in each example as `shape` has. UsageError where
+  /// The indices of the node as numbers, as many in each example as `shape` has. UsageError if
   /// they are given by pointer and have no bound.
   virtual Node indices_as_numbers(const Dim& shape) = 0;
   virtual Node scaled(Node x, double factor) = 0;
@@ -135,7 +135,7 @@ void give_form(const Op& op, unsigned absent, GradientBuilder& to,
 
 using AddGradient = void (*)(const void* op, unsigned absent, GradientBuilder& to);
 
-/// What adds an operation's gradients as nodes; null where nothing can.
+/// What adds an operation's gradients as nodes; null if nothing can.
 template <class Op>
 constexpr AddGradient gradient_of() {
   if constexpr (HasGradient<Op>) {

@@ -19,7 +19,7 @@ namespace dynet::ext {
 enum class Role : std::uint8_t {
   kStacked,  ///< per example: laid one after the other
   kShared,   ///< one storage for all members of a call (a weight)
-  kEither,   ///< shared where the members have the same storage there, else per example
+  kEither,   ///< shared if the members have the same storage there, else per example
   kWhole,    ///< the operation mixes the examples of its batch (see Call)
 };
 enum class Payload : std::uint8_t { kNone, kIndices, kValues };
@@ -52,7 +52,7 @@ enum class GradientTo : std::uint8_t {
   kRows      ///< the rows that were read
 };
 
-/// Which arguments of its nodes a call has, where the operation is a sum of terms (kTermArgs in
+/// Which arguments of its nodes a call has, if the operation is a sum of terms (kTermArgs in
 /// properties.h).
 enum class Part : std::uint8_t {
   kWhole,
@@ -72,14 +72,14 @@ struct Info {
   std::string_view name;                            ///< what errors and graphs call it
   std::array<std::string_view, kMaxArgs> args{};    ///< argument names; variadic: of the list
   std::array<std::string_view, kMaxAttrs> attrs{};  ///< attribute names, in member order
-  std::string_view payload{};                       ///< name of the payload, where there is one
+  std::string_view payload{};                       ///< name of the payload, if there is one
   std::string_view formula{};
   std::string_view summary{};
   std::string_view shapes{};  ///< e.g. "{m,k}, {k,n}xb -> {m,n}xb"
   std::string_view errors{};
   std::string_view source{};  ///< where the formula comes from
-  std::string_view cpp{};  ///< C++ name where it differs: "operator+"; "-": no generated function
-  std::string_view python{};  ///< Python name where it differs: "__add__"; "-": none generated
+  std::string_view cpp{};  ///< C++ name if it differs: "operator+"; "-": no generated function
+  std::string_view python{};  ///< Python name if it differs: "__add__"; "-": none generated
   std::string_view python_batch{};  ///< Python name of the form with one index per example
   std::string_view mirrored{};  ///< Python name of `scalar op x`: "__radd__"; C++ gets it as well
   /// Python's parameter names where they differ, in the order arguments, payload, attributes:
@@ -121,7 +121,7 @@ class Shapes {
   /// Throws SizeError: "name(a, b): a is {..} and b is {..}; `what`".
   [[noreturn]] void fail_size(const std::string& what) const;
   /// `count` as an extent of the result or of a saved output. SizeError, which names the operation
-  /// and all shapes, where it does not fit 32 bits.
+  /// and all shapes, if it does not fit 32 bits.
   [[nodiscard]] unsigned extent(Count count) const {
     if (!count.fits(std::int64_t{0xFFFFFFFF})) {
       fail_size("an extent of the result would be " + count.text() + "; want at most 4294967295");
@@ -153,7 +153,7 @@ class ScratchMemory {
 };
 
 /// Everything forward and backward of an operation work on. In a merged call the operands hold the
-/// examples of all members. Where an argument has Role::kWhole, the nodes of a call have batches of
+/// examples of all members. If an argument has Role::kWhole, the nodes of a call have batches of
 /// equal size, and what counts as one example in all operands is the batch of one node: its last
 /// dimension is the batch, {3,4}x5 is {3,4,5}. (Of seven dimensions the first two are joined.)
 struct Call {
@@ -166,19 +166,19 @@ struct Call {
   std::span<const Operand> in;
   std::span<const Operand> out;    ///< forward: to be written. backward: values
   std::span<const Operand> saved;  ///< written by forward, read by backward
-  std::span<const Operand> d_out;  ///< backward; absent where nobody used the output
-  std::span<const Operand> d_in;   ///< backward; absent where no gradient is wanted
-  /// Payload: n indices {n} per example, of type unsigned. Where the operation has a list per node
-  /// (IndicesPer::kNode), one example stands for all where they have the same list.
+  std::span<const Operand> d_out;  ///< backward; absent if nobody used the output
+  std::span<const Operand> d_in;   ///< backward; absent if no gradient is wanted
+  /// Payload: n indices {n} per example, of type unsigned. If the operation has a list per node
+  /// (IndicesPer::kNode), one example stands for all if they have the same list.
   Operand indices;
-  Operand values;  ///< payload: n numbers {n} per example; one example where all have the same
+  Operand values;  ///< payload: n numbers {n} per example; one example if all have the same
   /// Random nodes: one key per member of the call and how many examples each has.
   struct Random {
     RandomKey key;
     std::int64_t examples;
   };
   std::span<const Random> random;
-  /// What backward did: bit i is set where the gradient of operand i was left in its sink
+  /// What backward did: bit i is set if the gradient of operand i was left in its sink
   /// (weight_gradient) and not written.
   std::uint64_t left_for_later = 0;
 
@@ -197,12 +197,12 @@ struct Call {
 };
 
 /// dW = or += dy * transpose(x), where W is operand `operand` of the call and wants its gradient:
-/// at once, or left for later where `d_in` has a sink. Once per operand and call.
+/// at once, or left for later if `d_in` has a sink. Once per operand and call.
 void weight_gradient(Call& call, std::size_t operand, const Operand& dy, const Operand& x);
 
 /// Calls `compute` with what the host can touch, for operations that say kOnHost: the call itself
-/// where its memory is the host's, else one with copies of all that it reads and writes, and with
-/// the kernels of the CPU for the same numbers. What `compute` wrote then goes to the device; where
+/// if its memory is the host's, else one with copies of all that it reads and writes, and with
+/// the kernels of the CPU for the same numbers. What `compute` wrote then goes to the device; if
 /// it throws, nothing does. `saved_as`: what each saved output holds.
 void call_on_host(Call& call, Direction direction, std::span<const SavedAs> saved_as,
                   const void* op, void (*compute)(const void* op, Call& call));

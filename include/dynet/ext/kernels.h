@@ -8,7 +8,7 @@
 // later: memory.h says what then holds. Everything else that a call is given (operands and their
 // blocks, streams, attributes, constants) is the host's, and is read before the call returns.
 //
-// Every operand may consist of several blocks (operand.h). Where something is written, each block
+// Every operand may consist of several blocks (operand.h). If something is written, each block
 // says whether it is stored or added to (`fresh`); `Write` can override it for outputs that an
 // operation fills in several calls. Operands with one example beside others with n are repeated
 // when read, and summed over the examples when written. Shapes were checked when the node was
@@ -26,7 +26,7 @@ enum class Write : std::uint8_t {
   kAsBlocks,
   kStore,
   kAdd,
-  kMax  ///< of move() alone: the larger of what is there and what comes; NaN where one of them is
+  kMax  ///< of move() alone: the larger of what is there and what comes; NaN if one of them is
 };
 enum class Transposed : std::uint8_t { kNo, kYes };
 /// What is multiplied.
@@ -126,14 +126,14 @@ class Kernels {
   /// whatever the blocks of c say. The plain way is here; a device may have a better one.
   virtual void product_plus(const Operand& start, const Operand& a, const Operand& b,
                             const Operand& c) const;
-  /// c = or += a * transpose(b), as product(), and the squared norm that c then has, where that
+  /// c = or += a * transpose(b), as product(), and the squared norm that c then has, if that
   /// comes without another pass over c. For gradients of weights, whose norm is wanted for
   /// clipping.
   [[nodiscard]] virtual std::optional<double> product_with_norm(const Operand& a, const Operand& b,
                                                                 const Operand& c) const;
   /// c = or += factor * (a * transpose(b)), where `factor` multiplies element by element: a {m,k},
   /// b {n,k}, summed over their examples, to c and `factor` {m,n}, of one example. The gradient of
-  /// a weight behind a mask. False where the device has no walk that does both at once: then
+  /// a weight behind a mask. False if the device has no walk that does both at once: then
   /// nothing is done.
   [[nodiscard]] virtual bool product_times(const Operand& /*a*/, const Operand& /*b*/,
                                            const Operand& /*factor*/, const Operand& /*c*/) const {
@@ -150,8 +150,8 @@ class Kernels {
   virtual void select(unsigned axis, Order order, const Operand& x,
                       const Operand& places) const = 0;
   /// By LU factorisation with exchange of rows: inverse = or += the inverse of each example of `a`,
-  /// {n,n}, NaN where a pivot is 0; log_det = or += the logarithm of its determinant, {1}, NaN
-  /// where that is negative. Either may be absent. For small dense matrices. Bound: n roundings
+  /// {n,n}, NaN if a pivot is 0; log_det = or += the logarithm of its determinant, {1}, NaN
+  /// if that is negative. Either may be absent. For small dense matrices. Bound: n roundings
   /// times the condition of `a`.
   virtual void invert(const Operand& a, const Operand& inverse, const Operand& log_det) const = 0;
   /// The sum over all paths through a chain of steps, the best of them, or the score of one, and

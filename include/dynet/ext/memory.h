@@ -27,7 +27,7 @@ class Memory {
   virtual ~Memory() = default;
 
   [[nodiscard]] bool is_host_visible() const { return is_host_visible_; }
-  /// `bytes` bytes that start on 64 bytes; null where there are no more. Not null for 0 bytes.
+  /// `bytes` bytes that start on 64 bytes; null if there are no more. Not null for 0 bytes.
   [[nodiscard]] virtual void* allocate(std::size_t bytes, Contents contents) = 0;
   /// What `allocate` gave for so many bytes; null is allowed.
   virtual void free(void* data, std::size_t bytes) noexcept = 0;

@@ -16,7 +16,7 @@ namespace dynet::ext {
 /// but others may write new files of the same target.
 class NewFile {
  public:
-  /// IoError where it cannot be made beside the old one.
+  /// IoError if it cannot be made beside the old one.
   explicit NewFile(const std::string& target);
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;

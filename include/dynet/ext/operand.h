@@ -24,7 +24,7 @@ struct Block {
 
 class ProductSink;
 
-/// `examples` tensors of shape `dim` each. One block in the good case; several where the examples
+/// `examples` tensors of shape `dim` each. One block in the good case; several if the examples
 /// lie apart. The same memory may stand in two blocks of something written: writers go through the
 /// blocks in order. Owns nothing; valid for the call it is passed to.
 struct Operand {

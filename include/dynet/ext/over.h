@@ -26,7 +26,7 @@
 // these answers; numbered.h makes types out of constants; plain_rows.h evaluates one number after
 // the other, and src/kernels evaluates vectors. Positions are numbers of the device's type: in
 // float they are exact up to 2^24, so an operation that uses them refuses longer rows in shape();
-// where one does not, run_rows_forward (rows.h) throws a ShapeError.
+// if one does not, run_rows_forward (rows.h) throws a ShapeError.
 
 #include <cstddef>
 #include <initializer_list>
@@ -46,7 +46,7 @@ enum class Along : unsigned char {
 
 // ---- nodes --------------------------------------------------------------------------------------
 
-/// The i-th input, where it has one number per row.
+/// The i-th input, if it has one number per row.
 template <int kI>
 struct RowIn {};
 /// A reduction of kind F over the row.
@@ -185,7 +185,7 @@ using Reductions = typename detail::Collect<detail::WantReductions, Types<>, E..
 template <class... E>
 using KeptParts = typename detail::Collect<detail::WantKept, Types<>, E...>::Type;
 
-/// The place of T in a list; its length where T is not there.
+/// The place of T in a list; its length if T is not there.
 template <class T, class List>
 inline constexpr std::size_t kIndexIn = 0;
 template <class T, class First, class... Rest>

@@ -67,7 +67,7 @@ DYNET_PROPERTY(unsigned, head_args, kHeadArgs, 0)
 // after that of the rest, and finds in the saved outputs what that left there.
 DYNET_PROPERTY(unsigned, state_args, kStateArgs, 0)
 DYNET_PROPERTY(std::uint32_t, state_vectors, kStateVectors, 0)
-// The value is the sum of the arguments, element by element: where each has one example, a call may
+// The value is the sum of the arguments, element by element: if each has one example, a call may
 // get them as the examples of one operand, in `in` and in `d_in`.
 DYNET_PROPERTY(bool, adds_arguments, kAddsArguments, false)
 // Results. Beyond 1: std::array<Dim, kOutputs> shapes(in) instead of shape(in).
@@ -76,7 +76,7 @@ DYNET_PROPERTY(unsigned, outputs_of, kOutputs, 1)
 DYNET_PROPERTY(unsigned, saved_of, kSaved, 0)
 // A rule whose values are summed over an example: y is {1}.
 DYNET_PROPERTY(bool, is_summed, kSummed, false)
-// The value may be -inf by definition, as where something is left out: who looks for numbers that
+// The value may be -inf by definition, as if something is left out: who looks for numbers that
 // are wrong passes over it, and over -inf that comes from it.
 DYNET_PROPERTY(bool, gives_minus_infinity, kMinusInfinity, false)
 // The value is the argument's memory (reshape).

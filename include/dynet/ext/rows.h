@@ -62,7 +62,7 @@ struct RowRule {
   void (*constants)(const void* op, Direction direction, double* to);
 };
 inline constexpr std::size_t kMaxRowConstants = 64;
-/// What row_axes() returns where an example is one row.
+/// What row_axes() returns if an example is one row.
 inline constexpr std::uint32_t kWholeExample = ~std::uint32_t{0};
 
 /// An operation over rows: kAlong says how its arguments lie.

@@ -158,7 +158,7 @@ constexpr auto select(C c, A a, B b) {
 /// Stands in a cell's rule for an argument that the node does not have (kOptional). A product or a
 /// function of it is absent too; a sum is what else is in it.
 struct Absent {};
-/// `e` where `x` is there, else absent.
+/// `e` if `x` is there, else absent.
 template <Operand X, class E>
 DYNET_DEVICE_FN constexpr E given(X /*x*/, E e) {
   return e;

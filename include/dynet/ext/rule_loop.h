@@ -49,13 +49,13 @@ struct RuleInfo {
   struct {
     std::uint8_t in, out;
   } streams[2];                  ///< how many the loops read and write, by Direction
-  std::uint8_t parts[kMaxArgs];  ///< pieces of each argument; 1 where broadcasting applies
+  std::uint8_t parts[kMaxArgs];  ///< pieces of each argument; 1 if broadcasting applies
   std::uint8_t out_parts[kMaxOutputs];
   std::uint8_t saved_parts[kMaxSaved];
   bool has_scalar;  ///< reads Call::values
   bool summed;
   /// For each of two arguments the one that is its slope, as the other factor of a product is;
-  /// kNoArgument where none is.
+  /// kNoArgument if none is.
   std::uint8_t slope_of[2];
   static constexpr std::uint8_t kNoArgument = 255;
 };
@@ -217,7 +217,7 @@ constexpr RuleLoops& rule_loops() {
 DYNET_DEFINED_ELSEWHERE_END
 
 namespace detail {
-/// The argument that an expression is, where it is nothing else.
+/// The argument that an expression is, if it is nothing else.
 template <class Expression>
 inline constexpr std::uint8_t kArgument = RuleInfo::kNoArgument;
 template <>

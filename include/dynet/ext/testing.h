@@ -5,7 +5,7 @@
 //   int main() { return dynet::testing::report<Softplus>(); }
 //
 // In:  an operation's examples() (op.h): shapes, ranges of the numbers, payload.
-// Out: what is wrong, in words; nothing where all is right.
+// Out: what is wrong, in words; nothing if all is right.
 //
 // Each example is tried in many ways (batched or not, one argument batched and the others not,
 // parameters as arguments, one node for several arguments, three copies that can merge), and each
@@ -41,7 +41,7 @@ struct OpBytes {
   [[nodiscard]] const void* get() const { return bytes.data(); }
 };
 
-/// The operation with one attribute changed by the least amount, up and down where that makes
+/// The operation with one attribute changed by the least amount, up and down if that makes
 /// sense: a check takes the first variant whose shape rule accepts the example's arguments.
 struct Nudge {
   std::string attribute;
@@ -50,7 +50,7 @@ struct Nudge {
 
 /// What a test says of an operation beside what the operation says itself.
 struct Expectations {
-  /// Arguments that are weights: copies of a node merge only where they have these in common.
+  /// Arguments that are weights: copies of a node merge only if they have these in common.
   std::set<std::size_t> weights;
 };
 
@@ -101,7 +101,7 @@ struct Check {
 std::span<const Check> checks();
 /// All checks on some examples. What a check throws is a failure.
 Failures run_checks(std::span<const Sample> samples);
-/// Writes failures to stderr. Returns 1, or 0 where there are none: what main() returns.
+/// Writes failures to stderr. Returns 1, or 0 if there are none: what main() returns.
 int report(const Failures& failures);
 
 namespace detail {
@@ -242,7 +242,7 @@ template <class Op>
 Failures check(const Expectations& expected = {}) {
   return run_checks(samples_of<Op>(expected));
 }
-/// Runs all checks and writes what is wrong on stderr: 0 where all is right, else 1.
+/// Runs all checks and writes what is wrong on stderr: 0 if all is right, else 1.
 template <class Op>
 int report(const Expectations& expected = {}) {
   return report(check<Op>(expected));

@@ -51,7 +51,7 @@ struct BucketPosition {
 
   /// Four numbers with spaces between them.
   [[nodiscard]] std::string to_string() const;
-  /// ValueError where the text is none.
+  /// ValueError if the text is none.
   [[nodiscard]] static BucketPosition from_string(const std::string& text);
 };
 [[nodiscard]] bool operator==(const BucketPosition& a, const BucketPosition& b);
@@ -76,7 +76,7 @@ class Buckets {
   /// False at the end of an epoch; the next call begins another.
   bool next(std::vector<std::size_t>& batch);
   [[nodiscard]] const BucketPosition& position() const { return position_; }
-  /// Goes to a position. ValueError, and nothing changes, where it is one of other options, of
+  /// Goes to a position. ValueError, and nothing changes, if it is one of other options, of
   /// other lengths, or of no batch.
   void seek(const BucketPosition& position);
 
@@ -159,7 +159,7 @@ class BucketStream {
     visit(ahead_);
   }
 
-  /// Opens the source anew and reads up to the position. ValueError where it is one of other
+  /// Opens the source anew and reads up to the position. ValueError if it is one of other
   /// options, or the source has no such batch; then the next call begins an epoch. What the source
   /// throws is thrown: a source with errors cannot be resumed behind them.
   void seek(const BucketPosition& position) {

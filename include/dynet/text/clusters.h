@@ -30,7 +30,7 @@ class BigramCounts {
 
   void add(const Words& sentence);
   /// Counts words that occur fewer than `least` times as the word `unknown`, as a program will
-  /// that does not know them. Nothing changes where there are none.
+  /// that does not know them. Nothing changes if there are none.
   void replace_rare(std::uint64_t least, const std::string& unknown);
 
   /// In the order in which they were first seen.

@@ -48,13 +48,13 @@ struct ConlluSentence {
 
   /// The tokens that are words: those that a tagger or a parser sees. They live as long as this.
   [[nodiscard]] std::vector<const ConlluToken*> words() const;
-  /// What stands after `# name =` in a comment, such as "text" or "sent_id"; empty where it is
+  /// What stands after `# name =` in a comment, such as "text" or "sent_id"; empty if it is
   /// absent.
   [[nodiscard]] std::string_view comment(std::string_view name) const;
 };
 [[nodiscard]] bool operator==(const ConlluSentence& a, const ConlluSentence& b);
 
-/// The value of a name in a list `Case=Nom|Number=Sing` (columns FEATS and MISC); empty where it is
+/// The value of a name in a list `Case=Nom|Number=Sing` (columns FEATS and MISC); empty if it is
 /// absent.
 [[nodiscard]] std::string_view feature(std::string_view list, std::string_view name);
 

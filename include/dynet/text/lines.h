@@ -42,7 +42,7 @@ struct Options {
 };
 
 /// "it is compressed with gzip; unpack it first": what a file is whose first bytes (512 are enough)
-/// are these, where it is no text. Empty where that is not known.
+/// are these, if it is no text. Empty if that is not known.
 [[nodiscard]] std::string foreign_file(std::string_view begin);
 
 /// Reads lines in pieces of a fixed size; memory is that of the longest line. A line ends with
@@ -53,7 +53,7 @@ struct Options {
 /// Not thread-safe; several of the same file may be read at once.
 class Lines {
  public:
-  /// IoError where the file cannot be opened. Readers take file names for this.
+  /// IoError if the file cannot be opened. Readers take file names for this.
   // NOLINTBEGIN(google-explicit-constructor): readers are made from names of files
   Lines(const std::string& file, Options options = {});
   Lines(const char* file, Options options = {}) : Lines(std::string(file), options) {}
@@ -67,7 +67,7 @@ class Lines {
   ~Lines();
 
   /// The next line without its end, valid until the next call; false at the end of the file.
-  /// TextError; IoError where the file cannot be read.
+  /// TextError; IoError if the file cannot be read.
   bool next(std::string_view& line);
   /// The next line that has more in it than white space.
   bool next_with_words(std::string_view& line);

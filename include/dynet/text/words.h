@@ -10,7 +10,7 @@
 // sentence that it is given again; each is a range; `write` writes what the reader reads. Errors
 // of reading are TextErrors (lines.h), and leave the sentence as it was; ValueError for what cannot
 // be written so that it reads as the same, such as a first word that begins with the mark of UTF-8
-// files, at the front of the stream or where the stream does not know its place. Not thread-safe.
+// files, at the front of the stream or if the stream does not know its place. Not thread-safe.
 
 #include <iosfwd>
 #include <optional>

@@ -43,12 +43,12 @@ struct AdamCatchUp {
   template <class W, class M, class V>
   DYNET_DEVICE_FN constexpr auto step(W w, M m, V v) const {
     const auto under = sqrt(v) + epsilon * mean;
-    const auto inverse = select(under > 0.0, 1.0 / under, 0.0);  // where it is 0, so is m
+    const auto inverse = select(under > 0.0, 1.0 / under, 0.0);  // if it is 0, so is m
     const auto r = epsilon * inverse;
     return each(w + total * (m * inverse) * (1.0 + r * r * (variance - r * skew)));
   }
 };
-/// The largest v stays where there is no gradient.
+/// The largest v stays if there is no gradient.
 struct AmsgradCatchUp {
   double total, mean, variance, skew, epsilon;
   template <class W, class M, class V, class L>

@@ -65,7 +65,7 @@ struct Facts {
   double rate;                  ///< learning_rate
   double gradient_scale = 1.0;  ///< from clipping: the rule's gradient is this times what it reads
   double decay = 1.0;           ///< steps are divided by it: effective value / stored value, and
-                                ///< Trainer::shrink where `keep` has it
+                                ///< Trainer::shrink if `keep` has it
   double keep = 1.0;            ///< what the values are multiplied with after the step
   double number = 1.0;          ///< of the update, from 1
 };
@@ -176,8 +176,8 @@ struct RuleTrainerBase : Trainer {
 
 struct NoCatchUp {};
 
-/// A trainer whose updates are the rule R; C is its catch-up rule, where there is one. A class
-/// derived from it gives kAbout, rule() and states(), and, where exact updates can be had, idle().
+/// A trainer whose updates are the rule R; C is its catch-up rule, if there is one. A class
+/// derived from it gives kAbout, rule() and states(), and, if exact updates can be had, idle().
 template <class R, class C = NoCatchUp>
 struct RuleTrainer : RuleTrainerBase {
   using Rule = R;

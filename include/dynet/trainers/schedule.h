@@ -30,7 +30,7 @@ class Schedule {
   virtual ~Schedule() = default;
   /// The rate of the update that comes after `done` updates.
   [[nodiscard]] virtual double rate(std::uint64_t done) const = 0;
-  /// The schedule to go on with after a metric was reported; UsageError where rates depend on the
+  /// The schedule to go on with after a metric was reported; UsageError if rates depend on the
   /// number of updates alone (the default).
   [[nodiscard]] virtual Pointer after_report(double metric) const;
 
@@ -49,7 +49,7 @@ class Schedule {
 /// `rate`, always.
 class ConstantSchedule final : public Schedule {
  public:
-  /// ValueError where the rate is NaN or infinite, as for all rates here.
+  /// ValueError if the rate is NaN or infinite, as for all rates here.
   explicit ConstantSchedule(double rate);
   [[nodiscard]] double rate(std::uint64_t /*done*/) const override { return rate_; }
   [[nodiscard]] const char* name() const override { return "ConstantSchedule"; }
@@ -63,7 +63,7 @@ class ConstantSchedule final : public Schedule {
 /// with the update number `updates` (Goyal et al., 2017, section 2.2).
 class WarmupSchedule final : public Schedule {
  public:
-  /// ValueError unless `updates` is at least 1, and where there is no other schedule.
+  /// ValueError unless `updates` is at least 1, and if there is no other schedule.
   WarmupSchedule(std::uint64_t updates, Pointer then);
   template <class S, class = std::enable_if_t<std::is_base_of_v<Schedule, S>>>
   WarmupSchedule(std::uint64_t updates, S then)
@@ -142,8 +142,8 @@ class CyclicalSchedule final : public Schedule {
 };
 
 /// Multiplies the rate by `factor`, down to `last`, when more than `patience` reports in a row were
-/// no better than the best one (`ReduceLROnPlateau` of PyTorch). A metric is better where it is
-/// below the best one by more than `threshold` times that one's size, or above it by as much where
+/// no better than the best one (`ReduceLROnPlateau` of PyTorch). A metric is better if it is
+/// below the best one by more than `threshold` times that one's size, or above it by as much if
 /// `larger_is_better`. The first report is the best one so far.
 class PlateauSchedule final : public Schedule {
  public:
@@ -171,8 +171,8 @@ class PlateauSchedule final : public Schedule {
 namespace trainers {
 /// "Name count number... [schedule inside]", with enough digits to bring every number back.
 [[nodiscard]] std::string text_of(const Schedule& schedule);
-/// The schedule of the library with this name, numbers and inside; null where none has the name or
-/// so many numbers. ValueError where it refuses the numbers.
+/// The schedule of the library with this name, numbers and inside; null if none has the name or
+/// so many numbers. ValueError if it refuses the numbers.
 [[nodiscard]] Schedule::Pointer make_schedule(const std::string& name,
                                               const std::vector<double>& numbers,
                                               const Schedule::Pointer& inner);

@@ -15,8 +15,8 @@
 // be, warnings.cc what is legal and probably not meant.
 //
 // Start reading at Trainer, then adagrad.h. Surprising: gradients are emptied without clearing
-// their memory, so a parameter may have none; rules then get zeros where these matter (the moments
-// of Adam decay) and are skipped where they do not (gradient descent).
+// their memory, so a parameter may have none; rules then get zeros if these matter (the moments
+// of Adam decay) and are skipped if they do not (gradient descent).
 
 #include <cstdint>
 #include <iostream>
@@ -51,7 +51,7 @@ enum class Range : unsigned char {
   kAtLeast0,  ///< an epsilon
   kAbove0,    ///< a length
   kBelow1,    ///< at least 0: how much of a moving mean is kept
-  kUpTo1,     ///< the same, where a mean that stays for ever does no harm
+  kUpTo1,     ///< the same, if a mean that stays for ever does no harm
 };
 
 /// The state of a trainer and the numbers of its rule. Order and names are those of its text.
@@ -122,20 +122,20 @@ std::istream& operator>>(std::istream& is, LookupUpdates& o);
 /// Base of all trainers. One `update()`:
 ///   1. makes room for the state of parameters that are new,
 ///   2. limits each number of the gradient to clip_value, and then multiplies the gradient by
-///      clip_threshold / n where its norm n is above the threshold; with or without clipping, a
+///      clip_threshold / n if its norm n is above the threshold; with or without clipping, a
 ///      gradient that is not finite is refused,
 ///   3. applies the rule to every parameter with `updated`, whether or not it got a gradient, then
 ///      to every lookup table: to the rows with a gradient, or to all as `lookup_updates()` says or
-///      where the table was used as a whole,
+///      if the table was used as a whole,
 ///   4. moving averages, 5. counts, 6. weight decay: what was updated is multiplied by 1 - lambda
 ///      (tables by a factor that stored values are to be multiplied with). All gradients are empty
-///      then. 7. The schedule, where there is one, sets the rate of the next update.
+///      then. 7. The schedule, if there is one, sets the rate of the next update.
 ///
 /// Keeps the collection alive and may be made before its parameters. Users may derive:
 /// `update_rule` and the `update_*params` get the index into the collection's lists. Thread rule:
 /// the model belongs to `update()` alone; GraphError when a graph of it runs in another thread.
 struct Trainer {
-  /// ValueError where the rate is NaN or infinite. A rate below 0 climbs: here, in
+  /// ValueError if the rate is NaN or infinite. A rate below 0 climbs: here, in
   /// set_learning_rate, restart, set_schedule and update() the log sink is told of the first one.
   explicit Trainer(ParameterCollection& m, real rate);
   virtual ~Trainer();
@@ -146,7 +146,7 @@ struct Trainer {
   /// nothing but the gradients, which are emptied, is changed. ValueError when the rate is NaN or
   /// infinite, a number of the rule is out of its range (the rule's header has it), the clip
   /// threshold is NaN or negative, or clip_value not above 0: then nothing is changed, gradients
-  /// neither. The log sink is told, once, where no gradient has ever come to the collection.
+  /// neither. The log sink is told, once, if no gradient has ever come to the collection.
   virtual void update();
   /// An update with all gradients multiplied by `scale` first (as before 2.0).
   void update(real scale);
@@ -154,16 +154,16 @@ struct Trainer {
   /// The others are as if frozen; their gradients stay for an update of their own. IndexError.
   void update(const std::vector<unsigned>& updated_params,
               const std::vector<unsigned>& updated_lookup_params);
-  /// Ends an epoch: `epoch` grows by `r`, and where `eta_decay` is not 0 the rate becomes
+  /// Ends an epoch: `epoch` grows by `r`, and if `eta_decay` is not 0 the rate becomes
   /// eta0 / (1 + epoch * eta_decay), as before 2.0.
   void update_epoch(real r = 1.0F);
   /// Forgets momentum and its like; `updates` and the rate stay.
   virtual void restart() = 0;
-  /// Assigns the rate, which the program may do itself. ValueError where it is NaN or infinite.
+  /// Assigns the rate, which the program may do itself. ValueError if it is NaN or infinite.
   void set_learning_rate(real rate);
-  /// restart() with another rate; ValueError where it is NaN or infinite.
+  /// restart() with another rate; ValueError if it is NaN or infinite.
   void restart(real lr);
-  /// For the updates from the next one on. UsageError for kExact where the rule cannot have it.
+  /// For the updates from the next one on. UsageError for kExact if the rule cannot have it.
   void set_lookup_updates(LookupUpdates how);
   [[nodiscard]] LookupUpdates lookup_updates() const {
     return sparse_updates_enabled ? LookupUpdates::kSparse
@@ -172,7 +172,7 @@ struct Trainer {
 
   /// Sets the rate now and after each update, counted from this call on; a rate that the program
   /// sets by itself holds for one update. In place of the one before; the pointer may be null: then
-  /// the rate stays. ValueError where the schedule's first rate is NaN or infinite.
+  /// the rate stays. ValueError if the schedule's first rate is NaN or infinite.
   void set_schedule(Schedule::Pointer schedule);
   template <class S, class = std::enable_if_t<std::is_base_of_v<Schedule, S>>>
   void set_schedule(S schedule) {
@@ -181,7 +181,7 @@ struct Trainer {
   /// The one in use, reports included; null: none.
   [[nodiscard]] const Schedule::Pointer& schedule() const { return schedule_; }
   /// Tells the schedule a metric, such as the loss of a development set, and sets the rate that
-  /// follows from it. UsageError where no schedule takes one.
+  /// follows from it. UsageError if no schedule takes one.
   void report_metric(double metric);
 
   /// Writes the state as text: that of 2.1, and before its averages a line for each thing that 2.1
@@ -195,7 +195,7 @@ struct Trainer {
   /// Reads it back; all or nothing. What the text does not mention, the schedule for example,
   /// stays. UsageError for the state of another trainer (gradient descent of either kind takes one
   /// without a name) or of a larger model. IoError for text that is damaged, with its line and byte
-  /// where the stream can go back: numbers out of range, too, and text that was cut anywhere, if
+  /// if the stream can go back: numbers out of range, too, and text that was cut anywhere, if
   /// only of its last line end. (Two texts of 2.1 remain: of gradient descent, which has no name,
   /// and of EGTrainer, which has no last line end.)
   virtual void populate(std::istream& is);
@@ -214,7 +214,7 @@ struct Trainer {
   /// Puts the averages in the place of the parameters; `save_weights` keeps these for
   /// swap_params_to_weights. UsageError when there is no average.
   void swap_params_to_moving_average(bool save_weights = true, bool bias_correction = false);
-  /// Does nothing where they are in place already; update() begins with it.
+  /// Does nothing if they are in place already; update() begins with it.
   void swap_params_to_weights();
   /// Whether the averages are in the place of the parameters.
   [[nodiscard]] bool has_swapped_averages() const { return ma_params_swapped; }
@@ -307,7 +307,7 @@ struct Trainer {
   unsigned ma_aux_allocated = 0;
   unsigned ma_aux_allocated_lookup = 0;
   std::vector<ShadowParameters> ma_p, ma_saved_p;
-  std::vector<ShadowLookupParameters> ma_lp, ma_saved_lp;  ///< rows of `ma_lp` lag where they rest
+  std::vector<ShadowLookupParameters> ma_lp, ma_saved_lp;  ///< rows of `ma_lp` lag if they rest
 
   /// The base part of save() and populate(); reading changes nothing, committing throws nothing.
   struct Saved;

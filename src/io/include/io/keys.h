@@ -24,7 +24,7 @@ struct Entry {
   ParameterStorageBase* storage;
   std::string name;
   /// For a parameter that a builder made beside its own collection, which is the model: what it is
-  /// called in a file of the collection above; empty where the key is that of another builder
+  /// called in a file of the collection above; empty if the key is that of another builder
   /// there, whose parameters have numbers that nobody knows. Else nothing.
   std::optional<std::string> name_above;
 };
@@ -39,8 +39,8 @@ struct Entry {
 
 /// Text of a file as an error shows it, whatever bytes it has: the first `most` of them.
 [[nodiscard]] std::string shown(std::string_view text, std::size_t most = 40);
-/// Advice where a file and a model mean different LSTMs by `LSTMBuilder`: the shape that was found
-/// for the parameter of this name, and the one that it has. Empty where that is not the reason.
+/// Advice if a file and a model mean different LSTMs by `LSTMBuilder`: the shape that was found
+/// for the parameter of this name, and the one that it has. Empty if that is not the reason.
 [[nodiscard]] std::string other_lstm(const Dim& found, const Dim& wanted, std::string_view name);
 /// Such advice for a parameter that the file does not have, by which names it `has`.
 [[nodiscard]] std::string other_lstm(std::string_view name,

@@ -17,7 +17,7 @@ class ModelReader {
   explicit ModelReader(const SafetensorsFile& file) : file_(file), reader_(file) {}
   /// IoError unless the file has a tensor of that name and of the storage's shape.
   void want(const std::string& name, ParameterStorageBase& storage);
-  /// All parameters of a model, under `prefix` (a collection_key); IoError where the file has
+  /// All parameters of a model, under `prefix` (a collection_key); IoError if the file has
   /// tensors under it, or under the model's own name, that the model does not have.
   void want_all(const ParameterCollection& model, const std::string& prefix);
   /// The gradients that the file has for a model. The others will be empty.

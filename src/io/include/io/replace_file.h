@@ -24,7 +24,7 @@ namespace dynet::io {
 /// this is destroyed without, the old one stays as it was. What is not a regular file (a device, a
 /// pipe) is written directly.
 ///
-/// The new file has no name until it is complete, where the system can do that, so that a process
+/// The new file has no name until it is complete, if the system can do that, so that a process
 /// that is killed leaves nothing behind. Elsewhere, and between getting its name and taking the
 /// place of the old one, it is `target` with ".tmp." and 16 hexadecimal digits. Its writer holds a
 /// lock on it (flock); a file of such a name without a lock was left by a process that is gone, and
@@ -38,12 +38,12 @@ class ReplaceFile {
   ReplaceFile& operator=(const ReplaceFile&) = delete;
   ~ReplaceFile();
 
-  /// Room for a file of so many bytes, where the file system can promise it: IoError if it is full.
+  /// Room for a file of so many bytes, if the file system can promise it: IoError if it is full.
   /// Blocks that are given out at once are written faster than those that come one after the other.
   /// What the file does not need in the end is given back by commit().
   void reserve(std::uint64_t bytes);
   void write(const char* data, std::size_t bytes);
-  /// Writes at a byte of the file, which may lie behind its end; IoError where the target is no
+  /// Writes at a byte of the file, which may lie behind its end; IoError if the target is no
   /// regular file. Not to be mixed with write().
   void write_at(std::uint64_t offset, const void* data, std::size_t bytes);
   /// Moves bytes towards the end of the file: what was written at `from` stands at `to` then.

@@ -38,11 +38,11 @@ class SafetensorsFile {
   [[nodiscard]] const SafetensorsHeader& header() const { return header_; }
   /// The name in the file of the tensor that is called `name`. Programs that tie two parameters
   /// write one of them; what the other one is called stands in an alias, or in the metadata, as
-  /// safetensors.torch.save_model puts it there. `name` itself where there is none.
+  /// safetensors.torch.save_model puts it there. `name` itself if there is none.
   [[nodiscard]] const std::string& name_of(const std::string& name) const;
   /// From now on `name` is another one of the tensor `of`, which the file has.
   void set_alias(const std::string& name, const std::string& of);
-  /// Null where there is none of that name.
+  /// Null if there is none of that name.
   [[nodiscard]] const FileTensor* find(const std::string& name) const;
   [[nodiscard]] const std::byte* bytes(const FileTensor& tensor) const {
     return data_ + tensor.begin;
@@ -69,7 +69,7 @@ class SafetensorsFile {
 class SafetensorsReader {
  public:
   explicit SafetensorsReader(const SafetensorsFile& file) : file_(file) {}
-  /// IoError where the checksum is wrong, for a type other than F32, F64, F16 and BF16, and for a
+  /// IoError if the checksum is wrong, for a type other than F32, F64, F16 and BF16, and for a
   /// number of F64 beyond the range of a float that is wanted.
   void add(const std::string& name, const FileTensor& tensor, const Dim& all, bool is_table,
            ext::Number number);

@@ -51,7 +51,7 @@ class SafetensorsWriter {
   void copy_old(const std::string& name);
   /// Before numbers that were announced are written.
   void make_room();
-  /// What will be written next. ValueError where the file has the name, or it is not UTF-8.
+  /// What will be written next. ValueError if the file has the name, or it is not UTF-8.
   void announce(const std::string& name, std::vector<std::uint64_t> shape, bool is_double);
   void announce(const std::string& name, const params::Stored& stored);
   /// Writes a tensor that was announced: `numbers` of `stored` times `scale`.

@@ -1,6 +1,6 @@
 #pragma once
 
-// What savers of all formats have in common: a file that is closed once, and not at all where a
+// What savers of all formats have in common: a file that is closed once, and not at all if a
 // save failed or an exception is on its way out.
 //
 // A File has the members `failed` and `exceptions`, flush(), which gives what was written to the

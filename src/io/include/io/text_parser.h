@@ -28,7 +28,7 @@ struct TextObject {
 };
 
 /// Reads a model file strictly: every count must be right, every number whole, every line ended.
-/// White space is free where DyNet 2.1 reads it so: any number of spaces, tabs and carriage returns
+/// White space is free if DyNet 2.1 reads it so: any number of spaces, tabs and carriage returns
 /// between words and at the ends of lines, and empty lines at the end of the file. That hides no
 /// truncation, because a file that ends within a line has no line end there, and one that ends
 /// after a line lacks an object. Holds the text; what it allocates beyond is bounded by it. Not

@@ -62,7 +62,7 @@ class LayoutMaker {
  public:
   /// Only what `stays` says stays (node -> not 0; of a node with several results each its own);
   /// what is saved for the backward pass does not. Memory is used again as soon as it is free.
-  /// Adds to `stays` those whose aliases stay. out_of_memory naming a node of the plan where the
+  /// Adds to `stays` those whose aliases stay. out_of_memory naming a node of the plan if the
   /// sum is more than can be addressed.
   void lay_out(const graph::Graph& graph, const schedule::Plan& plan,
                util::Stamped<std::uint8_t>& stays, Layout& layout);

@@ -72,7 +72,7 @@ class Pool {
     }
   }
   void reset() { release({}); }
-  /// Gives chunks back to the system until at most `bytes`, or the first size where that is more,
+  /// Gives chunks back to the system until at most `bytes`, or the first size if that is more,
   /// are held; 0: all. Nothing may be allocated.
   void trim(std::size_t bytes);
   /// Gives the chunks back that lie beyond all that is allocated.

@@ -10,7 +10,7 @@
 
 namespace dynet::params {
 
-/// Who sees what is written to a Buffer. kWorkers: processes that are forked later, too, where
+/// Who sees what is written to a Buffer. kWorkers: processes that are forked later, too, if
 /// initialize() was asked for that and the memory is the host's (shared_memory.h). Such memory has
 /// small pages only, so that rows of large tables take longer to reach.
 enum class Reach : unsigned char { kProcess, kWorkers };

@@ -12,7 +12,7 @@ namespace dynet::params {
 [[nodiscard]] std::size_t held_bytes();
 /// Would so many bytes more stay within the cap?
 [[nodiscard]] bool may_hold(std::size_t bytes);
-/// Counts them. out_of_memory where that would pass the cap; then nothing is counted.
+/// Counts them. out_of_memory if that would pass the cap; then nothing is counted.
 void hold(std::size_t bytes);
 void let_go(std::size_t bytes) noexcept;
 /// What chunks of an arena that holds numbers count against.

@@ -1,8 +1,8 @@
 #pragma once
 
-// Numbers of any device where the host can touch them.
+// Numbers of any device if the host can touch them.
 //
-// This is the one place that knows whether it can: where the device's memory is the host's, the
+// This is the one place that knows whether it can: if the device's memory is the host's, the
 // functions work on it directly; elsewhere on a copy.
 
 #include <cstddef>

@@ -19,7 +19,7 @@
 
 namespace dynet::params {
 
-/// Stores what the rows of all tables have missed. GraphError where a graph of the model runs.
+/// Stores what the rows of all tables have missed. GraphError if a graph of the model runs.
 void catch_up(const ParameterCollection& model);
 
 /// While it lives nothing updates the model, and rows have missed nothing. GraphError while an
@@ -37,7 +37,7 @@ class SaveScope {
 /// One storage while it is written; holds its lock. Made within a SaveScope.
 class Stored {
  public:
-  /// Spreads zeros in the gradient where only rows of it are true.
+  /// Spreads zeros in the gradient if only rows of it are true.
   explicit Stored(ParameterStorageBase& storage);
   [[nodiscard]] bool is_table() const { return state_.is_table(); }
   /// The numbers as they lie; the values are these times scale(). A table has its rows last.

@@ -21,7 +21,7 @@ class Usage {
   /// One more running graph: true, and in which process (fork_count()). False during an update.
   [[nodiscard]] bool begin_run(std::uint32_t& process);
   void end_run(std::uint32_t process);
-  /// An update begins, where nobody uses the model. Returns users() as it was.
+  /// An update begins, if nobody uses the model. Returns users() as it was.
   [[nodiscard]] int begin_update();
   void end_update();
   /// How often values of the model were changed in this process, one storage at a time. Whoever

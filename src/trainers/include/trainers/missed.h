@@ -13,7 +13,7 @@
 // do, and f depends on the row's state at step s. For Adam, f(u) is m / (sqrt(v) + epsilon u). The
 // u = spread^k of the steps that count are close to each other, so f is expanded around their mean;
 // what is needed of the steps are the sums of weight u^j ratio^k for j = 0..3, which StepLog has
-// for any s. Where the spread is 1 (momentum, AMSGrad) the first sum is all. What f makes of the
+// for any s. If the spread is 1 (momentum, AMSGrad) the first sum is all. What f makes of the
 // sums is the trainer's catch-up rule. docs/decisions/0004 has the formulas and their error.
 //
 // Start reading at StepLog. Surprising: rows that were never updated (all zero state) are marked,

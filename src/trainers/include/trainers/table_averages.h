@@ -43,7 +43,7 @@ struct AverageStep {
 };
 
 /// The averages taken so far, and what those since any of them come to. Products of all `keep` from
-/// the start would vanish, and one may be 0; so they start anew where they fall below e^-2, and the
+/// the start would vanish, and one may be 0; so they start anew if they fall below e^-2, and the
 /// step that does it stands by itself.
 class AverageLog {
  public:

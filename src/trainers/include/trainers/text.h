@@ -57,7 +57,7 @@ struct ShadowCounts {
 class TextReader {
  public:
   TextReader(std::istream& is, const ParameterCollection& model) : is_(is), model_(model) {}
-  /// The next word. IoError where there is none, and where nothing comes after it, so that it may
+  /// The next word. IoError if there is none, and if nothing comes after it, so that it may
   /// have been cut. `wanted` is what errors say.
   std::string word(const std::string& wanted, bool may_be_last = false);
   float number(const char* wanted);
@@ -71,12 +71,12 @@ class TextReader {
   double setting(const StateLists::Number& n);
   /// The line of write_header. UsageError for another name; UsageError when the model has fewer.
   ShadowCounts header(const std::string& name);
-  /// The same line of a state that has nothing else, where it is there: DyNet 2.1 writes none. What
+  /// The same line of a state that has nothing else, if it is there: DyNet 2.1 writes none. What
   /// is no such line stays in the stream. `name` may be null: UsageError for any.
   void header_of_nothing(const char* name);
   Block parameters(ShadowCounts counts);
   Block lookups(ShadowCounts counts);
-  /// What text_of(schedule) wrote; `own` where it is a schedule of the program and `own` has this
+  /// What text_of(schedule) wrote; `own` if it is a schedule of the program and `own` has this
   /// text. UsageError for a schedule that is not known, IoError for numbers that it refuses.
   Schedule::Pointer schedule(const Schedule::Pointer& own);
   /// IoError, with the place of the last word.

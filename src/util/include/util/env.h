@@ -26,7 +26,7 @@ struct EnvVariable {
 [[nodiscard]] std::string_view trace_words();
 /// The variable of an option: DYNET_WEIGHT_DECAY for "weight-decay".
 [[nodiscard]] std::string option_variable(std::string_view option);
-/// What it holds; empty where it is not set.
+/// What it holds; empty if it is not set.
 [[nodiscard]] std::string option_value(std::string_view option);
 /// DYNET_PARANOID is set, to anything but "0".
 [[nodiscard]] bool is_paranoid();

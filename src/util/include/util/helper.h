@@ -9,7 +9,7 @@
 namespace dynet::util {
 
 /// While one lives in this process, share_loop() is helped by a thread, which all of them share. A
-/// child process has none. The thread starts with the first expect(), where the process may use two
+/// child process has none. The thread starts with the first expect(), if the process may use two
 /// processors, and takes no signals but those of faults of its own. Thread-safe.
 class Helper {
  public:
@@ -43,7 +43,7 @@ void share_loop(std::size_t count, std::size_t piece, PartOfLoop run, const void
 }  // namespace detail
 
 /// Runs f(first, last) over [0, count) in parts that begin at multiples of `piece`, and returns
-/// when all are done. f is called by two threads where there is help, and otherwise once; so that
+/// when all are done. f is called by two threads if there is help, and otherwise once; so that
 /// numbers do not depend on it, no part may use what another one computes. What f throws is thrown
 /// here; other parts may have run then, or not. Thread-safe: one loop at a time has the help.
 template <class F>

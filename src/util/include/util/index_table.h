@@ -32,7 +32,7 @@ class IndexTable {
       }
     }
   }
-  /// Enters a thing that is not there. Where this throws, nothing has changed.
+  /// Enters a thing that is not there. If this throws, nothing has changed.
   void insert(std::uint64_t hash, std::uint32_t index) {
     reserve();
     place(slots_, {hash, index, generation_});

@@ -35,7 +35,7 @@ class Interrupt {
  private:
   void look();
 
-  Check* check_;  ///< the thread's, or null where nobody is asked
+  Check* check_;  ///< the thread's, or null if nobody is asked
 };
 
 }  // namespace dynet::util

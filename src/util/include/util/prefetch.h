@@ -1,6 +1,6 @@
 #pragma once
 
-// Memory that is asked for before it is used, where the processor cannot guess what comes next.
+// Memory that is asked for before it is used, if the processor cannot guess what comes next.
 
 #include <cstddef>
 #include <cstdint>

@@ -9,13 +9,13 @@
 
 namespace dynet::util {
 
-/// Where this process counts; null, where nobody looks. Set before the process has threads.
+/// If this process counts; null, if nobody looks. Set before the process has threads.
 [[gnu::visibility("hidden")]] extern std::atomic<std::uint64_t>* pulse_word;
 
 /// Adds to the count. With several threads one may be lost, never all.
 [[gnu::visibility("hidden")]] void count_beat();
 
-/// A load and a test where nobody looks.
+/// A load and a test if nobody looks.
 inline void beat() {
   if (pulse_word != nullptr) [[unlikely]] {
     count_beat();

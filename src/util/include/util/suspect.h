@@ -13,7 +13,7 @@ namespace dynet::util {
 struct Suspect {
   const void* graph = nullptr;
   std::uint32_t epoch = 0;
-  /// Empty where the graph is no more, or all is well in it.
+  /// Empty if the graph is no more, or all is well in it.
   std::string (*find_nan)(const Suspect&) = nullptr;
 };
 
@@ -23,7 +23,7 @@ inline thread_local Suspect suspect;
 
 inline void set_suspect(const Suspect& suspect) { detail::suspect = suspect; }
 
-/// What the suspect of this thread says of itself; empty where there is none.
+/// What the suspect of this thread says of itself; empty if there is none.
 [[nodiscard]] inline std::string suspect_text() {
   const Suspect& suspect = detail::suspect;
   return suspect.find_nan == nullptr ? std::string() : suspect.find_nan(suspect);

@@ -30,7 +30,7 @@ struct TimelineEvent {
   std::string details;
 };
 
-/// Adds what this thread did. Thread-safe; nothing where nobody records. Beyond a million events
+/// Adds what this thread did. Thread-safe; nothing if nobody records. Beyond a million events
 /// only their number is kept.
 void record(TimelineEvent event);
 
@@ -60,7 +60,7 @@ class Slice {
   TimelineClock::time_point begin_;
 };
 
-/// Begins to record. UsageError where somebody does already.
+/// Begins to record. UsageError if somebody does already.
 void start_timeline();
 /// Stops, and gives what was recorded in the JSON format of Chrome's traces ("Trace Event Format",
 /// complete events: times in microseconds since the start).

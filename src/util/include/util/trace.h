@@ -26,8 +26,8 @@ inline std::atomic<std::uint8_t> trace_bits{kUnread};
 std::uint8_t read_trace_variable();
 }  // namespace detail
 
-/// Whether `word` reports. Thread-safe; one load where nothing does. The first call in a process
-/// reads DYNET_TRACE and throws ValueError where that has another word.
+/// Whether `word` reports. Thread-safe; one load if nothing does. The first call in a process
+/// reads DYNET_TRACE and throws ValueError if that has another word.
 [[nodiscard]] inline bool is_traced(TraceWord word) {
   std::uint8_t bits = detail::trace_bits.load(std::memory_order_relaxed);
   if (bits == detail::kUnread) {
