@@ -2,15 +2,16 @@
 
 // Parameters and the collections that hold them.
 //
-// `Parameter`, `LookupParameter` and `ParameterCollection` are handles: copies share what they
-// name, and nothing has to outlive anything. A collection of collections forms a tree; a parameter
-// is listed in the collection it was made in and in all above. Full names ("/enc/b_1") are what
-// model files hold.
+// `Parameter`, `LookupParameter` and `ParameterCollection` are handles: copies share one storage,
+// and no object has to outlive another. Collections of collections form a tree; a parameter is
+// listed in its own collection and in all above. Model files hold full names: the second parameter
+// "b" of the collection "enc" is "/enc/b_1".
 //
 // Surprising: gradients are emptied without clearing their memory. `get_storage()`, `gradients()`
 // and the lists of a collection make the memory true first, and keep it true from then on; `p.p`
-// does not, and a norm may miss what is written to `p.p->g`. Storages are stored values: a lookup
-// table's effective value is the stored one times `current_weight_decay()`.
+// does not, and a norm may miss numbers that are written to `p.p->g`. Storages hold stored values:
+// the effective value of a lookup table is the stored value times `current_weight_decay()`.
+// Example: stored 2 with a factor of 0.5 is read as 1.
 //
 // Thread rule: graphs in several threads may read parameters and add to gradients at the same time
 // (each storage has a lock). Whatever changes values, the names or the set of parameters, and
@@ -35,10 +36,10 @@ struct LookupParameterStorage;
 namespace detail {
 struct StorageState;  // memory, lock and gradient bookkeeping of one parameter (src/params/state.h)
 struct CollectionState;  // name, parent and counters of one collection
-struct ModelAccess;      // what the library itself does with storages
+struct ModelAccess;      // the library's own access to storages
 }  // namespace detail
 
-/// What parameters and lookup tables have in common. Made by ParameterCollection only.
+/// The common base of parameters and lookup tables. Made by ParameterCollection only.
 struct ParameterStorageBase {
   ParameterStorageBase(const ParameterStorageBase&) = delete;
   ParameterStorageBase& operator=(const ParameterStorageBase&) = delete;
@@ -194,7 +195,7 @@ struct LookupParameter {
   std::shared_ptr<LookupParameterStorage> p;
 };
 
-/// What the handles of one collection share. Lists are in the order of creation.
+/// The contents of a collection, shared by its handles. Lists are in the order of creation.
 struct ParameterCollectionStorage {
   explicit ParameterCollectionStorage(float weight_decay_lambda);
   ParameterCollectionStorage(const ParameterCollectionStorage&) = delete;

@@ -16,8 +16,9 @@ namespace dynet {
 using real = float;
 
 /// A view: owns nothing, copies share the numbers. Dense, column-major, examples of a batch one
-/// after the other. On the device "CPU:double" `v` points at doubles: use as_vector and TensorTools
-/// there. Thread rule: that of what it views.
+/// after the other: in {2,3}x4 element (i, j) of example b is number i + 2 j + 6 b. On the device
+/// "CPU:double" `v` points at doubles: use as_vector and TensorTools there. Thread rule: as the
+/// owner of the numbers.
 struct Tensor {
   Tensor() = default;
   Tensor(const Dim& dim, float* data, Device* dev, DeviceMempool pool)

@@ -15,7 +15,7 @@ namespace dynet::ext {
 
 /// The general form. `graph` may be null if there are arguments. Checks staleness, that all
 /// arguments belong to one graph and are on one device, shapes and indices given by value; throws
-/// before the graph is changed. `device`: if a node without arguments and without a storage is
+/// before the graph is changed. `device`: where a node without arguments and without a storage is
 /// to be; null: on the graph's own. Returns the first output; output k is the expression with index
 /// i + k.
 Expression add_node(const Record& record, const void* op, ComputationGraph* graph,

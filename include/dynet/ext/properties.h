@@ -76,8 +76,8 @@ DYNET_PROPERTY(unsigned, outputs_of, kOutputs, 1)
 DYNET_PROPERTY(unsigned, saved_of, kSaved, 0)
 // A rule whose values are summed over an example: y is {1}.
 DYNET_PROPERTY(bool, is_summed, kSummed, false)
-// The value may be -inf by definition, as if something is left out: who looks for numbers that
-// are wrong passes over it, and over -inf that comes from it.
+// The value may be -inf by definition, for example if something is left out: who looks for numbers
+// that are wrong passes over it, and over -inf that comes from it.
 DYNET_PROPERTY(bool, gives_minus_infinity, kMinusInfinity, false)
 // The value is the argument's memory (reshape).
 DYNET_PROPERTY(bool, is_alias, kAliases, false)

@@ -21,7 +21,7 @@ enum class OwnFile : unsigned char { kNone, kTextModel, kSafetensors };
 /// "it is compressed with gzip; unpack it first": what a file is that begins so, and what can be
 /// done with it. Empty if that is not known, as for all text, and for files of the kind `own`.
 [[nodiscard]] std::string foreign_file(std::string_view begin, OwnFile own = OwnFile::kNone);
-/// The same of a stream at its begin, if it is left, with its flags.
+/// Reads a stream at its begin, and leaves it there with its flags.
 [[nodiscard]] std::string foreign_file(std::istream& in, OwnFile own = OwnFile::kNone);
 
 }  // namespace dynet::util

@@ -9,7 +9,7 @@
 
 namespace dynet::util {
 
-/// If this process counts; null, if nobody looks. Set before the process has threads.
+/// Where this process counts; null if nobody looks. Set before the process has threads.
 [[gnu::visibility("hidden")]] extern std::atomic<std::uint64_t>* pulse_word;
 
 /// Adds to the count. With several threads one may be lost, never all.
