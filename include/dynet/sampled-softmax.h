@@ -1,7 +1,7 @@
 #pragma once
 
-// Losses of a softmax over many words that look at a few words only, drawn from a noise
-// distribution (cfsm-builder.h has the interface of softmaxes).
+// Losses of a softmax over many words, estimated from a few words drawn from a noise distribution
+// (cfsm-builder.h has the interface of softmaxes).
 //
 //   NoiseDistribution noise(counts, 0.75F);                     how often each word occurs
 //   SampledSoftmaxBuilder softmax(rep_dim, noise, 100, SampledLoss::kSampledSoftmax, pc);
@@ -9,9 +9,10 @@
 //   loss = softmax.sampled_loss(rep, word);                     to train with
 //   exact = softmax.neg_log_softmax(rep, word);                 to measure with
 //
-// The noise words are drawn once per graph and shared by its losses, so that these merge into one
-// product, also if new_graph is called for it once more, with another `update`. Errors are those
-// of softmax builders.
+// The noise words are drawn once per graph and shared by its losses, so that the losses merge into
+// one product, also if new_graph is called again for the graph with another `update`. Example: 20
+// losses with 100 noise words multiply the same 100 rows of w, in one product. Errors are as in
+// other softmax builders.
 
 #include <vector>
 
@@ -43,8 +44,8 @@ class NoiseDistribution {
   std::vector<Column> columns_;
 };
 
-/// What is computed from the word's score s = w_word rep + b_word, and from those of k noise words
-/// n with probabilities q:
+/// The loss, computed from the word's score s = w_word rep + b_word, and from the scores s_n of k
+/// noise words n with probabilities q:
 ///
 ///   kNce             -ln logistic(s - ln(k q(word))) - sum_n ln(1 - logistic(s_n - ln(k q(n)))):
 ///                    telling words from noise (Gutmann and Hyvaerinen, 2010)
@@ -60,7 +61,8 @@ enum class SampledLoss { kNce, kSampledSoftmax, kBlackOut };
 /// exact and cost as much as StandardSoftmaxBuilder's.
 ///
 /// Parameters, in the collection `sampled-softmax-builder`: tables w, a row {rep_dim} per word, and
-/// b, a row {1} (0) per word unless `bias` is false: a sampled loss changes the rows it looked at.
+/// b, a row {1} (0) per word unless `bias` is false: a sampled loss changes only the rows that it
+/// read.
 class SampledSoftmaxBuilder final : public detail::CheckedSoftmaxBuilder {
  public:
   SampledSoftmaxBuilder() = default;
@@ -71,14 +73,14 @@ class SampledSoftmaxBuilder final : public detail::CheckedSoftmaxBuilder {
   /// The sampled loss of a word.
   /// Shapes: {rep_dim} -> {1}.
   Expression sampled_loss(const Expression& rep, unsigned classidx, Where where = Where::here());
-  /// The sampled losses of a batch: word e is that of example e.
-  /// Shapes: {rep_dim}xb -> {1}xb for b words.
+  /// The sampled losses of a batch: word e belongs to example e. Shapes: {rep_dim}xb -> {1}xb for b
+  /// words.
   Expression sampled_loss(const Expression& rep, const std::vector<unsigned>& classidxs,
                           Where where = Where::here());
 
-  /// Draws other noise words for what follows in this graph.
+  /// Draws other noise words for later losses of this graph.
   void resample();
-  /// Has these noise words, in the place of drawn ones, for what follows in this graph. StateError
+  /// Uses these noise words, in place of drawn ones, for later losses of this graph. StateError
   /// before new_graph, ValueError if there are none, IndexError.
   void set_noise(const std::vector<unsigned>& words);
   /// The noise words that were used last.

@@ -1,7 +1,7 @@
 #pragma once
 
-// Builders for trees, from the leaves up. Those of DyNet 2.1 and their relatives know nodes by
-// numbers; a node has a vector x of its own and any number of children:
+// Builders for trees, from the leaves up. Builders in the style of DyNet 2.1 number the nodes; a
+// node has a vector x of its own and any number of children:
 //
 //   builder.new_graph(cg);
 //   builder.start_new_sequence();             once for each tree
@@ -11,18 +11,19 @@
 //
 // Nodes come in the order 0, 1, 2, ...; after set_num_elements(n) in any order in which children
 // come before their parents. Errors name builder and node: StateError for a call out of order,
-// IndexError for a number that is not the next one and for a child that is not there, ShapeError
-// for an x of another size and for batches that do not fit; else those of the operations, with the
+// IndexError for a number other than the next and for a missing child, ShapeError for an x of
+// another size and for batches that do not fit; else the errors of the operations, with the
 // caller's line.
 //
-// Those for trees with two branches, whose words alone have vectors, hand out states as values:
+// Builders for trees with two branches, in which only words have vectors, hand out states as
+// values:
 //
 //   TreeState left = builder.add_input(x1), right = builder.add_input(x2);
 //   TreeState top = builder.add_input(left, right);      top.h is its vector
 //
 // or add a whole tree in one call, transduce, as builders of sequences do.
 //
-// Errors: StateError before new_graph; else those of the operations, with the caller's line.
+// Errors: StateError before new_graph; else the errors of the operations, with the caller's line.
 
 #include <vector>
 
@@ -41,8 +42,8 @@ struct TreeState {
   Expression h;
 };
 
-/// What the tree builders share. Copies of a builder share its parameters. Thread rule: one thread
-/// at a time, like its graph.
+/// Base of the builders for two branches. Copies of a builder share its parameters. Thread rule:
+/// one thread at a time, like its graph.
 class BinaryTreeBuilder {
  public:
   BinaryTreeBuilder(const BinaryTreeBuilder&) = default;
@@ -53,13 +54,14 @@ class BinaryTreeBuilder {
   void new_graph(ComputationGraph& cg, bool update = true);
   /// A word with vector `x`.
   virtual TreeState add_input(const Expression& x, Where where = Where::here()) = 0;
-  /// A node over two others.
+  /// A node over two nodes.
   virtual TreeState add_input(const TreeState& left, const TreeState& right,
                               Where where = Where::here()) = 0;
   /// add_input for all nodes of a tree, children before their parents: node i is over the nodes
   /// `left[i]` and `right[i]`, or, if both are -1, the next word of `xs`. The vectors h of the
   /// nodes, as many as `left` has. ValueError if the lists do not fit together, IndexError for a
-  /// child that does not come before its parent: nothing is added then. Else what add_input throws.
+  /// child that does not come before its parent: nothing is added then. Else the errors of
+  /// add_input.
   std::vector<Expression> transduce(const std::vector<Expression>& xs, const std::vector<int>& left,
                                     const std::vector<int>& right, Where where = Where::here());
   ParameterCollection& get_parameter_collection() { return local_model; }
@@ -114,8 +116,9 @@ class TreeRNNBuilder final : public BinaryTreeBuilder {
 // ---- nodes with any number of children
 // -------------------------------------------------------------
 
-/// The interface of DyNet 2.1, which programs derive from too. What a class does not write fails
-/// with UsageError; steps of sequences (`add_input(x)`, set_h, set_s) have no meaning in trees.
+/// The interface of DyNet 2.1, from which programs derive, too. A function that a class does not
+/// override fails with UsageError; steps of sequences (`add_input(x)`, set_h, set_s) have no
+/// meaning in trees.
 struct TreeLSTMBuilder : public RNNBuilder {
   /// Node `id` over its children, which were added before. The top layer's output, {hidden_dim}.
   virtual Expression add_input(int id, std::vector<int> children, const Expression& x) = 0;
@@ -137,8 +140,8 @@ struct TreeLSTMBuilder : public RNNBuilder {
 };
 
 namespace detail {
-/// Takes the calls that come through the base class, which know no line. In one class with the
-/// add_input below, neither of the two would be the better one.
+/// Takes calls through the base class, which have no line. In one class with the add_input below
+/// the overloads would be ambiguous.
 struct TreeCallsWithoutLine : public TreeLSTMBuilder {
   Expression add_input(int id, std::vector<int> children, const Expression& x) final;
 
@@ -150,14 +153,14 @@ struct TreeCallsWithoutLine : public TreeLSTMBuilder {
 
 #ifdef __GNUC__
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Woverloaded-virtual"  // hiding is what is wanted
+#pragma GCC diagnostic ignored "-Woverloaded-virtual"  // hiding is intended
 #endif
 
-/// What the builders below share: nodes and their states. `back`, `final_h` and `final_s` are of
-/// the node added last, `get_h(id)` and `get_s(id)` of node `id`; -1 is the initial state.
+/// Base of the builders below: nodes and their states. `back`, `final_h` and `final_s` are of the
+/// node added last, `get_h(id)` and `get_s(id)` of node `id`; -1 is the initial state.
 ///
-/// Invariant: `h`, and `c` if nodes have cells, have an entry per node; it is empty until the
-/// node is added.
+/// Invariant: `h`, and `c` if nodes have cells, have an entry per node, empty until the node is
+/// added.
 struct TreeNodesBuilder : public detail::TreeCallsWithoutLine {
   /// The call of the base class, with the caller's line.
   Expression add_input(int id, const std::vector<int>& children, const Expression& x,
@@ -171,7 +174,7 @@ struct TreeNodesBuilder : public detail::TreeCallsWithoutLine {
   [[nodiscard]] std::vector<Expression> get_h(RNNPointer i) const override;
   [[nodiscard]] std::vector<Expression> get_s(RNNPointer i) const override;
   ParameterCollection& get_parameter_collection() override { return local_model; }
-  /// The class's, as errors say it.
+  /// The name of the class in errors.
   [[nodiscard]] virtual const char* name() const = 0;
 
   ParameterCollection local_model;
@@ -200,7 +203,7 @@ struct TreeNodesBuilder : public detail::TreeCallsWithoutLine {
   /// Fills the state of a node whose arguments were checked.
   virtual void add_node(const std::vector<int>& children, const Expression& x,
                         std::vector<Expression>& new_h, std::vector<Expression>& new_c) = 0;
-  /// What `of` (h or c) has of node `i`, or for -1 `initial`. IndexError if it is not there.
+  /// The entry of `of` (h or c) for node `i`, or for -1 `initial`. IndexError for a missing node.
   [[nodiscard]] const std::vector<Expression>& state_of(
       const std::vector<std::vector<Expression>>& of, const std::vector<Expression>& initial,
       RNNPointer i) const;
@@ -225,10 +228,9 @@ struct TreeNodesBuilder : public detail::TreeCallsWithoutLine {
 #pragma GCC diagnostic pop
 #endif
 
-/// What those share whose layers read the children's states of the same layer: parameters, and
-/// dropout by one mask per tree, layer and place. `set_dropout` has the rates of what the layers
-/// read and of the children's hidden states. With an initial state, a leaf has it as its only
-/// child.
+/// Base of builders whose layers read the children's states of the same layer: parameters, and
+/// dropout by one mask per tree, layer and place. `set_dropout` has the rates of the layers' inputs
+/// and of the children's hidden states. An initial state is the only child of each leaf.
 struct LayeredTreeBuilder : public TreeNodesBuilder {
   void set_dropout(float d) override;
   void set_dropout(float d, float d_h);

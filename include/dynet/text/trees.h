@@ -29,7 +29,7 @@ struct Tree {
     [[nodiscard]] bool is_word() const { return num_children == 0; }
   };
   std::vector<Node> nodes;
-  std::vector<unsigned> children;  ///< places in `nodes`, those of a node beside each other
+  std::vector<unsigned> children;  ///< places in `nodes`, a node's side by side
 
   [[nodiscard]] const Node& root() const { return nodes.back(); }
   /// Place in `nodes` of child `i` of `node`.

@@ -77,7 +77,7 @@ class BiasCorrection {
   mutable double t_ = 0.0, b1_ = 0.0, b2_ = 0.0, value_ = 0.0;
 };
 
-/// What Adam and its relatives share: settings, two states, and the numbers of a step.
+/// Base of Adam and its relatives: settings, two states, and the numbers of a step.
 template <class R, class C>
 struct AdamFamily : RuleTrainer<R, C> {
   AdamFamily(ParameterCollection& collection, float rate, float b1, float b2, float eps)

@@ -27,7 +27,7 @@ struct ExponentiatedGradient {
 /// if a parameter that is new to the trainer has a negative number, NaN, or nothing above 0
 /// (initializers draw negative numbers; frozen parameters may). `mom` is from 0 to 1.
 ///
-/// Weight decay multiplies what is normalised, so the sum after an update is 1 - lambda. Exact
+/// Weight decay multiplies the normalised values, so the sum after an update is 1 - lambda. Exact
 /// updates of tables are refused with a UsageError: an update normalises rows without a gradient
 /// too, and sums of steps do not say that.
 struct EGTrainer : trainers::RuleTrainer<updates::ExponentiatedGradient> {

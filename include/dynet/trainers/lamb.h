@@ -37,8 +37,8 @@ struct Lamb {
 /// stands for their ratio. `b1` and `b2` are 0 or more and less than 1, `eps` and `weight_decay`
 /// are 0 or more.
 ///
-/// Exact updates of tables are refused with a UsageError: how far a row moves without a gradient
-/// depends on its norm after each step before, so that no sum over the steps says it.
+/// Exact updates of tables are refused with a UsageError: the motion of a row without a gradient
+/// depends on its norm after each step before, so that no sum over the steps gives it.
 struct LambTrainer : trainers::RuleTrainer<updates::Lamb> {
   static constexpr trainers::About<5> kAbout{"LambTrainer",
                                              "LAMB (You et al., 2020).",

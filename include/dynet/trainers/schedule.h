@@ -8,9 +8,10 @@
 //   trainer.set_schedule(WarmupSchedule(1000, CosineSchedule(0.1, 50000)));
 //
 // A schedule is a value and never changes: a report makes the next schedule out of this one. So
-// trainers share and copy them freely, and any thread may read them. Rates stand in the schedule
-// itself; the learning rate that the trainer was made with is not looked at. Start reading at
-// Schedule; a schedule of your own derives from it.
+// trainers share schedules freely, and any thread may read a schedule. The rates are the schedule's
+// own; the learning rate of the trainer's constructor is not used. Example: in the schedule above
+// update 10 has the rate 0.001, update 1000 the rate 0.1. Start reading at Schedule, the base of
+// your own schedules.
 
 #include <cstdint>
 #include <limits>
@@ -34,10 +35,10 @@ class Schedule {
   /// number of updates alone (the default).
   [[nodiscard]] virtual Pointer after_report(double metric) const;
 
-  // What its text holds; what is made from them is this schedule again.
+  // The content of the schedule's text, from which an equal schedule is made.
   [[nodiscard]] virtual const char* name() const = 0;
   [[nodiscard]] virtual std::vector<double> numbers() const = 0;
-  /// The schedule inside of this one; null: none.
+  /// The schedule inside of this schedule; null: none.
   [[nodiscard]] virtual Pointer inner() const { return nullptr; }
 
  protected:
@@ -120,8 +121,8 @@ class InverseSquareRootSchedule final : public Schedule {
   std::uint64_t warmup_;
 };
 
-/// Up from `min` to `max` in `step_size` updates and down again in as many, again and again; what
-/// is above `min` is multiplied by gamma^t after t updates (Smith, 2015, section 3.1).
+/// Up from `min` to `max` in `step_size` updates and down again in `step_size` updates, again and
+/// again; the part above `min` is multiplied by gamma^t after t updates (Smith, 2015, section 3.1).
 class CyclicalSchedule final : public Schedule {
  public:
   /// ValueError unless `step_size` is above 0 and `gamma` is finite.
@@ -142,9 +143,9 @@ class CyclicalSchedule final : public Schedule {
 };
 
 /// Multiplies the rate by `factor`, down to `last`, when more than `patience` reports in a row were
-/// no better than the best one (`ReduceLROnPlateau` of PyTorch). A metric is better if it is
-/// below the best one by more than `threshold` times that one's size, or above it by as much if
-/// `larger_is_better`. The first report is the best one so far.
+/// no better than the best one (`ReduceLROnPlateau` of PyTorch). A metric is better if it is below
+/// the best by more than `threshold` times the size of the best, or above it by the same amount if
+/// `larger_is_better`. The first report is the best so far.
 class PlateauSchedule final : public Schedule {
  public:
   /// ValueError unless 0 < factor < 1 and threshold >= 0.
@@ -156,7 +157,7 @@ class PlateauSchedule final : public Schedule {
   [[nodiscard]] Pointer after_report(double metric) const override;
   [[nodiscard]] const char* name() const override { return "PlateauSchedule"; }
   [[nodiscard]] std::vector<double> numbers() const override;
-  /// From what numbers() gave.
+  /// From the result of numbers().
   [[nodiscard]] static Pointer from(const std::vector<double>& numbers);
 
  private:

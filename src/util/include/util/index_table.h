@@ -7,10 +7,9 @@
 
 namespace dynet::util {
 
-/// Finds things by content: which of the owner's numbered things has it. The things lie with the
-/// owner; the table has the hash and the number of each, in open addressing. A hash only finds:
-/// `equal` has the last word. Emptying it takes no time and keeps its memory. Thread rule: the
-/// owner's.
+/// Finds an owner's numbered thing by content. The things lie with the owner; the table has the
+/// hash and the number of each, in open addressing. A hash only proposes; `equal` decides. Emptying
+/// the table takes no time and keeps its memory. Thread rule: the owner's.
 class IndexTable {
  public:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
