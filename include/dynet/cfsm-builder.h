@@ -51,9 +51,9 @@ class SoftmaxBuilder {
   /// {1}xb for b words.
   virtual Expression neg_log_softmax(const Expression& rep, const std::vector<unsigned>& classidxs,
                                      Where where = Where::here()) = 0;
-  /// A word drawn from the distribution with rand01(). Computes what it needs at once. NumericError
-  /// if there is no distribution: scores that are NaN, or infinite.
-  /// Shapes: {rep_dim}, no batch.
+  /// A word drawn from the distribution with rand01(). Computes the distribution at once.
+  /// NumericError if there is no distribution: scores that are NaN, or infinite. Shapes: {rep_dim},
+  /// no batch.
   virtual unsigned sample(const Expression& rep, Where where = Where::here()) = 0;
   /// ln p of all words.
   /// Shapes: {rep_dim}xb -> {words}xb.
@@ -168,7 +168,7 @@ class CheckedSoftmaxBuilder : public SoftmaxBuilder {
 
   /// The graph to work in, after checks.
   [[nodiscard]] const InGraph& ready(const char* call, const Expression& rep, Where where) const;
-  /// Those of a call with a word for each example.
+  /// The checks of a call with a word for each example.
   void check_batch(const char* call, const Expression& rep, const std::vector<unsigned>& words,
                    Where where) const;
 
@@ -198,7 +198,7 @@ class Cluster {
   /// for k = 1, for k = 2 w {1,rep_dim} and b {1}, else w {k,rep_dim} and b {k}; biases are 0.
   void initialize(unsigned rep_dim, ParameterCollection& model);
 
-  /// Adds the parameters of this cluster and of those below to a graph now.
+  /// Adds the parameters of this cluster and of all below to a graph now.
   void new_graph(ComputationGraph& cg, Where where = Where::here());
   /// The place of a child or word, drawn with rand01().
   [[nodiscard]] unsigned sample(const Expression& h, ComputationGraph& cg,
@@ -207,7 +207,7 @@ class Cluster {
   [[nodiscard]] Expression neg_log_softmax(const Expression& h, unsigned r, ComputationGraph& cg,
                                            Where where = Where::here()) const;
 
-  /// Place of a word among those of this cluster. IndexError if it is not there.
+  /// The place of a word in this cluster. IndexError for another word.
   [[nodiscard]] unsigned get_index(unsigned word) const;
   /// IndexError if there is none.
   [[nodiscard]] unsigned get_word(unsigned index) const;
@@ -219,7 +219,7 @@ class Cluster {
   /// StateError if there are no parameters.
   [[nodiscard]] Expression get_weights(ComputationGraph& cg, Where where = Where::here()) const;
   [[nodiscard]] Expression get_bias(ComputationGraph& cg, Where where = Where::here()) const;
-  /// Its path and words, and below it those of its children, a line each.
+  /// The cluster's path and words, then its children's, a line each.
   // NOLINTNEXTLINE(readability-identifier-naming): DyNet's name
   [[nodiscard]] std::string toString() const;
 

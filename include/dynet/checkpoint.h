@@ -9,7 +9,7 @@
 // program's position in the data, and text of the program's own. The file appears when it is
 // complete and on the disk; only then are older checkpoints removed.
 //
-// A resumed run computes what the uninterrupted one does, to the bit, if the program feeds it the
+// A resumed run computes the numbers of an uninterrupted run, to the bit, if the program reads the
 // same data from the position on. Checkpoints also have gradients that no update has taken. They
 // lack open graphs, random numbers of the program's own (put these into `metadata`), and settings
 // that the program makes again when it starts: the trainer, the way of updating tables, decay,
@@ -82,7 +82,7 @@ class Checkpointer {
   /// ValueError for a score that is NaN.
   void save(const std::string& position, double score);
 
-  /// Calls of step(), those before resume() included.
+  /// Calls of step(), including calls before resume().
   [[nodiscard]] std::uint64_t steps() const { return steps_; }
   /// The position of the last save() or resume().
   [[nodiscard]] const std::string& position() const { return position_; }

@@ -130,8 +130,7 @@ struct ComputationGraph {
 
   /// An operation by the name of its node class in 2.1, with the arguments of that class's
   /// constructor: `cg.add_function<Softmax>({x.i}, 0)`. dynet/nodes.h has the names and this
-  /// function's definition. Errors: those of the operation; ValueError for another number of
-  /// arguments.
+  /// function's definition. Errors: as the operation; ValueError for another number of arguments.
   template <class Function, class... Side>
   VariableIndex add_function(const detail::NodeArguments& arguments, Side&&... side);
 

@@ -143,8 +143,8 @@ struct SparseLSTMBuilder : public StandardLSTMBuilder {
                              ParameterCollection& model, bool ln_lstm = false,
                              float forget_bias = 1.0F);
 
-  /// Holds this share (0 to 1) of all elements of the matrices at 0: those whose absolute values
-  /// are the smallest now. What was at 0 before counts as 0. ValueError for another share.
+  /// Holds this share (0 to 1) of all elements of the matrices at 0: the elements with the smallest
+  /// absolute values now. Elements held at 0 before count as 0. ValueError for another share.
   void set_sparsity(float percent);
 
  protected:

@@ -271,7 +271,7 @@ class ParameterCollection {
       const;
   [[nodiscard]] std::vector<std::shared_ptr<ParameterStorageBase>> get_parameter_storages_base()
       const;
-  /// The parameters of this collection and of those below.
+  /// The parameters of this collection and of its sub-collections.
   [[nodiscard]] const std::vector<std::shared_ptr<ParameterStorage>>& parameters_list() const;
   [[nodiscard]] const std::vector<std::shared_ptr<LookupParameterStorage>>& lookup_parameters_list()
       const;

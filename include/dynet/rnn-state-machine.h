@@ -10,7 +10,7 @@ enum RNNState { CREATED, GRAPH_READY, READING_INPUT };
 enum RNNOp { new_graph, start_new_sequence, add_input };
 // NOLINTEND(readability-identifier-naming)
 
-/// The state of one builder. Thread rule: that of the builder.
+/// The state of one builder. Thread rule: as the builder.
 class RNNStateMachine {
  public:
   [[nodiscard]] RNNState state() const { return state_; }

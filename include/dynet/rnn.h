@@ -67,12 +67,12 @@ struct RNNBuilder {
   /// hidden states of all layers; else the hidden states. Empty: the first step leaves out all
   /// terms of a state.
   void start_new_sequence(const std::vector<Expression>& h_0 = {}, Where where = Where::here());
-  /// Appends a step after `prev` whose hidden states are `h_new`, one per layer; cells are those of
-  /// `prev` (zeros if there are none).
+  /// Appends a step after `prev` whose hidden states are `h_new`, one per layer; cells are the
+  /// cells of `prev` (zeros if there are none).
   Expression set_h(const RNNPointer& prev, const std::vector<Expression>& h_new = {},
                    Where where = Where::here());
-  /// Replaces the whole state. LSTMs: one expression per layer gives cells (hidden states stay
-  /// those of `prev`), two per layer give cells, then hidden states.
+  /// Replaces the whole state. LSTMs: one expression per layer gives cells (hidden states stay as
+  /// in `prev`), two per layer give cells, then hidden states.
   Expression set_s(const RNNPointer& prev, const std::vector<Expression>& s_new = {},
                    Where where = Where::here());
   /// Appends a step after the current one and makes it the current one. The top layer's output.

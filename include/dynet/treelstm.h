@@ -58,10 +58,9 @@ class BinaryTreeBuilder {
   virtual TreeState add_input(const TreeState& left, const TreeState& right,
                               Where where = Where::here()) = 0;
   /// add_input for all nodes of a tree, children before their parents: node i is over the nodes
-  /// `left[i]` and `right[i]`, or, if both are -1, the next word of `xs`. The vectors h of the
-  /// nodes, as many as `left` has. ValueError if the lists do not fit together, IndexError for a
-  /// child that does not come before its parent: nothing is added then. Else the errors of
-  /// add_input.
+  /// `left[i]` and `right[i]`, or, if both are -1, the next word of `xs`. The vectors h of all
+  /// nodes. ValueError if the lists do not fit together, IndexError for a child that does not come
+  /// before its parent: nothing is added then. Else the errors of add_input.
   std::vector<Expression> transduce(const std::vector<Expression>& xs, const std::vector<int>& left,
                                     const std::vector<int>& right, Where where = Where::here());
   ParameterCollection& get_parameter_collection() { return local_model; }
@@ -357,7 +356,7 @@ struct TreeGRUBuilder : public LayeredTreeBuilder {
 };
 
 /// A standard LSTM that reads a node's x, then its children's embeddings in order; its last output
-/// is the node's embedding. An initial state, dropout and its masks are those of the LSTM.
+/// is the node's embedding. An initial state, dropout and its masks are as in the LSTM.
 ///
 /// Parameters, in the collection `unidirectional-tree-lstm-builder`: a VanillaLSTMBuilder's.
 struct UnidirectionalTreeLSTMBuilder : public TreeNodesBuilder {
@@ -383,8 +382,8 @@ struct UnidirectionalTreeLSTMBuilder : public TreeNodesBuilder {
 };
 
 /// Two such LSTMs of hidden_dim / 2: one reads x, then the children in order, the other x, then the
-/// children from the last to the first. The node's embedding is what they end with, one below the
-/// other. Both start from the initial state, if there is one.
+/// children from the last to the first. The node's embedding is the last output of both, one below
+/// the other. Both start from the initial state, if there is one.
 ///
 /// Parameters, in the collection `bidirectional-tree-lstm-builder`: two VanillaLSTMBuilders'.
 struct BidirectionalTreeLSTMBuilder : public TreeNodesBuilder {

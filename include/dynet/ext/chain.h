@@ -24,7 +24,7 @@ enum class Paths : std::uint8_t {
   kGiven  ///< the score of one path
 };
 
-/// The operands of one call. Those that only one direction names may be absent in the other.
+/// The operands of one call. Operands of one direction may be absent in the other.
 struct Chain {
   Paths paths = Paths::kSum;
   /// False: transitions are {n,n}, element (i, j) goes from state j to state i. True: transitions

@@ -4,8 +4,8 @@
 //
 // For the compiler a rule is a type that is the formula (rule.h, over.h), so loops know all of it.
 // A gradient made of nodes is not compiled: the code that adds nodes walks the steps of a Formula,
-// in which equal steps are stored once, arguments before their users. Example: the gradient d * (1
-// - y * y) of tanh has six steps: y, y * y, 1, 1 - y * y, d, and the product.
+// in which equal steps are stored once, arguments before their users. Example: in the
+// slope 1 - y * y of tanh the step y is stored once.
 
 #include <array>
 #include <cstddef>

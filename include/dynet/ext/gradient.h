@@ -36,7 +36,7 @@ constexpr const Record& record_of();  // op.h
 
 /// The source of the payload of a new node.
 struct GradientIndices {
-  bool same = false;  ///< it is that of the node itself, by pointer if that is
+  bool same = false;  ///< the node's own, by pointer if the node's is
   std::span<const unsigned> given = {};
 };
 

@@ -188,7 +188,8 @@ struct Call {
   [[nodiscard]] T* scratch(std::int64_t bytes) const {
     return static_cast<T*>(memory->take(bytes));
   }
-  /// Whether a sum of terms has the arguments before its terms here, and the state behind those.
+  /// Whether a call of a sum of terms has the arguments before the terms, and the state behind
+  /// these arguments.
   [[nodiscard]] bool has_heads() const { return part != Part::kRest; }
   [[nodiscard]] bool has_state() const { return part != Part::kFirst; }
   /// The indices of all examples, one after the other: `indices.size()` each. They lie in one

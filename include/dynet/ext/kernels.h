@@ -27,10 +27,10 @@ enum class Write : std::uint8_t {
   kAsBlocks,
   kStore,
   kAdd,
-  kMax  ///< of move() alone: the larger of what is there and what comes; NaN if one of them is
+  kMax  ///< of move() alone: the larger of old and new number; NaN if either is
 };
 enum class Transposed : std::uint8_t { kNo, kYes };
-/// What is multiplied.
+/// The factors of a product.
 struct Factors {
   const Operand* a;
   const Operand* b;
@@ -107,7 +107,7 @@ class Kernels {
   [[nodiscard]] virtual const void* zero() const = 0;
 
   /// Runs a rule over n elements: `op` is the operation, `in` and `out` are its streams in the
-  /// order that RuleLoop (rule_loop.h) states. What has no value or no gradient is not asked for.
+  /// order that RuleLoop (rule_loop.h) states. Rules without values or gradients are not run.
   virtual void run(const RuleInfo& rule, Direction direction, const void* op, const Stream* in,
                    const Stream* out, std::int64_t n) const = 0;
   /// Runs a rule over rows. The call names no operation, so that it can be queued or sent away.

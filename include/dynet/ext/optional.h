@@ -58,7 +58,7 @@ constexpr std::size_t count_true(const std::array<bool, kN>& flags) {
   }
   return n;
 }
-/// Place of element `i` among those that are true.
+/// The place of element `i` among the true elements.
 template <std::size_t kN>
 constexpr std::size_t place_of(const std::array<bool, kN>& flags, std::size_t i) {
   std::size_t place = 0;

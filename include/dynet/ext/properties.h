@@ -5,11 +5,11 @@
 //
 //   std::array kRoles{...}          Role of each argument (default stacked); variadic: the repeated
 //                                   pattern
-//   std::array kOptional{...}       a group of each argument: 0 is always there; those of group 1,
-//                                   2 are there or absent together. A cell's rule gets rule::Absent
-//                                   for their parts, forward and backward an absent operand, a
-//                                   shape rule asks in.has(i). In C++ an absent argument is an
-//                                   empty Expression, in Python None, in an example absent()
+//   std::array kOptional{...}       a group of each argument: 0 is always there; arguments of group
+//                                   1 or 2 are there or absent together. A cell's rule gets
+//                                   rule::Absent for their parts, forward and backward an absent
+//                                   operand, a shape rule asks in.has(i). In C++ an absent argument
+//                                   is an empty Expression, in Python None, in an example absent()
 //   std::array kParts{...}, kOutParts{...}, kSavedParts{...}
 //                                   pieces of a cell's operands
 //   std::array kSavedAs{...}        SavedAs of each saved output: numbers (default) or indices
@@ -19,7 +19,7 @@
 //   Steps                           a list of rules over rows that forward and backward run as
 //                                   steps (dynet/ops/steps.h), so that devices have their loops
 //   gradient(to)                    backward in operations, for gradients of gradients
-//                                   (gradient.h); that of a rule follows from its slopes
+//                                   (gradient.h); a rule has it by its slopes
 //   bool is_trainable()             whether the storage is trained through this node
 //   unsigned index_limit(in)        exclusive bound of the indices in the payload
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// The suite that tests operations, the library's own and those of programs, in one line:
+// The suite that tests operations, of the library and of programs, in one line:
 //
 //   int main() { return dynet::testing::report<Softplus>(); }
 //

@@ -152,8 +152,8 @@ class BucketStream {
 
   [[nodiscard]] const BucketPosition& position() const { return position_; }
 
-  /// Calls `visit` for each example that was read and is kept; those that a batch took are as
-  /// moving leaves them.
+  /// Calls `visit` for each example that was read and is kept; examples that a batch took are
+  /// moved-from.
   template <class Visit>
   void for_each_held(Visit visit) const {
     std::for_each(window_.begin(), window_.end(), visit);
@@ -241,7 +241,7 @@ class BucketStream {
   Example ahead_{};  ///< the first of the next window
   bool has_ahead_ = false;
   bool is_last_ = false;      ///< the source has ended with this window
-  bool has_window_ = false;   ///< `batches_` are those of the position
+  bool has_window_ = false;   ///< `batches_` belong to the position
   bool has_started_ = false;  ///< a window is being read; an error leaves its examples
   std::vector<std::vector<std::size_t>> batches_;
 };

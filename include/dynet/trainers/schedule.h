@@ -2,8 +2,8 @@
 
 // Schedules: the learning rate as a function of the number of updates, or of a metric.
 //
-// In:  how many updates a trainer has made with the schedule, and, for PlateauSchedule, what the
-//      program reports now and then.   Out: the rate of the next update.
+// In:  the number of a trainer's updates with the schedule, and, for PlateauSchedule, reported
+//      metrics.   Out: the rate of the next update.
 //
 //   trainer.set_schedule(WarmupSchedule(1000, CosineSchedule(0.1, 50000)));
 //
@@ -104,7 +104,7 @@ class CosineSchedule final : public Schedule {
 };
 
 /// rate * min(n / warmup, sqrt(warmup / n)) for the n-th update, from 1: the schedule of the
-/// Transformer (Vaswani et al., 2017, formula 3), whose highest rate, `rate`, is that of update
+/// Transformer (Vaswani et al., 2017, formula 3), with the highest rate, `rate`, in update
 /// `warmup`. A `warmup` of 1 leaves rate / sqrt(n).
 class InverseSquareRootSchedule final : public Schedule {
  public:

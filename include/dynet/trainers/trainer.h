@@ -55,7 +55,7 @@ enum class Range : unsigned char {
   kUpTo1,     ///< the same, if a mean that stays for ever does no harm
 };
 
-/// The state of a trainer and the numbers of its rule. Order and names are those of its text.
+/// The state of a trainer and the numbers of its rule. Order and names are as in its text.
 struct StateLists {
   struct State {
     std::vector<ShadowParameters>* parameters = nullptr;
@@ -107,10 +107,10 @@ std::istream& operator>>(std::istream& is, MovingAverage& o);
 
 /// The treatment of rows of lookup tables without a gradient in an update.
 ///   kSparse: nothing; their momentum and moments stay too (the default).
-///   kDense: what it does to every parameter; costs a pass over the table.
+///   kDense: as for every parameter; costs a pass over the table.
 ///   kExact: the numbers of kDense at about the cost of kSparse. A row catches up on the updates it
 ///     missed when it is next read or updated, or when the table is looked at. A reference to its
-///     values (`get_storage()`, `values()`) shows what they were when it was asked for; ask again
+///     values (`get_storage()`, `values()`) shows the values at the time of the call; ask again
 ///     after an update. EGTrainer and LambTrainer refuse it, as sums of steps do not say where a
 ///     row goes; settings whose sums grow without bound make it kDense (docs/decisions/0004).
 enum struct LookupUpdates { kSparse, kDense, kExact };
@@ -127,7 +127,7 @@ std::istream& operator>>(std::istream& is, LookupUpdates& o);
 ///   3. applies the rule to every parameter with `updated`, whether or not it got a gradient, then
 ///      to every lookup table: to the rows with a gradient, or to all as `lookup_updates()` says or
 ///      if the table was used as a whole,
-///   4. moving averages, 5. counts, 6. weight decay: what was updated is multiplied by 1 - lambda
+///   4. moving averages, 5. counts, 6. weight decay: updated values are multiplied by 1 - lambda
 ///      (tables by a factor that stored values are to be multiplied with). All gradients are empty
 ///      then. 7. The schedule, if there is one, sets the rate of the next update.
 ///

@@ -98,7 +98,7 @@ class SafetensorsReader {
   std::unique_ptr<std::byte[]> converted_, turned_;
 };
 
-/// Whether the order of a file is that of memory for this shape.
+/// Whether file and memory have the same order for this shape.
 [[nodiscard]] bool is_same_order(const Dim& all, bool is_table);
 /// Copies numbers of `bytes_each` bytes (4 or 8) between the two orders: `count` of the first axis
 /// of the file, from `begin` on. On the memory's side is the whole tensor, on the file's this part

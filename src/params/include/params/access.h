@@ -35,8 +35,8 @@ struct ModelAccess {
   static const void* identity(const ParameterCollection& c) { return c.storage_.get(); }
   static ParameterCollection root(const ParameterCollection& c);
   /// A new collection that owns nothing and lists the parameters of all living models of the
-  /// process whose values lie in memory that processes share, or of those whose values do not: for
-  /// callers that do not know the program's model. Models must not change meanwhile.
+  /// process whose values lie in memory that processes share, or of the models whose values do not:
+  /// for callers that do not know the program's model. Models must not change meanwhile.
   static ParameterCollection all_models(bool shared);
   /// A new collection below `parent`, of the root's parameters whose names begin with `fullname`.
   static ParameterCollection part(const ParameterCollection& parent, const std::string& fullname);

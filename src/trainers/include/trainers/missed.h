@@ -89,7 +89,7 @@ class StepLog {
 /// The missed steps of one table under one trainer. Thread rule: as MissedSteps.
 class MissedUpdates final : public detail::MissedSteps {
  public:
-  /// Begins with all rows up to date; can_follow(motion) must hold. The state is that of table
+  /// Begins with all rows up to date; can_follow(motion) must hold. The state is the state of table
   /// `idx` in `lists`.
   MissedUpdates(detail::StorageState& table, const IdleMotion& motion, const StateLists& lists,
                 std::size_t idx);

@@ -10,7 +10,7 @@ namespace dynet::util {
 
 /// While a Helper lives in this process, a thread helps share_loop(); all Helpers share the thread.
 /// A child process has none. The thread starts with the first expect(), if the process may use two
-/// processors, and takes no signals but those of faults of its own. Thread-safe.
+/// processors, and takes no signals except for its own faults. Thread-safe.
 class Helper {
  public:
   Helper();

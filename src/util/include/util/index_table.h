@@ -50,7 +50,7 @@ class IndexTable {
     }
     slots_.swap(larger);
   }
-  /// Takes out thing `index`, which is there. Those that were put behind it move up.
+  /// Takes out thing `index`, which is there. Things behind it move up.
   void remove(std::uint64_t hash, std::uint32_t index) {
     const std::size_t mask = slots_.size() - 1;
     std::size_t hole = hash & mask;
