@@ -65,7 +65,8 @@ class AttentionBuilder {
   /// Uses the parameters in a graph: once for each. Without `update` they get no gradient.
   void new_graph(ComputationGraph& cg, bool update = true) { parameters_.new_graph(cg, update); }
   /// A memory of these keys and values. `lengths`: the number of positions of each example that
-  /// count. Shapes: {k,positions}xb, {v,positions}xb.
+  /// count.
+  /// Shapes: {k,positions}xb, {v,positions}xb.
   [[nodiscard]] AttentionMemory read(const Expression& keys, const Expression& values,
                                      const std::vector<unsigned>& lengths = {},
                                      Where where = Where::here()) const;
@@ -101,8 +102,8 @@ class AttentionBuilder {
 /// Attention that scores each key against each query, and shows its weights.
 class ScoringAttentionBuilder : public AttentionBuilder {
  public:
-  /// The score of each key for each query, before lengths and the softmax. Shapes: {q}xb ->
-  /// {positions}xb, {q,m}xb -> {positions,m}xb.
+  /// The score of each key for each query, before lengths and the softmax.
+  /// Shapes: {q}xb -> {positions}xb, {q,m}xb -> {positions,m}xb.
   [[nodiscard]] virtual Expression scores(const Expression& queries, const AttentionMemory& memory,
                                           Where where = Where::here()) const = 0;
   /// The softmax of the scores over the positions that count; 0 at the others.
@@ -191,14 +192,14 @@ class MultiHeadAttentionBuilder final : public AttentionBuilder {
 
   [[nodiscard]] Expression attend(const Expression& queries, const AttentionMemory& memory,
                                   Where where = Where::here()) const override;
-  /// Position j of a sequence attends to positions 0 to j, and to no later position. Shapes:
-  /// {d,positions}xb -> {d,positions}xb.
+  /// Position j of a sequence attends to positions 0 to j, and to no later position.
+  /// Shapes: {d,positions}xb -> {d,positions}xb.
   [[nodiscard]] Expression attend_causally(const Expression& queries, const AttentionMemory& memory,
                                            Where where = Where::here()) const;
   /// `memory` with the positions `x` appended: decoding step by step, in which attend(x, memory) is
   /// a column of attend_causally. A memory without positions is the beginning. ValueError for a
-  /// memory with lengths. One example of either stands for all of the other's. Shapes: {memory} or
-  /// {memory,n}, xb.
+  /// memory with lengths. One example of either stands for all of the other's.
+  /// Shapes: {memory} or {memory,n}, xb.
   [[nodiscard]] AttentionMemory append(const AttentionMemory& memory, const Expression& x,
                                        Where where = Where::here()) const;
   /// ValueError for a builder of other sizes.

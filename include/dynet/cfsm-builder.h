@@ -11,10 +11,10 @@
 //
 // `rep` is a vector {rep_dim}, or a batch of vectors if a function takes a batch. Words are ids
 // from
-// 0. A file of clusters assigns words to classes: the line `7 dog` puts dog into class 7. Errors:
-// StateError before new_graph, GraphError if `rep` is a node of another graph, ValueError for
-// another number of words than examples and for a word without a class, IndexError for an id that
-// does not exist; ValueError with file and line for a file of clusters that cannot be read or
+// 0. A file of clusters assigns words to classes: the line `7 dog` puts dog into the class named 7.
+// Errors: StateError before new_graph, GraphError if `rep` is a node of another graph, ValueError
+// for another number of words than examples and for a word without a class, IndexError for an id
+// that does not exist; ValueError with file and line for a file of clusters that cannot be read or
 // understood.
 //
 // Surprising: the parameters of a class are added to a graph at their first use, so that a graph
@@ -47,13 +47,13 @@ class SoftmaxBuilder {
   /// Shapes: {rep_dim} -> {1}.
   virtual Expression neg_log_softmax(const Expression& rep, unsigned classidx,
                                      Where where = Where::here()) = 0;
-  /// The negative log likelihoods of a batch: word e belongs to example e. Shapes: {rep_dim}xb ->
-  /// {1}xb for b words.
+  /// The negative log likelihoods of a batch: word e belongs to example e.
+  /// Shapes: {rep_dim}xb -> {1}xb for b words.
   virtual Expression neg_log_softmax(const Expression& rep, const std::vector<unsigned>& classidxs,
                                      Where where = Where::here()) = 0;
   /// A word drawn from the distribution with rand01(). Computes the distribution at once.
-  /// NumericError if there is no distribution: scores that are NaN, or infinite. Shapes: {rep_dim},
-  /// no batch.
+  /// NumericError if there is no distribution: scores that are NaN, or infinite.
+  /// Shapes: {rep_dim}, no batch.
   virtual unsigned sample(const Expression& rep, Where where = Where::here()) = 0;
   /// ln p of all words.
   /// Shapes: {rep_dim}xb -> {words}xb.
@@ -356,12 +356,14 @@ class ClassFactoredSoftmaxBuilder final : public detail::TreeSoftmaxBuilder {
                                        ParameterCollection& pc, bool bias = true,
                                        const std::string& called = "the clusters");
 
-  /// Scores of the classes. Shapes: {rep_dim}xb -> {classes}xb.
+  /// Scores of the classes.
+  /// Shapes: {rep_dim}xb -> {classes}xb.
   Expression class_logits(const Expression& rep, Where where = Where::here());
   /// ln p of the classes.
   Expression class_log_distribution(const Expression& rep, Where where = Where::here());
   /// Scores of the words of one class; 0 for a class of one word. IndexError if there is no such
-  /// class. Shapes: {rep_dim}xb -> {n}xb.
+  /// class.
+  /// Shapes: {rep_dim}xb -> {n}xb.
   Expression subclass_logits(const Expression& rep, unsigned clusteridx,
                              Where where = Where::here());
   /// ln p(word | class) of the words of one class.

@@ -39,8 +39,8 @@ struct Trainer;
 struct CheckpointPolicy {
   std::uint64_t every_steps = 0;  ///< step() saves after so many steps; 0: never
   double every_seconds = 0.0;     ///< step() saves when so long has passed; 0: never
-  unsigned keep_best = 1;         ///< the number with the best scores that stay
-  unsigned keep_last = 1;         ///< the newest; at least 1
+  unsigned keep_best = 1;         ///< checkpoints to keep for their scores
+  unsigned keep_last = 1;         ///< newest checkpoints to keep; at least 1
   bool larger_is_better = true;   ///< of scores
 };
 

@@ -50,17 +50,18 @@ class CRFBuilder {
 
   /// Uses the parameters in a graph: once for each. Without `update` they get no gradient.
   void new_graph(ComputationGraph& cg, bool update = true);
-  /// -ln p(tags | scores). A list shorter than the steps has the tags of the first steps. Shapes:
-  /// {tags,steps} -> {1}.
+  /// -ln p(tags | scores). A list shorter than the steps has the tags of the first steps.
+  /// Shapes: {tags,steps} -> {1}.
   Expression neg_log_likelihood(const Expression& scores, const std::vector<unsigned>& tags,
                                 Where where = Where::here());
-  /// The losses of a batch: list e belongs to example e, and is as long as its sequence. Shapes:
-  /// {tags,steps}xb -> {1}xb.
+  /// The losses of a batch: list e belongs to example e, and is as long as its sequence.
+  /// Shapes: {tags,steps}xb -> {1}xb.
   Expression neg_log_likelihood(const Expression& scores,
                                 const std::vector<std::vector<unsigned>>& tags,
                                 Where where = Where::here());
   /// The best tags, computed at once. NumericError if no sequence is allowed, and if the best score
-  /// is NaN. Shapes: {tags,steps}, no batch.
+  /// is NaN.
+  /// Shapes: {tags,steps}, no batch.
   ScoredTags viterbi(const Expression& scores, Where where = Where::here());
   /// The best tags of a batch, whose sequences have these lengths.
   std::vector<ScoredTags> viterbi(const Expression& scores, const std::vector<unsigned>& lengths,

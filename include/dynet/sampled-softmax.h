@@ -73,8 +73,8 @@ class SampledSoftmaxBuilder final : public detail::CheckedSoftmaxBuilder {
   /// The sampled loss of a word.
   /// Shapes: {rep_dim} -> {1}.
   Expression sampled_loss(const Expression& rep, unsigned classidx, Where where = Where::here());
-  /// The sampled losses of a batch: word e belongs to example e. Shapes: {rep_dim}xb -> {1}xb for b
-  /// words.
+  /// The sampled losses of a batch: word e belongs to example e.
+  /// Shapes: {rep_dim}xb -> {1}xb for b words.
   Expression sampled_loss(const Expression& rep, const std::vector<unsigned>& classidxs,
                           Where where = Where::here());
 

@@ -1,8 +1,8 @@
 #pragma once
 
 // The description of an operation, the shapes that its shape rule gets, and the operands of a call.
-// Example: for two nodes affine(b, W, x) with the same W {4,3} and x {3}, a call has `examples` 2
-// and the operands b and x with two examples, W with one.
+// Example: for two nodes affine_transform({b, W, x}) with the same W {4,3} and x {3}, a call has
+// `examples` 2, two examples in the operand x and one in W.
 
 #include <array>
 #include <cstddef>

@@ -3,7 +3,7 @@
 // Rules of cells with optional arguments (kOptional): each form of such a rule, with and without
 // the arguments of a group, is a rule of its own, made from the written rule. In the form an absent
 // piece is rule::Absent, and expressions that depend on absent pieces alone are not computed.
-// Example: the first step of an LSTM has no cell before it; its form drops the forget gate.
+// Example: the first step of an LSTM has no cell c before it; its form does not compute f * c.
 
 #include <array>
 #include <cstddef>

@@ -56,8 +56,8 @@ constexpr std::size_t count_names(const std::array<std::string_view, kN>& names)
 DYNET_PROPERTY(bool, is_variadic, kVariadic, false)
 // Result k is argument k plus terms of this many arguments each, weights and their factors. Forward
 // and backward may be called with some of the terms, with or without the arguments before them
-// (Call::part); without, forward adds, as the blocks of `out` say. Example: affine(b, W, x, V, h)
-// has terms of two arguments, and W x may be computed before h is known.
+// (Call::part); without, forward adds, as the blocks of `out` say. Example: affine_transform({b, W,
+// x, V, h}) has terms of two arguments, and W x may be computed before h is known.
 DYNET_PROPERTY(unsigned, term_args, kTermArgs, 0)
 // The number of sums of such an operation, if the sums are saved outputs and not results; saved
 // outputs stay from one call to the other. Sum k begins with argument k. The call with the other

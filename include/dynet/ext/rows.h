@@ -1,8 +1,8 @@
 #pragma once
 
 // Calls of rules over rows: the places of operands, and the record of such a rule. Plain data;
-// row_rule.h makes the record from an operation. Example: softmax along dimension 0 of {4,3}x2 has
-// 6 rows of length 4, with outer * inner = 6 and a step of 1 along the row.
+// row_rule.h makes the record from an operation. Example: a rule along dimension 0 of {4,3}x2 has 6
+// rows of length 4, and a step of 1 along the row.
 
 #include <cstddef>
 #include <cstdint>

@@ -7,7 +7,8 @@
 // written once as plain arithmetic (rule.h), for double, for every SIMD target and for CUDA. The
 // results overwrite values and states. A rule may also leave out the gradient, or return fewer
 // results: the streams of Kernels::run tell the operands apart. Example: gradient descent has the
-// members rate and keep, and step(w, g) returns each(keep * (w - rate * g)).
+// members rate, gradient_scale and keep, and step(w, g) returns each(keep * w - (keep * rate *
+// gradient_scale) * g).
 //
 // A step may reduce over all elements that it changes: over::sum, over::max and their relatives
 // (over.h) run over the n elements of a run, which are then a whole parameter, or one row of a
