@@ -17,7 +17,7 @@ namespace dynet {
 ///   p(word) = softmax(w rep + b)_entry softmax(w_i (P_i rep) + b_i)_word  in cluster i
 ///
 /// Parameters, in the collection `adaptive-softmax-builder`: w {words + clusters,rep_dim}, b (0),
-/// then for each cluster of n words P {d,rep_dim}, w {n,d}, b {n} (0); no biases where `bias` is
+/// then for each cluster of n words P {d,rep_dim}, w {n,d}, b {n} (0); no biases if `bias` is
 /// false. A batch makes each choice once for all examples that come to it.
 class AdaptiveSoftmaxBuilder final : public detail::CheckedSoftmaxBuilder {
  public:

@@ -1,7 +1,7 @@
 #pragma once
 
-// Attention as builders: queries look at a memory of keys and values, and get weighted sums of the
-// values.
+// Attention as builders: a query gets a weighted sum of the values of a memory, weighted by its
+// keys.
 //
 //   builder.new_graph(cg);                              once for each graph
 //   AttentionMemory memory = builder.read(keys);        once for each sequence
@@ -9,18 +9,19 @@
 //
 // A sequence is a matrix {size,positions}: `concatenate_cols(states)`, or rows of a lookup table by
 // `reshape(lookup(cg, table, words), {size, positions})`. A batch {size,positions}xb of sequences
-// that are padded comes with their lengths; without them all positions count. A query is a vector
-// {size} or a matrix with a column for each query, and the result has its form.
+// that are padded comes with lengths; without lengths all positions count. A query is a vector
+// {size} or a matrix with a column for each query, and so is the result: 3 queries {8,3} and a
+// memory with keys {8,5} and values {6,5} give {6,3}.
 //
-// MLPAttentionBuilder, DotAttentionBuilder and BiaffineAttentionBuilder differ in how well they say
-// that a key fits a query; MultiHeadAttentionBuilder is what Transformers are made of
-// (transformer.h). Errors: StateError before new_graph, GraphError and StaleExpression for a query
-// or memory of another graph, ShapeError with the builder's name for other shapes, ValueError for
-// lengths that do not fit, a length of 0 among them.
+// MLPAttentionBuilder, DotAttentionBuilder and BiaffineAttentionBuilder differ in the score of a
+// key for a query; Transformers (transformer.h) are made of MultiHeadAttentionBuilder. Errors:
+// StateError before new_graph, GraphError and StaleExpression for a query or memory of another
+// graph, ShapeError with the builder's name for other shapes, ValueError for lengths that do not
+// fit, a length of 0 among them.
 //
-// What is done to each position by itself (projections, the MLP's layer) is done to the positions
-// as a batch, so sequences of different lengths merge there. Scores, softmax and weighted sums
-// merge among sequences of one length (and, padded to it, of any).
+// Work on each position by itself (projections, the MLP's layer) takes the positions as a batch, so
+// sequences of different lengths merge there. Scores, softmax and weighted sums merge among
+// sequences of one length (and, padded to it, of any).
 
 #include <cstddef>
 #include <vector>
@@ -33,14 +34,14 @@ namespace detail {
 class TransformerLayer;
 }
 
-/// Keys and values as a builder's `read` made them, for this builder's `attend`. A value: copy it
-/// freely. Its nodes are stale when those of its graph are.
+/// Keys and values, made by a builder's `read` for the same builder's `attend`. A value, copied
+/// freely. Its nodes get stale with their graph.
 struct AttentionMemory {
   Expression keys;                ///< {k,positions}xb
   Expression values;              ///< {v,positions}xb
   std::vector<unsigned> lengths;  ///< of the examples; empty: all positions count
 
-  /// Number of positions; 0 for a memory that nothing was read into.
+  /// Number of positions; 0 for an empty memory.
   [[nodiscard]] unsigned positions() const { return keys.pg == nullptr ? 0 : keys.dim().cols(); }
 };
 
@@ -53,7 +54,7 @@ void for_each_expression(AttentionMemory& memory, F&& f) {
   }
 }
 
-/// What the attention builders share. Copies of a builder share its parameters. Thread rule: one
+/// Base of the attention builders. Copies of a builder share its parameters. Thread rule: one
 /// thread at a time, like its graph.
 class AttentionBuilder {
  public:
@@ -63,7 +64,8 @@ class AttentionBuilder {
 
   /// Uses the parameters in a graph: once for each. Without `update` they get no gradient.
   void new_graph(ComputationGraph& cg, bool update = true) { parameters_.new_graph(cg, update); }
-  /// A memory of these keys and values. `lengths`: how many positions of each example count.
+  /// A memory of these keys and values. `lengths`: the number of positions of each example that
+  /// count.
   /// Shapes: {k,positions}xb, {v,positions}xb.
   [[nodiscard]] AttentionMemory read(const Expression& keys, const Expression& values,
                                      const std::vector<unsigned>& lengths = {},
@@ -92,7 +94,7 @@ class AttentionBuilder {
                                              const std::vector<unsigned>& lengths,
                                              Where where) const;
 
-  unsigned key_dim_ = 0;    ///< rows of what is read
+  unsigned key_dim_ = 0;    ///< rows of the keys
   unsigned value_dim_ = 0;  ///< 0: any
   detail::BuilderParameters parameters_;
 };
@@ -100,11 +102,11 @@ class AttentionBuilder {
 /// Attention that scores each key against each query, and shows its weights.
 class ScoringAttentionBuilder : public AttentionBuilder {
  public:
-  /// How well each key fits each query, before lengths and the softmax.
+  /// The score of each key for each query, before lengths and the softmax.
   /// Shapes: {q}xb -> {positions}xb, {q,m}xb -> {positions,m}xb.
   [[nodiscard]] virtual Expression scores(const Expression& queries, const AttentionMemory& memory,
                                           Where where = Where::here()) const = 0;
-  /// Their softmax over the positions that count; 0 at the others.
+  /// The softmax of the scores over the positions that count; 0 at the others.
   [[nodiscard]] Expression weights(const Expression& queries, const AttentionMemory& memory,
                                    Where where = Where::here()) const;
   /// values * weights.
@@ -176,27 +178,27 @@ class BiaffineAttentionBuilder final : public ScoringAttentionBuilder {
 };
 
 /// Several scaled dot products side by side (Vaswani et al., 2017): queries, keys and values are
-/// projected, their rows cut into as many pieces as there are heads, each piece attends by itself,
-/// and what they give, one below the other, is projected again.
+/// projected, their rows cut into one piece per head, each piece attends by itself, and the
+/// results, one below the other, are projected again.
 ///
 /// Parameters, in the collection `multi-head-attention-builder`: wq {d,d}, bq {d}, wk {d,memory},
 /// bk {d}, wv {d,memory}, bv {d}, wo {d,d}, bo {d}; biases 0.
 class MultiHeadAttentionBuilder final : public AttentionBuilder {
  public:
   MultiHeadAttentionBuilder() = default;
-  /// `memory_dim`: rows of what is read; 0: `dim`. ValueError unless `heads` divides `dim`.
+  /// `memory_dim`: rows of the memory; 0: `dim`. ValueError unless `heads` divides `dim`.
   explicit MultiHeadAttentionBuilder(unsigned dim, unsigned heads, ParameterCollection& model,
                                      unsigned memory_dim = 0);
 
   [[nodiscard]] Expression attend(const Expression& queries, const AttentionMemory& memory,
                                   Where where = Where::here()) const override;
-  /// Position j of a sequence looks at positions 0 to j of it, and at no later ones.
+  /// Position j of a sequence attends to positions 0 to j, and to no later position.
   /// Shapes: {d,positions}xb -> {d,positions}xb.
   [[nodiscard]] Expression attend_causally(const Expression& queries, const AttentionMemory& memory,
                                            Where where = Where::here()) const;
-  /// `memory` with the positions `x` after those that it has: decoding step by step, in which
-  /// attend(x, memory) is a column of attend_causally. A memory without positions is the beginning.
-  /// ValueError for a memory with lengths. One example of either stands for all of the other's.
+  /// `memory` with the positions `x` appended: decoding step by step, in which attend(x, memory) is
+  /// a column of attend_causally. A memory without positions is the beginning. ValueError for a
+  /// memory with lengths. One example of either stands for all of the other's.
   /// Shapes: {memory} or {memory,n}, xb.
   [[nodiscard]] AttentionMemory append(const AttentionMemory& memory, const Expression& x,
                                        Where where = Where::here()) const;

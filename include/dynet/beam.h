@@ -1,6 +1,6 @@
 #pragma once
 
-// Beam search over anything that predicts one word after the other:
+// Beam search over any model that predicts one word after the other:
 //
 //   std::vector<Hypothesis> best = beam_search(cg, start, kBegin, kEnd, step, options);
 //
@@ -9,18 +9,19 @@
 // state is a value of any type that can be copied: an RNNPointer, the vector of
 // RNNBuilder::final_s, a TransformerState, or a struct of these.
 //
-// At each step the words of all hypotheses are read before any number is asked for, so that one
-// plan computes them all, in as many kernel calls as one of them takes. The graph grows with each
-// step, as does its memory. With `checkpoints` it does not: the numbers of the states that live on
-// are read after each step, the graph is reverted, and they come back as inputs. That costs a copy
-// of each state (through float), and wants `for_each_expression` for the type of the state; what
-// was in the graph before the search stays as it is.
+// At each step the words of all hypotheses are read before any number is requested, so that one
+// plan computes all hypotheses, in the kernel calls of one. Example: with a width of 6, a step of
+// an LSTM is one kernel call with 6 examples. The graph and its memory grow with each step, unless
+// `checkpoints` is set: then the numbers of the surviving states are read after each step, the
+// graph is reverted, and the numbers come back as inputs. The price is a copy of each state
+// (through float), and the type of the state needs `for_each_expression`; earlier nodes of the
+// graph stay as they are.
 //
-// Of the hypotheses' continuations the `width` best are kept at each step; those of them that are
-// the end symbol are finished and leave the beam, so a width of 1 is greedy search. The search is
-// over when no hypothesis is left, at max_length, or when none that is left can become one of the
-// n_best any more. Equal scores are in the order of the hypotheses they go on from, then of the
-// words' ids, so results do not depend on chance.
+// The `width` best continuations of all hypotheses are kept at each step; a continuation by the end
+// symbol is finished and leaves the beam, so a width of 1 is greedy search. The search is over when
+// no hypothesis is left, at max_length, or when no live hypothesis can become one of the n_best any
+// more. Equal scores are in the order of the hypotheses before, then of the words' ids, so results
+// do not depend on chance.
 
 #include <cstddef>
 #include <functional>
@@ -47,21 +48,21 @@ struct BeamOptions {
   unsigned max_length = 100;  ///< words at most, the end symbol among them
   unsigned n_best = 1;        ///< hypotheses wanted
   LengthNorm length_norm;     ///< unset: scores are log-probabilities
-  /// Continuations whose log-probability is lower than the best one of the step by more than this
-  /// are not kept.
+  /// Continuations with a log-probability below the best of the step by more than this number are
+  /// dropped.
   double prune = std::numeric_limits<double>::infinity();
   bool checkpoints = false;  ///< memory for one step instead of all
 };
 
 /// A sequence of words.
 struct Hypothesis {
-  std::vector<unsigned> words;  ///< without the first one that was read; with the end symbol
+  std::vector<unsigned> words;  ///< without the first word that was read; with the end symbol
   double log_probability = 0.0;
   double score = 0.0;     ///< divided by the length norm
   bool finished = false;  ///< whether it ends with the end symbol
 };
 
-// ---- what a state's expressions are
+// ---- the expressions of a state
 // ---------------------------------------------------------------
 
 namespace detail {
@@ -113,8 +114,9 @@ class Beam {
   [[nodiscard]] bool is_open() const;
   [[nodiscard]] const std::vector<Hypothesis>& live() const { return live_; }
   /// Chooses the next live hypotheses by the log-probabilities after each, which are computed
-  /// together. Returns which of those before each goes on from. ShapeError unless each is a vector
-  /// of one example, IndexError where the end symbol is no word, NumericError for NaN and infinity.
+  /// together. Returns for each the number of the hypothesis before. ShapeError unless all are
+  /// vectors of one example, IndexError if the end symbol is no word, NumericError for NaN and
+  /// +infinity.
   std::vector<std::size_t> advance(const std::vector<Expression>& log_probabilities);
   [[nodiscard]] std::vector<Hypothesis> best() const;
 
@@ -137,7 +139,7 @@ class Beam {
   std::vector<Hypothesis> finished_;  ///< the n_best, best first
 };
 
-/// Checkpoints of a graph for a search; takes back what stands above the last one at its end.
+/// Checkpoints of a graph for a search; reverts the last one at its end.
 class SearchMark {
  public:
   /// `revert`: reverts the graph once; the Python module has more to do then.
@@ -167,7 +169,7 @@ struct Carried {
 [[nodiscard]] Expression put_back(ComputationGraph& cg, const Carried& carried);
 [[noreturn]] void fail_carry();
 
-/// Renews the mark; the states that live on get inputs in the place of nodes that were above it.
+/// Renews the mark; surviving states get inputs in place of the nodes above the mark.
 template <class State>
 void carry_over(ComputationGraph& cg, SearchMark& mark, const std::vector<std::size_t>& living,
                 std::vector<State>& states) {
@@ -197,7 +199,7 @@ void carry_over(ComputationGraph& cg, SearchMark& mark, const std::vector<std::s
   }
 }
 
-/// beam_search, with what reverts the graph.
+/// beam_search with a function that reverts the graph.
 template <class State, class Step>
 std::vector<Hypothesis> search(ComputationGraph& cg, std::function<void()> revert,
                                const State& start, unsigned first, unsigned end, Step& step,
@@ -233,14 +235,14 @@ std::vector<Hypothesis> search(ComputationGraph& cg, std::function<void()> rever
 
 }  // namespace detail
 
-/// The best sequences of words, best first; the finished ones first, and others only where there
-/// are fewer than n_best. `first`: the word that each hypothesis reads first. Fewer than n_best
-/// where there are no more (a narrow beam, words of probability 0).
+/// The best sequences of words, best first; finished sequences first, and unfinished ones only if
+/// fewer than n_best are finished. `first`: the word that each hypothesis reads first. The result
+/// is shorter than n_best if there are no more (a narrow beam, words of probability 0).
 ///
-/// What `step` throws ends the search, a std::bad_alloc as out_of_memory; the graph stays usable,
-/// and with `checkpoints` as it was. Errors: ValueError for a width, length or number of 0 and for
-/// a norm that is not positive; those of Beam::advance; UsageError for `checkpoints` with a state
-/// without for_each_expression.
+/// An exception of `step` ends the search, a std::bad_alloc as out_of_memory; the graph stays
+/// usable, and with `checkpoints` as it was. Errors: ValueError for a width, length or number of 0
+/// and for a norm that is not positive; the errors of Beam::advance; UsageError for `checkpoints`
+/// with a state without for_each_expression.
 template <class State, class Step>
 std::vector<Hypothesis> beam_search(ComputationGraph& cg, const State& start, unsigned first,
                                     unsigned end, Step&& step, const BeamOptions& options = {}) {

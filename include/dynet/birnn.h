@@ -16,17 +16,17 @@
 namespace dynet {
 
 /// Layers of two builders each, one reading forward and one backward. A layer reads the outputs of
-/// the one below: `[forward; backward]`, of which each direction has half.
+/// the layer below: `[forward; backward]`, half of the rows from each direction.
 ///
 ///   BiRNNBuilder<VanillaLSTMBuilder> reader(1, 64, 128, model);
 ///   reader.new_graph(cg);                               once for each graph
 ///   std::vector<Expression> hs = reader.transduce(xs);  for each sequence: {128} at each place
 ///
-/// `Builder` is a recurrent builder of this library or of a program, made by
-/// `Builder(layers, input_dim, hidden_dim, model, options...)`. Its rules hold for dropout, batches
-/// and errors. Parameters are in the collection `birnn`, layer by layer, those of the forward
-/// builder first, as the Python class of this name has them. Copies share the parameters. Thread
-/// rule: one thread at a time, like its graph.
+/// `Builder` is a recurrent builder of this library or of a program, made by `Builder(layers,
+/// input_dim, hidden_dim, model, options...)`. Dropout, batches and errors are as in that builder.
+/// Parameters are in the collection `birnn`, layer by layer, the forward builder's first, as in the
+/// Python class of this name. Copies share the parameters. Thread rule: one thread at a time, like
+/// its graph.
 template <class Builder>
 class BiRNNBuilder {
  public:
@@ -40,9 +40,9 @@ class BiRNNBuilder {
     RNNPointer backward;
   };
 
-  /// Without layers: to be assigned to, or made one later. What reads is a StateError.
+  /// Without layers: to be assigned to later. Reading is a StateError until then.
   BiRNNBuilder() = default;
-  /// `hidden_dim`: of both directions together. ValueError where it is odd or `num_layers` is 0.
+  /// `hidden_dim`: of both directions together. ValueError if it is odd or `num_layers` is 0.
   template <class... Options>
   explicit BiRNNBuilder(unsigned num_layers, unsigned input_dim, unsigned hidden_dim,
                         ParameterCollection& model, Options... options) {
@@ -62,7 +62,7 @@ class BiRNNBuilder {
   void new_graph(ComputationGraph& cg, bool update = true) {
     for_each([&](Builder& builder) { builder.new_graph(cg, update); });
   }
-  /// Reads a sequence. At each place what the last layer says: {hidden_dim}.
+  /// Reads a sequence. The last layer's output at each place: {hidden_dim}.
   std::vector<Expression> transduce(const std::vector<Expression>& xs,
                                     Where where = Where::here()) {
     return attempt(xs, [&] { return joined(read("transduce", xs, where), where); });
@@ -80,8 +80,8 @@ class BiRNNBuilder {
       return steps;
     });
   }
-  /// What the last layer's builders say at the end of their ways: [forward at the last place;
-  /// backward at the first], {hidden_dim}. StateError before a sequence was read.
+  /// The last outputs of both directions of the last layer: [forward at the last place; backward at
+  /// the first], {hidden_dim}. StateError before a sequence was read.
   [[nodiscard]] Expression back(Where where = Where::here()) const {
     check_layers("back");
     const Layer& layer = builder_layers.back();
@@ -89,7 +89,7 @@ class BiRNNBuilder {
         [&] { return concatenate({layer.forward.back(), layer.backward.back()}, 0, where); });
   }
 
-  /// `set_dropout` of all builders, with as many rates as they take.
+  /// `set_dropout` of all builders, with their number of rates.
   template <class... Rates>
   void set_dropout(Rates... rates) {
     for_each([&](Builder& builder) { builder.set_dropout(rates...); });
@@ -135,7 +135,7 @@ class BiRNNBuilder {
     }
   }
 
-  /// Both directions begin a sequence in it: nothing that it draws is kept where it fails.
+  /// Begins a sequence in both directions. After a failure no drawn mask is kept.
   template <class F>
   static auto attempt(const std::vector<Expression>& xs, F read) {
     const bool has_graph = !xs.empty() && !xs[0].is_stale();
@@ -145,12 +145,12 @@ class BiRNNBuilder {
     return result;
   }
 
-  /// What the builders of one layer say.
+  /// The outputs of the two builders of a layer.
   struct Outputs {
     std::vector<Expression> forward;
     std::vector<Expression> backward;  ///< from the last place to the first
   };
-  /// What those of the last layer say.
+  /// The outputs of the last layer.
   Outputs read(const char* call, const std::vector<Expression>& xs, Where where) {
     check_layers(call);
     Outputs outputs = read_layer(builder_layers[0], xs, where);

@@ -1,21 +1,24 @@
 #pragma once
 
-// Softmaxes over many words as builders: the interface, the plain softmax, the class-factored one,
-// and what trees of choices share. hsm-builder.h has the hierarchical one, adaptive-softmax.h the
-// one with cheap frequent words, sampled-softmax.h losses that look at a few words only.
+// Softmaxes over many words as builders: the interface, the plain softmax, the class-factored
+// softmax, and the base of trees of choices. hsm-builder.h has the hierarchical softmax,
+// adaptive-softmax.h a softmax with cheap frequent words, sampled-softmax.h losses over a few
+// sampled words.
 //
 //   builder.new_graph(cg);                            once for each graph
 //   loss = builder.neg_log_softmax(rep, word);        or a list of words, one for each example
 //   word = builder.sample(rep);
 //
-// `rep` is a vector {rep_dim}, a batch of them where a function takes a batch. Words are ids from
-// 0. A file of clusters says which word is in which class. Errors: StateError before new_graph,
-// GraphError where `rep` is a node of another graph, ValueError for another number of words than
-// examples and for a word without a class, IndexError for an id that does not exist; ValueError
-// with file and line for a file of clusters that cannot be read or understood.
+// `rep` is a vector {rep_dim}, or a batch of vectors if a function takes a batch. Words are ids
+// from
+// 0. A file of clusters assigns words to classes: the line `7 dog` puts dog into the class named 7.
+// Errors: StateError before new_graph, GraphError if `rep` is a node of another graph, ValueError
+// for another number of words than examples and for a word without a class, IndexError for an id
+// that does not exist; ValueError with file and line for a file of clusters that cannot be read or
+// understood.
 //
-// Surprising: a class's parameters are added to a graph when they are first needed there, so that a
-// graph that meets three classes of a thousand has nodes for three.
+// Surprising: the parameters of a class are added to a graph at their first use, so that a graph
+// with words of three classes of a thousand has nodes for three.
 
 #include <iosfwd>
 #include <memory>
@@ -44,12 +47,12 @@ class SoftmaxBuilder {
   /// Shapes: {rep_dim} -> {1}.
   virtual Expression neg_log_softmax(const Expression& rep, unsigned classidx,
                                      Where where = Where::here()) = 0;
-  /// The negative log likelihoods of a batch: word e is that of example e.
+  /// The negative log likelihoods of a batch: word e belongs to example e.
   /// Shapes: {rep_dim}xb -> {1}xb for b words.
   virtual Expression neg_log_softmax(const Expression& rep, const std::vector<unsigned>& classidxs,
                                      Where where = Where::here()) = 0;
-  /// A word drawn from the distribution with rand01(). Computes what it needs at once. NumericError
-  /// where there is no distribution: scores that are NaN, or infinite.
+  /// A word drawn from the distribution with rand01(). Computes the distribution at once.
+  /// NumericError if there is no distribution: scores that are NaN, or infinite.
   /// Shapes: {rep_dim}, no batch.
   virtual unsigned sample(const Expression& rep, Where where = Where::here()) = 0;
   /// ln p of all words.
@@ -63,31 +66,32 @@ class SoftmaxBuilder {
 
 namespace detail {
 
-/// Where parameters are needed: the graph given to new_graph, and whether they get gradients there.
+/// The graph given to new_graph, for parameters that are added later, and whether they get
+/// gradients.
 struct InGraph {
   ComputationGraph* graph = nullptr;
   bool update = true;
-  unsigned id = 0;  ///< the graph's at that time; it has another one once it is cleared
+  unsigned id = 0;  ///< the graph's at that time; a cleared graph gets a new id
 };
 
 /// One choice among outcomes, given a vector x: softmax(w x + b), or between two outcomes
-/// logistic(w x + b) for the first one. A single outcome needs no parameters. Its nodes are
-/// remembered until they are stale or wanted in another way.
+/// logistic(w x + b) for the first. A single outcome needs no parameters. Nodes of parameters are
+/// kept until they are stale or wanted in another way.
 class Choice {
  public:
   enum class Kind { kNone, kLogistic, kSoftmax };
 
   /// One outcome, without parameters.
   Choice() = default;
-  /// Makes w {outcomes,rep_dim}, or {1,rep_dim} where it is logistic, and b (0) unless there is
+  /// Makes w {outcomes,rep_dim}, or {1,rep_dim} if it is logistic, and b (0) unless there is
   /// none.
   Choice(Kind kind, unsigned outcomes, unsigned rep_dim, bool has_bias, ParameterCollection& model);
-  /// A softmax with parameters that are there. ShapeError unless they are {n,rep_dim} and {n}.
+  /// A softmax with existing parameters. ShapeError unless {n,rep_dim} and {n}.
   Choice(const Parameter& w, const Parameter* b);
 
   [[nodiscard]] unsigned outcomes() const { return outcomes_; }
   [[nodiscard]] bool has_parameters() const { return kind_ != Kind::kNone; }
-  /// The parameters' nodes. StateError where there are none.
+  /// The parameters' nodes. StateError if there are none.
   [[nodiscard]] Expression weights(const InGraph& in, Where where) const;
   [[nodiscard]] Expression bias(const InGraph& in, Where where) const;
   /// w x + b; without parameters zeros {1}.
@@ -111,7 +115,7 @@ class Choice {
   Parameter p_b_;  ///< unset: there is no bias
   mutable Expression w_;
   mutable Expression b_;
-  mutable bool updated_ = true;  ///< what w_ and b_ were made for
+  mutable bool updated_ = true;  ///< the `update` with which w_ and b_ were made
 };
 
 /// Losses of all or of some examples of a batch, added up by example.
@@ -120,19 +124,20 @@ class LossesByExample {
   void clear();
   /// Losses of all examples.
   void add(const Expression& loss) { whole_.push_back(loss); }
-  /// Losses of these examples, each once, of a batch of `size`; of all where there are as many.
+  /// Losses of these examples, each once, of a batch of `size`; of all examples if the list has
+  /// `size`.
   void add(const Expression& loss, const std::vector<unsigned>& examples, std::size_t size);
   /// {1}xb for the b examples of rep.
   [[nodiscard]] Expression add_up(const InGraph& in, const Expression& rep, Where where);
 
  private:
   std::vector<Expression> whole_;  ///< losses of all examples
-  std::vector<Expression> parts_;  ///< losses of some,
-  std::vector<unsigned> owners_;   ///< and of which
+  std::vector<Expression> parts_;  ///< losses of some examples,
+  std::vector<unsigned> owners_;   ///< and their numbers
 };
 
-/// What the softmaxes of the library share: a graph, and checks before the work, which classes do
-/// in the virtual functions below.
+/// Base of the softmaxes of the library: the graph, and checks before the work in the virtual
+/// functions below.
 class CheckedSoftmaxBuilder : public SoftmaxBuilder {
  public:
   void new_graph(ComputationGraph& cg, bool update = true) final;
@@ -141,7 +146,7 @@ class CheckedSoftmaxBuilder : public SoftmaxBuilder {
   Expression neg_log_softmax(const Expression& rep, const std::vector<unsigned>& classidxs,
                              Where where = Where::here()) final;
   unsigned sample(const Expression& rep, Where where = Where::here()) final;
-  /// That of full_logits, which some softmaxes normalise themselves.
+  /// The work of full_logits, which some softmaxes normalise themselves.
   Expression full_log_distribution(const Expression& rep, Where where = Where::here()) final;
   Expression full_logits(const Expression& rep, Where where = Where::here()) final;
   ParameterCollection& get_parameter_collection() final { return local_model; }
@@ -152,7 +157,7 @@ class CheckedSoftmaxBuilder : public SoftmaxBuilder {
   [[nodiscard]] virtual const char* name() const = 0;
   /// Whether the scores of all are logarithms of probabilities.
   [[nodiscard]] virtual bool is_normalised() const { return false; }
-  /// StateError where the builder was made without parameters; before anything else.
+  /// StateError if the builder was made without parameters; before anything else.
   virtual void check_made(const char* call) const = 0;
   /// Throws for a word that has no loss.
   virtual void check_words(const std::vector<unsigned>& words) const = 0;
@@ -163,7 +168,7 @@ class CheckedSoftmaxBuilder : public SoftmaxBuilder {
 
   /// The graph to work in, after checks.
   [[nodiscard]] const InGraph& ready(const char* call, const Expression& rep, Where where) const;
-  /// Those of a call with a word for each example.
+  /// The checks of a call with a word for each example.
   void check_batch(const char* call, const Expression& rep, const std::vector<unsigned>& words,
                    Where where) const;
 
@@ -173,7 +178,7 @@ class CheckedSoftmaxBuilder : public SoftmaxBuilder {
   std::vector<unsigned> one_;
 };
 
-/// A node of a tree of choices: one among its children, or, where it has none, among its words.
+/// A node of a tree of choices: one among its children, or, if it has none, among its words.
 /// Owns its children; a copy is deep, and shares parameters. dynet::Cluster in hsm-builder.h.
 class Cluster {
  public:
@@ -184,37 +189,37 @@ class Cluster {
   Cluster& operator=(Cluster&&) noexcept = default;
   ~Cluster() = default;
 
-  /// The child of that symbol, made when it is first asked for. It stays where it is as long as
-  /// this cluster does. StateError where there are words.
+  /// The child of a symbol, made at the first call. Its address is valid as long as this cluster
+  /// lives. StateError if there are words.
   Cluster* add_child(unsigned sym);
-  /// StateError where there are children, ValueError for a word that is there.
+  /// StateError if there are children, ValueError for a word that is there.
   void add_word(unsigned word);
   /// Makes parameters for this cluster, then for its children in their order: with k outcomes none
   /// for k = 1, for k = 2 w {1,rep_dim} and b {1}, else w {k,rep_dim} and b {k}; biases are 0.
   void initialize(unsigned rep_dim, ParameterCollection& model);
 
-  /// Adds the parameters of this cluster and of those below to a graph now.
+  /// Adds the parameters of this cluster and of all below to a graph now.
   void new_graph(ComputationGraph& cg, Where where = Where::here());
-  /// Which child or word, drawn with rand01().
+  /// The place of a child or word, drawn with rand01().
   [[nodiscard]] unsigned sample(const Expression& h, ComputationGraph& cg,
                                 Where where = Where::here()) const;
-  /// -ln p of outcome r. IndexError where there is none.
+  /// -ln p of outcome r. IndexError if there is none.
   [[nodiscard]] Expression neg_log_softmax(const Expression& h, unsigned r, ComputationGraph& cg,
                                            Where where = Where::here()) const;
 
-  /// Place of a word among those of this cluster. IndexError where it is not there.
+  /// The place of a word in this cluster. IndexError for another word.
   [[nodiscard]] unsigned get_index(unsigned word) const;
-  /// IndexError where there is none.
+  /// IndexError if there is none.
   [[nodiscard]] unsigned get_word(unsigned index) const;
   [[nodiscard]] unsigned num_children() const { return static_cast<unsigned>(children_.size()); }
-  /// IndexError where there is none.
+  /// IndexError if there is none.
   [[nodiscard]] const Cluster* get_child(unsigned i) const;
-  /// The outcomes that lead here from the top.
+  /// The outcomes on the path from the top to this cluster.
   [[nodiscard]] const std::vector<unsigned>& get_path() const { return path_; }
-  /// StateError where there are no parameters.
+  /// StateError if there are no parameters.
   [[nodiscard]] Expression get_weights(ComputationGraph& cg, Where where = Where::here()) const;
   [[nodiscard]] Expression get_bias(ComputationGraph& cg, Where where = Where::here()) const;
-  /// Its path and words, and below it those of its children, a line each.
+  /// The cluster's path and words, then its children's, a line each.
   // NOLINTNEXTLINE(readability-identifier-naming): DyNet's name
   [[nodiscard]] std::string toString() const;
 
@@ -244,15 +249,15 @@ class Cluster {
 /// without a class.
 class TreeSoftmaxBuilder : public CheckedSoftmaxBuilder {
  protected:
-  /// What stands in the file: `<class> <word>`, or `<symbol> ... <symbol>\t<word>`.
+  /// The form of a line of the file: `<class> <word>`, or `<symbol> ... <symbol>\t<word>`.
   enum class Format { kClass, kPath };
 
   TreeSoftmaxBuilder() = default;
   explicit TreeSoftmaxBuilder(unsigned rep_size) : rep_dim_(rep_size) {}
-  /// Reads the tree. Words that the dictionary lacks are added to it; where it is frozen and has an
+  /// Reads the tree. Words that the dictionary lacks are added to it; if it is frozen and has an
   /// id for unknown words, they are left out. ValueError leaves the dictionary as it was.
   void read(const char* builder, const std::string& cluster_file, Format format, Dict& word_dict);
-  /// The same from a stream, which messages call `called`.
+  /// Reads a stream, named `called` in messages.
   void read(const char* builder, std::istream& clusters, Format format, Dict& word_dict,
             const std::string& called);
 
@@ -297,7 +302,7 @@ class TreeSoftmaxBuilder : public CheckedSoftmaxBuilder {
 
   std::string cluster_file_;
   std::vector<std::vector<unsigned>> paths_;
-  /// [step][word]: which of the numbers that full_logits puts together is the step's ln p.
+  /// [step][word]: the place of the step's ln p among the numbers of full_logits.
   std::vector<std::vector<unsigned>> rows_;
   Scratch scratch_;
 };
@@ -331,31 +336,34 @@ class StandardSoftmaxBuilder final : public detail::CheckedSoftmaxBuilder {
   detail::Choice choice_;
 };
 
-/// The softmax in two steps: first the word's class, then the word among those of its class, so
-/// that a loss costs as much as classes and the words of one class (Goodman, 2001).
+/// The softmax in two steps: first the word's class, then the word within the class, so that the
+/// cost of a loss grows with the classes and the words of one class (Goodman, 2001): with 10,000
+/// words in 100 classes of 100 words, 200 scores in place of 10,000.
 ///
 ///   p(word) = p(class) p(word | class)
 ///
 /// A line of the file is `<class> <word>` between spaces or tabs, and perhaps more; classes are
 /// numbered as they first appear. Parameters, in the collection `class-factored-softmax-builder`:
 /// r2c {classes,rep_dim}, cbias {classes} (0), then for each class of n > 1 words w {n,rep_dim}, b
-/// {n} (0); no biases where `bias` is false.
+/// {n} (0); no biases if `bias` is false.
 class ClassFactoredSoftmaxBuilder final : public detail::TreeSoftmaxBuilder {
  public:
   ClassFactoredSoftmaxBuilder() = default;
   explicit ClassFactoredSoftmaxBuilder(unsigned rep_dim, const std::string& cluster_file,
                                        Dict& word_dict, ParameterCollection& pc, bool bias = true);
-  /// From a stream of what stands in such a file, which messages call `called`.
+  /// Reads the lines of such a file from a stream, named `called` in messages.
   explicit ClassFactoredSoftmaxBuilder(unsigned rep_dim, std::istream& clusters, Dict& word_dict,
                                        ParameterCollection& pc, bool bias = true,
                                        const std::string& called = "the clusters");
 
-  /// Scores of the classes. Shapes: {rep_dim}xb -> {classes}xb.
+  /// Scores of the classes.
+  /// Shapes: {rep_dim}xb -> {classes}xb.
   Expression class_logits(const Expression& rep, Where where = Where::here());
   /// ln p of the classes.
   Expression class_log_distribution(const Expression& rep, Where where = Where::here());
-  /// Scores of the words of one class; 0 for a class of one word. IndexError where there is no such
-  /// class. Shapes: {rep_dim}xb -> {n}xb.
+  /// Scores of the words of one class; 0 for a class of one word. IndexError if there is no such
+  /// class.
+  /// Shapes: {rep_dim}xb -> {n}xb.
   Expression subclass_logits(const Expression& rep, unsigned clusteridx,
                              Where where = Where::here());
   /// ln p(word | class) of the words of one class.

@@ -6,14 +6,15 @@
 //   loss = builder.neg_log_likelihood(scores, tags);      of the right tags
 //   best = builder.viterbi(scores);                       best.tags, best.score
 //
-// `scores` {tags,steps} say how well each tag fits each step; the builder adds how well each tag
-// follows another, and stands first and last. In a batch {tags,steps}xb of padded sequences a list
-// of tags is as long as its sequence. Errors: StateError before new_graph, GraphError where
-// `scores` is a node of another graph, ShapeError for another shape, IndexError for a tag that
-// there is not, ValueError for lists of tags or lengths that do not fit.
+// `scores` {tags,steps} has a score for each tag at each step; the builder adds scores for each
+// pair of neighbouring tags, for the first and for the last tag. Example: with 3 tags and 4 steps
+// the tags 0, 0, 2, 1 add the transitions (0, 0), (2, 0), (1, 2). In a batch {tags,steps}xb of
+// padded sequences a list of tags is as long as its sequence. Errors: StateError before new_graph,
+// GraphError if `scores` is a node of another graph, ShapeError for another shape, IndexError for a
+// tag that does not exist, ValueError for lists of tags or lengths that do not fit.
 //
-// Sequences of one length merge, also where they are nodes of their own (dynet/expr/chains.h); what
-// makes the scores merges as ever.
+// Sequences of one length merge, also if they are nodes of their own (dynet/expr/chains.h); the
+// nodes of the scores merge as always.
 
 #include <array>
 #include <utility>
@@ -37,32 +38,32 @@ struct ScoredTags {
 class CRFBuilder {
  public:
   CRFBuilder() = default;
-  /// ValueError where there is no tag.
+  /// ValueError if there is no tag.
   explicit CRFBuilder(unsigned tags, ParameterCollection& model);
 
   /// No sequence may go from tag `from` to tag `to`, begin with a tag, or end with one: its score
-  /// is -inf, and the loss of tags that do is a ValueError. Both hold from the next new_graph on,
-  /// and are not part of model files. IndexError for a tag that there is not.
+  /// is -inf, and the loss of such tags is a ValueError. Both hold from the next new_graph on, and
+  /// are not part of model files. IndexError for a tag that does not exist.
   void forbid(unsigned from, unsigned to);
   void forbid_start(unsigned tag);
   void forbid_end(unsigned tag);
 
   /// Uses the parameters in a graph: once for each. Without `update` they get no gradient.
   void new_graph(ComputationGraph& cg, bool update = true);
-  /// -ln p(tags | scores). A list shorter than the steps is the tags of the first ones.
+  /// -ln p(tags | scores). A list shorter than the steps has the tags of the first steps.
   /// Shapes: {tags,steps} -> {1}.
   Expression neg_log_likelihood(const Expression& scores, const std::vector<unsigned>& tags,
                                 Where where = Where::here());
-  /// The losses of a batch: list e is that of example e, and as long as its sequence.
+  /// The losses of a batch: list e belongs to example e, and is as long as its sequence.
   /// Shapes: {tags,steps}xb -> {1}xb.
   Expression neg_log_likelihood(const Expression& scores,
                                 const std::vector<std::vector<unsigned>>& tags,
                                 Where where = Where::here());
-  /// The best tags, computed at once. NumericError where what is forbidden leaves no sequence, and
-  /// where the best score is NaN.
+  /// The best tags, computed at once. NumericError if no sequence is allowed, and if the best score
+  /// is NaN.
   /// Shapes: {tags,steps}, no batch.
   ScoredTags viterbi(const Expression& scores, Where where = Where::here());
-  /// Those of a batch, whose sequences have these lengths.
+  /// The best tags of a batch, whose sequences have these lengths.
   std::vector<ScoredTags> viterbi(const Expression& scores, const std::vector<unsigned>& lengths,
                                   Where where = Where::here());
   /// Nodes of the best tags, as numbers, and of their score: for programs that ask for several
@@ -93,9 +94,9 @@ class CRFBuilder {
 
   unsigned tags_ = 0;
   detail::BuilderParameters parameters_;
-  /// What is added to transitions, start and end: -inf where forbidden. Empty: nothing is.
+  /// Numbers added to transitions, start and end: -inf if forbidden. Empty: none is forbidden.
   std::array<std::vector<float>, 3> masks_;
-  std::array<std::vector<float>, 3> masks_in_graph_;  ///< what they were at the last new_graph
+  std::array<std::vector<float>, 3> masks_in_graph_;  ///< the masks at the last new_graph
   std::array<Expression, 3> scores_;                  ///< the parameters' nodes with their masks
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// Looking at what the library does: traces and times. docs/debugging.md shows what they print.
+// Traces and times, to see the library work. docs/debugging.md shows the printed texts.
 
 #include <cstdint>
 #include <fstream>
@@ -12,9 +12,9 @@ struct ComputationGraph;
 struct Expression;
 struct Tensor;
 
-/// While it lives, what `words` names ("graph", "plan", "memory", "execute", "time", separated by
-/// commas, or "all") reports to stderr, and nothing else does: for a while, the environment's
-/// DYNET_TRACE is replaced, in all threads. Scopes nest and end in reverse order. ValueError for
+/// While the scope lives, the traces in `words` ("graph", "plan", "memory", "execute", "time",
+/// separated by commas, or "all") report to stderr and no other trace does: the scope replaces the
+/// environment's DYNET_TRACE in all threads. Scopes nest and end in reverse order. ValueError for
 /// other words.
 class TraceScope {
  public:
@@ -27,30 +27,29 @@ class TraceScope {
   std::uint8_t before_;
 };
 
-/// Where numbers became bad first in a graph: "NaN first in node 12, log(v11) {3}, built at
-/// train.cc:33". Looks for NaN in the values that were computed; then, after a backward pass, for
-/// NaN and infinities in the gradients, from the loss down; then for infinite values. Empty where
-/// there are none; -inf counts for none where the program gave it as a number, or an operation
-/// gives it by definition, and where it comes from there. Trainer::update says it where a gradient
-/// is bad, of the graph that ran backward last in its thread: that one must not be used by another
-/// thread meanwhile.
+/// Names the first node with bad numbers: "NaN first in node 12, log(v11) {3}, built at
+/// train.cc:33". Looks for NaN in computed values; then, after a backward pass, for NaN and
+/// infinities in the gradients, from the loss down; then for infinite values. Empty if there are
+/// none. -inf is not bad if the program gave it as a number, if an operation gives it by
+/// definition, or if it follows from such a number. Trainer::update has the text in its error about
+/// a bad gradient, for the last graph that ran backward in its thread: no other thread may use this
+/// graph meanwhile.
 [[nodiscard]] std::string find_nan(const ComputationGraph& cg);
 
-/// What errors say of a node: "node 5, tanh(v4) {3}, built at train.cc:33". StaleExpression.
+/// The text of a node in errors: "node 5, tanh(v4) {3}, built at train.cc:33". StaleExpression.
 [[nodiscard]] std::string describe(const Expression& e);
-/// The value, where it is there already; null where it would have to be computed. It is valid as
-/// long as what value() returns. StaleExpression.
+/// The value if it is computed, else null. Valid as long as a result of value(). StaleExpression.
 [[nodiscard]] const Tensor* computed_value(const Expression& e);
 
-/// While it lives, records what the library does, in all threads: forward and backward passes, in
-/// them planning and each kernel call with its nodes, its group and the line of its first node, and
-/// updates of trainers. The file, written when it ends, opens in Perfetto (ui.perfetto.dev) and in
-/// chrome://tracing. Recording takes some microseconds per call, and a million events are kept.
-/// One at a time: UsageError. IoError where the file cannot be written.
+/// While the scope lives, records the work of all threads: forward and backward passes with
+/// planning and each kernel call (nodes, group, line of the first node), and updates of trainers.
+/// The file, written when the scope ends, opens in Perfetto (ui.perfetto.dev) and in
+/// chrome://tracing. Recording takes some microseconds per call, and a million events are kept. One
+/// at a time: UsageError. IoError if the file cannot be written.
 class TimelineScope {
  public:
   explicit TimelineScope(const std::string& file);
-  /// Ends it, where close() was not called; then what fails is not reported.
+  /// Ends the recording if close() was not called; a failure is then not reported.
   ~TimelineScope();
   TimelineScope(const TimelineScope&) = delete;
   TimelineScope& operator=(const TimelineScope&) = delete;
@@ -62,12 +61,12 @@ class TimelineScope {
   std::ofstream file_;
 };
 
-/// What kernel calls of all graphs took, a line for each operation and direction, since
+/// The time of kernel calls of all graphs, a line for each operation and direction, since
 /// `--dynet-profiling` (or `profiling_flag`) was set: to 1, or to 2 for nodes per call and bytes of
-/// results too. Empty where nothing was measured. The same text goes to the standard output when
-/// the process ends. Thread-safe.
+/// results too. Empty without measurements. The same text goes to the standard output when the
+/// process ends. Thread-safe.
 [[nodiscard]] std::string profile_text();
-/// Forgets what was measured.
+/// Forgets the measurements.
 void reset_profile();
 
 }  // namespace dynet

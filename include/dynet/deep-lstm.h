@@ -8,10 +8,10 @@ namespace dynet {
 /// reads [h of the layer below; x], and the output of a step is [h of layer 0; h of layer 1; ...],
 /// {layers * h}.
 ///
-/// Each layer computes what CoupledLSTMBuilder does; in a first step without an initial state its
-/// output gate does not look at the cell. Parameters of a layer, in the collection
+/// Each layer computes as in CoupledLSTMBuilder, except that in a first step without an initial
+/// state the output gate does not read the cell. Parameters of a layer, in the collection
 /// `deep-lstm-builder`: x2i {h,in} (above the lowest {h,h+in}), h2i, c2i {h,h}, bi {h}, x2o, h2o,
-/// c2o, bo, x2c, h2c, bc; biases 0. Dropout: one mask per sequence, on what the layers read and on
+/// c2o, bo, x2c, h2c, bc; biases 0. Dropout: one mask per sequence, on the layers' inputs and on
 /// h'.
 struct DeepLSTMBuilder : public CoupledGatesBuilder {
   DeepLSTMBuilder() = default;

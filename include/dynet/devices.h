@@ -1,10 +1,11 @@
 #pragma once
 
-// Where numbers live and what computes on them.
+// Devices: memory for numbers, and loops that compute with them.
 //
 // A device is a name, a number type, memory with a queue (ext/memory.h) and kernels
-// (ext/kernels.h). Everything in the library that holds or reads numbers does so through these two:
-// a new device implements them, and `DeviceManager::add` makes it known.
+// (ext/kernels.h). The library holds and reads all numbers through these two: a new device
+// implements both, and `DeviceManager::add` makes it known. Example: "CPU:double" has the memory of
+// "CPU" and plain loops in double.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,13 +22,13 @@ enum class Number : std::uint8_t;
 }  // namespace ext
 
 enum class DeviceType { CPU, GPU };
-/// What a tensor's memory is for: values and gradients of nodes, parameters, scratch.
+/// The use of a tensor's memory: values and gradients of nodes, parameters, scratch.
 enum class DeviceMempool { FXS = 0, DEDFS = 1, PS = 2, SCS = 3, NONE = 4 };
 
 /// A device and its number type. "CPU" computes in float; "CPU:double" is the plain scalar device
 /// in double that checks it: there `Tensor::v` points at doubles, and only the functions of
-/// tensor.h may read it; so too where the memory is not the host's. Devices live as long as the
-/// process. Thread rule: immutable, any number of threads.
+/// tensor.h may read it; the same holds for memory that is not the host's. Devices live as long as
+/// the process. Thread rule: immutable, any number of threads.
 class Device {
  public:
   Device(int id, DeviceType device_type, std::string device_name,
@@ -50,8 +51,8 @@ class Device {
   [[nodiscard]] std::int64_t number_bytes() const { return is_double() ? 8 : 4; }
 };
 
-/// The devices of the process. Owns none of them. Thread rule: change it from one thread, before
-/// others compute; reading is free.
+/// The devices of the process, not owned. Thread rule: changes from one thread, before others
+/// compute; reading is free.
 class DeviceManager final {
  public:
   /// Forgets the devices that were added.

@@ -8,8 +8,9 @@
 
 namespace dynet {
 
-/// Words with ids 0, 1, 2, ... in the order in which they were first seen. Frozen, it takes no new
-/// ones. Thread rule: reads of a frozen dictionary may run at once; else one thread.
+/// Words with ids 0, 1, 2, ... in the order of first use: of "a b a c" c has id 2. A frozen
+/// dictionary takes no new words. Thread rule: reads of a frozen dictionary may run at once; else
+/// one thread.
 class Dict {
  public:
   Dict() = default;
@@ -17,15 +18,15 @@ class Dict {
   [[nodiscard]] bool contains(const std::string& words) const { return d_.count(words) != 0; }
   void freeze() { frozen = true; }
   [[nodiscard]] bool is_frozen() const { return frozen; }
-  /// Id of a word, which is added unless the dictionary is frozen; then an unknown word is the one
-  /// given to set_unk, or std::runtime_error where none was, or where that one was cleared.
+  /// Id of a word, which is added unless the dictionary is frozen; then an unknown word has the id
+  /// of the word of set_unk, or is a std::runtime_error without one, or after clear().
   int convert(const std::string& word);
-  /// The word with an id. IndexError where there is none.
+  /// The word with an id. IndexError if there is none.
   [[nodiscard]] const std::string& convert(const int& id) const;
-  /// What unknown words are taken for; added if it is new. Once, after freeze: else
+  /// Sets the word that unknown words count as; added if new. Once, after freeze: else
   /// std::runtime_error.
   void set_unk(const std::string& word);
-  /// -1 where set_unk was not called.
+  /// -1 if set_unk was not called.
   [[nodiscard]] int get_unk_id() const { return unk_id; }
   [[nodiscard]] const std::vector<std::string>& get_words() const { return words_; }
   /// Forgets the words; frozen stays frozen.
@@ -41,7 +42,7 @@ class Dict {
 
 /// Ids of the words of a line, which white space separates.
 std::vector<int> read_sentence(const std::string& line, Dict& sd);
-/// Appends ids of the words before the first `|||` to `s`, of those after it to `t`. What throws
+/// Appends ids of the words before the first `|||` to `s`, of the words after to `t`. An error
 /// leaves both lists as they were.
 void read_sentence_pair(const std::string& line, std::vector<int>& s, Dict& sd, std::vector<int>& t,
                         Dict& td);

@@ -31,15 +31,15 @@ struct Dim {
   Dim(const std::vector<long>& x) : Dim(x, 1) {}  // NOLINT(google-explicit-constructor)
   Dim(const std::vector<long>& x, unsigned b);
 
-  /// Number of elements with the batch. SizeError where it does not fit 32 bits: see elements().
+  /// Number of elements with the batch. SizeError if it does not fit 32 bits: see elements().
   [[nodiscard]] unsigned size() const;
-  /// Number of elements of one example. SizeError where it does not fit 32 bits.
+  /// Number of elements of one example. SizeError if it does not fit 32 bits.
   [[nodiscard]] unsigned batch_size() const;
   /// Number of elements with the batch, in 64 bits. SizeError above 2^60.
   [[nodiscard]] std::int64_t elements() const { return checked_product(true); }
   /// Number of elements of one example, in 64 bits. SizeError above 2^60.
   [[nodiscard]] std::int64_t example_elements() const { return checked_product(false); }
-  /// Sum of the extents. SizeError where it does not fit 32 bits.
+  /// Sum of the extents. SizeError if it does not fit 32 bits.
   [[nodiscard]] unsigned sum_dims() const;
   /// Copy without trailing dimensions of 1, keeping at least one dimension.
   [[nodiscard]] Dim truncate() const;
@@ -84,7 +84,7 @@ struct Dim {
   [[noreturn]] void too_large() const;
 };
 
-/// `count` as an extent. SizeError where it does not fit 32 bits; its text begins with `what`.
+/// `count` as an extent. SizeError if it does not fit 32 bits; its text begins with `what`.
 [[nodiscard]] unsigned to_extent(ext::Count count, const std::string& what);
 
 /// Equal number of dimensions, extents and batch: `{3}` is not `{3,1}`.

@@ -1,6 +1,8 @@
 #pragma once
 
-// The computation graph as users see it.
+// The computation graph as users see it. A function of expr.h adds a node and computes nothing; a
+// request for a value computes all nodes that are needed, groups of equal nodes together. Example:
+// 16 sentences with a tanh each make 16 nodes, which run as one kernel call.
 
 #include <unistd.h>
 
@@ -38,12 +40,12 @@ namespace detail {
 class NodeArguments;
 }
 
-/// A computation graph: nodes appended by the operations of expr.h, values computed when asked for,
+/// A computation graph: nodes appended by the operations of expr.h, values computed on request,
 /// gradients by `backward`. Any number may live at once. Thread rule: one thread at a time (a
-/// second one that enters gets GraphError); graphs of different threads may share parameters.
+/// second thread gets GraphError); graphs of different threads may share parameters.
 struct ComputationGraph {
-  /// Its own device, that of inputs and constants which name no other, is the default device.
-  /// Batching is as the option `--dynet-autobatch` says (on unless switched off).
+  /// The graph's device, for inputs and constants that name none, is the default device. The option
+  /// `--dynet-autobatch` sets batching (on unless switched off).
   ComputationGraph();
   explicit ComputationGraph(bool batched);
   ~ComputationGraph();
@@ -52,38 +54,38 @@ struct ComputationGraph {
 
   /// Removes all nodes; their expressions become stale. Marks are forgotten.
   void clear();
-  /// Pushes a mark. Evaluates what was built so far; no group of nodes crosses a mark.
+  /// Pushes a mark. Computes all nodes built so far; no group of nodes crosses a mark.
   void checkpoint();
   /// Removes the nodes above the last mark and the mark; without a mark does nothing.
   void revert();
 
   /// The shape of a node; valid until the graph is cleared or destroyed. (DyNet 2.1 gives a
-  /// reference that can be written through; here nodes share their shapes.) IndexError.
+  /// writable reference; here nodes share their shapes.) IndexError.
   [[nodiscard]] const Dim& get_dimension(VariableIndex index) const;
   /// Forgets all values and computes up to `last`; random nodes draw anew.
   const Tensor& forward(const Expression& last);
   const Tensor& forward(VariableIndex i);
-  /// Computes only what is missing.
+  /// Computes only missing values.
   const Tensor& incremental_forward(const Expression& last);
   const Tensor& incremental_forward(VariableIndex i);
   const Tensor& get_value(VariableIndex i);
   const Tensor& get_value(const Expression& e);
-  /// The gradient of the last `backward`. GraphError where none reached so far.
+  /// The gradient of the last `backward`. GraphError if `backward` did not reach the node.
   const Tensor& get_gradient(VariableIndex i);
   const Tensor& get_gradient(const Expression& e);
-  /// Forgets computed values, as after a change behind a pointer.
+  /// Forgets computed values, for a program that changed numbers behind a pointer.
   void invalidate();
   /// Adds the gradient of scalar node `i` to the parameters. `full`: also computes gradients of
   /// nodes that do not depend on a parameter. ShapeError unless the value has one element.
   void backward(const Expression& last, bool full = false);
   void backward(VariableIndex i, bool full = false);
 
-  /// Compute each node when it is added.
+  /// Whether each node is computed when it is added.
   void set_immediate_compute(bool ic);
-  /// From now on, NumericError where what was computed has NaN or infinity: it names the first such
-  /// node and its line. Within an InferenceScope only what was asked for is looked at.
+  /// From now on, NumericError if computed values have NaN or infinity: the error names the first
+  /// such node and its line. Within an InferenceScope only requested values are checked.
   void set_check_validity(bool cv);
-  /// Switches batching for what is computed from now on.
+  /// Switches batching for later computations.
   void set_batching(bool on);
   [[nodiscard]] bool batching() const;
   /// The stream of this graph's random nodes, for programs with threads; otherwise the next of the
@@ -94,13 +96,13 @@ struct ComputationGraph {
   void print_graphviz() const;
   /// The DOT text of print_graphviz() as a string.
   [[nodiscard]] std::string to_dot() const;
-  /// The graph as an SVG picture, in boxes of what runs together where all of it is computed at
-  /// once: "3: 16 x tanh". Point at a node for its operation, shape and line.
+  /// The graph as an SVG picture, with a box for each group of a plan of all nodes: "3: 16 x tanh".
+  /// Point at a node for its operation, shape and line.
   [[nodiscard]] std::string to_svg() const;
-  /// Writes all nodes to a file, or to the standard output where `filename` is empty, with values
-  /// (what is missing is computed) and with the gradients that the last `backward` gave; there are
-  /// none before it, and none of nodes made after the one it started from. `nan_check_only`: says
-  /// whether the numbers are finite instead of printing them. IoError.
+  /// Writes all nodes to a file, or to the standard output if `filename` is empty, with values
+  /// (missing values are computed) and with the gradients of the last `backward`; nodes made after
+  /// its root have none. `nan_check_only`: says whether the numbers are finite instead of printing
+  /// them. IoError.
   void dump(const std::string& filename, bool show_values, bool show_gradients,
             bool nan_check_only);
   [[nodiscard]] unsigned get_id() const;
@@ -128,8 +130,7 @@ struct ComputationGraph {
 
   /// An operation by the name of its node class in 2.1, with the arguments of that class's
   /// constructor: `cg.add_function<Softmax>({x.i}, 0)`. dynet/nodes.h has the names and this
-  /// function's definition. Errors: those of the operation; ValueError for another number of
-  /// arguments.
+  /// function's definition. Errors: as the operation; ValueError for another number of arguments.
   template <class Function, class... Side>
   VariableIndex add_function(const detail::NodeArguments& arguments, Side&&... side);
 
@@ -144,9 +145,9 @@ struct ComputationGraph {
     explicit NodeList(const ComputationGraph& graph) : graph_(graph) {}
     [[nodiscard]] std::size_t size() const;
     [[nodiscard]] bool empty() const { return size() == 0; }
-    /// IndexError where there is no node `i`.
+    /// IndexError if there is no node `i`.
     NodeView operator[](std::size_t i) const;
-    /// The node added last. IndexError where there is none.
+    /// The node added last. IndexError if there is none.
     [[nodiscard]] NodeView back() const { return (*this)[size() - 1]; }
 
     /// Goes over the nodes in the order in which they were added.
@@ -196,12 +197,12 @@ struct ComputationGraph {
   api::GraphState* state_;  ///< borrowed from the pool of workspaces, given back by the destructor
 };
 
-/// Why batching does not run two nodes of a graph together, as the first difference of their keys,
-/// such as "attributes: d=0 != d=1", "argument 1: {3} != {4}" or "argument 0: one example, as the
-/// node has != one example for the node's 2"; or what else forbids it, such as that one waits for
-/// the other. "equal keys" where nothing does: then they share a group when they are asked for
-/// together and become ready together. Computes nothing. StaleExpression; GraphError where the
-/// nodes are of different graphs.
+/// The reason why batching does not run two nodes of a graph together: the first difference of
+/// their keys, such as "attributes: d=0 != d=1", "argument 1: {3} != {4}" or "argument 0: one
+/// example, as the node has != one example for the node's 2", or another reason, such as that one
+/// node waits for the other. "equal keys": nodes that are requested together and become ready
+/// together share a group. Computes nothing. StaleExpression; GraphError if the nodes are of
+/// different graphs.
 [[nodiscard]] std::string explain_batch(const Expression& a, const Expression& b);
 
 /// Exchanges two indices, for programs that do so by an unqualified name.

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the library throws. Every exception is a `dynet::Error` and also the standard type that
+// Exceptions of the library. Every exception is a `dynet::Error` and also the standard type that
 // DyNet programs already catch (`std::invalid_argument`, `std::runtime_error`, ...).
 
 #include <iostream>
@@ -62,7 +62,7 @@ struct GraphError : detail::ErrorOf<std::runtime_error> {
 struct StaleExpression : detail::ErrorOf<std::runtime_error> {
   using ErrorOf::ErrorOf;
 };
-/// Another call that cannot be done, where programs expect `std::runtime_error`.
+/// Another call that cannot be done, for which programs expect `std::runtime_error`.
 struct UsageError : detail::ErrorOf<std::runtime_error> {
   using ErrorOf::ErrorOf;
 };
@@ -74,11 +74,11 @@ struct DeviceError : detail::ErrorOf<std::runtime_error> {
 struct IoError : detail::ErrorOf<std::runtime_error> {
   using ErrorOf::ErrorOf;
 };
-/// NaN or infinity where training cannot go on.
+/// NaN or infinity with which training cannot go on.
 struct NumericError : detail::ErrorOf<std::runtime_error> {
   using ErrorOf::ErrorOf;
 };
-/// Memory is exhausted, or the cap of `--dynet-mem` is reached. The library stays usable.
+/// Memory is exhausted, or the cap of `--dynet-mem-cap` is reached. The library stays usable.
 struct out_of_memory : detail::ErrorOf<std::runtime_error> {
   using ErrorOf::ErrorOf;
 };
@@ -107,10 +107,10 @@ decltype(auto) with_typed_allocation(F&& f) {
 }  // namespace detail
 }  // namespace dynet
 
-// Macros of DyNet 2.1 that client code uses in its own checks. With DYNET_SKIP_ARG_CHECK the two
-// that are about arguments do nothing; DYNET_ASSERT does something with DYNET_DO_ASSERT alone. What
-// does nothing does not evaluate its arguments.
-// NOLINTBEGIN(bugprone-macro-parentheses): `msg` is a chain, as in `"got " << n`
+// Macros of DyNet 2.1 that client code uses in its own checks. DYNET_SKIP_ARG_CHECK switches off
+// DYNET_INVALID_ARG and DYNET_ARG_CHECK; DYNET_DO_ASSERT switches on DYNET_ASSERT. A macro that is
+// off does not evaluate its arguments. NOLINTBEGIN(bugprone-macro-parentheses): `msg` is a chain,
+// as in `"got " << n`
 #define DYNET_DETAIL_THROW(Type, msg)     \
   do {                                    \
     std::ostringstream dynet_oss;         \

@@ -1,7 +1,6 @@
 #pragma once
 
-// `Expression`: what user code passes around. A handle of 16 bytes to a node of a computation
-// graph.
+// `Expression`: a handle of 16 bytes to a node of a computation graph. User code copies it freely.
 
 #include <cstdint>
 #include <initializer_list>
@@ -18,8 +17,8 @@ namespace dynet {
 struct ComputationGraph;
 using VariableIndex = unsigned;
 
-/// A node of a graph, and the epoch it was made in. Using it after its graph was cleared, reverted
-/// past it, or destroyed throws StaleExpression. Copy freely; thread rule: that of its graph.
+/// A node of a graph, and the epoch of the node. Using an expression after its graph was cleared,
+/// destroyed, or reverted past the node throws StaleExpression. Thread rule: as its graph.
 struct Expression {
   ComputationGraph* pg = nullptr;  ///< null: unset
   VariableIndex i = 0;
@@ -34,9 +33,9 @@ struct Expression {
   /// Name of the device that the node is on.
   [[nodiscard]] std::string get_device_name() const;
   [[nodiscard]] bool is_stale() const;
-  /// Computes what is missing. The view stays valid until the graph is computed anew or cleared.
+  /// Computes missing values. The view stays valid until the graph is computed anew or cleared.
   const Tensor& value() const;
-  /// The gradient of the last `backward`; zeros where nothing flowed.
+  /// The gradient of the last `backward`; zeros if no gradient flowed here.
   [[nodiscard]] const Tensor& gradient() const;
   [[nodiscard]] const Dim& dim() const;
 };

@@ -10,10 +10,9 @@ class Device;
 class NamedTimer;
 
 /// The random engine of initialisers and of rand01 and its like; never null. Random operations do
-/// not draw from it: theirs is a counter (reset_rng seeds both). Thread rule: one thread at a time.
+/// not draw from it but use a counter (reset_rng seeds both). Thread rule: one thread at a time.
 extern std::mt19937* rndeng;
-/// Where parameters and graphs are made unless told otherwise; the CPU before initialize(). Never
-/// null.
+/// The default device of parameters and graphs; the CPU before initialize(). Never null.
 extern Device* default_device;
 /// Batching of graphs made from now on: 0 off, else on (the default).
 extern int autobatch_flag;

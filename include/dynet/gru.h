@@ -10,8 +10,8 @@ namespace dynet {
 ///   h = (1 - z) * h' + z * tanh(bh + x2h x + h2h (r * h'))
 ///
 /// Parameters of a layer, in the collection `gru-builder`: x2z {h,in}, h2z {h,h}, bz {h}, x2r, h2r,
-/// br, x2h, h2h, bh; biases 0. Dropout is drawn anew at each step, on what the layers read and on
-/// the output that add_input returns; the state stays whole.
+/// br, x2h, h2h, bh; biases 0. Dropout is drawn anew at each step, on the layers' inputs and on the
+/// output of add_input; the state stays whole.
 struct GRUBuilder : public LayeredRNNBuilder {
   GRUBuilder() = default;
   explicit GRUBuilder(unsigned layers, unsigned input_dim, unsigned hidden_dim,

@@ -12,9 +12,8 @@ namespace dynet {
 /// A node of the tree of a hierarchical softmax.
 using Cluster = detail::Cluster;
 
-/// The softmax as a walk down a tree, from the top to the word (Morin and Bengio, 2005): a loss
-/// costs as much as the choices on the way, in a binary tree as much as the logarithm of the number
-/// of words.
+/// The softmax as a walk down a tree, from the top to the word (Morin and Bengio, 2005): the cost
+/// of a loss grows with the choices on the way, which are 14 for 16,384 words in a binary tree.
 ///
 ///   p(word) = product of p(outcome | node) over the nodes on the way
 ///
@@ -28,11 +27,11 @@ class HierarchicalSoftmaxBuilder final : public detail::TreeSoftmaxBuilder {
   HierarchicalSoftmaxBuilder() = default;
   explicit HierarchicalSoftmaxBuilder(unsigned rep_dim, const std::string& cluster_file,
                                       Dict& word_dict, ParameterCollection& model);
-  /// From a stream of what stands in such a file, which messages call `called`.
+  /// Reads the lines of such a file from a stream, named `called` in messages.
   explicit HierarchicalSoftmaxBuilder(unsigned rep_dim, std::istream& clusters, Dict& word_dict,
                                       ParameterCollection& model,
                                       const std::string& called = "the clusters");
-  /// Makes new parameters, in `model` itself, in the place of those it has.
+  /// Replaces the parameters by new ones in `model` itself.
   void initialize(ParameterCollection& model);
 
  protected:

@@ -1,6 +1,6 @@
 #pragma once
 
-// `IndexTensor`: positions in tensors, as TensorTools::argmax and its relatives give them.
+// `IndexTensor`: positions in tensors, the results of TensorTools::argmax and its relatives.
 
 #include <cstddef>
 #include <memory>
@@ -10,8 +10,7 @@
 #include "dynet/dim.h"
 
 namespace Eigen {  // NOLINT(readability-identifier-naming): its name
-/// What programs of DyNet 2.1 call an index. Where they include the real Eigen too, it is the same
-/// type.
+/// The type of an index in programs of DyNet 2.1; the same type in the real Eigen.
 using DenseIndex = std::ptrdiff_t;
 }  // namespace Eigen
 
@@ -29,7 +28,7 @@ struct IndexTensor {
   Eigen::DenseIndex* v = nullptr;
   Device* device = nullptr;  ///< null: host memory
   DeviceMempool mem_pool = DeviceMempool::NONE;
-  std::shared_ptr<void> memory;  ///< what `v` points into; null: the program's own
+  std::shared_ptr<void> memory;  ///< the memory of `v`; null: the program's own
 };
 
 /// All indices in memory order, the batch included.

@@ -1,8 +1,8 @@
 #pragma once
 
-// Starting the library. Nothing must be called: parameters and graphs can be made at once, on the
-// CPU, with batching on. `initialize` reads the options of the command line and seeds the random
-// numbers.
+// Starting the library. No call is required: parameters and graphs can be made at once, on the CPU,
+// with batching on. `initialize` reads the options of the command line and seeds the random
+// numbers. Example: with argv of "train --dynet-seed 7 data.txt" argc is 2 afterwards.
 
 #include <functional>
 #include <string>
@@ -25,7 +25,7 @@ struct DynetParams {
   float weight_decay = 0.0F;       ///< in [0,1)
   int autobatch = 1;               ///< 0: graphs run their nodes one by one
   int profiling = 0;               ///< 1 or 2: a table is printed when the process ends
-  bool shared_parameters = false;  ///< with worker processes (workers.h), those of the host
+  bool shared_parameters = false;  ///< for worker processes (workers.h), on the host
   bool ngpus_requested = false;    ///< these ask for GPUs: not in this library, a ValueError
   int requested_gpus = -1;
   std::vector<int> gpu_mask;
@@ -34,14 +34,14 @@ struct DynetParams {
   // Ours.
   unsigned mem_cap = 0;               ///< MiB of graph memory; beyond: out_of_memory. 0: no cap
   std::string device = "CPU";         ///< the default device: "CPU" or "CPU:double"
-  std::string lstm = "coupled";       ///< what LSTMBuilder is: "coupled" or "vanilla"
+  std::string lstm = "coupled";       ///< the class LSTMBuilder: "coupled" or "vanilla"
   std::string precision = "highest";  ///< of products of float matrices; no other yet
 };
 
-/// Reads the `--dynet-*` options after argv[0] and removes them and their values from argc and
-/// argv. Others stay, longer names too. docs/options.md lists them. A value follows after `=` or as
-/// the next argument; `_` is read as `-`. ValueError, with argc and argv as they were, for a
-/// missing or malformed value. argc may be 0 and argv null.
+/// Reads the `--dynet-*` options of docs/options.md after argv[0] and removes them and their values
+/// from argc and argv. Other arguments stay, longer names too. A value follows after `=` or as the
+/// next argument; `_` is read as `-`. ValueError, with argc and argv as they were, for a missing or
+/// malformed value. argc may be 0 and argv null.
 DynetParams extract_dynet_params(int& argc, char**& argv, bool shared_parameters = false);
 /// Applies `params`. A second call changes nothing (and says so to the log sink). ValueError for
 /// values that are not allowed; then nothing was changed.
@@ -52,15 +52,14 @@ void cleanup();
 /// Seeds `*rndeng` and the random operations of graphs made from now on.
 void reset_rng(unsigned seed);
 
-/// Where the library's few messages go. None (the default): nowhere. Called from any thread. What a
-/// program probably does not mean begins with "warning: ": an update without a gradient, a negative
-/// learning rate, a graph that grows and grows. It is said before anything is changed; a sink may
-/// throw then, which ends the call.
+/// Sets the receiver of the library's few messages; null (the default): messages are dropped.
+/// Called from any thread. A message about a probable mistake begins with "warning: ": an update
+/// without a gradient, a negative learning rate, a graph that grows and grows. Warnings come before
+/// any change; a sink may throw then, which ends the call.
 void set_log_sink(std::function<void(const std::string&)> sink);
 
 /// Precision of products of float matrices: "highest". ValueError for "high" and "medium", which
-/// allow less than float: no device of this build computes in less, so that they would do nothing;
-/// and for other words.
+/// allow less than float and would change nothing in this build, and for other words.
 void set_float32_matmul_precision(const std::string& precision);
 [[nodiscard]] std::string get_float32_matmul_precision();
 

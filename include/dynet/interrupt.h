@@ -1,6 +1,6 @@
 #pragma once
 
-// Stopping work that takes long.
+// Interrupting long computations.
 
 #include <chrono>
 #include <cstdint>
@@ -8,7 +8,7 @@
 namespace dynet {
 
 namespace detail {
-/// What a thread asks now and then whether to go on; nobody where `check` is null.
+/// The function that a thread calls now and then to ask whether to go on; none if `check` is null.
 struct InterruptCheck {
   void (*check)(void* of) = nullptr;
   void* of = nullptr;
@@ -18,20 +18,18 @@ struct InterruptCheck {
 };
 }  // namespace detail
 
-/// While it lives, what this thread computes (values, gradients), and the planning of it, asks
-/// `check` now and then whether to go on, and so do savers, loaders, and what draws the first
-/// numbers of a parameter: not again before `interval` (milliseconds::max(): never) is over, and
-/// soon after. Work that takes less never asks. What `check` throws comes out of the call. No
-/// parameter is added, no parameter, no gradient of a parameter and no value that was there is
-/// changed then, and the same can be asked for again. What a call forgets at its start is
-/// forgotten: a `backward` the gradients of the nodes that an earlier one left, and `forward`,
-/// which computes anew, the old values. A file that was to be written is not there, or is the old
-/// one.
+/// While the scope lives, long work of this thread calls `check` now and then: planning and
+/// computing of values and gradients, savers, loaders, and drawing the first numbers of a
+/// parameter. Calls are at least `interval` apart (milliseconds::max(): no calls); work that is
+/// shorter calls never. Example: with 40 ms a `backward` of one second calls `check` about 24
+/// times. An exception of `check` comes out of the interrupted call. Then no parameter is added,
+/// parameters, their gradients and computed values are unchanged, and the call can be repeated.
+/// Numbers that a call forgets at its start are forgotten: the gradients of an earlier `backward`,
+/// the old values in a `forward`. A file that was to be written is absent or the old file.
 ///
-/// `check` gets `of`, and must not use the graph. Nodes that run as one group are never stopped
-/// inside, however large they are, nor is an update of a trainer. Scopes nest: the inner one is
-/// asked, or nobody where its `check` is null. Thread rule: for the thread that made it, which has
-/// to end it.
+/// `check` gets `of`, and must not use the graph. A group of nodes is never stopped inside, however
+/// large it is, nor is an update of a trainer. Scopes nest: the inner scope's `check` counts, also
+/// if it is null. Thread rule: a scope belongs to the thread that made it and has to end it.
 class InterruptScope {
  public:
   using Check = void (*)(void* of);

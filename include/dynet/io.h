@@ -1,11 +1,12 @@
 #pragma once
 
-// Saving and loading parameters: what all formats have in common, and text, in the format of DyNet
-// 2.1. Safetensors are in dynet/safetensors.h, whole training sessions in dynet/checkpoint.h.
+// Saving and loading parameters: the interfaces of all formats, and the text format of DyNet 2.1.
+// Safetensors are in dynet/safetensors.h, whole training sessions in dynet/checkpoint.h.
 //
-// A saver writes a temporary file beside the target and renames it over the target when it is
-// closed, so a crash, a full disk or an exception leaves the old file. A loader reads and checks
-// everything it needs before it changes anything.
+// A saver writes a temporary file beside the target and renames it over the target in close(), so a
+// crash, a full disk or an exception leaves the old file. A loader reads and checks everything
+// before it changes anything. Example: a file with 4 numbers for a parameter {2,3} is an IoError,
+// and the parameter keeps its values.
 
 #include <fstream>
 #include <iterator>
@@ -22,7 +23,7 @@
 
 namespace dynet {
 
-/// Elements, each followed by a space; and back into a vector that already has its size.
+/// Elements, each followed by a space; reading fills a vector that already has its size.
 template <class T>
 std::ostream& operator<<(std::ostream& os, const std::vector<T>& v) {
   std::copy(v.begin(), v.end(), std::ostream_iterator<T>(os, " "));
@@ -42,16 +43,16 @@ class Saver {
   Saver(const Saver&) = delete;
   Saver& operator=(const Saver&) = delete;
   virtual ~Saver();
-  /// All parameters, then all lookup tables, of the collection and those below. With a key the
-  /// collection's own name in front of theirs is replaced by it.
+  /// All parameters, then all lookup tables, of the collection and its sub-collections. A key
+  /// replaces the collection's own name at the front of the names.
   virtual void save(const ParameterCollection& model, const std::string& key = "") = 0;
   virtual void save(const Parameter& param, const std::string& key = "") = 0;
   virtual void save(const LookupParameter& param, const std::string& key = "") = 0;
-  /// Ends the file, where the format has one; nothing can be saved afterwards. IoError.
+  /// Ends the file, if the format has one; nothing can be saved afterwards. IoError.
   virtual void close() {}
 };
 
-/// Reads them. On any error nothing was changed.
+/// Reads collections and parameters. An error leaves everything unchanged.
 class Loader {
  public:
   Loader() = default;
@@ -59,7 +60,8 @@ class Loader {
   Loader& operator=(const Loader&) = delete;
   virtual ~Loader();
   /// Assigns the objects whose names start with `key` in order: the i-th parameter of the file to
-  /// the i-th of the collection, lookup tables likewise. IoError unless numbers and shapes agree.
+  /// the i-th parameter of the collection, and lookup tables in the same way. IoError unless
+  /// numbers and shapes agree.
   virtual void populate(ParameterCollection& model, const std::string& key = "") = 0;
   /// Takes the object named `key`.
   virtual void populate(Parameter& param, const std::string& key = "") = 0;
@@ -69,18 +71,18 @@ class Loader {
   virtual LookupParameter load_lookup_param(ParameterCollection& model, const std::string& key) = 0;
 };
 
-/// Numbers are written with as many digits as bring them back exactly: nine for float, 17 on a
-/// device in double. Each `save` gives what it writes to the system: IoError on a full disk. Thread
-/// rule: one thread at a time; the model must not change meanwhile.
+/// Numbers are written with enough digits to read the same number: nine for float, 17 on a device
+/// in double. Each `save` hands its text to the system: IoError on a full disk. Thread rule: one
+/// thread at a time; the model must not change meanwhile.
 class TextFileSaver : public Saver {
  public:
-  /// IoError when the file cannot be written. `append`: what is there stays, and is kept as it is
-  /// when something fails; ValueError where that is a safetensors file.
+  /// IoError when the file cannot be written. `append`: the objects in the file stay, also when a
+  /// save fails; ValueError for a safetensors file.
   explicit TextFileSaver(const std::string& filename, bool append = false);
   TextFileSaver(const TextFileSaver&) = delete;
   TextFileSaver& operator=(const TextFileSaver&) = delete;
-  /// Closes; an error goes to the log sink. When an exception is on its way out, or a save failed,
-  /// the old file stays.
+  /// Closes; an error goes to the log sink. During an exception, or after a failed save, the old
+  /// file stays.
   ~TextFileSaver() override;
   void save(const ParameterCollection& model, const std::string& key = "") override;
   void save(const Parameter& param, const std::string& key = "") override;
@@ -100,12 +102,13 @@ class TextFileSaver : public Saver {
   std::unique_ptr<Stream> stream_;
 
  protected:
-  /// What a derived class writes here goes into the file where it is written, between the objects.
-  /// Loaders take no text but objects. Throws as `save`.
+  /// The text of a derived class, written between the objects. Loaders take no text but objects.
+  /// Throws as `save`.
   std::ostream& datastream;
 };
 
-/// Remembers the name; each call reads the file anew. IoError names file, byte and what was wanted.
+/// Remembers the name; each call reads the file anew. IoError names the file, the byte and the
+/// expected text.
 class TextFileLoader : public Loader {
  public:
   explicit TextFileLoader(const std::string& filename);
@@ -120,11 +123,11 @@ class TextFileLoader : public Loader {
   std::string dataname_;
 };
 
-/// A saver of the format that the name asks for: safetensors where it ends in ".safetensors", else
-/// text. IoError when the file cannot be written.
+/// A saver in the format of the name: safetensors for ".safetensors", else text. IoError when the
+/// file cannot be written.
 std::unique_ptr<Saver> make_saver(const std::string& filename, bool append = false);
-/// A loader of the format that the file has, whatever its name. A file that cannot be read is an
-/// IoError here or when it is loaded from.
+/// A loader for the format of the file's content, whatever the name. A file that cannot be read is
+/// an IoError here or in the first load.
 std::unique_ptr<Loader> make_loader(const std::string& filename);
 
 }  // namespace dynet

@@ -1,7 +1,7 @@
 #pragma once
 
-// LSTMs as recurrent builders (rnn.h). `LSTMBuilder` is the one with coupled gates, as in the DyNet
-// paper; programs that mean DyNet 2.1's are compiled with -DDYNET_LSTM_VANILLA.
+// LSTMs as recurrent builders (rnn.h). `LSTMBuilder` is the LSTM with coupled gates of the DyNet
+// paper; -DDYNET_LSTM_VANILLA makes it the standard LSTM, as in DyNet 2.1.
 
 #include <vector>
 
@@ -9,14 +9,14 @@
 
 namespace dynet {
 
-/// What the LSTMs share: layers with cells.
+/// Base of all LSTMs: layers with cells.
 struct LSTMBuilderBase : public LayeredRNNBuilder {
  protected:
   using LayeredRNNBuilder::LayeredRNNBuilder;
   [[nodiscard]] bool has_cells() const final { return true; }
 };
 
-/// What the LSTMs share whose forget gate is 1 - input gate:
+/// Base of LSTMs with the forget gate 1 - input gate:
 ///
 ///   i = logistic(bi + x2i x + h2i h' [+ c2i c']),  g = tanh(bc + x2c x + h2c h'),
 ///   c = (1 - i) * c' + i * g,  o = logistic(bo + x2o x + h2o h' [+ c2o c]),  h = o * tanh(c)
@@ -26,12 +26,13 @@ struct LSTMBuilderBase : public LayeredRNNBuilder {
 struct CoupledGatesBuilder : public LSTMBuilderBase {
  protected:
   CoupledGatesBuilder() = default;
-  /// `above`: what the layers but the lowest read. `peephole_cols`: columns of c2i and c2o.
+  /// `above`: size of the inputs of all layers but the lowest. `peephole_cols`: columns of c2i and
+  /// c2o.
   CoupledGatesBuilder(const char* collection, unsigned layer_count, unsigned input_size,
                       unsigned above, unsigned hidden_dim, unsigned peephole_cols,
                       ParameterCollection& model);
-  /// Whether the output gate looks at the new cell; the input gate looks at the one before alike,
-  /// where there is one.
+  /// Whether the output gate reads the new cell, and the input gate the cell before, if there is
+  /// one.
   [[nodiscard]] virtual bool has_peepholes(bool is_first_step) const = 0;
   LayerState add_layer(unsigned layer, const Expression& x, const LayerState* before) override;
 
@@ -51,7 +52,7 @@ struct CoupledGatesBuilder : public LSTMBuilderBase {
 ///
 /// Parameters of a layer, in the collection `lstm-builder`: x2i {h,in}, h2i, c2i {h,h}, bi {h},
 /// x2o, h2o, c2o, bo, x2c, h2c, bc; biases 0. Dropout: one mask per sequence, on inputs, on h' and
-/// on cells where a peephole reads them.
+/// on cells if a peephole reads them.
 struct CoupledLSTMBuilder : public CoupledGatesBuilder {
   CoupledLSTMBuilder() = default;
   explicit CoupledLSTMBuilder(unsigned layers, unsigned input_dim, unsigned hidden_dim,
@@ -75,7 +76,7 @@ struct CoupledLSTMBuilder : public CoupledGatesBuilder {
   [[nodiscard]] bool has_peepholes(bool /*is_first_step*/) const override { return true; }
 };
 
-/// What the standard LSTMs share:
+/// Base of the standard LSTMs:
 ///
 ///   [i; f; o; g] = bi + x2i x + h2i h',  c = logistic(f + forget_bias) * c' + logistic(i) *
 ///   tanh(g), h = logistic(o) * tanh(c)
@@ -85,9 +86,9 @@ struct CoupledLSTMBuilder : public CoupledGatesBuilder {
 /// {4h} (1), bh (0), gx (1), bx (0), gc {h} (1), bc (0) per layer.
 struct StandardLSTMBuilder : public LSTMBuilderBase {
   void copy(const RNNBuilder& params) override;
-  /// What layer normalisation adds to variances, from the next step on; above 0, else ValueError.
-  /// By default 1e-16, as little as DyNet 2.1 adds, with which the gradient where all numbers are
-  /// equal is 1e8 times as large as that of the result. PyTorch has 1e-5.
+  /// Sets the number that layer normalisation adds to variances, from the next step on; above 0,
+  /// else ValueError. The default 1e-16 is the number of DyNet 2.1: for equal numbers the gradient
+  /// of the argument is 1e8 times as large as the gradient of the result. PyTorch has 1e-5.
   void set_ln_epsilon(float epsilon);
 
   std::vector<std::vector<Parameter>> ln_params;  ///< [layer][gh, bh, gx, bx, gc, bc]
@@ -102,7 +103,7 @@ struct StandardLSTMBuilder : public LSTMBuilderBase {
       : LSTMBuilderBase(layer_count, input_size, hidden_dim),
         ln_lstm(use_ln_lstm),
         forget_bias(bias) {}
-  /// Makes one layer's ln_params, where there are some.
+  /// Makes one layer's ln_params, if there are some.
   void add_normalisation(ParameterCollection& model);
   void new_graph_impl(ComputationGraph& cg, bool update) override;
   LayerState add_layer(unsigned layer, const Expression& x, const LayerState* before) override;
@@ -142,8 +143,8 @@ struct SparseLSTMBuilder : public StandardLSTMBuilder {
                              ParameterCollection& model, bool ln_lstm = false,
                              float forget_bias = 1.0F);
 
-  /// Holds this share (0 to 1) of all elements of the matrices at 0: those whose absolute values
-  /// are the smallest now. What was at 0 before counts as 0. ValueError for another share.
+  /// Holds this share (0 to 1) of all elements of the matrices at 0: the elements with the smallest
+  /// absolute values now. Elements held at 0 before count as 0. ValueError for another share.
   void set_sparsity(float percent);
 
  protected:

@@ -2,15 +2,16 @@
 
 // Parameters and the collections that hold them.
 //
-// `Parameter`, `LookupParameter` and `ParameterCollection` are handles: copies share what they
-// name, and nothing has to outlive anything. A collection of collections forms a tree; a parameter
-// is listed in the collection it was made in and in all above. Full names ("/enc/b_1") are what
-// model files hold.
+// `Parameter`, `LookupParameter` and `ParameterCollection` are handles: copies share one storage,
+// and no object has to outlive another. Collections of collections form a tree; a parameter is
+// listed in its own collection and in all above. Model files hold full names: the second parameter
+// "b" of the collection "enc" is "/enc/b_1".
 //
 // Surprising: gradients are emptied without clearing their memory. `get_storage()`, `gradients()`
 // and the lists of a collection make the memory true first, and keep it true from then on; `p.p`
-// does not, and a norm may miss what is written to `p.p->g`. Storages are stored values: a lookup
-// table's effective value is the stored one times `current_weight_decay()`.
+// does not, and a norm may miss numbers that are written to `p.p->g`. Storages hold stored values:
+// the effective value of a lookup table is the stored value times `current_weight_decay()`.
+// Example: stored 2 with a factor of 0.5 is read as 1.
 //
 // Thread rule: graphs in several threads may read parameters and add to gradients at the same time
 // (each storage has a lock). Whatever changes values, the names or the set of parameters, and
@@ -35,10 +36,10 @@ struct LookupParameterStorage;
 namespace detail {
 struct StorageState;  // memory, lock and gradient bookkeeping of one parameter (src/params/state.h)
 struct CollectionState;  // name, parent and counters of one collection
-struct ModelAccess;      // what the library itself does with storages
+struct ModelAccess;      // the library's own access to storages
 }  // namespace detail
 
-/// What parameters and lookup tables have in common. Made by ParameterCollection only.
+/// The common base of parameters and lookup tables. Made by ParameterCollection only.
 struct ParameterStorageBase {
   ParameterStorageBase(const ParameterStorageBase&) = delete;
   ParameterStorageBase& operator=(const ParameterStorageBase&) = delete;
@@ -104,7 +105,7 @@ struct LookupParameterStorage final : ParameterStorageBase {
   void squared_l2norm(float* sqnorm) const override;
   void g_squared_l2norm(float* sqnorm) const override;
   /// Sets one row: graphs read these numbers, whatever weight decay there was. IndexError,
-  /// SizeError where index or count do not fit.
+  /// SizeError if index or count do not fit.
   void initialize(unsigned index, const std::vector<float>& val);
   void copy(const LookupParameterStorage& val);
   /// Adds to the whole table.
@@ -113,7 +114,7 @@ struct LookupParameterStorage final : ParameterStorageBase {
   void accumulate_grad(unsigned index, const Tensor& gradient);
   /// Adds to `n` rows, which may repeat: `g` has their gradients one after the other, in the memory
   /// and the numbers of the table's device. `ids_dev`, the rows in the memory of a GPU, is not
-  /// read. IndexError where there is no such row; then nothing was added.
+  /// read. IndexError if there is no such row; then nothing was added.
   void accumulate_grads(unsigned n, const unsigned* ids_host, const unsigned* ids_dev, float* g);
   void clear();
   /// Fills `values` and `grads`; done by `get_storage()`.
@@ -178,7 +179,7 @@ struct LookupParameter {
 
   LookupParameterStorage& get_storage() const;
   /// Sets row `index`: graphs read these numbers, whatever weight decay there was. IndexError,
-  /// SizeError where index or count do not fit.
+  /// SizeError if index or count do not fit.
   void initialize(unsigned index, const std::vector<float>& val) const;
   void zero();
   [[nodiscard]] std::string get_fullname() const;
@@ -194,7 +195,7 @@ struct LookupParameter {
   std::shared_ptr<LookupParameterStorage> p;
 };
 
-/// What the handles of one collection share. Lists are in the order of creation.
+/// The contents of a collection, shared by its handles. Lists are in the order of creation.
 struct ParameterCollectionStorage {
   explicit ParameterCollectionStorage(float weight_decay_lambda);
   ParameterCollectionStorage(const ParameterCollectionStorage&) = delete;
@@ -232,7 +233,7 @@ class ParameterCollection {
   [[nodiscard]] float gradient_l2_norm() const;
   void reset_gradient();
 
-  /// A parameter of shape `d`, initialised uniformly in [-scale, scale), or by Glorot where `scale`
+  /// A parameter of shape `d`, initialised uniformly in [-scale, scale), or by Glorot if `scale`
   /// is 0. Unnamed ones are called `_0`, `_1`, ...; a name used before gets `_1`, `_2`, ...
   /// UsageError for a name with `/` or `_`; ValueError for one with white space or `#`, or for a
   /// shape with a batch.
@@ -270,7 +271,7 @@ class ParameterCollection {
       const;
   [[nodiscard]] std::vector<std::shared_ptr<ParameterStorageBase>> get_parameter_storages_base()
       const;
-  /// The parameters of this collection and of those below.
+  /// The parameters of this collection and of its sub-collections.
   [[nodiscard]] const std::vector<std::shared_ptr<ParameterStorage>>& parameters_list() const;
   [[nodiscard]] const std::vector<std::shared_ptr<LookupParameterStorage>>& lookup_parameters_list()
       const;

@@ -1,17 +1,18 @@
 #pragma once
 
-// Training with several processes, under the names of DyNet 2.1. New programs: workers.h, which
-// this stands on.
+// Training with several processes, under the names of DyNet 2.1. New programs use workers.h, on
+// which this header is built.
 //
 // A program derives from ILearner, calls `initialize(argc, argv, true)`, and hands learner, trainer
-// and data to run_multi_process. Unlike in 2.1, where workers added gradients to one memory at any
-// time and one of them made updates, each update here has the gradients of one example per worker,
-// averaged (`average_gradients`), and equals that of one process with the same examples; the parent
-// makes it (docs/decisions/0017). A worker that throws, is killed or hangs is a WorkerError.
+// and data to run_multi_process. (Workers of 2.1 added gradients to one memory at any time, and one
+// worker made updates.) Each update here has the mean gradient of one example per worker
+// (`average_gradients`) and equals an update of one process with the same examples; the parent
+// makes the update (docs/decisions/0017). Example: 100 examples and 4 workers make 25 updates an
+// epoch. A worker that throws, is killed or hangs is a WorkerError.
 //
 // A loss `S` can be default-constructed and copied byte by byte, and has `+=`, `<` and `<<` to a
-// stream. As in 2.1 these need not be const; so losses here are not. Thread rule: one run at a
-// time.
+// stream. As in 2.1 the operators need not be const; so losses here are not const. Thread rule: one
+// run at a time.
 
 #include <unistd.h>
 
@@ -41,8 +42,7 @@
 
 namespace dynet::mp {
 
-/// Unique names, as 2.1 gave its queues and segments of memory. This library has none that need a
-/// name.
+/// Unique names, as of the queues and memory segments of 2.1. This library has no such objects.
 extern std::string queue_name;
 extern std::string shared_memory_name;
 [[nodiscard]] std::string generate_queue_name();
@@ -50,15 +50,15 @@ extern std::string shared_memory_name;
 
 /// When the last run began (CLOCK_MONOTONIC).
 extern timespec start_time;
-/// Set to true, by a signal's handler for example, it ends a run after the update that is under
-/// way. A run does not set it back.
+/// True, set by a signal handler for example, ends a run after the current update. A run does not
+/// set it back.
 extern bool stop_requested;
 /// Ours. False: an update has the sum of its examples' gradients, not their mean.
 extern bool average_gradients;
 /// Ours. As WorkerOptions::patience, for workers made from now on.
 extern double patience;
 
-/// What processes of a run share.
+/// Memory shared by the processes of a run.
 struct SharedObject {
   std::atomic<unsigned> counter{0};  ///< examples learned from in the last run
 };
@@ -76,26 +76,25 @@ struct Workload {
   int p2c[2];
 };
 
-/// Pipes for so many children. IoError where the system gives no more.
+/// Pipes for so many children. IoError if the system gives no more.
 [[nodiscard]] std::vector<Workload> create_workloads(unsigned num_children);
 /// Forks a process per workload. Returns in each of them: in a child its number, in the parent
 /// `workloads.size()`. The parent's entries get the processes; each process keeps its own ends of
-/// pipes alone, and the others are -1. A child has the program as it was, and is killed when the
-/// thread that made it ends; it leaves with exit(). It shares the values of parameters where
-/// `initialize(argc, argv, true)` came before they were made; else it has those of the fork. It has
-/// the random numbers of the fork too, as all its siblings: for others, it calls reset_rng() with a
-/// seed of its own.
+/// pipes alone, and the others are -1. A child has a copy of the program, and is killed when the
+/// thread that made it ends; a child leaves with exit(). Children share the values of parameters
+/// made after `initialize(argc, argv, true)`, and have copies of other parameters. All children
+/// have the random numbers of the fork; a child gets others by reset_rng() with a seed of its own.
 ///
 /// For programs that divide evaluation, decoding or reading among processes, with read_data() and
-/// write_data(). Not for gradients: those of two children would be written over each other;
-/// run_multi_process trains. UsageError where the system gives no process; those made are ended.
+/// write_data(). Not for gradients: two children would overwrite each other's; run_multi_process
+/// trains. UsageError if the system gives no process; children made before are ended.
 unsigned spawn_children(std::vector<Workload>& workloads);
-/// In the parent: closes its pipes, which ends what the children read, waits for all of them, and
-/// empties the list. Then WorkerError for the first that was killed or left with another status
-/// than 0.
+/// In the parent: closes the pipes, which ends the children's input, waits for all children, and
+/// empties the list. Then WorkerError for the first child that was killed or left with another
+/// status than 0.
 void cleanup(std::vector<Workload>& workloads);
 
-/// What a program learns from: a datum, and its loss.
+/// The loss of a datum, written by the program.
 template <class D, class S>
 class ILearner {
  public:
@@ -107,24 +106,24 @@ class ILearner {
   // NOLINTNEXTLINE(readability-identifier-naming): the name that programs override
   virtual S LearnFromDatum(const D& datum, bool learn) = 0;
   /// Called in the parent, when the model is the best so far.
-  // NOLINTNEXTLINE(readability-identifier-naming): likewise
+  // NOLINTNEXTLINE(readability-identifier-naming): a name that programs override
   virtual void SaveModel() = 0;
 };
 
 namespace detail {
 /// So many bytes of zeros that processes share for as long as the program runs. out_of_memory.
 void* shared_bytes(std::size_t bytes);
-/// One value, from or to a pipe. IoError where its other end is closed.
+/// One value, from or to a pipe. IoError if its other end is closed.
 void read_bytes(int pipe, void* to, std::size_t bytes);
 void write_bytes(int pipe, const void* from, std::size_t bytes);
 [[nodiscard]] WorkerOptions worker_options(unsigned num_children);
 /// Notes when a run begins, and counts from 0.
 void start_run();
-/// All parameters of the process that lie in shared memory, for who is not told which model a
-/// learner uses.
+/// All parameters of the process in shared memory, for callers that do not know the learner's
+/// model.
 [[nodiscard]] ParameterCollection shared_parameters();
-/// In a worker: what it does with the other parameters. A gradient of theirs that a learner leaves
-/// would be lost with the worker: UsageError.
+/// In a worker: the check of the other parameters. UsageError for a gradient that a learner leaves
+/// there, which would be lost with the worker.
 class UnsharedGradients {
  public:
   UnsharedGradients();
@@ -164,7 +163,7 @@ S sum_values(const std::vector<S>& values) {
   }
   return total;
 }
-/// NaN where there are none.
+/// NaN if there are none.
 template <class S>
 S mean(const std::vector<S>& values) {
   return sum_values(values) / static_cast<S>(values.size());
@@ -241,7 +240,7 @@ class Team {
 };
 
 /// Iterations, chunks and reports of a run. `learn(examples, count, report)` returns the loss of a
-/// chunk and calls `report(loss so far, examples)`; `evaluate()` returns that of the dev set.
+/// chunk and calls `report(loss so far, examples)`; `evaluate()` returns the loss of the dev set.
 template <class D, class S, class Learn, class Evaluate>
 void run_iterations(ILearner<D, S>* learner, std::size_t train_size, std::size_t dev_size,
                     unsigned num_iterations, unsigned dev_frequency, Learn learn,
@@ -303,10 +302,10 @@ void report_if_due(S& loss, std::size_t done, std::size_t step, unsigned frequen
 
 /// Trains with `num_children` workers. Each iteration shuffles the data with `*rndeng` and goes
 /// over it in chunks of `dev_frequency` examples (0: all of them); each update has `num_children`
-/// examples, one in a worker. After a chunk its loss is written to the standard error stream, and
-/// that of the dev set; SaveModel is called where that is the best so far, or there is no dev set.
-/// The loss so far is written every `report_frequency` examples (0: never). WorkerError, UsageError
-/// and ValueError as workers::Crew.
+/// examples, one in a worker. After a chunk the losses of chunk and dev set are written to the
+/// standard error stream; SaveModel is called if the dev loss is the best so far, or without a dev
+/// set. The loss so far is written every `report_frequency` examples (0: never). WorkerError,
+/// UsageError and ValueError as workers::Crew.
 template <class D, class S>
 void run_multi_process(unsigned num_children, ILearner<D, S>* learner, Trainer* trainer,
                        const std::vector<D>& train_data, const std::vector<D>& dev_data,
@@ -328,8 +327,8 @@ void run_multi_process(unsigned num_children, ILearner<D, S>* learner, Trainer* 
       [&] { return team.evaluate(static_cast<unsigned>(train_data.size()), dev_data.size()); });
 }
 
-/// What run_multi_process does, in this process: an update for every `batch_size` examples (0: for
-/// each), with the sum of their gradients, and one for what is left at the end.
+/// Trains in this process: an update for every `batch_size` examples (0: for each), with the sum of
+/// their gradients, and an update for the rest at the end.
 template <class D, class S>
 void run_single_process(ILearner<D, S>* learner, Trainer* trainer, const std::vector<D>& train_data,
                         const std::vector<D>& dev_data, unsigned num_iterations,
@@ -395,14 +394,14 @@ S run_mp_minibatch_trainer(unsigned num_children, ILearner<D, S>* learner, Train
   }
   return loss;
 }
-/// As run_mp_minibatch_trainer, but for the update: `learn` is true, and the gradients are in the
-/// parameters when it returns, those of whatever model the learner uses. UsageError where a learner
-/// leaves a gradient in a parameter that is not in shared memory, which would be lost.
+/// As run_mp_minibatch_trainer without the update: `learn` is true, and the gradients are in the
+/// parameters of the learner's model when the function returns. UsageError if a learner leaves a
+/// gradient in a parameter that is not in shared memory, where it would be lost.
 template <class D, class S>
 S run_mp_minibatch(unsigned num_children, ILearner<D, S>* learner, const std::vector<D>& data) {
   return detail::learn_all<D, S>(num_children, detail::shared_parameters(), learner, data);
 }
-/// What run_mp_minibatch_trainer does, in this process.
+/// As run_mp_minibatch_trainer, in this process.
 template <class D, class S>
 S run_sp_minibatch_trainer(ILearner<D, S>* learner, Trainer* trainer, const std::vector<D>& data) {
   detail::start_run();

@@ -5,10 +5,9 @@
 //   VariableIndex h = cg.add_function<Tanh>({x.i});
 //   VariableIndex p = cg.add_function<Softmax>({h}, 0);
 //
-// Here a class is a name and nothing else: the table below says which function of expr.h it stands
-// for and what its constructor took beside the arguments. There are no names for inputs,
-// parameters and constants, which are functions of the graph and of expr.h; an operation of one's
-// own is written against dynet/ext/op.h.
+// Here a class is only a name: the table below has the function of expr.h for each name, and the
+// further parameters of the constructor in 2.1. Inputs, parameters and constants have no names, but
+// functions of the graph and of expr.h; your own operation is written against dynet/ext/op.h.
 
 #include <cstddef>
 #include <initializer_list>
@@ -62,7 +61,7 @@ inline constexpr std::size_t kMany = std::numeric_limits<std::size_t>::max();
 [[nodiscard]] inline GradientMode mode_of(bool straight_through) {
   return straight_through ? straight_through_gradient : zero_gradient;
 }
-/// The last argument where there are more than `without`; else unset.
+/// The last argument if there are more than `without`; else unset.
 [[nodiscard]] inline Expression optional_last(const std::vector<Expression>& xs,
                                               std::size_t without) {
   return xs.size() > without ? xs.back() : Expression();
@@ -89,9 +88,9 @@ inline constexpr std::size_t kMany = std::numeric_limits<std::size_t>::max();
 
 }  // namespace detail
 
-// The table. DYNET_NODE(class, number of arguments, the function's call, what the call reads): the
-// arguments, then what the constructor took. DYNET_NODES: a list of `fewest` to `most` arguments.
-// `w` is the user's line; `V` is an index, several, or a pointer to either.
+// The table. DYNET_NODE(class, number of arguments, the function's call, the operands of the call):
+// the arguments, then the constructor's parameters. DYNET_NODES: a list of `fewest` to `most`
+// arguments. `w` is the user's line; `V` is an index, several, or a pointer to either.
 // NOLINTBEGIN(bugprone-macro-parentheses, readability-identifier-naming): names of 2.1
 #define DYNET_CLASS(Class, fewest_, most_, is_list_, call, ...)          \
   struct Class {                                                         \
@@ -274,8 +273,8 @@ Expression add_node_of(const std::vector<Expression>& xs, Where w, Side&&... sid
                               std::forward<Side>(side)...);
   }
 }
-/// In 2.1 a device may stand before what a constructor takes. It counts for nodes without arguments
-/// alone, which have no name here.
+/// In 2.1 a device may stand before the parameters of a constructor. The device counts only for
+/// nodes without arguments, which have no name here.
 template <class Function, class First, class... Rest>
 Expression add_after_device(const std::vector<Expression>& xs, Where w,
                             [[maybe_unused]] First&& first, Rest&&... rest) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// Initial values of parameters. All random ones draw from `*rndeng` in memory order.
+// Initial values of parameters. All random initialisers draw from `*rndeng` in memory order.
 
 #include <string>
 #include <utility>
@@ -47,7 +47,7 @@ struct ParameterInitConst : ParameterInit {
   float value_;
 };
 
-/// UsageError for what is not a square matrix.
+/// UsageError unless the parameter is a square matrix.
 struct ParameterInitIdentity : ParameterInit {
   ParameterInitIdentity() = default;
   void initialize_params(Tensor& values) const override;
@@ -75,8 +75,8 @@ struct ParameterInitSaxe : ParameterInit {
   float gain_;
 };
 
-/// Numbers separated by white space, in memory order. IoError unless the file has exactly as many
-/// as the parameter, all readable.
+/// Numbers separated by white space, in memory order. IoError unless the file has exactly the
+/// parameter's number of values, all readable.
 struct ParameterInitFromFile : ParameterInit {
   explicit ParameterInitFromFile(std::string f) : filename_(std::move(f)) {}
   void initialize_params(Tensor& values) const override;
@@ -85,8 +85,9 @@ struct ParameterInitFromFile : ParameterInit {
   std::string filename_;
 };
 
-/// The numbers of `v` in memory order. SizeError unless as many as the parameter has; where their
-/// shape `d` is given (of a table: rows last), ShapeError unless it is the parameter's.
+/// The numbers of `v` in memory order. SizeError for another number of values than the parameter's;
+/// if a shape `d` is given (of a table: rows last), ShapeError for another shape than the
+/// parameter's.
 struct ParameterInitFromVector : ParameterInit {
   explicit ParameterInitFromVector(std::vector<float> v) : values_(std::move(v)) {}
   ParameterInitFromVector(std::vector<float> v, const Dim& d)

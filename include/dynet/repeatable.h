@@ -1,6 +1,6 @@
 #pragma once
 
-// Calls of builders that make several nodes, and may be made again where they failed.
+// Calls of builders that make several nodes, and can be repeated after a failure.
 
 #include <cstddef>
 
@@ -10,9 +10,9 @@ struct ComputationGraph;
 
 namespace detail {
 
-/// While a call makes nodes in a graph: where it fails, its random nodes leave their numbers to
-/// those that come next, so that the call, repeated, draws what it would have drawn. What the call
-/// drew may not be used then. Within another one in the same graph it does nothing.
+/// A call that makes nodes in a graph. If the call fails, its random nodes leave their numbers to
+/// the next random nodes, so that the repeated call draws the same numbers. Nodes of the failed
+/// call must not be used. Within another scope of the same graph it does nothing.
 class RepeatableDraws {
  public:
   /// Null: no graph.

@@ -1,7 +1,8 @@
 #pragma once
 
-// Handles of what a tree of collections has already: for programs that copy models, as Python's
-// pickle and deepcopy do.
+// Handles of existing parameters and collections, for programs that copy models, as Python's pickle
+// and deepcopy do. Example: a copy of the builder in the collection "/enc/" begins a Replay there;
+// its constructor adds "W" and gets the existing parameter "/enc/W".
 
 #include <map>
 #include <memory>
@@ -12,40 +13,40 @@
 
 namespace dynet {
 
-/// The collection that has no other above it.
+/// The root of the tree of a collection.
 [[nodiscard]] ParameterCollection root_of(const ParameterCollection& collection);
 
-/// What tells it from all other collections, as long as one handle of it lives.
+/// The identity of a collection, as long as one handle of it lives.
 [[nodiscard]] const void* identity_of(const ParameterCollection& collection);
-/// All parameters and tables in the order of creation, for their names and shapes: the gradients in
-/// it may not be true (get_storage()).
+/// All parameters and tables in the order of creation, for names and shapes: gradients may not be
+/// true (get_storage()).
 [[nodiscard]] const std::vector<std::shared_ptr<ParameterStorageBase>>& all_of(
     const ParameterCollection& collection);
 
-/// The sub-collection `fullname` ("/enc/") of a root, or the root for "/": the one that has been
-/// made under this name, as long as a handle of it lives, else a new one. That lists the
-/// parameters whose names begin so; what is added to it gets the next names, and weight decay is
-/// that of the collection above. Nobody gets its name afterwards, even if it is empty. UsageError
-/// for what is no name of a sub-collection.
+/// The sub-collection `fullname` ("/enc/") of a root, or the root for "/": the collection that was
+/// made under this name, as long as a handle of it lives, else a new collection. A new collection
+/// lists the parameters whose names begin with `fullname`; additions get the next names, and weight
+/// decay is as in the collection above. No other collection gets the name afterwards, even if this
+/// one is empty. UsageError for a text that is no name of a sub-collection.
 [[nodiscard]] ParameterCollection find_subcollection(const ParameterCollection& root,
                                                      const std::string& fullname);
-/// Counts names anew, after parameters were renamed, so that the next ones do not get a name twice.
+/// Counts names anew, after parameters were renamed, so that no name is given twice.
 void recount_names(ParameterCollection& root);
 
-/// How often names were given in a collection: to parameters and tables, and to sub-collections.
+/// Numbers of uses of names in a collection: by parameters and tables, and by sub-collections.
 struct NameUses {
   std::map<std::string, unsigned> parameters, subcollections;
 };
-/// While it lives: which names are given in a collection (and not in those below it). It costs as
-/// much as these are, however many there are already. Thread rule: that of adding.
+/// Records the names that are given in a collection (and not below) while the log lives. The cost
+/// grows with the recorded names, not with the names in the collection. Thread rule: as adding.
 class NameLog {
  public:
   explicit NameLog(const ParameterCollection& collection);
   ~NameLog();
   NameLog(const NameLog&) = delete;
   NameLog& operator=(const NameLog&) = delete;
-  /// Each name that was given, and how often it had been given before: what Replay is told. While a
-  /// Replay is on in the collection, as far as that had got.
+  /// Each given name, with its number of uses before, for Replay. During a Replay in the
+  /// collection, as far as the Replay had got.
   [[nodiscard]] const NameUses& before() const { return before_; }
 
  private:
@@ -53,16 +54,15 @@ class NameLog {
   NameUses before_;
 };
 
-/// Makes an object once more of parameters that are there. While it lives, what is added to
-/// `collection()`, and to collections made in that, is the parameter of the root that has the name
-/// of the added one; nothing is initialised, and a missing one, or one of another shape, is a
-/// UsageError. These collections are those that find_subcollection() gives, and afterwards add as
-/// before, with the next names. Thread rule: that of adding, in all of the root.
+/// Makes an object again of existing parameters. While a Replay lives, an addition to
+/// `collection()`, or to a collection made in it, returns the root's parameter of the same name;
+/// nothing is initialised, and a missing parameter or another shape is a UsageError. These
+/// collections are the results of find_subcollection(), and afterwards add as before, with the next
+/// names. Thread rule: as adding, in all of the root.
 class Replay {
  public:
-  /// Begins in the collection `fullname` of `root` as at the time when of each name in `uses` so
-  /// many parameters had been added, and of each in `sub_uses` so many sub-collections. UsageError
-  /// where another one is on there.
+  /// Begins in the collection `fullname` of `root`, after the given numbers of additions: `uses` of
+  /// parameters and `sub_uses` of sub-collections, by name. UsageError during another Replay there.
   Replay(const ParameterCollection& root, const std::string& fullname,
          const std::map<std::string, unsigned>& uses,
          const std::map<std::string, unsigned>& sub_uses);

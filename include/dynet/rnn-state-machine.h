@@ -10,11 +10,11 @@ enum RNNState { CREATED, GRAPH_READY, READING_INPUT };
 enum RNNOp { new_graph, start_new_sequence, add_input };
 // NOLINTEND(readability-identifier-naming)
 
-/// The state of one builder. Thread rule: that of the builder.
+/// The state of one builder. Thread rule: as the builder.
 class RNNStateMachine {
  public:
   [[nodiscard]] RNNState state() const { return state_; }
-  /// StateError, naming state and operation, where `op` may not come now.
+  /// StateError, naming state and operation, if `op` may not come now.
   void check(RNNOp op) const;
   /// Checks as check() does, then goes to the state after `op`.
   void transition(RNNOp op);

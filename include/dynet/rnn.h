@@ -1,20 +1,21 @@
 #pragma once
 
-// Recurrent builders: the interface, what the builders of layers share, and the simple recurrent
+// Recurrent builders: the interface, the base of builders with layers, and the simple recurrent
 // network. lstm.h, gru.h, fast-lstm.h and deep-lstm.h have the others.
 //
 //   builder.new_graph(cg);            once for each graph
 //   builder.start_new_sequence();     once for each sequence
 //   h = builder.add_input(x);         once for each step: the top layer's output
 //
-// A step is known by its index, the number of steps made before it in this sequence; -1 is the
-// initial state. `add_input(prev, x)` continues any step, so steps form a tree. Errors: StateError
-// for a call out of order, ValueError for a wrong number of expressions or a bad rate, IndexError
-// for a step that does not exist. Inputs and states are looked at where they are given: ShapeError
-// for another shape or number of examples; for states StaleExpression where one is unset or its
-// graph is gone, GraphError for a node of another graph than the parameters'. out_of_memory for any
-// allocation that failed. After an error the builder is as before, and the call may be repeated;
-// after one of new_graph it waits for another new_graph.
+// The index of a step is the number of steps made before in this sequence; -1 is the initial state.
+// `add_input(prev, x)` continues any step, so steps form a tree: after steps 0 and 1, add_input(0,
+// x) makes step 2, a second continuation of step 0. Errors: StateError for a call out of order,
+// ValueError for a wrong number of expressions or a bad rate, IndexError for a step that does not
+// exist. Calls check their inputs and states: ShapeError for another shape or number of examples;
+// for states StaleExpression if unset or of a dead graph, GraphError for a node of another graph
+// than the parameters'. out_of_memory for any failed allocation. After an error the builder is as
+// before, and the call may be repeated; after an error of new_graph the builder waits for another
+// new_graph.
 
 #include <vector>
 
@@ -63,15 +64,15 @@ struct RNNBuilder {
   /// Adds the parameters to a graph; without `update` they get no gradient.
   void new_graph(ComputationGraph& cg, bool update = true);
   /// Forgets all steps. `h_0` is the initial state: for LSTMs the cells of all layers, then the
-  /// hidden states of all layers; else the hidden states. Empty: there is none, and what would use
-  /// it is left out.
+  /// hidden states of all layers; else the hidden states. Empty: the first step leaves out all
+  /// terms of a state.
   void start_new_sequence(const std::vector<Expression>& h_0 = {}, Where where = Where::here());
-  /// Appends a step after `prev` whose hidden states are `h_new`, one per layer; cells are those of
-  /// `prev` (zeros where there are none).
+  /// Appends a step after `prev` whose hidden states are `h_new`, one per layer; cells are the
+  /// cells of `prev` (zeros if there are none).
   Expression set_h(const RNNPointer& prev, const std::vector<Expression>& h_new = {},
                    Where where = Where::here());
-  /// Replaces the whole state. LSTMs: one expression per layer gives cells (hidden states stay
-  /// those of `prev`), two per layer give cells, then hidden states.
+  /// Replaces the whole state. LSTMs: one expression per layer gives cells (hidden states stay as
+  /// in `prev`), two per layer give cells, then hidden states.
   Expression set_s(const RNNPointer& prev, const std::vector<Expression>& s_new = {},
                    Where where = Where::here());
   /// Appends a step after the current one and makes it the current one. The top layer's output.
@@ -84,25 +85,25 @@ struct RNNBuilder {
   std::vector<Expression> transduce(const std::vector<Expression>& xs, Where where = Where::here());
   std::vector<Expression> transduce(const RNNPointer& prev, const std::vector<Expression>& xs,
                                     Where where = Where::here());
-  /// Makes the step before the current one the current one; steps stay. StateError where there is
+  /// Goes back to the step before the current step; no step is removed. StateError if there is
   /// none.
   void rewind_one_step();
-  /// Removes all steps after `p` (-1: all), which becomes the current one: nobody may use them any
-  /// more. Their nodes stay. Does nothing where the builder is of a class that keeps them.
-  /// IndexError where there is no step `p`.
+  /// Removes all steps after `p` (-1: all), which becomes the current step. Removed steps must not
+  /// be used any more; their nodes stay. Does nothing in classes that keep their steps. IndexError
+  /// if there is no step `p`.
   void forget_after(const RNNPointer& p);
   /// The step before `p`.
   [[nodiscard]] RNNPointer get_head(const RNNPointer& p) const;
-  /// What the call that made step `p` returned.
+  /// The output of step `p`, as the call that made the step returned it.
   [[nodiscard]] Expression get_output(const RNNPointer& p) const;
 
   /// Share of the numbers that are set to 0, from 0 to 1.
   virtual void set_dropout(float d);
   virtual void disable_dropout();
-  /// The top layer's output at the current step, which may be the initial state. StateError where
+  /// The top layer's output at the current step, which may be the initial state. StateError if
   /// there is none.
   [[nodiscard]] virtual Expression back() const = 0;
-  /// Hidden states of all layers after the step added last (not the current one, after a rewind).
+  /// Hidden states of all layers after the step added last (not the current step, after a rewind).
   [[nodiscard]] virtual std::vector<Expression> final_h() const = 0;
   [[nodiscard]] virtual std::vector<Expression> get_h(RNNPointer i) const = 0;
   /// Whole states likewise: for LSTMs cells, then hidden states.
@@ -110,8 +111,8 @@ struct RNNBuilder {
   [[nodiscard]] virtual std::vector<Expression> get_s(RNNPointer i) const = 0;
   /// Number of expressions of an initial state.
   [[nodiscard]] virtual unsigned num_h0_components() const = 0;
-  /// Makes this builder use the parameters of `params`, a builder of the same kind and sizes. Those
-  /// that it had stay in their collection.
+  /// Makes this builder use the parameters of `params`, a builder of the same kind and sizes. The
+  /// old parameters stay in their collection.
   virtual void copy(const RNNBuilder& params) = 0;
   virtual ParameterCollection& get_parameter_collection() = 0;
 
@@ -121,9 +122,9 @@ struct RNNBuilder {
   virtual Expression add_input_impl(int prev, const Expression& x) = 0;
   virtual Expression set_h_impl(int prev, const std::vector<Expression>& h_new) = 0;
   virtual Expression set_s_impl(int prev, const std::vector<Expression>& c_new) = 0;
-  /// Removes all steps but the first `count`; false where it cannot. Does not throw.
+  /// Removes all steps but the first `count`; false if it cannot. Does not throw.
   virtual bool forget_impl(std::size_t count);
-  /// Draws what the steps of a sequence share, where that is not there yet; before `x` is read.
+  /// Draws the masks of a sequence, if not yet drawn; called before `x` is read.
   virtual void begin_steps(const Expression& x);
 
   RNNPointer cur = -1;
@@ -134,7 +135,7 @@ struct RNNBuilder {
  private:
   friend struct SimpleRNNBuilder;  // whose auxiliary inputs are steps, too
 
-  /// Appends a step, which becomes the current one; nothing is appended where `impl` throws.
+  /// Appends a step, which becomes the current one; nothing is appended if `impl` throws.
   template <class Impl>
   Expression append(RNNPointer prev, Where where, Impl impl);
 
@@ -148,13 +149,13 @@ struct RNNBuilder {
   std::vector<Step> steps_;
 };
 
-/// What the builders of this library share: layer on layer, each with parameters and, at each step,
-/// a hidden state and perhaps a cell. A class adds its parameters and `add_layer`.
+/// The base of builders with layers: each layer has parameters and, at each step, a hidden state
+/// and perhaps a cell. A class adds its parameters and `add_layer`.
 ///
-/// Invariant: `h`, and `c` where there are cells, have one entry per step.
+/// Invariant: `h`, and `c` if there are cells, have one entry per step.
 struct LayeredRNNBuilder : public RNNBuilder {
-  /// Sets the rates of what the layers read and of their hidden states, or each. One mask per
-  /// sequence, layer and rate is drawn at its first step.
+  /// Sets the rates of the layers' inputs and hidden states, to one number or to two. One mask per
+  /// sequence, layer and rate is drawn at the first step.
   void set_dropout(float d) override;
   void set_dropout(float d, float d_h);
   void disable_dropout() override;
@@ -170,7 +171,7 @@ struct LayeredRNNBuilder : public RNNBuilder {
   [[nodiscard]] unsigned num_h0_components() const override;
   void copy(const RNNBuilder& params) override;
   ParameterCollection& get_parameter_collection() override { return local_model; }
-  /// The class's, as errors say it.
+  /// The name of the class in errors.
   [[nodiscard]] virtual const char* name() const = 0;
 
   ParameterCollection local_model;
@@ -204,7 +205,7 @@ struct LayeredRNNBuilder : public RNNBuilder {
   [[nodiscard]] virtual bool has_cells() const { return false; }
   /// Rate of the masks on cells; negative: there are none.
   [[nodiscard]] virtual float cell_rate() const { return -1.0F; }
-  /// Whether dropout is by masks that all steps share.
+  /// Whether all steps share the dropout masks.
   [[nodiscard]] virtual bool has_masks() const { return true; }
   /// One layer's state after a step.
   struct LayerState {
@@ -214,19 +215,20 @@ struct LayeredRNNBuilder : public RNNBuilder {
   /// One layer of one step. `before` is null at the start of a sequence without an initial state;
   /// its hidden state has gone through the recurrent mask.
   virtual LayerState add_layer(unsigned layer, const Expression& x, const LayerState* before) = 0;
-  /// What a layer reads: the output of the one below (`x` for the lowest), through the input mask.
+  /// The input of a layer: the output of the layer below (`x` for the lowest), times the input
+  /// mask.
   virtual Expression layer_input(unsigned layer, const Expression& below, const Expression& x);
   /// The output of a step with these hidden states.
   [[nodiscard]] virtual Expression output_of(const std::vector<Expression>& hidden_states) const {
     return hidden_states.back();
   }
-  /// What add_input returns, where a step's output is `output`.
+  /// The result of add_input for a step with the output `output`.
   [[nodiscard]] virtual Expression returned(const Expression& output) const { return output; }
 
  private:
   void check_input(const Expression& x) const;
-  /// The number of examples of a state, one expression a layer or null where there are none. Throws
-  /// where it does not fit this builder.
+  /// The number of examples of a state: one expression per layer, or null for a kind that the state
+  /// lacks. Throws if the state does not fit this builder.
   unsigned check_state(const char* what, const Expression* cell_states,
                        const Expression* hidden_states) const;
   void explain_failure(int prev, const Expression& x) const;

@@ -1,7 +1,7 @@
 #pragma once
 
-// Losses of a softmax over many words that look at a few words only, drawn from a noise
-// distribution (cfsm-builder.h has the interface of softmaxes).
+// Losses of a softmax over many words, estimated from a few words drawn from a noise distribution
+// (cfsm-builder.h has the interface of softmaxes).
 //
 //   NoiseDistribution noise(counts, 0.75F);                     how often each word occurs
 //   SampledSoftmaxBuilder softmax(rep_dim, noise, 100, SampledLoss::kSampledSoftmax, pc);
@@ -9,9 +9,10 @@
 //   loss = softmax.sampled_loss(rep, word);                     to train with
 //   exact = softmax.neg_log_softmax(rep, word);                 to measure with
 //
-// The noise words are drawn once per graph and shared by its losses, so that these merge into one
-// product, also where new_graph is called for it once more, with another `update`. Errors are those
-// of softmax builders.
+// The noise words are drawn once per graph and shared by its losses, so that the losses merge into
+// one product, also if new_graph is called again for the graph with another `update`. Example: 20
+// losses with 100 noise words multiply the same 100 rows of w, in one product. Errors are as in
+// other softmax builders.
 
 #include <vector>
 
@@ -28,7 +29,7 @@ class NoiseDistribution {
   explicit NoiseDistribution(const std::vector<double>& counts, double alpha = 1.0);
 
   [[nodiscard]] unsigned size() const { return static_cast<unsigned>(log_p_.size()); }
-  /// ln p of a word. IndexError where there is none.
+  /// ln p of a word. IndexError if there is none.
   [[nodiscard]] double log_probability(unsigned word) const;
   /// A word drawn with rand0n() and rand01(). StateError without words.
   [[nodiscard]] unsigned sample() const;
@@ -43,8 +44,8 @@ class NoiseDistribution {
   std::vector<Column> columns_;
 };
 
-/// What is computed from the word's score s = w_word rep + b_word, and from those of k noise words
-/// n with probabilities q:
+/// The loss, computed from the word's score s = w_word rep + b_word, and from the scores s_n of k
+/// noise words n with probabilities q:
 ///
 ///   kNce             -ln logistic(s - ln(k q(word))) - sum_n ln(1 - logistic(s_n - ln(k q(n)))):
 ///                    telling words from noise (Gutmann and Hyvaerinen, 2010)
@@ -60,26 +61,27 @@ enum class SampledLoss { kNce, kSampledSoftmax, kBlackOut };
 /// exact and cost as much as StandardSoftmaxBuilder's.
 ///
 /// Parameters, in the collection `sampled-softmax-builder`: tables w, a row {rep_dim} per word, and
-/// b, a row {1} (0) per word unless `bias` is false: a sampled loss changes the rows it looked at.
+/// b, a row {1} (0) per word unless `bias` is false: a sampled loss changes only the rows that it
+/// read.
 class SampledSoftmaxBuilder final : public detail::CheckedSoftmaxBuilder {
  public:
   SampledSoftmaxBuilder() = default;
-  /// ValueError where there are no noise words to draw (`samples` is 0).
+  /// ValueError if there are no noise words to draw (`samples` is 0).
   explicit SampledSoftmaxBuilder(unsigned rep_dim, const NoiseDistribution& noise, unsigned samples,
                                  SampledLoss loss, ParameterCollection& pc, bool bias = true);
 
   /// The sampled loss of a word.
   /// Shapes: {rep_dim} -> {1}.
   Expression sampled_loss(const Expression& rep, unsigned classidx, Where where = Where::here());
-  /// The sampled losses of a batch: word e is that of example e.
+  /// The sampled losses of a batch: word e belongs to example e.
   /// Shapes: {rep_dim}xb -> {1}xb for b words.
   Expression sampled_loss(const Expression& rep, const std::vector<unsigned>& classidxs,
                           Where where = Where::here());
 
-  /// Draws other noise words for what follows in this graph.
+  /// Draws other noise words for later losses of this graph.
   void resample();
-  /// Has these noise words, in the place of drawn ones, for what follows in this graph. StateError
-  /// before new_graph, ValueError where there are none, IndexError.
+  /// Uses these noise words, in place of drawn ones, for later losses of this graph. StateError
+  /// before new_graph, ValueError if there are none, IndexError.
   void set_noise(const std::vector<unsigned>& words);
   /// The noise words that were used last.
   [[nodiscard]] const std::vector<unsigned>& noise() const { return noise_words_; }
@@ -120,7 +122,7 @@ class SampledSoftmaxBuilder final : public detail::CheckedSoftmaxBuilder {
   Nodes all_;            ///< w {words,rep_dim}, b {words}
   Nodes drawn_;          ///< of the noise words; b less ln(k q), the loss's own way
   std::vector<unsigned> noise_words_;
-  detail::InGraph noise_in_;  ///< the graph that has these; unset where others are to be drawn
+  detail::InGraph noise_in_;  ///< the graph that has these; unset if others are to be drawn
   // Memory that the next call uses again.
   std::vector<unsigned> one_, first_;
   std::vector<float> numbers_;

@@ -26,7 +26,7 @@ struct ShadowLookupParameters {
   Tensor all_h;
   std::vector<Tensor> h;
 
-  /// The library's own: what keeps the memory alive.
+  /// The library's own: the owner of the memory.
   [[nodiscard]] const std::shared_ptr<void>& memory() const { return memory_; }
 
  private:

@@ -16,8 +16,9 @@ namespace dynet {
 using real = float;
 
 /// A view: owns nothing, copies share the numbers. Dense, column-major, examples of a batch one
-/// after the other. On the device "CPU:double" `v` points at doubles: use as_vector and TensorTools
-/// there. Thread rule: that of what it views.
+/// after the other: in {2,3}x4 element (i, j) of example b is number i + 2 j + 6 b. On the device
+/// "CPU:double" `v` points at doubles: use as_vector and TensorTools there. Thread rule: as the
+/// owner of the numbers.
 struct Tensor {
   Tensor() = default;
   Tensor(const Dim& dim, float* data, Device* dev, DeviceMempool pool)
@@ -26,7 +27,7 @@ struct Tensor {
   /// First number of example `b % bd`.
   [[nodiscard]] float* batch_ptr(unsigned b) { return at(b); }
   [[nodiscard]] const float* batch_ptr(unsigned b) const { return at(b); }
-  /// False where there is a NaN or an infinity.
+  /// False if there is a NaN or an infinity.
   [[nodiscard]] bool is_valid() const;
   /// Example `b` as a tensor of its own; with batch extent 1 the same tensor for any `b`.
   /// UsageError when `b` is not below the batch extent.
@@ -93,7 +94,7 @@ struct TensorTools {
   static void accumulate(Tensor& v, const Tensor& v_src);
 
   // Along dimension `dim`, for each place in the others and each example. NaN counts as infinity;
-  // of equal numbers the first comes first. ShapeError where `v` has no such dimension, or fewer
+  // of equal numbers the first comes first. ShapeError if `v` has no such dimension, or fewer
   // than `num` numbers along it.
 
   /// The position of the largest number; the result has 1 in the place of the dimension.

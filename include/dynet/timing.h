@@ -1,6 +1,6 @@
 #pragma once
 
-// Wall-clock timers for programs. Those that print do so because the program made them. As in 2.1,
+// Wall-clock timers for programs, which make the timers and so ask for their output. As in 2.1,
 // <algorithm>, <iomanip> and <iterator> come with this header: programs rely on it.
 
 #include <algorithm>
@@ -70,7 +70,7 @@ class NamedTimer {
     }
   }
   void start(std::string name) { timers[std::move(name)] = Timing(); }
-  /// Adds the time since `start`; nothing where that name was never started.
+  /// Adds the time since `start`; nothing if that name was never started.
   void stop(std::string name) {
     const auto entry = timers.find(name);
     if (entry != timers.end()) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// Transformers (Vaswani et al., 2017) as builders: stacks of layers, each of which attends to the
-// other positions and then does something to each position by itself.
+// Transformers (Vaswani et al., 2017) as builders: stacks of layers with attention to other
+// positions and a feed-forward network for each position.
 //
 //   encoder.new_graph(cg);                             once for each graph
 //   decoder.new_graph(cg);
@@ -10,15 +10,15 @@
 //   Expression h = decoder.add_input(state, positions.add(y)).output;     a whole sequence at once
 //   state = decoder.add_input(state, positions.add(word, t));             or position by position
 //
-// Sequences are matrices {dim,positions}xb; attention.h says how they are made, what a batch with
-// lengths is, which errors there are, and what merges: all but the attention itself and, step by
-// step, what the cache holds, whatever the lengths are. Of each length that there is, attention
-// takes one call a layer. A sentence of one position has no batch of positions, so that it merges
-// only with its like.
+// Sequences are matrices {dim,positions}xb; attention.h explains their making, batches with
+// lengths, and errors. Sequences of any lengths merge, except in the attention itself and, step by
+// step, in the cache: attention takes one call a layer for each length. Example: sentences of 5, 5
+// and 7 words need two attention calls a layer. A sentence of one position has no batch of
+// positions and merges only with others of one position.
 //
 // A state holds the keys and values of the positions read so far, so a step computes one position.
-// States are values: several steps may go on from one, as a beam search does (beam.h). Both ways
-// give the same numbers up to rounding. Dropout is drawn anew at each position and each place.
+// States are values: several steps may continue the same state, as in a beam search (beam.h). Both
+// ways give the same numbers up to rounding. Dropout is drawn anew at each position and each place.
 
 #include <memory>
 #include <vector>
@@ -27,34 +27,35 @@
 
 namespace dynet {
 
-/// What layers may have otherwise.
+/// Options of the layers.
 struct TransformerOptions {
-  /// Whether what a part of a layer reads is normalised (Xiong et al., 2020), and the output of the
-  /// stack once more; otherwise the sum of what a part reads and gives is, as at first.
+  /// Whether the input of attention and of the feed-forward network is normalised (Xiong et al.,
+  /// 2020), and the output of the stack once more; otherwise the sum of input and output is
+  /// normalised, as in the first paper.
   bool pre_norm = true;
-  /// Whether the feed-forward part has gelu in the place of rectify.
+  /// Whether the feed-forward network has gelu in place of rectify.
   bool gelu = false;
   /// Decoders: whether layers attend to the memory of an encoder. A language model has none.
   bool has_memory = true;
-  /// Decoders: size of the encoder's positions; 0: that of the decoder's.
+  /// Decoders: size of the encoder's positions; 0: as the decoder's.
   unsigned memory_dim = 0;
-  /// What layer_norm adds to the variance, at least 0. PyTorch has 1e-5; with 0, numbers that are
-  /// all equal have gradients of 1e8.
+  /// The number that layer_norm adds to the variance, at least 0. PyTorch has 1e-5; with 0, equal
+  /// numbers have gradients of 1e8.
   float epsilon = 0.0F;
 };
 
-/// What a decoder has read so far.
+/// The positions that a decoder has read so far.
 struct TransformerState {
   std::vector<AttentionMemory> layers;  ///< keys and values of the positions read, by layer
   std::shared_ptr<const std::vector<AttentionMemory>>
-      memory;         ///< those of the encoder; may be null
+      memory;         ///< keys and values of the encoder; may be null
   Expression output;  ///< at the positions read last
 
   /// Number of positions read.
   [[nodiscard]] unsigned positions() const { return layers.empty() ? 0 : layers[0].positions(); }
 };
 
-/// For a beam search with checkpoints (beam.h). What the encoder gave is older than the search.
+/// For a beam search with checkpoints (beam.h). The encoder's output is older than the search.
 template <class F>
 void for_each_expression(TransformerState& state, F&& f) {
   for (AttentionMemory& read : state.layers) {
@@ -83,7 +84,7 @@ class TransformerLayer {
   // On positions as a batch {dim}x(n*b) that stand for `like`, {dim,n}xb; without checks.
   [[nodiscard]] Expression encode(const Expression& x, const Dim& like,
                                   const std::vector<unsigned>& lengths, Where where) const;
-  /// Appends the positions to `read`. `memory`: null where there is none.
+  /// Appends the positions to `read`. `memory`: null if there is none.
   [[nodiscard]] Expression decode(const Expression& x, const Dim& like, AttentionMemory& read,
                                   const AttentionMemory* memory, Where where) const;
   [[nodiscard]] AttentionMemory read_memory(const Expression& seen,
@@ -95,7 +96,7 @@ class TransformerLayer {
   BuilderParameters parameters;
 
  private:
-  /// What a part of the layer reads, and the layer's numbers after what it gives.
+  /// The input of attention or feed-forward network, and the layer's numbers with its output added.
   [[nodiscard]] Expression before(const Expression& x, std::size_t norm, Where where) const;
   [[nodiscard]] Expression after(const Expression& x, const Expression& y, std::size_t norm,
                                  Where where) const;
@@ -104,7 +105,7 @@ class TransformerLayer {
   TransformerOptions options_;
   float dropout_rate_ = 0.0F;
   MultiHeadAttentionBuilder self_;
-  MultiHeadAttentionBuilder cross_;  ///< without parameters where there is no memory
+  MultiHeadAttentionBuilder cross_;  ///< without parameters if there is no memory
 };
 
 /// Layers one above the other. Copies share parameters. Thread rule: one thread at a time, like its
@@ -113,8 +114,8 @@ class TransformerStack {
  public:
   /// Uses the parameters in a graph: once for each. Without `update` they get no gradient.
   void new_graph(ComputationGraph& cg, bool update = true);
-  /// Share of the numbers that are set to 0, from 0 to 1: of what attention and feed-forward
-  /// network give, and within the latter.
+  /// Share of the numbers that are set to 0, from 0 to 1: in the outputs of attention and
+  /// feed-forward network, and within the latter.
   void set_dropout(float rate);
   void disable_dropout() { set_dropout(0.0F); }
   ParameterCollection& get_parameter_collection() { return parameters_.collection; }
@@ -129,7 +130,7 @@ class TransformerStack {
                    const TransformerOptions& options);
   /// ValueError for other sizes or options.
   void share(const TransformerStack& other);
-  /// What BuilderParameters::check finds; ShapeError unless there are positions {dim}.
+  /// The result of BuilderParameters::check; ShapeError unless there are positions {dim}.
   void check(const char* call, const Expression& x, Where where) const;
   [[nodiscard]] Expression normalised(const Expression& x, Where where) const;
 
@@ -144,7 +145,7 @@ class TransformerStack {
 /// Layers in which each position attends to all of its sequence.
 ///
 /// Parameters, in the collection `transformer-encoder`: for each layer a collection
-/// `transformer-encoder-layer` with those of MultiHeadAttentionBuilder in their own, then w1
+/// `transformer-encoder-layer` with the collection of a MultiHeadAttentionBuilder, then w1
 /// {hidden,dim}, b1 {hidden} (0), w2 {dim,hidden}, b2 {dim} (0), self-norm-g {dim} (1), self-norm-b
 /// {dim} (0), feed-norm-g, feed-norm-b; with `pre_norm` after all layers norm-g, norm-b.
 class TransformerEncoderBuilder final : public detail::TransformerStack {
@@ -154,19 +155,21 @@ class TransformerEncoderBuilder final : public detail::TransformerStack {
   explicit TransformerEncoderBuilder(unsigned layers, unsigned dim, unsigned heads,
                                      unsigned hidden_dim, ParameterCollection& model,
                                      const TransformerOptions& options = {});
-  /// The output at each position. `lengths`: how many positions of each example count; at the
-  /// others there are numbers without meaning. Shapes: {dim,positions}xb -> {dim,positions}xb.
+  /// The output at each position. `lengths`: the number of positions of each example that count;
+  /// the outputs of other positions have no meaning. Shapes: {dim,positions}xb ->
+  /// {dim,positions}xb.
   [[nodiscard]] Expression encode(const Expression& x, const std::vector<unsigned>& lengths = {},
                                   Where where = Where::here()) const;
   /// ValueError for a builder of other sizes or options.
   void copy(const TransformerEncoderBuilder& other) { share(other); }
 };
 
-/// Layers in which each position attends to those up to it, and to an encoder's where there is one.
+/// Layers in which each position attends to itself and earlier positions, and to an encoder's if
+/// there is one.
 ///
 /// Parameters, in the collection `transformer-decoder`: for each layer a collection
-/// `transformer-decoder-layer` with those of one or two MultiHeadAttentionBuilders in their own (of
-/// the sequence, of the memory), then those of an encoder's layer, and with a memory memory-norm-g,
+/// `transformer-decoder-layer` with the collections of one or two MultiHeadAttentionBuilders (of
+/// the sequence, of the memory), then as in an encoder's layer, and with a memory memory-norm-g,
 /// memory-norm-b; at last as in TransformerEncoderBuilder.
 class TransformerDecoderBuilder final : public detail::TransformerStack {
  public:
@@ -183,10 +186,10 @@ class TransformerDecoderBuilder final : public detail::TransformerStack {
   [[nodiscard]] TransformerState start(const Expression& seen,
                                        const std::vector<unsigned>& lengths = {},
                                        Where where = Where::here()) const;
-  /// The state after one more position; after `start` also after several, each of which sees those
-  /// before it. ValueError for several positions after others. Of x, what the state has read and
-  /// the memory, each has the b examples of the step, or one that stands for all of them.
-  /// Shapes: {dim}xb or {dim,n}xb; that, with all examples, is also the form of the state's output.
+  /// The state after one more position; after `start` also after several positions, each attending
+  /// to the positions before. ValueError for several positions after others. x, the read positions
+  /// and the memory each have the b examples of the step, or one example that stands for all.
+  /// Shapes: {dim}xb or {dim,n}xb; the state's output has the same shape, with all examples.
   [[nodiscard]] TransformerState add_input(const TransformerState& state, const Expression& x,
                                            Where where = Where::here()) const;
   /// ValueError for a builder of other sizes or options.
@@ -200,8 +203,7 @@ class TransformerDecoderBuilder final : public detail::TransformerStack {
                                               Where where) const;
 };
 
-/// Numbers that say which position it is, added to each position. Thread rule: one thread at a
-/// time.
+/// Numbers that encode a position, added to each position. Thread rule: one thread at a time.
 class PositionalEncoding {
  public:
   PositionalEncoding(const PositionalEncoding&) = default;
@@ -229,7 +231,7 @@ class SinusoidalEncoding final : public PositionalEncoding {
 
  private:
   [[nodiscard]] Expression plus_positions(const Expression& x, unsigned first, Where where) const;
-  mutable std::vector<float> numbers_;  ///< of the positions that were asked for so far
+  mutable std::vector<float> numbers_;  ///< of the positions encoded so far
 };
 
 /// A vector for each position, learned.
@@ -238,7 +240,7 @@ class SinusoidalEncoding final : public PositionalEncoding {
 class LearnedEncoding final : public PositionalEncoding {
  public:
   explicit LearnedEncoding(unsigned dim, unsigned max_positions, ParameterCollection& model);
-  /// Whether the table gets a gradient in the graphs from now on; it does otherwise.
+  /// Whether the table gets a gradient in the graphs from now on; true by default.
   void set_updated(bool update) { is_updated_ = update; }
   /// IndexError for a position that the table does not have.
   [[nodiscard]] Expression add(const Expression& x, unsigned first = 0,

@@ -1,7 +1,7 @@
 #pragma once
 
-// Builders for trees, from the leaves up. Those of DyNet 2.1 and their relatives know nodes by
-// numbers; a node has a vector x of its own and any number of children:
+// Builders for trees, from the leaves up. Builders in the style of DyNet 2.1 number the nodes; a
+// node has a vector x of its own and any number of children:
 //
 //   builder.new_graph(cg);
 //   builder.start_new_sequence();             once for each tree
@@ -11,18 +11,19 @@
 //
 // Nodes come in the order 0, 1, 2, ...; after set_num_elements(n) in any order in which children
 // come before their parents. Errors name builder and node: StateError for a call out of order,
-// IndexError for a number that is not the next one and for a child that is not there, ShapeError
-// for an x of another size and for batches that do not fit; else those of the operations, with the
+// IndexError for a number other than the next and for a missing child, ShapeError for an x of
+// another size and for batches that do not fit; else the errors of the operations, with the
 // caller's line.
 //
-// Those for trees with two branches, whose words alone have vectors, hand out states as values:
+// Builders for trees with two branches, in which only words have vectors, hand out states as
+// values:
 //
 //   TreeState left = builder.add_input(x1), right = builder.add_input(x2);
 //   TreeState top = builder.add_input(left, right);      top.h is its vector
 //
 // or add a whole tree in one call, transduce, as builders of sequences do.
 //
-// Errors: StateError before new_graph; else those of the operations, with the caller's line.
+// Errors: StateError before new_graph; else the errors of the operations, with the caller's line.
 
 #include <vector>
 
@@ -41,8 +42,8 @@ struct TreeState {
   Expression h;
 };
 
-/// What the tree builders share. Copies of a builder share its parameters. Thread rule: one thread
-/// at a time, like its graph.
+/// Base of the builders for two branches. Copies of a builder share its parameters. Thread rule:
+/// one thread at a time, like its graph.
 class BinaryTreeBuilder {
  public:
   BinaryTreeBuilder(const BinaryTreeBuilder&) = default;
@@ -53,13 +54,13 @@ class BinaryTreeBuilder {
   void new_graph(ComputationGraph& cg, bool update = true);
   /// A word with vector `x`.
   virtual TreeState add_input(const Expression& x, Where where = Where::here()) = 0;
-  /// A node over two others.
+  /// A node over two nodes.
   virtual TreeState add_input(const TreeState& left, const TreeState& right,
                               Where where = Where::here()) = 0;
   /// add_input for all nodes of a tree, children before their parents: node i is over the nodes
-  /// `left[i]` and `right[i]`, or, where both are -1, the next word of `xs`. The vectors h of the
-  /// nodes, as many as `left` has. ValueError where the lists do not fit together, IndexError for a
-  /// child that does not come before its parent: nothing is added then. Else what add_input throws.
+  /// `left[i]` and `right[i]`, or, if both are -1, the next word of `xs`. The vectors h of all
+  /// nodes. ValueError if the lists do not fit together, IndexError for a child that does not come
+  /// before its parent: nothing is added then. Else the errors of add_input.
   std::vector<Expression> transduce(const std::vector<Expression>& xs, const std::vector<int>& left,
                                     const std::vector<int>& right, Where where = Where::here());
   ParameterCollection& get_parameter_collection() { return local_model; }
@@ -114,8 +115,9 @@ class TreeRNNBuilder final : public BinaryTreeBuilder {
 // ---- nodes with any number of children
 // -------------------------------------------------------------
 
-/// The interface of DyNet 2.1, which programs derive from too. What a class does not write fails
-/// with UsageError; steps of sequences (`add_input(x)`, set_h, set_s) have no meaning in trees.
+/// The interface of DyNet 2.1, from which programs derive, too. A function that a class does not
+/// override fails with UsageError; steps of sequences (`add_input(x)`, set_h, set_s) have no
+/// meaning in trees.
 struct TreeLSTMBuilder : public RNNBuilder {
   /// Node `id` over its children, which were added before. The top layer's output, {hidden_dim}.
   virtual Expression add_input(int id, std::vector<int> children, const Expression& x) = 0;
@@ -137,8 +139,8 @@ struct TreeLSTMBuilder : public RNNBuilder {
 };
 
 namespace detail {
-/// Takes the calls that come through the base class, which know no line. In one class with the
-/// add_input below, neither of the two would be the better one.
+/// Takes calls through the base class, which have no line. In one class with the add_input below
+/// the overloads would be ambiguous.
 struct TreeCallsWithoutLine : public TreeLSTMBuilder {
   Expression add_input(int id, std::vector<int> children, const Expression& x) final;
 
@@ -150,14 +152,14 @@ struct TreeCallsWithoutLine : public TreeLSTMBuilder {
 
 #ifdef __GNUC__
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Woverloaded-virtual"  // hiding is what is wanted
+#pragma GCC diagnostic ignored "-Woverloaded-virtual"  // hiding is intended
 #endif
 
-/// What the builders below share: nodes and their states. `back`, `final_h` and `final_s` are of
-/// the node added last, `get_h(id)` and `get_s(id)` of node `id`; -1 is the initial state.
+/// Base of the builders below: nodes and their states. `back`, `final_h` and `final_s` are of the
+/// node added last, `get_h(id)` and `get_s(id)` of node `id`; -1 is the initial state.
 ///
-/// Invariant: `h`, and `c` where nodes have cells, have an entry per node; it is empty until the
-/// node is added.
+/// Invariant: `h`, and `c` if nodes have cells, have an entry per node, empty until the node is
+/// added.
 struct TreeNodesBuilder : public detail::TreeCallsWithoutLine {
   /// The call of the base class, with the caller's line.
   Expression add_input(int id, const std::vector<int>& children, const Expression& x,
@@ -171,7 +173,7 @@ struct TreeNodesBuilder : public detail::TreeCallsWithoutLine {
   [[nodiscard]] std::vector<Expression> get_h(RNNPointer i) const override;
   [[nodiscard]] std::vector<Expression> get_s(RNNPointer i) const override;
   ParameterCollection& get_parameter_collection() override { return local_model; }
-  /// The class's, as errors say it.
+  /// The name of the class in errors.
   [[nodiscard]] virtual const char* name() const = 0;
 
   ParameterCollection local_model;
@@ -200,7 +202,7 @@ struct TreeNodesBuilder : public detail::TreeCallsWithoutLine {
   /// Fills the state of a node whose arguments were checked.
   virtual void add_node(const std::vector<int>& children, const Expression& x,
                         std::vector<Expression>& new_h, std::vector<Expression>& new_c) = 0;
-  /// What `of` (h or c) has of node `i`, or for -1 `initial`. IndexError where it is not there.
+  /// The entry of `of` (h or c) for node `i`, or for -1 `initial`. IndexError for a missing node.
   [[nodiscard]] const std::vector<Expression>& state_of(
       const std::vector<std::vector<Expression>>& of, const std::vector<Expression>& initial,
       RNNPointer i) const;
@@ -225,10 +227,9 @@ struct TreeNodesBuilder : public detail::TreeCallsWithoutLine {
 #pragma GCC diagnostic pop
 #endif
 
-/// What those share whose layers read the children's states of the same layer: parameters, and
-/// dropout by one mask per tree, layer and place. `set_dropout` has the rates of what the layers
-/// read and of the children's hidden states. With an initial state, a leaf has it as its only
-/// child.
+/// Base of builders whose layers read the children's states of the same layer: parameters, and
+/// dropout by one mask per tree, layer and place. `set_dropout` has the rates of the layers' inputs
+/// and of the children's hidden states. An initial state is the only child of each leaf.
 struct LayeredTreeBuilder : public TreeNodesBuilder {
   void set_dropout(float d) override;
   void set_dropout(float d, float d_h);
@@ -263,7 +264,7 @@ struct LayeredTreeBuilder : public TreeNodesBuilder {
   /// The children's hidden states added up.
   Expression sum_of_h(const std::vector<LayerState>& children);
   /// The states c or h of the children from `first` on behind the gates in `forget_`, added up;
-  /// unset where there are none.
+  /// unset if there are none.
   Expression behind_gates(const std::vector<LayerState>& children, Expression LayerState::* state,
                           std::size_t first);
   /// c = logistic(i) * tanh(g) + logistic(forget_1) * c_1 + ...,  h = logistic(o) * tanh(c), from
@@ -291,7 +292,7 @@ struct LayeredTreeBuilder : public TreeNodesBuilder {
 /// `lparams` h2i, h2f, h2o, h2c, c2i, c2f, c2o.
 struct NaryTreeLSTMBuilder : public LayeredTreeBuilder {
   NaryTreeLSTMBuilder() = default;
-  /// ValueError where N is 0.
+  /// ValueError if N is 0.
   // NOLINTNEXTLINE(readability-identifier-naming): DyNet's name
   explicit NaryTreeLSTMBuilder(unsigned N, unsigned layers, unsigned input_dim, unsigned hidden_dim,
                                ParameterCollection& model);
@@ -355,7 +356,7 @@ struct TreeGRUBuilder : public LayeredTreeBuilder {
 };
 
 /// A standard LSTM that reads a node's x, then its children's embeddings in order; its last output
-/// is the node's embedding. An initial state, dropout and its masks are those of the LSTM.
+/// is the node's embedding. An initial state, dropout and its masks are as in the LSTM.
 ///
 /// Parameters, in the collection `unidirectional-tree-lstm-builder`: a VanillaLSTMBuilder's.
 struct UnidirectionalTreeLSTMBuilder : public TreeNodesBuilder {
@@ -381,8 +382,8 @@ struct UnidirectionalTreeLSTMBuilder : public TreeNodesBuilder {
 };
 
 /// Two such LSTMs of hidden_dim / 2: one reads x, then the children in order, the other x, then the
-/// children from the last to the first. The node's embedding is what they end with, one below the
-/// other. Both start from the initial state, where there is one.
+/// children from the last to the first. The node's embedding is the last output of both, one below
+/// the other. Both start from the initial state, if there is one.
 ///
 /// Parameters, in the collection `bidirectional-tree-lstm-builder`: two VanillaLSTMBuilders'.
 struct BidirectionalTreeLSTMBuilder : public TreeNodesBuilder {

@@ -1,12 +1,11 @@
 #pragma once
 
-// The place in a program where a node is built: every error and every trace that names the node has
-// it.
+// A place in a program. Every error and every trace that names a node has the place of its node.
 
 namespace dynet {
 
-/// A place in a user's program. A function that builds nodes takes one as its last parameter and
-/// hands it on, so that nodes carry the line of the program and not one of the library:
+/// A place in a user's program. A function that builds nodes takes a Where as its last parameter
+/// and hands it on, so that nodes carry the line of the program and not of the library:
 ///
 ///   Expression twice(const Expression& x, Where where = Where::here()) {
 ///     return sum({x, x}, where);
@@ -17,13 +16,13 @@ class Where {
  public:
   /// An unknown place.
   constexpr Where() = default;
-  /// The line that calls, as the default of a parameter the line that calls the function.
+  /// The calling line; as the default of a parameter, the line that calls the function.
   static constexpr Where here(const char* file = __builtin_FILE(),
                               unsigned line = __builtin_LINE()) {
     return {file, line, false};
   }
-  /// A place in a language with code objects of its own: the object, and the offset in it. It
-  /// becomes text only where an error is printed (ext::set_location_resolver).
+  /// A place in a language with code objects of its own: the object, and the offset in it. The text
+  /// is made only if an error is printed (ext::set_location_resolver).
   static constexpr Where in_code(const void* code, unsigned offset) { return {code, offset, true}; }
 
   /// Name of the file; null for a place in a code object and for an unknown one.

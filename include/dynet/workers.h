@@ -2,10 +2,11 @@
 
 // Worker processes on one machine (the paper's section 6.3).
 //
-// A pool forks workers. Each has the program as it was then, its data, builders and graphs, and
-// shares the parameters with the parent. One call hands out the numbers of some examples: they are
-// cut into pieces, each worker takes one piece after the other, and the gradients of all pieces,
-// averaged, are in the model when the call returns. The parent makes the update.
+// A pool forks workers. A worker has a copy of the program, with its data, builders and graphs, and
+// shares the parameters with the parent. A call hands out the numbers of some examples: the list is
+// cut into pieces, each worker takes one piece after the other, and the mean gradient of all pieces
+// is in the model when the call returns. The parent makes the update. Example: 64 examples make 4
+// pieces of 16.
 //
 //   int main(int argc, char** argv) {
 //     dynet::initialize(argc, argv, true);             // true: parameters that processes share
@@ -17,15 +18,15 @@
 //     }
 //   }
 //
-// One to four workers give the same numbers, to the bit, and so do any that are told how many
-// pieces to make (`WorkerOptions::pieces`): the pieces are cut by their number alone, each has its
+// One to four workers give the same numbers, to the bit, and so does any number of workers with the
+// same `WorkerOptions::pieces`: the cut depends on the number of pieces alone, each piece has its
 // own gradient and its own random numbers, and the gradients of the pieces are added in a fixed
-// order. They differ by rounding from those of one graph with all examples.
+// order. The numbers differ by rounding from one graph with all examples.
 //
-// A worker that throws, is killed or hangs is a WorkerError in the parent; the other workers are
-// ended, the gradients are empty, the values of the model are as they were, and another pool can be
-// made. Memory and semaphores have no names and workers die with the thread that made the pool:
-// nothing is left behind, however a process ends. docs/workers.md has examples and the limits.
+// A worker that throws, is killed or hangs is a WorkerError in the parent; then the other workers
+// are ended, the gradients are empty, the values of the model are unchanged, and another pool can
+// be made. Memory and semaphores have no names and workers die with the thread that made the pool,
+// so nothing is left behind, however a process ends. docs/workers.md has examples and the limits.
 
 #include <cstddef>
 #include <cstdint>
@@ -47,18 +48,18 @@ struct WorkerError : detail::ErrorOf<std::runtime_error> {
       : ErrorOf(text), worker(worker_number), pid(process), signal(signal_number) {}
   unsigned worker;  ///< from 0
   int pid;          ///< of the worker, which is gone
-  int signal;       ///< that killed it, not by the pool; 0: none
+  int signal;       ///< that killed the worker, not sent by the pool; 0: none
 };
 
-/// What learn() leaves in the model: the gradient of the mean of the examples' losses, or of their
+/// The gradient that learn() leaves in the model: of the mean of the examples' losses, or of their
 /// sum.
 enum class WorkerGradient { kMean, kSum };
 
 struct WorkerOptions {
   unsigned workers = 2;
-  /// Pieces of a minibatch, at most as many as it has examples. More of them share the work better,
-  /// fewer leave more to run together in each. Numbers depend on it. 0: four, or as many as there
-  /// are workers where these are more.
+  /// Pieces of a minibatch, at most one per example. More pieces share the work better, fewer
+  /// pieces leave more nodes to run together. Results depend on the number by rounding. 0: four, or
+  /// the number of workers if that is larger.
   unsigned pieces = 0;
   WorkerGradient gradient = WorkerGradient::kMean;
   /// Seconds without a sign of life (a node that is made, a group that is run) after which a worker
@@ -73,18 +74,18 @@ struct Piece {
   const unsigned* examples;
   std::size_t count;
   bool learn;    ///< gradients are wanted
-  void* result;  ///< as many bytes as the crew was made for, which may be anything before
+  void* result;  ///< the crew's number of bytes, not initialised
 };
 using Work = std::function<void(const Piece&)>;
 
-/// Replaced by the Python module, whose interpreter wants to know of forks and signals.
+/// Functions that the Python module replaces, as its interpreter takes part in forks and signals.
 struct Hooks {
   std::function<int()> fork;    ///< as fork()
-  std::function<void()> wait;   ///< in the parent, 20 times a second; what it throws ends the crew
+  std::function<void()> wait;   ///< in the parent, 20 times a second; an exception ends the crew
   std::function<void()> leave;  ///< in a worker, at its end
 };
 
-/// What one call of a crew does. Gradients are multiplied by `scale`.
+/// The work of one call of a crew. Gradients are multiplied by `scale`.
 struct Call {
   const unsigned* examples;
   std::size_t count;
@@ -95,18 +96,18 @@ struct Call {
   const std::uint32_t* ends = nullptr;
 };
 
-/// The processes, and how they get work: what WorkerPool and mp.h stand on. Invariant: while it is
-/// open, all workers live and wait, or a call is under way. Thread rule: one call at a time
-/// (UsageError otherwise); the thread that makes it outlives it.
+/// The processes, and their work; the base of WorkerPool and mp.h. Invariant: while a crew is open,
+/// all workers live and wait, or a call is under way. Thread rule: one call at a time (UsageError
+/// otherwise); the thread that makes a crew outlives it.
 class Crew {
  public:
   static constexpr std::size_t kMaxLearningPieces = 1024;
   static constexpr std::size_t kMaxPieces = std::size_t{1} << 20;
   static constexpr std::size_t kMaxExamples = std::size_t{1} << 24;
 
-  /// Forks. `learning_pieces`: the most that a call with `learn` has. ValueError for numbers that
-  /// are not allowed; UsageError where a parameter of `model` is not in shared memory, or the
-  /// system gives no process; out_of_memory.
+  /// Forks the workers. `learning_pieces`: the most pieces of a call with `learn`. ValueError for
+  /// numbers that are not allowed; UsageError if a parameter of `model` is not in shared memory, or
+  /// the system gives no process; out_of_memory.
   Crew(const ParameterCollection& model, Work work, std::size_t result_bytes,
        std::size_t learning_pieces, const WorkerOptions& options, Hooks hooks = {});
   Crew(const Crew&) = delete;
@@ -114,12 +115,12 @@ class Crew {
   ~Crew();
 
   /// Runs the pieces and adds their gradients to the model's. The results, one after the other;
-  /// valid until the next call. WorkerError; UsageError where the crew is closed, or the model has
-  /// other parameters than when it was made. ValueError for a call that is too large.
+  /// valid until the next call. WorkerError; UsageError if the crew is closed, or the model's
+  /// parameters are not the same as at the fork. ValueError for a call that is too large.
   const std::byte* run(const Call& call);
   /// Distance of results, in bytes.
   [[nodiscard]] std::size_t result_stride() const;
-  /// Ends the workers. Does nothing where they have ended. UsageError during a call of run().
+  /// Ends the workers. Does nothing if they have ended. UsageError during a call of run().
   void close();
   /// The processes, by worker; empty when closed.
   [[nodiscard]] std::vector<int> pids() const;
@@ -131,19 +132,19 @@ class Crew {
 
 }  // namespace workers
 
-/// Workers that compute losses. Thread rule: that of workers::Crew.
+/// Workers that compute losses. Thread rule: as workers::Crew.
 class WorkerPool {
  public:
   /// The loss of some examples, a sum over them, in a new graph.
   using Loss =
       std::function<Expression(ComputationGraph& cg, const std::vector<unsigned>& examples)>;
-  /// What evaluate() adds up, in place of losses: numbers of right answers, for example.
+  /// The number that evaluate() adds up in place of losses: right answers, for example.
   using Score = std::function<double(const std::vector<unsigned>& examples)>;
 
-  /// Forks the workers: parameters and data have to be there. Errors: those of workers::Crew.
+  /// Forks the workers: parameters and data must exist. Errors: as workers::Crew.
   WorkerPool(const ParameterCollection& model, Loss loss, const WorkerOptions& options = {},
              Score score = {});
-  /// Work that does all by itself, and puts a double into the result of each piece.
+  /// Work that computes a double as the result of each piece.
   WorkerPool(const ParameterCollection& model, workers::Work work, const WorkerOptions& options,
              workers::Hooks hooks);
   WorkerPool(const WorkerPool&) = delete;
@@ -152,9 +153,9 @@ class WorkerPool {
 
   /// Forward and backward over one minibatch. The sum of the losses; the gradient, as
   /// WorkerOptions::gradient says, is added to the model's. `costs`, one per example and at least
-  /// 0, are what examples take in comparison, such as the lengths of sentences: pieces then have
-  /// about equal costs; without them, about equally many examples. WorkerError, UsageError;
-  /// ValueError for costs that are not allowed.
+  /// 0, are relative costs, such as the lengths of sentences: pieces then have about equal costs;
+  /// without costs, about equally many examples. WorkerError, UsageError; ValueError for costs that
+  /// are not allowed.
   double learn(const std::vector<unsigned>& examples, const std::vector<double>& costs = {});
   /// The sum of the losses or scores of any number of examples, 16 in a piece, without gradients.
   double evaluate(const std::vector<unsigned>& examples);

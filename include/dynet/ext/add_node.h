@@ -1,6 +1,6 @@
 #pragma once
 
-// Appending a node: what every operation's function does, in the library and outside it.
+// Appending a node, as the function of every operation does, in the library and outside. Example:
 //
 //   Expression softplus(detail::Located x) { return ext::add_node(Softplus{}, x); }
 
@@ -13,17 +13,18 @@
 
 namespace dynet::ext {
 
-/// The general form. `graph` may be null where there are arguments. Checks staleness, that all
+/// The general form. `graph` may be null if there are arguments. Checks staleness, that all
 /// arguments belong to one graph and are on one device, shapes and indices given by value; throws
-/// before the graph is changed. `device`: where a node without arguments and without a storage is
-/// to be; null: on the graph's own. Returns the first output; output k is the expression with index
+/// before the graph is changed. `device`: the device of a node without arguments and without a
+/// storage; null: the graph's own. Returns the first output; output k is the expression with index
 /// i + k.
 Expression add_node(const Record& record, const void* op, ComputationGraph* graph,
                     std::span<const Expression> args, const NodePayload& payload,
                     const Where& where, const Device* device = nullptr);
 
-/// Replaces the indices or numbers that were given by value when the node of `e` was built, as many
-/// as they were, and forgets what was computed. ValueError for other nodes or counts, IndexError.
+/// Replaces the indices or numbers that were given by value when the node of `e` was built, by the
+/// same number of new ones, and forgets computed values. ValueError for other nodes or counts,
+/// IndexError.
 void set_payload(const Expression& e, std::span<const unsigned> indices);
 void set_payload(const Expression& e, std::span<const float> values);
 /// The exclusive bound of the indices of a node whose operation has index_limit(); ValueError for

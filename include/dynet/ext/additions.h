@@ -1,7 +1,7 @@
 #pragma once
 
-// What is added to a collection can be taken out again: for loaders of several objects, such as
-// Python's dynet.load, whose last object may turn out to be damaged when the first is there.
+// Undoing additions to a collection, for loaders of several objects, such as Python's dynet.load:
+// the last object may turn out to be damaged when the first is already added.
 
 #include <memory>
 
@@ -9,8 +9,8 @@
 
 namespace dynet::ext {
 
-/// What is added to a collection from now on, by any handle of it or of what is below it. Thread
-/// rule: the collection's.
+/// The additions to a collection from now on, by any handle of the collection or of a
+/// sub-collection. Thread rule: the collection's.
 class Additions {
  public:
   explicit Additions(const ParameterCollection& to);
@@ -20,7 +20,7 @@ class Additions {
   /// Takes the parameters and tables out again, of all collections that list them, and gives the
   /// names free that the collection gave. Handles of them keep their numbers, and a sub-collection
   /// that the collection made meanwhile is a root of its own, which is empty. GraphError while a
-  /// graph computes; UsageError where a trainer has updated them: it has a state for each.
+  /// graph computes; UsageError if a trainer has updated them, and so has a state for each.
   void undo();
 
  private:

@@ -102,7 +102,7 @@ struct List {
   friend bool operator==(const List&, const List&) = default;
 };
 
-/// What may be an attribute: plain values, compared by their bytes.
+/// Types of attributes: plain values, compared by their bytes.
 template <class T>
 concept Attribute =
     std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> && !std::is_member_pointer_v<T> &&

@@ -1,11 +1,13 @@
 #pragma once
 
-// Paths through a chain of steps: what Kernels::chain sums up or compares, as one recursion from
+// Paths through a chain of steps, which Kernels::chain sums up or compares in one recursion from
 // step to step. Conditional random fields, hidden Markov models and alignments are such chains.
 //
 // At each of several steps a path is in one of n states. Its score is the sum of an emission for
 // each step, of a transition for each pair of steps that follow each other, of the start of its
-// first state and of the end of its last one. A score of -inf is a path that does not exist.
+// first state and of the end of its last state. A score of -inf is a path that does not exist.
+// Example: with 3 states and 4 steps there are 81 paths, and the path 0, 0, 2, 1 has the
+// transitions (0, 0), (2, 0), (1, 2).
 
 #include <cstdint>
 
@@ -14,25 +16,25 @@
 
 namespace dynet::ext {
 
-/// What is asked of all paths.
+/// The request about all paths.
 enum class Paths : std::uint8_t {
-  kSum,   ///< ln of the sum of exp(score) over all of them; -inf where none exists
+  kSum,   ///< ln of the sum of exp(score) over all of them; -inf if none exists
   kBest,  ///< the largest score. NaN counts as the largest. Of equal paths the one whose last
           ///< state is the first, then the last but one, ...
   kGiven  ///< the score of one path
 };
 
-/// The operands of one call. Those that only one direction names may be absent in the other.
+/// The operands of one call. Operands of one direction may be absent in the other.
 struct Chain {
   Paths paths = Paths::kSum;
-  /// False: transitions are {n,n}, element (i, j) is that from state j to state i. True: they are
-  /// {n,b}, element (i, k) is that from state i - k to state i, and there are no others.
+  /// False: transitions are {n,n}, element (i, j) goes from state j to state i. True: transitions
+  /// are {n,b}, element (i, k) goes from state i - k to state i, and there are no others.
   bool is_band = false;
   Operand emissions;    ///< {n,steps}, steps >= 1, n >= 1
   Operand transitions;  ///< {n,n} or {n,b}, b >= 1
   Operand start, end;   ///< {n}; absent: zeros
-  /// How many steps the example has, a number: rounded down, at least 1, at most all. What is said
-  /// of later steps is not read. Absent: all steps.
+  /// The number of steps of the example: rounded down, at least 1, at most all. Numbers of later
+  /// steps are not read. Absent: all steps.
   Operand lengths;  ///< {1}
   /// kBest: forward writes the path, 0 at later steps, and backward reads it. kGiven: read; with
   /// fewer places than steps, only so many steps count.
@@ -44,11 +46,11 @@ struct Chain {
   Operand value;   ///< {1}: the result, written by forward; kSum, kBest: read by backward
 
   // Backward reads the first. To the others it adds the gradients, whatever their blocks say; kBest
-  // follows the best path. Where none exists (value is -inf), no gradient flows.
+  // follows the best path. If none exists (value is -inf), no gradient flows.
   Operand d_value;  ///< {1}
   Operand d_emissions, d_transitions, d_start, d_end;
 
-  /// How many examples the call has: that of an operand which has not one for all.
+  /// The number of examples of the call: of an operand with more than one.
   [[nodiscard]] std::int64_t examples() const {
     std::int64_t n = 1;
     for (const Operand* o : {&emissions, &transitions, &start, &end, &lengths, &path, &before,

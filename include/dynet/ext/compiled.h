@@ -1,9 +1,10 @@
 #pragma once
 
-// Which operations the library has compiled. What an operation's struct says becomes a record and
-// loops (op.h, rule_loop.h, row_rule.h). Those of the operations of dynet/ops are compiled once, in
-// one source per family (compile.h), and all other sources see the declarations below; those of a
-// program's own operations are compiled where they are used.
+// The operations that the library has compiled. An operation's struct becomes a record and loops
+// (op.h, rule_loop.h, row_rule.h). Records and loops of dynet/ops are compiled once, in one source
+// per family (compile.h), and all other sources see the declarations below: Tanh in the source of
+// activation.h, and nowhere else. A program's own operations are compiled in the sources that use
+// them.
 
 namespace dynet::ext {
 
@@ -20,7 +21,7 @@ template <class Form>
   requires requires { typename Form::Whole; }
 inline constexpr bool kIsCompiled<Form> = kIsCompiled<typename Form::Whole>;
 
-/// What the library has compiled for an operation.
+/// The compiled record and loops of an operation.
 template <class Op>
 struct Compiled {
   static const Record kRecord;
@@ -46,7 +47,7 @@ concept Listed = detail::kIsListed<Op, List>;
   template <::dynet::ext::Listed<List> Op> \
   inline constexpr bool ::dynet::ext::kIsCompiled<Op> = true;
 
-// Clang warns where a variable that another source defines is used.
+// Clang warns if a variable that another source defines is used.
 #ifdef __clang__
 // clang-format off
 #define DYNET_DEFINED_ELSEWHERE_BEGIN \

@@ -1,12 +1,12 @@
 #pragma once
 
-// What the compiler refuses.
+// Compile-time checks of an operation.
 //
-// Each part of the contract (op.h) is a class template here, so that the compiler names the part
-// and the operation beside what is wrong: "in instantiation of contract::Arity<my::Softplus>: a
-// rule takes ...". What an operation says about itself in one place is compared with what it says
-// in another; where the two differ, the program would compute something that nobody wrote.
-// tests/not_compile has one operation for each line.
+// Each clause of the contract (op.h) is a class template here, so that the compiler names the
+// clause and the operation beside the error: "in instantiation of contract::Arity<my::Softplus>: a
+// rule takes ...". The checks compare members of an operation with each other; a contradiction
+// would make the program compute wrong numbers silently. tests/not_compile has one operation for
+// each line.
 
 #include <array>
 #include <cstddef>
@@ -44,7 +44,7 @@ concept HasExamples = requires {
 
 namespace contract {
 
-// ---- what the parts ask
+// ---- questions of the clauses
 // ---------------------------------------------------------------------------------------
 
 /// Whether `op.value` takes kN numbers.
@@ -78,10 +78,10 @@ constexpr bool all_positive(const Array& parts) {
   return true;
 }
 
-// ---- the parts
+// ---- the clauses
 // ------------------------------------------------------------------------------------------------
 
-/// It is a struct of plain members, each with a name.
+/// The operation is a struct of plain members, each with a name.
 template <class Op>
 struct Members {
   static_assert(std::is_aggregate_v<Op>, "an operation is an aggregate: members, no constructor");
@@ -96,7 +96,7 @@ struct Members {
   static_assert(HasExamples<Op>, "the operation has no examples()");
 };
 
-/// Shapes of results and of saved outputs, as many as it says.
+/// Shapes of results and of saved outputs, in the declared numbers.
 template <class Op>
 struct Results {
   static constexpr unsigned kOutputs = detail::outputs_of<Op>();
@@ -131,7 +131,7 @@ struct SavedKinds {
                 "kSavedAs must have one entry per saved output");
 };
 
-/// Which arguments there are, and what may be done with them.
+/// Names and roles of the arguments.
 template <class Op>
 struct Arguments {
   static constexpr bool kVariadic = detail::is_variadic<Op>();
@@ -204,7 +204,7 @@ struct PayloadOf {
                 "index_count() is for IndicesPer::kExample; a list per node has any length");
 };
 
-/// Something computes, in one way.
+/// Exactly one way of computing.
 template <class Op>
 struct Computing {
   static constexpr Storage kStorage = detail::reads_storage<Op>();
@@ -305,7 +305,7 @@ struct Parts {
   static_assert(all_positive(Op::kParts) && all_positive(Op::kOutParts),
                 "every operand of a cell has at least one part");
 };
-/// What a cell computes has the numbers that kParts, kOutParts and kSavedParts add up to.
+/// The results of a cell have the numbers that kParts, kOutParts and kSavedParts add up to.
 template <class Op>
 struct Cell {
   using A = RuleArity<Op>;
@@ -344,7 +344,7 @@ template <class Part>
 // Makes the compiler look at it. NOLINTNEXTLINE(bugprone-sizeof-expression)
 inline constexpr bool kHolds = sizeof(Part) > 0;
 
-/// kHolds of a part that not every operation has.
+/// kHolds of a clause that not every operation has.
 template <template <class> class Part, bool kIsThere, class Op>
 constexpr bool holds_if() {
   if constexpr (kIsThere) {

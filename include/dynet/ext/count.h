@@ -5,9 +5,9 @@
 
 namespace dynet::ext {
 
-/// How many of something there are: extents, elements and bytes are added and multiplied as this.
-/// A result above 2^62 is remembered as too large, through all that is computed from it, so that
-/// one question at the end is enough. Thread rule: a value, like an int.
+/// A number of extents, elements or bytes, for sums and products without overflow. A result above
+/// 2^62 stays too large in all further arithmetic, so that one check at the end is enough: 2^40 *
+/// 2^40 + 1 prints as "more than 2^62". Thread rule: a value, like an int.
 class Count {
  public:
   static constexpr std::int64_t kMost = std::int64_t{1} << 62;
@@ -16,7 +16,7 @@ class Count {
   constexpr Count(std::int64_t n) : n_(n <= kMost ? n : kTooLarge) {}
 
   [[nodiscard]] constexpr bool fits(std::int64_t limit = kMost) const { return n_ <= limit; }
-  /// Only where it fits.
+  /// Only if it fits.
   [[nodiscard]] constexpr std::int64_t value() const { return n_; }
   /// "4294967296", or "more than 2^62".
   [[nodiscard]] std::string text() const {

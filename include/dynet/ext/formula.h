@@ -1,10 +1,11 @@
 #pragma once
 
-// A rule as data: the formulas of its gradients, step by step, for whoever reads them at run time.
+// A rule as data: the formulas of its gradients, step by step, to be read at run time.
 //
 // For the compiler a rule is a type that is the formula (rule.h, over.h), so loops know all of it.
-// A gradient that is to be made of nodes is not compiled: what adds the nodes walks the steps of a
-// Formula, of which equal ones stand there once, arguments before their users.
+// A gradient made of nodes is not compiled: the code that adds nodes walks the steps of a Formula,
+// in which equal steps are stored once, arguments before their users. Example: in the
+// slope 1 - y * y of tanh the step y is stored once.
 
 #include <array>
 #include <cstddef>
@@ -24,7 +25,7 @@
 
 namespace dynet::ext {
 
-/// What a step of a formula is: a leaf, or a word of rule.h or over.h with its arguments.
+/// The kind of a step of a formula: a leaf, or a word of rule.h or over.h with its arguments.
 enum class Word : std::uint8_t {
   kNone,
   kInput,     ///< number `input` of the rule
@@ -69,7 +70,7 @@ enum class Word : std::uint8_t {
   kOnlyAt,
 };
 
-/// The word of a function; kNone where no operation of the library computes it.
+/// The word of a function; kNone if no operation of the library computes it.
 template <class F>
 inline constexpr Word kWordOf = Word::kNone;
 #define DYNET_WORD(Tag, word) \
@@ -113,7 +114,7 @@ DYNET_WORD(ValueAt, kValueAt)
 DYNET_WORD(OnlyAt, kOnlyAt)
 #undef DYNET_WORD
 
-/// The gradients of a rule, and of its forward what is saved for them.
+/// The gradients of a rule, and the saved outputs of its forward.
 class Formula {
  public:
   struct Step {
@@ -125,11 +126,11 @@ class Formula {
     friend bool operator==(const Step&, const Step&) = default;
   };
 
-  /// The number of a step, which is added where there is none that is equal.
+  /// The number of a step, which is added unless an equal step exists.
   std::uint16_t add(const Step& step);
 
   std::vector<Step> steps;
-  std::vector<std::uint16_t> results;    ///< outputs and saved outputs; empty where none are saved
+  std::vector<std::uint16_t> results;    ///< outputs and saved outputs; empty if none are saved
   std::vector<std::uint16_t> gradients;  ///< of each input that has one
 };
 

@@ -1,18 +1,19 @@
 #pragma once
 
-// Backward in operations: how the nodes come about that compute an operation's gradients, for
-// gradients that are nodes themselves (dynet/expr/gradient.h).
+// Backward in operations: adds nodes that compute an operation's gradients, for gradients of
+// gradients (dynet/expr/gradient.h).
 //
-// Rules need no line for it: their slopes are formulas, and the library walks them with nodes in
-// place of numbers. Another operation says it in a member beside forward and backward:
+// Rules need no line here: their slopes are formulas, which the library evaluates with nodes in
+// place of numbers. Another operation has a member beside forward and backward, for example
+// transpose:
 //
 //   void gradient(auto& to) const {
 //     to.give(0, to.add(Transpose{}, to.d_out()));
 //   }
 //
-// where `to` is a GradientBuilder. The member is a template because the records of other operations
-// are not there yet where it stands. It may also replace the formula of a rule. An operation with
-// neither has no backward in operations.
+// `to` is a GradientBuilder. The member is a template because the records of other operations are
+// not yet declared at that point. A rule may have the member too, in place of its formula. An
+// operation without formula and member has no backward in operations.
 
 #include <array>
 #include <concepts>
@@ -33,13 +34,13 @@ template <class Op>
 constexpr const Record& record_of();  // op.h
 }  // namespace detail
 
-/// Where the payload of a new node comes from.
+/// The source of the payload of a new node.
 struct GradientIndices {
-  bool same = false;  ///< it is that of the node itself, by pointer where that is
+  bool same = false;  ///< the node's own, by pointer if the node's is
   std::span<const unsigned> given = {};
 };
 
-/// Adds nodes for the gradients of one node of a graph. Thread rule: that of the graph.
+/// Adds nodes for the gradients of one node of a graph. Thread rule: as the graph.
 class GradientBuilder {
  public:
   /// A node of the graph.
@@ -56,11 +57,11 @@ class GradientBuilder {
 
   /// Arguments of the operation, absent ones included.
   [[nodiscard]] virtual std::size_t args() const = 0;
-  /// Whether the gradient of argument i is asked for; never where it is absent.
+  /// Whether the gradient of argument i is asked for; never if it is absent.
   [[nodiscard]] virtual bool wants(std::size_t i) const = 0;
   [[nodiscard]] virtual Node in(std::size_t i) const = 0;
   [[nodiscard]] virtual Node out(std::size_t k = 0) const = 0;
-  /// The gradient of output k, of its shape: zeros where nobody used it.
+  /// The gradient of output k, of its shape: zeros for an unused output.
   virtual Node d_out(std::size_t k = 0) = 0;
   /// With the batch.
   [[nodiscard]] virtual Dim dim(Node n) const = 0;
@@ -86,18 +87,18 @@ class GradientBuilder {
     return drawn_again(detail::record_of<Op>(), &op, x);
   }
   virtual Node constant(const Dim& shape, double value) = 0;
-  /// The indices of the node as numbers, as many in each example as `shape` has. UsageError where
+  /// The indices of the node as numbers, as many in each example as `shape` has. UsageError if
   /// they are given by pointer and have no bound.
   virtual Node indices_as_numbers(const Dim& shape) = 0;
   virtual Node scaled(Node x, double factor) = 0;
   virtual Node reshaped(Node x, const Dim& shape) = 0;
-  /// The gradient of argument i, or a part of it: what was repeated is summed, what has one number
-  /// for several is repeated.
+  /// The gradient of argument i, or a term of it: summed along repeated dimensions, repeated along
+  /// summed dimensions.
   virtual void give(std::size_t i, Node gradient) = 0;
   /// All gradients of a rule.
   virtual void give(const Formula& formula) = 0;
 
-  // What several operations need (src/ops/gradient.cc).
+  // For several operations (src/ops/gradient.cc).
 
   /// The first two dimensions change places.
   Node transposed(Node x);
@@ -107,7 +108,7 @@ class GradientBuilder {
   /// dW = dy transpose(x), given as the gradient of argument i. One W beside a batch gets the sum
   /// over it from one product.
   void give_weight(std::size_t i, Node dy, Node x);
-  /// The gradient of argument 0 of a node whose examples are those that its indices say.
+  /// The gradient of argument 0 of a node that picks examples by its indices.
   void give_examples();
   /// Entries `from`, ... of dimension d.
   Node part(Node x, unsigned from, unsigned count, unsigned d);
@@ -135,7 +136,7 @@ void give_form(const Op& op, unsigned absent, GradientBuilder& to,
 
 using AddGradient = void (*)(const void* op, unsigned absent, GradientBuilder& to);
 
-/// What adds an operation's gradients as nodes; null where nothing can.
+/// The function that adds an operation's gradients as nodes; null if there is none.
 template <class Op>
 constexpr AddGradient gradient_of() {
   if constexpr (HasGradient<Op>) {

@@ -1,6 +1,8 @@
 #pragma once
 
-// What an operation says about itself in words, what a shape rule sees, and what a call gets.
+// The description of an operation, the shapes that its shape rule gets, and the operands of a call.
+// Example: for two nodes affine_transform({b, W, x}) with the same W {4,3} and x {3}, a call has
+// `examples` 2, two examples in the operand x and one in W.
 
 #include <array>
 #include <cstddef>
@@ -15,21 +17,21 @@
 
 namespace dynet::ext {
 
-/// What the batcher may do with an argument when nodes of equal key run together.
+/// The treatment of an argument when nodes of equal key run together.
 enum class Role : std::uint8_t {
   kStacked,  ///< per example: laid one after the other
   kShared,   ///< one storage for all members of a call (a weight)
-  kEither,   ///< shared where the members have the same storage there, else per example
+  kEither,   ///< shared if the members have the same storage there, else per example
   kWhole,    ///< the operation mixes the examples of its batch (see Call)
 };
 enum class Payload : std::uint8_t { kNone, kIndices, kValues };
-/// What a list of indices belongs to.
+/// The owner of a list of indices in a payload.
 enum class IndicesPer : std::uint8_t {
   kExample,  ///< each example of the result has its own (or all have the same): a list makes a
              ///< batch
   kNode      ///< the node has one list of any length, whatever its batch
 };
-/// What a saved output consists of.
+/// The elements of a saved output.
 enum class SavedAs : std::uint8_t {
   kNumbers,  ///< in the device's number type
   kIndices   ///< unsigned integers of 32 bits: the place of a maximum, a permutation
@@ -38,26 +40,25 @@ enum class SavedAs : std::uint8_t {
 [[nodiscard]] constexpr std::int64_t saved_bytes(SavedAs as, Number number) {
   return as == SavedAs::kIndices ? 4 : bytes_of(number);
 }
-/// What a node without arguments has of the storage of a parameter: its value is read from it.
+/// The part of a parameter's storage that is the value of a node without arguments.
 enum class Storage : std::uint8_t {
   kNone,
   kWhole,  ///< the value is the storage
   kRows    ///< the rows that the indices say, as a batch
 };
-/// Where the gradient of a node's value goes on to.
+/// The receiver of the gradient of a node's value.
 enum class GradientTo : std::uint8_t {
   kArguments,
-  kNowhere,  ///< the node has it for whoever asks
-  kStorage,  ///< that of a parameter: all nodes of it share their gradient
+  kNowhere,  ///< the node keeps it
+  kStorage,  ///< a parameter's: all its nodes share one gradient
   kRows      ///< the rows that were read
 };
 
-/// Which arguments of its nodes a call has, where the operation is a sum of terms (kTermArgs in
-/// properties.h).
+/// The arguments that a call of a sum of terms has (kTermArgs in properties.h).
 enum class Part : std::uint8_t {
   kWhole,
   kFirst,  ///< the heads, and some terms
-  kRest    ///< what else there is
+  kRest    ///< all other arguments
 };
 
 inline constexpr std::size_t kMaxArgs =
@@ -66,28 +67,27 @@ inline constexpr std::size_t kMaxAttrs = 8;
 inline constexpr std::size_t kMaxOutputs = 4;
 inline constexpr std::size_t kMaxSaved = 6;  ///< saved outputs
 
-/// All that a person reads about an operation. Python, the reference page, and error messages are
-/// printed from here.
+/// The texts of an operation. Python, the reference page and error messages are printed from here.
 struct Info {
-  std::string_view name;                            ///< what errors and graphs call it
+  std::string_view name;                            ///< the name in errors and graphs
   std::array<std::string_view, kMaxArgs> args{};    ///< argument names; variadic: of the list
   std::array<std::string_view, kMaxAttrs> attrs{};  ///< attribute names, in member order
-  std::string_view payload{};                       ///< name of the payload, where there is one
+  std::string_view payload{};                       ///< name of the payload, if there is one
   std::string_view formula{};
   std::string_view summary{};
   std::string_view shapes{};  ///< e.g. "{m,k}, {k,n}xb -> {m,n}xb"
   std::string_view errors{};
   std::string_view source{};  ///< where the formula comes from
-  std::string_view cpp{};  ///< C++ name where it differs: "operator+"; "-": no generated function
-  std::string_view python{};  ///< Python name where it differs: "__add__"; "-": none generated
+  std::string_view cpp{};     ///< C++ name if it differs: "operator+"; "-": no generated function
+  std::string_view python{};  ///< Python name if it differs: "__add__"; "-": none generated
   std::string_view python_batch{};  ///< Python name of the form with one index per example
   std::string_view mirrored{};  ///< Python name of `scalar op x`: "__radd__"; C++ gets it as well
-  /// Python's parameter names where they differ, in the order arguments, payload, attributes:
-  /// "e, index=0, dim". Only a payload index may have a default here.
+  /// Python's parameter names if they differ, in the order arguments, payload, attributes: "e,
+  /// index=0, dim". Only a payload index may have a default here.
   std::string_view python_params{};
 };
 
-/// Stands for the shape of an argument that a node does not have (kOptional).
+/// The shape of an absent argument (kOptional).
 [[nodiscard]] inline Dim absent() {
   Dim d;
   d.bd = 0;
@@ -117,11 +117,11 @@ class Shapes {
   [[nodiscard]] std::uint32_t payload() const { return payload_; }
   /// Throws ShapeError: "name(a, b): a is {..} and b is {..}; want `wanted`".
   [[noreturn]] void fail(std::string_view wanted) const;
-  [[noreturn]] void fail_value(std::string_view wanted) const;  ///< the same as ValueError
+  [[noreturn]] void fail_value(std::string_view wanted) const;  ///< as a ValueError
   /// Throws SizeError: "name(a, b): a is {..} and b is {..}; `what`".
   [[noreturn]] void fail_size(const std::string& what) const;
   /// `count` as an extent of the result or of a saved output. SizeError, which names the operation
-  /// and all shapes, where it does not fit 32 bits.
+  /// and all shapes, if it does not fit 32 bits.
   [[nodiscard]] unsigned extent(Count count) const {
     if (!count.fits(std::int64_t{0xFFFFFFFF})) {
       fail_size("an extent of the result would be " + count.text() + "; want at most 4294967295");
@@ -139,7 +139,7 @@ class Shapes {
 
 class Memory;  // memory.h
 
-/// Device memory that a call may use while it runs. Thread rule: that of the call.
+/// Device memory that a call may use while it runs. Thread rule: as the call.
 class ScratchMemory {
  public:
   ScratchMemory() = default;
@@ -148,37 +148,37 @@ class ScratchMemory {
   virtual ~ScratchMemory() = default;
   /// `bytes` bytes that start on a multiple of 64, not initialised. out_of_memory.
   virtual void* take(std::int64_t bytes) = 0;
-  /// What it is taken from: where the numbers of the call lie.
+  /// The memory of the call's numbers, from which the scratch memory is taken.
   [[nodiscard]] virtual Memory& memory() const = 0;
 };
 
-/// Everything forward and backward of an operation work on. In a merged call the operands hold the
-/// examples of all members. Where an argument has Role::kWhole, the nodes of a call have batches of
-/// equal size, and what counts as one example in all operands is the batch of one node: its last
-/// dimension is the batch, {3,4}x5 is {3,4,5}. (Of seven dimensions the first two are joined.)
+/// The operands of forward and backward of an operation. In a merged call they hold the examples of
+/// all members. If an argument has Role::kWhole, the nodes of a call have batches of equal size,
+/// and the batch of a node counts as one example in all operands: the last dimension is the batch,
+/// {3,4}x5 is {3,4,5}. (Of seven dimensions the first two are joined.)
 struct Call {
   explicit Call(const Kernels& k, ScratchMemory* m = nullptr) : kernels(k), memory(m) {}
   const Kernels& kernels;
-  ScratchMemory* memory;      ///< what scratch() takes from
+  ScratchMemory* memory;      ///< source of scratch()
   std::int64_t examples = 0;  ///< of the result (Role::kWhole: nodes)
   unsigned absent = 0;        ///< groups of optional arguments (bit g - 1: group g)
   Part part = Part::kWhole;   ///< of sums of terms
   std::span<const Operand> in;
   std::span<const Operand> out;    ///< forward: to be written. backward: values
   std::span<const Operand> saved;  ///< written by forward, read by backward
-  std::span<const Operand> d_out;  ///< backward; absent where nobody used the output
-  std::span<const Operand> d_in;   ///< backward; absent where no gradient is wanted
-  /// Payload: n indices {n} per example, of type unsigned. Where the operation has a list per node
-  /// (IndicesPer::kNode), one example stands for all where they have the same list.
+  std::span<const Operand> d_out;  ///< backward; absent if nobody used the output
+  std::span<const Operand> d_in;   ///< backward; absent if no gradient is wanted
+  /// Payload: n indices {n} per example, of type unsigned. If the operation has a list per node
+  /// (IndicesPer::kNode), one example stands for all if they have the same list.
   Operand indices;
-  Operand values;  ///< payload: n numbers {n} per example; one example where all have the same
+  Operand values;  ///< payload: n numbers {n} per example; one example if all have the same
   /// Random nodes: one key per member of the call and how many examples each has.
   struct Random {
     RandomKey key;
     std::int64_t examples;
   };
   std::span<const Random> random;
-  /// What backward did: bit i is set where the gradient of operand i was left in its sink
+  /// A result of backward: bit i is set if the gradient of operand i was left in its sink
   /// (weight_gradient) and not written.
   std::uint64_t left_for_later = 0;
 
@@ -188,7 +188,8 @@ struct Call {
   [[nodiscard]] T* scratch(std::int64_t bytes) const {
     return static_cast<T*>(memory->take(bytes));
   }
-  /// Whether a sum of terms has the arguments before its terms here, and the state behind those.
+  /// Whether a call of a sum of terms has the arguments before the terms, and the state behind
+  /// these arguments.
   [[nodiscard]] bool has_heads() const { return part != Part::kRest; }
   [[nodiscard]] bool has_state() const { return part != Part::kFirst; }
   /// The indices of all examples, one after the other: `indices.size()` each. They lie in one
@@ -197,13 +198,13 @@ struct Call {
 };
 
 /// dW = or += dy * transpose(x), where W is operand `operand` of the call and wants its gradient:
-/// at once, or left for later where `d_in` has a sink. Once per operand and call.
+/// at once, or left for later if `d_in` has a sink. Once per operand and call.
 void weight_gradient(Call& call, std::size_t operand, const Operand& dy, const Operand& x);
 
-/// Calls `compute` with what the host can touch, for operations that say kOnHost: the call itself
-/// where its memory is the host's, else one with copies of all that it reads and writes, and with
-/// the kernels of the CPU for the same numbers. What `compute` wrote then goes to the device; where
-/// it throws, nothing does. `saved_as`: what each saved output holds.
+/// Calls `compute` with memory that the host can touch, for operations that say kOnHost: the call
+/// itself if its memory is the host's, else a call with copies of all operands, and with the
+/// kernels of the CPU for the same numbers. The results of `compute` then go to the device, unless
+/// it throws. `saved_as`: the elements of each saved output.
 void call_on_host(Call& call, Direction direction, std::span<const SavedAs> saved_as,
                   const void* op, void (*compute)(const void* op, Call& call));
 

@@ -1,16 +1,17 @@
 #pragma once
 
-// The loops a device offers. Operations are written over these few; a new device implements this
-// class and its memory (memory.h), and nothing else. Elementwise rules (rule.h) come in by `run`,
-// rules over rows (over.h) by `run_rows`.
+// The loops of a device. Operations are written over these loops; a new device implements this
+// class and its memory (memory.h), and nothing else. `run` takes elementwise rules (rule.h),
+// `run_rows` rules over rows (over.h). Example: the transpose of {2,3} is one move over the box
+// {2,3} with from_stride {1,2} and to_stride {3,1}.
 //
-// All numbers and indices lie in the device's memory, and a device may run what it is asked for
-// later: memory.h says what then holds. Everything else that a call is given (operands and their
-// blocks, streams, attributes, constants) is the host's, and is read before the call returns.
+// All numbers and indices lie in the device's memory, and a device may run a call later: memory.h
+// has the rules for its queue. All other arguments of a call (operands and their blocks, streams,
+// attributes, constants) lie in the host's memory and are read before the call returns.
 //
-// Every operand may consist of several blocks (operand.h). Where something is written, each block
-// says whether it is stored or added to (`fresh`); `Write` can override it for outputs that an
-// operation fills in several calls. Operands with one example beside others with n are repeated
+// Every operand may consist of several blocks (operand.h). Each block of a written operand says
+// whether numbers are stored or added (`fresh`); `Write` can override the blocks for outputs that
+// an operation fills in several calls. Operands with one example beside others with n are repeated
 // when read, and summed over the examples when written. Shapes were checked when the node was
 // built: these functions do not check them again.
 
@@ -26,10 +27,10 @@ enum class Write : std::uint8_t {
   kAsBlocks,
   kStore,
   kAdd,
-  kMax  ///< of move() alone: the larger of what is there and what comes; NaN where one of them is
+  kMax  ///< of move() alone: the larger of old and new number; NaN if either is
 };
 enum class Transposed : std::uint8_t { kNo, kYes };
-/// What is multiplied.
+/// The factors of a product.
 struct Factors {
   const Operand* a;
   const Operand* b;
@@ -48,8 +49,8 @@ struct Move {
   /// Indices shift the offsets, by index * from_index_stride when reading and by
   /// index * to_index_stride when writing. Absent: nothing is shifted. Each example has one index,
   /// or (`index_axis` below the dimensions of the box) one for each i_k of that axis k, or one for
-  /// each element. Several places that are written may be one: they get the sum, or with
-  /// Write::kMax the largest. One example stands for all.
+  /// each element. A place that is written several times gets the sum, or with Write::kMax the
+  /// largest number. One example stands for all.
   Operand index;  ///< of type unsigned, {1}, {extent of the axis} or the box's shape per example
   unsigned index_axis = kPerExample;
   std::int64_t from_index_stride = 0;
@@ -62,11 +63,12 @@ struct Move {
 void strides_of(const Dim& d, std::int64_t (&stride)[DYNET_MAX_TENSOR_DIM]);
 /// The move that copies whole examples of `elements` elements in memory order.
 [[nodiscard]] Move whole_move(std::int64_t elements, double scale = 1.0);
-/// The same places, from where `m` writes to where it reads: the gradient's way back.
+/// The reverse of `m`, for gradients: reads the places that `m` writes, and writes the places that
+/// it reads.
 [[nodiscard]] Move reversed(Move m);
 
-/// Where the numbers of one random node come from: element i of the node's value is a function of
-/// the key and i alone, so no schedule can change it.
+/// The key of a random node: element i of the node's value is a function of the key and i alone, so
+/// no schedule can change it.
 struct RandomKey {
   std::uint64_t seed = 0;
   std::uint64_t stream = 0;   ///< the graph's
@@ -88,7 +90,7 @@ struct RuleInfo;  // rule_loop.h
 struct Stream;
 struct RowRule;  // rows.h
 struct RowCall;
-/// Which of a rule's loops is meant: that of its values, or that of its gradients.
+/// A rule's loop of values, or its loop of gradients.
 enum class Direction : std::uint8_t { kForward, kBackward };
 
 /// One device's loops. Thread rule: const, without state; any number of threads.
@@ -100,12 +102,12 @@ class Kernels {
   virtual ~Kernels() = default;
 
   [[nodiscard]] virtual Number number() const = 0;
-  /// A zero in the device's memory, with as many bytes as the largest number: what absent operands
-  /// read as.
+  /// A zero in the device's memory, of the size of the largest number: absent operands are read
+  /// here.
   [[nodiscard]] virtual const void* zero() const = 0;
 
   /// Runs a rule over n elements: `op` is the operation, `in` and `out` are its streams in the
-  /// order that RuleLoop (rule_loop.h) states. What has no value or no gradient is not asked for.
+  /// order that RuleLoop (rule_loop.h) states. Rules without values or gradients are not run.
   virtual void run(const RuleInfo& rule, Direction direction, const void* op, const Stream* in,
                    const Stream* out, std::int64_t n) const = 0;
   /// Runs a rule over rows. The call names no operation, so that it can be queued or sent away.
@@ -119,45 +121,42 @@ class Kernels {
   virtual void product(const Operand& a, Transposed ta, const Operand& b, Transposed tb,
                        const Operand& c, Write write = Write::kAsBlocks) const = 0;
   /// c = or += the sum of transpose(a) * b, {k,m} and {k,n} to {m,n}, over one pair of factors or
-  /// more: a gradient through several matrices. The plain way is here, product() for each.
+  /// more: a gradient through several matrices. The default is product() for each pair.
   virtual void transposed_products(std::span<const Factors> all, const Operand& c,
                                    Write write = Write::kAsBlocks) const;
   /// c = start + a * b, where every column of every example starts from the same {m}. Stores,
-  /// whatever the blocks of c say. The plain way is here; a device may have a better one.
+  /// whatever the blocks of c say. A device may override the plain default.
   virtual void product_plus(const Operand& start, const Operand& a, const Operand& b,
                             const Operand& c) const;
-  /// c = or += a * transpose(b), as product(), and the squared norm that c then has, where that
-  /// comes without another pass over c. For gradients of weights, whose norm is wanted for
-  /// clipping.
+  /// c = or += a * transpose(b), as product(), and the squared norm of the resulting c, if no
+  /// further pass over c is necessary. For gradients of weights, whose norm clipping needs.
   [[nodiscard]] virtual std::optional<double> product_with_norm(const Operand& a, const Operand& b,
                                                                 const Operand& c) const;
   /// c = or += factor * (a * transpose(b)), where `factor` multiplies element by element: a {m,k},
   /// b {n,k}, summed over their examples, to c and `factor` {m,n}, of one example. The gradient of
-  /// a weight behind a mask. False where the device has no walk that does both at once: then
-  /// nothing is done.
+  /// a weight behind a mask. False, without any change, if the device has no loop for both at once.
   [[nodiscard]] virtual bool product_times(const Operand& /*a*/, const Operand& /*b*/,
                                            const Operand& /*factor*/, const Operand& /*c*/) const {
     return false;
   }
-  /// y = or += running sums of x along dimension `axis`: each element with all before it, or
-  /// (kEnd) with all after it. For cumulative sums and their gradients, and for what is to be known
-  /// of every part of a sorted line. Bound: half a rounding of each result, and a rounding in
-  /// double of each sum.
+  /// y = or += running sums of x along dimension `axis`: each element with all before it, or (kEnd)
+  /// with all after it. For cumulative sums and their gradients, and for sums over the beginnings
+  /// of sorted lines. Bound: half a rounding of each result, and a rounding in double of each sum.
   virtual void scan(unsigned axis, ScanFrom from, const Operand& x, const Operand& y) const = 0;
   /// The positions, of type unsigned, of the largest elements of each line of x along dimension
-  /// `axis`: as many as `places` has there. NaN counts as the largest; of equal elements the first
-  /// comes first. For sorting, the k best, and pooling; a move by kPerElement takes the elements.
+  /// `axis`: the extent of `places` there is their number. NaN counts as the largest; of equal
+  /// elements the first comes first. For sorting, the k best, and pooling; a move by kPerElement
+  /// takes the elements.
   virtual void select(unsigned axis, Order order, const Operand& x,
                       const Operand& places) const = 0;
   /// By LU factorisation with exchange of rows: inverse = or += the inverse of each example of `a`,
-  /// {n,n}, NaN where a pivot is 0; log_det = or += the logarithm of its determinant, {1}, NaN
-  /// where that is negative. Either may be absent. For small dense matrices. Bound: n roundings
+  /// {n,n}, NaN if a pivot is 0; log_det = or += the logarithm of its determinant, {1}, NaN
+  /// if that is negative. Either may be absent. For small dense matrices. Bound: n roundings
   /// times the condition of `a`.
   virtual void invert(const Operand& a, const Operand& inverse, const Operand& log_det) const = 0;
-  /// The sum over all paths through a chain of steps, the best of them, or the score of one, and
-  /// the gradients of that: chain.h. For conditional random fields and alignments. Bound: for each
-  /// step a few roundings, and those of a logarithm and of as many exponentials as a state has
-  /// predecessors.
+  /// The sum over all paths through a chain of steps, the best path, or the score of a path, and
+  /// the gradients: chain.h. For conditional random fields and alignments. Bound: for each step a
+  /// few roundings, a logarithm, and an exponential for each predecessor of a state.
   virtual void chain(const Chain& c, Direction direction) const = 0;
   /// Fills n elements. Bernoulli: b with probability a, else 0. Normal: mean a, deviation b.
   /// Uniform: [a, b). Gumbel: a - b * ln(-ln(u)), location a and scale b.
@@ -168,8 +167,8 @@ class Kernels {
   /// y = or += scale * x, n elements in a row.
   virtual void add_scaled(double scale, const void* x, void* y, std::int64_t n,
                           bool store) const = 0;
-  /// *sum += the squares of n elements. `sum` lies in the device's memory, so that nobody waits
-  /// here.
+  /// *sum += the squares of n elements. `sum` lies in the device's memory, so that the host does
+  /// not wait.
   virtual void add_squared_norm(const void* x, std::int64_t n, double* sum) const = 0;
 };
 

@@ -3,16 +3,16 @@
 // A rule as a type without values: of an operation over rows (ForwardRule, BackwardRule) or of an
 // optimiser's step (update.h).
 //
-// What a rule returns holds its attributes and literals as values. So `over::sum(2.0 * x)` and
+// The result of a rule holds attributes and literals as values. So `over::sum(2.0 * x)` and
 // `over::sum(3.0 * x)` would have one type, and an attribute that occurs twice would be two values
-// to a compiler. For evaluation constants are numbered: equal ones get one number, and the type
-// says all. Which ones are equal is found by calling the rule, at compile time, with three sets of
-// made-up attributes. The values are computed for each call (Numbered::values) and passed beside
-// the streams: a device needs numbers and no operation.
+// to a compiler. For evaluation constants are numbered: equal constants get one number, and the
+// type is the whole expression. The library finds equal constants by calling the rule, at compile
+// time, with three sets of made-up attributes. The values are computed for each call
+// (Numbered::values) and passed beside the streams: a device needs numbers and no operation.
 //
 // Surprising: two constants that agree in all made-up sets but not in a real operation (a choice by
-// `?:` on an attribute) would be taken for one. Numbered::holds finds that; the suite calls it for
-// every example.
+// `?:` on an attribute) would be taken for one. Numbered::holds finds this error; the suite calls
+// it for every example.
 
 #include <array>
 #include <cstddef>
@@ -39,7 +39,7 @@ constexpr Along along_of(std::size_t argument) {
 template <int kI, bool kOnce>
 using InputSymbol = std::conditional_t<kOnce, RowIn<kI>, In<kI>>;
 
-/// What the two directions of an operation over rows have in common.
+/// The common base of the two directions of an operation over rows.
 struct RowDirection {
   /// An operation with made-up attributes; lists and shapes stay as they are.
   template <class Op>
@@ -59,12 +59,12 @@ struct RowDirection {
     std::apply([&](auto&... a) { (set(a), ...); }, ext::attributes(op));
     return op;
   }
-  /// What stands for constant kNumber.
+  /// The symbol of constant kNumber.
   template <class Op, std::size_t kNumber>
   using ConstantSymbol = Fixed<kNumber>;
 };
 
-/// The values: `op.value(args...)`, outputs first, then what is saved.
+/// The values: `op.value(args...)`, outputs first, then saved outputs.
 struct ForwardRule : RowDirection {
   template <class Op, std::size_t... kI>
   static DYNET_DEVICE_FN constexpr auto call(const Op& op, std::index_sequence<kI...>) {
@@ -133,7 +133,7 @@ struct BackwardRule : RowDirection {
 
 // ---- constants ----------------------------------------------------------------------------------
 
-/// How many constants stand in an expression, or in several.
+/// The number of constants in an expression, or in several.
 template <class E>
 inline constexpr std::size_t kConstants = 0;
 template <>
@@ -163,7 +163,7 @@ DYNET_DEVICE_FN constexpr void constants_of(const E& e, T*& to) {
 }
 }  // namespace detail
 
-/// The rule as a list of types. Direction says how to call it with symbols and what its inputs are.
+/// The rule as a list of types. Direction calls the rule with symbols and lists its inputs.
 template <class Direction, class Op>
 struct Numbered {
   using Results = decltype(Direction::expressions(std::declval<const Op&>()));

@@ -1,6 +1,6 @@
 #pragma once
 
-// The contract of an operation: one aggregate struct says all there is to say about it.
+// The contract of an operation: one aggregate struct defines all of it. Example:
 //
 // clang-format off
 //   struct Elu {
@@ -12,10 +12,10 @@
 //     static std::vector<ext::Example<Elu>> examples() { return {{{1.0F}, {{4, 3}}}}; }
 //   };
 //
-// From it follow, with no further line: the batch key, merging, printing, the CPU loop, the CUDA
-// kernel, the Python function, the documentation, and its tests and bench.
+// The struct is enough for the batch key, merging, printing, the CPU loop, the CUDA kernel, the
+// Python function, the documentation, the tests and the bench.
 //
-// What computes, one of
+// The arithmetic is one of
 //   value(x), slope(x, y)           elementwise, one argument
 //   value(x, s), slope(x, s, y)     the same with a number s per node, which is payload (kPayload =
 //                                   kValues, and a name in kInfo.payload)
@@ -30,10 +30,10 @@
 //
 // clang-format on
 //
-// Optional members say all else, such as that an operation takes any number of arguments, has
-// several results or a payload: properties.h has them.
+// Optional members (properties.h) say the rest, such as any number of arguments, several results or
+// a payload.
 //
-// What contradicts itself does not compile, and the message names the operation and the part
+// A struct that contradicts itself does not compile; the message names the operation and the member
 // (contract.h). While forward or backward runs, Call::scratch gives memory. Operands and scratch
 // memory are the device's: only an operation that says kOnHost may follow a pointer into them.
 //
@@ -64,7 +64,7 @@
 
 namespace dynet::ext {
 
-/// What an operation is called with in an example.
+/// The arguments of an operation in an example.
 struct ExampleCall {
   std::vector<Dim> inputs;  ///< shapes of one example each
   double low;               ///< inputs are drawn uniformly from [low, high]
@@ -89,8 +89,8 @@ struct Example : ExampleCall {
   }
 };
 
-/// An operation with its type erased: what the graph and the executor use. Its address is the
-/// operation's identity.
+/// An operation with its type erased, for the graph and the executor. The address of the record is
+/// the operation's identity.
 struct Record {
   const Info* info;
   std::uint16_t op_bytes;  ///< size of the struct
@@ -162,7 +162,7 @@ std::string attr_text(const T& v) {
     return s + "]";
   }
 }
-/// What each saved output holds.
+/// The elements of each saved output.
 template <class Op>
 std::span<const SavedAs> saved_kinds() {
   static constexpr std::array<SavedAs, kMaxSaved> kNumbers{};
@@ -336,7 +336,7 @@ constexpr const Record& record_of() {
 DYNET_DEFINED_ELSEWHERE_END
 }  // namespace detail
 
-/// The record of an operation: the one that the library compiled, or that of a program's own one.
+/// The record of an operation: compiled in the library, or the record of a program's own operation.
 template <class Op>
 inline constexpr const Record& kRecord = detail::record_of<Op>();
 
@@ -377,7 +377,8 @@ struct AddSteps<OpList<Ops...>> {
   using Type = JoinLists<OpList<Ops...>, decltype(steps_of<Ops>())...>;
 };
 }  // namespace detail
-/// A list with the rules over rows that its operations run as steps. One may be there twice.
+/// A list with the rules over rows that its operations run as steps. A rule may be in the list
+/// twice.
 template <class List>
 using WithSteps = typename detail::AddSteps<List>::Type;
 

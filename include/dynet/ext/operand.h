@@ -1,7 +1,7 @@
 #pragma once
 
-// What a loop over numbers reads and writes: examples of one shape, in one or more blocks of
-// memory.
+// Operands of loops over numbers: examples of one shape, in one or more blocks of memory. Example:
+// three {4} of which two lie side by side are an operand of two blocks, with 2 and 1 examples.
 
 #include <cstdint>
 
@@ -9,8 +9,8 @@
 
 namespace dynet::ext {
 
-/// The number types a device computes in. `kFloat` is what users have; `kDouble` is the plain
-/// scalar device that checks it.
+/// The number types of devices. Users have `kFloat`; `kDouble` is the plain scalar device for
+/// checks.
 enum class Number : std::uint8_t { kFloat, kDouble };
 
 [[nodiscard]] constexpr std::int64_t bytes_of(Number n) { return n == Number::kFloat ? 4 : 8; }
@@ -18,15 +18,15 @@ enum class Number : std::uint8_t { kFloat, kDouble };
 /// Consecutive examples in memory.
 struct Block {
   void* data = nullptr;       ///< first element of the first example; column-major, dense
-  std::int64_t examples = 0;  ///< how many examples follow each other here
-  bool fresh = true;          ///< for what is written: true stores, false adds to what is there
+  std::int64_t examples = 0;  ///< the number of examples in the block
+  bool fresh = true;          ///< for writing: true stores, false adds to the memory
 };
 
 class ProductSink;
 
-/// `examples` tensors of shape `dim` each. One block in the good case; several where the examples
-/// lie apart. The same memory may stand in two blocks of something written: writers go through the
-/// blocks in order. Owns nothing; valid for the call it is passed to.
+/// `examples` tensors of shape `dim` each. One block in the good case; several if the examples lie
+/// apart. Two blocks of a written operand may have the same memory: writers go through the blocks
+/// in order. Owns nothing; valid for the call it is passed to.
 struct Operand {
   Dim dim;                    ///< shape of one example (bd is 1)
   std::int64_t examples = 0;  ///< total over the blocks; 1 beside a larger batch means: repeated

@@ -1,8 +1,9 @@
 #pragma once
 
-// Rules of cells whose arguments may be absent (kOptional): each form that such a rule has, with
-// and without the arguments of a group, is a rule of its own, made from the one that was written.
-// In it an absent piece is rule::Absent, so what depends on it alone is not computed.
+// Rules of cells with optional arguments (kOptional): each form of such a rule, with and without
+// the arguments of a group, is a rule of its own, made from the written rule. In the form an absent
+// piece is rule::Absent, and expressions that depend on absent pieces alone are not computed.
+// Example: the first step of an LSTM has no cell c before it; its form does not compute f * c.
 
 #include <array>
 #include <cstddef>
@@ -30,7 +31,7 @@ constexpr unsigned optional_groups() {
   }
   return 0;
 }
-/// Whether argument `arg` is there when the groups in `absent` are not (bit g - 1: group g).
+/// Whether argument `arg` is present without the groups in `absent` (bit g - 1: group g).
 template <class Op>
 constexpr bool is_there(std::size_t arg, unsigned absent) {
   if constexpr (requires { Op::kOptional; }) {
@@ -57,7 +58,7 @@ constexpr std::size_t count_true(const std::array<bool, kN>& flags) {
   }
   return n;
 }
-/// Place of element `i` among those that are true.
+/// The place of element `i` among the true elements.
 template <std::size_t kN>
 constexpr std::size_t place_of(const std::array<bool, kN>& flags, std::size_t i) {
   std::size_t place = 0;
@@ -76,7 +77,7 @@ constexpr std::size_t element_at(const std::array<bool, kN>& flags, std::size_t 
   return i;
 }
 
-/// Element kI of the whole list, from a tuple of those that are there, which begin at kFirst.
+/// Element kI of the whole list, from a tuple of the present elements, which begin at kFirst.
 template <const auto& kThere, std::size_t kFirst, std::size_t kI, class Tuple>
 DYNET_DEVICE_FN constexpr auto piece(const Tuple& x) {
   if constexpr (kThere[kI]) {
@@ -85,7 +86,7 @@ DYNET_DEVICE_FN constexpr auto piece(const Tuple& x) {
     return rule::Absent{};
   }
 }
-/// An output or a gradient that depends on nothing that is there is zero.
+/// An output or a gradient that depends on absent pieces alone is zero.
 template <class T>
 DYNET_DEVICE_FN constexpr auto number_of(T value) {
   if constexpr (std::is_same_v<T, rule::Absent>) {
@@ -96,8 +97,9 @@ DYNET_DEVICE_FN constexpr auto number_of(T value) {
 }
 }  // namespace detail
 
-/// The form of cell Op without the arguments of the groups in kAbsent. Its pieces are those that
-/// are there: of arguments, and of saved outputs those that do not depend on absent ones alone.
+/// The form of cell Op without the arguments of the groups in kAbsent. Its pieces are the present
+/// pieces of the arguments, and the pieces of saved outputs that do not depend on absent pieces
+/// alone.
 template <class Op, unsigned kAbsent>
 struct Without {
   using Whole = Op;
@@ -112,7 +114,7 @@ struct Without {
       return std::size_t{0};
     }
   }();
-  /// Whether each piece of the arguments is there.
+  /// Whether each piece of the arguments is present.
   static constexpr std::array<bool, kPieces> kThere = [] {
     std::array<bool, kPieces> there{};
     std::size_t at = 0;
@@ -124,7 +126,7 @@ struct Without {
     return there;
   }();
 
-  /// What the rule gives for values X of the pieces that are there.
+  /// The rule's results for values X of the present pieces.
   template <class Tuple, std::size_t... kI>
   DYNET_DEVICE_FN static constexpr auto whole_value(const Op& op, const Tuple& x,
                                                     std::index_sequence<kI...> /*pieces*/) {
@@ -141,14 +143,14 @@ struct Without {
   static constexpr std::array<bool, sizeof...(kI)> saved_there(std::index_sequence<kI...> /*all*/) {
     return {!std::is_same_v<std::tuple_element_t<kOuts + kI, Values>, rule::Absent>...};
   }
-  /// Whether each piece of what is saved is there.
+  /// Whether each piece of the saved outputs is present.
   static constexpr std::array<bool, kSaves> kSavedThere =
       saved_there(std::make_index_sequence<kSaves>{});
 
   static constexpr std::array<std::size_t, 1> kParts{detail::count_true(kThere)};
   static constexpr auto kOutParts = Op::kOutParts;
   static constexpr std::array<std::size_t, 1> kSavedParts{detail::count_true(kSavedThere)};
-  /// Pieces of saved output `k` that are there.
+  /// The number of present pieces of saved output `k`.
   static constexpr std::size_t saved_parts(std::size_t k) {
     std::size_t first = 0;
     for (std::size_t i = 0; i < k; ++i) {

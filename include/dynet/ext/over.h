@@ -13,20 +13,21 @@
 //   over::keep(e)                               e, with the hint to store it in the first pass that
 //                                               computes it and to load it afterwards
 //
-// such as the logarithm of a sum of exponentials:
+// for example in the logarithm of a sum of exponentials:
 //
 //   constexpr auto value(auto x) const {
 //     const auto m = over::max(x);
 //     return rule::each(m + log(over::sum(exp(x - m))));
 //   }
 //
-// A rule over rows is never called with numbers. It is called with symbols, and the type of what it
-// returns says all that an evaluator wants to know: which reductions there are, how many passes
-// over the row must come before each, and what is one number per row. This header has the words and
-// these answers; numbered.h makes types out of constants; plain_rows.h evaluates one number after
-// the other, and src/kernels evaluates vectors. Positions are numbers of the device's type: in
-// float they are exact up to 2^24, so an operation that uses them refuses longer rows in shape();
-// where one does not, run_rows_forward (rows.h) throws a ShapeError.
+// A rule over rows is never called with numbers. The library calls the rule with symbols, and the
+// type of the result tells an evaluator which reductions there are, how many passes over the row
+// must come before each, and which expressions are one number per row. In the example the maximum
+// needs one pass, and the sum a second pass after the maximum. This header has the words and the
+// queries; numbered.h makes types out of constants; plain_rows.h evaluates one number after the
+// other, and src/kernels evaluates vectors. Positions are numbers of the device's type, exact in
+// float up to 2^24: an operation with positions refuses longer rows in shape(), and otherwise
+// run_rows_forward (rows.h) throws a ShapeError.
 
 #include <cstddef>
 #include <initializer_list>
@@ -46,7 +47,7 @@ enum class Along : unsigned char {
 
 // ---- nodes --------------------------------------------------------------------------------------
 
-/// The i-th input, where it has one number per row.
+/// The i-th input, if it has one number per row.
 template <int kI>
 struct RowIn {};
 /// A reduction of kind F over the row.
@@ -85,7 +86,7 @@ template <std::size_t kNumber>
 inline constexpr bool kIsSymbol<Fixed<kNumber>> = true;
 }  // namespace detail
 
-// ---- what a type says ---------------------------------------------------------------------------
+// ---- queries on a type --------------------------------------------------------------------------
 
 constexpr int largest_of(std::initializer_list<int> values) {
   int top = 0;
@@ -95,7 +96,7 @@ constexpr int largest_of(std::initializer_list<int> values) {
   return top;
 }
 
-/// What an expression is, by its type. Leaves vary along the row, unless said otherwise below.
+/// Properties of an expression, by its type. Leaves vary along the row, unless specialised below.
 template <class E>
 struct Facts {
   static constexpr bool kOncePerRow = false;
@@ -162,7 +163,7 @@ struct WantKept {
   static constexpr bool kHolds = Facts<E>::kIsKept;
 };
 
-/// Adds to Found what Want holds for among the expressions E... and all their parts.
+/// Adds to Found all of the expressions E... and their operands for which Want holds.
 template <class Want, class Found, class... E>
 struct Collect {
   using Type = Found;
@@ -181,19 +182,19 @@ struct Collect<Want, Found, Node<A...>> {
 /// The reductions in some expressions, each once, inner ones before outer ones.
 template <class... E>
 using Reductions = typename detail::Collect<detail::WantReductions, Types<>, E...>::Type;
-/// What they keep, likewise.
+/// The kept expressions, each once, inner ones before outer ones.
 template <class... E>
 using KeptParts = typename detail::Collect<detail::WantKept, Types<>, E...>::Type;
 
-/// The place of T in a list; its length where T is not there.
+/// The place of T in a list; its length if T is not there.
 template <class T, class List>
 inline constexpr std::size_t kIndexIn = 0;
 template <class T, class First, class... Rest>
 inline constexpr std::size_t kIndexIn<T, Types<First, Rest...>> =
     std::is_same_v<T, First> ? 0 : 1 + kIndexIn<T, Types<Rest...>>;
 
-/// The number of the first pass that computes the kept expression K: the least one of a reduction
-/// that holds it. 0: none does, so that keeping it is of no use.
+/// The number of the first pass that computes the kept expression K: the least pass of a reduction
+/// over K. 0: no reduction reads K, and keeping K is of no use.
 template <class K, class... R>
 constexpr int first_pass(Types<R...> /*reductions*/) {
   int first = 0;

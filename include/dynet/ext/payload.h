@@ -1,7 +1,7 @@
 #pragma once
 
-// What comes with a node beside its operation and its arguments: the payload, and how the place
-// where it was built becomes text.
+// Data of a node beside operation and arguments: the payload, and the text of the place where it
+// was built.
 
 #include <cstddef>
 #include <cstdint>
@@ -20,8 +20,8 @@ namespace dynet::ext {
 using LocationResolver = std::string (*)(const void* code, unsigned offset);
 void set_location_resolver(LocationResolver resolver);
 
-/// What varies per node: indices or values, copied into the graph or re-read through a pointer at
-/// each run. For parameters and lookups also the storage (kept alive by the graph).
+/// The data that vary per node: indices or values, copied into the graph or re-read through a
+/// pointer at each run. For parameters and lookups also the storage (kept alive by the graph).
 struct NodePayload {
   enum Form : std::uint8_t { kNone, kCopied, kPointer, kVector, kLists };
   Form form = kNone;

@@ -198,7 +198,7 @@ DYNET_DEVICE_FN void run_row(R& row, const RowStream* out, std::int64_t o, std::
     }
   };
   constexpr bool kAnyOnce = (Numbered::kWritesOnce[kJ] || ...);
-  // A row without elements has results all the same, where there is one per row.
+  // A row without elements has results all the same, if there is one per row.
   const std::int64_t end = kAnyOnce && row.rows->length == 0 ? 1 : row.rows->length;
   for (std::int64_t k = Team::rank(); k < end; k += Team::kSize) {
     // Flags as types: device code cannot read the host's constants.

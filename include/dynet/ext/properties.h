@@ -1,15 +1,15 @@
 #pragma once
 
-// An operation's optional members, all `static constexpr` but functions and lists. Those of one
-// value stand below with what they are where they are missing; the others are:
+// An operation's optional members, all `static constexpr` but functions and lists. Members of one
+// value stand below with their defaults; the others are:
 //
 //   std::array kRoles{...}          Role of each argument (default stacked); variadic: the repeated
 //                                   pattern
-//   std::array kOptional{...}       a group of each argument: 0 is always there; those of group 1,
-//                                   2 are there or absent together. A cell's rule gets rule::Absent
-//                                   for their parts, forward and backward an absent operand, a
-//                                   shape rule asks in.has(i). In C++ an absent argument is an
-//                                   empty Expression, in Python None, in an example absent()
+//   std::array kOptional{...}       a group of each argument: 0 is always there; arguments of group
+//                                   1 or 2 are there or absent together. A cell's rule gets
+//                                   rule::Absent for their parts, forward and backward an absent
+//                                   operand, a shape rule asks in.has(i). In C++ an absent argument
+//                                   is an empty Expression, in Python None, in an example absent()
 //   std::array kParts{...}, kOutParts{...}, kSavedParts{...}
 //                                   pieces of a cell's operands
 //   std::array kSavedAs{...}        SavedAs of each saved output: numbers (default) or indices
@@ -19,7 +19,7 @@
 //   Steps                           a list of rules over rows that forward and backward run as
 //                                   steps (dynet/ops/steps.h), so that devices have their loops
 //   gradient(to)                    backward in operations, for gradients of gradients
-//                                   (gradient.h); that of a rule follows from its slopes
+//                                   (gradient.h); a rule has it by its slopes
 //   bool is_trainable()             whether the storage is trained through this node
 //   unsigned index_limit(in)        exclusive bound of the indices in the payload
 
@@ -54,30 +54,31 @@ constexpr std::size_t count_names(const std::array<std::string_view, kN>& names)
 
 // Any number of arguments >= 1.
 DYNET_PROPERTY(bool, is_variadic, kVariadic, false)
-// Result k is argument k plus terms of this many arguments each, weights and what they multiply:
-// forward and backward may be called with some of the terms, with or without the arguments before
-// them (Call::part); without, forward adds, as the blocks of `out` say.
+// Result k is argument k plus terms of this many arguments each, weights and their factors. Forward
+// and backward may be called with some of the terms, with or without the arguments before them
+// (Call::part); without, forward adds, as the blocks of `out` say. Example: affine_transform({b, W,
+// x, V, h}) has terms of two arguments, and W x may be computed before h is known.
 DYNET_PROPERTY(unsigned, term_args, kTermArgs, 0)
-// Of such an operation, how many sums there are, where they are no results but the first saved
-// outputs, which stay from one call to the other; sum k begins with argument k. Results are stored
-// in the call that has the other terms.
+// The number of sums of such an operation, if the sums are saved outputs and not results; saved
+// outputs stay from one call to the other. Sum k begins with argument k. The call with the other
+// terms stores the results.
 DYNET_PROPERTY(unsigned, head_args, kHeadArgs, 0)
-// Then the next arguments, so many, are the state that makes results of the sums: they are in no
-// first part. Bit i of the mask: state argument i is no weight. Backward of the first part comes
-// after that of the rest, and finds in the saved outputs what that left there.
+// The number of next arguments that are the state, with which results are made of the sums: no
+// first part has them. Bit i of the mask: state argument i is no weight. Backward of the first part
+// runs after backward of the rest, and reads the numbers that the rest left in the saved outputs.
 DYNET_PROPERTY(unsigned, state_args, kStateArgs, 0)
 DYNET_PROPERTY(std::uint32_t, state_vectors, kStateVectors, 0)
-// The value is the sum of the arguments, element by element: where each has one example, a call may
+// The value is the sum of the arguments, element by element: if each has one example, a call may
 // get them as the examples of one operand, in `in` and in `d_in`.
 DYNET_PROPERTY(bool, adds_arguments, kAddsArguments, false)
-// Results. Beyond 1: std::array<Dim, kOutputs> shapes(in) instead of shape(in).
+// The number of results. Beyond 1: std::array<Dim, kOutputs> shapes(in) instead of shape(in).
 DYNET_PROPERTY(unsigned, outputs_of, kOutputs, 1)
-// Saved outputs; with std::array<Dim, kSaved> saved(in).
+// The number of saved outputs; with std::array<Dim, kSaved> saved(in).
 DYNET_PROPERTY(unsigned, saved_of, kSaved, 0)
 // A rule whose values are summed over an example: y is {1}.
 DYNET_PROPERTY(bool, is_summed, kSummed, false)
-// The value may be -inf by definition, as where something is left out: who looks for numbers that
-// are wrong passes over it, and over -inf that comes from it.
+// The value may be -inf by definition, as for a masked element: find_nan passes over such values,
+// and over -inf that follows from them.
 DYNET_PROPERTY(bool, gives_minus_infinity, kMinusInfinity, false)
 // The value is the argument's memory (reshape).
 DYNET_PROPERTY(bool, is_alias, kAliases, false)
@@ -98,19 +99,19 @@ DYNET_PROPERTY(bool, payload_is_value, kPayloadIsValue, false)
 
 // Nothing flows back (nobackprop).
 DYNET_PROPERTY(bool, stops_gradient, kStopsGradient, false)
-// What flows back is meant to be no derivative of the value (a step whose gradient goes straight
-// through): tests compare it with nothing.
+// The gradient is no derivative of the value on purpose (a step whose gradient goes straight
+// through): tests do not compare it with differences.
 DYNET_PROPERTY(bool, has_surrogate_gradient, kSurrogateGradient, false)
 // Backward adds to parts of its gradients: they are given as zeros.
 DYNET_PROPERTY(bool, is_partial, kPartialGradient, false)
-// Where the gradient goes: to the arguments, nowhere, to the storage, to the rows that were read.
+// The receiver of the gradient: the arguments, none, the storage, the rows that were read.
 DYNET_PROPERTY(GradientTo, gradient_goes_to, kGradientGoesTo, GradientTo::kArguments)
 
 // ---- where and how it runs
 
 // Reads Call::random.
 DYNET_PROPERTY(bool, is_random, kRandom, false)
-// The value is that of a parameter's storage, or rows of it.
+// The value is a parameter's storage, or rows of it.
 DYNET_PROPERTY(Storage, reads_storage, kReadsStorage, Storage::kNone)
 // Forward and backward touch numbers themselves, beside the loops of kernels.h: on a device whose
 // memory the host cannot touch they get copies, which is slow, and the kernels of the CPU.

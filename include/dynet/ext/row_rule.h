@@ -1,7 +1,7 @@
 #pragma once
 
-// Rules over rows: from an operation to its loops and to what the library knows about it. The
-// counterpart of rule_loop.h, which is for elementwise rules.
+// Rules over rows: from an operation to its loops and its record. rule_loop.h is the counterpart
+// for elementwise rules.
 
 #include <concepts>
 #include <cstddef>
@@ -16,7 +16,7 @@
 namespace dynet::ext {
 
 namespace detail {
-/// Without kFloat, the float loops are those of a SIMD target alone.
+/// Without kFloat, there are float loops for SIMD targets alone.
 template <class Op, bool kFloat = true>
 constexpr RowLoops plain_row_loops() {
   RowLoops loops{nullptr, nullptr, plain::loop<double, rule::ForwardRule, Op>,

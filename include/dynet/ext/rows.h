@@ -1,7 +1,8 @@
 #pragma once
 
-// Calls of rules over rows: where operands lie, and what the library asks of such a rule. Plain
-// data; row_rule.h makes it from an operation.
+// Calls of rules over rows: the places of operands, and the record of such a rule. Plain data;
+// row_rule.h makes the record from an operation. Example: a rule along dimension 0 of {4,3}x2 has 6
+// rows of length 4, and a step of 1 along the row.
 
 #include <cstddef>
 #include <cstdint>
@@ -26,14 +27,14 @@ struct Rows {
   std::int64_t extent[kMaxRowAxes] = {length};  ///< of each; their product is `length`
 };
 /// One operand. Number k of row (o, i) lies at data[o * outer_step + i * row_step + k * step[0]],
-/// or, where a row has several axes, at the sum over them. A step of 0 repeats what is read and
-/// sums what is written; operands with one number per row have steps of 0 along it.
+/// or, for a row of several axes, at the sum over all axes. A step of 0 repeats an input and sums a
+/// result; operands with one number per row have steps of 0 along the row.
 struct RowStream {
-  void* data;  ///< null: reads 0, or is not wanted
+  void* data;  ///< null: input 0, or result not wanted
   std::int64_t step[kMaxRowAxes];
   std::int64_t row_step, outer_step;
-  bool adds;      ///< what is written: to be added to what is there
-  bool is_index;  ///< what is read: 32-bit whole numbers
+  bool adds;      ///< result: added to the number in memory
+  bool is_index;  ///< input: 32-bit whole numbers
 };
 /// One call of a rule. It names no operation, so it can be queued or sent to a device.
 struct RowCall {
@@ -48,7 +49,7 @@ using RowLoop = void (*)(const RowCall& call);
 struct RowLoops {
   RowLoop forward_float, backward_float, forward_double, backward_double;
 };
-/// All that the library knows about a rule over rows.
+/// The record of a rule over rows.
 struct RowRule {
   RowLoops* loops;
   std::uint8_t args, outputs, results;  ///< results: outputs and saved outputs
@@ -62,7 +63,7 @@ struct RowRule {
   void (*constants)(const void* op, Direction direction, double* to);
 };
 inline constexpr std::size_t kMaxRowConstants = 64;
-/// What row_axes() returns where an example is one row.
+/// The result of row_axes() if an example is one row.
 inline constexpr std::uint32_t kWholeExample = ~std::uint32_t{0};
 
 /// An operation over rows: kAlong says how its arguments lie.

@@ -12,8 +12,9 @@
 // functions below. A rule with several results returns `each(a, b, ...)`. Rules that look along a
 // row have more words: over.h.
 //
-// A function of one number is one entry in the list at the end of this file, which serves double,
-// float and CUDA, and one `call` in src/kernels/include/kernels/simd_rule-inl.h for vectors.
+// A function of one number, such as erf, is one entry in the list at the end of this file, which
+// serves double, float and CUDA, and one `call` in src/kernels/include/kernels/simd_rule-inl.h for
+// vectors.
 
 #include <cmath>
 #include <concepts>
@@ -155,10 +156,10 @@ constexpr auto select(C c, A a, B b) {
   return apply<Select>(c, a, b);
 }
 
-/// Stands in a cell's rule for an argument that the node does not have (kOptional). A product or a
-/// function of it is absent too; a sum is what else is in it.
+/// Stands in a cell's rule for an absent argument (kOptional). A product or a function of it is
+/// absent too; a sum is the sum of its other terms.
 struct Absent {};
-/// `e` where `x` is there, else absent.
+/// `e` if `x` is there, else absent.
 template <Operand X, class E>
 DYNET_DEVICE_FN constexpr E given(X /*x*/, E e) {
   return e;

@@ -1,6 +1,6 @@
 #pragma once
 
-// Scalar rules as loops: how value and slope of an operation (rule.h) become a loop over numbers.
+// Scalar rules as loops: value and slope of an operation (rule.h) become loops over numbers.
 
 #include <array>
 #include <concepts>
@@ -38,8 +38,8 @@ struct Stream {
 /// in order.
 using RuleLoop = void (*)(const void* op, const Stream* in, const Stream* out, std::int64_t n);
 
-/// A rule's loops and how its operands are cut. The float loops are replaced, for operations of the
-/// list, by those of the best SIMD target (src/ops).
+/// A rule's loops and the pieces of its operands. For operations of the library, the loops of the
+/// best SIMD target replace the float loops (src/ops).
 struct RuleLoops {
   RuleLoop forward_float, backward_float, forward_double, backward_double;
 };
@@ -48,14 +48,14 @@ struct RuleInfo {
   std::uint16_t op_bytes;  ///< size of the operation's struct
   struct {
     std::uint8_t in, out;
-  } streams[2];                  ///< how many the loops read and write, by Direction
-  std::uint8_t parts[kMaxArgs];  ///< pieces of each argument; 1 where broadcasting applies
+  } streams[2];                  ///< numbers of streams read and written, by Direction
+  std::uint8_t parts[kMaxArgs];  ///< pieces of each argument; 1 if broadcasting applies
   std::uint8_t out_parts[kMaxOutputs];
   std::uint8_t saved_parts[kMaxSaved];
   bool has_scalar;  ///< reads Call::values
   bool summed;
-  /// For each of two arguments the one that is its slope, as the other factor of a product is;
-  /// kNoArgument where none is.
+  /// For each of two arguments the argument that is its slope, as in a product the other factor;
+  /// else kNoArgument.
   std::uint8_t slope_of[2];
   static constexpr std::uint8_t kNoArgument = 255;
 };
@@ -97,7 +97,7 @@ constexpr std::size_t saved_streams() {
 }
 }  // namespace detail
 
-/// Number of streams of a rule: what value reads, what it writes, what backward reads and writes.
+/// Numbers of streams of a rule: inputs and results of forward, inputs and results of backward.
 template <class Op>
 struct RuleArity {
   static constexpr std::size_t inputs() {
@@ -187,7 +187,7 @@ void plain_backward(const void* op, const Stream* in, const Stream* out, std::in
   plain_loop<T, RuleArity<Op>::backward_inputs()>(
       in, out, n, [rule = rule_at<Op>(op)](auto... x) { return backward_rule(rule, x...); });
 }
-/// Without kFloat, the float loops are those of a SIMD target alone.
+/// Without kFloat, there are float loops for SIMD targets alone.
 template <class Op, bool kFloat = true>
 constexpr RuleLoops plain_loops() {
   RuleLoops loops{nullptr, nullptr, plain_forward<Op, double>, plain_backward<Op, double>};
@@ -217,7 +217,7 @@ constexpr RuleLoops& rule_loops() {
 DYNET_DEFINED_ELSEWHERE_END
 
 namespace detail {
-/// The argument that an expression is, where it is nothing else.
+/// The argument, for an expression that is one argument.
 template <class Expression>
 inline constexpr std::uint8_t kArgument = RuleInfo::kNoArgument;
 template <>
@@ -272,7 +272,7 @@ constexpr RuleInfo make_rule_info() {
   }
   return r;
 }
-/// The operands are those of the whole rule, those that are absent with no part.
+/// The operands of the whole rule; absent operands have no pieces.
 template <class Form>
 constexpr RuleInfo make_form_info() {
   using Op = typename Form::Whole;
@@ -291,7 +291,7 @@ constexpr RuleInfo make_form_info() {
   return r;
 }
 }  // namespace detail
-/// What is known about an operation, or about one of its forms without some arguments.
+/// The record of a rule, or of one of its forms without some arguments.
 template <Rule Op>
 inline constexpr RuleInfo kRuleInfo = [] {
   if constexpr (requires { typename Op::Whole; }) {

@@ -1,11 +1,11 @@
 #pragma once
 
-// The suite that tests operations, the library's own and those of programs, in one line:
+// The suite that tests operations, of the library and of programs, in one line:
 //
 //   int main() { return dynet::testing::report<Softplus>(); }
 //
 // In:  an operation's examples() (op.h): shapes, ranges of the numbers, payload.
-// Out: what is wrong, in words; nothing where all is right.
+// Out: the failures as text; none if all is right.
 //
 // Each example is tried in many ways (batched or not, one argument batched and the others not,
 // parameters as arguments, one node for several arguments, three copies that can merge), and each
@@ -14,8 +14,8 @@
 // device of the same name in double ("CPU" and "CPU:double"). Shapes that the operation refuses are
 // left out; its first two ways, unbatched and three copies, must be accepted.
 //
-// Surprising: which arguments are weights is said here once more (Expectations), so that a wrong
-// role in the operation is seen.
+// Surprising: a test names the weights once more (Expectations), so that a wrong role in the
+// operation is seen. Example: report<Affine>({.weights = {1, 3}}).
 
 #include <algorithm>
 #include <array>
@@ -41,16 +41,16 @@ struct OpBytes {
   [[nodiscard]] const void* get() const { return bytes.data(); }
 };
 
-/// The operation with one attribute changed by the least amount, up and down where that makes
+/// The operation with one attribute changed by the least amount, up and down if that makes
 /// sense: a check takes the first variant whose shape rule accepts the example's arguments.
 struct Nudge {
   std::string attribute;
   std::vector<OpBytes> variants;
 };
 
-/// What a test says of an operation beside what the operation says itself.
+/// Facts about an operation that a test states beside the operation itself.
 struct Expectations {
-  /// Arguments that are weights: copies of a node merge only where they have these in common.
+  /// Weights among the arguments: copies of a node merge only if they share these arguments.
   std::set<std::size_t> weights;
 };
 
@@ -79,7 +79,7 @@ struct Sample : ext::ExampleCall {
   }
 };
 
-/// What was found to be wrong: one text for each way to try an example that failed.
+/// The failures: one text for each way of trying an example that failed.
 using Failures = std::vector<std::string>;
 
 /// One check that every operation must pass.
@@ -94,14 +94,14 @@ struct Check {
 ///   CopiesMerge                    into one call; weights are shared there, nothing else is
 ///   SpecialValuesMerge             NaN, inf, zeros, denormal and the largest numbers, mixtures
 ///   SpecialValuesAsDouble          the same kinds of numbers come out in float and in double
-///   SpecialValuesStay              those of one example change nothing in another one
+///   SpecialValuesStay              special values of one example change no other example
 ///   Calls                          forward and backward called by hand: operands in two blocks,
 ///                                  gradients stored and added, outputs that nobody used,
 ///                                  gradients that nobody wants
 std::span<const Check> checks();
-/// All checks on some examples. What a check throws is a failure.
+/// All checks on some examples. An exception of a check is a failure.
 Failures run_checks(std::span<const Sample> samples);
-/// Writes failures to stderr. Returns 1, or 0 where there are none: what main() returns.
+/// Writes failures to stderr. Returns 1, or 0 if there are none, for main() to return.
 int report(const Failures& failures);
 
 namespace detail {
@@ -196,7 +196,7 @@ void add_variants(const Op& op, std::vector<OpBytes>& to) {
   }
 }
 
-// What needs no type of an operation is compiled once.
+// Code without the type of an operation is compiled once.
 inline void append(std::vector<Sample>& to, Sample sample, const Expectations& expected) {
   sample.example = static_cast<int>(to.size());
   sample.expected = expected;
@@ -242,7 +242,7 @@ template <class Op>
 Failures check(const Expectations& expected = {}) {
   return run_checks(samples_of<Op>(expected));
 }
-/// Runs all checks and writes what is wrong on stderr: 0 where all is right, else 1.
+/// Runs all checks and writes failures to stderr: 0 if there are none, else 1.
 template <class Op>
 int report(const Expectations& expected = {}) {
   return report(check<Op>(expected));

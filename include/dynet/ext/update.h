@@ -5,19 +5,19 @@
 //   step(w, gradient, state...)  ->  each(w, state...)
 //
 // written once as plain arithmetic (rule.h), for double, for every SIMD target and for CUDA. The
-// results overwrite what they were computed from. A rule may also leave out the gradient, or
-// return fewer results: the streams that Kernels::run gets say what is what.
+// results overwrite values and states. A rule may also leave out the gradient, or return fewer
+// results: the streams of Kernels::run tell the operands apart. Example: gradient descent has the
+// members rate, gradient_scale and keep, and step(w, g) returns each(keep * w - (keep * rate *
+// gradient_scale) * g).
 //
-// A step may look at all that it changes: over::sum, over::max and their relatives (over.h) are
-// taken over the n elements of a run, which are then a whole parameter, or one row of a table
-// (kStepReduces). The norms of LAMB and the normalisation of exponentiated gradients are such
-// words; there is no other way for a step to know more than its element. All reductions are done
-// before the first result is written.
+// A step may reduce over all elements that it changes: over::sum, over::max and their relatives
+// (over.h) run over the n elements of a run, which are then a whole parameter, or one row of a
+// table (kStepReduces). LAMB takes norms so, and exponentiated gradients normalise. All reductions
+// are done before the first result is written.
 //
-// The members of a rule are doubles. What is computed from them and literals alone is one constant
-// of the loop: constants are numbered when the rule is compiled, so that what several results share
-// is one type and is computed once, and their values are computed once per step (`prepare`), not
-// once per row.
+// The members of a rule are doubles. An expression of members and literals alone is a constant of
+// the loop: constants are numbered when the rule is compiled, equal constants of several results
+// have one number, and `prepare` computes the values once per step, not once per row.
 //
 // Start reading at Prepared. Surprising: which constants are equal is found with made-up members
 // (numbered.h), so a rule may not choose constants by `?:` on a member.
@@ -41,14 +41,14 @@ namespace dynet::ext {
 inline constexpr std::size_t kMaxStepBytes = 512;
 inline constexpr std::size_t kMaxStepInputs = 8;
 
-/// What the library knows about an update rule.
+/// The record of an update rule.
 struct UpdateInfo {
   RuleInfo rule;  ///< for Kernels::run, forward; `op` is a prepared step
   bool reduces;   ///< a run is a whole parameter or a row of a table
   std::uint8_t inputs;
   std::uint8_t results;
-  std::uint16_t member_bytes;   ///< of the rule itself, which lies at the front of a prepared step
-  void (*prepare)(void* step);  ///< computes what follows it there
+  std::uint16_t member_bytes;   ///< of the rule, at the front of a prepared step
+  void (*prepare)(void* step);  ///< computes the constants behind the rule
 };
 
 namespace detail {
@@ -79,8 +79,8 @@ constexpr bool has_reductions(const std::tuple<E...>* /*type*/) {
 template <class R>
 inline constexpr bool kStepReduces = has_reductions(static_cast<StepResults<R>*>(nullptr));
 
-/// How a step's rule is numbered (numbered.h). A constant becomes a further input of the
-/// expressions, unless they look along a row.
+/// The numbered rule of a step (numbered.h). A constant becomes a further input of the expressions,
+/// unless the expressions reduce along a row.
 struct StepRule {
   template <class R>
   static constexpr std::size_t kInputs = step_inputs<R>();
@@ -186,8 +186,8 @@ template <class R>
 
 }  // namespace detail
 
-/// The loops of one update rule, shared by all of the program. The float loop is replaced, for the
-/// rules of the library's trainers, by that of the best SIMD target.
+/// The loops of one update rule, shared by all of the program. For rules of the library's trainers,
+/// the loop of the best SIMD target replaces the float loop.
 template <class R>
 inline constinit RuleLoops update_loops = {detail::plain_step<R, float>, nullptr,
                                            detail::plain_step<R, double>, nullptr};
@@ -215,14 +215,14 @@ template <class R>
 inline constexpr UpdateInfo kUpdateInfo = make_update_info<R>();
 }  // namespace detail
 
-/// What the library knows about the rule R.
+/// The record of the rule R.
 template <class R>
 const UpdateInfo& update_info() {
   return detail::kUpdateInfo<R>;
 }
 
-/// Runs one step over n elements. `data` are the streams that the rule reads; results go to
-/// data[0] and, where `has_gradient`, to data[2] and on, else to data[1] and on.
+/// Runs one step over n elements. `data` are the streams that the rule reads; results go to data[0]
+/// and, with `has_gradient`, to data[2] and on, else to data[1] and on.
 void run_step(const Kernels& kernels, const UpdateInfo& info, const void* prepared,
               void* const* data, bool has_gradient, std::int64_t n);
 /// Prepares and runs the rule r, for tests and measurements: trainers prepare once for many rows.

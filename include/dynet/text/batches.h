@@ -2,16 +2,17 @@
 
 // Minibatches of examples of like lengths, in a random order that can be resumed.
 //
-// The examples of an epoch are taken in windows. Those of a window are sorted by length, cut into
-// batches, and the batches are shuffled; of equally long examples chance decides which stand
-// together. A larger window means batches of more equal lengths, a smaller one more chance.
+// The examples of an epoch are taken in windows. The examples of a window are sorted by length, cut
+// into batches, and the batches are shuffled; equally long examples are in random order. A larger
+// window gives batches of more equal lengths, a smaller window more chance. Example: a window of
+// 1,000 sentences and a size of 20 make 50 batches.
 //
 //   std::vector<std::size_t> batch;
 //   Buckets buckets(lengths);              // of examples in memory: gives their places
 //   while (buckets.next(batch)) { ... }    // an epoch; the next call begins another
 //
 // Random numbers depend on the seed, the epoch and the window alone: a position is a few numbers,
-// and what follows after `seek(position)` is what followed after `position()`.
+// and the batches after `seek(position)` are the batches that followed `position()`.
 
 #include <algorithm>
 #include <cstddef>
@@ -27,22 +28,22 @@
 
 namespace dynet::text {
 
-/// What the size of a batch counts: its examples; their lengths; its longest length times its
-/// examples, which is what a program that pads them computes.
+/// The measure of the size of a batch: its examples; the sum of their lengths; the longest length
+/// times the examples, the size of the padded batch.
 enum class BatchSize : std::uint8_t { kExamples, kTokens, kPaddedTokens };
 
 struct BucketOptions {
-  /// No batch is larger; an example that is too long alone is a batch of its own. At least 1.
+  /// The largest size of a batch, at least 1; a longer example is a batch of its own.
   std::size_t size = 32;
   BatchSize of = BatchSize::kExamples;
   /// Examples that are sorted together; 0: all.
   std::size_t window = 10000;
-  /// Without, examples keep their order but for the sorting, and batches of each window grow.
+  /// False: examples keep their order but for the sorting, and batches of each window grow.
   bool shuffle = true;
   std::uint64_t seed = 1;
 };
 
-/// Which batch comes next.
+/// The place of the next batch.
 struct BucketPosition {
   std::uint64_t epoch = 0;
   std::uint64_t window = 0;  ///< of the epoch
@@ -51,7 +52,7 @@ struct BucketPosition {
 
   /// Four numbers with spaces between them.
   [[nodiscard]] std::string to_string() const;
-  /// ValueError where the text is none.
+  /// ValueError for another text.
   [[nodiscard]] static BucketPosition from_string(const std::string& text);
 };
 [[nodiscard]] bool operator==(const BucketPosition& a, const BucketPosition& b);
@@ -76,7 +77,7 @@ class Buckets {
   /// False at the end of an epoch; the next call begins another.
   bool next(std::vector<std::size_t>& batch);
   [[nodiscard]] const BucketPosition& position() const { return position_; }
-  /// Goes to a position. ValueError, and nothing changes, where it is one of other options, of
+  /// Goes to a position. ValueError, and nothing changes, if it is one of other options, of
   /// other lengths, or of no batch.
   void seek(const BucketPosition& position);
 
@@ -92,14 +93,14 @@ class Buckets {
   std::vector<std::vector<std::size_t>> batches_;  ///< of the window
 };
 
-/// Batches of examples that are read one after another, such as by the readers of dynet/text:
+/// Batches of examples from a reader, such as the readers of dynet/text:
 ///
 ///   BucketStream<Words> batches([] { return PlainReader("train.txt"); },
 ///                               [](const Words& words) { return words.size(); });
 ///   std::vector<Words> batch;
 ///   while (batches.next(batch)) { ... }  // an epoch; the next call opens the file anew
 ///
-/// Memory is that of a window. `open` returns what has `bool next(Example&)`. Not thread-safe.
+/// Memory holds one window. `open` returns an object with `bool next(Example&)`. Not thread-safe.
 template <class Example>
 class BucketStream {
  public:
@@ -120,8 +121,8 @@ class BucketStream {
     position_.of = checksum(options, {});
   }
 
-  /// False at the end of an epoch. What the source throws leaves `batch` as it was; the next call
-  /// goes on in the same window.
+  /// False at the end of an epoch. An exception of the source leaves `batch` as it was; the next
+  /// call goes on in the same window.
   bool next(std::vector<Example>& batch) {
     if (!source_) {
       source_ = open_();
@@ -151,17 +152,17 @@ class BucketStream {
 
   [[nodiscard]] const BucketPosition& position() const { return position_; }
 
-  /// Calls `visit` for each example that was read and is kept; those that a batch took are as
-  /// moving leaves them.
+  /// Calls `visit` for each example that was read and is kept; examples that a batch took are
+  /// moved-from.
   template <class Visit>
   void for_each_held(Visit visit) const {
     std::for_each(window_.begin(), window_.end(), visit);
     visit(ahead_);
   }
 
-  /// Opens the source anew and reads up to the position. ValueError where it is one of other
-  /// options, or the source has no such batch; then the next call begins an epoch. What the source
-  /// throws is thrown: a source with errors cannot be resumed behind them.
+  /// Opens the source anew and reads up to the position. ValueError if it is one of other options,
+  /// or the source has no such batch; then the next call begins an epoch. Exceptions of the source
+  /// come through: a source cannot be resumed behind an error.
   void seek(const BucketPosition& position) {
     if (position.of != position_.of) {
       throw ValueError("text::BucketStream: a position of other options");
@@ -240,8 +241,8 @@ class BucketStream {
   Example ahead_{};  ///< the first of the next window
   bool has_ahead_ = false;
   bool is_last_ = false;      ///< the source has ended with this window
-  bool has_window_ = false;   ///< `batches_` are those of the position
-  bool has_started_ = false;  ///< a window is being read; an error leaves what was read
+  bool has_window_ = false;   ///< `batches_` belong to the position
+  bool has_started_ = false;  ///< a window is being read; an error leaves its examples
   std::vector<std::vector<std::size_t>> batches_;
 };
 

@@ -19,8 +19,8 @@
 
 namespace dynet::text {
 
-/// How often words occur, and how often each stands before each other in a sentence. Memory is that
-/// of the different pairs. Not thread-safe.
+/// Counts of words, and of pairs of neighbours in sentences. Memory grows with the number of
+/// different pairs. Not thread-safe.
 class BigramCounts {
  public:
   struct Pair {
@@ -30,7 +30,7 @@ class BigramCounts {
 
   void add(const Words& sentence);
   /// Counts words that occur fewer than `least` times as the word `unknown`, as a program will
-  /// that does not know them. Nothing changes where there are none.
+  /// that does not know them. Nothing changes if there are none.
   void replace_rare(std::uint64_t least, const std::string& unknown);
 
   /// In the order in which they were first seen.
@@ -64,18 +64,18 @@ struct Clusters {
 };
 
 /// Classes of about equal total frequency: the most frequent words share the first, and so on
-/// (Mikolov et al., 2011). The tree is that of Huffman over the classes: frequent ones are near the
-/// root; with as many classes as words it is the Huffman tree of the words.
-/// ValueError unless `count` is from 1 to the number of words.
+/// (Mikolov et al., 2011). The tree is a Huffman tree over the classes, with frequent classes near
+/// the root; one class per word gives the Huffman tree of the words. ValueError unless `count` is
+/// from 1 to the number of words.
 [[nodiscard]] Clusters frequency_clusters(const BigramCounts& counts, unsigned count);
 
-/// Words that have like neighbours share a class, and like classes a part of the tree: those merges
-/// are made that lose the least mutual information (Brown et al., 1992), with a window of the
-/// `count` most frequent words to which the others are added one by one (Liang, 2005).
+/// Words with similar neighbours share a class, and similar classes a part of the tree: each merge
+/// loses the least mutual information (Brown et al., 1992), with a window of the `count` most
+/// frequent words to which other words are added one by one (Liang, 2005).
 ///
 /// The result depends on the counts alone. Time is at most proportional to words x count^2, memory
-/// to count^2. `progress`, if there is one, is told how many merges of how many are made.
-/// ValueError unless `count` is from 1 to the number of words.
+/// to count^2. `progress`, if set, gets the number of merges so far and of all. ValueError unless
+/// `count` is from 1 to the number of words.
 [[nodiscard]] Clusters brown_clusters(
     const BigramCounts& counts, unsigned count,
     const std::function<void(std::size_t done, std::size_t all)>& progress = {});

@@ -19,7 +19,7 @@
 
 namespace dynet::text {
 
-/// Invariant of what was read: all columns are equally long, and not empty.
+/// Invariant of read sentences: all columns are equally long, and not empty.
 struct ColumnSentence {
   bool starts_document = false;                   ///< it stands first after -DOCSTART-
   std::vector<std::vector<std::string>> columns;  ///< the first has the words
@@ -34,7 +34,7 @@ struct ColumnSentence {
 /// thread-safe.
 class ColumnReader : public Stream<ColumnReader, ColumnSentence> {
  public:
-  /// `columns`: how many there are; 0: as many as the first line has.
+  /// `columns`: their number; 0: the number in the first line.
   explicit ColumnReader(Lines lines, std::size_t columns = 4)
       : lines_(std::move(lines)), columns_(columns) {}
   /// False at the end. An error leaves `sentence` as it was.
@@ -51,7 +51,8 @@ class ColumnReader : public Stream<ColumnReader, ColumnSentence> {
   bool starts_document_ = false;
 };
 
-/// Writes a sentence and the blank line after it. ValueError for what the reader would refuse.
+/// Writes a sentence and the blank line after it. ValueError for a sentence that the reader would
+/// refuse.
 void write(std::ostream& out, const ColumnSentence& sentence);
 
 }  // namespace dynet::text

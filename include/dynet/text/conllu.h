@@ -19,7 +19,7 @@
 
 namespace dynet::text {
 
-/// A line of a sentence. Columns are as in the file: `_` where there is nothing.
+/// A line of a sentence. Columns are as in the file: `_` for nothing.
 struct ConlluToken {
   enum class Kind : std::uint8_t { kWord, kRange, kEmpty };
   static constexpr int kNoHead = -1;
@@ -46,21 +46,21 @@ struct ConlluSentence {
   std::vector<std::string> comments;  ///< lines before the first token, with their '#'
   std::vector<ConlluToken> tokens;    ///< all lines in order
 
-  /// The tokens that are words: those that a tagger or a parser sees. They live as long as this.
+  /// The tokens that are words, as a tagger or a parser sees them. They live as long as the
+  /// sentence.
   [[nodiscard]] std::vector<const ConlluToken*> words() const;
-  /// What stands after `# name =` in a comment, such as "text" or "sent_id"; empty where it is
-  /// absent.
+  /// The text after `# name =` in a comment, such as "text" or "sent_id"; empty if absent.
   [[nodiscard]] std::string_view comment(std::string_view name) const;
 };
 [[nodiscard]] bool operator==(const ConlluSentence& a, const ConlluSentence& b);
 
-/// The value of a name in a list `Case=Nom|Number=Sing` (columns FEATS and MISC); empty where it is
+/// The value of a name in a list `Case=Nom|Number=Sing` (columns FEATS and MISC); empty if it is
 /// absent.
 [[nodiscard]] std::string_view feature(std::string_view list, std::string_view name);
 
-/// Reads a sentence at a time. What breaks an invariant above is a TextError, and so are lines
-/// without ten columns, empty columns, and comments that no sentence follows. After an error
-/// reading goes on with the next sentence. Not thread-safe.
+/// Reads a sentence at a time. TextError for a broken invariant, lines without ten columns, empty
+/// columns, and comments that no sentence follows. After an error reading goes on with the next
+/// sentence. Not thread-safe.
 class ConlluReader : public Stream<ConlluReader, ConlluSentence> {
  public:
   explicit ConlluReader(Lines lines) : lines_(std::move(lines)) {}
@@ -91,7 +91,8 @@ class ConlluReader : public Stream<ConlluReader, ConlluSentence> {
   bool in_sentence_ = false;
 };
 
-/// Writes a sentence and the blank line after it. ValueError for what the reader would refuse.
+/// Writes a sentence and the blank line after it. ValueError for a sentence that the reader would
+/// refuse.
 void write(std::ostream& out, const ConlluSentence& sentence);
 
 }  // namespace dynet::text

@@ -14,7 +14,7 @@ namespace dynet::text {
 void save_dict(const std::string& file, const Dict& dict);
 
 /// The dictionary of a file: each word has the id that it had. It is not frozen and has no unknown
-/// word: call freeze() and set_unk(), which finds the word where it was saved.
+/// word: call freeze() and set_unk(), which finds the saved word.
 ///
 /// All or nothing. TextError with file and line for a word that stands twice, for an empty line,
 /// and for white space around a word; IoError.

@@ -1,7 +1,7 @@
 #pragma once
 
-// Lines of a text file, one after another, and errors that name a place in it. All readers of
-// dynet/text read through this.
+// Lines of a text file, one after another, and errors that name a place in the file. All readers of
+// dynet/text use this reader. Example: "train.conllu:12:7: ..." is line 12, column 7 in bytes.
 
 #include <cstddef>
 #include <cstdint>
@@ -31,8 +31,8 @@ struct TextError : IoError {
   std::size_t column_;
 };
 
-/// What bytes a text may have. kUtf8: those of UTF-8, anything else is a TextError. kBytes: all but
-/// zeros, as they are; for files in an older encoding.
+/// The bytes that a text may have. kUtf8: valid UTF-8, anything else is a TextError. kBytes: all
+/// but zeros; for files in an older encoding.
 enum class Encoding : std::uint8_t { kUtf8, kBytes };
 
 struct Options {
@@ -41,19 +41,19 @@ struct Options {
   std::size_t longest_line = std::size_t{1} << 26;
 };
 
-/// "it is compressed with gzip; unpack it first": what a file is whose first bytes (512 are enough)
-/// are these, where it is no text. Empty where that is not known.
+/// The kind of a file that is no text, by its first bytes (512 are enough): "it is compressed with
+/// gzip; unpack it first". Empty if unknown.
 [[nodiscard]] std::string foreign_file(std::string_view begin);
 
-/// Reads lines in pieces of a fixed size; memory is that of the longest line. A line ends with
-/// "\n", "\r\n" or the end of the file. A zero byte is a TextError: text has none; so is a file
-/// whose first bytes say that it is none, such as one that is compressed. After an error
-/// reading goes on with the line behind the one that the error names.
+/// Reads lines in pieces of a fixed size; memory grows with the longest line. A line ends with
+/// "\n", "\r\n" or the end of the file. A zero byte is a TextError, and so is a file of another
+/// kind by its first bytes, such as a compressed file. After an error, reading goes on with the
+/// line behind the error.
 ///
-/// Not thread-safe; several of the same file may be read at once.
+/// Not thread-safe; several readers of the same file may work at once.
 class Lines {
  public:
-  /// IoError where the file cannot be opened. Readers take file names for this.
+  /// IoError if the file cannot be opened. Readers take file names for this.
   // NOLINTBEGIN(google-explicit-constructor): readers are made from names of files
   Lines(const std::string& file, Options options = {});
   Lines(const char* file, Options options = {}) : Lines(std::string(file), options) {}
@@ -67,7 +67,7 @@ class Lines {
   ~Lines();
 
   /// The next line without its end, valid until the next call; false at the end of the file.
-  /// TextError; IoError where the file cannot be read.
+  /// TextError; IoError if the file cannot be read.
   bool next(std::string_view& line);
   /// The next line that has more in it than white space.
   bool next_with_words(std::string_view& line);
@@ -90,14 +90,14 @@ class Lines {
   std::unique_ptr<std::istream> own_;
   std::istream* in_ = nullptr;
   std::vector<char> buffer_;
-  std::size_t begin_ = 0;  ///< of what has not been returned yet
-  std::size_t end_ = 0;    ///< of what was read from the file
+  std::size_t begin_ = 0;  ///< of the bytes not returned yet
+  std::size_t end_ = 0;    ///< of the bytes read from the file
   std::size_t number_ = 0;
   bool skips_ = false;  ///< the rest of a line that was too long
 };
 
-/// White space in all formats: blanks and what moves a printer's head. A no-break space is part of
-/// a word.
+/// White space in all formats: blanks, tabs, and line, page and carriage controls. A no-break space
+/// is part of a word.
 [[nodiscard]] constexpr bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 /// Calls `read(word, column)` for the words of a line, which white space separates.
@@ -119,8 +119,8 @@ void for_each_word(std::string_view line, Read&& read) {
   }
 }
 
-/// What all readers have: `bool next(Item&)` of `Reader` as a range, read as the loop goes on, so
-/// that one item is in memory:
+/// Base of all readers: `bool next(Item&)` of `Reader` as a range, with one item in memory at a
+/// time:
 ///
 ///     for (const Words& sentence : PlainReader("train.txt")) ...
 template <class Reader, class Item>

@@ -29,7 +29,7 @@ struct Tree {
     [[nodiscard]] bool is_word() const { return num_children == 0; }
   };
   std::vector<Node> nodes;
-  std::vector<unsigned> children;  ///< places in `nodes`, those of a node beside each other
+  std::vector<unsigned> children;  ///< places in `nodes`, a node's side by side
 
   [[nodiscard]] const Node& root() const { return nodes.back(); }
   /// Place in `nodes` of child `i` of `node`.
@@ -46,7 +46,7 @@ struct Tree {
 [[nodiscard]] bool operator==(const Tree& a, const Tree& b);
 
 /// Reads a tree at a time; its depth is limited by memory alone. Outer brackets without a label,
-/// `( (S ...) )`, are left out where there is one tree in them; with several, they stay, and the
+/// `( (S ...) )`, are left out if there is one tree in them; with several, they stay, and the
 /// root's label is empty. TextError for text outside of brackets, brackets without a label or
 /// without children, and trees that do not end. After an error reading goes on with the next line.
 /// Not thread-safe.
@@ -89,8 +89,8 @@ class TreeReader : public Stream<TreeReader, Tree> {
   std::vector<unsigned> pending_;  ///< nodes without a parent
 };
 
-/// Writes a tree in one line. ValueError where a label or a word is empty or has brackets or white
-/// space; the root's label may be empty where it has several children.
+/// Writes a tree in one line. ValueError if a label or a word is empty or has brackets or white
+/// space; the root's label may be empty if it has several children.
 void write(std::ostream& out, const Tree& tree);
 
 }  // namespace dynet::text

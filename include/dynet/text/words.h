@@ -6,11 +6,11 @@
 //   The|I-ORG Beatles|I-ORG sang|O     with a tag after each word's last '|'
 //   er schlief ||| he slept            pairs in one line, or line by line in two files
 //
-// Each reader has `next(sentence)`, which returns false at the end and uses the memory of the
-// sentence that it is given again; each is a range; `write` writes what the reader reads. Errors
-// of reading are TextErrors (lines.h), and leave the sentence as it was; ValueError for what cannot
-// be written so that it reads as the same, such as a first word that begins with the mark of UTF-8
-// files, at the front of the stream or where the stream does not know its place. Not thread-safe.
+// Each reader has `next(sentence)`, which returns false at the end and uses the memory of the given
+// sentence again; each reader is a range; `write` writes the reader's format. Errors of reading are
+// TextErrors (lines.h), and leave the sentence as it was; ValueError for a sentence that would not
+// be read as the same, such as a first word that begins with the mark of UTF-8 files, at the front
+// of the stream or if the stream does not know its place. Not thread-safe.
 
 #include <iosfwd>
 #include <optional>
@@ -36,7 +36,7 @@ class PlainReader : public Stream<PlainReader, Words> {
 };
 void write(std::ostream& out, const Words& sentence);
 
-/// Invariant: as many tags as words.
+/// Invariant: each word has a tag.
 struct TaggedSentence {
   Words words;
   Words tags;

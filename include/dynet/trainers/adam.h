@@ -43,12 +43,12 @@ struct AdamCatchUp {
   template <class W, class M, class V>
   DYNET_DEVICE_FN constexpr auto step(W w, M m, V v) const {
     const auto under = sqrt(v) + epsilon * mean;
-    const auto inverse = select(under > 0.0, 1.0 / under, 0.0);  // where it is 0, so is m
+    const auto inverse = select(under > 0.0, 1.0 / under, 0.0);  // if it is 0, so is m
     const auto r = epsilon * inverse;
     return each(w + total * (m * inverse) * (1.0 + r * r * (variance - r * skew)));
   }
 };
-/// The largest v stays where there is no gradient.
+/// The largest v stays if there is no gradient.
 struct AmsgradCatchUp {
   double total, mean, variance, skew, epsilon;
   template <class W, class M, class V, class L>
@@ -77,7 +77,7 @@ class BiasCorrection {
   mutable double t_ = 0.0, b1_ = 0.0, b2_ = 0.0, value_ = 0.0;
 };
 
-/// What Adam and its relatives share: settings, two states, and the numbers of a step.
+/// Base of Adam and its relatives: settings, two states, and the numbers of a step.
 template <class R, class C>
 struct AdamFamily : RuleTrainer<R, C> {
   AdamFamily(ParameterCollection& collection, float rate, float b1, float b2, float eps)

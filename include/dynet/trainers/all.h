@@ -21,7 +21,7 @@ using AllTrainers = TrainerList<SimpleSGDTrainer, CyclicalSGDTrainer, MomentumSG
                                 AdagradTrainer, AdadeltaTrainer, RMSPropTrainer, AdamTrainer,
                                 AmsgradTrainer, EGTrainer, AdamWTrainer, LionTrainer, LambTrainer>;
 
-/// What has loops for every device: the rules of the trainers, and what the base does itself.
+/// The rules with loops for every device: of the trainers, and of the base.
 using AllUpdates = AllTrainers::With<ClippingByValue>;
 
 }  // namespace dynet::trainers

@@ -7,7 +7,7 @@
 namespace dynet {
 
 namespace updates {
-/// g limited to [-limit, limit]; what it changes is the gradient, and it reads nothing else.
+/// g limited to [-limit, limit]; the rule changes the gradient, and reads nothing else.
 struct ClipByValue {
   double limit;
   template <class G>
@@ -18,7 +18,7 @@ struct ClipByValue {
 }  // namespace updates
 
 namespace trainers {
-/// Its entry in the list of what has loops.
+/// The entry in the list of rules with loops.
 struct ClippingByValue {
   using Rule = updates::ClipByValue;
   using CatchUp = NoCatchUp;

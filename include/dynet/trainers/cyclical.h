@@ -8,8 +8,8 @@ namespace dynet {
 
 /// w -= learning_rate * g, where the rate goes up from min to max in `step_size` updates and down
 /// again in as many; the rise above min is multiplied by `gamma` per update. As in 2.1 the second
-/// update, too, has the lowest rate: after t > 0 updates the rate is that of CyclicalSchedule after
-/// t - 1. `step_size` is above 0.
+/// update, too, has the lowest rate: after t > 0 updates the rate is as in CyclicalSchedule after t
+/// - 1. `step_size` is above 0.
 struct CyclicalSGDTrainer : SimpleSGDTrainer {
   static constexpr trainers::About<4> kAbout{"CyclicalSGDTrainer",
                                              "Gradient descent with a cyclical rate (Smith, 2015).",

@@ -24,10 +24,10 @@ struct ExponentiatedGradient {
 /// Exponentiated gradient: v = mom * v - learning_rate * g, w = exp(log(w) + v) divided by its sum
 /// over each parameter, and over each row of a table. So parameters are distributions: positive
 /// numbers that sum up to 1. One that is 0 stays 0. ValueError from update(), save() and populate()
-/// where a parameter that is new to the trainer has a negative number, NaN, or nothing above 0
+/// if a parameter that is new to the trainer has a negative number, NaN, or nothing above 0
 /// (initializers draw negative numbers; frozen parameters may). `mom` is from 0 to 1.
 ///
-/// Weight decay multiplies what is normalised, so the sum after an update is 1 - lambda. Exact
+/// Weight decay multiplies the normalised values, so the sum after an update is 1 - lambda. Exact
 /// updates of tables are refused with a UsageError: an update normalises rows without a gradient
 /// too, and sums of steps do not say that.
 struct EGTrainer : trainers::RuleTrainer<updates::ExponentiatedGradient> {

@@ -12,7 +12,7 @@ namespace dynet {
 namespace updates {
 /// m = b1 m + (1-b1) g, v = b2 v + (1-b2) g^2, u = mean_scale * m / (sqrt(square_scale * v) +
 /// epsilon) + weight_decay * w, w = keep * (w - rate * |w| / |u| * u), with norms over the whole
-/// parameter or row and g the gradient times gradient_scale. `gain` stands for |w| / |u| where one
+/// parameter or row and g the gradient times gradient_scale. `gain` stands for |w| / |u| if one
 /// of them is 0.
 struct Lamb {
   double rate, beta_1, beta_2, epsilon, mean_scale, square_scale, weight_decay, gradient_scale,
@@ -33,12 +33,12 @@ struct Lamb {
 
 /// LAMB: u = m' / (sqrt(v') + eps) + weight_decay * w, with the corrected moments m' =
 /// m / (1-b1^t) and v' = v / (1-b2^t) of Adam, and w -= learning_rate * |w| / |u| * u. The norms
-/// |w| and |u| are those of each parameter, and of each row of a table; where one of them is 0, 1
-/// stands for their ratio. `b1` and `b2` are 0 or more and less than 1, `eps` and `weight_decay`
-/// are 0 or more.
+/// |w| and |u| are taken of each parameter, and of each row of a table; if one of them is 0, the
+/// ratio counts as 1. `b1` and `b2` are 0 or more and less than 1, `eps` and `weight_decay` are 0
+/// or more.
 ///
-/// Exact updates of tables are refused with a UsageError: how far a row moves without a gradient
-/// depends on its norm after each step before, so that no sum over the steps says it.
+/// Exact updates of tables are refused with a UsageError: the motion of a row without a gradient
+/// depends on its norm after each step before, so that no sum over the steps gives it.
 struct LambTrainer : trainers::RuleTrainer<updates::Lamb> {
   static constexpr trainers::About<5> kAbout{"LambTrainer",
                                              "LAMB (You et al., 2020).",

@@ -29,9 +29,9 @@ struct LionCatchUp {
 };
 }  // namespace updates
 
-/// Lion: c = b1 m + (1-b1) g, w = (1 - learning_rate * weight_decay) w - learning_rate * sign(c),
-/// m = b2 m + (1-b2) g; sign(0) is 0. Every element moves by the rate, so rates are three to ten
-/// times smaller than those of Adam, and decays as many times larger. For the decay of tables see
+/// Lion: c = b1 m + (1-b1) g, w = (1 - learning_rate * weight_decay) w - learning_rate * sign(c), m
+/// = b2 m + (1-b2) g; sign(0) is 0. Every element moves by the rate, so rates are three to ten
+/// times smaller than in Adam, and decays three to ten times larger. For the decay of tables see
 /// Trainer::shrink. `b1` is 0 or more and less than 1; `b2` may be 1 as well.
 struct LionTrainer : trainers::RuleTrainer<updates::Lion, updates::LionCatchUp> {
   static constexpr trainers::About<4> kAbout{

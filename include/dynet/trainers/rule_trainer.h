@@ -1,14 +1,14 @@
 #pragma once
 
-// Trainers that are rules. Such a trainer is one file beside this one: the rule (a struct of
-// doubles with `step`, ext/update.h), and a class that says what it is called in Python (kAbout),
-// names its states, and how its rule follows from its settings. All that runs is here and in
+// Trainers that are rules. Such a trainer is one header beside this file: the rule (a struct of
+// doubles with `step`, ext/update.h), and a class with the name in Python (kAbout), the names of
+// the states, and the rule's numbers for given settings. The common code is here and in
 // src/trainers: dense parameters, rows of tables and whole tables go through one loop, on every
 // device. A rule with sums over the whole parameter (lamb.h, eg.h) takes a table row by row.
 //
-// Start reading at adagrad.h, the shortest one with a state. all.h has the list. These files are
-// read as C++17 by programs, which see rules as templates that nobody calls, and as C++20 by the
-// library; hence `template <class W, ...>` instead of `auto`.
+// Start reading at adagrad.h, the shortest trainer with a state. all.h has the list. Programs read
+// these files as C++17, in which rules are templates that nothing calls, and the library reads them
+// as C++20; hence `template <class W, ...>` instead of `auto`.
 
 #include <cstddef>
 #include <cstring>
@@ -48,37 +48,37 @@ const UpdateInfo& update_info();  // NOLINT(readability-redundant-declaration)
 
 namespace trainers {
 
-/// What a trainer is called, in its text and in Python: `Trainer(m, *arguments)`.
+/// The name and the arguments of a trainer, in its text and in Python: `Trainer(m, *arguments)`.
 template <std::size_t kArguments>
 struct About {
   struct Argument {
     const char* name = nullptr;
-    float value = 0.0F;  ///< if it is not given
+    float value = 0.0F;  ///< the default
   };
   const char* name = nullptr;
   const char* summary = nullptr;
   Argument arguments[kArguments] = {};
 };
 
-/// What one step of a rule depends on beside the trainer's own settings.
+/// The numbers of a step of a rule beside the trainer's own settings.
 struct Facts {
   double rate;                  ///< learning_rate
-  double gradient_scale = 1.0;  ///< from clipping: the rule's gradient is this times what it reads
+  double gradient_scale = 1.0;  ///< from clipping: factor of the gradient in memory
   double decay = 1.0;           ///< steps are divided by it: effective value / stored value, and
-                                ///< Trainer::shrink where `keep` has it
-  double keep = 1.0;            ///< what the values are multiplied with after the step
+                                ///< Trainer::shrink if `keep` has it
+  double keep = 1.0;            ///< factor of the values after the step
   double number = 1.0;          ///< of the update, from 1
 };
 
-/// How a rule goes on where it gets no gradient, update after update, as far as that can be summed
-/// up. In the k-th update after the last one that had a gradient, values change by
+/// The motion of a row without gradients, update after update, if it can be summed up. In the k-th
+/// update after the last gradient, values change by
 ///   weight * ratio^k * f(spread^k),  and state i is multiplied by shrink[i],
-/// where f, the catch-up rule, depends on the values' state alone.
+/// with f, the catch-up rule, a function of the values' state alone.
 ///
 /// The catch-up rule is an update rule without a gradient, step(w, state...) -> each(w). Its first
-/// four members are filled in for it: with the sums over the missed updates of S = weight *
-/// ratio^k, `total` is their sum, and `mean`, `variance` and `skew` are the mean of spread^k under
-/// these weights and its second and third central moments. Others are the trainer's own.
+/// four members are filled in: with the sums over the missed updates of S = weight * ratio^k,
+/// `total` is their sum, and `mean`, `variance` and `skew` are the mean of spread^k under these
+/// weights and its second and third central moments. Others are the trainer's own.
 struct IdleMotion {
   enum class Kind : unsigned char {
     kUnknown,  ///< whole tables are to be updated
@@ -122,14 +122,14 @@ struct IdleMotion {
   }
 };
 
-/// What all trainers that are rules share; see RuleTrainer.
+/// Base of the trainers that are rules; see RuleTrainer.
 struct RuleTrainerBase : Trainer {
   RuleTrainerBase(ParameterCollection& m, real rate);
   void restart() override { forget_state(); }
   using Trainer::restart;
 
  protected:
-  /// How the rule goes on without a gradient; see IdleMotion.
+  /// The motion of the rule without a gradient; see IdleMotion.
   [[nodiscard]] virtual IdleMotion idle(const Facts& /*facts*/) const { return {}; }
 
   void update_rule(real gscale, const std::vector<Tensor*>& values) override;
@@ -156,9 +156,9 @@ struct RuleTrainerBase : Trainer {
   // The last step, ready to run: it is the same for many parameters.
   alignas(16) unsigned char step_[512] = {};
   bool has_step_ = false;
-  /// Between begin_rows and end_rows: where row 0 of a table and of its states lie, and which rows
-  /// come. Those from `waiting` to `next` were asked for and have yet to be stepped; who asks for
-  /// another one than `next` gets its step at once. `step_` is that of these rows.
+  /// Between begin_rows and end_rows: where row 0 of a table and of its states lie, and the next
+  /// rows. Rows from `waiting` to `next` were requested and have yet to be stepped; a request for
+  /// another row than `next` is stepped at once. `step_` is the step of these rows.
   struct Rows {
     const Device* device = nullptr;  ///< null: no rows are being updated
     std::size_t table = 0;
@@ -176,8 +176,8 @@ struct RuleTrainerBase : Trainer {
 
 struct NoCatchUp {};
 
-/// A trainer whose updates are the rule R; C is its catch-up rule, where there is one. A class
-/// derived from it gives kAbout, rule() and states(), and, where exact updates can be had, idle().
+/// A trainer whose updates are the rule R; C is its catch-up rule, if there is one. A class
+/// derived from it gives kAbout, rule() and states(), and, if exact updates can be had, idle().
 template <class R, class C = NoCatchUp>
 struct RuleTrainer : RuleTrainerBase {
   using Rule = R;

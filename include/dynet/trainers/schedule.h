@@ -2,15 +2,16 @@
 
 // Schedules: the learning rate as a function of the number of updates, or of a metric.
 //
-// In:  how many updates a trainer has made with the schedule, and, for PlateauSchedule, what the
-//      program reports now and then.   Out: the rate of the next update.
+// In:  the number of a trainer's updates with the schedule, and, for PlateauSchedule, reported
+//      metrics.   Out: the rate of the next update.
 //
 //   trainer.set_schedule(WarmupSchedule(1000, CosineSchedule(0.1, 50000)));
 //
 // A schedule is a value and never changes: a report makes the next schedule out of this one. So
-// trainers share and copy them freely, and any thread may read them. Rates stand in the schedule
-// itself; the learning rate that the trainer was made with is not looked at. Start reading at
-// Schedule; a schedule of your own derives from it.
+// trainers share schedules freely, and any thread may read a schedule. The rates are the schedule's
+// own; the learning rate of the trainer's constructor is not used. Example: in the schedule above
+// update 10 has the rate 0.001, update 1000 the rate 0.1. Start reading at Schedule, the base of
+// your own schedules.
 
 #include <cstdint>
 #include <limits>
@@ -30,14 +31,14 @@ class Schedule {
   virtual ~Schedule() = default;
   /// The rate of the update that comes after `done` updates.
   [[nodiscard]] virtual double rate(std::uint64_t done) const = 0;
-  /// The schedule to go on with after a metric was reported; UsageError where rates depend on the
+  /// The schedule to go on with after a metric was reported; UsageError if rates depend on the
   /// number of updates alone (the default).
   [[nodiscard]] virtual Pointer after_report(double metric) const;
 
-  // What its text holds; what is made from them is this schedule again.
+  // The content of the schedule's text, from which an equal schedule is made.
   [[nodiscard]] virtual const char* name() const = 0;
   [[nodiscard]] virtual std::vector<double> numbers() const = 0;
-  /// The schedule inside of this one; null: none.
+  /// The schedule inside of this schedule; null: none.
   [[nodiscard]] virtual Pointer inner() const { return nullptr; }
 
  protected:
@@ -49,7 +50,7 @@ class Schedule {
 /// `rate`, always.
 class ConstantSchedule final : public Schedule {
  public:
-  /// ValueError where the rate is NaN or infinite, as for all rates here.
+  /// ValueError if the rate is NaN or infinite, as for all rates here.
   explicit ConstantSchedule(double rate);
   [[nodiscard]] double rate(std::uint64_t /*done*/) const override { return rate_; }
   [[nodiscard]] const char* name() const override { return "ConstantSchedule"; }
@@ -63,7 +64,7 @@ class ConstantSchedule final : public Schedule {
 /// with the update number `updates` (Goyal et al., 2017, section 2.2).
 class WarmupSchedule final : public Schedule {
  public:
-  /// ValueError unless `updates` is at least 1, and where there is no other schedule.
+  /// ValueError unless `updates` is at least 1, and if there is no other schedule.
   WarmupSchedule(std::uint64_t updates, Pointer then);
   template <class S, class = std::enable_if_t<std::is_base_of_v<Schedule, S>>>
   WarmupSchedule(std::uint64_t updates, S then)
@@ -103,7 +104,7 @@ class CosineSchedule final : public Schedule {
 };
 
 /// rate * min(n / warmup, sqrt(warmup / n)) for the n-th update, from 1: the schedule of the
-/// Transformer (Vaswani et al., 2017, formula 3), whose highest rate, `rate`, is that of update
+/// Transformer (Vaswani et al., 2017, formula 3), with the highest rate, `rate`, in update
 /// `warmup`. A `warmup` of 1 leaves rate / sqrt(n).
 class InverseSquareRootSchedule final : public Schedule {
  public:
@@ -120,8 +121,8 @@ class InverseSquareRootSchedule final : public Schedule {
   std::uint64_t warmup_;
 };
 
-/// Up from `min` to `max` in `step_size` updates and down again in as many, again and again; what
-/// is above `min` is multiplied by gamma^t after t updates (Smith, 2015, section 3.1).
+/// Up from `min` to `max` in `step_size` updates and down again in `step_size` updates, again and
+/// again; the part above `min` is multiplied by gamma^t after t updates (Smith, 2015, section 3.1).
 class CyclicalSchedule final : public Schedule {
  public:
   /// ValueError unless `step_size` is above 0 and `gamma` is finite.
@@ -142,9 +143,9 @@ class CyclicalSchedule final : public Schedule {
 };
 
 /// Multiplies the rate by `factor`, down to `last`, when more than `patience` reports in a row were
-/// no better than the best one (`ReduceLROnPlateau` of PyTorch). A metric is better where it is
-/// below the best one by more than `threshold` times that one's size, or above it by as much where
-/// `larger_is_better`. The first report is the best one so far.
+/// no better than the best one (`ReduceLROnPlateau` of PyTorch). A metric is better if it is below
+/// the best by more than `threshold` times the size of the best, or above it by the same amount if
+/// `larger_is_better`. The first report is the best so far.
 class PlateauSchedule final : public Schedule {
  public:
   /// ValueError unless 0 < factor < 1 and threshold >= 0.
@@ -156,7 +157,7 @@ class PlateauSchedule final : public Schedule {
   [[nodiscard]] Pointer after_report(double metric) const override;
   [[nodiscard]] const char* name() const override { return "PlateauSchedule"; }
   [[nodiscard]] std::vector<double> numbers() const override;
-  /// From what numbers() gave.
+  /// From the result of numbers().
   [[nodiscard]] static Pointer from(const std::vector<double>& numbers);
 
  private:
@@ -171,8 +172,8 @@ class PlateauSchedule final : public Schedule {
 namespace trainers {
 /// "Name count number... [schedule inside]", with enough digits to bring every number back.
 [[nodiscard]] std::string text_of(const Schedule& schedule);
-/// The schedule of the library with this name, numbers and inside; null where none has the name or
-/// so many numbers. ValueError where it refuses the numbers.
+/// The schedule of the library with this name, numbers and inside; null if none has the name or
+/// so many numbers. ValueError if it refuses the numbers.
 [[nodiscard]] Schedule::Pointer make_schedule(const std::string& name,
                                               const std::vector<double>& numbers,
                                               const Schedule::Pointer& inner);

@@ -5,18 +5,19 @@
 // In:  the gradients that backward passes left in a collection.   Out: changed parameters, and the
 //      trainer's state; the gradients are empty.
 //
-// This is the base, which holds the order of an update and knows no rule. A rule is a few lines of
-// arithmetic in a file of its own beside this one, with the names of its states (rule_trainer.h),
-// and runs as one pass over a parameter, or over the rows of a table that have a gradient. In
+// The base class holds the order of an update and knows no rule. A rule is a few lines of
+// arithmetic in a header beside this one, with the names of its states (rule_trainer.h). A rule
+// runs as one pass over a parameter, or over the rows of a table that have a gradient. In
 // src/trainers trainer.cc has the order, rule_trainer.cc hands numbers to a rule's loop,
-// simd_steps.cc has the loops, missed.cc the exact sparse updates, averages.cc the moving averages
-// and table_averages.cc those of rows that rest, schedule.cc the schedules (schedule.h),
-// trainer_text.cc the state as text, text_reader.cc how it is read, settings.cc what numbers may
-// be, warnings.cc what is legal and probably not meant.
+// simd_steps.cc has the loops, missed.cc exact sparse updates, averages.cc moving averages,
+// table_averages.cc averages of resting rows, schedule.cc the schedules (schedule.h),
+// trainer_text.cc and text_reader.cc the state as text, settings.cc the ranges of numbers,
+// warnings.cc the warnings.
 //
-// Start reading at Trainer, then adagrad.h. Surprising: gradients are emptied without clearing
-// their memory, so a parameter may have none; rules then get zeros where these matter (the moments
-// of Adam decay) and are skipped where they do not (gradient descent).
+// Example: SimpleSGDTrainer with rate 0.1 and the threshold 5. A gradient of norm 10 is halved,
+// then w -= 0.1 * g. Start reading at Trainer, then adagrad.h. Surprising: gradients are emptied
+// without clearing their memory, so a parameter may have none. Rules then get zeros if zeros matter
+// (the moments of Adam decay), and are skipped otherwise (gradient descent).
 
 #include <cstdint>
 #include <iostream>
@@ -44,17 +45,17 @@ inline constexpr unsigned kMaxStates = 4;
 inline constexpr unsigned kMaxNumbers = 9;
 inline constexpr unsigned kMaxUnsaved = 4;
 
-/// What a number of a rule may be; NaN and infinity never. Updates refuse other values with a
-/// ValueError, and populate() a text that has them with an IoError.
+/// The range of a number of a rule; NaN and infinity are in none. Updates refuse other values with
+/// a ValueError, and populate() refuses a text that has them with an IoError.
 enum class Range : unsigned char {
   kFinite,    ///< any number
   kAtLeast0,  ///< an epsilon
   kAbove0,    ///< a length
   kBelow1,    ///< at least 0: how much of a moving mean is kept
-  kUpTo1,     ///< the same, where a mean that stays for ever does no harm
+  kUpTo1,     ///< the same, if a mean that stays for ever does no harm
 };
 
-/// The state of a trainer and the numbers of its rule. Order and names are those of its text.
+/// The state of a trainer and the numbers of its rule. Order and names are as in its text.
 struct StateLists {
   struct State {
     std::vector<ShadowParameters>* parameters = nullptr;
@@ -72,8 +73,7 @@ struct StateLists {
     bool* flag = nullptr;
     Range range = Range::kFinite;  ///< of a number
   };
-  /// The trainer's, as its text says it and no other trainer takes it; null: the text is that of
-  /// the base.
+  /// The trainer's name in its text, which no other trainer takes; null: the text is the base's.
   const char* name = nullptr;
   State states[kMaxStates];
   Number numbers[kMaxNumbers];
@@ -105,12 +105,12 @@ std::ostream& operator<<(std::ostream& os, const MovingAverage& o);
 /// UsageError for another word.
 std::istream& operator>>(std::istream& is, MovingAverage& o);
 
-/// What an update does to the rows of lookup tables without a gradient.
+/// The treatment of rows of lookup tables without a gradient in an update.
 ///   kSparse: nothing; their momentum and moments stay too (the default).
-///   kDense: what it does to every parameter; costs a pass over the table.
+///   kDense: as for every parameter; costs a pass over the table.
 ///   kExact: the numbers of kDense at about the cost of kSparse. A row catches up on the updates it
 ///     missed when it is next read or updated, or when the table is looked at. A reference to its
-///     values (`get_storage()`, `values()`) shows what they were when it was asked for; ask again
+///     values (`get_storage()`, `values()`) shows the values at the time of the call; ask again
 ///     after an update. EGTrainer and LambTrainer refuse it, as sums of steps do not say where a
 ///     row goes; settings whose sums grow without bound make it kDense (docs/decisions/0004).
 enum struct LookupUpdates { kSparse, kDense, kExact };
@@ -122,20 +122,20 @@ std::istream& operator>>(std::istream& is, LookupUpdates& o);
 /// Base of all trainers. One `update()`:
 ///   1. makes room for the state of parameters that are new,
 ///   2. limits each number of the gradient to clip_value, and then multiplies the gradient by
-///      clip_threshold / n where its norm n is above the threshold; with or without clipping, a
+///      clip_threshold / n if its norm n is above the threshold; with or without clipping, a
 ///      gradient that is not finite is refused,
 ///   3. applies the rule to every parameter with `updated`, whether or not it got a gradient, then
 ///      to every lookup table: to the rows with a gradient, or to all as `lookup_updates()` says or
-///      where the table was used as a whole,
-///   4. moving averages, 5. counts, 6. weight decay: what was updated is multiplied by 1 - lambda
+///      if the table was used as a whole,
+///   4. moving averages, 5. counts, 6. weight decay: updated values are multiplied by 1 - lambda
 ///      (tables by a factor that stored values are to be multiplied with). All gradients are empty
-///      then. 7. The schedule, where there is one, sets the rate of the next update.
+///      then. 7. The schedule, if there is one, sets the rate of the next update.
 ///
-/// Keeps the collection alive and may be made before its parameters. Users may derive:
+/// A trainer keeps the collection alive and may be made before its parameters. Users may derive:
 /// `update_rule` and the `update_*params` get the index into the collection's lists. Thread rule:
 /// the model belongs to `update()` alone; GraphError when a graph of it runs in another thread.
 struct Trainer {
-  /// ValueError where the rate is NaN or infinite. A rate below 0 climbs: here, in
+  /// ValueError if the rate is NaN or infinite. A rate below 0 climbs: here, in
   /// set_learning_rate, restart, set_schedule and update() the log sink is told of the first one.
   explicit Trainer(ParameterCollection& m, real rate);
   virtual ~Trainer();
@@ -146,7 +146,7 @@ struct Trainer {
   /// nothing but the gradients, which are emptied, is changed. ValueError when the rate is NaN or
   /// infinite, a number of the rule is out of its range (the rule's header has it), the clip
   /// threshold is NaN or negative, or clip_value not above 0: then nothing is changed, gradients
-  /// neither. The log sink is told, once, where no gradient has ever come to the collection.
+  /// neither. The log sink is told, once, if no gradient has ever come to the collection.
   virtual void update();
   /// An update with all gradients multiplied by `scale` first (as before 2.0).
   void update(real scale);
@@ -154,16 +154,16 @@ struct Trainer {
   /// The others are as if frozen; their gradients stay for an update of their own. IndexError.
   void update(const std::vector<unsigned>& updated_params,
               const std::vector<unsigned>& updated_lookup_params);
-  /// Ends an epoch: `epoch` grows by `r`, and where `eta_decay` is not 0 the rate becomes
+  /// Ends an epoch: `epoch` grows by `r`, and if `eta_decay` is not 0 the rate becomes
   /// eta0 / (1 + epoch * eta_decay), as before 2.0.
   void update_epoch(real r = 1.0F);
-  /// Forgets momentum and its like; `updates` and the rate stay.
+  /// Forgets momentum and moments; `updates` and the rate stay.
   virtual void restart() = 0;
-  /// Assigns the rate, which the program may do itself. ValueError where it is NaN or infinite.
+  /// Assigns the rate, which the program may do itself. ValueError if it is NaN or infinite.
   void set_learning_rate(real rate);
-  /// restart() with another rate; ValueError where it is NaN or infinite.
+  /// restart() with another rate; ValueError if it is NaN or infinite.
   void restart(real lr);
-  /// For the updates from the next one on. UsageError for kExact where the rule cannot have it.
+  /// For the updates from the next one on. UsageError for kExact if the rule cannot have it.
   void set_lookup_updates(LookupUpdates how);
   [[nodiscard]] LookupUpdates lookup_updates() const {
     return sparse_updates_enabled ? LookupUpdates::kSparse
@@ -171,37 +171,36 @@ struct Trainer {
   }
 
   /// Sets the rate now and after each update, counted from this call on; a rate that the program
-  /// sets by itself holds for one update. In place of the one before; the pointer may be null: then
-  /// the rate stays. ValueError where the schedule's first rate is NaN or infinite.
+  /// assigns holds for one update. Replaces the schedule before; null: the rate stays. ValueError
+  /// if the schedule's first rate is NaN or infinite.
   void set_schedule(Schedule::Pointer schedule);
   template <class S, class = std::enable_if_t<std::is_base_of_v<Schedule, S>>>
   void set_schedule(S schedule) {
     set_schedule(Schedule::Pointer(std::make_shared<S>(std::move(schedule))));
   }
-  /// The one in use, reports included; null: none.
+  /// The schedule in use, reports included; null: none.
   [[nodiscard]] const Schedule::Pointer& schedule() const { return schedule_; }
   /// Tells the schedule a metric, such as the loss of a development set, and sets the rate that
-  /// follows from it. UsageError where no schedule takes one.
+  /// follows from it. UsageError if no schedule takes one.
   void report_metric(double metric);
 
-  /// Writes the state as text: that of 2.1, and before its averages a line for each thing that 2.1
-  /// does not have and that is in use (schedule, clipping by value, eta_decay, more than 2^24
-  /// updates). It ends with what belongs to the rule, under the trainer's name; of gradient descent
-  /// that is the name, which 2.1 does not write. The averages are in it also while they are in the
-  /// place of the parameters. Pending factors of weight decay are multiplied into stored values, so
-  /// that a model that was read from a file written next to the text goes on as this one, to the
-  /// bit.
+  /// Writes the state as text: the text of 2.1, and before its averages a line for each setting in
+  /// use that 2.1 lacks (schedule, clipping by value, eta_decay, more than 2^24 updates). The
+  /// rule's numbers and states end the text, under the trainer's name; gradient descent has the
+  /// name alone, which 2.1 does not write. Averages are in the text also while they replace the
+  /// parameters. Pending factors of weight decay are multiplied into stored values, so that a model
+  /// read from a file written next to the text goes on to the bit.
   virtual void save(std::ostream& os);
-  /// Reads it back; all or nothing. What the text does not mention, the schedule for example,
-  /// stays. UsageError for the state of another trainer (gradient descent of either kind takes one
-  /// without a name) or of a larger model. IoError for text that is damaged, with its line and byte
-  /// where the stream can go back: numbers out of range, too, and text that was cut anywhere, if
-  /// only of its last line end. (Two texts of 2.1 remain: of gradient descent, which has no name,
-  /// and of EGTrainer, which has no last line end.)
+  /// Reads the state back; all or nothing. Settings that the text does not mention, such as the
+  /// schedule, stay. UsageError for the state of another trainer (gradient descent of either kind
+  /// takes a text without a name) or of a larger model. IoError for damaged text, with line and
+  /// byte if the stream can go back; numbers out of range and a missing last line end are damage,
+  /// too. (Two texts of 2.1 are taken: gradient descent without a name, EGTrainer without a last
+  /// line end.)
   virtual void populate(std::istream& is);
   void populate(std::istream& is, real lr);
-  /// Clips by value, and returns the factor that the gradients are to be multiplied with;
-  /// NumericError as in update().
+  /// Clips by value, and returns the factor of the gradients for clipping by norm. NumericError as
+  /// in update().
   float clip_gradients();
   /// Multiplies pending decay factors into the stored values.
   void rescale_and_reset_weight_decay();
@@ -214,12 +213,12 @@ struct Trainer {
   /// Puts the averages in the place of the parameters; `save_weights` keeps these for
   /// swap_params_to_weights. UsageError when there is no average.
   void swap_params_to_moving_average(bool save_weights = true, bool bias_correction = false);
-  /// Does nothing where they are in place already; update() begins with it.
+  /// Does nothing if the parameters are in place already; update() begins with this call.
   void swap_params_to_weights();
   /// Whether the averages are in the place of the parameters.
   [[nodiscard]] bool has_swapped_averages() const { return ma_params_swapped; }
 
-  /// "[lr=... clips=... updates=...] " on stderr, for what happened since the last call.
+  /// "[lr=... clips=... updates=...] " on stderr, counted since the last call.
   void status() {
     std::cerr << "[lr=" << learning_rate << " clips=" << clips_since_status
               << " updates=" << updates_since_status << "] ";
@@ -227,7 +226,7 @@ struct Trainer {
     updates_since_status = 0;
   }
 
-  union {  // one number under two names: `eta` is what it was called before 2.0
+  union {  // one number under two names: `eta` is the name before 2.0
     real learning_rate;
     real eta;
   };
@@ -258,13 +257,13 @@ struct Trainer {
   /// Applies the rule to `values[0]` with the gradient `values[1]` and state after them.
   virtual void update_rule(real gscale, const std::vector<Tensor*>& values) = 0;
   virtual void update_params(real gscale, std::size_t idx) = 0;
-  /// One row. In the trainers of this library it may change only in end_rows(): an override that
-  /// calls theirs changes the row before that call, or in an end_rows() of its own.
+  /// Updates one row. Trainers of this library may delay the update until end_rows(). An override
+  /// that calls the base must change the row before the call, or in its own end_rows().
   virtual void update_lookup_params(real gscale, std::size_t idx, std::size_t lidx) = 0;
   virtual void update_lookup_params(real gscale, std::size_t idx) = 0;  ///< whole table
 
-  /// Called before rows of table `idx` are updated one by one, and after them: what they have in
-  /// common can be computed once.
+  /// Called before and after the rows of table `idx` are updated one by one: numbers that all rows
+  /// need can be computed once.
   virtual void begin_rows(real /*gscale*/, std::size_t /*idx*/) {}
   virtual void end_rows() {}
 
@@ -274,15 +273,15 @@ struct Trainer {
   [[nodiscard]] std::uint64_t step_number() const;
   /// Steps are divided by this: effective value / stored value.
   [[nodiscard]] double decay_of(const ParameterStorageBase& p) const;
-  /// What the values of a parameter are to be multiplied with after the step: its weight decay, as
-  /// far as update_params is to apply it.
+  /// The factor for the values of a parameter after the step: its weight decay, as far as
+  /// update_params has to apply it.
   [[nodiscard]] double keep_of(const ParameterStorageBase& p) const;
   /// Whether update_params multiplies by keep_of() itself; else update() does so after it.
   [[nodiscard]] virtual bool decays_in_rule() const { return false; }
 
-  /// What values are multiplied with before the step, beside the weight decay of collections: the
-  /// decoupled decay of AdamW and Lion, 1 - learning_rate * weight_decay, in (0, 1]. A table is
-  /// decayed as a whole, as by its collection, whatever rows have a gradient.
+  /// The factor for values before the step, beside the weight decay of collections: the decoupled
+  /// decay of AdamW and Lion, 1 - learning_rate * weight_decay, in (0, 1]. A table is decayed as a
+  /// whole, whatever rows have a gradient.
   [[nodiscard]] virtual double shrink() const { return 1.0; }
 
   /// Called at the end of each update that succeeded, before the schedule sets the rate.
@@ -292,10 +291,10 @@ struct Trainer {
   virtual trainers::StateLists states();
   /// Sets the state to zero.
   void forget_state();
-  /// How the rule moves rows of tables without a gradient, for exact updates. The default does not
-  /// know: then the whole table is updated. `idx`: of the table.
+  /// The motion of rows of table `idx` without a gradient, for exact updates. By default unknown:
+  /// the whole table is updated.
   virtual trainers::IdleMotion idle_motion(std::size_t idx);
-  /// Why no setting of the rule can have exact updates; null: some can.
+  /// The reason why no setting of the rule allows exact updates; null: some setting does.
   [[nodiscard]] virtual const char* why_not_exact() const { return nullptr; }
 
   real ema_beta = 0.0F;
@@ -307,7 +306,7 @@ struct Trainer {
   unsigned ma_aux_allocated = 0;
   unsigned ma_aux_allocated_lookup = 0;
   std::vector<ShadowParameters> ma_p, ma_saved_p;
-  std::vector<ShadowLookupParameters> ma_lp, ma_saved_lp;  ///< rows of `ma_lp` lag where they rest
+  std::vector<ShadowLookupParameters> ma_lp, ma_saved_lp;  ///< rows of `ma_lp` lag if they rest
 
   /// The base part of save() and populate(); reading changes nothing, committing throws nothing.
   struct Saved;
@@ -345,12 +344,12 @@ struct Trainer {
   void check_weights_are_saved() const;
   void restore_weights();
 
-  std::shared_ptr<ParameterCollection> kept_;  ///< what `model` points to
+  std::shared_ptr<ParameterCollection> kept_;  ///< the collection of `model`
   std::uint64_t steps_ = 0;  ///< `updates` as an integer, which floats lose at 2^24
   bool is_exact_ = false;
-  bool has_met_gradient_ = false;  ///< or has said that there was none
+  bool has_met_gradient_ = false;  ///< or has warned that there was none
   bool has_warned_of_rate_ = false;
-  std::vector<double> ma_saved_factors_;  ///< decay factors of what is saved, in its order
+  std::vector<double> ma_saved_factors_;  ///< decay factors of the saved tables, in their order
   Schedule::Pointer schedule_;
   std::uint64_t schedule_start_ = 0;                              ///< `steps_` when it was set
   std::vector<std::shared_ptr<trainers::MissedUpdates>> missed_;  ///< per table; null: none
@@ -359,7 +358,7 @@ struct Trainer {
 
 }  // namespace dynet
 
-// Declares what a trainer overrides, as those of DyNet 2.1 do.
+// Declares the overrides of a trainer, for programs of DyNet 2.1.
 // NOLINTBEGIN(bugprone-macro-parentheses)
 #define DYNET_TRAINER_DEFINE_DEV_IMPL()                                                        \
   void update_params(::dynet::real gscale, std::size_t idx) override;                          \

@@ -9,8 +9,8 @@
 
 namespace dynet::io {
 
-/// The checksum of what gave `before` (0: of nothing), followed by these bytes. By the processor's
-/// instruction where the build may use it, else by tables.
+/// The checksum of earlier bytes with the checksum `before` (0: none), followed by these bytes. By
+/// the processor's instruction if the build may use it, else by tables.
 [[nodiscard]] std::uint32_t crc32c(std::uint32_t before, const void* data, std::size_t bytes);
 /// The checksum by tables, on every processor; crc32c() is held to it by a test.
 [[nodiscard]] std::uint32_t crc32c_by_tables(std::uint32_t before, const void* data,

@@ -4,7 +4,7 @@
 
 namespace dynet::io {
 
-/// A descriptor of an open file, which is closed when this ends; negative where there is none.
+/// A descriptor of an open file, which is closed when this ends; negative if there is none.
 class Descriptor {
  public:
   explicit Descriptor(int file) : file_(file) {}

@@ -1,6 +1,6 @@
 #pragma once
 
-// Names in model files, whatever their format, and what errors say.
+// Names in model files of all formats, and texts for errors.
 
 #include <cstddef>
 #include <functional>
@@ -13,36 +13,36 @@
 
 namespace dynet::io {
 
-/// A collection's key with a '/' at its end, or empty. ValueError for one that is not allowed.
+/// A collection's key with a '/' at its end, or empty. ValueError for a key that is not allowed.
 [[nodiscard]] std::string collection_key(const char* call, const std::string& key);
 /// ValueError for a parameter's key that is not allowed.
 void check_parameter_key(const char* call, const std::string& key);
-/// ValueError for one that is empty, too.
+/// ValueError for an empty key, too.
 void require_key(const char* call, const std::string& key);
-/// A parameter of a model, and what it is called in a file of it.
+/// A parameter of a model, and its name in a file of the model.
 struct Entry {
   ParameterStorageBase* storage;
   std::string name;
-  /// For a parameter that a builder made beside its own collection, which is the model: what it is
-  /// called in a file of the collection above; empty where the key is that of another builder
-  /// there, whose parameters have numbers that nobody knows. Else nothing.
+  /// For a parameter that a builder made beside its own collection, if that collection is saved:
+  /// the name in a file of the collection above; empty if the key is another builder's, whose
+  /// parameters have unknown numbers. Else absent.
   std::optional<std::string> name_above;
 };
-/// All that a file has of a model, under `prefix` (a collection_key): parameters in the order in
-/// which they were made, then tables. A builder's collection has what lies beside it too, under
+/// The contents of a file of a model, under `prefix` (a collection_key): parameters in the order of
+/// creation, then tables. A builder's collection includes the builder's parameters beside it, under
 /// names below its own.
 [[nodiscard]] std::vector<Entry> entries_of(const ParameterCollection& model,
                                             const std::string& prefix);
-/// The name of a collection in a file, under `prefix`: what names of its parameters begin with.
+/// The name of a collection in a file, under `prefix`: the beginning of its parameters' names.
 [[nodiscard]] std::string collection_in_file(const ParameterCollection& model,
                                              const std::string& prefix);
 
-/// Text of a file as an error shows it, whatever bytes it has: the first `most` of them.
+/// Text of a file as an error shows it: the first `most` bytes, unprintable ones as '?'.
 [[nodiscard]] std::string shown(std::string_view text, std::size_t most = 40);
-/// Advice where a file and a model mean different LSTMs by `LSTMBuilder`: the shape that was found
-/// for the parameter of this name, and the one that it has. Empty where that is not the reason.
+/// Advice if a file and a model mean different LSTMs by `LSTMBuilder`, from the shape in the file
+/// and the shape of the parameter `name`. Empty if that is not the reason.
 [[nodiscard]] std::string other_lstm(const Dim& found, const Dim& wanted, std::string_view name);
-/// Such advice for a parameter that the file does not have, by which names it `has`.
+/// Such advice for a parameter that the file lacks, from the names that it `has`.
 [[nodiscard]] std::string other_lstm(std::string_view name,
                                      const std::function<bool(const std::string& name)>& has);
 

@@ -5,10 +5,10 @@
 // In:  a file's name.   Out: checked tensors by name, in the order and the number type of a
 // parameter.
 //
-// The file is mapped, so that only what is asked for is read. Its order is that of NumPy and of
-// most programs: the last axis varies fastest. That of parameters is the other one, so that
-// matrices are turned on the way; the element (i,j) is [i,j] there. A table's rows are the file's
-// first axis.
+// The file is mapped, so that only requested tensors are read. In the file the last axis varies
+// fastest, as in NumPy; in parameters the first. So matrices are transposed on the way: the numbers
+// 1 2 3 4 5 6 of a tensor [2,3] are 1 4 2 5 3 6 in the memory of the parameter {2,3}, and element
+// (i,j) is [i,j]. A table's rows are the file's first axis.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,11 +24,11 @@
 
 namespace dynet::io {
 
-/// A file that was opened: its header is right. While it lives, the file must not be written in
-/// place (savers of this library put a new file there instead). Thread rule: any number of threads.
+/// An opened file with a checked header. The file must not be written in place meanwhile (savers of
+/// this library put a new file there). Thread rule: any number of threads.
 class SafetensorsFile {
  public:
-  /// IoError with file name, byte and what was wanted.
+  /// IoError with file name, byte and the expected content.
   explicit SafetensorsFile(const std::string& name);
   SafetensorsFile(const SafetensorsFile&) = delete;
   SafetensorsFile& operator=(const SafetensorsFile&) = delete;
@@ -36,20 +36,20 @@ class SafetensorsFile {
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const SafetensorsHeader& header() const { return header_; }
-  /// The name in the file of the tensor that is called `name`. Programs that tie two parameters
-  /// write one of them; what the other one is called stands in an alias, or in the metadata, as
-  /// safetensors.torch.save_model puts it there. `name` itself where there is none.
+  /// The name in the file of the tensor `name`. Programs that tie two parameters write one tensor;
+  /// the second name is an alias of set_alias(), or stands in the metadata by
+  /// safetensors.torch.save_model. `name` itself if there is no alias.
   [[nodiscard]] const std::string& name_of(const std::string& name) const;
-  /// From now on `name` is another one of the tensor `of`, which the file has.
+  /// From now on `name` is a second name of the tensor `of`, which the file has.
   void set_alias(const std::string& name, const std::string& of);
-  /// Null where there is none of that name.
+  /// Null if there is none of that name.
   [[nodiscard]] const FileTensor* find(const std::string& name) const;
   [[nodiscard]] const std::byte* bytes(const FileTensor& tensor) const {
     return data_ + tensor.begin;
   }
   /// IoError unless the tensor has its checksum.
   void check(const std::string& tensor) const;
-  /// IoError unless all have.
+  /// IoError unless all tensors have their checksums.
   void check_all() const;
   /// IoError that names the file and the tensor's first byte.
   [[noreturn]] void fail(const FileTensor& tensor, const std::string& what) const;
@@ -69,7 +69,7 @@ class SafetensorsFile {
 class SafetensorsReader {
  public:
   explicit SafetensorsReader(const SafetensorsFile& file) : file_(file) {}
-  /// IoError where the checksum is wrong, for a type other than F32, F64, F16 and BF16, and for a
+  /// IoError if the checksum is wrong, for a type other than F32, F64, F16 and BF16, and for a
   /// number of F64 beyond the range of a float that is wanted.
   void add(const std::string& name, const FileTensor& tensor, const Dim& all, bool is_table,
            ext::Number number);
@@ -77,7 +77,7 @@ class SafetensorsReader {
   /// All numbers of a tensor as they lie, checked as in add().
   [[nodiscard]] std::vector<double> in_file_order(const std::string& name,
                                                   const FileTensor& tensor);
-  /// The i-th that was added, first axis fastest. Valid until the next call.
+  /// The numbers of the i-th added tensor, first axis fastest. Valid until the next call.
   [[nodiscard]] const void* numbers(std::size_t i);
 
  private:
@@ -98,7 +98,7 @@ class SafetensorsReader {
   std::unique_ptr<std::byte[]> converted_, turned_;
 };
 
-/// Whether the order of a file is that of memory for this shape.
+/// Whether file and memory have the same order for this shape.
 [[nodiscard]] bool is_same_order(const Dim& all, bool is_table);
 /// Copies numbers of `bytes_each` bytes (4 or 8) between the two orders: `count` of the first axis
 /// of the file, from `begin` on. On the memory's side is the whole tensor, on the file's this part

@@ -1,12 +1,13 @@
 #pragma once
 
-// The header of a safetensors file: what tensors there are, where, and text beside them.
+// The header of a safetensors file: the tensors, their places, and text beside them.
 //
 // A file is the header's length (8 bytes, little-endian), the header (JSON: per tensor its type,
 // its shape and where its bytes begin and end in the data; "__metadata__" maps strings to strings),
-// and the data. Ours have in their metadata "dynet.version", "dynet.crc32c.tensors" (a checksum for
-// each tensor, in the order of their names as bytes) and "dynet.crc32c.header" (the checksum of the
-// header with zeros in the place of these eight digits). Other readers pass over them.
+// and the data. The metadata of our files have "dynet.version", "dynet.crc32c.tensors" (a checksum
+// for each tensor, in the order of their names as bytes) and "dynet.crc32c.header" (the checksum of
+// the header with zeros in the place of these eight digits). Other readers pass over these keys.
+// Example: a tensor F32 [2,3] at the begin of the data has the bytes 0 to 24.
 
 #include <cstdint>
 #include <map>
@@ -18,9 +19,9 @@
 
 namespace dynet::io {
 
-/// Keys of the metadata that begin so are the library's.
+/// The begin of the library's own keys of the metadata.
 inline constexpr std::string_view kOwnKeys = "dynet.";
-/// Tensors whose names begin so are none of a model; no parameter's key may have it.
+/// The first letter of names of tensors outside of a model; no parameter's key may have it.
 inline constexpr char kNoParameter = '#';
 [[nodiscard]] inline bool is_parameter_name(std::string_view tensor) {
   return !tensor.starts_with(kNoParameter);
@@ -37,7 +38,7 @@ inline constexpr std::uint64_t kLengthBytes = 8;
 [[nodiscard]] inline bool begins_safetensors(std::string_view begin) {
   return begin.size() > kLengthBytes && begin[kLengthBytes] == '{';
 }
-/// What other readers accept.
+/// The largest header that other readers accept.
 inline constexpr std::uint64_t kLongestHeader = 100'000'000;
 
 struct FileTensor {
@@ -63,9 +64,9 @@ void check_utf8(const std::string& text);
 /// the first axis there.
 [[nodiscard]] std::vector<std::uint64_t> file_shape(const Dim& all, bool is_table);
 
-/// Reads the header of a file with so many bytes of data, strictly: every byte of these belongs to
-/// one tensor, as other readers want it, and the header's checksum is right. IoError with file
-/// name, byte and what was wanted.
+/// Reads the header of a file with so many bytes of data, strictly: every byte of the data belongs
+/// to one tensor, as other readers require, and the header's checksum is right. IoError with file
+/// name, byte and the expected content.
 [[nodiscard]] SafetensorsHeader read_header(const std::string& file_name, std::string_view text,
                                             std::uint64_t data_bytes);
 /// The header as text, with spaces at its end so that it has at least `least` bytes and the data

@@ -2,9 +2,9 @@
 
 // Writing safetensors files.
 //
-// The header comes first in a file, and holds the checksums of all that follows. So room is left
-// for it, as much as what is known when the first number is written will take; where it has grown
-// beyond that in the end, everything else is moved once.
+// The header comes first in a file, and holds the checksums of the data. So the writer leaves room
+// for the header of all tensors announced before the first number; if the final header is larger,
+// the data are moved once.
 
 #include <cstddef>
 #include <cstdint>
@@ -36,11 +36,11 @@ class SafetensorsWriter {
   void save(const ParameterCollection& model, const std::string& prefix);
   void save(const std::string& name, ParameterStorageBase& storage);
   void save(Trainer& trainer);
-  /// The gradients of a model that are not empty, for who goes on with a training.
+  /// The gradients of a model that are not empty, for checkpoints.
   void save_gradients(const ParameterCollection& model);
   [[nodiscard]] std::map<std::string, std::string>& metadata() { return header_.metadata; }
 
-  /// Gives what was written to the system.
+  /// Hands written bytes to the system.
   void flush();
   void commit();
 
@@ -51,7 +51,7 @@ class SafetensorsWriter {
   void copy_old(const std::string& name);
   /// Before numbers that were announced are written.
   void make_room();
-  /// What will be written next. ValueError where the file has the name, or it is not UTF-8.
+  /// Announces the next tensor. ValueError if the file has the name, or it is not UTF-8.
   void announce(const std::string& name, std::vector<std::uint64_t> shape, bool is_double);
   void announce(const std::string& name, const params::Stored& stored);
   /// Writes a tensor that was announced: `numbers` of `stored` times `scale`.
@@ -70,7 +70,7 @@ class SafetensorsWriter {
   std::uint64_t end_ = 0;       ///< of the data that was announced
   std::uint64_t done_ = 0;      ///< of the data that the system has
   std::uint64_t reserved_ = 0;  ///< of the data for which room was reserved
-  // Tensors are written in the order in which they were announced; what comes next is collected.
+  // Tensors are written in the order in which they were announced; the next bytes are collected.
   std::vector<std::byte> next_;
   std::size_t used_ = 0;
   std::uint32_t crc_ = 0;  ///< of the tensor that is being written

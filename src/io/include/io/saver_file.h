@@ -1,10 +1,10 @@
 #pragma once
 
-// What savers of all formats have in common: a file that is closed once, and not at all where a
-// save failed or an exception is on its way out.
+// Base of savers of all formats: a file that is closed once, and not at all after a failed save or
+// during an exception.
 //
-// A File has the members `failed` and `exceptions`, flush(), which gives what was written to the
-// system, and commit(), which puts the new file in the place of the old one. Any may throw.
+// A File has the members `failed` and `exceptions`, flush(), which hands written bytes to the
+// system, and commit(), which replaces the old file. Both functions may throw.
 
 #include <exception>
 #include <memory>
@@ -17,8 +17,8 @@
 
 namespace dynet::io {
 
-/// Runs `write`, and gives what it wrote to the system, so that a full disk is found here. What it
-/// leaves half written is never put in the place of the old file. `saver` names it in errors.
+/// Runs `write`, and hands its bytes to the system, so that a full disk is found here. A half
+/// written file never replaces the old file. `saver` is the name in errors.
 template <class File, class Write>
 void guarded(const char* saver, File* file, Write write) {
   if (file == nullptr) {
@@ -45,7 +45,7 @@ void close(const char* saver, std::unique_ptr<File>& open) {
   file->commit();
 }
 
-/// What a saver's destructor does. An error goes to the log sink.
+/// The work of a saver's destructor. An error goes to the log sink.
 template <class File>
 void close_at_end(const char* saver, std::unique_ptr<File>& open) noexcept {
   if (open == nullptr || open->failed || std::uncaught_exceptions() > open->exceptions) {

@@ -28,10 +28,10 @@ struct TextObject {
 };
 
 /// Reads a model file strictly: every count must be right, every number whole, every line ended.
-/// White space is free where DyNet 2.1 reads it so: any number of spaces, tabs and carriage returns
-/// between words and at the ends of lines, and empty lines at the end of the file. That hides no
-/// truncation, because a file that ends within a line has no line end there, and one that ends
-/// after a line lacks an object. Holds the text; what it allocates beyond is bounded by it. Not
+/// White space is free as in DyNet 2.1: any number of spaces, tabs and carriage returns between
+/// words and at the ends of lines, and empty lines at the end of the file. Truncation is still
+/// found: a file that ends within a line lacks the line end, and a file that ends after a line
+/// lacks an object. Holds the text; other allocations are bounded by the size of the text. Not
 /// thread-safe.
 class TextParser {
  public:
@@ -44,7 +44,7 @@ class TextParser {
   bool next(TextObject& object);
   /// Reads the numbers of the object, each rounded once to the type. IoError beyond its range.
   void read(TextObject& object, ext::Number number);
-  /// Passes over them; checks line ends and the byte count only.
+  /// Passes over the numbers; checks line ends and the byte count only.
   void skip();
 
   [[nodiscard]] const std::string& file_name() const { return file_name_; }

@@ -1,7 +1,8 @@
 #pragma once
 
-// The layout of a plan: where each of its results lies, as numbers. Nothing here touches memory but
-// the two functions at the end.
+// The layout of a plan: the places of its results, as numbers. Only the two functions at the end
+// touch memory. Example: a group of three tanh of {4} in float takes 48 bytes; its members lie at
+// 0, 16 and 32 of a run that starts on kAlignment.
 
 #include <cstdint>
 #include <map>
@@ -17,15 +18,15 @@
 
 namespace dynet::memory {
 
-/// Offsets in bytes from the start of a block, of which there is one for each memory that the
-/// plan's results are in; blocks start on kAlignment. The results of a group lie side by side in
-/// the order of its members, which is that of their users' calls; each such run starts on
-/// kAlignment. Below `kept_bytes` lies what stays, above it what may be overwritten as soon as
-/// nothing in the plan reads it any more.
+/// Offsets in bytes from the start of a block; there is one block for each memory with results of
+/// the plan, and blocks start on kAlignment. The results of a group lie side by side in the order
+/// of its members, which is the order of their users' calls; each such run starts on kAlignment.
+/// Kept results lie below `kept_bytes`; results above may be overwritten as soon as no group of the
+/// plan reads them any more.
 ///
 /// Invariant: two results that are needed at the same time do not overlap. A group of second terms
-/// (Part::kRest) has no places of its own, nor has one of aliases: theirs is that of their
-/// argument.
+/// (Part::kRest) has no places of its own, nor has a group of aliases, which lie in their
+/// argument's place.
 struct Layout {
   static constexpr std::int64_t kAlignment = 64;
   static constexpr std::int64_t kNowhere = -1;
@@ -60,10 +61,9 @@ struct Layout {
 /// Makes layouts. Owns its buffers. Thread rule: one thread at a time.
 class LayoutMaker {
  public:
-  /// Only what `stays` says stays (node -> not 0; of a node with several results each its own);
-  /// what is saved for the backward pass does not. Memory is used again as soon as it is free.
-  /// Adds to `stays` those whose aliases stay. out_of_memory naming a node of the plan where the
-  /// sum is more than can be addressed.
+  /// Keeps only the results marked in `stays` (node -> not 0; one mark per result of a node); saved
+  /// outputs are not kept. Memory is used again as soon as it is free. Also marks nodes whose
+  /// aliases stay. out_of_memory naming a node of the plan if the sum of bytes cannot be addressed.
   void lay_out(const graph::Graph& graph, const schedule::Plan& plan,
                util::Stamped<std::uint8_t>& stays, Layout& layout);
 
@@ -74,7 +74,7 @@ class LayoutMaker {
     std::int64_t offset = 0;
     std::uint32_t last_use = 0;  ///< group
   };
-  /// Memory that is free, by place and by size. Neighbours are one.
+  /// Free memory, by place and by size. Neighbouring pieces are joined.
   class Room {
    public:
     std::int64_t take(std::int64_t bytes);
@@ -105,8 +105,8 @@ class LayoutMaker {
 
   static constexpr std::size_t kRunsPerGroup = ext::kMaxOutputs + ext::kMaxSaved;
 
-  util::Stamped<std::uint32_t> group_;          ///< node -> the group that places it, + 1
-  std::vector<Run> runs_;                       ///< of each group its outputs, then what it saves
+  util::Stamped<std::uint32_t> group_;  ///< node -> the group that places it, + 1
+  std::vector<Run> runs_;               ///< of each group the outputs, then the saved outputs
   std::vector<std::vector<std::size_t>> ends_;  ///< group -> runs to give back after it
   std::vector<Room> rooms_;                     ///< by block
 };

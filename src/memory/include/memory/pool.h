@@ -1,16 +1,19 @@
 #pragma once
 
-// Memory for numbers: where each result of a plan lies.
+// Memory for numbers, with a place for each result of a plan.
 //
 // In:  a Plan, the Graph's shapes, the number type.       Out: an address for each node's value.
 //
 // A Pool is a bump allocator of 64-byte aligned blocks that grows by chunks and is reset, not
-// freed, so a graph like the last one allocates nothing. The layout planner (layout.h) gives each
-// group one block for each of its results, members side by side in plan order: the next operation
-// then finds a contiguous operand wherever its own group has the same order.
+// freed, so a graph like the graph before allocates nothing from the heap. The layout planner
+// (layout.h) gives each group one block for each of its results, members side by side in plan
+// order: the next operation then finds a contiguous operand wherever its own group has the same
+// order.
 //
-// Surprising: only the start of a group's block is aligned, a member within it need not be; and a
-// block of at most 32 bytes is aligned to its own size only.
+// Example: three results of {4} in float take one block of 48 bytes, and the next block of more
+// than 32 bytes starts at byte 64. Surprising: only the start of a group's block is aligned, not
+// each member; and a block of at most 32 bytes is aligned only to a power of two of at least its
+// size.
 
 #include <algorithm>
 #include <atomic>
@@ -24,15 +27,15 @@
 
 namespace dynet::memory {
 
-/// Caps what all pools of the process may hold together; 0: no cap. A pool that would pass it
-/// throws out_of_memory; so does a failed allocation of the system. Thread-safe.
+/// Caps the memory of all pools of the process together; 0: no cap. A pool beyond the cap throws
+/// out_of_memory, and so does a failed allocation of the system. Thread-safe.
 void set_cap(std::size_t bytes);
 [[nodiscard]] std::size_t bytes_held();
 
 /// Bump allocator for numbers in the memory of one device. Invariants: blocks start on 64 bytes,
-/// those of at most 32 bytes (single numbers, of which a graph may have millions) on a power of two
-/// that is no smaller than they are; blocks never move; what lies below a mark stays valid until
-/// released. Not thread-safe: one pool belongs to one graph.
+/// except that blocks of at most 32 bytes (single numbers, of which a graph may have millions)
+/// start on a power of two of at least their size; blocks never move; numbers below a mark stay
+/// valid until released. Not thread-safe: one pool belongs to one graph.
 class Pool {
  public:
   struct Mark {
@@ -72,17 +75,17 @@ class Pool {
     }
   }
   void reset() { release({}); }
-  /// Gives chunks back to the system until at most `bytes`, or the first size where that is more,
+  /// Gives chunks back to the system until at most `bytes`, or the first size if that is more,
   /// are held; 0: all. Nothing may be allocated.
   void trim(std::size_t bytes);
-  /// Gives the chunks back that lie beyond all that is allocated.
+  /// Gives back the chunks beyond all allocated blocks.
   void give_back_unused();
   /// Whether `data` lies in a chunk of this pool. Of no use for blocks of 0 bytes, which may start
   /// where a chunk ends.
   [[nodiscard]] bool contains(const void* data) const;
-  /// Shares the chunk that `data`, which is allocated, lies in. What is allocated there now is not
-  /// dealt out again while the result or a copy of it lives, whatever is released and even when the
-  /// pool ends; the last one to go frees the chunk.
+  /// Shares the chunk of `data`, which is allocated. Blocks in the chunk are not dealt out again
+  /// while the result or a copy of it lives, whatever is released and also after the end of the
+  /// pool; the last owner frees the chunk.
   [[nodiscard]] std::shared_ptr<const void> share(const void* data);
   [[nodiscard]] std::size_t held() const { return held_; }
   [[nodiscard]] std::size_t used() const {

@@ -10,9 +10,9 @@
 
 namespace dynet::memory {
 
-/// One pool for each memory that a graph has numbers in: that of its own device, and those of
-/// others, made when they are first asked for. A mark covers all of them and stays as small as the
-/// mark of one: the first allocation after a mark notes where its pool stood. Not thread-safe.
+/// One pool for each memory that has numbers of a graph: the memory of its own device, and other
+/// memories, made at their first use. A mark covers all pools and is as small as the mark of one
+/// pool: the first allocation after a mark notes the position of its pool. Not thread-safe.
 class Pools {
  public:
   struct Mark {
@@ -30,9 +30,9 @@ class Pools {
   }
   /// Whether the host can read and write all this memory by itself.
   [[nodiscard]] bool are_host_visible() const;
-  /// For what lies in the memory of `device`, whose pool has been asked for.
+  /// Pool::contains, for the pool of `memory`, which must be in use.
   [[nodiscard]] bool contains(const ext::Memory& memory, const void* data) const;
-  /// Pool::share of what lies in the memory of `device`.
+  /// Pool::share, for the pool of `memory`.
   [[nodiscard]] std::shared_ptr<const void> share(const ext::Memory& memory, const void* data);
   /// Deals out another memory as its own from now on and gives all other memory back. Nothing may
   /// be allocated.
@@ -69,7 +69,7 @@ class Pools {
   ext::Memory* own_memory_;
   Pool own_;
   std::vector<std::unique_ptr<Other>> others_;
-  std::vector<Note> notes_;  ///< where the others stood at first after each mark
+  std::vector<Note> notes_;  ///< positions of the other pools after each mark
   std::uint64_t era_ = 1;    ///< number of marks
 };
 

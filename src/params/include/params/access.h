@@ -1,7 +1,6 @@
 #pragma once
 
-// What trainers and files do with a model that users do not: without making gradients true for
-// good.
+// Access to a model for trainers and files, which does not keep gradients true from then on.
 
 #include <memory>
 #include <string>
@@ -36,8 +35,8 @@ struct ModelAccess {
   static const void* identity(const ParameterCollection& c) { return c.storage_.get(); }
   static ParameterCollection root(const ParameterCollection& c);
   /// A new collection that owns nothing and lists the parameters of all living models of the
-  /// process whose values lie in memory that processes share, or of those whose values do not: for
-  /// who is not told which model a program means. Models must not change meanwhile.
+  /// process whose values lie in memory that processes share, or of the models whose values do not:
+  /// for callers that do not know the program's model. Models must not change meanwhile.
   static ParameterCollection all_models(bool shared);
   /// A new collection below `parent`, of the root's parameters whose names begin with `fullname`.
   static ParameterCollection part(const ParameterCollection& parent, const std::string& fullname);
@@ -53,7 +52,7 @@ struct ModelAccess {
   static void note_beside(const ParameterCollection& collection, const Parameter& parameter);
   /// From now on `part` is the living one of its name below `root`.
   static void note_part(const ParameterCollection& root, const ParameterCollection& part);
-  /// From now on a trainer keeps something for those of a list from `first` on, by their places.
+  /// From now on a trainer keeps state for the entries of a list from `first` on, by their places.
   template <class Storage>
   static void follow(const std::vector<std::shared_ptr<Storage>>& list, std::size_t first) {
     for (std::size_t i = first; i < list.size(); ++i) {
@@ -75,8 +74,7 @@ struct ModelAccess {
   /// Takes storages out of all collections of a tree.
   static void delist(const ParameterCollection& root,
                      const std::unordered_set<const ParameterStorageBase*>& storages);
-  /// Cuts the living collections off a tree that have one of these names: each is a root of its
-  /// own, which lists nothing.
+  /// Cuts the living collections of these names off a tree: each becomes an empty root.
   static void cut_off(const ParameterCollection& root, const std::vector<std::string>& names);
   /// The handle of a root's storage that `owner` points to; it does not keep the root alive.
   static std::unique_ptr<ParameterCollection> unowned(ParameterCollectionStorage& root) {

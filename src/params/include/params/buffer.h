@@ -10,24 +10,24 @@
 
 namespace dynet::params {
 
-/// Who sees what is written to a Buffer. kWorkers: processes that are forked later, too, where
-/// initialize() was asked for that and the memory is the host's (shared_memory.h). Such memory has
-/// small pages only, so that rows of large tables take longer to reach.
+/// The processes that see a Buffer's numbers. kWorkers: processes that are forked later, too, if
+/// initialize() set shared parameters and the memory is the host's (shared_memory.h). Shared memory
+/// has small pages only, so that rows of large tables take longer to reach.
 enum class Reach : unsigned char { kProcess, kWorkers };
 
 /// Where in a page of memory a large block begins: an update walks through values, gradient and
 /// states in step, and the system puts all large blocks at the same place of a page. A processor
-/// compares the lower bits of addresses first, so a load from one of them would wait for what was
-/// just stored to another one, and the update take a tenth longer or more. Lanes from kLanes on are
-/// the first ones again.
+/// compares the lower bits of addresses first, so a load from one block would wait for a store to
+/// another block, and the update take a tenth longer or more. Lanes from kLanes on begin again with
+/// the first.
 using Lane = unsigned;
 inline constexpr Lane kLanes = 8;
 inline constexpr Lane kValuesLane = 0;
 inline constexpr Lane kGradientLane = 1;
 inline constexpr Lane kFirstStateLane = 2;  ///< this one and the others are of trainers' states
 
-/// Zeroed memory of a device for so many of its numbers, starting on 64 bytes.
-/// Invariant: data() is null only for a default-constructed or moved-from one. Not thread-safe.
+/// Zeroed memory of a device for so many of its numbers, starting on 64 bytes. Invariant: data() is
+/// null only for a default-constructed or moved-from Buffer. Not thread-safe.
 class Buffer {
  public:
   Buffer() = default;
@@ -51,7 +51,7 @@ class Buffer {
   }
 
   [[nodiscard]] std::byte* data() const { return data_; }
-  /// Whether processes that are forked later see what is written here.
+  /// Whether processes that are forked later see the numbers.
   [[nodiscard]] bool is_shared() const;
 
  private:

@@ -32,7 +32,7 @@ namespace dynet::params {
 [[nodiscard]] inline const void* values(const ParameterStorageBase& s) {
   return s.state().values.data();
 }
-/// Whether these are the values that a graph computes with.
+/// Whether stored and effective values are equal.
 [[nodiscard]] inline bool is_as_stored(const ParameterStorageBase& s) {
   return s.state().decay_factor() == 1.0 && !s.state().lags();
 }
@@ -45,14 +45,14 @@ void read_row(const LookupParameterStorage& table, unsigned index, void* to);
   return s.state().decay_factor();
 }
 
-/// Holds the lock of a storage while a whole gradient is added. The holder stores to data() where
+/// Holds the lock of a storage while a whole gradient is added. The holder stores to data() if
 /// fresh(), else adds, and then calls written(); without that call nothing has changed.
 class GradientLock {
  public:
   explicit GradientLock(ParameterStorageBase& storage);
   [[nodiscard]] void* data() const { return state_.gradient.change(); }
   [[nodiscard]] bool fresh() const { return state_.fill == detail::GradientFill::kEmpty; }
-  /// `squared_norm`: of the whole gradient as it is now, where the holder knows it.
+  /// `squared_norm`: of the whole gradient as written, if known.
   void written(std::optional<double> squared_norm = std::nullopt);
 
  private:

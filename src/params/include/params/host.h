@@ -1,9 +1,10 @@
 #pragma once
 
-// Numbers of any device where the host can touch them.
+// Access of the host to numbers of any device.
 //
-// This is the one place that knows whether it can: where the device's memory is the host's, the
-// functions work on it directly; elsewhere on a copy.
+// If the host can touch the device's memory, the functions work on it directly, else on a copy. No
+// other file makes this distinction. Example: visit() of a tensor in a GPU's memory copies the
+// numbers to the host first.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +25,7 @@ class HostNumbers {
     }
   }
   [[nodiscard]] void* data() const { return data_; }
-  /// Gives what was changed to the device.
+  /// Copies changed numbers to the device.
   void commit() {
     if (copy_ != nullptr) {
       copy_to_device();
@@ -74,8 +75,7 @@ void overwrite(const Tensor& t, F f) {
   return {Dim({1}), at, t.device, t.mem_pool};
 }
 
-/// n floats of the host as numbers of `device`, which are not looked at before its queue is
-/// through.
+/// Copies n floats of the host to numbers of `device`; the copy may wait in its queue.
 void copy_in(const Device& device, const float* from, void* to, std::int64_t n);
 
 /// UsageError naming `operation` unless `t` is a square matrix without a batch; its order.

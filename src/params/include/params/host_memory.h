@@ -7,7 +7,7 @@
 
 namespace dynet::params {
 
-/// What every memory that the host sees has in common: it is copied as it is, at once.
+/// Base of memories that the host sees: copies are made at once.
 class HostVisibleMemory : public ext::Memory {
  public:
   HostVisibleMemory() : Memory(true) {}

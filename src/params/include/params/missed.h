@@ -2,21 +2,22 @@
 
 // Rows of a table that lag behind.
 //
-// MissedSteps: updates moved them, but nobody has multiplied that out yet (exact sparse updates,
-// src/trainers/missed.h). Whoever reads a row adds what it missed and stores nothing, so any number
-// of threads may read. Whoever shows or changes stored values has them caught up first
-// (StorageState::catch_up).
+// MissedSteps: updates that moved rows but are not yet stored (exact sparse updates,
+// src/trainers/missed.h). A reader of a row adds the missed steps and stores nothing, so any number
+// of threads may read. Code that shows or changes stored values catches them up first
+// (StorageState::catch_up). Example: a row last written in update 10 and read after update 15 gets
+// five missed steps added.
 //
-// LaggingAverages: they rest, and their moving averages have not gone on yet
-// (src/trainers/table_averages.h). Whoever changes stored values has the averages caught up first
-// (StorageState::before_change), as what they missed follows from the values.
+// LaggingAverages: moving averages of resting rows that have not gone on yet
+// (src/trainers/table_averages.h). Code that changes stored values catches the averages up first
+// (StorageState::before_change), because the missed averages follow from the values.
 
 #include <vector>
 
 namespace dynet::detail {
 
-/// What the rows of one table have missed. Thread rule: add_to may run in many threads; nothing
-/// else may run beside anything.
+/// The missed steps of the rows of one table. Thread rule: add_to may run in many threads; all
+/// other calls must run alone.
 class MissedSteps {
  public:
   MissedSteps() = default;
@@ -26,13 +27,13 @@ class MissedSteps {
 
   /// Whether no row lags.
   [[nodiscard]] virtual bool is_current() const = 0;
-  /// to += scale * what `row` has missed.
+  /// to += scale * the missed steps of `row`.
   virtual void add_to(unsigned row, double scale, void* to) const = 0;
   /// Brings all rows up to date.
   virtual void catch_up() = 0;
 };
 
-/// A moving average of each row of one table. Thread rule: nothing may run beside anything.
+/// A moving average of each row of one table. Thread rule: each call must run alone.
 class LaggingAverages {
  public:
   LaggingAverages() = default;

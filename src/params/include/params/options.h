@@ -24,7 +24,7 @@ struct FirstSizes {
 /// Reads "", "N" or "F,B,P,S" in MiB. ValueError for anything else.
 FirstSizes parse_memory(const std::string& text);
 
-/// ValueError naming the field where `p` holds something that is not allowed, or something that
+/// ValueError naming the field if `p` holds something that is not allowed, or something that
 /// this library does not do.
 void check(const DynetParams& p);
 /// The word itself, in static memory; ValueError for one that is unknown or would do nothing.

@@ -23,8 +23,8 @@ struct Settings {
 
 /// Gives `text` to the log sink, if there is one.
 void log(const std::string& text);
-/// Gives it what a program probably does not mean. Whoever calls says each thing once, before it
-/// changes anything: a sink may throw.
+/// Gives the log sink a warning about a probable mistake. Callers warn once of each mistake, before
+/// they change anything: a sink may throw.
 void warn(const std::string& text);
 
 }  // namespace dynet::params

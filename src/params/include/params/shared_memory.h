@@ -4,13 +4,14 @@
 
 namespace dynet::params {
 
-/// Memory of the host that processes forked later share with this one: what one of them writes, all
-/// see. It has no name, so that nothing is left of it when the last process that maps it ends,
-/// however that ends. Always zeros, whatever contents are asked for. Lives as long as the process.
+/// Memory of the host that this process shares with processes forked later: all see each other's
+/// writes. The memory has no name, so that nothing is left behind when the last process ends,
+/// however it ends. New memory is zero, whatever contents are requested. Lives as long as the
+/// process.
 ///
-/// Small blocks lie side by side in chunks, as a mapping each would cost a page each and many
-/// entries in the system's table of mappings; a chunk is given back when its last block is. Thread
-/// rule: any number of threads; a process frees what it has of a block for itself alone.
+/// Small blocks lie side by side in chunks, as a mapping for each block would cost a page and an
+/// entry in the system's table of mappings; a chunk is given back with its last block. Thread rule:
+/// any number of threads; a process frees its own mapping of a block alone.
 [[nodiscard]] ext::Memory& shared_memory();
 
 }  // namespace dynet::params

@@ -10,14 +10,14 @@
 
 namespace dynet::params {
 
-/// A sum of squares of numbers that lie on any devices. Each device adds up its own part, and
-/// nobody waits before value(), which waits once per device. Not thread-safe.
+/// A sum of squares of numbers that lie on any devices. Each device adds up its own numbers; only
+/// value() waits, once per device. Not thread-safe.
 class SquaredNorm {
  public:
   void add(const Device& device, const void* x, std::int64_t n) {
     device.kernels->add_squared_norm(x, n, device.is_host_visible() ? &known_ : &sum_on(device));
   }
-  /// A part that somebody knows already.
+  /// Adds a sum that the caller knows already.
   void add(double known) { known_ += known; }
   [[nodiscard]] double value() const;
 

@@ -1,18 +1,19 @@
 #pragma once
 
-// Parameters: what a storage keeps beside its public data.
+// Parameters: the state of a storage beside its public data.
 //
 // A storage owns two blocks, values and gradient, each starting on 64 bytes, in the number type of
-// its device. The gradient's memory is not cleared when it is emptied: `fill` says what of it is
-// true. The first to write after that stores, later ones add (gradient.h). A table also lists the
-// rows that were written, without allocating in the steady state: `touched`, and `stamps[row] ==
-// stamp` for membership.
+// its device. Emptying the gradient does not clear its memory: `fill` says which numbers are true.
+// The first write after that stores, later writes add (gradient.h). A table also lists the written
+// rows, without allocating in the steady state: `touched`, and `stamps[row] == stamp` for
+// membership. Example: after a backward over rows 3 and 7 of a million, `touched` has 3 and 7, and
+// an update visits only these rows.
 //
-// Once a user has been given a reference to the storage (`exposed`), the gradient's memory is
-// always true, because they may read or write it at any time: then emptying does clear it.
+// Once a user has a reference to the storage (`exposed`), the gradient's memory is always true,
+// because the user may read or write it at any time: then emptying clears the memory.
 //
-// Start reading here, then gradient.h (what the executor does), access.h (what trainers and files
-// do), storage.cc. Surprising: decay acts on the values of dense parameters at once, on tables by
+// Start reading here, then gradient.h (for the executor), access.h (for trainers and files),
+// storage.cc. Surprising: decay acts on the values of dense parameters at once, on tables by
 // `factor`.
 
 #include <atomic>
@@ -43,13 +44,13 @@ struct Decay {
   std::shared_ptr<Decay> parent;
 };
 
-/// What of the gradient's memory is true: nothing (all zero), the touched rows, or everything.
+/// The true numbers in the gradient's memory: none (all are zero), the touched rows, or all.
 enum class GradientFill : std::uint8_t { kEmpty, kRows, kAll };
 
-/// Memory of a gradient, and its squared norm as long as nobody changed it since that was found:
-/// who wrote the gradient often knows it for nothing. Pointers to write through come from change()
-/// alone, are used up before the next keep_squared_norm(), and so cannot leave a wrong one behind.
-/// Thread rule: the storage's.
+/// Memory of a gradient, and the squared norm of the gradient while it is unchanged: the writer of
+/// a gradient often knows the norm for nothing. Pointers for writing come from change() alone, and
+/// must not be used after the next keep_squared_norm(), so no wrong norm is kept. Thread rule: the
+/// storage's.
 class GradientMemory {
  public:
   GradientMemory(const Device& device, std::int64_t elements, const std::string& what)
@@ -60,12 +61,12 @@ class GradientMemory {
     squared_norm_.reset();
     return place_;
   }
-  /// From now on the gradient lies elsewhere, in memory of as many numbers that outlives this.
+  /// Moves the gradient to other memory of the same size, which outlives this object.
   void move_to(std::byte* place) {
     squared_norm_.reset();
     place_ = place;
   }
-  /// Somebody may write at any time from now on: nothing is kept any more.
+  /// From now on a user may write at any time: no norm is kept any more.
   void expose() {
     squared_norm_.reset();
     is_exposed_ = true;
@@ -82,11 +83,11 @@ class GradientMemory {
   bool is_exposed_ = false;
 };
 
-/// The values of a storage between two changes. A graph that read them in place holds this while a
-/// backward may yet want them: the change that ends them leaves a copy here for its holders. Thread
-/// rule: the storage's values; whoever holds it may read the copy at any time.
+/// The values of a storage between two changes. A graph that read the values in place holds this
+/// object while a backward may need the values; the next change leaves a copy here for the holders.
+/// Thread rule: as the storage's values; a holder may read the copy at any time.
 struct HeldValues {
-  params::Buffer copy;  ///< empty before the change; and after it where there was no memory for one
+  params::Buffer copy;  ///< empty before the change, and after it without memory for a copy
 };
 
 /// Thread rule: gradient, fill, touched and stamps under `mutex`; values and factor change only
@@ -106,8 +107,8 @@ struct StorageState {
     return factor * static_cast<double>(decay->own.current_weight_decay());
   }
   [[nodiscard]] bool is_touched(unsigned row) const { return stamps[row] == stamp; }
-  /// For one more state of a trainer. States made one after the other get different ones, which no
-  /// value and no gradient has, however many trainers there were.
+  /// The lane for a further state of a trainer. States made one after the other get different
+  /// lanes, never the lane of values or gradients, however many trainers there were.
   params::Lane next_state_lane() {
     return params::kFirstStateLane + states++ % (params::kLanes - params::kFirstStateLane);
   }
@@ -116,8 +117,8 @@ struct StorageState {
   /// Writes zeros over the gradient's memory: all of it, or one row.
   void zero_gradient() { kernels.fill(gradient.change(), 0.0, elements); }
   void zero_gradient_row(unsigned row) { kernels.fill(gradient_row(row), 0.0, row_elements()); }
-  /// The gradient lies in `place` from now on, empty; what it was is forgotten. Worker processes
-  /// have gradients of their own, where their parent sees them.
+  /// Moves the gradient to `place`, empty; the old gradient is forgotten. Worker processes have
+  /// gradients of their own in memory that their parent sees.
   void move_gradient(std::byte* place);
   /// Makes the whole gradient true.
   void fill_gradient();
@@ -125,17 +126,17 @@ struct StorageState {
   void absorb_exposed_rows();
   /// Empties the gradient.
   void forget_gradient();
-  /// To be called before the values of the storage change, by whoever changes them; a second call
-  /// in one change does no harm. `by` is a literal that names the change in errors.
+  /// To be called before each change of the storage's values; a second call in one change does no
+  /// harm. `by` is a literal that names the change in errors.
   void before_change(const char* by);
-  /// `before_change` for whoever changes some rows only and has the averages of these caught up.
+  /// `before_change` for changes of some rows, whose averages the caller has caught up.
   void before_change_of_rows(const char* by);
-  /// Another process has changed the values: nobody kept the old ones. The version is now this.
+  /// Another process has changed the values, and the old values are lost. Sets the version.
   void changed_elsewhere(std::uint64_t its_version);
-  /// Multiplies what is pending into the values: of the own factor and the collection's.
+  /// Multiplies pending factors into the values: the storage's own and the collection's.
   void apply_factor();
-  /// Stores what rows have missed, so that `values` is true. GraphError where that would change
-  /// values under a running graph.
+  /// Stores the missed updates of rows, so that `values` is true. GraphError if a graph is running,
+  /// whose values would change.
   void catch_up();
   /// Brings moving averages of the rows up to date with the values.
   void catch_up_averages() const;
@@ -152,7 +153,7 @@ struct StorageState {
       f(gradient.change(), elements);
     }
   }
-  /// The squares of the gradient.
+  /// The sum of the squares of the gradient.
   void add_gradient_to(params::SquaredNorm& norm);
 
   const Device& device;
@@ -169,7 +170,7 @@ struct StorageState {
   util::ForkMutex mutex;
   GradientFill fill = GradientFill::kEmpty;
   bool is_pristine = true;     ///< the gradient's memory was never written
-  bool has_followers = false;  ///< trainers keep something for it by its place in the lists
+  bool has_followers = false;  ///< trainers keep state by its place in the lists
   std::atomic<bool> exposed{false};
   std::vector<unsigned> touched;
   std::vector<std::uint32_t> stamps;  ///< one a row
@@ -183,9 +184,9 @@ struct StorageState {
   std::shared_ptr<params::Usage> usage;
 };
 
-/// What a Replay (dynet/replay.h) keeps with a collection in which additions are found: the uses of
-/// names so far, in the place of the collection's own, what is listed there by its full name, and
-/// the list of all such collections.
+/// The data of a Replay (dynet/replay.h) at a collection whose additions are found: the uses of
+/// names so far, in place of the collection's own, the listed objects by full name, and the list of
+/// all such collections.
 struct Replayed {
   std::unordered_map<std::string, unsigned> names, sub_names;
   std::unordered_map<std::string, std::shared_ptr<ParameterStorage>> parameters;
@@ -193,7 +194,7 @@ struct Replayed {
   std::vector<ParameterCollection>* all = nullptr;
 };
 
-/// What one collection keeps beside its lists. Thread rule: one thread at a time.
+/// The state of a collection beside its lists. Thread rule: one thread at a time.
 struct CollectionState {
   std::string name;
   std::shared_ptr<ParameterCollectionStorage> parent;
@@ -201,13 +202,13 @@ struct CollectionState {
   std::shared_ptr<params::Usage> usage;
   std::unordered_map<std::string, unsigned> names;      ///< uses of each given name
   std::unordered_map<std::string, unsigned> sub_names;  ///< the same for sub-collections
-  std::unique_ptr<ParameterCollection> self;            ///< of a root: what `owner` points to
-  /// In a root: those below it by their full names, for who asks for one that lives. Those that do
-  /// not are swept out when there are `parts_swept` of all.
+  std::unique_ptr<ParameterCollection> self;            ///< of a root: the target of `owner`
+  /// In a root: the collections below by full name, to find a living one. Dead entries are swept
+  /// out when the map has `parts_swept` entries.
   std::unordered_map<std::string, std::weak_ptr<ParameterCollectionStorage>> parts;
   std::size_t parts_swept = 16;
-  /// Parameters of the builder whose collection this is that were made in the one above. They are
-  /// not listed here, but a file of this collection has them too.
+  /// Parameters of this collection's builder that were made in the collection above. They are not
+  /// listed here, but a file of this collection has them too.
   std::vector<std::shared_ptr<ParameterStorage>> beside;
   bool exposed = false;                ///< its lists were given to a user
   std::unique_ptr<Replayed> replayed;  ///< null but while a Replay is on

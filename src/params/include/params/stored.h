@@ -1,8 +1,9 @@
 #pragma once
 
-// What files of any format need of a model: names, shapes and numbers as a program means them,
-// though storages keep them otherwise. A storage's decay may be pending, its rows may have missed
-// updates, its gradient may be listed by rows, and its numbers may lie on a device.
+// A model as files of any format write it: names, shapes and effective numbers. A storage keeps its
+// numbers otherwise: decay may be pending, rows may have missed updates, the gradient may be listed
+// by rows, and numbers may lie on a device. Example: a table with stored 2 and a pending factor of
+// 0.5 is written as 1.
 //
 // To write: SaveScope, then for each storage a Stored, whose numbers the format writes. To read:
 // parse and check everything, then an UpdateScope (use_count.h) and `load` for each storage.
@@ -19,10 +20,10 @@
 
 namespace dynet::params {
 
-/// Stores what the rows of all tables have missed. GraphError where a graph of the model runs.
+/// Stores the missed updates of the rows of all tables. GraphError if a graph of the model runs.
 void catch_up(const ParameterCollection& model);
 
-/// While it lives nothing updates the model, and rows have missed nothing. GraphError while an
+/// While the scope lives no update runs, and rows have no missed updates. GraphError while an
 /// update runs.
 class SaveScope {
  public:
@@ -37,10 +38,11 @@ class SaveScope {
 /// One storage while it is written; holds its lock. Made within a SaveScope.
 class Stored {
  public:
-  /// Spreads zeros in the gradient where only rows of it are true.
+  /// Spreads zeros in the gradient if only rows of it are true.
   explicit Stored(ParameterStorageBase& storage);
   [[nodiscard]] bool is_table() const { return state_.is_table(); }
-  /// The numbers as they lie; the values are these times scale(). A table has its rows last.
+  /// The stored numbers; the values are the stored numbers times scale(). A table has its rows
+  /// last.
   [[nodiscard]] const Tensor& values() const;
   [[nodiscard]] double scale() const { return state_.decay_factor(); }
   /// Null: the gradient is empty.
@@ -51,7 +53,7 @@ class Stored {
   std::lock_guard<util::ForkMutex> lock_;
 };
 
-/// What files and trainers' states call a table or a parameter.
+/// The word for a table or a parameter in files and trainers' states.
 [[nodiscard]] inline const char* type_word(bool is_table) {
   return is_table ? "#LookupParameter#" : "#Parameter#";
 }
@@ -65,12 +67,11 @@ class Stored {
   return storage.state().kernels.number();
 }
 
-/// Gives a storage its values, as a program means them, and its gradient (null: none): as many
-/// numbers as it has, in its number type, in the host's memory. Throws nothing within an
-/// UpdateScope.
+/// Gives a storage its effective values and its gradient (null: none): arrays of the storage's size
+/// and number type, in the host's memory. Throws nothing within an UpdateScope.
 void load(ParameterStorageBase& storage, const void* values, const void* gradient);
 /// Gives a gradient to a storage that has none, as if it had been computed: the rows of a table
-/// that have something are listed.
+/// that are not zero are listed.
 void load_gradient(ParameterStorageBase& storage, const void* gradient);
 
 }  // namespace dynet::params

@@ -1,6 +1,6 @@
 #pragma once
 
-// Who is using a model: any number of running graphs, or one update.
+// The users of a model: any number of running graphs, or one update.
 
 #include <atomic>
 #include <cstdint>
@@ -12,8 +12,8 @@ class ParameterCollection;
 
 namespace dynet::params {
 
-/// One per root collection, shared by it and its parameters. What other threads were doing when the
-/// process forked does not count in the child. Thread-safe.
+/// One per root collection, shared with its parameters. Work of other threads at the time of a fork
+/// does not count in the child. Thread-safe.
 class Usage {
  public:
   /// The number of running graphs; -1 during an update.
@@ -21,11 +21,11 @@ class Usage {
   /// One more running graph: true, and in which process (fork_count()). False during an update.
   [[nodiscard]] bool begin_run(std::uint32_t& process);
   void end_run(std::uint32_t process);
-  /// An update begins, where nobody uses the model. Returns users() as it was.
+  /// An update begins, if nobody uses the model. Returns users() as it was.
   [[nodiscard]] int begin_update();
   void end_update();
-  /// How often values of the model were changed in this process, one storage at a time. Whoever
-  /// remembers the number knows later that nothing changed, without a look at each parameter.
+  /// The number of changes of values of the model in this process, one storage at a time. An equal
+  /// number later proves that nothing changed, without a look at each parameter.
   [[nodiscard]] std::uint64_t changes() const { return changes_.load(std::memory_order_relaxed); }
   void note_change() { changes_.fetch_add(1, std::memory_order_relaxed); }
 
@@ -37,8 +37,8 @@ class Usage {
 [[nodiscard]] Usage& usage_of(const ParameterStorageBase& storage);
 [[nodiscard]] Usage& usage_of(const ParameterCollection& collection);
 
-/// While it lives, a graph computes with a model: forward or backward. Any number at once, in any
-/// threads and nested. GraphError when an update is running.
+/// While the scope lives, a graph computes with a model: forward or backward. Any number at once,
+/// in any threads and nested. GraphError when an update is running.
 class RunScope {
  public:
   explicit RunScope(Usage& usage);
@@ -51,8 +51,8 @@ class RunScope {
   std::uint32_t process_ = 0;
 };
 
-/// While it lives, `action` changes a model. GraphError naming it when a graph or another update
-/// runs.
+/// While the scope lives, `action` changes a model. GraphError naming it when a graph or another
+/// update runs.
 class UpdateScope {
  public:
   UpdateScope(Usage& usage, const char* action);

@@ -2,19 +2,20 @@
 
 // Exact sparse updates: the numbers of dense updates for the price of sparse ones.
 //
-// In:  a rule's way of going on without a gradient (IdleMotion, dynet/trainers/rule_trainer.h), and
+// In:  a rule's motion without a gradient (IdleMotion, dynet/trainers/rule_trainer.h), and
 //      once per update the weight of its step.
-// Out: what a row missed since it was last written, added to a copy or stored; and what that adds
-//      to a moving average of the row (table_averages.h).
+// Out: the missed steps of a row since it was last written, added to a copy or stored; and their
+//      part in a moving average of the row (table_averages.h).
 //
-// A row that gets no gradient in steps s+1..t changes by the sum over k = 1..t-s of
+// A row without a gradient in steps s+1..t changes by the sum over k = 1..t-s of
 //   weight_{s+k} ratio^k f(spread^k),
-// where the weight holds the rate, corrections and the decay factor of that step: any schedule will
-// do, and f depends on the row's state at step s. For Adam, f(u) is m / (sqrt(v) + epsilon u). The
-// u = spread^k of the steps that count are close to each other, so f is expanded around their mean;
-// what is needed of the steps are the sums of weight u^j ratio^k for j = 0..3, which StepLog has
-// for any s. Where the spread is 1 (momentum, AMSGrad) the first sum is all. What f makes of the
-// sums is the trainer's catch-up rule. docs/decisions/0004 has the formulas and their error.
+// in which the weight holds the rate, corrections and the decay factor of a step, under any
+// schedule, and f depends on the row's state at step s. For Adam, f(u) is m / (sqrt(v) + epsilon
+// u). The u = spread^k of the steps that count are close to each other, so f is expanded around
+// their mean; the expansion needs the sums of weight u^j ratio^k for j = 0..3, which StepLog has
+// for any s. With a spread of 1 (momentum, AMSGrad) the first sum is enough: three missed steps of
+// momentum 0.9 move a row of speed v by (0.9 + 0.81 + 0.729) v. The trainer's catch-up rule applies
+// f to the sums. docs/decisions/0004 has the formulas and their error.
 //
 // Start reading at StepLog. Surprising: rows that were never updated (all zero state) are marked,
 // and cost nothing.
@@ -35,16 +36,16 @@
 
 namespace dynet::trainers {
 
-/// What less is left of is not followed further.
+/// The share below which a motion is not followed further.
 inline constexpr double kForgotten = 1e-24;
 
-/// Sums over steps so far. Prefix sums would lose all digits after a few hundred steps, because
-/// b^k vanishes; so they start anew every block, short enough that b^k stays within e^-2.
+/// Sums over the steps so far. Prefix sums would lose all digits after a few hundred steps, because
+/// b^k vanishes; so the sums start anew in every block, short enough that b^k stays within e^-2.
 class StepLog {
  public:
   using Sums = std::array<double, 4>;  ///< for j = 0..3
 
-  /// `b` of j = 0; that of j is b * u^j. Blocks are no longer than `longest`.
+  /// `b` of j = 0; for j it is b * u^j. Blocks are no longer than `longest`.
   StepLog(double b, double u, std::uint32_t longest);
 
   [[nodiscard]] std::uint32_t steps() const {
@@ -52,8 +53,8 @@ class StepLog {
   }
   void push(double weight);
   void clear() { prefix_.resize(1); }
-  /// Runs f(sums) with sum_k weight_{since+k} (b u^j)^k, a part for each block. What is below 1e-24
-  /// of the first steps is left out.
+  /// Runs f(sums) with sum_k weight_{since+k} (b u^j)^k, a part for each block. Steps below 1e-24
+  /// of the first steps are left out.
   template <class F>
   void for_blocks(std::uint32_t since, F f) const {
     std::uint32_t start = since - since % block_;
@@ -85,15 +86,15 @@ class StepLog {
   std::vector<Sums> prefix_;  ///< [t]: over the steps of t's block up to t
 };
 
-/// The missed steps of one table under one trainer. Thread rule: that of MissedSteps.
+/// The missed steps of one table under one trainer. Thread rule: as MissedSteps.
 class MissedUpdates final : public detail::MissedSteps {
  public:
-  /// Rows are up to date; `motion` must be one of those that can_follow().
-  /// The state is that of table `idx` in `lists`.
+  /// Begins with all rows up to date; can_follow(motion) must hold. The state is the state of table
+  /// `idx` in `lists`.
   MissedUpdates(detail::StorageState& table, const IdleMotion& motion, const StateLists& lists,
                 std::size_t idx);
   /// Whether sums over many steps stay in bounds; otherwise the whole table is to be updated. With
-  /// a ratio and a spread of 1 each step adds as much, which a log of bounded length may sum up.
+  /// a ratio and a spread of 1 all steps add alike, and a log of bounded length may sum them up.
   [[nodiscard]] static bool can_follow(const IdleMotion& motion);
   /// Whether this is the same rule over the same state.
   [[nodiscard]] bool is_of(const IdleMotion& motion, const StateLists& lists,
@@ -103,14 +104,14 @@ class MissedUpdates final : public detail::MissedSteps {
   void add_to(unsigned row, double scale, void* to) const override;
   void catch_up() override;
   void catch_up(unsigned row);
-  /// Those of a table; null: none.
+  /// The missed steps of a table; null: none.
   [[nodiscard]] static const MissedUpdates* of(const detail::StorageState& table) {
     return static_cast<const MissedUpdates*>(table.missed.get());  // there is no other kind
   }
   /// Whether averages may rest while rows move: add_to_average can be called, and is not too long.
   [[nodiscard]] bool follows_averages() const { return follows_averages_; }
-  /// average += what the missed steps of `row` add to it, in the averages that `log` has after the
-  /// first `since`. The value of before these steps adds its part by the log.
+  /// average += the part of the missed steps of `row`, in the averages that `log` has after the
+  /// first `since`. The part of the value before these steps follows from the log.
   void add_to_average(unsigned row, const AverageLog& log, std::uint32_t since,
                       void* average) const;
   /// An update with a step of this weight has run: with gradients for `rows`, which were caught up
@@ -134,11 +135,11 @@ class MissedUpdates final : public detail::MissedSteps {
   bool follows_averages_;
   unsigned state_count_;
   std::array<std::byte*, kMaxStates> state_{};
-  std::array<std::shared_ptr<void>, kMaxStates> keep_alive_;  ///< what they point to
+  std::array<std::shared_ptr<void>, kMaxStates> keep_alive_;  ///< the owners of their memory
   StepLog log_;
   struct Step {
     double weight;
-    std::uint32_t averages;  ///< how many the log of the table's averages had before it
+    std::uint32_t averages;  ///< number in the log of the table's averages before it
   };
   std::vector<Step> steps_;          ///< [t - 1]: the t-th of `log_`
   double sign_ = 0.0;                ///< of the weights in the log

@@ -4,7 +4,8 @@
 
 namespace dynet::trainers {
 
-/// What a number is to be that `value` is not ("0 or more and less than 1"); null: it is right.
+/// The range that `value` is not in, as text ("0 or more and less than 1"); null: it is in its
+/// range.
 const char* missed_range(Range range, float value);
 
 }  // namespace dynet::trainers

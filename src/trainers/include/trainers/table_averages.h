@@ -2,16 +2,18 @@
 
 // Moving averages of a table whose rows rest.
 //
-// In:  once per average taken, how much of the old one is kept and how much of the value added.
+// In:  once per average taken, the share of the old average and the share of the value.
 // Out: the average of a row that rested since then, in closed form:
 //      average = A * average + B * value.
 //
 // A row is caught up before its value changes (StorageState::before_change, Trainer::update_table),
-// and all are before the averages are read. What an update costs is by the rows that it changes.
+// and all rows before the averages are read. The cost of an update grows with the changed rows
+// only. Example: with beta 0.9, a row of value 1 that rests for two averages gets 0.81 * average +
+// 0.19.
 //
-// With exact updates (missed.h) a row moves on without gradients, and that adds a part of its own.
-// Average and value of such a row catch up together, average first, and both logs are cleared
-// together.
+// With exact updates (missed.h) a row moves without gradients, and the motion adds its own part to
+// the average. Average and value of such a row catch up together, average first, and both logs are
+// cleared together.
 //
 // Start reading at AverageLog. Surprising: a row that an update has just changed lags too, until it
 // changes again.
@@ -29,22 +31,22 @@
 
 namespace dynet::trainers {
 
-/// What one average taken does, or many: average = keep * average + take * stored value.
+/// One or many averages taken: average = keep * average + take * stored value.
 struct AverageStep {
   double keep = 1.0;
   double take = 0.0;
 
-  /// Does it to `n` numbers that lie where the kernels compute.
+  /// Applies the step to `n` numbers in the kernels' memory.
   void run(const ext::Kernels& kernels, const void* values, void* averages, std::int64_t n) const;
-  /// This one after another.
+  /// This step after another.
   [[nodiscard]] AverageStep after(const AverageStep& before) const {
     return {keep * before.keep, keep * before.take + take};
   }
 };
 
-/// The averages taken so far, and what those since any of them come to. Products of all `keep` from
-/// the start would vanish, and one may be 0; so they start anew where they fall below e^-2, and the
-/// step that does it stands by itself.
+/// The averages taken so far, and the sum of all steps since any average. Products of all `keep`
+/// from the start would vanish, and a `keep` may be 0; so products start anew when they fall below
+/// e^-2, and the step that falls below stands by itself.
 class AverageLog {
  public:
   /// Takes memory for `most` steps; nothing else here takes any.
@@ -56,10 +58,10 @@ class AverageLog {
   [[nodiscard]] bool is_full() const { return steps() == most_; }
   void push(const AverageStep& step);
   void clear();
-  /// The one after the first `before`.
+  /// The step after the first `before`.
   [[nodiscard]] const AverageStep& taken(std::uint32_t before) const { return taken_[before]; }
-  /// All steps after the first `since`. An old average that less than 1e-24 is left of is not
-  /// followed further, and never counts as 0, as infinity stays.
+  /// All steps after the first `since`. The share of an old average is not followed below 1e-24,
+  /// and never becomes 0, as infinity stays.
   [[nodiscard]] AverageStep since(std::uint32_t since) const;
 
  private:
@@ -73,15 +75,15 @@ class AverageLog {
   std::vector<AverageStep> inside_;  ///< [t]: the steps of t's block after its start, up to t
 };
 
-/// The averages of one table. Thread rule: that of LaggingAverages.
+/// The averages of one table. Thread rule: as LaggingAverages.
 class TableAverages final : public detail::LaggingAverages {
  public:
-  /// They are up to date. `table` must outlive this.
+  /// Begins up to date. `table` must outlive this object.
   TableAverages(const detail::StorageState& table, const ShadowLookupParameters& averages);
   [[nodiscard]] bool is_of(const ShadowLookupParameters& averages) const {
     return keep_alive_ == averages.memory();
   }
-  /// How many averages were taken since all rows were up to date.
+  /// The number of averages taken since all rows were up to date.
   [[nodiscard]] std::uint32_t taken() const { return log_.steps(); }
   /// An average of all rows is taken.
   void step(const AverageStep& step);
@@ -96,7 +98,7 @@ class TableAverages final : public detail::LaggingAverages {
 
   const detail::StorageState& table_;
   std::byte* averages_;
-  std::shared_ptr<void> keep_alive_;  ///< what it points to
+  std::shared_ptr<void> keep_alive_;  ///< the owner of its memory
   AverageLog log_;
   std::vector<std::uint32_t> last_;  ///< per row: the step at which it was up to date
 };

@@ -34,12 +34,12 @@ void write_number(std::ostream& os, const StateLists::Number& n);
 /// IoError when the stream has failed.
 void check_written(std::ostream& os);
 
-// A file with a place for tensors does not want millions of numbers as text. A stream may be told
-// to keep the tensors aside, whoever writes to it or reads from it: then the text has how many
-// numbers each has, and not these.
+// A file with a place for tensors does not need millions of numbers as text. A stream may keep the
+// tensors aside for all writers and readers: then the text has the size of each tensor in place of
+// the numbers.
 
-/// From now on, tensors that are written to `os` are appended to the list instead, which must live
-/// as long as the stream is written to.
+/// From now on, tensors written to `os` are appended to the list, which must live as long as the
+/// stream is written to.
 void write_aside(std::ostream& os, std::vector<const Tensor*>& tensors);
 /// The numbers of the i-th tensor that was kept aside; IoError unless there are `size`.
 using TensorSource = std::function<std::vector<double>(std::size_t i, std::size_t size)>;
@@ -57,8 +57,8 @@ struct ShadowCounts {
 class TextReader {
  public:
   TextReader(std::istream& is, const ParameterCollection& model) : is_(is), model_(model) {}
-  /// The next word. IoError where there is none, and where nothing comes after it, so that it may
-  /// have been cut. `wanted` is what errors say.
+  /// The next word. IoError if there is none, and if nothing comes after it, so that it may have
+  /// been cut. `wanted` is the expected thing in errors.
   std::string word(const std::string& wanted, bool may_be_last = false);
   float number(const char* wanted);
   /// One in a range; `what` names it.
@@ -71,13 +71,13 @@ class TextReader {
   double setting(const StateLists::Number& n);
   /// The line of write_header. UsageError for another name; UsageError when the model has fewer.
   ShadowCounts header(const std::string& name);
-  /// The same line of a state that has nothing else, where it is there: DyNet 2.1 writes none. What
-  /// is no such line stays in the stream. `name` may be null: UsageError for any.
+  /// The same line of an empty state, if it is there: DyNet 2.1 writes none. Another line stays in
+  /// the stream. `name` may be null: UsageError for any.
   void header_of_nothing(const char* name);
   Block parameters(ShadowCounts counts);
   Block lookups(ShadowCounts counts);
-  /// What text_of(schedule) wrote; `own` where it is a schedule of the program and `own` has this
-  /// text. UsageError for a schedule that is not known, IoError for numbers that it refuses.
+  /// The schedule of a text by text_of(schedule); `own` if `own` is a schedule of the program with
+  /// this text. UsageError for an unknown schedule, IoError for numbers that the schedule refuses.
   Schedule::Pointer schedule(const Schedule::Pointer& own);
   /// IoError, with the place of the last word.
   [[noreturn]] void fail(const std::string& what);
@@ -98,13 +98,13 @@ class TextReader {
 };
 
 void assign(const StateLists::Number& n, double value);
-/// Copies what was read; tensors beyond it become zero.
+/// Copies the numbers that were read; tensors beyond become zero.
 void assign(std::vector<ShadowParameters>& shadows, const Block& block);
 void assign(std::vector<ShadowLookupParameters>& shadows, const Block& block);
 
 }  // namespace dynet::trainers
 
-/// What read_base found; complete and checked.
+/// The result of read_base; complete and checked.
 struct dynet::Trainer::Saved {
   float rate = 0.0F;
   bool clipping = false;
@@ -116,7 +116,7 @@ struct dynet::Trainer::Saved {
   bool saved = false;
   unsigned freq = 0;
   unsigned average_count = 0;
-  // What 2.1 does not have; absent: it stays as it is.
+  // Settings that 2.1 lacks; absent: no change.
   struct Epochs {
     float rate = 0.0F;
     float decay = 0.0F;

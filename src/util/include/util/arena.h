@@ -8,7 +8,7 @@
 
 namespace dynet::util {
 
-/// What chunks of memory count against. Not null; thread-safe.
+/// A budget for chunks of memory. Functions are not null, and thread-safe.
 struct Budget {
   bool (*may_take)(std::size_t bytes);
   void (*take)(std::size_t bytes);  ///< out_of_memory; then nothing was taken
@@ -16,8 +16,7 @@ struct Budget {
 };
 
 /// Small allocations that are freed all at once, or down to a mark. Chunks are kept and used again,
-/// so whoever needs as much as before allocates nothing. Invariant: what was handed out never
-/// moves. Not thread-safe.
+/// so a repeated need allocates nothing. Invariant: allocated blocks never move. Not thread-safe.
 class Arena {
  public:
   struct Mark {

@@ -1,7 +1,7 @@
 #pragma once
 
-// The environment: util/env.cc is the only file that reads it. Every variable that means something
-// to the library is in env_table(), or is that of an option (params/options.h).
+// The environment: util/env.cc is the only file that reads it. Every variable of the library is in
+// env_table(), or belongs to an option (params/options.h).
 
 #include <span>
 #include <string>
@@ -13,8 +13,8 @@ struct EnvVariable {
   const char* name;
   const char* meaning;
 };
-/// All variables the library looks at, but those of options; docs/options.md prints this table, and
-/// a test compares them.
+/// All variables of the library, without variables of options; docs/options.md prints this table,
+/// and a test compares both.
 [[nodiscard]] std::span<const EnvVariable> env_table();
 
 // Each function reads the environment when it is called: callers on hot paths keep the answer.
@@ -22,11 +22,11 @@ struct EnvVariable {
 
 /// DYNET_SIMD: name of the best SIMD target to use ("SSE4", "AVX2", "AVX3", "NEON"), or empty.
 [[nodiscard]] std::string simd_target();
-/// DYNET_TRACE as it stands; trace.h says what the words mean.
+/// The text of DYNET_TRACE; trace.h explains the words.
 [[nodiscard]] std::string_view trace_words();
 /// The variable of an option: DYNET_WEIGHT_DECAY for "weight-decay".
 [[nodiscard]] std::string option_variable(std::string_view option);
-/// What it holds; empty where it is not set.
+/// The variable's text; empty if it is not set.
 [[nodiscard]] std::string option_value(std::string_view option);
 /// DYNET_PARANOID is set, to anything but "0".
 [[nodiscard]] bool is_paranoid();

@@ -2,8 +2,8 @@
 
 // Files of other programs, known by their first bytes.
 //
-// Who opens a file that is none of its format would otherwise say what is wrong with the first line
-// of a compressed archive. So each reader asks this first, and says what the file is.
+// Without this check, a reader would complain about the first line of a compressed archive. So each
+// reader looks here first, and its error names the kind of the file. Example: 1f 8b is gzip.
 
 #include <cstddef>
 #include <iosfwd>
@@ -12,16 +12,16 @@
 
 namespace dynet::util {
 
-/// So many bytes of a file say what it is, if it has as many.
+/// The number of bytes at the begin of a file that identify it, if it has so many.
 inline constexpr std::size_t kForeignBytes = 512;
 
-/// The library's own kinds, which a reader of them excepts.
+/// The library's own kinds, which their readers except.
 enum class OwnFile : unsigned char { kNone, kTextModel, kSafetensors };
 
-/// "it is compressed with gzip; unpack it first": what a file is that begins so, and what can be
-/// done with it. Empty where that is not known, as for all text, and for files of the kind `own`.
+/// The kind of a file that begins with these bytes, and advice: "it is compressed with gzip; unpack
+/// it first". Empty for unknown kinds, such as text, and for files of the kind `own`.
 [[nodiscard]] std::string foreign_file(std::string_view begin, OwnFile own = OwnFile::kNone);
-/// The same of a stream at its begin, where it is left, with its flags.
+/// Reads a stream at its begin, and leaves it there with its flags.
 [[nodiscard]] std::string foreign_file(std::istream& in, OwnFile own = OwnFile::kNone);
 
 }  // namespace dynet::util

@@ -1,8 +1,8 @@
 #pragma once
 
-// What a fork leaves behind. The child has one thread, the one that forked; what other threads held
-// at that moment (a lock, a share in a count) would be held in the child for ever. So whoever holds
-// something notes in which process it does, and what was held in another process is free.
+// Locks and counts after a fork. The child has only the thread that forked; a lock or a count that
+// another thread held at that moment would be held in the child for ever. So a holder notes its
+// process, and a lock held in another process is free.
 
 #include <atomic>
 #include <cstdint>
@@ -11,12 +11,12 @@
 
 namespace dynet::util {
 
-/// How many forks lie between this process and the one that first asked; 0 there.
+/// The number of forks between this process and the process of the first call, which has 0.
 [[nodiscard]] std::uint32_t fork_count();
 
-/// A mutex for short sections, that is free in a child process although a thread that stayed behind
-/// held it. What that thread was changing is then half changed: fit for what is always usable, such
-/// as a gradient. For std::lock_guard. Thread-safe.
+/// A mutex for short sections that is free in a child process although a thread of the parent held
+/// it. The data of that section may be half changed: fit for data that are always usable, such as a
+/// gradient. For std::lock_guard. Thread-safe.
 class ForkMutex {
  public:
   void lock() {

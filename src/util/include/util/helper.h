@@ -1,16 +1,16 @@
 #pragma once
 
-// A second thread for short loops of a process that otherwise has one: between the calls of a pool
-// of workers their processors are free, and the trainer's update is all that runs.
+// A second thread for short loops of a process with one thread: between the calls of a pool of
+// workers, only the trainer's update runs, and the workers' processors are free.
 
 #include <cstddef>
 #include <cstdint>
 
 namespace dynet::util {
 
-/// While one lives in this process, share_loop() is helped by a thread, which all of them share. A
-/// child process has none. The thread starts with the first expect(), where the process may use two
-/// processors, and takes no signals but those of faults of its own. Thread-safe.
+/// While a Helper lives in this process, a thread helps share_loop(); all Helpers share the thread.
+/// A child process has none. The thread starts with the first expect(), if the process may use two
+/// processors, and takes no signals except for its own faults. Thread-safe.
 class Helper {
  public:
   Helper();
@@ -19,7 +19,7 @@ class Helper {
   ~Helper();
   /// Loops come soon: wakes the thread, which then looks for them for a tenth of a millisecond.
   void expect();
-  /// None comes soon: the thread sleeps, so that others have its processor.
+  /// No loop comes soon: the thread sleeps, so that its processor is free.
   void rest();
   /// Whether the first part of a loop is the thread's, however long it takes to come: for tests,
   /// which else see help by chance alone.
@@ -43,9 +43,10 @@ void share_loop(std::size_t count, std::size_t piece, PartOfLoop run, const void
 }  // namespace detail
 
 /// Runs f(first, last) over [0, count) in parts that begin at multiples of `piece`, and returns
-/// when all are done. f is called by two threads where there is help, and otherwise once; so that
-/// numbers do not depend on it, no part may use what another one computes. What f throws is thrown
-/// here; other parts may have run then, or not. Thread-safe: one loop at a time has the help.
+/// when all are done. f is called by two threads if there is help, and otherwise once; so that
+/// numbers do not depend on the help, no part may use results of another. An exception of f is
+/// thrown here; other parts may have run then, or not. Thread-safe: one loop at a time has the
+/// help.
 template <class F>
 void share_loop(std::size_t count, std::size_t piece, const F& f) {
   detail::share_loop(

@@ -7,10 +7,9 @@
 
 namespace dynet::util {
 
-/// Finds things by content: which of the owner's numbered things has it. The things lie with the
-/// owner; the table has the hash and the number of each, in open addressing. A hash only finds:
-/// `equal` has the last word. Emptying it takes no time and keeps its memory. Thread rule: the
-/// owner's.
+/// Finds an owner's numbered thing by content. The things lie with the owner; the table has the
+/// hash and the number of each, in open addressing. A hash only proposes; `equal` decides. Emptying
+/// the table takes no time and keeps its memory. Thread rule: the owner's.
 class IndexTable {
  public:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
@@ -32,7 +31,7 @@ class IndexTable {
       }
     }
   }
-  /// Enters a thing that is not there. Where this throws, nothing has changed.
+  /// Enters a thing that is not there. If this throws, nothing has changed.
   void insert(std::uint64_t hash, std::uint32_t index) {
     reserve();
     place(slots_, {hash, index, generation_});
@@ -51,7 +50,7 @@ class IndexTable {
     }
     slots_.swap(larger);
   }
-  /// Takes out thing `index`, which is there. Those that were put behind it move up.
+  /// Takes out thing `index`, which is there. Things behind it move up.
   void remove(std::uint64_t hash, std::uint32_t index) {
     const std::size_t mask = slots_.size() - 1;
     std::size_t hole = hash & mask;

@@ -12,8 +12,8 @@ using Check = dynet::detail::InterruptCheck;
 /// that takes less does not look at all.
 inline constexpr std::int64_t kLookAfter = 256;
 
-/// This thread asks `next` from now on, which has to live until it is exchanged again; null: it
-/// asks nobody. Returns whom it asked, to be given back.
+/// Sets the check of this thread, which has to live until the next exchange; null: none. Returns
+/// the check before, to be restored.
 Check* exchange_check(Check* next);
 
 /// Where long work asks this thread's check. Made at the start of the work, used by the same
@@ -21,7 +21,7 @@ Check* exchange_check(Check* next);
 class Interrupt {
  public:
   Interrupt();
-  /// So much work, in microseconds at most, is going to be done. Throws what the check throws.
+  /// To be called before work of at most so many microseconds. Throws the exceptions of the check.
   void pass(std::int64_t work) {
     if (check_ != nullptr) [[unlikely]] {
       check_->budget -= work;
@@ -35,7 +35,7 @@ class Interrupt {
  private:
   void look();
 
-  Check* check_;  ///< the thread's, or null where nobody is asked
+  Check* check_;  ///< the thread's, or null
 };
 
 }  // namespace dynet::util

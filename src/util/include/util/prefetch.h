@@ -1,14 +1,14 @@
 #pragma once
 
-// Memory that is asked for before it is used, where the processor cannot guess what comes next.
+// Prefetching of memory that the processor cannot predict.
 
 #include <cstddef>
 #include <cstdint>
 
 namespace dynet::util {
 
-/// Asks for a row that is written soon. Of a long one only its begin: the processor sees by itself
-/// that the rest follows.
+/// Fetches a row that is written soon. Of a long row only the begin: the processor fetches the rest
+/// by itself.
 inline void fetch_row(const std::byte* row, std::int64_t bytes) {
   constexpr std::int64_t kLine = 64;
   constexpr std::int64_t kMost = 1024;

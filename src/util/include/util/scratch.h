@@ -16,7 +16,7 @@ class Scratch {
   Scratch& operator=(const Scratch&) = delete;
   ~Scratch() = default;
 
-  /// Room for n floats; what stood there before is lost. std::bad_alloc leaves the old memory.
+  /// Room for n floats; earlier contents are lost. std::bad_alloc leaves the old memory.
   [[nodiscard]] float* get(std::size_t n) {
     if (n > capacity_) {
       grow(n);

@@ -6,8 +6,8 @@
 
 namespace dynet::util {
 
-/// An array that is cleared in no time, for what is noted of a few of many nodes: an entry counts
-/// only in the round that it was set in. Not thread-safe.
+/// An array that is cleared in no time, for notes about a few of many nodes: an entry counts only
+/// in the round in which it was set. Not thread-safe.
 template <class T>
 class Stamped {
  public:

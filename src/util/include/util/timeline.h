@@ -1,7 +1,7 @@
 #pragma once
 
-// A record of what the library did and when, for a picture: stages of requests, and each kernel
-// call in them. Off unless a dynet::TimelineScope asks for it.
+// A record of the library's work over time, for a picture: stages of requests, and each kernel
+// call. Off without a dynet::TimelineScope.
 
 #include <atomic>
 #include <chrono>
@@ -14,7 +14,7 @@ namespace detail {
 inline std::atomic<bool> is_recording{false};
 }  // namespace detail
 
-/// Whether somebody wants events. Thread-safe; one load.
+/// Whether events are recorded. Thread-safe; one load.
 [[nodiscard]] inline bool is_recording() {
   return detail::is_recording.load(std::memory_order_relaxed);
 }
@@ -30,8 +30,8 @@ struct TimelineEvent {
   std::string details;
 };
 
-/// Adds what this thread did. Thread-safe; nothing where nobody records. Beyond a million events
-/// only their number is kept.
+/// Adds an event of this thread, if events are recorded. Thread-safe. Beyond a million events only
+/// their number is kept.
 void record(TimelineEvent event);
 
 /// Text between the quotes of a JSON string.
@@ -60,9 +60,9 @@ class Slice {
   TimelineClock::time_point begin_;
 };
 
-/// Begins to record. UsageError where somebody does already.
+/// Begins to record. UsageError during another recording.
 void start_timeline();
-/// Stops, and gives what was recorded in the JSON format of Chrome's traces ("Trace Event Format",
+/// Stops, and gives the record in the JSON format of Chrome's traces ("Trace Event Format",
 /// complete events: times in microseconds since the start).
 [[nodiscard]] std::string take_timeline();
 

@@ -5,7 +5,7 @@
 
 namespace dynet::util {
 
-/// What files of UTF-8 may begin with. It is no part of their text.
+/// The mark at the begin of some UTF-8 files, which is no part of the text.
 inline constexpr std::string_view kUtf8Mark = "\xEF\xBB\xBF";
 
 /// How many bytes of a file's first line are the mark.
