@@ -6,7 +6,7 @@
 // et al., 2017, "On-the-fly operation batching in dynamic computation graphs", run the type of the
 // lowest mean depth, safe or not.)
 //
-// Levels are counted once. After a choice that was not safe they are too high for the units below.
+// Levels are counted once. After a choice that was not safe they are too high for later units.
 // Counting them anew was tried: it costs much and most programs get more groups, because the first
 // levels keep examples in step and exact ones forget who lags behind (docs/decisions/0007).
 

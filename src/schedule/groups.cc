@@ -115,8 +115,8 @@ void add_segment(const graph::Graph& graph, std::span<const NodeId> members, std
 
 }  // namespace
 
-/// Finds for each member the first one with the same shared operands. `weights` are computed and
-/// count as shared.
+/// Finds for each member its class: the number of the first member with the same shared operands,
+/// among such first members. A class becomes a segment. `weights` are computed and count as shared.
 class GroupMaker::Classes {
  public:
   Classes(const graph::Graph& graph, std::span<const NodeId> nodes, std::uint64_t must,

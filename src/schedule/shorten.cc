@@ -128,7 +128,8 @@ void Shortener::count_steps() {
 }
 
 /// Fills `late_` from its end: what became free last, having no user left before it, goes next, and
-/// among equals what lies lowest, so that the long chain to a piece runs before the short ones.
+/// among equals the piece of the least depth, so that the long chain to a piece runs before the
+/// short ones.
 void Shortener::order_late() {
   late_.resize(pieces_.size());
   ready_.clear();

@@ -1,21 +1,21 @@
 // From wanted nodes to units, in two sweeps over the nodes.
 //
-// The first finds each node's type, whom it waits for and what types stand above it. A type of
-// which some unit waits for another one *repeats*, and has a lane: a unit's level is the number of
-// units of its type on the longest path above it, and a lane holds for one type the level that the
-// users of each node get from it, the maximum over its arguments, and one more if it is of the
-// type.
+// The first finds each node's type, the nodes that it waits for and the types above it. (A node is
+// above those that wait for it, directly or through others.) A type of which some unit waits for
+// another one *repeats*, and has a lane: a unit's level is the number of units of its type on the
+// longest path above it, and a lane holds for one type the level that the users of each node get
+// from it, the maximum over its arguments, and one more if it is of the type.
 //
 // The second sweep counts levels and makes units. Here sums of terms are split. A term leaves its
 // node where it does not wait for the recurrence that the node stands on. Recurrences are those of
 // the program, not of one node: a left child that happens to be a leaf waits for nothing, but its
 // place is that of children, and splitting the node would only cost a call. So an argument counts
 // as recurrent where in any node of the same *site* it waits for another node of the site. The
-// input of an upper layer waits for a node of the same key in the layer below. Mostly it stays, so
-// that both layers run side by side in the fewest groups. Where large weights would be read for a
-// few columns at each step, which takes longer than a group does, it leaves: all steps have one
-// product when the layer below is done. The state, which makes results of complete sums, is read
-// with the terms that stay.
+// input of a second layer waits for a node of the same key in the first. Mostly it stays, so that
+// both layers run side by side in the fewest groups. Where large weights would be read for a few
+// columns at each step, which takes longer than a group does, it leaves: all steps have one product
+// when the first layer is done. The state, which makes results of complete sums, is read with the
+// terms that stay.
 
 #include "units.h"
 

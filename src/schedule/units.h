@@ -23,7 +23,7 @@ struct Type {
   std::uint32_t ready_head = kNone;
   std::uint32_t ready_tail = kNone;
   std::uint32_t place = 0;           ///< among the policy's candidates
-  std::uint32_t lane = kNone;        ///< in Units::levels; none: all its units are at level 0
+  std::uint32_t lane = kNone;        ///< in Units::levels_; none: all its units are at level 0
   std::uint32_t counts = 0;          ///< first of its entries in level_counts
   std::uint32_t level = 0;           ///< the lowest with units that have not run
   std::uint32_t levels = 1;          ///< how many there are
@@ -44,8 +44,7 @@ struct Unit {
   std::uint32_t level;      ///< in its type; of first terms that of the other terms
 };
 
-/// A place in the program: the nodes of one key with the same weights, such as the forget gates of
-/// one layer.
+/// The nodes of one key with the same weights, such as the forget gates of one layer.
 struct Site {
   NodeId example;
   std::uint32_t next;         ///< site of the same type, in a ring
@@ -66,8 +65,8 @@ class Units {
   std::vector<std::uint32_t> level_counts;  ///< units that have not run, by type and level
 
  private:
-  /// What stands above a node, and the node itself: a bit for each type and for each site. Those
-  /// beyond the last bit share it.
+  /// A node and all nodes above it, that is, nodes that it waits for, directly or through others: a
+  /// bit for each type and for each site. Numbers beyond the last bit share it.
   struct Above {
     std::uint64_t types;
     std::uint64_t sites;

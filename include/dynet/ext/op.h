@@ -13,7 +13,8 @@
 //   };
 //
 // The struct is enough for the batch key, merging, printing, the CPU loop, the CUDA kernel, the
-// Python function, the documentation, the tests and the bench.
+// Python function, the documentation and the suite of tests. For an operation of the library, three
+// tables want a line each (CONTRIBUTING.md, "Adding an operation").
 //
 // The arithmetic is one of
 //   value(x), slope(x, y)           elementwise, one argument

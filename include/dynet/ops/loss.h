@@ -1,6 +1,6 @@
 #pragma once
 
-// Softmax and losses.
+// Softmax and losses. Losses with a margin, label smoothing or counts are in margin.h.
 
 #include <array>
 #include <string>

@@ -23,6 +23,13 @@
 // All that is added to a parameter's storage is added there under its lock (deliver.cc), so graphs
 // of many threads may run backward on one model.
 //
+// Memory may run out anywhere in a request. Pool::allocate throws out_of_memory, place_group
+// (memory/layout.h) adds the operation and its shape, `compute` takes back all that the request did
+// since its mark (`roll_back`) and gives unused chunks to the system, and api::exclusively
+// (graph_state.h) frees the memory of graphs at rest. Example: of five groups the third does not
+// fit. None of the five has values afterwards, values of earlier requests are still there, and the
+// same request may be made again.
+//
 // Nothing here is remembered as a position that something else may reset. What refers to the values
 // as they are now (a mark) carries the generation of the history, and counts for nothing in a later
 // one; what refers to a backward pass carries the number of the pass; whatever a request keeps

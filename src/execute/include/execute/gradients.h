@@ -38,7 +38,8 @@ class Gradients {
   [[nodiscard]] bool is_noted(NodeId n) const { return (entries_[n].mark ^ current_) < kPassStep; }
   [[nodiscard]] bool needs(NodeId n) const { return (flags(n) & kNeeds) != 0; }
   [[nodiscard]] bool is_written(NodeId n) const { return (flags(n) & kWritten) != 0; }
-  /// The node whose gradient memory is that of `n`.
+  /// The node in whose memory the gradient of `n` lies: `n`, or the first node of its parameter.
+  /// (Graph::owner is another relation, from a projection to the node that computes it.)
   [[nodiscard]] NodeId owner(NodeId n) const {
     return (flags(n) & kFollows) == 0 ? n : first_of_parameter(n);
   }

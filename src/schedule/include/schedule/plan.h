@@ -18,10 +18,12 @@
 //
 // This header holds the data and nothing else; policy.h says who fills it. Start reading at
 // one_by_one.cc (complete in a few lines, and the oracle that every other policy is tested
-// against), then groups.h (from a list of nodes to a group), units.h and frontier.cc. Nothing here
-// touches numbers or devices: a policy can be tested with shapes alone. Surprising: aliases
-// (reshape) are scheduled like other nodes, since the backward pass needs their place in the order,
-// but they run alone and compute nothing.
+// against), then groups.h (from a list of nodes to a group), units.h and frontier.cc (which group
+// runs next). Two parts change a finished plan: device_order.h the order of groups on several
+// devices, shorten.h the size of groups in an inference scope. Nothing here touches numbers:
+// a policy can be tested with shapes alone. Surprising: aliases (reshape) are scheduled like other
+// nodes, since the backward pass needs their place in the order, but they run alone and compute
+// nothing.
 
 #include <cstdint>
 #include <vector>
@@ -65,8 +67,8 @@ struct Plan {
   std::vector<NodeId> members;
   std::vector<Segment> segments;
   std::vector<Group> groups;
-  /// No schedule of these steps has fewer groups; 0 where the policy does not know. For each kind
-  /// of step the longest path counting only this kind, summed.
+  /// No plan of these units has fewer groups; 0 if the policy does not know a bound. The sum over
+  /// all types of the longest path, counted in units of the type.
   std::uint32_t bound = 0;
   void clear() {
     members.clear();

@@ -24,7 +24,8 @@ class Policy {
   Policy(const Policy&) = delete;
   Policy& operator=(const Policy&) = delete;
   virtual ~Policy() = default;
-  /// `wanted`: ascending ids of nodes to compute, none of them a parameter or a projection.
+  /// `wanted`: ascending ids of nodes to compute, none of them a parameter or a projection
+  /// (graph.h).
   /// Whatever else they depend on has been computed. Fills `plan`, which is empty. After an
   /// exception the policy is not to be used again.
   virtual void plan(const graph::Graph& graph, const std::vector<NodeId>& wanted, Plan& plan) = 0;

@@ -37,7 +37,7 @@ class Shortener {
     std::int64_t elements = 0;  ///< of its results
     std::uint32_t users_left = 0;
     std::uint32_t needs_left = 0;
-    std::uint32_t depth = 0;  ///< pieces below it on the longest path
+    std::uint32_t depth = 0;  ///< pieces before it on the longest path
     bool is_done = false;
   };
 
