@@ -1,5 +1,5 @@
-// Chains: the float device against the one in double, on every target, in one block and in several;
-// what is done in double is compared with all paths, one by one, in tests/oracle.
+// Chains: the float device against the double device, on every target, in one block and in several;
+// tests/oracle compares the double device with all paths, one by one.
 
 #include "dynet/ext/chain.h"
 
