@@ -4,8 +4,8 @@
 
 namespace dynet::workers {
 
-/// A mapping of zeros that processes forked later share, or (`is_private`) that they copy. Costs no
-/// pages until they are written. Unmapped by the destructor, in the own process.
+/// A mapping of zeros that processes forked later share, or (`is_private`) copy. Pages cost nothing
+/// until written. Unmapped by the destructor, in the own process.
 class Area {
  public:
   enum class Kind : unsigned char { kShared, kPrivate };
