@@ -65,7 +65,7 @@ bool TreeReader::next(Tree& tree) {
   return true;
 }
 
-/// Goes to what is no white space, over lines; false at the end of the file.
+/// Goes to the next character that is no white space, over lines; false at the end of the file.
 bool TreeReader::skip_space() {
   while (true) {
     while (at_ < line_.size() && is_space(line_[at_])) {
