@@ -24,8 +24,8 @@ class Worst {
   double worst_ = 0.0;
 };
 
-/// How far two numbers are apart. The same infinity, or NaN on both sides, is no distance; what one
-/// side alone has is an infinite one.
+/// The distance of two numbers: 0 for equal infinities or two NaN, infinite if only one side is NaN
+/// or infinite.
 inline double distance(double a, double b) {
   if (a == b || (std::isnan(a) && std::isnan(b))) {
     return 0.0;
