@@ -22,7 +22,7 @@ graph::NodeId checked_argument(const Expression& e, const Record& record, const 
   }
 }
 
-/// Where no argument says which graph it is: there is none, or the first one's is gone.
+/// The errors of arguments without a graph: an empty list, or a first argument whose graph is gone.
 [[gnu::noinline]] void refuse_arguments(const Record& record, std::span<const Expression> args,
                                         const Where& where) {
   if (args.empty()) {
