@@ -72,7 +72,7 @@ constexpr const char* kCoupledInFile =
     "--dynet-lstm=coupled or with DYNET_LSTM=coupled in the environment";
 }  // namespace
 
-// The four gates of the standard LSTM are stacked, those of the coupled one are not.
+// The four gates of the standard LSTM are stacked, the gates of the coupled LSTM are not.
 std::string other_lstm(const Dim& found, const Dim& wanted, std::string_view name) {
   const auto has_rows_of = [](const Dim& a, const Dim& b) {
     return a.nd == b.nd && ext::Count(a.rows()) == ext::Count(4) * b.rows() && a.cols() == b.cols();

@@ -467,7 +467,7 @@ TEST_F(TextFileTest, FilesThatAKilledProcessLeftForbidNothing) {
   EXPECT_NE(content(), "");
 }
 
-/// A file of a saver that is gone is removed, one that is being written is not.
+/// A file of a saver that is gone is removed, a file being written is not.
 TEST_F(TextFileTest, AbandonedFilesAreRemoved) {
   const std::string abandoned = file + ".tmp.0123456789abcdef";
   std::ofstream(abandoned) << "stale";
@@ -509,7 +509,7 @@ TEST_F(TextFileTest, KilledSaversLeaveNothingBehind) {
     ASSERT_NO_THROW(TextFileLoader(file).populate(model));
     left += files_in_folder() - 1;
   }
-  // Only one that was about to take the place of the old one can be left.
+  // A file can stay only if its saver was about to replace the old one.
   std::printf("files beside the model after %d kills: %zu\n", 60, left);
   EXPECT_LE(left, 30U);
   save(model);
@@ -564,7 +564,7 @@ TEST_F(TextFileTest, DoublesComeBackExactly) {
       ASSERT_EQ(gradient[i], values[i]);
     }
   }
-  // What a float cannot hold is refused, and nothing is changed.
+  // A number that no float can hold is refused, and nothing is changed.
   ParameterCollection narrow;
   const Parameter f = narrow.add_parameters(d, ParameterInitConst(7));
   EXPECT_THROW(TextFileLoader(file).populate(narrow), IoError);
