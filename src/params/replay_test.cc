@@ -19,7 +19,7 @@ std::vector<std::string> names_of(const ParameterCollection& collection) {
   return names;
 }
 
-/// What a builder would make in `model`.
+/// The parameters that a builder would make in `model`.
 struct Made {
   explicit Made(ParameterCollection model)
       : own(model.add_subcollection("made")),

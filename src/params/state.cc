@@ -273,7 +273,7 @@ namespace {
 std::uint64_t pack(std::uint32_t process, int users) {
   return std::uint64_t{process} << 32 | static_cast<std::uint32_t>(users);
 }
-/// What was counted in another process counts for nothing.
+/// Counts of another process do not count here.
 int users_of(std::uint64_t word, std::uint32_t process) {
   return word >> 32 == process ? static_cast<int>(static_cast<std::uint32_t>(word)) : 0;
 }

@@ -24,8 +24,8 @@ struct FirstSizes {
 /// Reads "", "N" or "F,B,P,S" in MiB. ValueError for anything else.
 FirstSizes parse_memory(const std::string& text);
 
-/// ValueError naming the field if `p` holds something that is not allowed, or something that
-/// this library does not do.
+/// ValueError naming the field if `p` holds a value that is not allowed, or that this library does
+/// not support.
 void check(const DynetParams& p);
 /// The word itself, in static memory; ValueError for one that is unknown or would do nothing.
 const char* checked_precision(const std::string& word);
