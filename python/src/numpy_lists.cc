@@ -18,8 +18,7 @@ namespace nb = nanobind;
 namespace dynet::python {
 namespace {
 
-/// Where the functions of this thread go on when those that they have called return, the innermost
-/// first.
+/// The return addresses of this thread's functions, the innermost first.
 class Stack {
  public:
   static constexpr std::size_t kMost = 64;
@@ -74,7 +73,7 @@ PlaceInNumpy find_place() {
   for (int lists = 0; lists < 3; ++lists) {
     try {
       (void)numpy.attr("asarray")(object);
-    } catch (const nb::python_error& error) {  // it has asked, and old ones fail after that
+    } catch (const nb::python_error& error) {  // it has asked; old versions fail afterwards
       if (!error.matches(PyExc_TypeError)) {
         throw;
       }
