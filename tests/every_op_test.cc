@@ -22,7 +22,7 @@ INSTANTIATE_TEST_SUITE_P(All, EveryOp,
                          [](const auto& p) { return test_name(p.param, p.index); });
 TEST_P(EveryOp, Passes) { expect_passes(GetParam()); }
 
-/// What the shape rules refuse is listed, so that a case that vanished is seen.
+/// Lists the cases that shape rules refuse, so that a case that vanished is seen.
 TEST(EveryOpList, PrintsRefusedCases) {
   std::map<std::string, std::set<std::string>> refused;
   for (const Sample* s : operation_samples()) {

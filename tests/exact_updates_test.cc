@@ -99,7 +99,7 @@ TEST_F(ExactUpdates, FilesHoldTheSame) {
   load_dynet_model(file, &loaded.parameters);
   expect_near(loaded.values(), dense.values());
 
-  // Into a table that lags: what it missed is not added to what was loaded.
+  // Into a table that lags: its missed updates are not added to the loaded values.
   Model lagging(LookupUpdates::kExact);
   Model other(LookupUpdates::kDense);
   for (int i = 0; i < 20; ++i) {

@@ -116,7 +116,7 @@ TEST_P(Nan, MinusInfinityThatIsMeantIsNone) {
   EXPECT_EQ(as_vector((count + x).value())[0], -kInfinity);
   cg.checkpoint();
   EXPECT_EQ(find_nan(cg), "");
-  const InferenceScope scope;  // where what lies between is dropped
+  const InferenceScope scope;  // drops the values in between
   EXPECT_EQ(as_vector(((log_softmax(x, {1U}) + x) + x).value())[0], -kInfinity);
 }
 
@@ -232,8 +232,8 @@ TEST_P(Nan, TheTrainerNamesTheNode) {
   EXPECT_EQ(as_scalar(*m.p.gradients()), 0.0F);
 }
 
-/// Looking for it takes a backward of its own, for one of a parameter's nodes; nobody may stop an
-/// update in it.
+/// The search takes a backward of its own, for one of a parameter's nodes; nobody may stop an
+/// update during the search.
 TEST_P(Nan, NobodyStopsATrainerThatLooksForTheNode) {
   ParameterCollection model;
   const Parameter p = model.add_parameters({64, 64}, ParameterInitConst(0.0F));

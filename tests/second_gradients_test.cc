@@ -1,5 +1,5 @@
-// Gradients of gradients where rules have guards. A guard is written for a number, and what it
-// gives there has to have the slope of what is around it, too.
+// Gradients of gradients of rules with guards. A guard replaces a number; its replacement must also
+// have the slope of the formula around it.
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ struct Second {
 };
 Second second_of_log_loss(float x_at, float y_at) {
   const DefaultDevice scope(double_device());
-  ComputationGraph graph;  // its numbers are those of the device from before it
+  ComputationGraph graph;  // its numbers have the type of the default device
   const Expression x = input(graph, x_at);
   const Expression y = input(graph, y_at);
   const Expression dx = gradient(binary_log_loss(x, y), {x})[0];
@@ -40,7 +40,7 @@ TEST(SecondGradientOf, BinaryLogLossWhereItHasGuards) {
           << x << ", " << y;
     }
   }
-  // The gradient is 0 at the corners, as in DyNet 2.1; its slope is that of beside them.
+  // The gradient is 0 at the corners, as in DyNet 2.1; its slope is the slope beside them.
   EXPECT_EQ(second_of_log_loss(1.0F, 1.0F).xx, 1.0);
   EXPECT_EQ(second_of_log_loss(0.0F, 0.0F).xx, 1.0);
 }

@@ -19,7 +19,7 @@ double attribute_of(const Step& step, const std::string& name) {
   const std::string key = ", " + name + "=";
   return std::stod(text.substr(text.find(key) + key.size()));
 }
-/// a_i - b_k + shift of all pairs, or of those with i = k.
+/// a_i - b_k + shift of all pairs, or of pairs with i = k.
 std::vector<double> differences(const std::vector<double>& a, const std::vector<double>& b,
                                 double shift, bool all_pairs) {
   std::vector<double> all;
@@ -136,7 +136,7 @@ std::vector<std::vector<double>> distances_to_kinks(const Step& step, const Valu
   return all;
 }
 
-/// What the generator knows of a result.
+/// The generator's facts about a result.
 struct Known {
   Ref ref;
   Dim dim;
@@ -195,8 +195,8 @@ class Generator {
     program_.events = all;
   }
 
-  /// Builds the last step of the program and notes its results. False, and the step is gone, where
-  /// the library refuses it.
+  /// Builds the last step of the program and notes its results. If the library refuses the step,
+  /// removes it and returns false.
   bool built() {
     const int index = static_cast<int>(program_.steps.size()) - 1;
     const std::size_t nodes = live_.graph().nodes.size();
@@ -431,7 +431,7 @@ class Generator {
   void add_copy(const Sample& s, const std::vector<Ref>& args, bool each) {
     program_.add_step(s, args);
     Step& step = program_.steps.back();
-    // Beside copies that differ in an attribute; where the shapes do not fit, built() refuses.
+    // Beside copies that differ in an attribute; if the shapes do not fit, built() refuses.
     if (!s.variants.empty() && random().chance(0.3)) {
       step.op = s.variants[random().below(static_cast<unsigned>(s.variants.size()))];
     }

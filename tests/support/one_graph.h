@@ -1,6 +1,6 @@
 #pragma once
 
-// What fixtures for tests of single calls in one graph have.
+// Functions for fixtures of tests of single calls in one graph.
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 
 namespace dynet::testing {
 
-/// A base beside that of gtest.
+/// A base beside gtest's.
 class OneGraph {
  protected:
   using Floats = std::vector<float>;

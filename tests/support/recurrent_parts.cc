@@ -90,8 +90,8 @@ class Recurrent final : public Part {
     builder_.start_new_sequence(state);
     ++sequence_;
   }
-  /// Sequences that go on from one state side by side, as a beam does. Most read what waits for no
-  /// step: the first terms of their steps are computed apart, in as many groups as they are ready.
+  /// Sequences that go on from one state side by side, as in a beam. Most inputs wait for no step:
+  /// the first terms of their steps are computed apart, in a group for each time of readiness.
   void grow(Making& making, RNNPointer from) {
     const bool is_apart = making.random.chance(0.8);
     const unsigned width = 2 + making.random.below(3);
