@@ -4,7 +4,7 @@
 //   generate_api ROOT           writes ROOT/include/dynet/expr/*.h and ROOT/src/api/functions/*.cc
 //   generate_api ROOT --check   exit status 1 and the names of the files that differ from that
 //
-// In: the lists of operations (dynet/ops/all.h). What a function looks like follows from the
+// In: the lists of operations (dynet/ops/all.h). The form of a function follows from the
 // operation alone: its arguments, its payload, its members with their types and defaults. Files are
 // compared without regard to spaces, so that the check needs no clang-format; `tools/generate-api`
 // runs it after writing.

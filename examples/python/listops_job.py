@@ -88,7 +88,7 @@ def train_and_report(options: argparse.Namespace) -> None:
             f"listops: state {options.hidden}, {model.m.parameter_count()} parameters, "
             f"seed {options.seed}"
         )
-    # What is tested on chooses nothing here: the held-out lists also measure the saved model.
+    # The tests choose nothing here: the held-out lists also measure the saved model.
     plan = TrainingPlan("trees", learner.updates_an_epoch, lowers_rate=True, keeps_best=False)
     print_table(learner, train(learner, plan, options))
     dot = os.path.join(options.out, "graph.dot")

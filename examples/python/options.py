@@ -120,7 +120,7 @@ def parse(
 
 def run_job(options: argparse.Namespace, job: str) -> None:
     """Starts the library and calls ``run`` of the module ``job``. Mistakes in data exit with 2."""
-    # The library reads its options when it is imported, those of the command line last.
+    # The library reads its options when it is imported, the command line last.
     sys.argv[1:1] = ["--dynet-seed", str(options.seed)]
     for file in filter(None, (options.train, options.dev)):
         if not os.path.exists(file):

@@ -185,7 +185,7 @@ class ProgramTest(FolderTest):
             self.assertIn(f"argument {wrong[0]}: {wrong[1]} is no", refused.stderr)
 
     def test_tagger(self) -> None:
-        # Words that end in "o" are X, others O; those seen once are unknown or spelled.
+        # Words that end in "o" are X, others O; words seen once are unknown or spelled.
         train = ""
         for stem in ["ka", "be", "di", "po", "lu", "ma", "ne", "ri", "so", "tu", "va", "we"]:
             train += f"{stem}ro|X the|O {stem}ra|O to|X\n{stem}la|O {stem}lo|X the|O\n"

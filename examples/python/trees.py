@@ -68,7 +68,7 @@ def read_tree_file(
     """All trees of a file, blank lines left out, and the numbers of their words. Those that are not
     in ``words`` are unknown; without it all are new. Labels must be below ``classes``. DataError,
     and the IoError of the library, name the line."""
-    import dynet as dy  # late: what only generates lists does without
+    import dynet as dy  # late: programs that only generate lists need no dynet
 
     numbers = {"<unk>": 0} if words is None else words
 

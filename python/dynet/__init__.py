@@ -44,7 +44,7 @@ from ._told import told as _explained
 from ._torch_names import add_attributes as _add_attributes
 from ._torch_names import functions as _torch_functions
 
-TYPE_CHECKING = False  # that of typing, which takes longer to import than all else here
+TYPE_CHECKING = False  # as in typing, whose import takes longer than all else here
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

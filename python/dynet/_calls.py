@@ -22,8 +22,8 @@ import dynet as _dynet
 
 _MISSING = object()
 _OWN = ("self", "cls")  # the argument that the user does not write
-#: (value; itself, or the list that was made of it; places in that; what is wanted; (low, high) or
-#: None; whether it is an index)
+#: (value; the value itself, or the list made of it; places in the list; the wanted kind; (low, high)
+#: or None; whether the number is an index)
 _Misfit = Any
 
 
@@ -65,7 +65,7 @@ def _default_of(node: ast.expr, defaults: tuple[Any, ...]) -> Any:
 def _parameters(signature: tuple[str, str | None, tuple[Any, ...] | None]) -> list[_Parameter]:
     text, _, defaults = signature
     text = re.sub(r"= \\=?(\d+)", r"= default(\1)", text.splitlines()[-1])
-    if text.startswith("def ("):  # what sets a property
+    if text.startswith("def ("):  # the setter of a property
         text = text.replace("def (", "def set(").replace("arg: ", "value: ")
     definition = ast.parse(text + ": ...").body[0]
     assert isinstance(definition, ast.FunctionDef)
@@ -102,7 +102,7 @@ def _forms(function: Any) -> list[list[_Parameter]]:
     return forms
 
 
-#: What users call, of functions that only the package itself calls.
+#: The users' names of functions that only the package itself calls.
 _CALLED_FOR = {
     "_add_inputs_both": "BiRNNBuilder.add_inputs",
     "_back_of_both": "BiRNNBuilder.back",
@@ -153,7 +153,7 @@ _OPERATIONS: dict[str, tuple[str, dict[str, str]]] = {
 }
 
 
-#: What errors tell programs to do, in C++ and in Python.
+#: Advice in errors, in C++ and in Python.
 _ADVICE = {
     "call invalidate() and ask for values outside the scope": (
         "ask for value(recalculate=True) outside the scope"
@@ -275,7 +275,7 @@ def _text(value: Any) -> str:
         return _short(value)
 
 
-#: How many values this thread is telling: one that cannot tell its shape leads to the next.
+#: The number of values in the error being written: a value without a shape may lead to the next.
 _telling = threading.local()
 
 
@@ -472,7 +472,7 @@ def _problem_of(name: str, promise: ast.expr, value: Any) -> str:
     return f"{name} is {told(value)}; want {_words(promise)}"
 
 
-#: What stands for a value of any type, by the name of the argument.
+#: Words for an argument of any type, by the name of the argument.
 _MEANT = {
     "arr": "an array or a list of numbers",
     "operation": "an operation: an object with forward and backward",

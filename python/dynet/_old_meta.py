@@ -107,7 +107,7 @@ _FORMATS = {"f2": "e", "f4": "f", "f8": "d", "b1": "?"}
 _FORMATS |= {"i1": "b", "i2": "h", "i4": "i", "i8": "q", "u1": "B", "u2": "H", "u4": "I", "u8": "Q"}
 
 
-# ---- what a file may call -----------------------------------------------------------------------
+# ---- the functions of a file --------------------------------------------------------------------
 
 
 class _Function:
@@ -182,7 +182,7 @@ def _named(name: Any, base: Any, members: Any) -> _Value:
     return _Value("named", [name.text, *_members(members)])
 
 
-# Functions that a file may call, under the names that Python 2 and NumPy 1 had for them, too.
+# Functions that a file may call, also under the names of Python 2 and NumPy 1.
 _CALLED = {
     ("numpy", "dtype"): _Function(_number_type),
     ("_codecs", "encode"): _Function(_bytes),
@@ -204,7 +204,7 @@ for _module in ("copyreg", "copy_reg"):
 _LIBRARY = ("_dynet", "_gdynet", "dynet")
 
 
-# The one in C takes memory for as many objects as a file says it is going to have.
+# The reader in C takes memory for the number of objects that a file announces.
 class _Reader(pickle._Unpickler):
     dispatch: ClassVar[dict[int, Any]] = dict(pickle._Unpickler.dispatch)
 
@@ -226,7 +226,7 @@ class _Reader(pickle._Unpickler):
         raise pickle.UnpicklingError(f"it refers to something outside, {_shown(pid)}")
 
     def get_extension(self, code: int) -> NoReturn:
-        # Programs register them, and those once used are found without find_class.
+        # Programs register extensions, and used extensions are found without find_class.
         raise pickle.UnpicklingError(f"it refers to the extension {code}")
 
 

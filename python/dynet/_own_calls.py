@@ -30,7 +30,7 @@ _REFUSED = _extension._Refused
 
 # ---- operators ----------------------------------------------------------------------------------
 
-#: What to use where an operator has no operation.
+#: Functions to use for operators without an operation.
 _INSTEAD = {
     "@": "; * is the product of matrices, too",
     "/": "; a number divided by an expression is number * pow(x, constant(1, -1))",

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-#: What a class may not have of its own, as its objects are more than their `__dict__` then.
+#: Names that a class may not define, as its objects would be more than their `__dict__`.
 _CODE = (
     *("__del__", "__new__", "__setstate__", "__getstate__", "__reduce__", "__reduce_ex__"),
     *("__getnewargs__", "__getnewargs_ex__", "__dict__"),

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     #: A size or a count: 3, 6 / 2, numpy.int64(3).
     Whole: TypeAlias = SupportsIndex | float
 
-#: What such a function raises where an argument is not what its annotation promises.
+#: The error of such a function for an argument that breaks the promise of its annotation.
 Refused: type[Exception] = _dynet._Refused
 
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 PAGE = "docs/coming-from-pytorch.md"
 
-#: Functions and classes of torch, torch.nn, torch.nn.functional and torch.optim: what is written
-#: here instead.
+#: Functions and classes of torch, torch.nn, torch.nn.functional and torch.optim, with their
+#: replacements here.
 FUNCTIONS = {
     "Adam": "AdamTrainer(model)",
     "AdamW": "AdamWTrainer(model)",

@@ -3,7 +3,7 @@
 // The tests of this folder show the names that a program for DyNet 2.1 may write: one line for each
 // name of its public headers, as a call with the arguments and the type that it has there, and one
 // for each default. Each prints a tick. absent_test.cc has the missing names, with reasons.
-// Example: DYNET_HAS(E, tanh(m)) proves that tanh of an Expression is an Expression.
+// Example: DYNET_HAS(E, tanh(x)) proves that tanh of an Expression is an Expression.
 //
 // A line cannot pass without its name: the call is compiled as C++17, linked and made.
 

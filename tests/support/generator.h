@@ -28,7 +28,7 @@ struct Combination {
   [[nodiscard]] bool has(std::size_t arg) const {
     return arg >= sample->inputs.size() || !ext::is_absent(sample->inputs[arg]);
   }
-  /// Empty if such nodes may merge (docs/batching.md), else the reason why not.
+  /// Empty if such nodes may run in one group (docs/batching.md), else the reason why not.
   [[nodiscard]] std::string reason_alone() const;
 };
 

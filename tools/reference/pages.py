@@ -72,7 +72,7 @@ class Item:
         return list(dict.fromkeys(f.name for f in self.forms))
 
 
-# ---- finding what belongs together
+# ---- finding pages that belong together
 
 
 def match_operations(entries: list[Entry], module: Module) -> list[Item]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import _dynet
 
-# What an operation's function returns.
+# Result types of functions of operations.
 NODES = ("Expression", "tuple[Expression", "list[Expression]", "Any")
 SYMBOLS = {"__add__": "+", "__sub__": "-", "__mul__": "*", "__truediv__": "/", "__pow__": "**", "__neg__": "-",
            "__radd__": "+", "__rsub__": "-", "__rmul__": "*", "__rtruediv__": "/"}  # fmt: skip

@@ -385,7 +385,7 @@ print(dy.sequence_loss(dy.concatenate_to_batch(steps), [1, None, 0]).npvalue())
     ),
 }
 
-# C++ functions that Python does not have, and what it has instead.
+# C++ functions that Python does not have, with their replacements.
 ONLY_CPP = {
     "const_lookup": "`lookup(p, index, update=False)`",
     "sum_rows": "`sum_dim(x, [0])`",
@@ -420,7 +420,7 @@ OTHER_NAMES = {
     "cwise_multiply": "cmult: a name of DyNet 2.1",
 }
 
-# Python functions that make nodes and are on no page of operations, and where they are described.
+# Python functions that make nodes and are on no page of operations, with a line about each.
 ELSEWHERE = {
     "apply": "runs an operation that the program has written in Python: `help(dynet.apply)`",
 }

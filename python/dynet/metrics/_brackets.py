@@ -25,7 +25,7 @@ def _brackets(text: str, ignored: frozenset[str]) -> tuple[list[str], list[Brack
     hold the word itself are tags and do not count."""
     words: list[str] = []
     found: list[Bracket] = []
-    # Of each open bracket: its label, the words before it, whether it holds brackets.
+    # The open brackets: label, number of words before, whether the bracket holds brackets.
     stack: list[tuple[str, int, bool]] = []
     after_open = False
     for token in _TOKEN.findall(text):
