@@ -85,8 +85,8 @@ def with_any(text: str) -> str:
     return text[:end] + "  # type: ignore[override]" + text[end:]
 
 
-#: Types that arguments take beside their signatures, which are for people: 6 / 2 and numbers of NumPy
-#: for a size, and 0 and 1 for a flag.
+#: Types that arguments take beside their signatures, which are for people: 6 / 2 and numbers of
+#: NumPy for a size, and 0 and 1 for a flag.
 WIDER = {"int": "_Whole", "float": "_Number", "bool": "_Flag"}
 ALIASES = """
 _Whole: TypeAlias = SupportsIndex | float

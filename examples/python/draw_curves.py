@@ -144,7 +144,7 @@ def draw_graph(dot_file: str, svg_file: str) -> None:
         x, y = place[a][0] + box_width, place[a][1] + box_height / 2
         to_x, to_y = place[b][0], place[b][1] + box_height / 2
         bend = max((to_x - x) / 2, 20)
-        colour = "#ddd" if "= parameter" in graph.labels[a] else "#888"  # parameters
+        colour = "#ddd" if "= parameter" in graph.labels[a] else "#888"  # edges of parameters cross
         parts.append(
             f"<path d='M{x:.0f} {y:.0f}C{x + bend:.0f} {y:.0f} {to_x - bend:.0f} {to_y:.0f} "
             f"{to_x:.0f} {to_y:.0f}' fill='none' stroke='{colour}'/>"

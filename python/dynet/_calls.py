@@ -22,8 +22,8 @@ import dynet as _dynet
 
 _MISSING = object()
 _OWN = ("self", "cls")  # the argument that the user does not write
-#: (value; the value itself, or the list made of it; places in the list; the wanted kind; (low, high)
-#: or None; whether the number is an index)
+#: (value; the value itself, or the list made of it; places in the list; the wanted kind;
+#: (low, high) or None; whether the number is an index)
 _Misfit = Any
 
 
