@@ -211,7 +211,7 @@ TEST_P(ComputedWeights, EachHasItsOwnGradientWhenAskedFor) {
   }
 }
 
-/// The nodes of a sum are one operand. Of these one is trained.
+/// The nodes of a sum are one operand, and one of them is trained.
 TEST_P(ComputedWeights, ASumOfParameters) {
   Parameter held = add({2, 2}, {4, 3, 2, 1});
   held.set_updated(false);
@@ -328,7 +328,7 @@ std::set<std::size_t> sizes_of_calls(const testing::Observed& seen,
   return sizes;
 }
 
-/// Nodes whose biases are parameters run beside others whose biases were computed: two calls.
+/// Nodes whose biases are parameters run beside nodes whose biases were computed: two calls.
 TEST(ComputedBiases, RunTogether) {
   ParameterCollection model;
   ComputationGraph cg(true);

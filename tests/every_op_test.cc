@@ -41,9 +41,9 @@ TEST(EveryOpList, PrintsRefusedCases) {
   }
 }
 
-/// Eight calls of every operation, of as many ranks, sizes and attributes as it takes; its tests,
-/// the far device's and the tables of special values are as good as they are. Leaves are left out:
-/// they take no arguments, and their numbers come from outside.
+/// Eight calls of every operation, with as many ranks, sizes and attributes as possible; all tests
+/// of operations, on the far device too, and the tables of special values are only as good as these
+/// calls. Leaves are left out: they take no arguments, and their numbers come from outside.
 TEST(EveryOpList, HasEightExamplesOfEveryOperation) {
   std::map<std::string_view, int> examples;
   for (const Sample* s : operation_samples()) {

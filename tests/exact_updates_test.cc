@@ -22,7 +22,7 @@ namespace {
 constexpr unsigned kRows = 30;
 constexpr unsigned kSize = 4;
 
-/// A model whose loss reads some rows of a table and, now and then, all of it.
+/// A model whose loss reads some rows of a table and, now and then, the whole table.
 struct Model {
   explicit Model(LookupUpdates how) : trainer(parameters, 0.01F) {
     reset_rng(1);

@@ -31,7 +31,7 @@ double time_of(const std::function<void(int)>& run, int steps) {
   return best;
 }
 
-/// Other programs may take the machine for a while: one of several tries must show it.
+/// Other programs may take the machine for a while: one of several tries must be linear.
 void expect_linear(const std::function<void(int)>& run) {
   double ratio = 0.0;
   for (int i = 0; i < 4; ++i) {

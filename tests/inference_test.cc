@@ -196,7 +196,7 @@ TEST_P(Inference, ADecoderComputesNothingTwice) {
   }
 }
 
-/// A recurrence whose state has a user when it is needed again is computed twice at most.
+/// A recurrence whose state has a user when needed again is computed twice at most.
 TEST_P(Inference, AWrongGuessCostsOnce) {
   ParameterCollection model;
   const Parameter w = model.add_parameters({4, 4});

@@ -213,8 +213,8 @@ TEST(Tables, AttributesWithoutEnd) {
   EXPECT_LE(most, api::kKeepTableBytes + (std::size_t{16} << 20));
 }
 
-/// The graphs of these tests begin without the warm memory of graphs before them: all workspaces at
-/// rest, of which there are at most 16, are taken by others.
+/// The graphs of these tests begin without the warm memory of earlier graphs: all workspaces at
+/// rest, at most 16, are taken by other graphs.
 class Memory : public ::testing::TestWithParam<bool> {
  protected:
   Memory() {

@@ -48,7 +48,7 @@ TEST_P(Nan, AGraphThatWantsValidNumbersNamesTheFirstBadNode) {
   const std::string text = text_of_error<NumericError>([&] { (void)sum.value(); });
   EXPECT_TRUE(contains(text, "NaN or infinity in node 2, log(v0) {2}, built at ")) << text;
   EXPECT_TRUE(contains(text, "nan_test.cc:")) << text;
-  // It is computed now, and asking for it again is no less an error; the rest is usable.
+  // The value is computed now, and another question is an error again; other nodes are usable.
   EXPECT_EQ(text_of_error<NumericError>([&] { (void)sum.value(); }), text);
   EXPECT_EQ(text_of_error<NumericError>([&] { (void)bad.value(); }), text);
   EXPECT_EQ(as_scalar(sum_elems(square(x)).value()), 2.0F);

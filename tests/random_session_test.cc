@@ -194,8 +194,8 @@ class Session {
   }
 
  private:
-  /// Makes a call of the library: as it is, in another thread, with an allocation that is refused,
-  /// or with hardly any memory left. After a failure it is made again.
+  /// Makes a call of the library: plainly, in another thread, with an allocation that is refused,
+  /// or with hardly any memory left. After a failure the call is made again.
   void happen(const std::string& what, const std::function<void()>& f) {
     if (is_loud_) {
       std::printf("%s\n", what.c_str());

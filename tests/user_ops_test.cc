@@ -1,6 +1,6 @@
-// The hard operations written again by a "user" outside the tree (user_ops/): the same values and
-// gradients as the library's, merged and not; and they pass every check that the library's pass.
-// tests/plant/run compiles this file against damaged copies of user_ops/ and requires it to fail.
+// The hard operations written again by a "user" outside the tree (user_ops/): equal values and
+// gradients as the library's operations, merged and not, and the same checks. tests/plant/run
+// compiles this file against damaged copies of user_ops/ and requires it to fail.
 
 #include <gtest/gtest.h>
 

@@ -70,8 +70,8 @@ inline void append(const text::TreeReader& reader, const text::Tree& list, std::
   }
 }
 
-/// The tree of a list, in brackets [] or (); its root's label is its value. TextError with the
-/// column.
+/// The tree of a list, in brackets [] or (); the label of the root is the list's value. TextError
+/// with the column.
 inline Tree read_list(std::string list_text) {
   const bool is_square = list_text.find_first_of("[]") < list_text.find_first_of("()");
   const std::size_t other = list_text.find_first_of(is_square ? "()" : "[]");

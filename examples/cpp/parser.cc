@@ -86,7 +86,7 @@ class Parser {
     items_.push_back({word, tree, stack_.state()});
   }
 
-  /// Joins one of the two words on top to the other when nothing more depends on it.
+  /// Joins one of the two words on top to the other, once all its own dependents are joined to it.
   [[nodiscard]] unsigned right_action(const Numbers& gold) const {
     const auto joins = [&](const Item& word, const Item& head) {
       const auto count = [&](const Numbers& in) { return std::ranges::count(in, word.word); };

@@ -177,8 +177,8 @@ struct IndexListArg {
 /// A place in a dimension, or in a batch: -1 is the last one.
 struct PlaceArg {
   std::int64_t place = 0;
-  /// The index among `count`. IndexError for a place before the first one; one that is too large
-  /// stays so.
+  /// The index among `count`. IndexError for a place before the first one; a place that is too
+  /// large stays as it is.
   [[nodiscard]] unsigned in(std::string_view operation, unsigned count) const;
 };
 /// Places.

@@ -360,7 +360,7 @@ nb::module_ numpy_module() {
   try {
     return nb::module_::import_("numpy");
   } catch (nb::python_error& error) {
-    // A NumPy that is there and broken explains itself.
+    // An installed but broken NumPy explains itself.
     if (!error.matches(PyExc_ModuleNotFoundError) ||
         !nb::object(error.value().attr("name")).equal(nb::str("numpy"))) {
       throw;

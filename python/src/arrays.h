@@ -64,7 +64,7 @@ struct FloatArray {
 /// An array returned by Python code, converted to the numbers of a device.
 struct HostArray {
   HostArray(nanobind::handle values, bool is_double);
-  /// Whether it is a tensor of this shape; a batch of 1 has no axis.
+  /// Whether the array has the shape of this tensor; a batch of 1 has no axis.
   [[nodiscard]] bool has_shape(const Dim& d) const;
   nanobind::object object;
   const void* data = nullptr;

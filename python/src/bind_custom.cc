@@ -77,7 +77,7 @@ class Operation final : public KeptByNode {
       attributes_.push_back({nb::borrow(name), value, key_of(value)});
     }
   }
-  /// The object to call: the one that was given, or a copy with the attributes of then.
+  /// The object to call: the given one, or a copy with the attributes from `apply`.
   nb::object object() {
     for (const Attribute& a : attributes_) {
       const nb::object now = nb::getattr(object_, a.name);

@@ -25,7 +25,7 @@ namespace {
 
 using std::filesystem::path;
 using Words = std::vector<std::string>;
-/// The words, whether it is frozen, and the id of the unknown one.
+/// The words, whether the dictionary is frozen, and the id of the unknown word.
 using State = std::tuple<Words, bool, int>;
 
 Dict dict_of(const Words& words) {

@@ -54,8 +54,8 @@ void take(Loader& loader, Handle made, const std::string& key, const std::string
   made.set_updated(is_updated);
 }
 
-/// A new root with the parameters of a file, which are as `entries` says, in this order. There they
-/// are named by their places, "/0" and so on.
+/// A new root with the parameters of a file, in the order of `entries`. The file names them by
+/// their places, "/0" and so on.
 ParameterCollection load_collection(const std::string& file, const std::vector<Entry>& entries,
                                     float weight_decay) {
   ParameterCollection root;

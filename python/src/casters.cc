@@ -196,8 +196,8 @@ nb::object read_sequence(PyObject* o, const char* want) noexcept {
 }
 
 std::vector<Expression>& ExprListArg::nodes() const {
-  // Handlers of signals run between the pieces of a long list. They may come here themselves: then
-  // it is read once more.
+  // Handlers of signals run between the pieces of a long list. A handler may come here itself: then
+  // the list is read once more.
   constexpr std::size_t kPiece = std::size_t{1} << 16;
   thread_local std::vector<Expression> nodes;
   thread_local unsigned long calls = 0;

@@ -21,8 +21,8 @@ constexpr std::size_t kMostSpare = 0;
 constexpr std::size_t kMostSpare = 1024;
 #endif
 
-/// Objects of nodes that nothing refers to. They stay initialised for nanobind, and have their
-/// references to the class. GIL held.
+/// Objects of nodes without references. They stay initialised for nanobind, and keep the reference
+/// to their class. GIL held.
 struct Spare {
   PyObject* objects[kMostSpare + 1];  // no array is empty
   std::size_t count = 0;

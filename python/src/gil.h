@@ -4,10 +4,12 @@
 //
 // Python ends without waiting for daemon threads. From then on a thread that wants the GIL does not
 // come back: CPython ends the thread on the spot (pthread_exit), which unwinds its C++ frames as an
-// exception would. Their destructors would release Python's objects without the GIL, most frames
+// exception would. Destructors there would release Python's objects without the GIL, most frames
 // may not be left by an exception at all, and other frames would keep an exception that is not
 // theirs. So such a thread stands still instead, from the first C++ frame of this module on, as in
 // CPython from version 3.14 on (unwound.cc). The process ends when the main thread says so.
+// Example: a daemon thread in forward() when the main thread returns computes to the end, and then
+// stands still.
 //
 // A thread must not ask for its Python state by PyGILState_Ensure then either: the data that the
 // function reads are gone. So WithGil uses the state that WithoutGil got.

@@ -61,7 +61,7 @@ class Computing {
   Computing(const Computing&) = delete;
   Computing& operator=(const Computing&) = delete;
 
-  /// Another computation of this scope begins. Nothing may ask during one that is short.
+  /// Another computation of this scope begins. A short computation may never ask whether to go on.
   void pass() {
     if (++passes_ % kPasses == 0) {
       look(this);

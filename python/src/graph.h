@@ -55,7 +55,7 @@ class PyGraph : public std::enable_shared_from_this<PyGraph> {
   /// `e` was computed.
   void note_computed(const Expression& e);
 
-  /// Knows whose it is: expressions know only the ComputationGraph.
+  /// A graph with its owner, as expressions know only the ComputationGraph.
   struct Cg : ComputationGraph {
     explicit Cg(PyGraph& graph) : owner(graph) {}
     PyGraph& owner;
@@ -134,7 +134,7 @@ inline Device* device_named(const std::string& name) {
 /// while another thread runs in the graph without the GIL. StaleExpression.
 [[nodiscard]] std::shared_ptr<PyGraph> graph_of(const Expression& e);
 
-/// A view of numbers, and the graph whose memory it shows.
+/// A view of numbers, and the graph that has the memory.
 struct Value {
   std::shared_ptr<PyGraph> graph;
   const Tensor& tensor;

@@ -26,13 +26,13 @@ namespace dynet::python {
 
 #ifdef Py_GIL_DISABLED
 
-/// The object whose lock it is; lives as long as the process.
+/// The object that has the lock; lives as long as the process.
 inline PyObject* module_lock = nullptr;
 /// When the module is made, first of all.
 void make_module_lock();
 
-/// While it lives, this thread has the module's lock. Each function that Python calls directly
-/// begins with one; they nest.
+/// Scope with the module's lock. Each function that Python calls directly begins with an Entered;
+/// they nest.
 class Entered {
  public:
   Entered() noexcept : begun_(!is_innermost()) {

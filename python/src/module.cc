@@ -1,9 +1,9 @@
 // The module `_dynet`. `import dynet` starts the library; importing this alone does not.
 //
-// A process has one module. Its classes live in C++, which finds them again, as do its errors and
-// its memory of lines. A program that takes the module out of sys.modules and imports it again gets
+// A process has one module. Its classes live in C++, which finds them again, and so do errors and
+// the memory of lines. A program that takes the module out of sys.modules and imports it again gets
 // another module object with the same contents. A subinterpreter, and a Python that the program
-// starts after it ended the first one, have objects of their own: they are refused.
+// starts after ending the first one, have objects of their own: they are refused.
 
 #include <atomic>
 

@@ -22,7 +22,7 @@ namespace {
 class Stack {
  public:
   static constexpr std::size_t kMost = 64;
-  /// `most` of them, and none from the function on whose frame is at `outermost`.
+  /// At most `most` addresses, and none from the function on whose frame is at `outermost`.
   explicit Stack(std::size_t most, const void* outermost = nullptr)
       : most_(std::min(most, kMost)), outermost_(reinterpret_cast<std::uintptr_t>(outermost)) {
     (void)_Unwind_Backtrace(

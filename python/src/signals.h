@@ -12,8 +12,8 @@ namespace dynet::python {
 /// Throws their exceptions, such as KeyboardInterrupt. GIL held.
 void run_signal_handlers();
 
-/// While it lives, long work of this thread with files and parameters runs handlers now and then.
-/// The GIL stays with it.
+/// Scope in which long work of this thread with files and parameters runs handlers now and then.
+/// The thread keeps the GIL.
 class Stoppable {
  public:
   Stoppable() : scope_([](void* /*of*/) { run_signal_handlers(); }) {}

@@ -52,7 +52,8 @@ ComputationGraph& graph_of(const Record& record, ComputationGraph* graph,
   return args.first(count);
 }
 
-/// For an argument that is no live node of the graph: it may be absent, else it is an error.
+/// For an argument that is no live node of the graph: absent if the operation permits, else an
+/// error.
 [[gnu::noinline]] graph::NodeId absent_argument(const Record& record, const ComputationGraph& graph,
                                                 const Expression& e, std::size_t index,
                                                 const Where& where) {

@@ -193,7 +193,7 @@ TYPED_TEST(BesideTest, AnotherBuilderOfTheWholeModel) {
   EXPECT_EQ(to.numbers(), before);
 }
 
-// The other way round: the file of a collection is one of a model with this builder alone.
+// The reverse: the file of a collection is a file of a model with this builder alone.
 TYPED_TEST(BesideTest, AllOfItUnderTheCollection) {
   Network<TypeParam> from(0, 1.0F);
   this->save(from.own());

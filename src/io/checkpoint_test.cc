@@ -170,7 +170,7 @@ TEST_F(CheckpointTest, GradientsThatNoUpdateHasTaken) {
   EXPECT_EQ(other.model.gradient_l2_norm(), 0.0F);
 }
 
-/// Killed with SIGKILL at random moments, as often as it takes, until it is through.
+/// A run killed with SIGKILL at random moments, again and again, until it ends.
 TEST_F(CheckpointTest, KilledRunsGoOnToTheBit) {
   constexpr unsigned kSteps = 400;
   Session whole(root_.file("whole"), every(7));

@@ -11,7 +11,7 @@
 namespace dynet::io {
 namespace {
 
-/// Whether a parameter is in a collection of this name, or of this name and "_1", "_2", ...
+/// Whether a parameter is in a collection of this name, also with "_1", "_2", ... behind it.
 bool is_in(std::string_view parameter, std::string_view collection) {
   const std::size_t end = parameter.rfind('/');
   const std::size_t begin = end == std::string_view::npos || end == 0

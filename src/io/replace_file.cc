@@ -170,7 +170,7 @@ bool ReplaceFile::create_named() {
     fail("create a file beside");
   }
   temporary_ = name;
-  // Before it was locked, another saver may have taken it for abandoned.
+  // Before the lock, another saver may have taken the file for abandoned.
   const bool is_locked = ::flock(file_, LOCK_EX | LOCK_NB) == 0;
   if ((is_locked && is_file_at(name, file_)) || (!is_locked && errno != EWOULDBLOCK)) {
     return true;  // or there are no locks here: then nobody removes it either

@@ -309,7 +309,7 @@ TEST_F(SafetensorsTest, NamesAndTextThatCannotBe) {
   EXPECT_THROW(device.save(p), IoError);
 }
 
-/// The header grows beyond the room that was left for it; the numbers move.
+/// The header grows beyond its spare room; the numbers move.
 TEST_F(SafetensorsTest, ManySavesMetadataAndAppending) {
   ParameterCollection model;
   std::vector<Parameter> p;

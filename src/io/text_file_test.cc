@@ -487,8 +487,8 @@ TEST_F(TextFileTest, AbandonedFilesAreRemoved) {
   EXPECT_NE(content(), "all");
 }
 
-/// Killed at any moment of saving over an old file: the file is the old or the new one, and nothing
-/// stays beside it for longer than until the next save.
+/// Killed at any moment of a save over an old file: the file is the old or the new one, and any
+/// file left beside it is gone after the next save.
 TEST_F(TextFileTest, KilledSaversLeaveNothingBehind) {
   ParameterCollection model;
   const Parameter p = model.add_parameters({20000}, ParameterInitConst(1));

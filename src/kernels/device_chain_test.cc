@@ -131,7 +131,8 @@ class Operands {
   const ext::Operand& make(const Dim& dim, std::int64_t examples) {
     return made_.emplace_back(std::make_unique<Shared>(dim, examples, random_))->operand();
   }
-  /// More than all steps, some, and less than the one that is left; one for all: some.
+  /// Lengths of the examples: more than all steps, some, and below the least of one step; a shared
+  /// length: some.
   void set_lengths() {
     constexpr float kLengths[kExamples] = {kSteps + 1.5F, 3.7F, 0.2F};
     chain_.lengths = make({1}, steps_count_);

@@ -255,8 +255,8 @@ class Mover {
       move_one(axes, x_.at() + m_.from_offset, y_.at() + m_.to_offset, store);
     }
   }
-  /// Runs of examples are one more axis. Merged nodes mostly have runs of one, whose axes are all
-  /// the same.
+  /// Runs of examples are one more axis. Most runs of merged nodes have one example, and equal
+  /// axes.
   void run_together() {
     if (n_ == 0) {
       return;
@@ -289,7 +289,7 @@ class Mover {
     }
     sum.settle();
   }
-  /// Each example, or each row of it, has an offset of its own.
+  /// Each example, or each row of an example, has an offset of its own.
   void run_by_index() {
     const unsigned axis = m_.index_axis;
     const bool by_row = axis < m_.box.nd;

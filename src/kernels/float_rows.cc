@@ -2,7 +2,9 @@
 //
 // The loops take rows of evenly spaced elements: side by side, or any step apart if rows lie side
 // by side. A row of several axes, or with a number repeated along it, is gathered into memory of
-// the thread, some rows at a time, and the results are scattered again.
+// the thread, some rows at a time, and the results are scattered again. Example: rows along
+// dimension 0 of {4,3} have 4 neighbours; rows along dimension 1 have 3 elements 4 apart, and lie
+// side by side.
 
 #include "float_rows.h"
 

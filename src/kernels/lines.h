@@ -1,7 +1,7 @@
 #pragma once
 
-// Loops along the lines of a tensor: all elements of an example that differ in one index. Both
-// devices of the CPU use them, so they are written for any type of number.
+// Loops along the lines of a tensor: all elements of an example that differ in one index. Written
+// for any type of number, as both devices of the CPU use the loops.
 
 #include <algorithm>
 #include <bit>

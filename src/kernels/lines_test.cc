@@ -313,7 +313,7 @@ TEST_P(LinesTest, InverseAndDeterminantByHand) {
     const std::vector<T> exchange = of({0, 1, 1, 0});
     EXPECT_EQ(std::vector<T>(exchange.begin(), exchange.end() - 1), (std::vector<T>{0, 1, 1, 0}));
     EXPECT_TRUE(std::isnan(exchange.back()));
-    // Two of them make it positive.
+    // Two exchanges make the determinant positive.
     EXPECT_EQ(of({0, 1, 0, 0, 0, 1, 1, 0, 0}).back(), T{0});
     const std::vector<T> singular = of({1, 2, 2, 4});
     EXPECT_TRUE(std::all_of(singular.begin(), singular.end() - 1, [](T v) { return v != v; }));

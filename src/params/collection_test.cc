@@ -301,7 +301,7 @@ TEST(AdditionsTest, ASubcollectionThatWasMadeMeanwhileIsCutOff) {
   EXPECT_EQ(below.parameter_count(), 5U);
   EXPECT_EQ(lost.p->owner->parameter_count(), 5U);
   EXPECT_EQ(of_old.p->owner, nullptr);
-  // The name is free, and its collection a new one; the old one goes on.
+  // The name is free for a new collection; the old collection goes on.
   ParameterCollection again = root.add_subcollection("below");
   EXPECT_EQ(again.get_fullname(), "/below_1/");
   EXPECT_EQ(detail::ModelAccess::identity(find_subcollection(root, "/below_1/")),

@@ -230,7 +230,7 @@ void GradientLock::written(std::optional<double> squared_norm) {
 LookupGradientLock::LookupGradientLock(LookupParameterStorage& storage)
     : state_(storage.state()), lock_(state_.mutex) {}
 
-/// Lists the row. Returns whether its gradient is stored, as there is nothing to add it to.
+/// Lists the row. Returns whether its gradient is stored, for lack of an old gradient.
 bool LookupGradientLock::begin_row(unsigned index) {
   const bool is_stored = state_.touch(index) && state_.fill != GradientFill::kAll;
   if (state_.fill == GradientFill::kEmpty) {

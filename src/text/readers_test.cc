@@ -455,7 +455,7 @@ TEST(Writing, RefusesWhatWouldNotBeReadAsTheSame) {
   EXPECT_THROW(Tree().add("S", {0}), IndexError);
 }
 
-/// A pipe: it does not know how much was written to it.
+/// A pipe: a stream without a known length.
 class Pipe : public std::streambuf {
  public:
   std::string text;

@@ -181,7 +181,7 @@ void TreeReader::finish() {
 
 namespace {
 
-/// ValueError unless the tree is one, and its labels can be read back.
+/// ValueError unless `tree` is a tree, and its labels can be read back.
 void check_tree(const Tree& tree) {
   if (tree.nodes.empty()) {
     throw ValueError("text::write: a tree without nodes");

@@ -54,7 +54,7 @@ void ask_for_average(Trainer& trainer, const Kind& kind) {
   }
 }
 
-/// Its rows as graphs read them; nothing is caught up for it.
+/// The table's rows as graphs read them, without catching up.
 Doubles rows_of(const LookupParameter& table) {
   const Device& device = table.p->state().device;
   const params::Buffer numbers(device, table.p->all_dim.elements(), "test");

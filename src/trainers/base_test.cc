@@ -251,7 +251,7 @@ TEST(Trainer, PicksUpNewParametersAndKeepsTheCollection) {
   EXPECT_EQ(as_vector((*l.values())[0])[1], 1.0F);
 }
 
-/// Their state is kept by their places in the collection.
+/// Trainers keep the state of parameters by place in the collection.
 TEST(Trainer, WhatWasUpdatedIsTakenOutNoMore) {
   const auto check = [](auto make) {
     ParameterCollection model;

@@ -157,7 +157,7 @@ TEST(SharedUpdate, HasTheBitsOfOneThread) {
   EXPECT_GT(compared, 50U);
 }
 
-/// Looks at each row once its step is asked for, and may fail at one.
+/// Looks at each row when its step is asked for, and may fail at a row.
 struct WatchingTrainer : SimpleSGDTrainer {
   using SimpleSGDTrainer::SimpleSGDTrainer;
   unsigned skipped = kRows;

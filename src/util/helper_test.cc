@@ -82,7 +82,7 @@ TEST(Helper, Helps) {
   Helper::set_begins(false);
 }
 
-/// On its caller's processor it would wait until the caller sleeps.
+/// On its caller's processor the helper would wait until the caller sleeps.
 TEST(Helper, HasAnotherProcessorThanItsCaller) {
   if (!has_two_processors()) {
     GTEST_SKIP() << "one processor";

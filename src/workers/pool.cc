@@ -44,7 +44,7 @@ workers::Work work_of(WorkerPool::Loss loss, WorkerPool::Score score) {
   };
 }
 
-/// Examples in the order of their pieces, and where these end.
+/// Examples in the order of their pieces, and the ends of the pieces.
 struct Cut {
   std::vector<unsigned> examples;
   std::vector<std::uint32_t> ends;

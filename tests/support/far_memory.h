@@ -16,7 +16,7 @@ namespace dynet::testing {
 /// Invariant: queued calls run in their order, one at a time. Thread rule: any number of threads.
 class FarMemory final : public ext::Memory {
  public:
-  /// `longest`: the queue runs its older half when it holds so many.
+  /// `longest`: a queue of so many calls runs its older half.
   explicit FarMemory(std::size_t longest);
 
   /// Times that somebody waited for the queue.

@@ -40,8 +40,8 @@ std::vector<double> from_whole(std::vector<double> numbers) {
   }
   return numbers;
 }
-/// By how much the best sequence of crf_viterbi is better than the next one, for each example, from
-/// all of them.
+/// The lead of the best sequence of crf_viterbi over the next one, for each example, from all
+/// sequences.
 template <class Values>
 std::vector<double> leads_of_best(const Step& step, const Values& values) {
   const auto of = [&](std::size_t i) {
@@ -316,7 +316,8 @@ class Generator {
     return known_.back().ref;
   }
 
-  /// A result of this shape with values in the interval: one that is there, or squashed, or a leaf.
+  /// A result of this shape with values in the interval: an existing one, or a squashed one, or a
+  /// leaf.
   Ref operand(const Dim& dim, double low, double high, std::size_t among, bool weight) {
     if (weight && dim.bd == 1 && random().chance(0.7)) {
       const int p = program_.add_source(Source::kParameter, dim, draw_(dim.elements(), low, high));

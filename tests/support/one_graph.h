@@ -25,7 +25,7 @@ class OneGraph {
     cg.backward(sum_batches(sum_elems(y)), true);
     return as_vector(of.gradient());
   }
-  /// Each of these is refused, and the graph is as it was.
+  /// Each of these calls is refused, and leaves the graph unchanged.
   template <class E>
   void refuses(const std::vector<std::function<Expression()>>& calls) {
     for (std::size_t i = 0; i < calls.size(); ++i) {

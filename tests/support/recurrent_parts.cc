@@ -70,7 +70,7 @@ class Recurrent final : public Part {
     }
   }
   void mark() override { marks_.push_back({sequence_, builder_.h.size()}); }
-  /// A sequence that is as old as the mark goes on, unless its masks may be gone.
+  /// A sequence as old as the mark goes on, unless its masks may be gone.
   void revert() override {
     const Mark mark = marks_.back();
     marks_.pop_back();

@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kThreads = 128;
 
-/// An operand in one block: where it begins, and how far its examples lie apart. Null: absent.
+/// An operand in one block: its begin, and the distance of its examples. Null: absent.
 template <class T>
 struct Rows {
   T* data = nullptr;

@@ -36,8 +36,8 @@ inline constexpr float kHalfPi[5] = {1.5703125F, 0x1.FB4p-12F, 0x1.444p-24F, 0x1
 /// Larger angles have 2^13 quarters or more.
 inline constexpr float kLargeAngle = 12800.0F;
 
-/// Sine and cosine of an angle of at most kLargeAngle, without its whole quarters, and their
-/// number.
+/// Sine and cosine of an angle of at most kLargeAngle, without whole quarters, and the number of
+/// quarters.
 template <class D>
 struct Angle {
   using V = hn::Vec<D>;

@@ -6,8 +6,8 @@
 // The expression is evaluated vector by vector, each result on its own; a value shared by several
 // results is one value again after inlining. The rest after whole vectors is padded and goes
 // through the same code, so that an element's result does not depend on its place. A product whose
-// only use is a sum is fused with the sum. All code that is not arithmetic is in
-// simd_elements-inl.h.
+// only use is a sum is fused with the sum: a * b + c is one multiply-add. All code that is not
+// arithmetic is in simd_elements-inl.h.
 
 #if defined(DYNET_KERNELS_SIMD_RULE_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef DYNET_KERNELS_SIMD_RULE_INL_H

@@ -6,8 +6,8 @@
 
 namespace dynet::testing {
 
-/// The largest of the errors that it is given. NaN is larger than all others and stays so; std::max
-/// forgets it when a number follows, and a test with it can then not fail.
+/// The largest of the given errors. NaN is larger than all others and stays; std::max forgets NaN
+/// when a number follows, and a test with std::max could then not fail.
 class Worst {
  public:
   /// Whether `error` is the largest so far.

@@ -23,8 +23,8 @@ class Area {
   std::size_t bytes_;
 };
 
-/// Hands out parts of an area that is made once their number is known: first `take` everything,
-/// then add the offsets to data().
+/// Hands out parts of an area that is made once the sizes are known: first `take` everything, then
+/// add the offsets to data().
 class Layout {
  public:
   /// Offset of so many bytes, a multiple of 64.
