@@ -3,11 +3,11 @@
 // The recursion over the steps of a chain, and its adjoint, for both devices of the CPU. Each
 // device has its own code for one step (chain_step.h).
 //
-// The *arriving score* of a state is the sum (kSum) or the maximum (kBest) over the paths to that
-// state, without the emission there; `before` keeps the arriving scores. So the adjoint needs no
-// second recursion: the share of state j in the score of state i is exp(before_j + emission_j +
-// transition_ij - before_i), never above 1, and gradients go back by the same shares. Example: with
-// two predecessors of equal score each share is 0.5.
+// The *arriving score* of a state is ln of the sum of exp (kSum), or the maximum (kBest), of the
+// scores of all paths to that state, without the emission there; `before` keeps the arriving
+// scores. So the adjoint needs no second recursion: the share of state j in the score of state i is
+// exp(before_j + emission_j + transition_ij - before_i), never above 1, and gradients go back by
+// the same shares. Example: with two predecessors of equal score each share is 0.5.
 //
 // Sums grow with the steps, and their rounding with them. So before each step the largest score is
 // subtracted, and for kSum the subtracted numbers are summed up in double. `before` lacks these
