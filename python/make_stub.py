@@ -36,7 +36,7 @@ np = np
 
 
 def module_text() -> str:
-    """What nanobind says of the extension module, as part of the package."""
+    """nanobind's text of the extension module, as part of the package."""
     _dynet.__name__ = "dynet"  # the module in the names of its types
     generator = StubGen(_dynet, include_private=True)
     generator.put(_dynet)
@@ -44,7 +44,7 @@ def module_text() -> str:
 
 
 def with_builtins(text: str) -> str:
-    """Bases by their full names, where an exception of ours has the name of Python's own."""
+    """Bases by their full names, if an exception of ours has the name of Python's own."""
     for name, value in vars(_dynet).items():
         if isinstance(value, type) and issubclass(value, Exception):
             bases = [
@@ -96,7 +96,7 @@ _Flag: TypeAlias = SupportsIndex
 
 
 def wider_names(node: ast.expr | None) -> list[ast.Name]:
-    """The names in an argument's type that stand for more: not those in what cannot vary."""
+    """The names in an argument's type that stand for more: not names in types that cannot vary."""
     if isinstance(node, ast.Name):
         return [node] if node.id in WIDER else []
     if isinstance(node, ast.BinOp):
@@ -152,7 +152,7 @@ def with_imports(text: str, module: str, names: set[str]) -> str:
 
 
 def declared(node: ast.stmt) -> str:
-    """A statement of dynet/__init__.py as a declaration; empty for what no user sees."""
+    """A statement of dynet/__init__.py as a declaration; empty for statements that no user sees."""
     if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
         return "\n".join(map(declared, node.body))
     if isinstance(node, ast.ImportFrom) and node.level == 1:

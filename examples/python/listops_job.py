@@ -1,4 +1,4 @@
-"""What the program does: makes lists, trains, tests against the baselines, writes files, and
+"""The work of the program: makes lists, trains, tests against the baselines, writes files, and
 computes the value of a list."""
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class ListLearner(TreeLearner):
 
 
 def make_lists(lists: ListOpsGenerator, depth: int, count: int, known: set[str]) -> list[Tree]:
-    """Trees of lists that are not known yet, of this depth or, where it is 0, of any."""
+    """Trees of lists that are not known yet, of this depth, or of any depth if it is 0."""
     trees: list[Tree] = []
     while len(trees) < count:
         expr = lists.next(depth)

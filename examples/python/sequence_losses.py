@@ -1,5 +1,5 @@
 """The losses of the tagger and of the language model once more, written with functions of whole
-sequences: what --sequence trains with."""
+sequences, for training with --sequence."""
 
 from __future__ import annotations
 

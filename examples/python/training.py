@@ -51,7 +51,7 @@ class Learner(ABC):
 
     @abstractmethod
     def test(self) -> float:
-        """On the examples for testing, of which there is at least one where ``can_test``."""
+        """The score on the examples for testing, of which there is at least one if ``can_test``."""
 
 
 class ExampleLearner(Learner):
@@ -93,7 +93,7 @@ class ExampleLearner(Learner):
 
 def answers_to(examples: list[Any], ask: Callable[[Any], list[dy.Expression]]) -> list[int]:
     """Answers to examples, 16 in a graph, so that the library has something to run together: the
-    places of the largest numbers in each of what ``ask`` gives for an example."""
+    places of the largest numbers in each of the results of ``ask`` for an example."""
     answers: list[int] = []
     for first in range(0, len(examples), 16):
         dy.renew_cg()
@@ -240,7 +240,7 @@ class _Training:
             print(f"loss {self.result.updates} {np.float32(loss):.9g}")
 
     def add_point(self) -> None:
-        """Tests, keeps the model where it is the best so far, and writes the curve down."""
+        """Tests, keeps the model if it is the best so far, and writes the curve down."""
         self.watch.stop()
         self.progress.pause()
         result, options, kind = self.result, self.options, self.learner.score_kind

@@ -1,9 +1,9 @@
-"""What the user is told of a call whose arguments do not fit, and how some such calls are mended.
+"""Errors for calls whose arguments do not fit, and the mending of some such calls.
 
 The extension module calls :func:`explain` when it has refused a call (src/calls.h). A function's
-parameters are read from the signature that the binding library keeps, and each argument is
-compared with what its parameter promises. What the module itself found when it read the arguments,
-the misfit, goes first: it knows the limits of numbers, and where in a list it stopped.
+parameters are read from the signature that the binding library keeps, and each argument is compared
+with the promise of its parameter. The module's own finding while it read the arguments, the misfit,
+goes first: it has the limits of numbers, and the place in a list at which the reading stopped.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _Problem(Exception):
 
 
 def _default_of(node: ast.expr, defaults: tuple[Any, ...]) -> Any:
-    """The signature has numbers where defaults are objects; the rest is text."""
+    """The signature has numbers in the place of defaults that are objects; the rest is text."""
     if isinstance(node, ast.Call) and ast.unparse(node) == "float('inf')":
         return float("inf")
     if isinstance(node, ast.Call):
@@ -91,7 +91,7 @@ def _parameters(signature: tuple[str, str | None, tuple[Any, ...] | None]) -> li
 
 @functools.cache
 def _forms(function: Any) -> list[list[_Parameter]]:
-    """The parameters of each form of a function, without those forms that no user calls."""
+    """The parameters of each form of a function, without forms that no user calls."""
     forms = [_parameters(signature) for signature in function.__nb_signature__]
     owner = ast.Name(str(function.__qualname__).split(".")[0])
     for form in forms:
@@ -162,8 +162,8 @@ _ADVICE = {
 
 
 def renamed(function: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments of an error of the library, with what Python calls the operation
-    and what is to be done."""
+    """The arguments of an error of the library, with Python's name of the operation and with
+    advice."""
     name = str(function.__name__)
     text = args[0] if len(args) == 1 else None
     if not isinstance(text, str):
@@ -218,7 +218,7 @@ def _alternatives(promise: ast.expr) -> list[ast.expr]:
 
 
 def _words(promise: ast.expr) -> str:
-    """What is promised, in plain words."""
+    """The promise, in plain words."""
     parts = []
     for one in _alternatives(promise):
         if isinstance(one, ast.Constant):
@@ -354,7 +354,7 @@ def _fits(promise: ast.expr | None, value: Any) -> bool:
 
 
 def _mended(parameter: _Parameter, value: Any) -> Any:
-    """What stands for a value that does not fit; the value itself where nothing does. None stands
+    """The replacement of a value that does not fit; the value itself if there is none. None stands
     for the default of a text, but not of a number: there it is a mistake, as in DyNet 2.1."""
     if parameter.promise is None:
         return value
@@ -387,7 +387,7 @@ def _names(parameters: list[_Parameter]) -> str:
 
 
 def _given(parameters: list[_Parameter], args: list[Any], named: dict[str, Any]) -> dict[str, Any]:
-    """The arguments by name; those of *args are left out. _Problem where the call has others."""
+    """The arguments by name, without *args. _Problem if the call has others."""
     given: dict[str, Any] = {}
     by_position = [p for p in parameters if p.by_position and not p.rest]
     if len(args) > len(by_position) and not any(p.rest and p.by_position for p in parameters):
@@ -463,7 +463,7 @@ def _check(parameters: list[_Parameter], given: dict[str, Any], misfit: _Misfit 
 
 
 def _problem_of(name: str, promise: ast.expr, value: Any) -> str:
-    """What is wrong with a value; of a list, with the first entry that is wrong."""
+    """The mistake in a value; of a list, in the first wrong entry."""
     for one in _alternatives(promise) if isinstance(value, (list, tuple)) else ():
         if isinstance(one, ast.Subscript) and _last_name(one.value) not in ("Callable", "Literal"):
             for i, entry in enumerate(value):
@@ -490,7 +490,7 @@ def _words_of(parameter: _Parameter) -> str:
 
 
 def _fits_none(parameter: _Parameter) -> bool:
-    """Whether it says that None is taken. (What takes any value may, or may not.)"""
+    """Whether the promise includes None. (An argument of any type may take None, or not.)"""
     if parameter.promise is None or parameter.default is None:
         return True
     return any(

@@ -152,8 +152,9 @@ def fit(
 
 
 class _Run:
-    """Where a training is: `epoch`, `done`, the loss so far and `history`, which a checkpoint has
-    as its position. A run that goes on in the middle of an epoch ends it as if it had not stopped.
+    """The position of a training: `epoch`, `done`, the loss so far and `history`, which a
+    checkpoint has as its position. A run that goes on in the middle of an epoch ends it as if it
+    had not stopped.
     """
 
     def __init__(
@@ -222,7 +223,7 @@ class _Run:
         loss_fn: Callable[[Example], Expression],
         batches: Iterator[list[Example]],
     ) -> Step:
-        """What is left of the epoch."""
+        """The rest of the epoch."""
         for examples in batches:
             renew_cg()
             loss = average([_checked(loss_fn, loss_fn(x)) for x in examples])
@@ -273,7 +274,7 @@ def _whole(name: str, value: Any, least: int) -> int:
 
 
 def _check_order(checkpoint: Checkpointer | None, larger_is_better: bool) -> None:
-    """UsageError where the checkpointer takes other scores for the better ones."""
+    """UsageError if the checkpointer takes other scores for the better ones."""
     if checkpoint is not None and checkpoint.larger_is_better != bool(larger_is_better):
         raise UsageError(
             f"fit: larger_is_better is {bool(larger_is_better)}, and that of the checkpointer is "
@@ -330,7 +331,7 @@ def _is_indexed(data: object) -> bool:
 
 
 def _examples(data: Any, shuffle: bool, seed: int, epoch: int, skip: int) -> Iterator[Any]:
-    """Those of an epoch, but for the first `skip`."""
+    """The examples of an epoch, without the first `skip`."""
     if not _is_indexed(data) or (not shuffle and hasattr(data, "__iter__")):
         return islice(_iterator(data), skip, None)
     order = list(range(len(data)))

@@ -1,8 +1,8 @@
-"""What the reference pages say that neither operations nor headers say: the topics, their order, a
-few sentences for each; and for functions written by hand in C++, their Python names and an example.
+"""Texts of the reference pages beside operations and headers: the topics, their order, a few
+sentences for each; and for functions written by hand in C++, their Python names and an example.
 
 All exceptions from "C++, Python, stub and page list the same names" stand here, each with its
-reason. python/tests/test_reference.py holds them to it.
+reason; python/tests/test_reference.py checks them.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ class Topic:
 
 @dataclass
 class Written:
-    """A function written by hand in C++. `python`: its names there, None for the C++ name. `operation`: the one
-    whose node it adds, where it adds one; None for that of its own name, if there is one."""
+    """A function written by hand in C++. `python`: its names there, None for the C++ name.
+    `operation`: the operation whose node it adds, if it adds one node; None for the operation of
+    its own name, if there is one."""
 
     example: str
     python: list[str] | None = None

@@ -105,7 +105,7 @@ def functions(nodes: list[Node], kind: str, fence: str) -> list[str]:
 
 
 def own_methods(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> list[Node]:
-    """Those of the class, and of bases that have no entry of their own."""
+    """Methods of the class, and of bases that have no entry of their own."""
     methods = [n for n in node.body if isinstance(n, Node) and not is_setter(n)]
     for base in node.bases:
         if (name := ast.unparse(base)).startswith("_") and name in classes:

@@ -21,8 +21,8 @@ _TOKEN = re.compile(r"\(|\)|[^\s()]+")
 
 
 def _brackets(text: str, ignored: frozenset[str]) -> tuple[list[str], list[Bracket]]:
-    """The words of a tree, and its brackets over words and brackets: those over one word alone that
-    hold the word itself are tags and do not count."""
+    """The words of a tree, and its brackets over words and brackets: brackets over one word alone
+    that hold the word itself are tags and do not count."""
     words: list[str] = []
     found: list[Bracket] = []
     # The open brackets: label, number of words before, whether the bracket holds brackets.
