@@ -152,9 +152,8 @@ def fit(
 
 
 class _Run:
-    """The position of a training: `epoch`, `done`, the loss so far and `history`, which a
-    checkpoint has as its position. A run that goes on in the middle of an epoch ends it as if it
-    had not stopped.
+    """The position of a training, also in checkpoints: `epoch`, `done`, the loss so far and
+    `history`. A run that goes on in the middle of an epoch ends it as if it had not stopped.
     """
 
     def __init__(

@@ -199,8 +199,7 @@ def _class_text(x: Any) -> str:
 
 
 def _found(name: str) -> Any:
-    """An attribute that is there already: a module may have a __getattr__ of its own, which
-    imports."""
+    """An attribute that is already there: a module's own __getattr__ may import."""
     module, _, path = name.partition(":")
     found: Any = sys.modules.get(module)
     for part in path.split("."):

@@ -177,8 +177,7 @@ def functions(names: dict[str, object]) -> dict[str, Elsewhere]:
 
 
 def add_attributes() -> None:
-    """Gives the classes their missing names. Parameters are expressions, with words of their
-    own."""
+    """Gives the classes their missing names. Parameters are expressions, with own words."""
     for kind, names in METHODS.items():
         of = getattr(_dynet, kind)
         for name, ours in names.items():
